@@ -1,0 +1,266 @@
+//! How fast a link sends: at a constant rate, by a schedule of rates, or by recorded opportunities.
+
+use crate::{Duration, Rate, Time};
+
+/// What a link can send, and when. Carries the part of a nanosecond that a transmission left over,
+/// so that mean rates are exact.
+#[derive(Debug, Clone)]
+pub enum Capacity {
+    /// One rate for ever.
+    Constant {
+        /// Bit/s, not zero.
+        rate: Rate,
+        /// What is left of the last division, in units of 1/rate nanoseconds.
+        remainder: u64,
+    },
+    /// Rates that hold from given instants on.
+    Steps {
+        /// (from, rate), in order, the first at zero; a rate of zero is an outage.
+        steps: Vec<(Time, Rate)>,
+        /// The step in force.
+        current: usize,
+        /// Length of the cycle after which the steps repeat; None: the last one holds for ever.
+        period: Option<Duration>,
+    },
+    /// Delivery opportunities in the manner of mahimahi: at each of these instants up to `quantum`
+    /// bytes leave; what a packet does not use, the next one does within the same busy period.
+    Opportunities {
+        /// Instants within one period, in order.
+        instants: Vec<Time>,
+        /// Length of the trace; it repeats.
+        period: Duration,
+        /// Bytes an opportunity.
+        quantum: u32,
+        /// Opportunities used up so far, counted from the beginning of time.
+        used: u64,
+        /// Bytes left of the last opportunity used.
+        left: u32,
+    },
+}
+
+impl Capacity {
+    /// A constant rate.
+    pub fn constant(rate: Rate) -> Self {
+        Capacity::Constant { rate, remainder: 0 }
+    }
+
+    /// Rates from instants on, repeating after `period` if given.
+    ///
+    /// # Panics
+    /// If `steps` is empty or does not begin at zero.
+    pub fn steps(steps: Vec<(Time, Rate)>, period: Option<Duration>) -> Self {
+        assert!(steps.first().is_some_and(|(from, _)| *from == Time::ZERO));
+        Capacity::Steps { steps, current: 0, period }
+    }
+
+    /// Recorded opportunities of `quantum` bytes, repeating after `period`.
+    ///
+    /// # Panics
+    /// If there is no opportunity, or the last is later than the period.
+    pub fn opportunities(instants: Vec<Time>, period: Duration, quantum: u32) -> Self {
+        assert!(instants.last().is_some_and(|last| last.as_nanos() <= period.as_nanos()));
+        Capacity::Opportunities { instants, period, quantum, used: 0, left: 0 }
+    }
+
+    /// When a transmission of `bytes` that begins at `start` ends. Calls come in order of time, the
+    /// next one not before the last one's end.
+    #[inline]
+    pub fn finish(&mut self, start: Time, bytes: u32) -> Time {
+        match self {
+            Capacity::Constant { rate, remainder } => {
+                let bits = u64::from(bytes) * 8_000_000_000 + *remainder;
+                *remainder = bits % rate.bps();
+                start + Duration::from_nanos(bits / rate.bps())
+            }
+            Capacity::Steps { steps, current, period } => {
+                finish_by_steps(steps, current, *period, start, bytes)
+            }
+            Capacity::Opportunities { instants, period, quantum, used, left } => {
+                finish_by_opportunities(instants, *period, *quantum, used, left, start, bytes)
+            }
+        }
+    }
+
+    /// The rate now; the mean rate for a trace.
+    pub fn rate(&self, now: Time) -> Rate {
+        match self {
+            Capacity::Constant { rate, .. } => *rate,
+            Capacity::Steps { steps, period, .. } => {
+                let at = phase(now, *period).1;
+                steps[steps.partition_point(|(from, _)| *from <= at) - 1].1
+            }
+            Capacity::Opportunities { instants, period, quantum, .. } => {
+                let bits = instants.len() as f64 * f64::from(*quantum) * 8.0;
+                Rate::from_bps((bits / period.as_secs_f64()).round() as u64)
+            }
+        }
+    }
+
+    /// Bits that could be sent from `from` to `until`; what utilization is measured against.
+    pub fn bits_between(&self, from: Time, until: Time) -> f64 {
+        match self {
+            Capacity::Constant { rate, .. } => rate.bps() as f64 * (until - from).as_secs_f64(),
+            Capacity::Steps { .. } => {
+                let mut at = from;
+                let mut bits = 0.0;
+                while at < until {
+                    let next = self.next_change(at).unwrap_or(until).min(until);
+                    bits += self.rate(at).bps() as f64 * (next - at).as_secs_f64();
+                    at = next;
+                }
+                bits
+            }
+            Capacity::Opportunities { instants, period, quantum, .. } => {
+                let count = |time| index_at_or_after(instants, *period, time);
+                (count(until) - count(from)) as f64 * f64::from(*quantum) * 8.0
+            }
+        }
+    }
+
+    /// The first instant after `now` at which the rate changes, if it does by schedule.
+    pub fn next_change(&self, now: Time) -> Option<Time> {
+        let Capacity::Steps { steps, period, .. } = self else { return None };
+        let (cycle, at) = phase(now, *period);
+        let next = steps.partition_point(|(from, _)| *from <= at);
+        match (steps.get(next), period) {
+            (Some((from, _)), _) => Some(cycle + from.since(Time::ZERO)),
+            (None, Some(period)) => Some(cycle + *period),
+            (None, None) => None,
+        }
+    }
+}
+
+/// The beginning of the cycle that `now` is in, and the time since then.
+fn phase(now: Time, period: Option<Duration>) -> (Time, Time) {
+    match period {
+        None => (Time::ZERO, now),
+        Some(period) => {
+            let into = now.as_nanos() % period.as_nanos();
+            (Time::from_nanos(now.as_nanos() - into), Time::from_nanos(into))
+        }
+    }
+}
+
+fn finish_by_steps(
+    steps: &[(Time, Rate)],
+    current: &mut usize,
+    period: Option<Duration>,
+    start: Time,
+    bytes: u32,
+) -> Time {
+    // Bits times 1e9, so that a nanosecond at 1 bit/s is one unit.
+    let mut work = u128::from(bytes) * 8_000_000_000;
+    let mut at = start;
+    loop {
+        let (cycle, into) = phase(at, period);
+        if steps[*current].0 > into {
+            *current = 0;
+        }
+        while steps.get(*current + 1).is_some_and(|(from, _)| *from <= into) {
+            *current += 1;
+        }
+        let rate = u128::from(steps[*current].1.bps());
+        let end = match (steps.get(*current + 1), period) {
+            (Some((from, _)), _) => cycle + from.since(Time::ZERO),
+            (None, Some(period)) => cycle + period,
+            (None, None) => Time::MAX,
+        };
+        let room = rate * u128::from((end - at).as_nanos());
+        if room >= work {
+            if rate == 0 {
+                return Time::MAX;
+            }
+            return at + Duration::from_nanos(work.div_ceil(rate) as u64);
+        }
+        if end == Time::MAX {
+            return Time::MAX;
+        }
+        work -= room;
+        at = end;
+    }
+}
+
+/// Number of opportunities before `time`.
+fn index_at_or_after(instants: &[Time], period: Duration, time: Time) -> u64 {
+    let cycles = time.as_nanos() / period.as_nanos();
+    let into = Time::from_nanos(time.as_nanos() % period.as_nanos());
+    cycles * instants.len() as u64 + instants.partition_point(|at| *at < into) as u64
+}
+
+fn finish_by_opportunities(
+    instants: &[Time],
+    period: Duration,
+    quantum: u32,
+    used: &mut u64,
+    left: &mut u32,
+    start: Time,
+    bytes: u32,
+) -> Time {
+    let instant = |index: u64| {
+        let n = instants.len() as u64;
+        instants[(index % n) as usize] + period * (index / n)
+    };
+    // An opportunity that passed while the link was idle is lost.
+    if *used == 0 || instant(*used - 1) < start {
+        *left = 0;
+        *used = (*used).max(index_at_or_after(instants, period, start));
+    }
+    let mut need = bytes;
+    loop {
+        let take = need.min(*left);
+        *left -= take;
+        need -= take;
+        if need == 0 {
+            return start.max(instant(used.saturating_sub(1)));
+        }
+        *used += 1;
+        *left = quantum;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn constant_rate_loses_no_fraction() {
+        // 1507 B at 7 Mbit/s is not a whole number of nanoseconds; a million of them are exact.
+        let mut capacity = Capacity::constant(Rate::from_bps(7_000_000));
+        let end = (0..1_000_000).fold(Time::ZERO, |at, _| capacity.finish(at, 1507));
+        assert_eq!(end.as_nanos(), 1_507_000_000 * 8_000 / 7);
+    }
+
+    #[test]
+    fn a_step_acts_in_the_middle_of_a_packet() {
+        let steps = vec![(ms(0), Rate::from_bps(8_000_000)), (ms(10), Rate::from_bps(800_000))];
+        let mut capacity = Capacity::steps(steps, Some(Duration::from_millis(20)));
+        // 1000 B take 1 ms at 8 Mbit/s: half at the old rate, half at a tenth of it.
+        let half = ms(10).since(Time::ZERO).saturating_sub(Duration::from_micros(500));
+        assert_eq!(capacity.finish(Time::ZERO + half, 1000), ms(15));
+        assert_eq!(capacity.next_change(ms(15)), Some(ms(20)));
+        assert_eq!(capacity.rate(ms(25)).bps(), 8_000_000);
+        assert_eq!(capacity.bits_between(ms(0), ms(40)), 2.0 * (80_000.0 + 8_000.0));
+    }
+
+    #[test]
+    fn an_outage_waits_for_the_next_step() {
+        let steps = vec![(ms(0), Rate::from_bps(0)), (ms(10), Rate::from_bps(8_000_000))];
+        let mut capacity = Capacity::steps(steps, None);
+        assert_eq!(capacity.finish(ms(2), 1000), ms(11));
+    }
+
+    #[test]
+    fn opportunities_carry_within_a_busy_period_and_are_lost_when_idle() {
+        let instants = vec![ms(1), ms(2), ms(2), ms(5)];
+        let mut capacity = Capacity::opportunities(instants, Duration::from_millis(10), 1500);
+        assert_eq!(capacity.finish(ms(0), 1000), ms(1));
+        assert_eq!(capacity.finish(ms(1), 500), ms(1));
+        assert_eq!(capacity.finish(ms(1), 3000), ms(2));
+        assert_eq!(capacity.finish(ms(6), 1500), ms(11));
+        assert_eq!(capacity.bits_between(ms(0), ms(20)), 8.0 * 1500.0 * 8.0);
+    }
+}

@@ -1,0 +1,26 @@
+//! Time, packets, queues and the port: what every discipline is written against.
+//!
+//! A discipline is written once, against a clock that it is handed, and neither knows nor cares
+//! whether simulator or gateway calls it.
+
+mod bank;
+mod capacity;
+pub mod config;
+mod discipline;
+mod packet;
+mod port;
+mod quantity;
+mod rng;
+mod time;
+mod units;
+
+pub use bank::{Bank, LevelOrder, Place, QueueId};
+pub use capacity::Capacity;
+pub use config::ConfigError;
+pub use discipline::{Backlog, Context, Discipline, DropReason, Setting, Sink, Verdict, Wake};
+pub use packet::{Ecn, Packet, PacketKind};
+pub use port::{Poll, Port};
+pub use quantity::{Bytes, Limit, Rate};
+pub use rng::Rng;
+pub use time::{Duration, Time};
+pub use units::UnitError;
