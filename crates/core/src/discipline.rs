@@ -158,6 +158,8 @@ pub struct Setting {
     pub overhead: u32,
     /// Largest IP packet in bytes.
     pub mtu: u32,
+    /// Queues that the classifier feeds; 1 while a whole discipline is built.
+    pub queues: usize,
 }
 
 impl Setting {

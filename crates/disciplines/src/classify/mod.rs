@@ -1,0 +1,5 @@
+//! Which queue does this packet join?
+
+mod one;
+
+pub use one::One;

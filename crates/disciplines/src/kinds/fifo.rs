@@ -1,0 +1,23 @@
+//! `fifo`: one queue, tail drop.
+//!
+//! Source: RFC 7567, section 2. What every other kind is compared with.
+
+use crate::admit::{TailDrop, TailDropParams};
+use crate::classify::One;
+use crate::registry::Named;
+use crate::{Composed, schedule};
+use forebay_core::{ConfigError, Discipline, Setting};
+
+/// One queue with tail drop.
+pub struct Fifo;
+
+impl Named<dyn Discipline> for Fifo {
+    const NAME: &'static str = "fifo";
+    const SUMMARY: &'static str = "one queue, tail drop";
+    const SOURCE: &'static str = "RFC 7567, section 2";
+    type Params = TailDropParams;
+
+    fn build(params: &TailDropParams, _: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
+        Ok(Box::new(Composed::new(One, TailDrop::new(params)?, schedule::Fifo)))
+    }
+}

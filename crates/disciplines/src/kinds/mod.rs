@@ -1,0 +1,5 @@
+//! Named kinds: combinations with defaults.
+
+mod fifo;
+
+pub use fifo::Fifo;

@@ -1,0 +1,39 @@
+//! First in, first out across all queues.
+
+use crate::Schedule;
+use crate::registry::Named;
+use forebay_core::{Bank, ConfigError, QueueId, Setting};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Serves the packet that has waited longest, whichever queue it is in; ties go to the lower queue.
+pub struct Fifo;
+
+/// `fifo` has no parameters.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FifoParams {}
+
+impl Named<dyn Schedule> for Fifo {
+    const NAME: &'static str = "fifo";
+    const SUMMARY: &'static str = "the packet that has waited longest";
+    const SOURCE: &'static str = "";
+    type Params = FifoParams;
+
+    fn build(_: &FifoParams, _: &Setting) -> Result<Box<dyn Schedule>, ConfigError> {
+        Ok(Box::new(Fifo))
+    }
+}
+
+impl Schedule for Fifo {
+    #[inline]
+    fn next(&mut self, bank: &Bank) -> Option<QueueId> {
+        if bank.queues() == 1 {
+            return (bank.packets(0) > 0).then_some(0);
+        }
+        (0..bank.queues())
+            .filter_map(|queue| Some((bank.head_since(queue)?, queue)))
+            .min()
+            .map(|(_, queue)| queue)
+    }
+}

@@ -1,0 +1,5 @@
+//! Who is served next?
+
+mod fifo;
+
+pub use fifo::Fifo;
