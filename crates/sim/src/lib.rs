@@ -1,1 +1,3 @@
-//! TODO
+//! The closed-loop simulator: engine, links, traffic, scenarios and measurements.
+
+pub mod traffic;
