@@ -98,16 +98,31 @@ impl<T: ?Sized> Entry<T> {
 }
 
 /// The named kinds.
-pub static KINDS: &[Entry<dyn Discipline>] = &[entry::<kinds::Fifo, _>()];
+pub static KINDS: &[Entry<dyn Discipline>] = &[
+    entry::<kinds::Drr, _>(),
+    entry::<kinds::Fifo, _>(),
+    entry::<kinds::Prio, _>(),
+    entry::<kinds::Wrr, _>(),
+];
 
 /// Answers to *which queue does this packet join*.
-pub static CLASSIFIERS: &[Entry<dyn Classify>] = &[entry::<classify::One, _>()];
+pub static CLASSIFIERS: &[Entry<dyn Classify>] = &[
+    entry::<classify::Class, _>(),
+    entry::<classify::Dscp, _>(),
+    entry::<classify::One, _>(),
+    entry::<classify::Precedence, _>(),
+];
 
 /// Answers to *may it stay, and if not who goes*.
 pub static ADMISSIONS: &[Entry<dyn Admit>] = &[entry::<admit::TailDrop, _>()];
 
 /// Answers to *who is served next*.
-pub static SCHEDULERS: &[Entry<dyn Schedule>] = &[entry::<schedule::Fifo, _>()];
+pub static SCHEDULERS: &[Entry<dyn Schedule>] = &[
+    entry::<schedule::Drr, _>(),
+    entry::<schedule::Fifo, _>(),
+    entry::<schedule::StrictPriority, _>(),
+    entry::<schedule::Wrr, _>(),
+];
 
 /// Builds the discipline that `block` describes: a named kind (`kind = "codel"`, with that kind's
 /// parameters), or any combination (`classify = {kind = ...}`, `admit = ...`, `schedule = ...`).
