@@ -11,6 +11,9 @@ pub trait Classify: Send {
 
     /// The queue, below [`Classify::queues`], that `packet` joins.
     fn classify(&mut self, packet: &Packet, bank: &Bank, cx: &mut Context) -> QueueId;
+
+    /// Reports internal variables by name, for plots.
+    fn probe(&self, _now: Time, _bank: &Bank, _out: &mut dyn FnMut(&'static str, f64)) {}
 }
 
 /// May it stay, and if not who goes?
@@ -119,6 +122,7 @@ impl<C: Classify, A: Admit, S: Schedule> Discipline for Composed<C, A, S> {
     }
 
     fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64)) {
+        self.classify.probe(now, &self.bank, out);
         self.admit.probe(now, &self.bank, out);
     }
 }
@@ -129,6 +133,9 @@ impl Classify for Box<dyn Classify> {
     }
     fn classify(&mut self, packet: &Packet, bank: &Bank, cx: &mut Context) -> QueueId {
         (**self).classify(packet, bank, cx)
+    }
+    fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
+        (**self).probe(now, bank, out);
     }
 }
 

@@ -9,7 +9,9 @@ pub mod admit;
 pub mod classify;
 mod compose;
 pub mod kinds;
+mod one_or_each;
 pub mod registry;
 pub mod schedule;
 
 pub use compose::{Admit, Classify, Composed, Schedule};
+pub use one_or_each::OneOrEach;

@@ -17,6 +17,9 @@ pub trait Named<T: ?Sized> {
     const SUMMARY: &'static str;
     /// Paper, section or RFC that it follows.
     const SOURCE: &'static str;
+    /// Whether packets of one flow and class leave in the order in which they came, as long as
+    /// the codepoint and the drop precedence of a flow and class do not decide their queue.
+    const KEEPS_ORDER: bool = true;
     /// Its parameters, the one home of their defaults; every field's doc comment gives meaning,
     /// unit, range, symbol and source.
     type Params: Serialize + DeserializeOwned + JsonSchema;
@@ -39,6 +42,8 @@ pub struct Entry<T: ?Sized> {
     pub summary: &'static str,
     /// Paper, section or RFC that it follows.
     pub source: &'static str,
+    /// Whether packets of one flow and class leave in the order in which they came.
+    pub keeps_order: bool,
     schema: fn(&mut SchemaGenerator) -> Schema,
     effective: fn(&Value, &Setting) -> Result<Value, ConfigError>,
     build: fn(&Value, &Setting) -> Result<Box<T>, ConfigError>,
@@ -50,6 +55,7 @@ const fn entry<N: Named<T>, T: ?Sized>() -> Entry<T> {
         name: N::NAME,
         summary: N::SUMMARY,
         source: N::SOURCE,
+        keeps_order: N::KEEPS_ORDER,
         schema: |generator| N::Params::json_schema(generator),
         effective: |value, setting| {
             let params = resolved::<N, T>(value, setting)?;
@@ -92,16 +98,31 @@ impl<T: ?Sized> Entry<T> {
 }
 
 /// The named kinds.
-pub static KINDS: &[Entry<dyn Discipline>] = &[entry::<kinds::Fifo, _>()];
+pub static KINDS: &[Entry<dyn Discipline>] = &[
+    entry::<kinds::Drr, _>(),
+    entry::<kinds::Fifo, _>(),
+    entry::<kinds::Prio, _>(),
+    entry::<kinds::Wrr, _>(),
+];
 
 /// Answers to *which queue does this packet join*.
-pub static CLASSIFIERS: &[Entry<dyn Classify>] = &[entry::<classify::One, _>()];
+pub static CLASSIFIERS: &[Entry<dyn Classify>] = &[
+    entry::<classify::Class, _>(),
+    entry::<classify::Dscp, _>(),
+    entry::<classify::One, _>(),
+    entry::<classify::Precedence, _>(),
+];
 
 /// Answers to *may it stay, and if not who goes*.
 pub static ADMISSIONS: &[Entry<dyn Admit>] = &[entry::<admit::TailDrop, _>()];
 
 /// Answers to *who is served next*.
-pub static SCHEDULERS: &[Entry<dyn Schedule>] = &[entry::<schedule::Fifo, _>()];
+pub static SCHEDULERS: &[Entry<dyn Schedule>] = &[
+    entry::<schedule::Drr, _>(),
+    entry::<schedule::Fifo, _>(),
+    entry::<schedule::StrictPriority, _>(),
+    entry::<schedule::Wrr, _>(),
+];
 
 /// Builds the discipline that `block` describes: a named kind (`kind = "codel"`, with that kind's
 /// parameters), or any combination (`classify = {kind = ...}`, `admit = ...`, `schedule = ...`).

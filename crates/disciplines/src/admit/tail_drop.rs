@@ -2,8 +2,8 @@
 //!
 //! Source: RFC 7567, section 2 (the traditional technique). Cost: one comparison a packet.
 
-use crate::Admit;
 use crate::registry::Named;
+use crate::{Admit, OneOrEach};
 use forebay_core::config::require;
 use forebay_core::{Bank, ConfigError, Context, DropReason, Limit, Packet, QueueId, Setting};
 use schemars::JsonSchema;
@@ -11,32 +11,35 @@ use serde::{Deserialize, Serialize};
 
 /// Drops what arrives at a full queue.
 pub struct TailDrop {
-    limit: Limit,
+    limits: Vec<Limit>,
 }
 
 /// Parameters of tail drop.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TailDropParams {
-    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); the packet in transmission not
-    /// counted. Above 0.
-    pub limit: Limit,
+    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"), or a list with one entry a queue;
+    /// the packet in transmission not counted. Above 0.
+    pub limit: OneOrEach<Limit>,
 }
 
 impl Default for TailDropParams {
     fn default() -> Self {
-        TailDropParams { limit: Limit::Packets(1000) }
+        TailDropParams { limit: OneOrEach::One(Limit::Packets(1000)) }
     }
 }
 
 impl TailDrop {
-    /// Tail drop with these parameters.
+    /// Tail drop with these limits in a bank of `queues` queues.
     ///
     /// # Errors
-    /// A limit of zero.
-    pub fn new(params: &TailDropParams) -> Result<Self, ConfigError> {
-        require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
-        Ok(TailDrop { limit: params.limit })
+    /// A limit of zero, or a list of another length than `queues`.
+    pub fn new(params: &TailDropParams, queues: usize) -> Result<Self, ConfigError> {
+        let limits = params.limit.expand(queues, "limit", "queues")?;
+        require(limits.iter().all(|limit| !limit.is_zero()), "limit", || {
+            "must be above 0, got \"0\"".into()
+        })?;
+        Ok(TailDrop { limits })
     }
 }
 
@@ -46,8 +49,8 @@ impl Named<dyn Admit> for TailDrop {
     const SOURCE: &'static str = "RFC 7567, section 2";
     type Params = TailDropParams;
 
-    fn build(params: &TailDropParams, _: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
-        Ok(Box::new(TailDrop::new(params)?))
+    fn build(params: &TailDropParams, setting: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
+        Ok(Box::new(TailDrop::new(params, setting.queues)?))
     }
 }
 
@@ -60,7 +63,7 @@ impl Admit for TailDrop {
         bank: &mut Bank,
         _: &mut Context,
     ) -> Result<(), DropReason> {
-        if self.limit.admits(bank.packets(queue), bank.bytes(queue), packet.len) {
+        if self.limits[queue].admits(bank.packets(queue), bank.bytes(queue), packet.len) {
             Ok(())
         } else {
             Err(DropReason::Overflow)

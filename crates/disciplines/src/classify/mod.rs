@@ -1,5 +1,11 @@
 //! Which queue does this packet join?
 
+mod class;
+mod dscp;
 mod one;
+mod precedence;
 
-pub use one::One;
+pub use class::{Class, ClassParams};
+pub use dscp::{Codepoint, Dscp, DscpParams};
+pub use one::{One, OneParams};
+pub use precedence::{Precedence, PrecedenceParams};

@@ -18,6 +18,6 @@ impl Named<dyn Discipline> for Fifo {
     type Params = TailDropParams;
 
     fn build(params: &TailDropParams, _: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
-        Ok(Box::new(Composed::new(One, TailDrop::new(params)?, schedule::Fifo)))
+        Ok(Box::new(Composed::new(One, TailDrop::new(params, 1)?, schedule::Fifo)))
     }
 }

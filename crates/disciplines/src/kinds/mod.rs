@@ -1,5 +1,13 @@
 //! Named kinds: combinations with defaults.
 
+mod choice;
+mod drr;
 mod fifo;
+mod prio;
+mod wrr;
 
+pub use choice::{ServerParams, SorterParams};
+pub use drr::{Drr, DrrParams};
 pub use fifo::Fifo;
+pub use prio::{Prio, PrioParams};
+pub use wrr::{Wrr, WrrParams};

@@ -1,0 +1,71 @@
+//! One queue for each QoS class.
+//!
+//! Cost: one comparison a packet.
+
+use crate::Classify;
+use crate::registry::Named;
+use forebay_core::config::require;
+use forebay_core::{Bank, ConfigError, Context, Packet, QueueId, Setting};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Queue q for class q; classes above the highest queue join the highest.
+pub struct Class {
+    queues: usize,
+}
+
+/// Parameters of `class`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClassParams {
+    /// Number of queues, 1 to 256; class q joins queue q, and classes beyond join the highest.
+    pub queues: usize,
+}
+
+impl Default for ClassParams {
+    fn default() -> Self {
+        ClassParams { queues: 2 }
+    }
+}
+
+/// Checks a number of queues.
+///
+/// # Errors
+/// Names `queues`, if it is not from 1 to 256.
+pub(crate) fn check_queues(queues: usize) -> Result<(), ConfigError> {
+    require((1..=256).contains(&queues), "queues", || format!("must be 1 to 256, got {queues}"))
+}
+
+impl Class {
+    /// The classifier with these parameters.
+    ///
+    /// # Errors
+    /// A number of queues that is not from 1 to 256.
+    pub fn new(params: &ClassParams) -> Result<Self, ConfigError> {
+        check_queues(params.queues)?;
+        Ok(Class { queues: params.queues })
+    }
+}
+
+impl Named<dyn Classify> for Class {
+    const NAME: &'static str = "class";
+    const SUMMARY: &'static str = "one queue for each QoS class";
+    const SOURCE: &'static str = "RFC 2474, section 4.2.2";
+    type Params = ClassParams;
+
+    fn build(params: &ClassParams, _: &Setting) -> Result<Box<dyn Classify>, ConfigError> {
+        Ok(Box::new(Class::new(params)?))
+    }
+}
+
+impl Classify for Class {
+    #[inline]
+    fn queues(&self) -> usize {
+        self.queues
+    }
+
+    #[inline]
+    fn classify(&mut self, packet: &Packet, _: &Bank, _: &mut Context) -> QueueId {
+        usize::from(packet.class).min(self.queues - 1)
+    }
+}

@@ -1,0 +1,55 @@
+//! One queue for each precedence: the content's importance decides, whatever its QoS class.
+//!
+//! The plain alternative to CQ-AQM, which keeps class and precedence apart. Cost: one comparison a
+//! packet.
+
+use super::class::check_queues;
+use crate::Classify;
+use crate::registry::Named;
+use forebay_core::{Bank, ConfigError, Context, Packet, QueueId, Setting};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Queue p for precedence p; precedences above the highest queue join the highest.
+pub struct Precedence {
+    queues: usize,
+}
+
+/// Parameters of `precedence`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PrecedenceParams {
+    /// Number of queues, 1 to 256; precedence p joins queue p, those beyond join the highest.
+    pub queues: usize,
+}
+
+impl Default for PrecedenceParams {
+    fn default() -> Self {
+        PrecedenceParams { queues: 2 }
+    }
+}
+
+impl Named<dyn Classify> for Precedence {
+    const NAME: &'static str = "precedence";
+    const SUMMARY: &'static str = "one queue for each precedence";
+    const SOURCE: &'static str = "RFC 791, section 3.1 (precedence)";
+    const KEEPS_ORDER: bool = false;
+    type Params = PrecedenceParams;
+
+    fn build(params: &PrecedenceParams, _: &Setting) -> Result<Box<dyn Classify>, ConfigError> {
+        check_queues(params.queues)?;
+        Ok(Box::new(Precedence { queues: params.queues }))
+    }
+}
+
+impl Classify for Precedence {
+    #[inline]
+    fn queues(&self) -> usize {
+        self.queues
+    }
+
+    #[inline]
+    fn classify(&mut self, packet: &Packet, _: &Bank, _: &mut Context) -> QueueId {
+        usize::from(packet.precedence).min(self.queues - 1)
+    }
+}

@@ -1,0 +1,160 @@
+//! Deficit round robin: shares in bytes, whatever the packet sizes, in constant time.
+//!
+//! Queues that hold packets form a ring. A queue's turn adds its quantum to its deficit; it sends
+//! while the packet at its head fits the deficit, and keeps the rest for its next turn. An emptied
+//! queue leaves the ring and loses its deficit.
+//!
+//! Source: Shreedhar and Varghese, "Efficient fair queuing using deficit round robin", SIGCOMM
+//! 1995, section 3.
+//!
+//! | code | paper |
+//! |---|---|
+//! | `ring` | ActiveList |
+//! | `deficit` | DC_i, in bytes |
+//! | `quantum` | Q_i = weight x quantum, in bytes |
+//! | `fresh` | the queue at the front begins a turn: its quantum is still to be added |
+//!
+//! Deviations
+//! - D1: a queue that admission empties (drop from the queue) stays in the ring until its turn, or
+//!   until a packet joins it; either way its deficit is lost, as when it empties by service.
+//!
+//! Cost: constant, if the quantum is not below the largest packet; else a turn for each quantum
+//! that the packet is worth.
+
+use super::weights::check_weights;
+use crate::Schedule;
+use crate::registry::Named;
+use forebay_core::config::require;
+use forebay_core::{Bank, Bytes, ConfigError, QueueId, Setting};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Serves each queue that holds packets in turn, up to its quantum and what it saved.
+pub struct Drr {
+    queues: Vec<State>,
+    ring: VecDeque<u32>,
+    fresh: bool,
+}
+
+struct State {
+    quantum: i64,
+    deficit: i64,
+    active: bool,
+}
+
+/// Parameters of `drr`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DrrParams {
+    /// Quanta in a round, one entry a queue, lowest queue first; 1 to 65535 each. Default: 1 for
+    /// each.
+    pub weights: Vec<u32>,
+    /// Bytes that a weight of 1 may send in a round (Q, section 3), above 0 to 4 GiB. Default: the link's
+    /// largest packet, which makes the cost of a packet constant.
+    pub quantum: Option<Bytes>,
+}
+
+impl DrrParams {
+    /// Fills in equal weights for `queues` queues, and `mtu` as quantum, where none are given.
+    pub fn resolve(&mut self, queues: usize, mtu: u32) {
+        if self.weights.is_empty() {
+            self.weights = vec![1; queues];
+        }
+        self.quantum.get_or_insert(Bytes(u64::from(mtu)));
+    }
+}
+
+impl Drr {
+    /// The scheduler of `queues` queues with these (resolved) parameters.
+    ///
+    /// # Errors
+    /// Weights that are out of range or not one a queue, or a quantum of zero.
+    pub fn new(params: &DrrParams, queues: usize) -> Result<Self, ConfigError> {
+        check_weights(&params.weights, queues)?;
+        let quantum = params.quantum.map_or(0, |quantum| quantum.0);
+        require((1..=1 << 32).contains(&quantum), "quantum", || {
+            format!("must be above 0 and at most 4 GiB, got \"{}\"", Bytes(quantum))
+        })?;
+        let state = |weight: &u32| State {
+            quantum: quantum as i64 * i64::from(*weight),
+            deficit: 0,
+            active: false,
+        };
+        Ok(Drr {
+            queues: params.weights.iter().map(state).collect(),
+            ring: VecDeque::with_capacity(queues),
+            fresh: true,
+        })
+    }
+
+    /// Takes the queue at the front out of the ring.
+    fn retire_front(&mut self) {
+        if let Some(front) = self.ring.pop_front() {
+            let state = &mut self.queues[front as usize];
+            state.active = false;
+            state.deficit = 0;
+            self.fresh = true;
+        }
+    }
+}
+
+impl Named<dyn Schedule> for Drr {
+    const NAME: &'static str = "drr";
+    const SUMMARY: &'static str = "deficit round robin: shares in bytes";
+    const SOURCE: &'static str = "Shreedhar and Varghese, SIGCOMM 1995, section 3";
+    type Params = DrrParams;
+
+    fn resolve(params: &mut DrrParams, setting: &Setting) {
+        params.resolve(setting.queues, setting.mtu);
+    }
+
+    fn build(params: &DrrParams, setting: &Setting) -> Result<Box<dyn Schedule>, ConfigError> {
+        Ok(Box::new(Drr::new(params, setting.queues)?))
+    }
+}
+
+impl Schedule for Drr {
+    #[inline]
+    fn joined(&mut self, queue: QueueId, bank: &Bank) {
+        let state = &mut self.queues[queue];
+        if !state.active {
+            state.active = true;
+            self.ring.push_back(queue as u32);
+        } else if bank.packets(queue) == 1 {
+            state.deficit = 0;
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, bank: &Bank) -> Option<QueueId> {
+        loop {
+            let front = *self.ring.front()? as usize;
+            let Some(head) = bank.head(front) else {
+                self.retire_front();
+                continue;
+            };
+            let state = &mut self.queues[front];
+            if self.fresh {
+                state.deficit += state.quantum;
+                self.fresh = false;
+            }
+            if i64::from(head.len) <= state.deficit {
+                return Some(front);
+            }
+            self.ring.rotate_left(1);
+            self.fresh = true;
+        }
+    }
+
+    #[inline]
+    fn served(&mut self, queue: QueueId, len: u32, bank: &Bank) {
+        let state = &mut self.queues[queue];
+        // Below zero if admission dropped the head that was looked at and gave a longer packet: a
+        // debt that the next turns pay.
+        state.deficit -= i64::from(len);
+        if bank.packets(queue) == 0 {
+            self.retire_front();
+        }
+    }
+}

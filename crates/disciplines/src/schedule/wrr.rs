@@ -1,0 +1,99 @@
+//! Weighted round robin by packets.
+//!
+//! Queues are visited in turn, in ascending order; a visit serves up to as many packets as the
+//! queue's weight. What an emptied queue did not use is forfeited.
+//!
+//! Source: Katevenis, Sidiropoulos and Courcoubetis, "Weighted round-robin cell multiplexing in a
+//! general-purpose ATM switch chip", IEEE JSAC 9 (1991).
+//!
+//! Deviations
+//! - D1: a queue's packets of one round leave together and are not interleaved with the other
+//!   queues', as in the plain form that routers have; the shares are the same, the bursts longer.
+//!
+//! Cost: one look at each empty queue passed over.
+
+use super::weights::check_weights;
+use crate::Schedule;
+use crate::registry::Named;
+use forebay_core::{Bank, ConfigError, QueueId, Setting};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Serves up to a weight of packets from each queue in turn.
+pub struct Wrr {
+    weights: Vec<u32>,
+    current: QueueId,
+    left: u32,
+}
+
+/// Parameters of `wrr`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WrrParams {
+    /// Packets served in a round, one entry a queue, lowest queue first; 1 to 65535 each. Default:
+    /// 1 for each.
+    pub weights: Vec<u32>,
+}
+
+impl WrrParams {
+    /// Fills in equal weights for `queues` queues, if none are given.
+    pub fn resolve(&mut self, queues: usize) {
+        if self.weights.is_empty() {
+            self.weights = vec![1; queues];
+        }
+    }
+}
+
+impl Wrr {
+    /// The scheduler of `queues` queues with these (resolved) parameters.
+    ///
+    /// # Errors
+    /// Weights that are out of range or not one a queue.
+    pub fn new(params: &WrrParams, queues: usize) -> Result<Self, ConfigError> {
+        check_weights(&params.weights, queues)?;
+        // The first turn is queue 0's.
+        Ok(Wrr { weights: params.weights.clone(), current: queues - 1, left: 0 })
+    }
+}
+
+impl Named<dyn Schedule> for Wrr {
+    const NAME: &'static str = "wrr";
+    const SUMMARY: &'static str = "weighted round robin by packets";
+    const SOURCE: &'static str = "Katevenis et al., IEEE JSAC 9 (1991)";
+    type Params = WrrParams;
+
+    fn resolve(params: &mut WrrParams, setting: &Setting) {
+        params.resolve(setting.queues);
+    }
+
+    fn build(params: &WrrParams, setting: &Setting) -> Result<Box<dyn Schedule>, ConfigError> {
+        Ok(Box::new(Wrr::new(params, setting.queues)?))
+    }
+}
+
+impl Schedule for Wrr {
+    #[inline]
+    fn next(&mut self, bank: &Bank) -> Option<QueueId> {
+        if self.left > 0 && bank.packets(self.current) > 0 {
+            return Some(self.current);
+        }
+        if bank.total().packets == 0 {
+            return None;
+        }
+        loop {
+            self.current += 1;
+            if self.current == self.weights.len() {
+                self.current = 0;
+            }
+            if bank.packets(self.current) > 0 {
+                self.left = self.weights[self.current];
+                return Some(self.current);
+            }
+        }
+    }
+
+    #[inline]
+    fn served(&mut self, _: QueueId, _: u32, _: &Bank) {
+        self.left -= 1;
+    }
+}
