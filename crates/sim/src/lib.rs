@@ -1,3 +1,4 @@
 //! The closed-loop simulator: engine, links, traffic, scenarios and measurements.
 
+pub mod pcap_in;
 pub mod traffic;

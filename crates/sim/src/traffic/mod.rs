@@ -11,8 +11,10 @@ mod dscp;
 mod files;
 mod law;
 mod on_off;
+mod pcap;
 mod poisson;
 mod registry;
+mod rules;
 mod voice;
 mod web;
 
@@ -23,8 +25,10 @@ pub use dscp::Dscp;
 pub use files::{Arrivals, Files, FilesParams};
 pub use law::{Law, Variate};
 pub use on_off::{OnOff, OnOffParams};
+pub use pcap::{Pcap, PcapParams};
 pub use poisson::{Poisson, PoissonParams};
 pub use registry::{BuildSite, Entry, Generator, SOURCES, Source, build, effective};
+pub use rules::{Prefix, Protocol, Rule};
 pub use voice::{Codec, Voice, VoiceParams};
 pub use web::{Web, WebParams};
 

@@ -1,6 +1,8 @@
 //! Every source of traffic, by name.
 
-use super::{Bulk, Bursty, Cbr, Datagrams, Files, Marks, OnOff, Poisson, Transfers, Voice, Web};
+use super::{
+    Bulk, Bursty, Cbr, Datagrams, Files, Marks, OnOff, Pcap, Poisson, Transfers, Voice, Web,
+};
 use forebay_core::{ConfigError, config};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
@@ -109,6 +111,7 @@ pub static SOURCES: &[Entry] = &[
     entry::<Cbr>(),
     entry::<Files>(),
     entry::<OnOff>(),
+    entry::<Pcap>(),
     entry::<Poisson>(),
     entry::<Voice>(),
     entry::<Web>(),
