@@ -1,4 +1,5 @@
 //! The closed-loop simulator: engine, links, traffic, scenarios and measurements.
 
 pub mod pcap_in;
+pub mod trace;
 pub mod traffic;
