@@ -145,13 +145,12 @@ impl<W: Write> PcapWriter<W> {
         }
     }
 
-    /// Ends the capture and gives back what it was written to.
+    /// Hands everything on to `out`'s own target.
     ///
     /// # Errors
     /// Those of flushing it.
-    pub fn finish(mut self) -> io::Result<W> {
-        self.out.flush()?;
-        Ok(self.out)
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 
     fn record(&mut self, at: Time, ip: &Ipv4Header, len: u32, transport: &[u8]) -> io::Result<()> {
@@ -246,7 +245,7 @@ mod tests {
     fn written(packets: &[WrittenPacket]) -> Vec<u8> {
         let mut writer = PcapWriter::new(Vec::new()).unwrap();
         packets.iter().for_each(|packet| writer.write(packet).unwrap());
-        writer.finish().unwrap()
+        writer.out
     }
 
     #[test]

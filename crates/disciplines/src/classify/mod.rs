@@ -6,6 +6,6 @@ mod one;
 mod precedence;
 
 pub use class::{Class, ClassParams};
-pub use dscp::{Codepoint, Dscp, DscpParams};
+pub use dscp::{Dscp, DscpParams};
 pub use one::{One, OneParams};
 pub use precedence::{Precedence, PrecedenceParams};

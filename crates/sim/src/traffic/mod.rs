@@ -7,7 +7,6 @@
 mod bulk;
 mod bursty;
 mod cbr;
-mod dscp;
 mod files;
 mod law;
 mod on_off;
@@ -21,7 +20,6 @@ mod web;
 pub use bulk::{Bulk, BulkParams};
 pub use bursty::{Bursty, BurstyParams};
 pub use cbr::{Cbr, CbrParams};
-pub use dscp::Dscp;
 pub use files::{Arrivals, Files, FilesParams};
 pub use law::{Law, Variate};
 pub use on_off::{OnOff, OnOffParams};
@@ -32,7 +30,7 @@ pub use rules::{Prefix, Protocol, Rule};
 pub use voice::{Codec, Voice, VoiceParams};
 pub use web::{Web, WebParams};
 
-use forebay_core::{Rng, Time};
+use forebay_core::{Packet, Rng, Time};
 
 /// One datagram that a source sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +56,17 @@ pub struct Marks {
     pub drop_precedence: u8,
     /// DS field codepoint, 0 to 63.
     pub dscp: u8,
+}
+
+impl Marks {
+    /// Marks `packet`.
+    #[inline]
+    pub fn apply(self, packet: &mut Packet) {
+        packet.class = self.class;
+        packet.precedence = self.precedence;
+        packet.drop_precedence = self.drop_precedence;
+        packet.set_dscp(self.dscp);
+    }
 }
 
 /// An open-loop source of datagrams.

@@ -1,7 +1,8 @@
 //! Marking rules: which class and precedence a captured packet gets.
 
-use super::{Dscp, Marks};
+use super::Marks;
 use crate::pcap_in::CapturedPacket;
+use forebay_core::Codepoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -14,7 +15,7 @@ use std::str::FromStr;
 pub struct Rule {
     /// Its codepoint.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dscp: Option<Dscp>,
+    pub dscp: Option<Codepoint>,
     /// Its protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,

@@ -7,12 +7,14 @@ use std::str::FromStr;
 
 /// A DS field codepoint, written by name (`"EF"`, `"AF41"`, `"CS5"`, `"LE"`) or as a number from 0
 /// to 63.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[serde(try_from = "Written", into = "String")]
-pub struct Dscp(u8);
+pub struct Codepoint(u8);
 
 /// Names of the codepoints: RFC 2474 (CS), 2597 (AF), 3246 (EF), 5865 (VA), 8622 (LE).
-const NAMES: [(&str, u8); 24] = [
+const NAMES: [(&str, u8); 25] = [
     ("DF", 0),
     ("BE", 0),
     ("LE", 1),
@@ -36,39 +38,35 @@ const NAMES: [(&str, u8); 24] = [
     ("AF41", 34),
     ("AF42", 36),
     ("AF43", 38),
+    ("VA", 44),
     ("EF", 46),
 ];
 
-const VOICE_ADMIT: (&str, u8) = ("VA", 44);
-
-impl Dscp {
+impl Codepoint {
     /// The codepoint, 0 to 63.
     pub fn value(self) -> u8 {
         self.0
     }
 
-    fn names() -> impl Iterator<Item = (&'static str, u8)> {
-        NAMES.into_iter().chain([VOICE_ADMIT])
-    }
-
     fn from_number(number: u64) -> Result<Self, String> {
         if number < 64 {
-            Ok(Dscp(number as u8))
+            Ok(Codepoint(number as u8))
         } else {
             Err(format!("a DSCP is from 0 to 63, got {number}"))
         }
     }
 }
 
-impl FromStr for Dscp {
+impl FromStr for Codepoint {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         if let Ok(number) = text.parse() {
-            return Dscp::from_number(number);
+            return Codepoint::from_number(number);
         }
-        Dscp::names()
+        NAMES
+            .into_iter()
             .find(|(name, _)| name.eq_ignore_ascii_case(text))
-            .map(|(_, value)| Dscp(value))
+            .map(|(_, value)| Codepoint(value))
             .ok_or_else(|| {
                 format!(
                     "unknown DSCP \"{text}\"; write a name such as \"EF\", \"AF41\", \"CS5\", \
@@ -78,9 +76,9 @@ impl FromStr for Dscp {
     }
 }
 
-impl fmt::Display for Dscp {
+impl fmt::Display for Codepoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Dscp::names().find(|(_, value)| *value == self.0) {
+        match NAMES.into_iter().find(|(_, value)| *value == self.0) {
             Some((name, _)) => f.write_str(name),
             None => self.0.fmt(f),
         }
@@ -95,25 +93,25 @@ enum Written {
     Name(String),
 }
 
-impl TryFrom<Written> for Dscp {
+impl TryFrom<Written> for Codepoint {
     type Error = String;
     fn try_from(written: Written) -> Result<Self, String> {
         match written {
-            Written::Number(number) => Dscp::from_number(number),
+            Written::Number(number) => Codepoint::from_number(number),
             Written::Name(name) => name.parse(),
         }
     }
 }
 
-impl From<Dscp> for String {
-    fn from(dscp: Dscp) -> String {
-        dscp.to_string()
+impl From<Codepoint> for String {
+    fn from(codepoint: Codepoint) -> String {
+        codepoint.to_string()
     }
 }
 
-impl JsonSchema for Dscp {
+impl JsonSchema for Codepoint {
     fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Dscp".into()
+        "Codepoint".into()
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
@@ -136,20 +134,20 @@ mod tests {
         for (text, value) in
             [("EF", 46), ("af41", 34), ("AF23", 22), ("CS6", 48), ("LE", 1), ("VA", 44), ("17", 17)]
         {
-            assert_eq!(text.parse::<Dscp>().unwrap().value(), value, "{text}");
+            assert_eq!(text.parse::<Codepoint>().unwrap().value(), value, "{text}");
         }
         // RFC 2597, section 6: AFxy is 8x + 2y.
         for class in 1..=4_u8 {
             for drop in 1..=3_u8 {
-                let dscp: Dscp = format!("AF{class}{drop}").parse().unwrap();
-                assert_eq!(dscp.value(), 8 * class + 2 * drop);
+                let codepoint: Codepoint = format!("AF{class}{drop}").parse().unwrap();
+                assert_eq!(codepoint.value(), 8 * class + 2 * drop);
             }
         }
     }
 
     #[test]
     fn files_may_write_either() {
-        let read = |value| serde_json::from_value::<Dscp>(value);
+        let read = |value| serde_json::from_value::<Codepoint>(value);
         assert_eq!(read(json!(46)).unwrap(), read(json!("EF")).unwrap());
         assert_eq!(serde_json::to_value(read(json!(46)).unwrap()).unwrap(), json!("EF"));
         assert_eq!(serde_json::to_value(read(json!(3)).unwrap()).unwrap(), json!("3"));
