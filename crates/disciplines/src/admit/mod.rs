@@ -1,5 +1,11 @@
 //! May it stay, and if not who goes?
 
+mod average;
+mod curve;
+mod red;
 mod tail_drop;
 
+pub use average::{Average, Pace};
+pub use curve::{Curve, Measure, Signal, Spacing};
+pub use red::{Red, RedParams};
 pub use tail_drop::{TailDrop, TailDropParams};

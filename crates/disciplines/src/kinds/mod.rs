@@ -1,5 +1,7 @@
 //! Named kinds: combinations with defaults.
 
 mod fifo;
+mod single_queue;
 
 pub use fifo::Fifo;
+pub use single_queue::Red;
