@@ -92,14 +92,25 @@ impl<T: ?Sized> Entry<T> {
 }
 
 /// The named kinds.
-pub static KINDS: &[Entry<dyn Discipline>] = &[entry::<kinds::Fifo, _>(), entry::<kinds::Red, _>()];
+pub static KINDS: &[Entry<dyn Discipline>] = &[
+    entry::<kinds::Fifo, _>(),
+    entry::<kinds::Red, _>(),
+    entry::<kinds::Rio, _>(),
+    entry::<kinds::Wred, _>(),
+    entry::<kinds::Wrt, _>(),
+];
 
 /// Answers to *which queue does this packet join*.
 pub static CLASSIFIERS: &[Entry<dyn Classify>] = &[entry::<classify::One, _>()];
 
 /// Answers to *may it stay, and if not who goes*.
-pub static ADMISSIONS: &[Entry<dyn Admit>] =
-    &[entry::<admit::Red, _>(), entry::<admit::TailDrop, _>()];
+pub static ADMISSIONS: &[Entry<dyn Admit>] = &[
+    entry::<admit::Red, _>(),
+    entry::<admit::Rio, _>(),
+    entry::<admit::TailDrop, _>(),
+    entry::<admit::Wred, _>(),
+    entry::<admit::Wrt, _>(),
+];
 
 /// Answers to *who is served next*.
 pub static SCHEDULERS: &[Entry<dyn Schedule>] = &[entry::<schedule::Fifo, _>()];

@@ -4,8 +4,10 @@ mod average;
 mod curve;
 mod red;
 mod tail_drop;
+mod wred;
 
 pub use average::{Average, Pace};
 pub use curve::{Curve, Measure, Signal, Spacing};
 pub use red::{Red, RedParams};
 pub use tail_drop::{TailDrop, TailDropParams};
+pub use wred::{DropStrategy, Level, Rio, RioParams, Victim, Wred, WredParams, Wrt, WrtParams};

@@ -1,4 +1,4 @@
-//! `red`: one queue under that algorithm, first in,
+//! `red`, `rio`, `wred`, `wrt`: one queue under that algorithm, first in,
 //! first out. Names, parameters and sources are those of the admission rules.
 
 use crate::classify::One;
@@ -37,4 +37,10 @@ macro_rules! single_queue {
 single_queue! {
     /// One queue under RED.
     Red,
+    /// One queue under RIO.
+    Rio,
+    /// One queue under WRED.
+    Wred,
+    /// One queue under WRT.
+    Wrt,
 }
