@@ -93,6 +93,7 @@ impl<T: ?Sized> Entry<T> {
 
 /// The named kinds.
 pub static KINDS: &[Entry<dyn Discipline>] = &[
+    entry::<kinds::Codel, _>(),
     entry::<kinds::Fifo, _>(),
     entry::<kinds::Red, _>(),
     entry::<kinds::Rio, _>(),
@@ -105,6 +106,7 @@ pub static CLASSIFIERS: &[Entry<dyn Classify>] = &[entry::<classify::One, _>()];
 
 /// Answers to *may it stay, and if not who goes*.
 pub static ADMISSIONS: &[Entry<dyn Admit>] = &[
+    entry::<admit::Codel, _>(),
     entry::<admit::Red, _>(),
     entry::<admit::Rio, _>(),
     entry::<admit::TailDrop, _>(),

@@ -1,12 +1,14 @@
 //! May it stay, and if not who goes?
 
 mod average;
+mod codel;
 mod curve;
 mod red;
 mod tail_drop;
 mod wred;
 
 pub use average::{Average, Pace};
+pub use codel::{Codel, CodelLaw, CodelParams, CodelState};
 pub use curve::{Curve, Measure, Signal, Spacing};
 pub use red::{Red, RedParams};
 pub use tail_drop::{TailDrop, TailDropParams};

@@ -1,4 +1,4 @@
-//! `red`, `rio`, `wred`, `wrt`: one queue under that algorithm, first in,
+//! `codel`, `red`, `rio`, `wred`, `wrt`: one queue under that algorithm, first in,
 //! first out. Names, parameters and sources are those of the admission rules.
 
 use crate::classify::One;
@@ -35,6 +35,8 @@ macro_rules! single_queue {
 }
 
 single_queue! {
+    /// One queue under CoDel.
+    Codel,
     /// One queue under RED.
     Red,
     /// One queue under RIO.
