@@ -95,6 +95,7 @@ impl<T: ?Sized> Entry<T> {
 pub static KINDS: &[Entry<dyn Discipline>] = &[
     entry::<kinds::Codel, _>(),
     entry::<kinds::Fifo, _>(),
+    entry::<kinds::Pie, _>(),
     entry::<kinds::Red, _>(),
     entry::<kinds::Rio, _>(),
     entry::<kinds::Wred, _>(),
@@ -107,6 +108,7 @@ pub static CLASSIFIERS: &[Entry<dyn Classify>] = &[entry::<classify::One, _>()];
 /// Answers to *may it stay, and if not who goes*.
 pub static ADMISSIONS: &[Entry<dyn Admit>] = &[
     entry::<admit::Codel, _>(),
+    entry::<admit::Pie, _>(),
     entry::<admit::Red, _>(),
     entry::<admit::Rio, _>(),
     entry::<admit::TailDrop, _>(),

@@ -3,6 +3,7 @@
 mod average;
 mod codel;
 mod curve;
+mod pie;
 mod red;
 mod tail_drop;
 mod wred;
@@ -10,6 +11,7 @@ mod wred;
 pub use average::{Average, Pace};
 pub use codel::{Codel, CodelLaw, CodelParams, CodelState};
 pub use curve::{Curve, Measure, Signal, Spacing};
+pub use pie::{DelayEstimation, Pie, PieLaw, PieParams, PieState};
 pub use red::{Red, RedParams};
 pub use tail_drop::{TailDrop, TailDropParams};
 pub use wred::{DropStrategy, Level, Rio, RioParams, Victim, Wred, WredParams, Wrt, WrtParams};
