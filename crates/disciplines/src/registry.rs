@@ -95,6 +95,7 @@ impl<T: ?Sized> Entry<T> {
 pub static KINDS: &[Entry<dyn Discipline>] = &[
     entry::<kinds::Codel, _>(),
     entry::<kinds::Fifo, _>(),
+    entry::<kinds::Gsp, _>(),
     entry::<kinds::Pie, _>(),
     entry::<kinds::Red, _>(),
     entry::<kinds::Rio, _>(),
@@ -108,6 +109,7 @@ pub static CLASSIFIERS: &[Entry<dyn Classify>] = &[entry::<classify::One, _>()];
 /// Answers to *may it stay, and if not who goes*.
 pub static ADMISSIONS: &[Entry<dyn Admit>] = &[
     entry::<admit::Codel, _>(),
+    entry::<admit::Gsp, _>(),
     entry::<admit::Pie, _>(),
     entry::<admit::Red, _>(),
     entry::<admit::Rio, _>(),

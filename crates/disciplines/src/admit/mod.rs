@@ -3,6 +3,7 @@
 mod average;
 mod codel;
 mod curve;
+mod gsp;
 mod pie;
 mod red;
 mod tail_drop;
@@ -11,6 +12,7 @@ mod wred;
 pub use average::{Average, Pace};
 pub use codel::{Codel, CodelLaw, CodelParams, CodelState};
 pub use curve::{Curve, Measure, Signal, Spacing};
+pub use gsp::{Gsp, GspParams};
 pub use pie::{DelayEstimation, Pie, PieLaw, PieParams, PieState};
 pub use red::{Red, RedParams};
 pub use tail_drop::{TailDrop, TailDropParams};

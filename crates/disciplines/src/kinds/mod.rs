@@ -4,4 +4,4 @@ mod fifo;
 mod single_queue;
 
 pub use fifo::Fifo;
-pub use single_queue::{Codel, Pie, Red, Rio, Wred, Wrt};
+pub use single_queue::{Codel, Gsp, Pie, Red, Rio, Wred, Wrt};

@@ -1,4 +1,4 @@
-//! `codel`, `pie`, `red`, `rio`, `wred`, `wrt`: one queue under that algorithm, first in,
+//! `codel`, `gsp`, `pie`, `red`, `rio`, `wred`, `wrt`: one queue under that algorithm, first in,
 //! first out. Names, parameters and sources are those of the admission rules.
 
 use crate::classify::One;
@@ -37,6 +37,8 @@ macro_rules! single_queue {
 single_queue! {
     /// One queue under CoDel.
     Codel,
+    /// One queue under GSP.
+    Gsp,
     /// One queue under PIE.
     Pie,
     /// One queue under RED.
