@@ -95,6 +95,8 @@ impl<T: ?Sized> Entry<T> {
 pub static KINDS: &[Entry<dyn Discipline>] = &[
     entry::<kinds::Codel, _>(),
     entry::<kinds::Fifo, _>(),
+    entry::<kinds::FqCodel, _>(),
+    entry::<kinds::FqPie, _>(),
     entry::<kinds::Gsp, _>(),
     entry::<kinds::Pie, _>(),
     entry::<kinds::Red, _>(),
@@ -104,7 +106,8 @@ pub static KINDS: &[Entry<dyn Discipline>] = &[
 ];
 
 /// Answers to *which queue does this packet join*.
-pub static CLASSIFIERS: &[Entry<dyn Classify>] = &[entry::<classify::One, _>()];
+pub static CLASSIFIERS: &[Entry<dyn Classify>] =
+    &[entry::<classify::FlowHash, _>(), entry::<classify::One, _>()];
 
 /// Answers to *may it stay, and if not who goes*.
 pub static ADMISSIONS: &[Entry<dyn Admit>] = &[
@@ -119,7 +122,8 @@ pub static ADMISSIONS: &[Entry<dyn Admit>] = &[
 ];
 
 /// Answers to *who is served next*.
-pub static SCHEDULERS: &[Entry<dyn Schedule>] = &[entry::<schedule::Fifo, _>()];
+pub static SCHEDULERS: &[Entry<dyn Schedule>] =
+    &[entry::<schedule::Fair, _>(), entry::<schedule::Fifo, _>()];
 
 /// Builds the discipline that `block` describes: a named kind (`kind = "codel"`, with that kind's
 /// parameters), or any combination (`classify = {kind = ...}`, `admit = ...`, `schedule = ...`).

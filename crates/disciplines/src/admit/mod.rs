@@ -3,6 +3,7 @@
 mod average;
 mod codel;
 mod curve;
+mod fattest_drop;
 mod gsp;
 mod pie;
 mod red;
@@ -12,6 +13,7 @@ mod wred;
 pub use average::{Average, Pace};
 pub use codel::{Codel, CodelLaw, CodelParams, CodelState};
 pub use curve::{Curve, Measure, Signal, Spacing};
+pub use fattest_drop::FattestDrop;
 pub use gsp::{Gsp, GspParams};
 pub use pie::{DelayEstimation, Pie, PieLaw, PieParams, PieState};
 pub use red::{Red, RedParams};
