@@ -1,5 +1,21 @@
 //! May it stay, and if not who goes?
 
+mod average;
+mod codel;
+mod curve;
+mod fattest_drop;
+mod gsp;
+mod pie;
+mod red;
 mod tail_drop;
+mod wred;
 
+pub use average::{Average, Pace};
+pub use codel::{Codel, CodelLaw, CodelParams, CodelState};
+pub use curve::{Curve, Measure, Signal, Spacing};
+pub use fattest_drop::FattestDrop;
+pub use gsp::{Gsp, GspParams};
+pub use pie::{DelayEstimation, Pie, PieLaw, PieParams, PieState};
+pub use red::{Red, RedParams};
 pub use tail_drop::{TailDrop, TailDropParams};
+pub use wred::{DropStrategy, Level, Rio, RioParams, Victim, Wred, WredParams, Wrt, WrtParams};

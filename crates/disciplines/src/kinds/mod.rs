@@ -3,11 +3,17 @@
 mod choice;
 mod drr;
 mod fifo;
+mod fq_codel;
+mod fq_pie;
 mod prio;
+mod single_queue;
 mod wrr;
 
 pub use choice::{ServerParams, SorterParams};
 pub use drr::{Drr, DrrParams};
 pub use fifo::Fifo;
+pub use fq_codel::{FqCodel, FqCodelParams};
+pub use fq_pie::{FqPie, FqPieParams};
 pub use prio::{Prio, PrioParams};
+pub use single_queue::{Codel, Gsp, Pie, Red, Rio, Wred, Wrt};
 pub use wrr::{Wrr, WrrParams};
