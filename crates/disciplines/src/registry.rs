@@ -99,6 +99,7 @@ impl<T: ?Sized> Entry<T> {
 
 /// The named kinds.
 pub static KINDS: &[Entry<dyn Discipline>] = &[
+    entry::<kinds::CqAqm, _>(),
     entry::<kinds::Drr, _>(),
     entry::<kinds::Fifo, _>(),
     entry::<kinds::Prio, _>(),
@@ -114,7 +115,8 @@ pub static CLASSIFIERS: &[Entry<dyn Classify>] = &[
 ];
 
 /// Answers to *may it stay, and if not who goes*.
-pub static ADMISSIONS: &[Entry<dyn Admit>] = &[entry::<admit::TailDrop, _>()];
+pub static ADMISSIONS: &[Entry<dyn Admit>] =
+    &[entry::<admit::CqAqm, _>(), entry::<admit::TailDrop, _>()];
 
 /// Answers to *who is served next*.
 pub static SCHEDULERS: &[Entry<dyn Schedule>] = &[
