@@ -100,6 +100,7 @@ impl<T: ?Sized> Entry<T> {
 /// The named kinds.
 pub static KINDS: &[Entry<dyn Discipline>] = &[
     entry::<kinds::Codel, _>(),
+    entry::<kinds::CqAqm, _>(),
     entry::<kinds::Drr, _>(),
     entry::<kinds::Fifo, _>(),
     entry::<kinds::FqCodel, _>(),
@@ -126,6 +127,7 @@ pub static CLASSIFIERS: &[Entry<dyn Classify>] = &[
 /// Answers to *may it stay, and if not who goes*.
 pub static ADMISSIONS: &[Entry<dyn Admit>] = &[
     entry::<admit::Codel, _>(),
+    entry::<admit::CqAqm, _>(),
     entry::<admit::Gsp, _>(),
     entry::<admit::Pie, _>(),
     entry::<admit::Red, _>(),

@@ -2,6 +2,7 @@
 
 mod average;
 mod codel;
+mod cq_aqm;
 mod curve;
 mod fattest_drop;
 mod gsp;
@@ -12,6 +13,7 @@ mod wred;
 
 pub use average::{Average, Pace};
 pub use codel::{Codel, CodelLaw, CodelParams, CodelState};
+pub use cq_aqm::{CqAqm, CqAqmParams, CqQueueParams};
 pub use curve::{Curve, Measure, Signal, Spacing};
 pub use fattest_drop::FattestDrop;
 pub use gsp::{Gsp, GspParams};

@@ -1,6 +1,7 @@
 //! Named kinds: combinations with defaults.
 
 mod choice;
+mod cq_aqm;
 mod drr;
 mod fifo;
 mod fq_codel;
@@ -10,6 +11,7 @@ mod single_queue;
 mod wrr;
 
 pub use choice::{ServerParams, SorterParams};
+pub use cq_aqm::{CqAqm, CqAqmParams};
 pub use drr::{Drr, DrrParams};
 pub use fifo::Fifo;
 pub use fq_codel::{FqCodel, FqCodelParams};
