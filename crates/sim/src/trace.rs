@@ -77,6 +77,13 @@ mod tests {
     }
 
     #[test]
+    fn the_example_trace_has_its_mean_rate() {
+        // 39 739 lines of 1504 B in 90.056 s.
+        let capacity = read_trace(include_str!("../../../examples/fading.trace"), QUANTUM).unwrap();
+        assert_eq!(capacity.rate(Time::ZERO).bps(), 5_309_359);
+    }
+
+    #[test]
     fn what_is_no_trace_says_where_and_why() {
         for (text, expected) in [
             ("", "no delivery opportunities"),

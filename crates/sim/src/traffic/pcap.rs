@@ -226,6 +226,28 @@ mod tests {
     }
 
     #[test]
+    fn the_example_capture_is_what_other_tools_see() {
+        // Numbers by tshark: packets and `ip.len` of those from 10.88.1.0/24.
+        let base_dir = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples"));
+        let site = BuildSite { base_dir, marks: Marks::default() };
+        let source = Some("10.88.1.0/24".parse().unwrap());
+        let file = "office.pcap".to_owned();
+        let params = PcapParams { file, source, ..PcapParams::default() };
+        let Ok(Generator::Datagrams(mut hosts)) = Pcap::build(&params, &site) else {
+            panic!("the example is a usable capture");
+        };
+        let mut rng = Rng::named(1, "example");
+        let (mut at, mut packets, mut bytes, mut voice) = (Time::ZERO, 0, 0, 0);
+        while let Some(datagram) = hosts.next(at, &mut rng) {
+            at = datagram.at;
+            packets += 1;
+            bytes += u64::from(datagram.len);
+            voice += u32::from(datagram.marks.unwrap().dscp == 46);
+        }
+        assert_eq!((packets, bytes, voice), (10_514, 5_089_445, 1994));
+    }
+
+    #[test]
     fn errors_name_the_file_and_the_field() {
         let site = BuildSite { base_dir: Path::new("/nowhere"), marks: Marks::default() };
         let build = |params| Pcap::build(&params, &site).err().unwrap().to_string();
