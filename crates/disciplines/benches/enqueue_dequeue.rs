@@ -3,6 +3,9 @@
 //! Every step is a packet in and a packet out of a queue that stands at its depth, at the pace of
 //! a 10 Gbit/s link, so that sojourn times, averages and periodic updates are real. Limits and
 //! thresholds are far above the depth: nothing is dropped.
+//!
+//! `push_out` adds the cost of a victim: into a full buffer, whose head then leaves, come a packet
+//! out of profile and one in profile that pushes an out-of-profile packet out.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use forebay_core::{
@@ -83,8 +86,12 @@ impl Standing {
     }
 
     fn enqueue(&mut self) {
+        self.enqueue_level((self.next % 2) as u8);
+    }
+
+    fn enqueue_level(&mut self, level: u8) {
         let mut packet = Packet::new(self.next, self.next % 100, 1250);
-        packet.drop_precedence = (self.next % 2) as u8;
+        packet.drop_precedence = level;
         packet.class = (self.next % 4) as u8;
         packet.queued = self.now;
         self.next = self.next.wrapping_add(1);
@@ -95,6 +102,18 @@ impl Standing {
     fn step(&mut self) {
         self.now += Duration::from_micros(1);
         self.enqueue();
+        self.dequeue();
+    }
+
+    /// One packet leaves, two come, of which the second pushes one out.
+    fn push_out(&mut self) {
+        self.now += Duration::from_micros(1);
+        self.dequeue();
+        self.enqueue_level(1);
+        self.enqueue_level(0);
+    }
+
+    fn dequeue(&mut self) {
         let mut cx = Context::new(self.now, &mut self.rng, &mut self.sink);
         if let Some(packet) = self.discipline.dequeue(&mut cx) {
             black_box(packet.retire());
@@ -124,12 +143,31 @@ fn bench(criterion: &mut Criterion) {
     group.finish();
 }
 
+fn bench_push_out(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("push_out");
+    for victim in ["last", "first", "random"] {
+        for depth in DEPTHS {
+            let mut block = lifted("wred");
+            block["drop_strategy"] = "drop-from-queue".into();
+            block["victim"] = victim.into();
+            block["limit"] = format!("{}p", depth + 1).into();
+            let mut standing = Standing::new(&block, depth);
+            standing.enqueue_level(0);
+            group.bench_function(format!("{victim}/{depth}"), |bencher| {
+                bencher.iter(|| standing.push_out());
+            });
+            assert!(standing.sink.0 > 0);
+        }
+    }
+    group.finish();
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default()
         .sample_size(20)
         .warm_up_time(std::time::Duration::from_millis(200))
         .measurement_time(std::time::Duration::from_millis(500));
-    targets = bench
+    targets = bench, bench_push_out
 }
 criterion_main!(benches);
