@@ -25,6 +25,8 @@ at() { ip netns exec "rec-$1" "${@:2}"; }
 serve() { "$@" </dev/null >>"$work/log" 2>&1 & background+=($!); }
 
 cleanup() {
+    local status=$?
+    if ((status)); then cat "$work/log" >&2; fi
     for pid in "${background[@]}"; do kill "$pid" 2>>"$work/log" || true; done
     # Whatever those left behind lives in these namespaces alone.
     for name in "${hosts[@]}" router servers; do
@@ -150,7 +152,8 @@ terminal() {
 # A call: G.711 in 20 ms packets, marked EF, both ways.
 call() {
     at "$1" ffmpeg -nostdin -loglevel error -re -f lavfi \
-        -i sine=440:sample_rate=8000:samples_per_frame=160 -c:a pcm_mulaw -f rtp "rtp://$2?dscp=46&pkt_size=172"
+        -i sine=440:sample_rate=8000:samples_per_frame=160 \
+        -c:a pcm_mulaw -f rtp "rtp://$2?dscp=46&pkt_size=172"
 }
 
 # A camera: H.264 at about 400 kbit/s, marked AF41.
@@ -188,4 +191,4 @@ serve at pc ping -i 1 10.88.2.2
 sleep "$seconds"
 kill "$recorder"
 wait "$recorder" || true
-cat "$work/tcpdump" "$work/log" >&2
+cat "$work/tcpdump" >&2
