@@ -99,6 +99,7 @@ impl<T: ?Sized> Entry<T> {
 
 /// The named kinds.
 pub static KINDS: &[Entry<dyn Discipline>] = &[
+    entry::<kinds::CpAqm, _>(),
     entry::<kinds::CqAqm, _>(),
     entry::<kinds::Drr, _>(),
     entry::<kinds::Fifo, _>(),
@@ -116,7 +117,7 @@ pub static CLASSIFIERS: &[Entry<dyn Classify>] = &[
 
 /// Answers to *may it stay, and if not who goes*.
 pub static ADMISSIONS: &[Entry<dyn Admit>] =
-    &[entry::<admit::CqAqm, _>(), entry::<admit::TailDrop, _>()];
+    &[entry::<admit::CpAqm, _>(), entry::<admit::CqAqm, _>(), entry::<admit::TailDrop, _>()];
 
 /// Answers to *who is served next*.
 pub static SCHEDULERS: &[Entry<dyn Schedule>] = &[

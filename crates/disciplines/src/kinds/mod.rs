@@ -1,6 +1,7 @@
 //! Named kinds: combinations with defaults.
 
 mod choice;
+mod cp_aqm;
 mod cq_aqm;
 mod drr;
 mod fifo;
@@ -8,6 +9,7 @@ mod prio;
 mod wrr;
 
 pub use choice::{ServerParams, SorterParams};
+pub use cp_aqm::CpAqm;
 pub use cq_aqm::{CqAqm, CqAqmParams};
 pub use drr::{Drr, DrrParams};
 pub use fifo::Fifo;
