@@ -103,6 +103,7 @@ pub static KINDS: &[Entry<dyn Discipline>] = &[
     entry::<kinds::CqAqm, _>(),
     entry::<kinds::Drr, _>(),
     entry::<kinds::Fifo, _>(),
+    entry::<kinds::Ncq, _>(),
     entry::<kinds::Prio, _>(),
     entry::<kinds::Wrr, _>(),
 ];
@@ -111,13 +112,18 @@ pub static KINDS: &[Entry<dyn Discipline>] = &[
 pub static CLASSIFIERS: &[Entry<dyn Classify>] = &[
     entry::<classify::Class, _>(),
     entry::<classify::Dscp, _>(),
+    entry::<classify::Ncq, _>(),
     entry::<classify::One, _>(),
     entry::<classify::Precedence, _>(),
 ];
 
 /// Answers to *may it stay, and if not who goes*.
-pub static ADMISSIONS: &[Entry<dyn Admit>] =
-    &[entry::<admit::CpAqm, _>(), entry::<admit::CqAqm, _>(), entry::<admit::TailDrop, _>()];
+pub static ADMISSIONS: &[Entry<dyn Admit>] = &[
+    entry::<admit::CpAqm, _>(),
+    entry::<admit::CqAqm, _>(),
+    entry::<admit::SharedTailDrop, _>(),
+    entry::<admit::TailDrop, _>(),
+];
 
 /// Answers to *who is served next*.
 pub static SCHEDULERS: &[Entry<dyn Schedule>] = &[

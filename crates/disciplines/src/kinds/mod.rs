@@ -5,6 +5,7 @@ mod cp_aqm;
 mod cq_aqm;
 mod drr;
 mod fifo;
+mod ncq;
 mod prio;
 mod wrr;
 
@@ -13,5 +14,6 @@ pub use cp_aqm::CpAqm;
 pub use cq_aqm::{CqAqm, CqAqmParams};
 pub use drr::{Drr, DrrParams};
 pub use fifo::Fifo;
+pub use ncq::{Ncq, NcqParams};
 pub use prio::{Prio, PrioParams};
 pub use wrr::{Wrr, WrrParams};
