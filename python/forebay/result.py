@@ -8,14 +8,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from forebay import _engine
-from forebay._engine import Cancel, Output, ScenarioError
+from forebay._engine import Cancel, ScenarioError
 from forebay.scenario import Scenario, named
+
+if TYPE_CHECKING:
+    from forebay._engine import Output
 
 _EMPTY: dict[str, pl.Schema] = {
     "queue": pl.Schema({"link": pl.String, "time_s": pl.Float64, "mean_packets": pl.Float64}),
