@@ -10,7 +10,6 @@ mod precedence;
 mod service_share;
 
 pub use class::{Class, ClassParams};
-pub use dscp::{Codepoint, Dscp, DscpParams};
 pub use dscp::{Dscp, DscpParams};
 pub use flow_hash::{FlowHash, FlowHashParams};
 pub use ncq::{FavourMode, FlowParams, Identify, Ncq, NcqParams, Window};
