@@ -3,7 +3,7 @@
 use crate::congestion::{
     AckSample, CongestionController, CongestionEvent, CongestionKind, Controller, Window,
 };
-use crate::recovery::{Phase, Progress, Recovery};
+use crate::recovery::{Phase, Progress, Recovery, Repair};
 use crate::rtt::{RttEstimator, TimedSegments};
 use crate::{Config, Flags, Segment};
 use forebay_core::{Duration, Time};
@@ -224,11 +224,9 @@ impl Sender {
             _ => return None,
         }
         self.paced = false;
-        let repair = self.recovery.phase != Phase::Open;
-        let segment = if repair { self.poll_repair(now) } else { None };
-        let segment = match segment {
-            None if !self.paced => self.poll_new(now),
-            segment => segment,
+        let segment = match self.recovery.phase {
+            Phase::Open => self.poll_new(now),
+            _ => self.poll_repair(now),
         };
         if segment.is_some() {
             return segment;
@@ -415,7 +413,7 @@ impl Sender {
                     self.recovery.on_timeout_ack(una);
                 }
                 if echo && una > self.reduced_at {
-                    self.on_echo(now);
+                    self.on_echo(now, progress.acked);
                 } else if restart && !echo {
                     let sample = AckSample {
                         now,
@@ -430,7 +428,7 @@ impl Sender {
                     self.controller.on_ack(&mut self.window, &sample);
                 }
                 if self.recovery.phase == Phase::Open && self.recovery.finds_loss(progress, una) {
-                    self.on_loss(now);
+                    self.on_loss(now, progress.delivered);
                 }
             }
         }
@@ -444,29 +442,26 @@ impl Sender {
         }
     }
 
-    /// FlightSize without what limited transmit added (RFC 5681, section 3.2, step 2).
-    fn flight(&self) -> u64 {
-        (self.next - self.una).min(self.window.cwnd)
-    }
-
-    fn reduce(&mut self, now: Time, kind: CongestionKind) {
-        let event = CongestionEvent { now, kind, flight: self.flight() };
+    fn reduce(&mut self, now: Time, kind: CongestionKind, outstanding: u64) {
+        // FlightSize without what limited transmit added (RFC 5681, section 3.2, step 2).
+        let flight = outstanding.min(self.window.cwnd);
+        let event = CongestionEvent { now, kind, flight };
         self.controller.on_congestion(&mut self.window, &event);
         // RFC 3168, section 6.1.2: CWR tells of a reduction for whatever reason.
         self.cwr_due = self.ecn;
         self.reduced_at = self.next;
     }
 
-    fn on_loss(&mut self, now: Time) {
+    fn on_loss(&mut self, now: Time, delivered: u64) {
         self.stats.fast_recoveries += 1;
-        self.reduce(now, CongestionKind::Loss);
-        self.recovery.begin_fast(&mut self.window, self.una, self.next);
+        self.reduce(now, CongestionKind::Loss, self.outstanding());
+        self.recovery.begin_fast(&mut self.window, self.una, self.next, delivered);
         self.timed.restart(u64::MAX);
     }
 
-    fn on_echo(&mut self, now: Time) {
+    fn on_echo(&mut self, now: Time, acked: u64) {
         self.stats.ecn_reductions += 1;
-        self.reduce(now, CongestionKind::Ecn);
+        self.reduce(now, CongestionKind::Ecn, self.outstanding() + acked);
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
     }
 
@@ -479,7 +474,7 @@ impl Sender {
         } else {
             // RFC 5681, section 3.1: once for a segment, however often it is sent again.
             if self.retries == 1 {
-                self.reduce(now, CongestionKind::Timeout);
+                self.reduce(now, CongestionKind::Timeout, self.outstanding());
             }
             self.window.cwnd = self.window.mss;
             self.recovery.begin_timeout(self.una, self.next);
@@ -502,8 +497,16 @@ impl Sender {
             return None;
         }
         let new_data = self.new_len(false).is_some();
+        let (una, next) = (self.una, self.next);
         let (start, end) =
-            self.recovery.next_retransmission(&self.window, self.una, self.next, new_data)?;
+            match self.recovery.next_retransmission(&self.window, una, next, new_data) {
+                Repair::Send(start, end) => (start, end),
+                Repair::Held => {
+                    self.limited = true;
+                    return None;
+                }
+                Repair::Nothing => return self.poll_new(now),
+            };
         self.stats.retransmissions += 1;
         let fin = self.closed && end > self.end;
         let len = end.min(self.end).saturating_sub(start);
