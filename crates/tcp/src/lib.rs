@@ -66,8 +66,10 @@ mod rtt;
 mod scoreboard;
 mod segment;
 mod sender;
+mod state;
 
 pub use config::{Config, CongestionControl, LossRecovery, Preset};
 pub use receiver::Receiver;
 pub use segment::{Flags, SackBlock, Segment};
-pub use sender::{Sender, SenderStats, State};
+pub use sender::Sender;
+pub use state::{SenderStats, State};

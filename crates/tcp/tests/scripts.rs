@@ -28,7 +28,7 @@
 //! ```text
 //! expect seg 1 1000 [words]                   payload: first offset, length; sent at this time
 //! expect 4 segs 1 1000                        four of them in a row
-//! expect ack 1001 [win=N] [sack=...] [words]  without payload
+//! expect ack 1001 [win=N] [sack=...] [ts=...] [words]  without payload
 //! expect syn | expect syn-ack | expect fin 5001
 //! expect nothing [until 200ms]                nothing waits, nor is sent up to that time
 //! expect cwnd=5000 rto=300ms ...              the state: cwnd, ssthresh, rto, state, timeouts,
@@ -189,12 +189,7 @@ impl Script {
             match option.split_once('=') {
                 Some(("win", value)) => self.window = number(Some(value))?,
                 Some(("sack", value)) => sack(&mut segment, value)?,
-                Some(("ts", value)) => {
-                    let (tsval, tsecr) = value.split_once('/').ok_or("ts=TSVAL/TSECR")?;
-                    segment.has_timestamp = true;
-                    segment.tsval = number(Some(tsval))?;
-                    segment.tsecr = number(Some(tsecr))?;
-                }
+                Some(("ts", value)) => stamp(&mut segment, value)?,
                 None if *option == "ce" => ce = true,
                 _ => segment.flags = segment.flags.with(word(option)?),
             }
@@ -261,12 +256,15 @@ impl Script {
             match option.split_once('=') {
                 Some(("win", value)) => window = number(Some(value))?,
                 Some(("sack", value)) => sack(&mut want, value)?,
+                Some(("ts", value)) => stamp(&mut want, value)?,
                 _ => flags = flags.with(word(option)?),
             }
         }
         let blocks = segment.sack_blocks().eq(want.sack_blocks());
         let right = segment.len == 0 && segment.ack == offset && segment.flags == flags;
-        if right && blocks && segment.window == window {
+        let stamps = |s: &Segment| (s.has_timestamp, s.tsval, s.tsecr);
+        let stamped = !want.has_timestamp || stamps(&segment) == stamps(&want);
+        if right && blocks && stamped && segment.window == window {
             Ok(())
         } else {
             Err(format!("got {}", text(&segment)))
@@ -306,6 +304,14 @@ fn sack(segment: &mut Segment, text: &str) -> Outcome {
     Ok(())
 }
 
+fn stamp(segment: &mut Segment, text: &str) -> Outcome {
+    let (tsval, tsecr) = text.split_once('/').ok_or("ts=TSVAL/TSECR")?;
+    segment.has_timestamp = true;
+    segment.tsval = number(Some(tsval))?;
+    segment.tsecr = number(Some(tsecr))?;
+    Ok(())
+}
+
 fn at_text(at: Time) -> Duration {
     at.since(Time::ZERO)
 }
@@ -313,6 +319,9 @@ fn at_text(at: Time) -> Duration {
 fn text(segment: &Segment) -> String {
     let Segment { seq, ack, len, window, .. } = segment;
     let mut line = format!("seq {seq} len {len} ack {ack} win={window}");
+    if segment.has_timestamp {
+        write!(line, " ts={}/{}", segment.tsval, segment.tsecr).unwrap();
+    }
     for (name, flag) in WORDS.iter().chain(&[("syn", Flags::SYN), ("rst", Flags::RST)]) {
         if segment.flags.has(*flag) {
             write!(line, " {name}").unwrap();
