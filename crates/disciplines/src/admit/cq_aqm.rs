@@ -89,8 +89,8 @@ pub struct CqQueueParams {
     /// as for `local`. 1 to `local`. Default: `local`.
     pub local_lower: Option<OneOrEach<u32>>,
     /// Packets from which on the queue pleads to those above it (T^(non-local), section II); a
-    /// number or a list as for `local`. From `local` to the next precedence's `local`. Default:
-    /// `limit`, which is off.
+    /// number or a list as for `local`. From `local` to the next precedence's `local`; or `limit`,
+    /// which is off, and the default.
     pub non_local: Option<OneOrEach<u32>>,
 }
 
@@ -157,8 +157,10 @@ impl CqQueueParams {
             within(local[p], "local", 1, next, "the next precedence's or the limit")?;
             let most = local[p].min(*lower.get(p + 1).unwrap_or(&limit));
             within(lower[p], "local_lower", 1, most, "`local` and the next precedence's")?;
-            let bounds = "`local`, and the next precedence's `local` or the limit";
-            within(non_local[p], "non_local", local[p], next, bounds)?;
+            let bounds = "from `local` to the next precedence's, or the limit, which is off";
+            if non_local[p] != limit {
+                within(non_local[p], "non_local", local[p], next, bounds)?;
+            }
         }
         let level = |p: usize| Level {
             local_lower: lower[p] as usize,
