@@ -5,6 +5,7 @@
 
 mod bank;
 mod capacity;
+mod codepoint;
 pub mod config;
 mod discipline;
 mod packet;
@@ -16,6 +17,7 @@ mod units;
 
 pub use bank::{Bank, LevelOrder, Place, QueueId};
 pub use capacity::Capacity;
+pub use codepoint::Codepoint;
 pub use config::ConfigError;
 pub use discipline::{Backlog, Context, Discipline, DropReason, Setting, Sink, Verdict, Wake};
 pub use packet::{Ecn, Packet, PacketKind};

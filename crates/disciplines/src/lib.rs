@@ -8,6 +8,8 @@
 pub mod admit;
 pub mod classify;
 mod compose;
+#[cfg(test)]
+mod fixture;
 pub mod kinds;
 mod one_or_each;
 pub mod registry;

@@ -1,1 +1,187 @@
-//! TODO
+//! The engine as the Python module `forebay._engine`: glue and error mapping, nothing else.
+
+use cpu_time::ThreadTime;
+use forebay_core::ConfigError;
+use forebay_sim::{Scenario, Table, World, scenario, summary, tables};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+create_exception!(
+    _engine,
+    ScenarioError,
+    PyValueError,
+    "A scenario that cannot run; the message names the place and the remedy."
+);
+create_exception!(_engine, Cancelled, PyException, "The run was stopped through its `Cancel`.");
+
+/// Events between two looks at the cancel flag: about 10 ms.
+const SLICE: u64 = 200_000;
+
+/// A flag that stops a run from another thread.
+#[pyclass(frozen)]
+#[derive(Default)]
+struct Cancel {
+    flag: Arc<AtomicBool>,
+}
+
+#[pymethods]
+impl Cancel {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stop the run that holds this flag.
+    fn set(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What a finished run measured.
+#[pyclass(frozen)]
+struct Output {
+    summary: String,
+    tables: Vec<Table>,
+}
+
+type Columns<'py> = HashMap<String, Bound<'py, PyBytes>>;
+
+#[pymethods]
+impl Output {
+    /// The summary as JSON.
+    #[getter]
+    fn summary(&self) -> &str {
+        &self.summary
+    }
+
+    /// Every table: its name, its labels, its columns as little-endian 64-bit floats.
+    fn tables<'py>(&self, py: Python<'py>) -> Vec<(&str, HashMap<&str, &str>, Columns<'py>)> {
+        let bytes = |values: &[f64]| {
+            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            PyBytes::new(py, &bytes)
+        };
+        let table = |table: &'_ Table| {
+            let columns = table.columns.iter();
+            columns.map(|(name, values)| (name.clone(), bytes(values))).collect()
+        };
+        self.tables
+            .iter()
+            .map(|each| {
+                let labels =
+                    each.labels.iter().map(|(key, value)| (*key, value.as_str())).collect();
+                (each.name, labels, table(each))
+            })
+            .collect()
+    }
+}
+
+/// The scenario file as written, as JSON.
+#[pyfunction]
+fn load(path: &str) -> PyResult<String> {
+    let refuse = |message: String| ScenarioError::new_err(format!("{path}: {message}"));
+    let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
+    let is_json = Path::new(path).extension().is_some_and(|extension| extension == "json");
+    let tree: Value = if is_json {
+        serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?
+    } else {
+        scenario::parse(&text).map_err(|error| refuse(error.to_string()))?
+    };
+    Ok(tree.to_string())
+}
+
+/// The scenario with every default filled in.
+#[pyfunction]
+fn effective(py: Python, scenario: &str, base: &str) -> PyResult<String> {
+    py.detach(|| {
+        let scenario = read(scenario, base)?;
+        scenario.effective().map(|tree| tree.to_string()).map_err(refused)
+    })
+}
+
+/// Run the scenario without holding the interpreter's lock.
+#[pyfunction]
+#[pyo3(signature = (scenario, base, cancel=None, progress=None))]
+fn run(
+    py: Python,
+    scenario: &str,
+    base: &str,
+    cancel: Option<&Cancel>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Output> {
+    let flag = cancel.map(|cancel| cancel.flag.clone()).unwrap_or_default();
+    py.detach(|| {
+        let start = ThreadTime::now();
+        let scenario = read(scenario, base)?;
+        let seed = scenario.table().seed;
+        let mut world = scenario.world(seed).map_err(refused)?;
+        complete(&mut world, &flag, progress.as_ref())?;
+        let mut summary = summary(&scenario, seed, &mut world);
+        let tables = tables(&mut world);
+        summary["cpu_seconds"] = start.elapsed().as_secs_f64().into();
+        Ok(Output { summary: summary.to_string(), tables })
+    })
+}
+
+/// Runs to the end, a slice at a time.
+fn complete(world: &mut World, flag: &AtomicBool, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+    let mut told = 0.0;
+    loop {
+        let state =
+            world.advance(SLICE).map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        if state.complete {
+            return Ok(());
+        }
+        if flag.load(Ordering::Relaxed) {
+            return Err(Cancelled::new_err("the run was cancelled"));
+        }
+        if let Some(progress) = progress
+            && state.share - told >= 0.01
+        {
+            told = state.share;
+            Python::attach(|py| progress.call1(py, (told,)))?;
+        }
+    }
+}
+
+/// Every discipline, part and source with its parameters, as JSON.
+#[pyfunction]
+fn kinds() -> String {
+    scenario::catalogue().to_string()
+}
+
+/// The JSON Schema of a scenario.
+#[pyfunction]
+fn schema() -> String {
+    scenario::schema().to_string()
+}
+
+fn read(tree: &str, base: &str) -> PyResult<Scenario> {
+    let tree = serde_json::from_str(tree)
+        .map_err(|error| ScenarioError::new_err(format!("the scenario is not JSON: {error}")))?;
+    Scenario::read(&tree, Path::new(base)).map_err(refused)
+}
+
+fn refused(error: ConfigError) -> PyErr {
+    ScenarioError::new_err(error.to_string())
+}
+
+#[pymodule]
+fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("version", env!("CARGO_PKG_VERSION"))?;
+    module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add("Cancelled", module.py().get_type::<Cancelled>())?;
+    module.add_class::<Cancel>()?;
+    module.add_class::<Output>()?;
+    module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(effective, module)?)?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(schema, module)?)
+}

@@ -1,1 +1,14 @@
-//! TODO
+//! The closed-loop simulator: engine, links, traffic, scenarios and measurements.
+
+pub mod engine;
+pub mod measure;
+pub mod pcap_in;
+pub mod pcap_out;
+pub mod scenario;
+pub mod summary;
+pub mod trace;
+pub mod traffic;
+
+pub use engine::{Progress, RunError, World};
+pub use scenario::Scenario;
+pub use summary::{Table, summary, tables};

@@ -1,1 +1,71 @@
-//! TODO
+//! TCP without I/O: sender, receiver, recovery, congestion control.
+//!
+//! A [`Sender`] and a [`Receiver`] exchange [`Segment`]s; whoever owns the clock and the network
+//! carries them. Neither holds payload, reads a clock or keeps a timer of its own.
+//!
+//! ```
+//! use forebay_core::{Duration, Time};
+//! use forebay_tcp::{Config, Receiver, Sender, State};
+//!
+//! let config = Config::default();
+//! let mut now = Time::ZERO;
+//! let mut sender = Sender::new(&config, now);
+//! let mut receiver = Receiver::new(&config);
+//! sender.write(100_000);
+//! sender.close();
+//! while sender.state() != State::Done {
+//!     let mut acks = Vec::new();
+//!     while let Some(segment) = sender.poll(now) {
+//!         acks.extend(receiver.on_segment(now, &segment, false));
+//!     }
+//!     if acks.is_empty() {
+//!         // Nothing in flight: the next thing to happen is a deadline.
+//!         let wake = [sender.deadline(), receiver.deadline()].into_iter().flatten().min();
+//!         now = wake.expect("a deadline exists while data are outstanding");
+//!         acks.extend(receiver.on_deadline(now));
+//!         sender.on_deadline(now);
+//!     } else {
+//!         now += Duration::from_millis(10);
+//!     }
+//!     acks.iter().for_each(|ack| sender.on_segment(now, ack));
+//! }
+//! assert_eq!(receiver.delivered(), 100_000);
+//! assert!(receiver.finished());
+//! ```
+//!
+//! # Parts
+//! - Loss detection and recovery: RFC 5681, 6582, 6675, 3042, 6937, with the retransmission timer
+//!   of RFC 6298.
+//! - Congestion control behind [`congestion::CongestionController`]: RFC 5681 and CUBIC (RFC
+//!   9438), with HyStart++ (RFC 9406) for either.
+//! - Flow control, window probes and delayed acknowledgments: RFC 9293.
+//! - ECN (RFC 3168), timestamps (RFC 7323), selective acknowledgments (RFC 2018).
+//!
+//! # Deviations
+//! - D1. Sequence numbers are 64-bit offsets that never wrap, so there is no PAWS (RFC 7323,
+//!   section 5).
+//! - D2. Data flow one way. The receiver's own FIN is not modelled: the sender is done when its
+//!   FIN is acknowledged.
+//! - D3. The SYN-ACK has no timer; the SYN's covers its loss, after the same time.
+//! - D4. At most three SACK blocks, as with timestamps on the wire, and no D-SACK (RFC 2883).
+//! - D5. SACKed ranges survive a timeout unless the receiver has visibly taken them back (RFC
+//!   6675, section 5.1, allows both).
+//! - D6. An ECN echo reduces cwnd to no less than two segments, as Linux does; RFC 3168, section
+//!   6.1.2, goes down to one and then waits for the retransmission timer.
+//! - D7. Any duplicate SACK-bearing ACK counts towards the threshold only if it reports something
+//!   new (RFC 6675, section 2), so duplicated ACKs on the network do no harm.
+
+mod config;
+pub mod congestion;
+mod ranges;
+mod receiver;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod segment;
+mod sender;
+
+pub use config::{Config, CongestionControl, LossRecovery, Preset};
+pub use receiver::Receiver;
+pub use segment::{Flags, SackBlock, Segment};
+pub use sender::{Sender, SenderStats, State};

@@ -21,16 +21,10 @@ use super::class::check_queues;
 use crate::Classify;
 use crate::registry::Named;
 use forebay_core::config::require;
-use forebay_core::{Bank, ConfigError, Context, Packet, QueueId, Setting};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use forebay_core::{Bank, Codepoint, ConfigError, Context, Packet, QueueId, Setting};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::{borrow::Cow, fmt, str::FromStr};
-
-/// A differentiated services codepoint, 0 to 63; written by name (`"EF"`, `"AF41"`, `"CS6"`,
-/// `"LE"`) or number (`"46"`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Codepoint(u8);
 
 /// A queue for each codepoint, by table.
 pub struct Dscp {
@@ -50,35 +44,6 @@ pub struct DscpParams {
     /// `queues`. A table given replaces the default one as a whole.
     pub table: BTreeMap<Codepoint, usize>,
 }
-
-/// Assured forwarding xy is 8x + 2y (RFC 2597, section 6), class selector n is 8n (RFC 2474,
-/// section 4.2.2).
-const NAMES: [(&str, u8); 24] = [
-    ("DF", 0),
-    ("LE", 1),
-    ("CS1", 8),
-    ("AF11", 10),
-    ("AF12", 12),
-    ("AF13", 14),
-    ("CS2", 16),
-    ("AF21", 18),
-    ("AF22", 20),
-    ("AF23", 22),
-    ("CS3", 24),
-    ("AF31", 26),
-    ("AF32", 28),
-    ("AF33", 30),
-    ("CS4", 32),
-    ("AF41", 34),
-    ("AF42", 36),
-    ("AF43", 38),
-    ("CS5", 40),
-    ("VA", 44),
-    ("EF", 46),
-    ("CS6", 48),
-    ("CS7", 56),
-    ("CS0", 0),
-];
 
 const AGGREGATES: [(usize, &[&str]); 4] = [
     (0, &["LE", "CS1"]),
@@ -115,7 +80,7 @@ impl Dscp {
         let mut table = [params.default as u8; 64];
         for (codepoint, queue) in &params.table {
             check(*queue, &format!("table.{codepoint}"))?;
-            table[usize::from(codepoint.0)] = *queue as u8;
+            table[usize::from(codepoint.value())] = *queue as u8;
         }
         Ok(Dscp { table, queues })
     }
@@ -141,54 +106,6 @@ impl Classify for Dscp {
     #[inline]
     fn classify(&mut self, packet: &Packet, _: &Bank, _: &mut Context) -> QueueId {
         usize::from(self.table[usize::from(packet.dscp() & 63)])
-    }
-}
-
-impl FromStr for Codepoint {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let named = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-        named
-            .map(|(_, value)| *value)
-            .or_else(|| text.parse().ok().filter(|value| *value < 64))
-            .map(Codepoint)
-            .ok_or_else(|| {
-                format!("expected a codepoint such as \"EF\", \"AF41\" or \"46\", got \"{text}\"")
-            })
-    }
-}
-
-impl fmt::Display for Codepoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match NAMES.iter().find(|(_, value)| *value == self.0) {
-            Some((name, _)) => f.write_str(name),
-            None => write!(f, "{}", self.0),
-        }
-    }
-}
-
-impl Serialize for Codepoint {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Codepoint {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for Codepoint {
-    fn schema_name() -> Cow<'static, str> {
-        "Codepoint".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "description": "a codepoint by name (EF, AF41, CS6, LE) or number (0 to 63)",
-            "examples": ["EF", "46"],
-        })
     }
 }
 
@@ -221,7 +138,7 @@ mod tests {
             ("63", 63),
         ] {
             let codepoint: Codepoint = name.parse().unwrap();
-            assert_eq!(codepoint.0, value, "{name}");
+            assert_eq!(codepoint.value(), value, "{name}");
             assert_eq!(codepoint.to_string(), name);
         }
         assert!("AF51".parse::<Codepoint>().is_err());
@@ -231,7 +148,8 @@ mod tests {
     #[test]
     fn the_default_table_ranks_the_aggregates() {
         let dscp = Dscp::new(&DscpParams::default()).unwrap();
-        let queue = |name: &str| dscp.table[usize::from(name.parse::<Codepoint>().unwrap().0)];
+        let queue =
+            |name: &str| dscp.table[usize::from(name.parse::<Codepoint>().unwrap().value())];
         assert!(queue("CS6") > queue("EF"));
         assert!(queue("EF") > queue("AF31"));
         assert!(queue("AF31") > queue("DF"));

@@ -2,6 +2,7 @@
 
 mod class;
 mod dscp;
+mod flow_hash;
 mod flow_meter;
 mod ncq;
 mod one;
@@ -9,7 +10,8 @@ mod precedence;
 mod service_share;
 
 pub use class::{Class, ClassParams};
-pub use dscp::{Codepoint, Dscp, DscpParams};
+pub use dscp::{Dscp, DscpParams};
+pub use flow_hash::{FlowHash, FlowHashParams};
 pub use ncq::{FavourMode, FlowParams, Identify, Ncq, NcqParams, Window};
 pub use one::{One, OneParams};
 pub use precedence::{Precedence, PrecedenceParams};

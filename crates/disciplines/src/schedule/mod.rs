@@ -1,12 +1,14 @@
 //! Who is served next?
 
 mod drr;
+mod fair;
 mod fifo;
 mod strict_priority;
 mod weights;
 mod wrr;
 
 pub use drr::{Drr, DrrParams};
+pub use fair::{Fair, FairParams};
 pub use fifo::{Fifo, FifoParams};
 pub use strict_priority::{StrictPriority, StrictPriorityParams};
 pub use wrr::{Wrr, WrrParams};

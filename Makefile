@@ -1,0 +1,94 @@
+# Everything is installed into .venv and built into target; `make clean` removes both.
+#
+#   make demo     build, then compare queue disciplines on examples/branch-uplink.toml
+#   make test     every check and test
+#   make bench    benchmarks of the disciplines and of whole runs
+#   make lint     formatting, clippy, ruff and types, without the tests
+#   make format   format Rust and Python
+#   make docs     write the generated reference pages
+#   make lock     choose new versions of the Python packages
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CARGO ?= cargo
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test bench lint format docs lock clean build dev rust-lint python-lint rust-test python-test
+.DEFAULT_GOAL := demo
+
+demo: build
+	$(BIN)/forebay compare examples/branch-uplink.toml
+
+test: lint rust-test python-test
+	@echo "== all tests passed"
+
+lint: rust-lint python-lint
+
+rust-lint:
+	@echo "== cargo fmt --check"
+	@$(CARGO) fmt --all --check
+	@echo "== cargo clippy"
+	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+rust-test:
+	@echo "== cargo test"
+	@$(CARGO) test --workspace --locked
+
+python-lint: dev
+	@echo "== ruff"
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+	@echo "== mypy"
+	@$(BIN)/mypy
+
+python-test: build dev
+	@echo "== pytest"
+	@$(BIN)/pytest
+
+bench: build
+	$(CARGO) bench --workspace --locked
+
+format: dev
+	$(CARGO) fmt --all
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+docs: build
+	$(BIN)/python -m forebay.reference docs/reference
+
+# The extension module is built as it is used, optimised; cargo rebuilds only what has changed.
+build: $(VENV)/installed
+	@echo "== building forebay (release; the first time takes a few minutes)"
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
+
+dev: $(VENV)/installed-dev
+
+$(VENV)/bin/python:
+	@command -v $(CARGO) >/dev/null || { echo "error: cargo is missing; install Rust from https://rustup.rs"; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	  echo "error: $(PYTHON) is missing or older than 3.10; name another with make PYTHON=python3.12"; exit 2; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "error: $(PYTHON) cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv"; exit 2; }
+
+$(VENV)/installed: requirements.lock | $(VENV)/bin/python
+	@echo "== installing Python packages into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	@touch $@
+
+$(VENV)/installed-dev: requirements-dev.lock $(VENV)/installed
+	@echo "== installing development tools into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# For all platforms and Pythons from 3.10 at once; everything comes from PyPI.
+lock: | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
+	  --extra build pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
+	  --extra build --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+
+clean:
+	rm -rf $(VENV) target python/forebay/*.so

@@ -1,0 +1,173 @@
+//! Time of one enqueue and one dequeue, for every registered kind at several depths of backlog.
+//!
+//! Every step is a packet in and a packet out of a queue that stands at its depth, at the pace of
+//! a 10 Gbit/s link, so that sojourn times, averages and periodic updates are real. Limits and
+//! thresholds are far above the depth: nothing is dropped.
+//!
+//! `push_out` adds the cost of a victim: into a full buffer, whose head then leaves, come a packet
+//! out of profile and one in profile that pushes an out-of-profile packet out.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use forebay_core::{
+    Context, Discipline, DropReason, Duration, Packet, Rate, Rng, Setting, Sink, Time,
+};
+use forebay_disciplines::registry;
+use serde_json::{Value, json};
+use std::hint::black_box;
+
+const SETTING: Setting =
+    Setting { rate: Rate::from_bps(10_000_000_000), overhead: 0, mtu: 1500, queues: 1 };
+const DEPTHS: [usize; 3] = [10, 1_000, 100_000];
+
+/// Retires and counts what is dropped.
+#[derive(Default)]
+struct Count(u64);
+
+impl Sink for Count {
+    fn dropped(&mut self, packet: Packet, _: DropReason) {
+        self.0 += 1;
+        packet.retire();
+    }
+    fn marked(&mut self, _: &Packet) {}
+}
+
+/// What lifts a kind's thresholds above every depth: those of these parameters that it has.
+fn lifted(kind: &str) -> Value {
+    let wanted = json!({
+        "limit": "1000000p",
+        "min_th": "400000p",
+        "max_th": "800000p",
+        "threshold": "400000p",
+        "in_profile_th": "400000p",
+        "levels": [{}, { "min_th": "400000p", "max_th": "800000p", "max_p": 0.1 }],
+        "target": "10s",
+        "interval": "100s",
+    });
+    let known =
+        registry::effective(&json!({ "kind": kind }), &SETTING).expect("defaults are valid");
+    let mut block = json!({ "kind": kind });
+    for (field, value) in wanted.as_object().expect("a table") {
+        // CoDel's interval must exceed its target; GSP's stays as it is.
+        let is_known = known.get(field).is_some() && !(kind == "gsp" && field == "interval");
+        if is_known {
+            block[field] = value.clone();
+        }
+    }
+    block
+}
+
+/// A discipline that stands at a depth.
+struct Standing {
+    discipline: Box<dyn Discipline>,
+    rng: Rng,
+    sink: Count,
+    now: Time,
+    next: u32,
+}
+
+impl Standing {
+    fn new(block: &Value, depth: usize) -> Self {
+        let mut standing = Standing {
+            discipline: registry::build(block, &SETTING).unwrap_or_else(|e| panic!("{e}")),
+            rng: Rng::named(1, "bench"),
+            sink: Count::default(),
+            now: Time::ZERO,
+            next: 0,
+        };
+        for _ in 0..depth {
+            standing.enqueue();
+        }
+        // Once round, so that the bank's slots are where they will be.
+        for _ in 0..2 * depth {
+            standing.step();
+        }
+        assert_eq!((standing.discipline.backlog().packets, standing.sink.0), (depth, 0));
+        standing
+    }
+
+    fn enqueue(&mut self) {
+        self.enqueue_level((self.next % 2) as u8);
+    }
+
+    fn enqueue_level(&mut self, level: u8) {
+        let mut packet = Packet::new(self.next, self.next % 100, 1250);
+        packet.drop_precedence = level;
+        packet.class = (self.next % 4) as u8;
+        packet.queued = self.now;
+        self.next = self.next.wrapping_add(1);
+        let mut cx = Context::new(self.now, &mut self.rng, &mut self.sink);
+        self.discipline.enqueue(packet, &mut cx);
+    }
+
+    fn step(&mut self) {
+        self.now += Duration::from_micros(1);
+        self.enqueue();
+        self.dequeue();
+    }
+
+    /// One packet leaves, two come, of which the second pushes one out.
+    fn push_out(&mut self) {
+        self.now += Duration::from_micros(1);
+        self.dequeue();
+        self.enqueue_level(1);
+        self.enqueue_level(0);
+    }
+
+    fn dequeue(&mut self) {
+        let mut cx = Context::new(self.now, &mut self.rng, &mut self.sink);
+        if let Some(packet) = self.discipline.dequeue(&mut cx) {
+            black_box(packet.retire());
+        }
+    }
+}
+
+fn bench(criterion: &mut Criterion) {
+    let mut subjects: Vec<(String, Value)> =
+        registry::KINDS.iter().map(|kind| (kind.name.to_owned(), lifted(kind.name))).collect();
+    for victim in ["last", "first", "random"] {
+        let mut block = lifted("wred");
+        block["drop_strategy"] = "drop-from-queue".into();
+        block["victim"] = victim.into();
+        subjects.push((format!("wred-from-queue-{victim}"), block));
+    }
+    let mut group = criterion.benchmark_group("enqueue_dequeue");
+    group.throughput(Throughput::Elements(1));
+    for (name, block) in &subjects {
+        for depth in DEPTHS {
+            let mut standing = Standing::new(block, depth);
+            group.bench_function(format!("{name}/{depth}"), |bencher| {
+                bencher.iter(|| standing.step());
+            });
+        }
+    }
+    group.finish();
+}
+
+fn bench_push_out(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("push_out");
+    for victim in ["last", "first", "random"] {
+        for depth in DEPTHS {
+            let mut block = lifted("wred");
+            block["drop_strategy"] = "drop-from-queue".into();
+            block["victim"] = victim.into();
+            block["limit"] = format!("{}p", depth + 1).into();
+            let mut standing = Standing::new(&block, depth);
+            standing.enqueue_level(0);
+            group.bench_function(format!("{victim}/{depth}"), |bencher| {
+                bencher.iter(|| standing.push_out());
+            });
+            assert!(standing.sink.0 > 0);
+        }
+    }
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(std::time::Duration::from_millis(200))
+        .measurement_time(std::time::Duration::from_millis(500));
+    targets = bench, bench_push_out
+}
+criterion_main!(benches);

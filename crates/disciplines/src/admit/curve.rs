@@ -1,0 +1,275 @@
+//! The drop law of RED: from an average queue length to a probability, and from probabilities to
+//! evenly spaced drops.
+//!
+//! Source: Floyd and Jacobson 1993, figure 2 and section 7; the gentle variant: S. Floyd,
+//! "Recommendation on using the gentle_ variant of RED", 2000. No queue in here.
+//!
+//! | symbol | here |
+//! |---|---|
+//! | min_th, max_th, max_p | fields of [`Curve`] |
+//! | p_b | [`Curve::probability`] |
+//! | p_a = p_b / (1 - count p_b) | [`Spacing::step`] |
+//! | count | field of [`Spacing`]: packets since the last drop, -1 below min_th |
+//!
+//! Deviations: D1. count advances before it is used, as in figure 2 and in ns-2, so that with a
+//! constant p_b the n-th packet after a drop is dropped with the same probability for every n in
+//! 1..1/p_b - 1; section 7's derivation of a range up to 1/p_b counts one packet less.
+//! D2. ns-2's `wait` option (at least 1/p_b packets between drops) is left out.
+//!
+//! Cost: two comparisons below min_th; one division and one random number above.
+
+use forebay_core::config::require;
+use forebay_core::{ConfigError, Limit, Rng};
+
+/// Whether lengths and thresholds count packets or bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// Packets.
+    Packets,
+    /// Bytes of IP packets.
+    Bytes,
+}
+
+impl Measure {
+    /// What `threshold` counts, and how many.
+    pub fn of(threshold: Limit) -> (Measure, f64) {
+        match threshold {
+            Limit::Packets(packets) => (Measure::Packets, f64::from(packets)),
+            Limit::Bytes(bytes) => (Measure::Bytes, bytes as f64),
+        }
+    }
+
+    /// The length of a queue of `packets` and `bytes`.
+    #[inline]
+    pub fn length(self, packets: usize, bytes: u64) -> f64 {
+        match self {
+            Measure::Packets => packets as f64,
+            Measure::Bytes => bytes as f64,
+        }
+    }
+}
+
+/// Drop probability over average queue length.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Curve {
+    min_th: f64,
+    max_th: f64,
+    max_p: f64,
+    gentle: bool,
+}
+
+impl Curve {
+    /// The curve that drops nothing at any length.
+    pub const NEVER: Curve =
+        Curve { min_th: f64::INFINITY, max_th: f64::INFINITY, max_p: 0.0, gentle: false };
+
+    /// A curve from its parameters, and what its thresholds count.
+    ///
+    /// # Errors
+    /// Thresholds in different units or not 0 < `min_th` < `max_th`; `max_p` outside (0, 1].
+    pub fn new(
+        min_th: Limit,
+        max_th: Limit,
+        max_p: f64,
+        gentle: bool,
+    ) -> Result<(Curve, Measure), ConfigError> {
+        let (measure, low) = Measure::of(min_th);
+        let (other, high) = Measure::of(max_th);
+        require(measure == other, "max_th", || {
+            format!("must be in the unit of min_th (\"{min_th}\"), got \"{max_th}\"")
+        })?;
+        require(low > 0.0, "min_th", || format!("must be above 0, got \"{min_th}\""))?;
+        require(low < high, "max_th", || {
+            format!("must be above min_th (\"{min_th}\"), got \"{max_th}\"")
+        })?;
+        require(max_p > 0.0 && max_p <= 1.0, "max_p", || {
+            format!("must be above 0 and at most 1, got {max_p}")
+        })?;
+        Ok((Curve { min_th: low, max_th: high, max_p, gentle }, measure))
+    }
+
+    /// p_b: 0 below min_th, then linear up to max_p at max_th; from there 1, or with `gentle`
+    /// linear up to 1 at twice max_th.
+    #[inline]
+    pub fn probability(&self, average: f64) -> f64 {
+        if average < self.min_th {
+            0.0
+        } else if average < self.max_th {
+            self.max_p * (average - self.min_th) / (self.max_th - self.min_th)
+        } else if self.gentle && average < 2.0 * self.max_th {
+            self.max_p + (1.0 - self.max_p) * (average - self.max_th) / self.max_th
+        } else {
+            1.0
+        }
+    }
+}
+
+/// What the law says about one arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// Nothing.
+    Pass,
+    /// Drop it; the average is between the thresholds, so a mark does as well.
+    Early,
+    /// Drop it; the average is above max_th (RFC 3168, section 7: no mark then).
+    Forced,
+}
+
+/// The count that spaces drops evenly.
+#[derive(Debug, Clone, Copy)]
+pub struct Spacing {
+    count: i64,
+}
+
+impl Default for Spacing {
+    fn default() -> Self {
+        Spacing { count: -1 }
+    }
+}
+
+impl Spacing {
+    /// Decides about one arrival at `average`. `share` scales p_b: the packet's part of the
+    /// largest size in byte mode, else 1.
+    #[inline]
+    pub fn step(&mut self, curve: &Curve, average: f64, share: f64, rng: &mut Rng) -> Signal {
+        if average < curve.min_th {
+            self.count = -1;
+            return Signal::Pass;
+        }
+        let p_b = curve.probability(average);
+        if p_b >= 1.0 {
+            self.count = 0;
+            return Signal::Forced;
+        }
+        let p_b = p_b * share;
+        self.count += 1;
+        let rest = 1.0 - self.count as f64 * p_b;
+        // p_a = p_b / rest, without the division; at rest <= 0 the range is used up.
+        if rng.uniform() * rest < p_b {
+            self.count = 0;
+            if average < curve.max_th { Signal::Early } else { Signal::Forced }
+        } else {
+            Signal::Pass
+        }
+    }
+
+    /// A packet was dropped for another reason.
+    #[inline]
+    pub fn restart(&mut self) {
+        self.count = 0;
+    }
+
+    /// Packets since the last drop; -1 if the average was below min_th.
+    pub fn count(&self) -> i64 {
+        self.count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(gentle: bool) -> Curve {
+        Curve::new(Limit::Packets(15), Limit::Packets(45), 0.1, gentle).unwrap().0
+    }
+
+    #[test]
+    fn the_curve_is_the_papers() {
+        for (average, standard, gentle) in [
+            (14.9, 0.0, 0.0),
+            (15.0, 0.0, 0.0),
+            (30.0, 0.05, 0.05),
+            (44.0, 0.1 * 29.0 / 30.0, 0.1 * 29.0 / 30.0),
+            (45.0, 1.0, 0.1),
+            (67.5, 1.0, 0.55),
+            (90.0, 1.0, 1.0),
+            (200.0, 1.0, 1.0),
+        ] {
+            assert!((curve(false).probability(average) - standard).abs() < 1e-12, "{average}");
+            assert!((curve(true).probability(average) - gentle).abs() < 1e-12, "{average}");
+        }
+        assert_eq!(Curve::NEVER.probability(1e12), 0.0);
+    }
+
+    #[test]
+    fn drops_are_uniformly_spaced() {
+        // p_b = 0.05 at the middle: the gap after a drop is uniform on 1..=19 (D1).
+        let mut rng = Rng::named(5, "spacing");
+        let mut spacing = Spacing::default();
+        let mut gaps = [0_u32; 21];
+        let mut gap = 0;
+        let mut drops = 0;
+        spacing.restart();
+        while drops < 38_000 {
+            gap += 1;
+            if spacing.step(&curve(false), 30.0, 1.0, &mut rng) == Signal::Early {
+                gaps[gap] += 1;
+                drops += 1;
+                gap = 0;
+            }
+        }
+        // 2000 expected in each; the standard deviation is sqrt(38000/19 * 18/19) = 43.5.
+        assert_eq!((gaps[0], gaps[20]), (0, 0));
+        for count in &gaps[1..20] {
+            assert!((2000 - 175..=2000 + 175).contains(count), "{gaps:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_gap_after_a_calm_is_uniform_up_to_one_over_p() {
+        let mut rng = Rng::named(6, "first");
+        let mut gaps = [0_u32; 22];
+        for _ in 0..20_000 {
+            let mut spacing = Spacing::default();
+            let gap = (1..)
+                .find(|_| spacing.step(&curve(false), 30.0, 1.0, &mut rng) != Signal::Pass)
+                .unwrap();
+            gaps[gap] += 1;
+        }
+        // Section 7, method 2: Prob[X = n] = 0.05 for n in 1..=20; 4 deviations of 31.
+        for count in &gaps[1..=20] {
+            assert!((1000 - 125..=1000 + 125).contains(count), "{gaps:?}");
+        }
+        assert_eq!(gaps[21], 0);
+    }
+
+    #[test]
+    fn byte_mode_scales_and_calm_resets() {
+        let mut rng = Rng::named(7, "bytes");
+        let mut spacing = Spacing::default();
+        let mut drops = |share| {
+            (0..60_000)
+                .filter(|_| spacing.step(&curve(false), 30.0, share, &mut rng) != Signal::Pass)
+                .count()
+        };
+        // The mean gap is (1/p_b) / 2, so the loss is 2 p_b: 10 %, and 1 % for a tenth of the size.
+        assert!((5_800..6_200).contains(&drops(1.0)));
+        assert!((540..660).contains(&drops(0.1)));
+        spacing.step(&curve(false), 14.0, 1.0, &mut rng);
+        assert_eq!(spacing.count(), -1);
+    }
+
+    #[test]
+    fn above_max_th_every_packet_goes_unless_gentle() {
+        let mut rng = Rng::named(8, "forced");
+        let mut spacing = Spacing::default();
+        for _ in 0..100 {
+            assert_eq!(spacing.step(&curve(false), 45.0, 1.0, &mut rng), Signal::Forced);
+        }
+        let signals: Vec<_> =
+            (0..100).map(|_| spacing.step(&curve(true), 46.0, 1.0, &mut rng)).collect();
+        assert!(signals.contains(&Signal::Pass) && signals.contains(&Signal::Forced));
+    }
+
+    #[test]
+    fn wrong_curves_are_refused() {
+        let packets = Limit::Packets;
+        let path = |result: Result<(Curve, Measure), ConfigError>| result.unwrap_err().path;
+        assert_eq!(path(Curve::new(packets(0), packets(45), 0.1, false)), "min_th");
+        assert_eq!(path(Curve::new(packets(15), packets(15), 0.1, false)), "max_th");
+        assert_eq!(path(Curve::new(packets(15), Limit::Bytes(4500), 0.1, false)), "max_th");
+        assert_eq!(path(Curve::new(packets(15), packets(45), 0.0, false)), "max_p");
+        assert_eq!(path(Curve::new(packets(15), packets(45), 1.1, false)), "max_p");
+        assert_eq!(path(Curve::new(packets(15), packets(45), f64::NAN, false)), "max_p");
+    }
+}

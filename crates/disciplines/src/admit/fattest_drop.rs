@@ -1,0 +1,93 @@
+//! One limit for all queues together: on overflow, the fattest queue pays.
+//!
+//! What it does: when the packets of all queues exceed the limit, up to 64 packets, but at most
+//! half of them, are dropped from the head of the queue that holds most bytes. Everything else is
+//! left to the rule inside.
+//!
+//! Source: RFC 8290, section 4.1. Deviations: D1. A tie goes to the lowest queue. D2. The rule
+//! inside is not told of these drops; Linux adds them to the flow's CoDel count. D3. A limit in
+//! bytes is possible; Linux has a memory limit beside the packet limit.
+//!
+//! Cost: one comparison a packet; a scan of all queues for up to 64 drops.
+
+use crate::Admit;
+use forebay_core::config::require;
+use forebay_core::{Bank, ConfigError, Context, DropReason, Limit, Packet, QueueId, Rate, Time};
+
+/// Packets dropped at most at one overflow.
+const BATCH: usize = 64;
+
+/// A shared limit around the rule `inner`.
+pub struct FattestDrop<A> {
+    limit: Limit,
+    inner: A,
+}
+
+impl<A: Admit> FattestDrop<A> {
+    /// The rule `inner` under a shared limit.
+    ///
+    /// # Errors
+    /// A limit of zero.
+    pub fn new(limit: Limit, inner: A) -> Result<Self, ConfigError> {
+        require(!limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
+        Ok(FattestDrop { limit, inner })
+    }
+
+    fn is_over(&self, bank: &Bank) -> bool {
+        match self.limit {
+            Limit::Packets(packets) => bank.total().packets > packets as usize,
+            Limit::Bytes(bytes) => bank.total().bytes > bytes,
+        }
+    }
+}
+
+#[cold]
+fn drop_from_fattest(bank: &mut Bank, cx: &mut Context) {
+    let fattest = (0..bank.queues()).rev().max_by_key(|queue| bank.bytes(*queue));
+    let Some(queue) = fattest else { return };
+    let batch = bank.packets(queue).div_ceil(2).min(BATCH);
+    for _ in 0..batch {
+        let Some(packet) = bank.pop(queue) else { return };
+        cx.drop(packet, DropReason::Overflow);
+    }
+}
+
+impl<A: Admit> Admit for FattestDrop<A> {
+    fn bank(&self, queues: usize) -> Bank {
+        self.inner.bank(queues)
+    }
+
+    #[inline]
+    fn arrive(
+        &mut self,
+        queue: QueueId,
+        packet: &mut Packet,
+        bank: &mut Bank,
+        cx: &mut Context,
+    ) -> Result<(), DropReason> {
+        self.inner.arrive(queue, packet, bank, cx)
+    }
+
+    #[inline]
+    fn joined(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) {
+        self.inner.joined(queue, bank, cx);
+        while self.is_over(bank) {
+            drop_from_fattest(bank, cx);
+        }
+    }
+
+    #[inline]
+    fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet> {
+        self.inner.depart(queue, bank, cx)
+    }
+
+    fn set_link_rate(&mut self, now: Time, rate: Rate) {
+        self.inner.set_link_rate(now, rate);
+    }
+
+    fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
+        self.inner.probe(now, bank, out);
+        let used = (0..bank.queues()).filter(|queue| bank.packets(*queue) > 0).count();
+        out("queues_used", used as f64);
+    }
+}

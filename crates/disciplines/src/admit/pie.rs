@@ -1,0 +1,407 @@
+//! PIE: drops arriving packets with a probability that a proportional integral controller keeps so
+//! that the queueing delay meets a target.
+//!
+//! What it does: every `t_update` the drop probability moves by alpha times the delay's distance
+//! from the target plus beta times its change, scaled down while the probability is small. Bursts
+//! of up to `max_burst` after a calm pass untouched.
+//!
+//! Source: RFC 8033: sections 4.1 to 4.4, 5.1 (ECN), 5.2 (departure rate), 5.4 (derandomization),
+//! 5.5 (cap), pseudo-code in appendices A and B. [`PieState`] and [`PieLaw`] are the algorithm
+//! without a queue of its own: one state for `pie`, one a flow for `fq-pie`.
+//!
+//! | RFC 8033 | here |
+//! |---|---|
+//! | QDELAY_REF, T_UPDATE, MAX_BURST | `target`, `t_update`, `max_burst` |
+//! | alpha, beta | `alpha`, `beta` |
+//! | MAX_ECNTH | `mark_ecnth` |
+//! | DQ_THRESHOLD | 16 384 bytes |
+//! | current_qdelay, qdelay_old_ | `measured`, `delay` |
+//! | drop_prob_, burst_allowance_, accu_prob_ | the same |
+//! | avg_dq_time_ | `Departures::average`, for DQ_THRESHOLD bytes |
+//!
+//! Deviations: D1. No timer: updates that are due are made up for at the start of the next arrival
+//! or departure. As the queue does not change in between, the result is that of the timer, except
+//! that after a stall of the link with a full queue at most 4096 updates are made up for (61 s by
+//! default); an idle queue is at rest long before. D2. MEAN_PKTSIZE is the port's mtu, as in
+//! Linux. D3. Turning PIE off while the queue is short (section 5.3) is left out; so is Linux's
+//! and ns-3's extra step of 2 % for delays above 250 ms, which is not in the RFC. D4. The
+//! probability decays by 2 % an update when present and last delay are zero (section 4.2); Linux
+//! takes 1/64. D5. Timestamped delay is that of the last departure, and zero once the queue is
+//! empty, as in Linux. D6. Probabilities are doubles; Linux has fixed point.
+//!
+//! Cost: one subtraction and a few comparisons a packet, one random number while active; one
+//! update of some twenty operations every `t_update`.
+
+use crate::Admit;
+use crate::registry::Named;
+use forebay_core::config::require;
+use forebay_core::{
+    Bank, ConfigError, Context, DropReason, Duration, Limit, Packet, QueueId, Rng, Setting, Time,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Proportional integral controller enhanced, with one state a queue.
+pub struct Pie {
+    limit: Limit,
+    law: PieLaw,
+    states: Vec<PieState>,
+}
+
+/// How PIE learns the queueing delay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DelayEstimation {
+    /// The time that the last departing packet stayed (section 4.3).
+    #[default]
+    Timestamp,
+    /// Queue length over an estimated departure rate (section 5.2).
+    DepartureRate,
+}
+
+/// Parameters of PIE.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PieParams {
+    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); the packet in transmission not
+    /// counted. Above 0.
+    pub limit: Limit,
+    /// Queueing delay to keep (QDELAY_REF); above 0. Default 15ms (section 4.2).
+    pub target: Duration,
+    /// Time between updates of the probability (T_UPDATE); above 0. Default 15ms (section 4.2).
+    pub t_update: Duration,
+    /// Weight of the distance from the target, in 1/s; above 0. Default 0.125 (section 4.2).
+    pub alpha: f64,
+    /// Weight of the delay's change, in 1/s; above 0. Default 1.25 (section 4.2).
+    pub beta: f64,
+    /// Time after a calm during which nothing is dropped (MAX_BURST). Default 150ms (section 4.4).
+    pub max_burst: Duration,
+    /// Whether packets of ECN-capable transports are marked rather than dropped while the
+    /// probability is below `mark_ecnth` (section 5.1). Default false.
+    pub ecn: bool,
+    /// Drop probability from which marks give way to drops (MAX_ECNTH), 0 to 1. Default 0.1.
+    pub mark_ecnth: f64,
+    /// How the delay is learnt: "timestamp" or "departure-rate" (section 5.2).
+    pub delay_estimation: DelayEstimation,
+    /// Whether drops that come too close together or too far apart are avoided (section 5.4).
+    /// Default true.
+    pub derandomize: bool,
+}
+
+impl Default for PieParams {
+    fn default() -> Self {
+        PieParams {
+            limit: Limit::Packets(1000),
+            target: Duration::from_millis(15),
+            t_update: Duration::from_millis(15),
+            alpha: 0.125,
+            beta: 1.25,
+            max_burst: Duration::from_millis(150),
+            ecn: false,
+            mark_ecnth: 0.1,
+            delay_estimation: DelayEstimation::default(),
+            derandomize: true,
+        }
+    }
+}
+
+/// What is constant in PIE.
+#[derive(Debug, Clone, Copy)]
+pub struct PieLaw {
+    target: Duration,
+    t_update: Duration,
+    alpha: f64,
+    beta: f64,
+    max_burst: Duration,
+    /// Two packets of the largest size: below, nothing is dropped.
+    floor: u64,
+    mark_ecnth: Option<f64>,
+    delay_estimation: DelayEstimation,
+    derandomize: bool,
+}
+
+/// DQ_THRESHOLD (section 5.2), in bytes.
+const DQ_THRESHOLD: u64 = 1 << 14;
+/// Weight of a new departure time in the average: DQ_THRESHOLD / 2^16 (appendix B).
+const DQ_WEIGHT: f64 = 0.25;
+/// Updates made up for at most at once.
+const CATCH_UP: u64 = 4096;
+
+impl PieLaw {
+    /// The law of these parameters on a port of that mtu; their limit is not looked at.
+    ///
+    /// # Errors
+    /// Names the field that is out of range.
+    pub fn new(params: &PieParams, setting: &Setting) -> Result<Self, ConfigError> {
+        for (path, span) in [("target", params.target), ("t_update", params.t_update)] {
+            require(span > Duration::ZERO, path, || format!("must be above 0, got \"{span}\""))?;
+        }
+        for (path, gain) in [("alpha", params.alpha), ("beta", params.beta)] {
+            require(gain > 0.0 && gain.is_finite(), path, || {
+                format!("must be above 0, got {gain}")
+            })?;
+        }
+        require((0.0..=1.0).contains(&params.mark_ecnth), "mark_ecnth", || {
+            format!("must be 0 to 1, got {}", params.mark_ecnth)
+        })?;
+        Ok(PieLaw {
+            target: params.target,
+            t_update: params.t_update,
+            alpha: params.alpha,
+            beta: params.beta,
+            max_burst: params.max_burst,
+            floor: 2 * u64::from(setting.mtu),
+            mark_ecnth: params.ecn.then_some(params.mark_ecnth),
+            delay_estimation: params.delay_estimation,
+            derandomize: params.derandomize,
+        })
+    }
+}
+
+/// What varies in PIE.
+#[derive(Debug, Clone)]
+pub struct PieState {
+    drop_prob: f64,
+    accu_prob: f64,
+    /// Delay at the last update.
+    delay: Duration,
+    /// Delay as last measured by timestamps.
+    measured: Duration,
+    burst_allowance: Duration,
+    updated: Time,
+    departures: Departures,
+}
+
+/// Departure rate, as the average time that DQ_THRESHOLD bytes take.
+#[derive(Debug, Clone, Default)]
+struct Departures {
+    start: Option<Time>,
+    bytes: u64,
+    average: Option<f64>,
+}
+
+impl Departures {
+    fn departed(&mut self, now: Time, len: u32, left: u64) {
+        if let Some(start) = self.start {
+            self.bytes += u64::from(len);
+            if self.bytes >= DQ_THRESHOLD {
+                let time = now.since(start).as_nanos() as f64;
+                let average = self.average.unwrap_or(time);
+                self.average = Some(average + DQ_WEIGHT * (time - average));
+                self.start = None;
+            }
+        }
+        if self.start.is_none() && left >= DQ_THRESHOLD {
+            self.start = Some(now);
+            self.bytes = 0;
+        }
+    }
+
+    fn delay(&self, bytes: u64) -> Duration {
+        let average = self.average.unwrap_or(0.0);
+        Duration::from_nanos((bytes as f64 * average / DQ_THRESHOLD as f64) as u64)
+    }
+}
+
+impl PieState {
+    /// The state of a queue that has been empty for ever.
+    pub fn new(law: &PieLaw) -> Self {
+        PieState {
+            drop_prob: 0.0,
+            accu_prob: 0.0,
+            delay: Duration::ZERO,
+            measured: Duration::ZERO,
+            burst_allowance: law.max_burst,
+            updated: Time::ZERO,
+            departures: Departures::default(),
+        }
+    }
+
+    /// The drop probability at the last update.
+    pub fn drop_probability(&self) -> f64 {
+        self.drop_prob
+    }
+
+    /// Makes up for the updates that are due; `bytes` are queued.
+    #[inline]
+    pub fn catch_up(&mut self, law: &PieLaw, now: Time, bytes: u64) {
+        if now.since(self.updated) >= law.t_update {
+            self.make_up(law, now, bytes);
+        }
+    }
+
+    fn make_up(&mut self, law: &PieLaw, now: Time, bytes: u64) {
+        let due = now.since(self.updated).as_nanos() / law.t_update.as_nanos();
+        self.updated += law.t_update * due;
+        let delay = match law.delay_estimation {
+            DelayEstimation::Timestamp => self.measured,
+            DelayEstimation::DepartureRate => self.departures.delay(bytes),
+        };
+        for _ in 0..due.min(CATCH_UP) {
+            let before = (self.drop_prob.to_bits(), self.delay, self.burst_allowance);
+            self.update(law, delay);
+            if before == (self.drop_prob.to_bits(), self.delay, self.burst_allowance) {
+                return;
+            }
+        }
+    }
+
+    /// calculate_drop_prob: one update with the queue at `delay`.
+    fn update(&mut self, law: &PieLaw, delay: Duration) {
+        let seconds = |span: Duration| span.as_secs_f64();
+        let mut step = law.alpha * (seconds(delay) - seconds(law.target))
+            + law.beta * (seconds(delay) - seconds(self.delay));
+        step /= auto_tuning(self.drop_prob);
+        if self.drop_prob >= 0.1 && step > 0.02 {
+            step = 0.02;
+        }
+        self.drop_prob += step;
+        if delay == Duration::ZERO && self.delay == Duration::ZERO {
+            self.drop_prob *= 0.98;
+        }
+        self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
+        self.burst_allowance = self.burst_allowance.saturating_sub(law.t_update);
+        let half = law.target / 2;
+        if self.drop_prob == 0.0 && delay < half && self.delay < half {
+            self.burst_allowance = law.max_burst;
+        }
+        self.delay = delay;
+    }
+
+    /// Judges an arrival that finds `bytes` queued, all updates made up for; may mark the packet.
+    ///
+    /// # Errors
+    /// [`DropReason::Aqm`], if it must go.
+    #[inline]
+    pub fn judge(
+        &mut self,
+        law: &PieLaw,
+        packet: &mut Packet,
+        bytes: u64,
+        cx: &mut Context,
+    ) -> Result<(), DropReason> {
+        if self.burst_allowance > Duration::ZERO || !self.drop_early(law, bytes, cx.rng) {
+            return Ok(());
+        }
+        self.accu_prob = 0.0;
+        if law.mark_ecnth.is_some_and(|most| self.drop_prob < most) && cx.mark(packet) {
+            return Ok(());
+        }
+        Err(DropReason::Aqm)
+    }
+
+    #[inline]
+    fn drop_early(&mut self, law: &PieLaw, bytes: u64, rng: &mut Rng) -> bool {
+        let calm = self.delay < law.target / 2 && self.drop_prob < 0.2;
+        if calm || bytes <= law.floor {
+            return false;
+        }
+        if law.derandomize {
+            if self.drop_prob == 0.0 {
+                self.accu_prob = 0.0;
+            }
+            self.accu_prob += self.drop_prob;
+            if self.accu_prob < 0.85 {
+                return false;
+            }
+            if self.accu_prob >= 8.5 {
+                return true;
+            }
+        }
+        rng.chance(self.drop_prob)
+    }
+
+    /// A full buffer refused a packet.
+    pub fn overflowed(&mut self) {
+        self.accu_prob = 0.0;
+    }
+
+    /// Is told that `packet` departs and `bytes` stay behind.
+    #[inline]
+    pub fn departed(&mut self, law: &PieLaw, now: Time, packet: &Packet, bytes: u64) {
+        match law.delay_estimation {
+            DelayEstimation::Timestamp => {
+                self.measured = if bytes == 0 { Duration::ZERO } else { now.since(packet.queued) };
+            }
+            DelayEstimation::DepartureRate => self.departures.departed(now, packet.len, bytes),
+        }
+    }
+}
+
+/// By how much a step is divided while the probability is small (section 4.2).
+fn auto_tuning(drop_prob: f64) -> f64 {
+    const TABLE: [(f64, f64); 6] = [
+        (0.000_001, 2048.0),
+        (0.000_01, 512.0),
+        (0.000_1, 128.0),
+        (0.001, 32.0),
+        (0.01, 8.0),
+        (0.1, 2.0),
+    ];
+    TABLE.iter().find(|(below, _)| drop_prob < *below).map_or(1.0, |(_, divisor)| *divisor)
+}
+
+impl Pie {
+    /// PIE with these parameters.
+    ///
+    /// # Errors
+    /// Names the field that is out of range.
+    pub fn new(params: &PieParams, setting: &Setting) -> Result<Self, ConfigError> {
+        require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
+        let law = PieLaw::new(params, setting)?;
+        let states = vec![PieState::new(&law); setting.queues];
+        Ok(Pie { limit: params.limit, law, states })
+    }
+}
+
+impl Named<dyn Admit> for Pie {
+    const NAME: &'static str = "pie";
+    const SUMMARY: &'static str = "drop with the probability that keeps a target delay";
+    const SOURCE: &'static str = "RFC 8033";
+    type Params = PieParams;
+
+    fn build(params: &PieParams, setting: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
+        Ok(Box::new(Pie::new(params, setting)?))
+    }
+}
+
+impl Admit for Pie {
+    #[inline]
+    fn arrive(
+        &mut self,
+        queue: QueueId,
+        packet: &mut Packet,
+        bank: &mut Bank,
+        cx: &mut Context,
+    ) -> Result<(), DropReason> {
+        let (state, bytes) = (&mut self.states[queue], bank.bytes(queue));
+        state.catch_up(&self.law, cx.now, bytes);
+        if !self.limit.admits(bank.packets(queue), bytes, packet.len) {
+            state.overflowed();
+            return Err(DropReason::Overflow);
+        }
+        state.judge(&self.law, packet, bytes, cx)
+    }
+
+    #[inline]
+    fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet> {
+        let state = &mut self.states[queue];
+        state.catch_up(&self.law, cx.now, bank.bytes(queue));
+        let packet = bank.pop(queue)?;
+        state.departed(&self.law, cx.now, &packet, bank.bytes(queue));
+        Some(packet)
+    }
+
+    /// Of several queues, the one with the highest drop probability.
+    fn probe(&self, _: Time, _: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
+        let highest = |a: &&PieState, b: &&PieState| a.drop_prob.total_cmp(&b.drop_prob);
+        if let Some(state) = self.states.iter().max_by(highest) {
+            out("drop_probability", state.drop_prob);
+            out("delay_ms", state.delay.as_millis_f64());
+            out("burst_allowance_ms", state.burst_allowance.as_millis_f64());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,295 @@
+//! RED: drops arriving packets with a probability that grows with the average queue length.
+//!
+//! What it does: at every arrival the exponentially weighted average of the queue's length is
+//! brought up to date ([`Average`]); between two thresholds the packet is dropped, or marked, with
+//! a probability that grows linearly and is spaced evenly ([`Curve`], [`Spacing`]).
+//!
+//! Source: S. Floyd and V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
+//! IEEE/ACM Transactions on Networking 1(4), 1993, figure 2. Marks: RFC 3168, section 7.
+//!
+//! | symbol | parameter |
+//! |---|---|
+//! | min_th, max_th | `min_th`, `max_th` |
+//! | max_p | `max_p` |
+//! | w_q | `weight` |
+//! | s | `mean_packet` over the link's rate |
+//!
+//! Deviations, beside those of [`Average`] and [`Curve`]: D1. The average does not count the
+//! packet in transmission. D2. A packet that finds the buffer full is dropped whatever the average
+//! says, and restarts the count (ns-2 too). D3. Thresholds in bytes make the average one of bytes;
+//! scaling p_b by the packet's size is a second, independent choice (`byte_mode`), as in ns-2
+//! (`queue_in_bytes_`, `bytes_`); Linux has only the bytes. D4. Adaptive RED is not included.
+//!
+//! Cost: one multiplication and two comparisons a packet below min_th, one random number above.
+
+use super::average::{Average, Pace};
+use super::curve::{Curve, Measure, Signal, Spacing};
+use crate::Admit;
+use crate::registry::Named;
+use forebay_core::config::require;
+use forebay_core::{
+    Bank, Bytes, ConfigError, Context, DropReason, Limit, Packet, QueueId, Rate, Setting, Time,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Random early detection, with one state a queue.
+pub struct Red {
+    limit: Limit,
+    curve: Curve,
+    measure: Measure,
+    weight: f64,
+    pace: Pace,
+    /// 1/mtu in byte mode.
+    per_byte: Option<f64>,
+    ecn: bool,
+    states: Vec<State>,
+}
+
+#[derive(Clone, Default)]
+struct State {
+    average: Average,
+    spacing: Spacing,
+}
+
+/// Parameters of RED.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RedParams {
+    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); the packet in transmission not
+    /// counted. Above 0.
+    pub limit: Limit,
+    /// Average length from which packets are dropped (min_th), in packets or bytes; above 0. The
+    /// default 5p is the paper's minimum (section 6.2).
+    pub min_th: Limit,
+    /// Average length from which all packets are dropped, or with `gentle` from which the
+    /// probability grows faster (max_th); in the unit of `min_th` and above it. The paper asks for
+    /// at least twice `min_th` (section 6.3); default 15p.
+    pub max_th: Limit,
+    /// Drop probability at `max_th` (max_p); above 0, at most 1. Default 0.1 (Floyd, "Discussions
+    /// of setting parameters", 1997; the paper of 1993 has 0.02).
+    pub max_p: f64,
+    /// Weight of the present length in the average (w_q); above 0, at most 1. Default 0.002
+    /// (section 6.1).
+    pub weight: f64,
+    /// Whether the probability goes from `max_p` at `max_th` to 1 at twice `max_th`, rather than
+    /// jump to 1 (Floyd 2000). Default true.
+    pub gentle: bool,
+    /// Typical packet size, in bytes, by which idle time is counted (s, section 11); above 0.
+    /// Default 500B (ns-2).
+    pub mean_packet: Bytes,
+    /// Whether a packet's drop probability is proportional to its size, the largest having that of
+    /// the curve (section 4, byte mode; RFC 7141 advises against it). Default false.
+    pub byte_mode: bool,
+    /// Whether packets of ECN-capable transports are marked rather than dropped while the average
+    /// is below `max_th` (RFC 3168, section 7). Default false.
+    pub ecn: bool,
+}
+
+impl Default for RedParams {
+    fn default() -> Self {
+        RedParams {
+            limit: Limit::Packets(1000),
+            min_th: Limit::Packets(5),
+            max_th: Limit::Packets(15),
+            max_p: 0.1,
+            weight: 0.002,
+            gentle: true,
+            mean_packet: Bytes(500),
+            byte_mode: false,
+            ecn: false,
+        }
+    }
+}
+
+impl Red {
+    /// RED with these parameters.
+    ///
+    /// # Errors
+    /// Names the field that is out of range.
+    pub fn new(params: &RedParams, setting: &Setting) -> Result<Self, ConfigError> {
+        require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
+        let (curve, measure) =
+            Curve::new(params.min_th, params.max_th, params.max_p, params.gentle)?;
+        require_weight(params.weight)?;
+        require_mean_packet(params.mean_packet)?;
+        Ok(Red {
+            limit: params.limit,
+            curve,
+            measure,
+            weight: params.weight,
+            pace: Pace::new(setting, params.mean_packet),
+            per_byte: params.byte_mode.then(|| 1.0 / f64::from(setting.mtu)),
+            ecn: params.ecn,
+            states: vec![State::default(); setting.queues],
+        })
+    }
+}
+
+/// Checks the weight of an average.
+pub(super) fn require_weight(weight: f64) -> Result<(), ConfigError> {
+    require(weight > 0.0 && weight <= 1.0, "weight", || {
+        format!("must be above 0 and at most 1, got {weight}")
+    })
+}
+
+/// Checks the packet size by which idle time is counted.
+pub(super) fn require_mean_packet(size: Bytes) -> Result<(), ConfigError> {
+    require(size.0 > 0, "mean_packet", || "must be above 0, got \"0B\"".into())
+}
+
+impl Named<dyn Admit> for Red {
+    const NAME: &'static str = "red";
+    const SUMMARY: &'static str = "random early detection by the average queue length";
+    const SOURCE: &'static str = "Floyd and Jacobson 1993, figure 2";
+    type Params = RedParams;
+
+    fn build(params: &RedParams, setting: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
+        Ok(Box::new(Red::new(params, setting)?))
+    }
+}
+
+impl Admit for Red {
+    #[inline]
+    fn arrive(
+        &mut self,
+        queue: QueueId,
+        packet: &mut Packet,
+        bank: &mut Bank,
+        cx: &mut Context,
+    ) -> Result<(), DropReason> {
+        let (packets, bytes) = (bank.packets(queue), bank.bytes(queue));
+        let state = &mut self.states[queue];
+        let length = self.measure.length(packets, bytes);
+        let average = state.average.update(self.weight, length, cx.now, &self.pace);
+        if !self.limit.admits(packets, bytes, packet.len) {
+            state.spacing.restart();
+            return Err(DropReason::Overflow);
+        }
+        let share = self.per_byte.map_or(1.0, |per_byte| f64::from(packet.len) * per_byte);
+        match state.spacing.step(&self.curve, average, share, cx.rng) {
+            Signal::Pass => Ok(()),
+            Signal::Early if self.ecn && cx.mark(packet) => Ok(()),
+            Signal::Early | Signal::Forced => Err(DropReason::Aqm),
+        }
+    }
+
+    #[inline]
+    fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet> {
+        let packet = bank.pop(queue)?;
+        if bank.packets(queue) == 0 {
+            self.states[queue].average.emptied(cx.now, packet.len, &self.pace);
+        }
+        Some(packet)
+    }
+
+    fn set_link_rate(&mut self, _: Time, rate: Rate) {
+        self.pace.set_rate(rate);
+    }
+
+    /// Of several queues, the one with the longest average.
+    fn probe(&self, _: Time, _: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
+        let longest = |a: &&State, b: &&State| a.average.value().total_cmp(&b.average.value());
+        if let Some(state) = self.states.iter().max_by(longest) {
+            out("average_queue", state.average.value());
+            out("drop_probability", self.curve.probability(state.average.value()));
+            out("count", state.spacing.count() as f64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{Rig, ms};
+    use forebay_core::{DropReason, Ecn, Time, Verdict};
+    use serde_json::json;
+
+    /// RED whose average is the queue itself, held at 30 packets: p_b = 0.05.
+    fn at_thirty(extra: serde_json::Value) -> Rig {
+        let mut block = json!({
+            "kind": "red", "min_th": "15p", "max_th": "45p", "max_p": 0.1, "weight": 1.0,
+        });
+        block.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        let mut rig = Rig::new(block);
+        while rig.held() < 30 {
+            rig.offer(Time::ZERO, |_| {});
+        }
+        rig.record.dropped.clear();
+        rig
+    }
+
+    /// Offers `n` packets, each followed by a departure if it stayed; gives the loss.
+    fn run(rig: &mut Rig, n: usize) -> usize {
+        for _ in 0..n {
+            if rig.offer(Time::ZERO, |p| p.set_ecn(Ecn::Ect0)) == Verdict::Queued {
+                rig.take(Time::ZERO);
+            }
+        }
+        rig.record.dropped.len()
+    }
+
+    #[test]
+    fn loss_is_that_of_the_curve() {
+        // Gaps uniform on 1..=19: the mean is 10, the variance 30. Over 20 000 arrivals a renewal
+        // process gives 2000 drops with a deviation of sqrt(20000 * 30 / 10^3) = 24.5.
+        let loss = run(&mut at_thirty(json!({})), 20_000);
+        assert!((1900..=2100).contains(&loss), "{loss}");
+    }
+
+    #[test]
+    fn marks_replace_drops_below_max_th_only() {
+        let mut rig = at_thirty(json!({ "ecn": true }));
+        assert_eq!(run(&mut rig, 20_000), 0);
+        assert!((1900..=2100).contains(&rig.record.marked.len()));
+        // From 44 packets on, the average (the queue itself) is at max_th and all are dropped.
+        let mut rig = at_thirty(json!({ "ecn": true, "gentle": false }));
+        while rig.held() < 45 {
+            rig.offer(Time::ZERO, |p| p.set_ecn(Ecn::Ect0));
+        }
+        rig.record.marked.clear();
+        assert_eq!(rig.offer(Time::ZERO, |p| p.set_ecn(Ecn::Ect0)), Verdict::Dropped);
+        assert!(rig.record.marked.is_empty());
+    }
+
+    #[test]
+    fn byte_mode_spares_small_packets() {
+        // 1000 of 1500 bytes: p_b = 0.05 * 2/3, one in 30; gaps uniform on 1..=29.
+        let loss = run(&mut at_thirty(json!({ "byte_mode": true })), 20_000);
+        assert!((1240..=1430).contains(&loss), "{loss}");
+    }
+
+    #[test]
+    fn a_full_buffer_overflows() {
+        let mut rig = Rig::new(json!({ "kind": "red", "limit": "3KB" }));
+        for _ in 0..4 {
+            rig.offer(Time::ZERO, |_| {});
+        }
+        assert_eq!(rig.record.dropped, [(3, DropReason::Overflow)]);
+    }
+
+    #[test]
+    fn thresholds_in_bytes_average_bytes() {
+        let mut rig =
+            Rig::new(json!({ "kind": "red", "min_th": "5KB", "max_th": "15KB", "weight": 0.5 }));
+        for _ in 0..3 {
+            rig.offer(Time::ZERO, |_| {});
+        }
+        // Lengths 0, 1000, 2000 with half the weight each: 0, 500, 1250.
+        assert_eq!(rig.probe("average_queue"), 1250.0);
+    }
+
+    #[test]
+    fn the_average_decays_while_the_link_is_idle() {
+        let mut rig = Rig::new(json!({ "kind": "red", "weight": 0.5, "mean_packet": "1000B" }));
+        rig.offer(Time::ZERO, |_| {});
+        rig.offer(Time::ZERO, |_| {});
+        rig.offer(Time::ZERO, |_| {});
+        assert_eq!(rig.probe("average_queue"), 1.25);
+        for _ in 0..3 {
+            rig.take(ms(10));
+        }
+        // 1000 bytes take 0.8 ms: gone at 10.8 ms, and two more could have gone by 12.4 ms.
+        rig.offer(Time::from_nanos(12_400_000), |_| {});
+        assert!((rig.probe("average_queue") - 1.25 / 4.0).abs() < 1e-9);
+    }
+}

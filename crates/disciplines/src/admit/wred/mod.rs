@@ -1,0 +1,328 @@
+//! WRED, RIO and WRT: RED with a drop precedence in every packet, and a choice of victim.
+//!
+//! What it does: packets carry a drop precedence, level 0 (in profile) to 7; each level has its own
+//! RED curve. The three differ in how level 0 is judged: WRED by the average of the whole queue,
+//! RIO by the average of level-0 packets alone, WRT by the curve of level 1 once the average of
+//! level-0 packets exceeds a threshold. Independent of that is the drop strategy: drop only what
+//! arrives, or drop a packet of the highest droppable level from the queue when the arriving one is
+//! of a level that must not be dropped.
+//!
+//! Source: U. Bodin and O. Schelén, "Drop Strategies and Loss-rate Differentiation", section 2.
+//! RIO: D. Clark and W. Fang, "Explicit Allocation of Best-Effort Packet Delivery Service", 1998.
+//! WRT: U. Bodin, O. Schelén and S. Pink, "Load-tolerant Differentiation with Active Queue
+//! Management", 2000. The law itself is that of [`super::Red`].
+//!
+//! | symbol | parameter |
+//! |---|---|
+//! | min_th(l), max_th(l), max_p(l) | `levels[l].min_th`, `.max_th`, `.max_p` |
+//! | avg_ql | average of the whole queue, updated at every arrival |
+//! | separate average (in profile) | average of level-0 packets, updated at level-0 arrivals |
+//! | drop-arrivals, drop-from-queue | `drop_strategy` |
+//!
+//! # Drop from the queue
+//! The paper (section 2.2) lets the level of congestion act "immediately", whatever arrives. So at
+//! an arrival of level a the laws of the levels from the highest down to a are asked in turn:
+//! - the law of a higher level says drop: the victim is a queued packet of that level. If there is
+//!   none, the drop is owed, and the next lower law is asked;
+//! - the law of level a itself says drop: the arriving packet goes (`victim = "last"`), or, with
+//!   `first` and `random`, a queued one of its level if there is any;
+//! - the first drop ends it. If a drop was owed and nothing was dropped, the next arrival of that
+//!   level or a higher one is dropped without asking ("wait until such packet arrives").
+//!
+//! So a level loses at most with the probability of its own curve an arrival, and a lower level
+//! never loses because a higher one is used up.
+//!
+//! Deviations: D1. At most one drop is owed, and it lapses when its level's curve gives zero: the
+//! paper says only that the router waits, and a growing debt would punish packets for a congestion
+//! that is over. D2. A full buffer pushes out queued packets of higher levels before it refuses an
+//! arrival, if dropping from the queue; the paper's buffer never fills. D3. RIO here has two kinds
+//! of average for any number of levels: levels above 0 use the whole queue's. D4. With `random`
+//! the arriving packet is not a candidate unless no other of its level is queued.
+//!
+//! Cost: that of RED, once a level in the worst case; a victim is found in constant time through
+//! the bank's per-level index, kept only when dropping from the queue.
+
+mod kinds;
+mod params;
+
+pub use kinds::{Rio, Wred, Wrt};
+pub use params::{DropStrategy, Level, RioParams, Victim, WredParams, WrtParams};
+
+use super::average::{Average, Pace};
+use super::curve::{Curve, Measure, Signal, Spacing};
+use crate::Admit;
+use forebay_core::{
+    Bank, Context, DropReason, LevelOrder, Limit, Packet, Place, QueueId, Rate, Setting, Time,
+};
+
+const MAX_LEVELS: usize = 8;
+
+/// How level 0 is judged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Mechanism {
+    Wred,
+    Rio,
+    /// The in-profile average above which level 0 is treated as level 1.
+    Wrt(f64),
+}
+
+/// WRED, RIO or WRT, with one state a queue.
+struct Differentiated {
+    mechanism: Mechanism,
+    limit: Limit,
+    curves: Vec<Curve>,
+    measure: Measure,
+    weight: f64,
+    pace: Pace,
+    /// None: drop arrivals only.
+    victim: Option<Victim>,
+    states: Vec<State>,
+}
+
+#[derive(Clone, Default)]
+struct State {
+    total: Average,
+    in_profile: Average,
+    in_packets: usize,
+    in_bytes: u64,
+    spacing: [Spacing; MAX_LEVELS],
+    /// Level at which a drop is owed.
+    owed: Option<usize>,
+}
+
+impl State {
+    fn left(&mut self, packet: &Packet) {
+        if packet.drop_precedence == 0 {
+            self.in_packets -= 1;
+            self.in_bytes -= u64::from(packet.len);
+        }
+    }
+}
+
+impl Differentiated {
+    fn new(
+        mechanism: Mechanism,
+        checked: params::Checked,
+        params: &WredParams,
+        setting: &Setting,
+    ) -> Self {
+        Differentiated {
+            mechanism,
+            limit: params.limit,
+            curves: checked.curves,
+            measure: checked.measure,
+            weight: params.weight,
+            pace: Pace::new(setting, params.mean_packet),
+            victim: match params.drop_strategy {
+                DropStrategy::DropArrivals => None,
+                DropStrategy::DropFromQueue => Some(params.victim),
+            },
+            states: vec![State::default(); setting.queues],
+        }
+    }
+
+    fn level(&self, packet: &Packet) -> usize {
+        usize::from(packet.drop_precedence).min(self.curves.len() - 1)
+    }
+
+    /// The average that judges packets treated as `level`.
+    fn average(&self, queue: QueueId, level: usize) -> f64 {
+        let state = &self.states[queue];
+        if level == 0 && self.mechanism == Mechanism::Rio {
+            state.in_profile.value()
+        } else {
+            state.total.value()
+        }
+    }
+
+    fn ask(&mut self, queue: QueueId, level: usize, cx: &mut Context) -> bool {
+        let average = self.average(queue, level);
+        let spacing = &mut self.states[queue].spacing[level];
+        spacing.step(&self.curves[level], average, 1.0, cx.rng) != Signal::Pass
+    }
+
+    /// Pushes a packet of `level` out of `queue`, if there is one.
+    fn push_out(
+        &mut self,
+        queue: QueueId,
+        level: usize,
+        victim: Victim,
+        bank: &mut Bank,
+        cx: &mut Context,
+    ) -> bool {
+        let Some(place) = find(victim, queue, level, bank, cx) else { return false };
+        let packet = bank.remove(queue, place);
+        self.states[queue].left(&packet);
+        cx.drop(packet, DropReason::PushedOut);
+        true
+    }
+
+    /// Applies the laws to an arrival treated as `level`, dropping from the queue.
+    fn drop_from_queue(
+        &mut self,
+        queue: QueueId,
+        level: usize,
+        victim: Victim,
+        bank: &mut Bank,
+        cx: &mut Context,
+    ) -> Result<(), DropReason> {
+        if let Some(owed) = self.states[queue].owed {
+            if self.curves[owed].probability(self.average(queue, owed)) == 0.0 {
+                self.states[queue].owed = None;
+            } else if level >= owed {
+                let state = &mut self.states[queue];
+                state.owed = None;
+                state.spacing[level].restart();
+                return Err(DropReason::Aqm);
+            }
+        }
+        let mut unmet = None;
+        for law in (level..self.curves.len()).rev() {
+            if !self.ask(queue, law, cx) {
+                continue;
+            }
+            if law == level && victim == Victim::Last {
+                return Err(DropReason::Aqm);
+            }
+            if self.push_out(queue, law, victim, bank, cx) {
+                return Ok(());
+            }
+            if law == level {
+                return Err(DropReason::Aqm);
+            }
+            unmet = unmet.or(Some(law));
+        }
+        if unmet.is_some() {
+            self.states[queue].owed = unmet;
+        }
+        Ok(())
+    }
+
+    /// Makes room for `len` bytes by pushing out packets of levels above `level`.
+    fn make_room(
+        &mut self,
+        queue: QueueId,
+        level: usize,
+        len: u32,
+        bank: &mut Bank,
+        cx: &mut Context,
+    ) -> Result<(), DropReason> {
+        while !self.limit.admits(bank.packets(queue), bank.bytes(queue), len) {
+            let Some(victim) = self.victim else { return Err(DropReason::Overflow) };
+            let above = level + 1..self.curves.len();
+            if !above.rev().any(|higher| self.push_out(queue, higher, victim, bank, cx)) {
+                return Err(DropReason::Overflow);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn find(
+    victim: Victim,
+    queue: QueueId,
+    level: usize,
+    bank: &Bank,
+    cx: &mut Context,
+) -> Option<Place> {
+    match victim {
+        Victim::Last => bank.level_last(queue, level),
+        Victim::First => bank.level_first(queue, level),
+        Victim::Random => bank.level_random(queue, level, cx.rng),
+    }
+}
+
+impl Admit for Differentiated {
+    fn bank(&self, queues: usize) -> Bank {
+        match self.victim {
+            None => Bank::new(queues),
+            Some(Victim::Random) => {
+                Bank::with_levels(queues, self.curves.len(), LevelOrder::Random)
+            }
+            Some(Victim::First | Victim::Last) => {
+                Bank::with_levels(queues, self.curves.len(), LevelOrder::Arrival)
+            }
+        }
+    }
+
+    #[inline]
+    fn arrive(
+        &mut self,
+        queue: QueueId,
+        packet: &mut Packet,
+        bank: &mut Bank,
+        cx: &mut Context,
+    ) -> Result<(), DropReason> {
+        let mut level = self.level(packet);
+        let state = &mut self.states[queue];
+        let length = self.measure.length(bank.packets(queue), bank.bytes(queue));
+        state.total.update(self.weight, length, cx.now, &self.pace);
+        if packet.drop_precedence == 0 {
+            let length = self.measure.length(state.in_packets, state.in_bytes);
+            let average = state.in_profile.update(self.weight, length, cx.now, &self.pace);
+            if matches!(self.mechanism, Mechanism::Wrt(threshold) if average > threshold) {
+                level = 1;
+            }
+        }
+        if !self.limit.admits(bank.packets(queue), bank.bytes(queue), packet.len) {
+            let own = self.level(packet);
+            self.states[queue].spacing[level].restart();
+            self.make_room(queue, own, packet.len, bank, cx)?;
+        } else if let Some(victim) = self.victim {
+            self.drop_from_queue(queue, level, victim, bank, cx)?;
+        } else if self.ask(queue, level, cx) {
+            return Err(DropReason::Aqm);
+        }
+        if packet.drop_precedence == 0 {
+            let state = &mut self.states[queue];
+            state.in_packets += 1;
+            state.in_bytes += u64::from(packet.len);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet> {
+        let packet = bank.pop(queue)?;
+        let state = &mut self.states[queue];
+        state.left(&packet);
+        if bank.packets(queue) == 0 {
+            state.total.emptied(cx.now, packet.len, &self.pace);
+        }
+        if packet.drop_precedence == 0 && state.in_packets == 0 {
+            state.in_profile.emptied(cx.now, packet.len, &self.pace);
+        }
+        Some(packet)
+    }
+
+    fn set_link_rate(&mut self, _: Time, rate: Rate) {
+        self.pace.set_rate(rate);
+    }
+
+    /// Of several queues, the one with the longest average.
+    fn probe(&self, _: Time, _: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
+        const PROBABILITY: [&str; MAX_LEVELS] = [
+            "drop_probability_0",
+            "drop_probability_1",
+            "drop_probability_2",
+            "drop_probability_3",
+            "drop_probability_4",
+            "drop_probability_5",
+            "drop_probability_6",
+            "drop_probability_7",
+        ];
+        let average = |queue: &usize| self.states[*queue].total.value();
+        let longest = |a: &usize, b: &usize| average(a).total_cmp(&average(b));
+        let Some(queue) = (0..self.states.len()).max_by(longest) else { return };
+        let state = &self.states[queue];
+        out("average_queue", state.total.value());
+        out("average_in_profile", state.in_profile.value());
+        for (level, curve) in self.curves.iter().enumerate() {
+            out(PROBABILITY[level], curve.probability(self.average(queue, level)));
+        }
+        out("drop_owed", f64::from(u8::from(state.owed.is_some())));
+    }
+}
+
+#[cfg(test)]
+mod tests;

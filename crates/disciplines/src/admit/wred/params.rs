@@ -1,0 +1,240 @@
+//! Parameters of WRED, RIO and WRT.
+
+use super::super::curve::{Curve, Measure};
+use super::super::red::{require_mean_packet, require_weight};
+use super::MAX_LEVELS;
+use forebay_core::config::require;
+use forebay_core::{Bytes, ConfigError, Limit};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The RED curve of one drop precedence. Give all three fields, or none: then packets of the level
+/// are never dropped.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Level {
+    /// Average length from which packets of the level are dropped (min_th), in packets or bytes;
+    /// above 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_th: Option<Limit>,
+    /// Average length from which all of them are, or with `gentle` from which the probability
+    /// grows faster (max_th); in the unit of `min_th` and above it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_th: Option<Limit>,
+    /// Drop probability at `max_th` (max_p); above 0, at most 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_p: Option<f64>,
+}
+
+impl Level {
+    /// A level with the curve of these parameters, thresholds in packets.
+    pub fn packets(min_th: u32, max_th: u32, max_p: f64) -> Self {
+        Level {
+            min_th: Some(Limit::Packets(min_th)),
+            max_th: Some(Limit::Packets(max_th)),
+            max_p: Some(max_p),
+        }
+    }
+
+    fn curve(&self, gentle: bool) -> Result<Option<(Curve, Measure)>, ConfigError> {
+        match (self.min_th, self.max_th, self.max_p) {
+            (None, None, None) => Ok(None),
+            (Some(min_th), Some(max_th), Some(max_p)) => {
+                Curve::new(min_th, max_th, max_p, gentle).map(Some)
+            }
+            _ => Err(ConfigError::new(
+                "",
+                "needs all of `min_th`, `max_th` and `max_p`, or none of them for a level that is \
+                 never dropped",
+            )),
+        }
+    }
+}
+
+/// Who may be dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DropStrategy {
+    /// Only the arriving packet.
+    #[default]
+    DropArrivals,
+    /// A queued packet of the highest droppable level, when the arriving one must not be dropped.
+    DropFromQueue,
+}
+
+/// Which packet of its level is dropped from the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Victim {
+    /// The one that joined last; an arriving one of that level counts as the last.
+    #[default]
+    Last,
+    /// The one that has waited longest.
+    First,
+    /// Any one at random.
+    Random,
+}
+
+/// Parameters of WRED.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WredParams {
+    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); the packet in transmission not
+    /// counted. Above 0.
+    pub limit: Limit,
+    /// One curve a drop precedence, level 0 (in profile) first; 1 to 8 levels, all thresholds in
+    /// one unit. Packets of a higher precedence count as the last level. Default: level 0 is never
+    /// dropped, level 1 has 15p, 45p and 0.1 (Bodin and Schelén, section 3.1).
+    pub levels: Vec<Level>,
+    /// Weight of the present length in the averages (w_q); above 0, at most 1. Default 0.002.
+    pub weight: f64,
+    /// Whether a level's probability goes from its `max_p` at `max_th` to 1 at twice `max_th`,
+    /// rather than jump to 1 (section 2.2, figure 2). Default false.
+    pub gentle: bool,
+    /// Typical packet size, in bytes, by which idle time is counted; above 0. Default 500B (ns-2).
+    pub mean_packet: Bytes,
+    /// Who may be dropped (section 2.2): "drop-arrivals" or "drop-from-queue".
+    pub drop_strategy: DropStrategy,
+    /// Which queued packet of its level "drop-from-queue" drops: "last" (the paper's), "first" or
+    /// "random".
+    pub victim: Victim,
+}
+
+impl Default for WredParams {
+    fn default() -> Self {
+        WredParams {
+            limit: Limit::Packets(1000),
+            levels: vec![Level::default(), Level::packets(15, 45, 0.1)],
+            weight: 0.002,
+            gentle: false,
+            mean_packet: Bytes(500),
+            drop_strategy: DropStrategy::default(),
+            victim: Victim::default(),
+        }
+    }
+}
+
+/// Parameters of RIO.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RioParams {
+    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); the packet in transmission not
+    /// counted. Above 0.
+    pub limit: Limit,
+    /// One curve a drop precedence, level 0 (in profile) first; 1 to 8 levels, all thresholds in
+    /// one unit. That of level 0 is over the average of level-0 packets. Default: level 0 has 40p,
+    /// 70p and 0.02, level 1 has 15p, 45p and 0.1.
+    pub levels: Vec<Level>,
+    /// Weight of the present length in the averages (w_q); above 0, at most 1. Default 0.002.
+    pub weight: f64,
+    /// Whether a level's probability goes from its `max_p` at `max_th` to 1 at twice `max_th`,
+    /// rather than jump to 1. Default false.
+    pub gentle: bool,
+    /// Typical packet size, in bytes, by which idle time is counted; above 0. Default 500B (ns-2).
+    pub mean_packet: Bytes,
+    /// Who may be dropped: "drop-arrivals" or "drop-from-queue".
+    pub drop_strategy: DropStrategy,
+    /// Which queued packet of its level "drop-from-queue" drops: "last", "first" or "random".
+    pub victim: Victim,
+}
+
+impl Default for RioParams {
+    fn default() -> Self {
+        let WredParams { limit, weight, gentle, mean_packet, drop_strategy, victim, .. } =
+            WredParams::default();
+        let levels = vec![Level::packets(40, 70, 0.02), Level::packets(15, 45, 0.1)];
+        RioParams { limit, levels, weight, gentle, mean_packet, drop_strategy, victim }
+    }
+}
+
+impl From<&RioParams> for WredParams {
+    fn from(params: &RioParams) -> Self {
+        let RioParams { limit, levels, weight, gentle, mean_packet, drop_strategy, victim } =
+            params.clone();
+        WredParams { limit, levels, weight, gentle, mean_packet, drop_strategy, victim }
+    }
+}
+
+/// Parameters of WRT.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WrtParams {
+    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); the packet in transmission not
+    /// counted. Above 0.
+    pub limit: Limit,
+    /// One curve a drop precedence, level 0 (in profile) first; 2 to 8 levels, all thresholds in
+    /// one unit. Default: level 0 is never dropped as such, level 1 has 15p, 45p and 0.1.
+    pub levels: Vec<Level>,
+    /// Average number (or bytes) of queued level-0 packets above which an arriving level-0 packet
+    /// is treated as level 1; in the unit of the levels, above 0. Default 15p.
+    pub in_profile_th: Limit,
+    /// Weight of the present length in the averages (w_q); above 0, at most 1. Default 0.002.
+    pub weight: f64,
+    /// Whether a level's probability goes from its `max_p` at `max_th` to 1 at twice `max_th`,
+    /// rather than jump to 1. Default false.
+    pub gentle: bool,
+    /// Typical packet size, in bytes, by which idle time is counted; above 0. Default 500B (ns-2).
+    pub mean_packet: Bytes,
+    /// Who may be dropped: "drop-arrivals" or "drop-from-queue".
+    pub drop_strategy: DropStrategy,
+    /// Which queued packet of its level "drop-from-queue" drops: "last", "first" or "random".
+    pub victim: Victim,
+}
+
+impl Default for WrtParams {
+    fn default() -> Self {
+        let WredParams { limit, levels, weight, gentle, mean_packet, drop_strategy, victim } =
+            WredParams::default();
+        let in_profile_th = Limit::Packets(15);
+        WrtParams {
+            limit,
+            levels,
+            in_profile_th,
+            weight,
+            gentle,
+            mean_packet,
+            drop_strategy,
+            victim,
+        }
+    }
+}
+
+impl From<&WrtParams> for WredParams {
+    fn from(params: &WrtParams) -> Self {
+        let WrtParams { limit, levels, weight, gentle, mean_packet, drop_strategy, victim, .. } =
+            params.clone();
+        WredParams { limit, levels, weight, gentle, mean_packet, drop_strategy, victim }
+    }
+}
+
+/// What the checks give.
+pub(super) struct Checked {
+    pub(super) curves: Vec<Curve>,
+    pub(super) measure: Measure,
+}
+
+/// Checks what the three have in common.
+pub(super) fn check(params: &WredParams) -> Result<Checked, ConfigError> {
+    require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
+    let count = params.levels.len();
+    require((1..=MAX_LEVELS).contains(&count), "levels", || {
+        format!("must be 1 to {MAX_LEVELS} levels, got {count}")
+    })?;
+    require_weight(params.weight)?;
+    require_mean_packet(params.mean_packet)?;
+    let mut measure = None;
+    let mut curves = Vec::with_capacity(count);
+    for (index, level) in params.levels.iter().enumerate() {
+        let path = format!("levels[{index}]");
+        let Some((curve, unit)) = level.curve(params.gentle).map_err(|e| e.within(&path))? else {
+            curves.push(Curve::NEVER);
+            continue;
+        };
+        require(measure.is_none_or(|first| first == unit), &format!("{path}.min_th"), || {
+            "must be in the unit of the other levels: all in packets or all in bytes".into()
+        })?;
+        measure = Some(unit);
+        curves.push(curve);
+    }
+    Ok(Checked { curves, measure: measure.unwrap_or(Measure::Packets) })
+}

@@ -1,0 +1,128 @@
+//! Flows spread over a fixed number of queues by a hash.
+//!
+//! What it does: every packet of a flow joins the same queue; different flows may share one, with
+//! the probability that a hash gives. `salt` changes who meets whom.
+//!
+//! Source: RFC 8290, section 4.1.1; P. McKenney, "Stochastic Fairness Queueing", 1990.
+//! Deviations: D1. The hash is taken over the flow's handle, which the gateway derives from the
+//! five-tuple. D2. The salt is a parameter, not drawn at random at start, so that runs can be
+//! repeated. Cost: three multiplications a packet.
+
+use crate::Classify;
+use crate::registry::Named;
+use forebay_core::config::require;
+use forebay_core::{Bank, ConfigError, Context, Packet, QueueId, Setting};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A queue for every bucket of a hash over flows.
+pub struct FlowHash {
+    queues: u32,
+    salt: u64,
+}
+
+/// Parameters of the flow hash.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FlowHashParams {
+    /// Number of queues, 1 to 65536. Default 1024 (RFC 8290, section 5.2.2).
+    pub queues: u32,
+    /// Perturbation of the hash; any whole number. Default 0.
+    pub salt: u64,
+}
+
+impl Default for FlowHashParams {
+    fn default() -> Self {
+        FlowHashParams { queues: 1024, salt: 0 }
+    }
+}
+
+impl FlowHash {
+    /// A hash with these parameters.
+    ///
+    /// # Errors
+    /// A number of queues out of range.
+    pub fn new(params: &FlowHashParams) -> Result<Self, ConfigError> {
+        require((1..=65_536).contains(&params.queues), "queues", || {
+            format!("must be 1 to 65536, got {}", params.queues)
+        })?;
+        Ok(FlowHash { queues: params.queues, salt: params.salt })
+    }
+
+    /// The queue of `flow`.
+    #[inline]
+    fn queue_of(&self, flow: u32) -> QueueId {
+        // SplitMix64's finalizer: every bit of the input reaches the upper half.
+        let mut x =
+            self.salt.wrapping_add((u64::from(flow) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (((x >> 32) * u64::from(self.queues)) >> 32) as QueueId
+    }
+}
+
+impl Named<dyn Classify> for FlowHash {
+    const NAME: &'static str = "flow-hash";
+    const SUMMARY: &'static str = "flows spread over queues by a hash";
+    const SOURCE: &'static str = "RFC 8290, section 4.1.1";
+    type Params = FlowHashParams;
+
+    fn build(params: &FlowHashParams, _: &Setting) -> Result<Box<dyn Classify>, ConfigError> {
+        Ok(Box::new(FlowHash::new(params)?))
+    }
+}
+
+impl Classify for FlowHash {
+    fn queues(&self) -> usize {
+        self.queues as usize
+    }
+
+    #[inline]
+    fn classify(&mut self, packet: &Packet, _: &Bank, _: &mut Context) -> QueueId {
+        self.queue_of(packet.flow)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(queues: u32, salt: u64) -> FlowHash {
+        FlowHash::new(&FlowHashParams { queues, salt }).unwrap()
+    }
+
+    #[test]
+    fn consecutive_flows_spread_evenly() {
+        for queues in [7, 1000, 1024] {
+            let hash = hash(queues, 0);
+            let mut counts = vec![0_u32; queues as usize];
+            let flows = 100 * queues;
+            for flow in 0..flows {
+                counts[hash.queue_of(flow)] += 1;
+            }
+            // 100 expected in each, Poisson: chi-squared has queues - 1 degrees of freedom.
+            let square = |x: f64| x * x;
+            let chi: f64 =
+                counts.iter().map(|count| square(f64::from(*count) - 100.0) / 100.0).sum();
+            let freedom = f64::from(queues - 1);
+            assert!((chi - freedom).abs() < 4.0 * (2.0 * freedom).sqrt(), "{queues}: {chi}");
+        }
+    }
+
+    #[test]
+    fn the_salt_changes_who_shares_a_queue() {
+        let collisions = |salt| {
+            let hash = hash(64, salt);
+            (1..1000).filter(|flow| hash.queue_of(*flow) == hash.queue_of(0)).collect::<Vec<_>>()
+        };
+        assert_ne!(collisions(0), collisions(1));
+        assert_eq!(collisions(7), collisions(7));
+    }
+
+    #[test]
+    fn the_number_of_queues_is_checked() {
+        for queues in [0, 65_537] {
+            assert!(FlowHash::new(&FlowHashParams { queues, salt: 0 }).is_err());
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! A link's capture file.
+
+use super::cargo::{Cargo, DATAGRAM};
+use crate::pcap_out::{PcapWriter, TcpFields, Transport, WrittenPacket};
+use forebay_core::{ConfigError, Packet, Time};
+use forebay_tcp::Segment;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+/// Writes what a link sends. The file has its name only when the run is complete; until then
+/// ".part" follows it.
+pub struct Capture {
+    writer: PcapWriter<BufWriter<File>>,
+    path: PathBuf,
+    part: PathBuf,
+    failed: Option<io::Error>,
+    complete: bool,
+}
+
+impl Capture {
+    /// Begins a capture that is to become `path`.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn create(path: &Path) -> Result<Self, ConfigError> {
+        let part = PathBuf::from(format!("{}.part", path.display()));
+        let open = || PcapWriter::new(BufWriter::new(File::create(&part)?));
+        let writer = open().map_err(|error| {
+            ConfigError::new("", format!("cannot write {}: {error}", part.display()))
+        })?;
+        Ok(Capture { writer, path: path.to_owned(), part, failed: None, complete: false })
+    }
+
+    /// Adds a packet that the link begins to send. A failure to write is kept for [`Capture::finish`].
+    pub(super) fn record(&mut self, now: Time, packet: &Packet, cargo: &Cargo) {
+        // Each user has two hosts.
+        let (sender, receiver) = (2 * cargo.user + 1, 2 * cargo.user + 2);
+        let (from, to) = if cargo.backward { (receiver, sender) } else { (sender, receiver) };
+        let transport = match cargo.flow {
+            DATAGRAM => Transport::Udp,
+            _ => Transport::Tcp(fields(&cargo.segment)),
+        };
+        let (len, tos, flow) = (packet.len, packet.tos, packet.flow);
+        let written = WrittenPacket { at: now, len, tos, from, to, flow, transport };
+        if self.failed.is_none() {
+            self.failed = self.writer.write(&written).err();
+        }
+    }
+
+    /// Ends the capture and gives the file its name.
+    ///
+    /// # Errors
+    /// The first failure to write.
+    pub fn finish(mut self) -> Result<(), String> {
+        let ended = match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.writer.flush().and_then(|()| std::fs::rename(&self.part, &self.path)),
+        };
+        self.complete = ended.is_ok();
+        ended.map_err(|error| format!("cannot write {}: {error}", self.path.display()))
+    }
+}
+
+/// Takes away what an interrupted run leaves.
+impl Drop for Capture {
+    fn drop(&mut self) {
+        if !self.complete {
+            let _ = std::fs::remove_file(&self.part);
+        }
+    }
+}
+
+fn fields(segment: &Segment) -> TcpFields {
+    let mut sack = [None; 3];
+    for (place, (start, end)) in sack.iter_mut().zip(segment.sack_blocks()) {
+        *place = Some((start as u32, end as u32));
+    }
+    TcpFields {
+        seq: segment.seq as u32,
+        ack: segment.ack as u32,
+        flags: segment.flags.header_bits(),
+        window: segment.window,
+        mss: SYN_MSS,
+        timestamps: segment.has_timestamp.then_some((segment.tsval, segment.tsecr)),
+        sack,
+    }
+}
+
+/// What SYNs state; readers only show it.
+const SYN_MSS: u16 = 1460;

@@ -1,0 +1,65 @@
+//! What the simulator knows of a packet beyond what a queue sees.
+
+use forebay_core::{Packet, Time};
+use forebay_tcp::Segment;
+
+/// The rest of a packet; the packet's `id` is its index.
+#[derive(Debug, Clone, Copy)]
+pub struct Cargo {
+    /// TCP header; unused by datagrams.
+    pub segment: Segment,
+    /// When the packet was sent.
+    pub sent: Time,
+    /// Where it goes next: index among the stops.
+    pub stop: u32,
+    /// Connection (index among the flows), or [`DATAGRAM`].
+    pub flow: u32,
+    /// Life of the connection that it belongs to; an index is used again after the end.
+    pub life: u32,
+    /// User whose traffic it is.
+    pub user: u32,
+    /// Whether it goes from receiver to sender.
+    pub backward: bool,
+}
+
+/// The flow of a packet that belongs to no connection.
+pub const DATAGRAM: u32 = u32::MAX;
+
+/// All cargo under way; freed places are used again.
+#[derive(Debug, Default)]
+pub struct Hold {
+    places: Vec<Cargo>,
+    free: Vec<u32>,
+}
+
+impl Hold {
+    /// Stores `cargo` and gives its index.
+    #[inline]
+    pub fn store(&mut self, cargo: Cargo) -> u32 {
+        if let Some(index) = self.free.pop() {
+            self.places[index as usize] = cargo;
+            return index;
+        }
+        self.places.push(cargo);
+        (self.places.len() - 1) as u32
+    }
+
+    /// The cargo of `packet`.
+    #[inline]
+    pub fn of(&mut self, packet: &Packet) -> &mut Cargo {
+        &mut self.places[packet.id as usize]
+    }
+
+    /// Ends `packet`'s life and gives back its cargo.
+    #[inline]
+    pub fn retire(&mut self, packet: Packet) -> Cargo {
+        let index = packet.retire();
+        self.free.push(index);
+        self.places[index as usize]
+    }
+
+    /// Most packets that were ever under way at once.
+    pub fn peak(&self) -> usize {
+        self.places.len()
+    }
+}

@@ -1,0 +1,314 @@
+//! TCP connections in the world: their segments, timers, beginnings and ends.
+
+use super::cargo::Cargo;
+use super::event::{Event, Key};
+use super::world::{Entry, User, World};
+use crate::traffic::{Marks, Transfer};
+use forebay_core::{Ecn, Packet, PacketKind, Time};
+use forebay_tcp::{Flags, Receiver, Segment, Sender, State};
+
+/// One connection.
+pub struct Connection {
+    sender: Sender,
+    receiver: Receiver,
+    user: u32,
+    /// Number that flow-aware disciplines see; never used again.
+    number: u32,
+    /// Distinguishes successive connections in the same place.
+    life: u32,
+    start: Time,
+    finished: bool,
+    /// Keys of the agenda entries that stand for the timers; others are stale.
+    sender_timer: Option<Key>,
+    receiver_timer: Option<Key>,
+    /// Retransmissions and timeouts already charged to the user.
+    charged: (u64, u64),
+}
+
+/// A transfer that is to begin.
+#[derive(Debug, Clone, Copy)]
+struct Planned {
+    user: u32,
+    bytes: Option<u64>,
+    /// Whether the user plans the next one when this one begins (open loop).
+    open_loop: bool,
+}
+
+/// All connections and planned transfers; places are used again.
+pub struct Connections {
+    places: Vec<Connection>,
+    free: Vec<u32>,
+    planned: Vec<Planned>,
+    free_planned: Vec<u32>,
+    next_number: u32,
+}
+
+impl Connections {
+    /// No connection yet; their numbers begin at `first`.
+    pub fn new(first: u32) -> Self {
+        Connections {
+            places: Vec::new(),
+            free: Vec::new(),
+            planned: Vec::new(),
+            free_planned: Vec::new(),
+            next_number: first,
+        }
+    }
+
+    fn plan(&mut self, planned: Planned) -> u32 {
+        if let Some(index) = self.free_planned.pop() {
+            self.planned[index as usize] = planned;
+            return index;
+        }
+        self.planned.push(planned);
+        (self.planned.len() - 1) as u32
+    }
+
+    fn place(&mut self, connection: Connection) -> u32 {
+        if let Some(index) = self.free.pop() {
+            let life = self.places[index as usize].life;
+            self.places[index as usize] = Connection { life, ..connection };
+            return index;
+        }
+        self.places.push(connection);
+        (self.places.len() - 1) as u32
+    }
+}
+
+impl Connection {
+    /// Retransmissions and timeouts since the last call.
+    fn uncharged(&mut self) -> (u64, u64) {
+        let stats = self.sender.stats();
+        let now = (stats.retransmissions, stats.timeouts);
+        let last = std::mem::replace(&mut self.charged, now);
+        (now.0 - last.0, now.1 - last.1)
+    }
+}
+
+impl World {
+    /// Lets the user of `index` plan its next transfer of itself, at `after` or later.
+    pub(super) fn next_transfer(&mut self, index: u32, after: Time) {
+        let user = &mut self.users[index as usize];
+        let Entry::Transfers { source, .. } = &mut user.entry else {
+            unreachable!("the event belongs to a user of TCP")
+        };
+        let transfer = source.next(after, &mut user.rng);
+        self.plan_transfer(index, transfer, true);
+    }
+
+    fn plan_transfer(&mut self, user: u32, transfer: Option<Transfer>, open_loop: bool) {
+        let Some(Transfer { at, bytes }) = transfer else { return };
+        if at < self.users[user as usize].stop {
+            let planned = self.connections.plan(Planned { user, bytes, open_loop });
+            self.rest(at, Event::Transfer(planned));
+        }
+    }
+
+    /// A planned transfer begins, on a connection of its own.
+    pub(super) fn start_transfer(&mut self, index: u32) {
+        let Planned { user, bytes, open_loop } = self.connections.planned[index as usize];
+        self.connections.free_planned.push(index);
+        let Entry::Transfers { tcp, .. } = &self.users[user as usize].entry else {
+            unreachable!("the transfer belongs to a user of TCP")
+        };
+        let mut sender = Sender::new(tcp, self.now);
+        match bytes {
+            Some(bytes) => {
+                sender.write(bytes);
+                sender.close();
+            }
+            None => sender.write_forever(),
+        }
+        let number = self.connections.next_number;
+        self.connections.next_number += 1;
+        let flow = self.connections.place(Connection {
+            sender,
+            receiver: Receiver::new(tcp),
+            user,
+            number,
+            life: 0,
+            start: self.now,
+            finished: false,
+            sender_timer: None,
+            receiver_timer: None,
+            charged: (0, 0),
+        });
+        self.transmit(flow);
+        if open_loop {
+            self.next_transfer(user, self.now);
+        }
+    }
+
+    /// A segment reaches the host that it is for.
+    #[inline]
+    pub(super) fn on_segment(&mut self, cargo: Cargo, ecn: Ecn) {
+        let now = self.now;
+        let Some(connection) = self.connections.places.get_mut(cargo.flow as usize) else { return };
+        if connection.life != cargo.life {
+            return;
+        }
+        if cargo.backward {
+            connection.sender.on_segment(now, &cargo.segment);
+            self.transmit(cargo.flow);
+            return;
+        }
+        let before = connection.receiver.delivered();
+        let reply = connection.receiver.on_segment(now, &cargo.segment, ecn == Ecn::Ce);
+        let delivered = connection.receiver.delivered() - before;
+        if delivered > 0 {
+            self.credit(cargo.user, delivered);
+        }
+        if let Some(reply) = reply {
+            self.acknowledge(cargo.flow, reply);
+        }
+        self.arm_receiver(cargo.flow);
+        let connection = &mut self.connections.places[cargo.flow as usize];
+        if connection.receiver.finished() && !connection.finished {
+            connection.finished = true;
+            let start = connection.start;
+            let meter = &mut self.user_meters[cargo.user as usize];
+            meter.ended(start, now);
+            self.classes[meter.class as usize].completion.record(now - start);
+        }
+    }
+
+    pub(super) fn on_sender_timer(&mut self, flow: u32, key: Key) {
+        let connection = &mut self.connections.places[flow as usize];
+        if connection.sender_timer != Some(key) {
+            return;
+        }
+        connection.sender_timer = None;
+        // The timer may have been moved on since: it is re-armed lazily, never searched for.
+        if connection.sender.deadline().is_some_and(|deadline| deadline <= self.now) {
+            connection.sender.on_deadline(self.now);
+        }
+        self.transmit(flow);
+    }
+
+    pub(super) fn on_receiver_timer(&mut self, flow: u32, key: Key) {
+        let connection = &mut self.connections.places[flow as usize];
+        if connection.receiver_timer != Some(key) {
+            return;
+        }
+        connection.receiver_timer = None;
+        if connection.receiver.deadline().is_some_and(|deadline| deadline <= self.now)
+            && let Some(reply) = connection.receiver.on_deadline(self.now)
+        {
+            self.acknowledge(flow, reply);
+        }
+        self.arm_receiver(flow);
+    }
+
+    /// Sends all that the sender may send now, and sees to its timer and its end.
+    #[inline]
+    fn transmit(&mut self, flow: u32) {
+        loop {
+            let connection = &mut self.connections.places[flow as usize];
+            let Some(segment) = connection.sender.poll(self.now) else { break };
+            let (user, life, number) = (connection.user, connection.life, connection.number);
+            let User { forward, marks, .. } = self.users[user as usize];
+            let cargo =
+                Cargo { segment, sent: self.now, stop: forward, flow, life, user, backward: false };
+            let mut packet = Packet::new(self.hold.store(cargo), number, segment.ip_len());
+            marks.apply(&mut packet);
+            packet.kind = kind_of(&segment);
+            if segment.is_ect() {
+                packet.set_ecn(Ecn::Ect0);
+            }
+            if packet.kind == PacketKind::Data {
+                self.user_meters[user as usize].offered += 1;
+            }
+            self.launch(packet, forward, self.now);
+        }
+        let connection = &mut self.connections.places[flow as usize];
+        match connection.sender.state() {
+            State::Done => self.end(flow, false),
+            State::Aborted => self.end(flow, true),
+            _ => {
+                if let Some(deadline) = connection.sender.deadline()
+                    && connection.sender_timer.is_none_or(|key| deadline < key.time)
+                {
+                    let event = Event::SenderTimer(flow);
+                    let key = self.sequence.key(deadline.max(self.now), event);
+                    self.connections.places[flow as usize].sender_timer = Some(key);
+                    self.resting.push(key, event);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, flow: u32, segment: Segment) {
+        let Connection { user, life, number, .. } = self.connections.places[flow as usize];
+        let User { entry: Entry::Transfers { backward, .. }, marks, .. } =
+            &self.users[user as usize]
+        else {
+            unreachable!("only a user of TCP has connections")
+        };
+        let (backward, marks) = (*backward, Marks { drop_precedence: 0, ..*marks });
+        let cargo =
+            Cargo { segment, sent: self.now, stop: backward, flow, life, user, backward: true };
+        let mut packet = Packet::new(self.hold.store(cargo), number, segment.ip_len());
+        marks.apply(&mut packet);
+        packet.kind = kind_of(&segment);
+        self.launch(packet, backward, self.now);
+    }
+
+    #[inline]
+    fn arm_receiver(&mut self, flow: u32) {
+        let connection = &mut self.connections.places[flow as usize];
+        if let Some(deadline) = connection.receiver.deadline()
+            && connection.receiver_timer.is_none_or(|key| deadline < key.time)
+        {
+            let event = Event::ReceiverTimer(flow);
+            let key = self.sequence.key(deadline, event);
+            connection.receiver_timer = Some(key);
+            self.resting.push(key, event);
+        }
+    }
+
+    /// The connection is over; its place is free, and its user may go on.
+    fn end(&mut self, flow: u32, aborted: bool) {
+        let connection = &mut self.connections.places[flow as usize];
+        connection.life += 1;
+        connection.sender_timer = None;
+        connection.receiver_timer = None;
+        let user = connection.user;
+        self.charge(flow);
+        self.connections.free.push(flow);
+        self.user_meters[user as usize].aborted += u64::from(aborted);
+        let User { entry: Entry::Transfers { source, .. }, rng, .. } =
+            &mut self.users[user as usize]
+        else {
+            unreachable!("only a user of TCP has connections")
+        };
+        let next = source.completed(self.now, rng);
+        self.plan_transfer(user, next, false);
+    }
+
+    /// Charges the connection's retransmissions and timeouts to its user.
+    fn charge(&mut self, flow: u32) {
+        let connection = &mut self.connections.places[flow as usize];
+        let (retransmissions, timeouts) = connection.uncharged();
+        let meter = &mut self.user_meters[connection.user as usize];
+        meter.retransmissions += retransmissions;
+        meter.timeouts += timeouts;
+    }
+
+    /// Brings the users' counts up to date with the connections that still run.
+    pub(super) fn collect_connections(&mut self) {
+        for flow in 0..self.connections.places.len() as u32 {
+            self.charge(flow);
+        }
+    }
+}
+
+fn kind_of(segment: &Segment) -> PacketKind {
+    if segment.len > 0 {
+        PacketKind::Data
+    } else if segment.flags.has(Flags::SYN.with(Flags::FIN).with(Flags::RST)) {
+        PacketKind::Control
+    } else {
+        PacketKind::PureAck
+    }
+}

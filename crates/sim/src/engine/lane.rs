@@ -1,0 +1,113 @@
+//! Lanes: packets on their way, in order of arrival, with one pending event for all of them.
+
+use super::event::Key;
+use forebay_core::{Packet, Time};
+use std::collections::VecDeque;
+
+/// Packets that travel the same stretch of constant delay: a ring with one agenda entry, never one
+/// a packet.
+///
+/// Packets enter nearly in order of arrival; one that overtakes (a short packet behind a long one
+/// on parallel access links) is moved forward to its place.
+#[derive(Debug, Default)]
+pub struct Lane {
+    packets: VecDeque<(Key, Packet)>,
+    /// Key of the agenda entry that stands for this lane; earlier entries are stale.
+    armed: Option<Key>,
+}
+
+impl Lane {
+    /// Adds a packet that arrives at `key`; true if it is now the first, so that the lane needs an
+    /// agenda entry at `key`.
+    #[inline]
+    pub fn push(&mut self, key: Key, packet: Packet) -> bool {
+        self.packets.push_back((key, packet));
+        let mut at = self.packets.len() - 1;
+        while at > 0 && self.packets[at - 1].0 > key {
+            self.packets.swap(at - 1, at);
+            at -= 1;
+        }
+        if at == 0 {
+            self.armed = Some(key);
+        }
+        at == 0
+    }
+
+    /// Takes the first packet, if the agenda entry at `key` is not stale; the second answer is the
+    /// key of the entry that the lane needs next.
+    #[inline]
+    pub fn pop(&mut self, key: Key) -> Option<(Packet, Option<Key>)> {
+        if self.armed != Some(key) {
+            return None;
+        }
+        let (_, packet) = self.packets.pop_front().expect("an armed lane holds a packet");
+        self.armed = self.packets.front().map(|(next, _)| *next);
+        Some((packet, self.armed))
+    }
+}
+
+/// A link of its own for one host: it never drops and nobody else uses it, so that a packet's
+/// arrival is known when it enters, and no event is needed.
+#[derive(Debug, Clone)]
+pub struct Wire {
+    /// Nanoseconds a byte times 2^20, rounded up: 1 Gbit/s is exact.
+    cost: u64,
+    delay: forebay_core::Duration,
+    overhead: u32,
+    free_at: Time,
+}
+
+impl Wire {
+    /// A wire of `rate` that adds `overhead` bytes to every packet.
+    pub fn new(rate: forebay_core::Rate, delay: forebay_core::Duration, overhead: u32) -> Self {
+        let cost = ((8_000_000_000_u128 << 20).div_ceil(u128::from(rate.bps()))) as u64;
+        Wire { cost, delay, overhead, free_at: Time::ZERO }
+    }
+
+    /// When a packet of `len` bytes that enters at `at` arrives at the other end.
+    #[inline]
+    pub fn carry(&mut self, at: Time, len: u32) -> Time {
+        let span = (u64::from(len + self.overhead) * self.cost) >> 20;
+        self.free_at = self.free_at.max(at) + forebay_core::Duration::from_nanos(span);
+        self.free_at + self.delay
+    }
+}
+
+/// Retires what is still on its way when a run is dropped.
+impl Drop for Lane {
+    fn drop(&mut self) {
+        for (_, packet) in self.packets.drain(..) {
+            packet.retire();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::event::{Event, Sequence};
+    use super::*;
+    use forebay_core::{Duration, Rate};
+
+    #[test]
+    fn a_packet_that_overtakes_arrives_first_and_the_old_entry_is_stale() {
+        let mut sequence = Sequence::default();
+        let mut lane = Lane::default();
+        let late = sequence.key(Time::from_nanos(10), Event::Arrival(0));
+        let early = sequence.key(Time::from_nanos(5), Event::Arrival(0));
+        assert!(lane.push(late, Packet::new(1, 0, 100)));
+        assert!(lane.push(early, Packet::new(2, 0, 100)));
+        let (packet, next) = lane.pop(early).unwrap();
+        assert_eq!((packet.retire(), next), (2, Some(late)));
+        assert!(lane.pop(early).is_none());
+        let (packet, next) = lane.pop(late).unwrap();
+        assert_eq!((packet.retire(), next), (1, None));
+    }
+
+    #[test]
+    fn a_wire_serialises_bursts() {
+        let mut wire = Wire::new(Rate::from_bps(1_000_000_000), Duration::from_micros(100), 0);
+        assert_eq!(wire.carry(Time::ZERO, 1500).as_nanos(), 112_000);
+        assert_eq!(wire.carry(Time::ZERO, 1500).as_nanos(), 124_000);
+        assert_eq!(wire.carry(Time::from_nanos(50_000), 1500).as_nanos(), 162_000);
+    }
+}

@@ -1,0 +1,239 @@
+//! A link with a queue in front of it.
+
+use super::capture::Capture;
+use super::cargo::Hold;
+use super::event::Key;
+use crate::measure::{QueueMeter, UserMeter};
+use forebay_core::{
+    Capacity, Context, Discipline, DropReason, Duration, Packet, PacketKind, Poll, Port, Rng, Sink,
+    Time, Verdict,
+};
+
+/// Propagation delay of a link.
+#[derive(Debug, Clone)]
+pub enum PropagationDelay {
+    /// Always the same.
+    Constant(Duration),
+    /// Delays that hold from given instants on, the first from zero; they repeat after the period.
+    Steps {
+        /// (from, delay), in order.
+        steps: Vec<(Time, Duration)>,
+        /// Length of the cycle; None: the last delay holds for ever.
+        period: Option<Duration>,
+    },
+}
+
+impl PropagationDelay {
+    #[inline]
+    fn at(&self, now: Time) -> Duration {
+        match self {
+            PropagationDelay::Constant(delay) => *delay,
+            PropagationDelay::Steps { steps, period } => {
+                let into = period
+                    .map_or(now, |period| Time::from_nanos(now.as_nanos() % period.as_nanos()));
+                steps[steps.partition_point(|(from, _)| *from <= into) - 1].1
+            }
+        }
+    }
+}
+
+/// What a link is made from.
+pub struct LinkSpec {
+    /// Name in summaries.
+    pub name: String,
+    /// Kind of its queue, for summaries.
+    pub kind: String,
+    /// Its queue discipline.
+    pub discipline: Box<dyn Discipline>,
+    /// How fast it sends.
+    pub capacity: Capacity,
+    /// Bytes that it adds to every packet.
+    pub overhead: u32,
+    /// Propagation delay.
+    pub delay: PropagationDelay,
+    /// Share of packets lost on the wire at random.
+    pub loss: f64,
+    /// Where to record what it sends.
+    pub capture: Option<Capture>,
+}
+
+/// A link with its queue, its meters and its random stream.
+pub struct Link {
+    /// Name in summaries.
+    pub name: String,
+    /// Kind of its queue.
+    pub kind: String,
+    /// What its queue did.
+    pub meter: QueueMeter,
+    /// Packets sent, and bytes with overhead, since the measurement began.
+    pub sent: (u64, u64),
+    port: Port,
+    rng: Rng,
+    delay: PropagationDelay,
+    loss: f64,
+    last_arrival: Time,
+    /// Key of the agenda entry at which the link is free; earlier entries are stale.
+    armed: Option<Key>,
+    capture: Option<Capture>,
+}
+
+/// What a link does next.
+pub enum Action {
+    /// Nothing until another packet arrives.
+    Rest,
+    /// Wake it at this instant.
+    Wake(Time),
+}
+
+/// Receives the packets that a link's queue drops, and charges them to their users.
+pub struct Loss<'a> {
+    /// Cargo under way.
+    pub hold: &'a mut Hold,
+    /// Everyone's meters.
+    pub users: &'a mut [UserMeter],
+}
+
+struct Charge<'a, 'b> {
+    loss: &'a mut Loss<'b>,
+    meter: &'a mut QueueMeter,
+}
+
+impl Sink for Charge<'_, '_> {
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        self.meter.dropped[reason as usize] += 1;
+        let counts = packet.kind == PacketKind::Data;
+        let user = self.loss.hold.retire(packet).user;
+        if counts {
+            self.loss.users[user as usize].dropped += 1;
+        }
+    }
+
+    fn marked(&mut self, packet: &Packet) {
+        self.meter.marked += 1;
+        if packet.kind == PacketKind::Data {
+            let user = self.loss.hold.of(packet).user;
+            self.loss.users[user as usize].marked += 1;
+        }
+    }
+}
+
+impl Link {
+    /// The link of `spec`, with the random stream of its name.
+    pub fn new(spec: LinkSpec, seed: u64) -> Self {
+        let rng = Rng::named(seed, &format!("link/{}", spec.name));
+        Link {
+            name: spec.name,
+            kind: spec.kind,
+            meter: QueueMeter::new(Time::ZERO),
+            sent: (0, 0),
+            port: Port::new(spec.discipline, spec.capacity, spec.overhead),
+            rng,
+            delay: spec.delay,
+            loss: spec.loss,
+            last_arrival: Time::ZERO,
+            armed: None,
+            capture: spec.capture,
+        }
+    }
+
+    /// Takes an arriving packet into the queue.
+    #[inline]
+    pub fn offer(&mut self, now: Time, packet: Packet, loss: &mut Loss) -> Verdict {
+        self.meter.offered += 1;
+        let mut charge = Charge { loss, meter: &mut self.meter };
+        let verdict = self.port.offer(packet, &mut Context::new(now, &mut self.rng, &mut charge));
+        self.meter.changed(now, self.port.backlog());
+        verdict
+    }
+
+    /// Sends the next packet if the link is free. `launch` gets a packet that is sent, and when
+    /// it arrives at the other end.
+    #[inline]
+    pub fn poll(
+        &mut self,
+        now: Time,
+        loss: &mut Loss,
+        launch: impl FnOnce(&mut Hold, Packet, Time),
+    ) -> Action {
+        let mut charge = Charge { loss, meter: &mut self.meter };
+        match self.port.poll(&mut Context::new(now, &mut self.rng, &mut charge)) {
+            Poll::Idle => {
+                self.meter.changed(now, self.port.backlog());
+                Action::Rest
+            }
+            Poll::Until(time) => Action::Wake(time),
+            Poll::Send { packet, done_at } => {
+                let backlog = self.port.backlog();
+                self.meter.changed(now, backlog);
+                self.meter.waited(now.since(packet.queued));
+                self.sent.0 += 1;
+                self.sent.1 += u64::from(packet.len + self.port.overhead());
+                if let Some(capture) = &mut self.capture {
+                    capture.record(now, &packet, loss.hold.of(&packet));
+                }
+                if self.loss > 0.0 && self.rng.chance(self.loss) {
+                    Charge { loss, meter: &mut self.meter }.dropped(packet, DropReason::Wire);
+                } else if done_at == Time::MAX {
+                    // An outage without end: the packet never arrives.
+                    Charge { loss, meter: &mut self.meter }.dropped(packet, DropReason::Wire);
+                } else {
+                    // A delay that falls does not let packets overtake.
+                    self.last_arrival = self.last_arrival.max(done_at + self.delay.at(done_at));
+                    launch(loss.hold, packet, self.last_arrival);
+                }
+                if backlog.packets == 0 { Action::Rest } else { Action::Wake(done_at) }
+            }
+        }
+    }
+
+    /// Notes that the agenda entry at `key` wakes the link, if none before it does; true if the
+    /// entry is needed.
+    #[inline]
+    pub fn arm(&mut self, key: Key) -> bool {
+        let needed = self.armed.is_none_or(|armed| key.time < armed.time);
+        if needed {
+            self.armed = Some(key);
+        }
+        needed
+    }
+
+    /// Whether the agenda entry at `key` is the one that counts; it is used up.
+    #[inline]
+    pub fn wakes(&mut self, key: Key) -> bool {
+        let current = self.armed == Some(key);
+        if current {
+            self.armed = None;
+        }
+        current
+    }
+
+    /// Whether the link sleeps until it is free, and will look at its queue by itself.
+    #[inline]
+    pub fn is_armed(&self) -> bool {
+        self.armed.is_some()
+    }
+
+    /// The link and its queue's state.
+    pub fn port(&self) -> &Port {
+        &self.port
+    }
+
+    /// Lets the discipline know the rate that now holds.
+    pub fn rate_changed(&mut self, now: Time) {
+        self.port.rate_changed(now);
+    }
+
+    /// Ends the capture, if there is one.
+    ///
+    /// # Errors
+    /// A failure to write it.
+    pub fn finish(&mut self) -> Result<(), String> {
+        self.capture.take().map_or(Ok(()), Capture::finish)
+    }
+
+    /// Begins the measurement at `now`.
+    pub fn restart(&mut self, now: Time) {
+        self.meter.restart(now);
+        self.sent = (0, 0);
+    }
+}

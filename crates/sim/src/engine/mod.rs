@@ -1,0 +1,21 @@
+//! The engine: events in order, packets on their way, and the world that they change.
+//!
+//! Speed comes from few events. A data packet on a dumbbell costs three: it arrives at the
+//! bottleneck, the bottleneck is free to send it, it arrives at its receiver; what lies between is
+//! computed when the packet enters it. An acknowledgment costs two.
+
+mod capture;
+mod cargo;
+mod connection;
+mod event;
+mod lane;
+mod link;
+mod series;
+mod world;
+
+pub use capture::Capture;
+pub use event::{Agenda, Event, Key, Sequence};
+pub use lane::{Lane, Wire};
+pub use link::{Link, LinkSpec, PropagationDelay};
+pub use series::{LinkSeries, Series};
+pub use world::{Entry, Progress, RunError, Stop, Target, User, World, WorldSpec};

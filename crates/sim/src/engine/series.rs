@@ -1,0 +1,39 @@
+//! Time series: a point every sampling interval.
+
+use crate::measure::QueuePoint;
+
+/// One link's queue over time.
+#[derive(Debug, Clone, Default)]
+pub struct LinkSeries {
+    /// Averages and counts, a point an interval.
+    pub points: Vec<QueuePoint>,
+    /// The discipline's internal variables at the end of each interval.
+    pub variables: Vec<(&'static str, Vec<f64>)>,
+}
+
+impl LinkSeries {
+    /// Adds the value of an internal variable to the last point; what was not reported before is
+    /// undefined (NaN) there.
+    pub fn variable(&mut self, name: &'static str, value: f64) {
+        let points = self.points.len();
+        let at = self.variables.iter().position(|(known, _)| *known == name);
+        let at = at.unwrap_or_else(|| {
+            self.variables.push((name, Vec::new()));
+            self.variables.len() - 1
+        });
+        let values = &mut self.variables[at].1;
+        values.resize(points - 1, f64::NAN);
+        values.push(value);
+    }
+}
+
+/// All series of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Series {
+    /// Ends of the intervals, in s.
+    pub time: Vec<f64>,
+    /// By link.
+    pub links: Vec<LinkSeries>,
+    /// Payload bytes delivered in order, by class.
+    pub class_bytes: Vec<Vec<f64>>,
+}

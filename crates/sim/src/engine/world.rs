@@ -1,0 +1,500 @@
+//! The world: all state of one run, and the loop that changes it.
+
+use super::cargo::{Cargo, DATAGRAM, Hold};
+use super::connection::Connections;
+use super::event::{Agenda, Event, Key, Sequence};
+use super::lane::{Lane, Wire};
+use super::link::{Action, Link, LinkSpec, Loss};
+use super::series::{LinkSeries, Series};
+use crate::measure::{ClassMeter, UserMeter};
+use crate::traffic::{Datagram, Datagrams, Marks, Transfers};
+use forebay_core::{Duration, Packet, PacketKind, Rng, Time};
+use forebay_tcp::{Config as TcpConfig, Segment};
+use std::fmt;
+
+/// Where a packet goes at the end of a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// Into the queue of a link.
+    Link(u32),
+    /// To the host at the end of the path.
+    Host,
+}
+
+/// One stretch of a path: over wires of its own, along a lane, to the next queue or host.
+#[derive(Debug, Clone, Copy)]
+pub struct Stop {
+    /// Lane on which the packets of this stretch travel.
+    pub lane: u32,
+    /// Wires before the target: first and number among the references.
+    pub wires: (u32, u32),
+    /// What the stretch leads to.
+    pub target: Target,
+}
+
+/// What generates a user's traffic.
+pub enum Entry {
+    /// Datagrams, one way; packets of the source's flow i are numbered from the given base.
+    Datagrams {
+        /// The source.
+        source: Box<dyn Datagrams>,
+        /// Number of the source's first flow.
+        first_flow: u32,
+        /// The datagram that is sent next.
+        pending: Option<Datagram>,
+    },
+    /// Transfers over TCP.
+    Transfers {
+        /// The user.
+        source: Box<dyn Transfers>,
+        /// How the connections behave.
+        tcp: Box<TcpConfig>,
+        /// First stop of the acknowledgments' path.
+        backward: u32,
+    },
+}
+
+/// One user: a flow of a traffic entry.
+pub struct User {
+    /// What generates the traffic.
+    pub entry: Entry,
+    /// The user's random stream.
+    pub rng: Rng,
+    /// When the traffic begins.
+    pub start: Time,
+    /// When it ends; what is under way then is still delivered.
+    pub stop: Time,
+    /// First stop of the data's path.
+    pub forward: u32,
+    /// How the packets are marked.
+    pub marks: Marks,
+}
+
+/// What a world is made from. Indices in it are positions in its vectors.
+pub struct WorldSpec {
+    /// End of the run.
+    pub duration: Duration,
+    /// What is not measured at its beginning.
+    pub warmup: Duration,
+    /// Interval of the time series; None: no series.
+    pub sample: Option<Duration>,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Links with queues.
+    pub links: Vec<LinkSpec>,
+    /// Number of lanes.
+    pub lanes: usize,
+    /// Wires without queues.
+    pub wires: Vec<Wire>,
+    /// Indices of wires, for the stops to refer to.
+    pub wire_refs: Vec<u32>,
+    /// Stretches; those of one path follow each other, the last one's target is a host.
+    pub stops: Vec<Stop>,
+    /// Who sends, with the meters of each.
+    pub users: Vec<(User, UserMeter)>,
+    /// Names of the classes.
+    pub classes: Vec<String>,
+    /// Number of the first connection, above all numbers of datagram flows.
+    pub first_connection: u32,
+}
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Share of the simulated time that is over, 0 to 1.
+    pub share: f64,
+    /// Whether the run is complete.
+    pub complete: bool,
+}
+
+/// Why a run cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunError(pub String);
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Packets that may be under way at once, about 2 GB: beyond lies a queue without a limit that is
+/// fed faster than it is served.
+const MOST_UNDER_WAY: usize = 20_000_000;
+
+/// One run: a value without any state elsewhere.
+pub struct World {
+    pub(super) now: Time,
+    end: Time,
+    warmup_end: Time,
+    sample: Option<Duration>,
+    pub(super) sequence: Sequence,
+    /// Lanes and links: entries that move with every packet.
+    moving: Agenda,
+    /// Timers and sources: entries that mostly rest.
+    pub(super) resting: Agenda,
+    links: Vec<Link>,
+    lanes: Vec<Lane>,
+    wires: Vec<Wire>,
+    wire_refs: Vec<u32>,
+    stops: Vec<Stop>,
+    pub(super) hold: Hold,
+    pub(super) users: Vec<User>,
+    pub(super) user_meters: Vec<UserMeter>,
+    pub(super) classes: Vec<ClassMeter>,
+    pub(super) connections: Connections,
+    series: Series,
+    fingerprint: u64,
+    events: u64,
+    packets: u64,
+}
+
+impl World {
+    /// The world of `spec` at time zero.
+    pub fn new(spec: WorldSpec) -> Self {
+        let (users, user_meters): (Vec<_>, Vec<_>) = spec.users.into_iter().unzip();
+        let classes = spec.classes.into_iter();
+        let seed = spec.seed;
+        let mut world = World {
+            now: Time::ZERO,
+            end: Time::ZERO + spec.duration,
+            warmup_end: Time::ZERO + spec.warmup,
+            sample: spec.sample,
+            sequence: Sequence::default(),
+            moving: Agenda::default(),
+            resting: Agenda::default(),
+            links: spec.links.into_iter().map(|link| Link::new(link, seed)).collect(),
+            lanes: std::iter::repeat_with(Lane::default).take(spec.lanes).collect(),
+            wires: spec.wires,
+            wire_refs: spec.wire_refs,
+            stops: spec.stops,
+            hold: Hold::default(),
+            users,
+            user_meters,
+            classes: classes.map(|name| ClassMeter { name, ..ClassMeter::default() }).collect(),
+            connections: Connections::new(spec.first_connection),
+            series: Series::default(),
+            fingerprint: seed,
+            events: 0,
+            packets: 0,
+        };
+        world.series.links = vec![LinkSeries::default(); world.links.len()];
+        world.series.class_bytes = vec![Vec::new(); world.classes.len()];
+        world.begin();
+        world
+    }
+
+    /// Schedules what is known from the start.
+    fn begin(&mut self) {
+        self.rest(self.warmup_end, Event::WarmupEnd);
+        if let Some(sample) = self.sample {
+            self.rest(Time::ZERO + sample, Event::Sample);
+        }
+        for index in 0..self.links.len() {
+            self.schedule_rate_change(index as u32);
+        }
+        for index in 0..self.users.len() as u32 {
+            let start = self.users[index as usize].start;
+            match self.users[index as usize].entry {
+                Entry::Datagrams { .. } => self.next_datagram(index, start),
+                Entry::Transfers { .. } => self.next_transfer(index, start),
+            }
+        }
+    }
+
+    /// Handles up to `budget` events.
+    ///
+    /// # Errors
+    /// When the packets under way no longer fit memory, or a capture cannot be written.
+    pub fn advance(&mut self, budget: u64) -> Result<Progress, RunError> {
+        for _ in 0..budget {
+            if !self.step() {
+                self.now = self.end;
+                for link in &mut self.links {
+                    link.finish().map_err(RunError)?;
+                }
+                return Ok(Progress { share: 1.0, complete: true });
+            }
+        }
+        if self.hold.peak() > MOST_UNDER_WAY {
+            return Err(self.overflowed());
+        }
+        let share = self.now.as_nanos() as f64 / self.end.as_nanos() as f64;
+        Ok(Progress { share, complete: false })
+    }
+
+    fn overflowed(&self) -> RunError {
+        let fullest = self.links.iter().max_by_key(|link| link.port().backlog().packets);
+        let fullest = fullest.expect("packets under way are on a link");
+        RunError(format!(
+            "link \"{}\": {} packets wait at {:.3} s, more than memory holds; give its queue a \
+             limit, or offer less than the link's rate",
+            fullest.name,
+            fullest.port().backlog().packets,
+            self.now.as_secs_f64()
+        ))
+    }
+
+    /// Handles the next event; false if none is left before the end.
+    #[inline]
+    fn step(&mut self) -> bool {
+        let moving = self.moving.first();
+        let resting = self.resting.first();
+        let moves = match (moving, resting) {
+            (Some((moving, _)), Some((resting, _))) => moving < resting,
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (None, None) => return false,
+        };
+        let &(key, event) = if moves { moving } else { resting }.expect("one of them has an entry");
+        if key.time > self.end {
+            return false;
+        }
+        debug_assert!(key.time >= self.now);
+        self.now = key.time;
+        match event {
+            Event::Arrival(lane) => match self.lanes[lane as usize].pop(key) {
+                Some((packet, next)) => {
+                    match next {
+                        Some(next) => self.moving.replace_first(next, event),
+                        None => self.moving.pop(),
+                    }
+                    self.note(key.time, packet.flow);
+                    self.arrive(packet);
+                }
+                None => self.moving.pop(),
+            },
+            Event::LinkFree(link) => {
+                self.moving.pop();
+                if self.links[link as usize].wakes(key) {
+                    self.note(key.time, link);
+                    self.poll_link(link);
+                }
+            }
+            _ => {
+                self.resting.pop();
+                self.on_resting(key, event);
+            }
+        }
+        true
+    }
+
+    /// Events of timers, sources and measurements.
+    fn on_resting(&mut self, key: Key, event: Event) {
+        match event {
+            Event::SenderTimer(flow) => self.on_sender_timer(flow, key),
+            Event::ReceiverTimer(flow) => self.on_receiver_timer(flow, key),
+            Event::Datagram(user) => self.send_datagram(user),
+            Event::Transfer(transfer) => self.start_transfer(transfer),
+            Event::RateChange(link) => {
+                self.links[link as usize].rate_changed(self.now);
+                self.schedule_rate_change(link);
+            }
+            Event::WarmupEnd => self.restart(),
+            Event::Sample => self.take_sample(),
+            Event::Arrival(_) | Event::LinkFree(_) => unreachable!("these move"),
+        }
+        self.note(key.time, u32::MAX);
+    }
+
+    /// Counts an event, and mixes it into the fingerprint.
+    #[inline]
+    fn note(&mut self, time: Time, whose: u32) {
+        self.events += 1;
+        let mixed = self.fingerprint ^ time.as_nanos() ^ (u64::from(whose) << 40);
+        self.fingerprint = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+
+    /// Schedules an event among those that rest.
+    #[inline]
+    pub(super) fn rest(&mut self, time: Time, event: Event) {
+        let key = self.sequence.key(time, event);
+        self.resting.push(key, event);
+    }
+
+    /// Sends a packet over the stretch to stop `stop`, from `at` on.
+    #[inline]
+    pub(super) fn launch(&mut self, packet: Packet, stop: u32, at: Time) {
+        self.hold.of(&packet).stop = stop;
+        let Stop { lane, wires: (first, count), .. } = self.stops[stop as usize];
+        let wires = &self.wire_refs[first as usize..(first + count) as usize];
+        let carry = |at, wire: &u32| self.wires[*wire as usize].carry(at, packet.len);
+        let at = wires.iter().fold(at, carry);
+        let key = self.sequence.key(at, Event::Arrival(lane));
+        if self.lanes[lane as usize].push(key, packet) {
+            self.moving.push(key, Event::Arrival(lane));
+        }
+    }
+
+    /// A packet is at the end of its stretch.
+    #[inline]
+    fn arrive(&mut self, packet: Packet) {
+        let stop = self.hold.of(&packet).stop;
+        match self.stops[stop as usize].target {
+            Target::Link(index) => {
+                let link = &mut self.links[index as usize];
+                let mut loss = Loss { hold: &mut self.hold, users: &mut self.user_meters };
+                link.offer(self.now, packet, &mut loss);
+                if !link.is_armed() {
+                    self.poll_link(index);
+                }
+            }
+            Target::Host => self.deliver(packet),
+        }
+    }
+
+    #[inline]
+    fn poll_link(&mut self, index: u32) {
+        let link = &mut self.links[index as usize];
+        let mut loss = Loss { hold: &mut self.hold, users: &mut self.user_meters };
+        let mut sent = None;
+        let action = link.poll(self.now, &mut loss, |hold, packet, at| {
+            let stop = hold.of(&packet).stop + 1;
+            sent = Some((packet, stop, at));
+        });
+        if let Action::Wake(time) = action
+            && time < Time::MAX
+        {
+            let event = Event::LinkFree(index);
+            let key = self.sequence.key(time, event);
+            if link.arm(key) {
+                self.moving.push(key, event);
+            }
+        }
+        if let Some((packet, stop, at)) = sent {
+            self.launch(packet, stop, at);
+        }
+    }
+
+    /// A packet is at its host.
+    #[inline]
+    fn deliver(&mut self, packet: Packet) {
+        let is_data = packet.kind == PacketKind::Data;
+        let len = packet.len;
+        let ecn = packet.ecn();
+        let cargo = self.hold.retire(packet);
+        if is_data {
+            self.packets += 1;
+            let delay = self.now - cargo.sent;
+            let user = &mut self.user_meters[cargo.user as usize];
+            user.arrived(delay);
+            self.classes[user.class as usize].delay.record(delay);
+        }
+        if cargo.flow == DATAGRAM {
+            self.credit(cargo.user, u64::from(len.saturating_sub(UDP_HEADERS)));
+        } else {
+            self.on_segment(cargo, ecn);
+        }
+    }
+
+    /// Payload bytes reached their user in order.
+    #[inline]
+    pub(super) fn credit(&mut self, user: u32, bytes: u64) {
+        let meter = &mut self.user_meters[user as usize];
+        meter.bytes += bytes;
+        self.classes[meter.class as usize].point_bytes += bytes;
+    }
+
+    /// Schedules the source's next datagram, at `after` or later.
+    fn next_datagram(&mut self, index: u32, after: Time) {
+        let user = &mut self.users[index as usize];
+        let Entry::Datagrams { source, pending, .. } = &mut user.entry else {
+            unreachable!("the event belongs to a datagram source")
+        };
+        *pending = source.next(after, &mut user.rng).filter(|datagram| datagram.at < user.stop);
+        if let Some(datagram) = *pending {
+            self.rest(datagram.at, Event::Datagram(index));
+        }
+    }
+
+    fn send_datagram(&mut self, index: u32) {
+        let user = &mut self.users[index as usize];
+        let forward = user.forward;
+        let Entry::Datagrams { first_flow, pending: Some(datagram), .. } = user.entry else {
+            unreachable!("the event belongs to a datagram source with a datagram to send")
+        };
+        let cargo = Cargo {
+            segment: Segment::default(),
+            sent: self.now,
+            stop: forward,
+            flow: DATAGRAM,
+            life: 0,
+            user: index,
+            backward: false,
+        };
+        let id = self.hold.store(cargo);
+        let mut packet = Packet::new(id, first_flow + datagram.flow, datagram.len);
+        datagram.marks.unwrap_or(user.marks).apply(&mut packet);
+        self.user_meters[index as usize].offered += 1;
+        self.launch(packet, forward, self.now);
+        self.next_datagram(index, self.now);
+    }
+
+    fn schedule_rate_change(&mut self, index: u32) {
+        if let Some(time) = self.links[index as usize].port().capacity().next_change(self.now) {
+            self.rest(time, Event::RateChange(index));
+        }
+    }
+
+    /// The measurement begins.
+    fn restart(&mut self) {
+        let now = self.now;
+        self.links.iter_mut().for_each(|link| link.restart(now));
+        self.collect_connections();
+        self.user_meters.iter_mut().for_each(UserMeter::restart);
+        for class in &mut self.classes {
+            class.delay = Default::default();
+            class.completion = Default::default();
+        }
+        self.packets = 0;
+    }
+
+    fn take_sample(&mut self) {
+        let now = self.now;
+        self.series.time.push(now.as_secs_f64());
+        for (link, series) in self.links.iter_mut().zip(&mut self.series.links) {
+            series.points.push(link.meter.sample(now));
+            link.port().probe(now, &mut |name, value| series.variable(name, value));
+        }
+        for (class, series) in self.classes.iter_mut().zip(&mut self.series.class_bytes) {
+            series.push(std::mem::take(&mut class.point_bytes) as f64);
+        }
+        let sample = self.sample.expect("a sample was due");
+        self.rest(now + sample, Event::Sample);
+    }
+
+    /// Links, for the summary.
+    pub fn links_mut(&mut self) -> &mut [Link] {
+        &mut self.links
+    }
+
+    /// Classes, for the summary.
+    pub fn classes(&self) -> &[ClassMeter] {
+        &self.classes
+    }
+
+    /// Users, for the summary; counts of connections that still run are included.
+    pub fn user_meters(&mut self) -> &[UserMeter] {
+        self.collect_connections();
+        &self.user_meters
+    }
+
+    /// Time series.
+    pub fn series(&self) -> &Series {
+        &self.series
+    }
+
+    /// The measured interval, in s.
+    pub fn measured(&self) -> (Time, Time) {
+        (self.warmup_end.min(self.end), self.end)
+    }
+
+    /// (fingerprint, events handled, data packets delivered).
+    pub fn counts(&self) -> (u64, u64, u64) {
+        (self.fingerprint, self.events, self.packets)
+    }
+}
+
+/// IPv4 and UDP headers in bytes.
+const UDP_HEADERS: u32 = 28;

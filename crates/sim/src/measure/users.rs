@@ -1,0 +1,136 @@
+//! What every user and every class of users got.
+
+use super::delay::DelayMeter;
+use crate::traffic::Codec;
+use forebay_core::{Duration, Time};
+
+/// Measures one class: the users who are reported together.
+#[derive(Debug, Clone, Default)]
+pub struct ClassMeter {
+    /// Name in the report.
+    pub name: String,
+    /// One-way delay of delivered data packets, from the moment that they were sent.
+    pub delay: DelayMeter,
+    /// Times that completed transfers took.
+    pub completion: DelayMeter,
+    /// Payload bytes delivered in order since the last point of the series.
+    pub point_bytes: u64,
+}
+
+/// Measures one user: one flow of a traffic entry, with all its successive transfers.
+#[derive(Debug, Clone, Default)]
+pub struct UserMeter {
+    /// Index of the traffic entry.
+    pub traffic: u32,
+    /// Index of the class.
+    pub class: u32,
+    /// Voice codec, for the quality of calls.
+    pub codec: Option<Codec>,
+    /// Data packets sent, retransmissions included.
+    pub offered: u64,
+    /// Data packets that arrived.
+    pub delivered: u64,
+    /// Data packets dropped on the way.
+    pub dropped: u64,
+    /// Data packets marked congestion-experienced on the way.
+    pub marked: u64,
+    /// Payload bytes delivered in order.
+    pub bytes: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Transfers completed.
+    pub completed: u64,
+    /// Connections given up (RFC 1122, R2).
+    pub aborted: u64,
+    /// Sum of completion times in ns.
+    pub completion_time: u64,
+    /// Sum of one-way delays in ns.
+    delay_time: u64,
+    /// Delay of the last packet, and the sum of absolute changes, in ns.
+    last_delay: Option<Duration>,
+    jitter_time: u64,
+}
+
+impl UserMeter {
+    /// The meter of a user of traffic entry `traffic` and class `class`, who talks if there is a codec.
+    pub fn new(traffic: u32, class: u32, codec: Option<Codec>) -> Self {
+        UserMeter { traffic, class, codec, ..UserMeter::default() }
+    }
+
+    /// Forgets the counts; who it is stays.
+    pub fn restart(&mut self) {
+        *self = UserMeter::new(self.traffic, self.class, self.codec);
+    }
+
+    /// Is told of a data packet that arrived after `delay`.
+    #[inline]
+    pub fn arrived(&mut self, delay: Duration) {
+        self.delivered += 1;
+        self.delay_time += delay.as_nanos();
+        let last = self.last_delay.replace(delay).unwrap_or(delay);
+        self.jitter_time += delay.as_nanos().abs_diff(last.as_nanos());
+    }
+
+    /// Is told of a transfer that ended, begun at `start`.
+    pub fn ended(&mut self, start: Time, now: Time) {
+        self.completed += 1;
+        self.completion_time += now.since(start).as_nanos();
+    }
+
+    /// Dropped over dropped and delivered; None before any packet.
+    pub fn loss(&self) -> Option<f64> {
+        let total = self.dropped + self.delivered;
+        (total > 0).then(|| self.dropped as f64 / total as f64)
+    }
+
+    /// Mean one-way delay in ms.
+    pub fn mean_delay_ms(&self) -> Option<f64> {
+        (self.delivered > 0).then(|| self.delay_time as f64 / self.delivered as f64 * 1e-6)
+    }
+
+    /// Mean absolute difference of successive one-way delays in ms (RFC 3550, section 6.4.1,
+    /// without the smoothing).
+    pub fn jitter_ms(&self) -> Option<f64> {
+        (self.delivered > 1).then(|| self.jitter_time as f64 / (self.delivered - 1) as f64 * 1e-6)
+    }
+
+    /// Voice quality of this call: (R-factor, MOS).
+    pub fn voice(&self) -> Option<(f64, f64)> {
+        let codec = self.codec?;
+        let r = super::r_factor(self.mean_delay_ms()? + codec.delay_ms(), self.loss()?, codec);
+        Some((r, super::mos(r)))
+    }
+}
+
+/// Jain's fairness index of `shares`: 1 when all are equal, 1/n when one has all; None if nobody
+/// has anything. Source: Jain, Chiu and Hawe, DEC-TR-301, 1984.
+pub fn jain(shares: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+    let n = shares.clone().count() as f64;
+    let sum: f64 = shares.clone().sum();
+    let squares: f64 = shares.map(|share| share * share).sum();
+    (squares > 0.0).then(|| sum * sum / (n * squares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fairness_runs_from_one_over_n_to_one() {
+        assert_eq!(jain([2.0, 2.0, 2.0].into_iter()), Some(1.0));
+        assert_eq!(jain([1.0, 0.0, 0.0, 0.0].into_iter()), Some(0.25));
+        assert_eq!(jain([0.0].into_iter()), None);
+    }
+
+    #[test]
+    fn jitter_is_the_mean_change_of_delay() {
+        let mut user = UserMeter::default();
+        for millis in [10, 12, 9] {
+            user.arrived(Duration::from_millis(millis));
+        }
+        assert_eq!(user.jitter_ms(), Some(2.5));
+        assert!((user.mean_delay_ms().unwrap() - 31.0 / 3.0).abs() < 1e-9);
+    }
+}

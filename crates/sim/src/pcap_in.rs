@@ -1,0 +1,500 @@
+//! Reading packet captures: pcap and pcapng, down to what a queue sees of a packet.
+//!
+//! Link types: Ethernet with or without VLAN tags, raw IP, Linux cooked (versions 1 and 2). A packet
+//! counts with the length that its IP header states, whatever part of it the capture holds; where
+//! the header states none (a packet that the host hands to its network card to be cut up there) with
+//! that of the captured frame. Such packets, longer than any link carries, are best avoided by
+//! recording behind the card, or with its offloads off (`ethtool -K DEVICE tso off gso off gro off`).
+//!
+//! Packets are put in order of time: a capture of several queues or interfaces may be slightly out
+//! of order. Anything that is not IP is skipped.
+
+use etherparse::LaxIpSlice;
+use pcap_parser::{Block, InterfaceDescriptionBlock, Linktype, PcapError, PcapHeader, nom};
+use std::net::IpAddr;
+
+/// One captured IP packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CapturedPacket {
+    /// Nanoseconds since the capture's first packet.
+    pub at_nanos: u64,
+    /// Length of the IP packet in bytes.
+    pub len: u32,
+    /// Differentiated services codepoint, 0 to 63.
+    pub dscp: u8,
+    /// What tells flows apart.
+    pub tuple: FiveTuple,
+}
+
+/// Addresses, protocol and ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FiveTuple {
+    /// Source address.
+    pub source: IpAddr,
+    /// Destination address.
+    pub destination: IpAddr,
+    /// Protocol number of the payload.
+    pub protocol: u8,
+    /// Source and destination port; None for fragments and for protocols without ports.
+    pub ports: Option<(u16, u16)>,
+}
+
+/// The IP packets of a capture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capture {
+    /// In order of time.
+    pub packets: Vec<CapturedPacket>,
+    /// Packets of any kind, IP or not.
+    pub recorded: usize,
+    /// From the first packet of any kind to the last, in nanoseconds.
+    pub span_nanos: u64,
+}
+
+/// Reads the capture file whose content is `bytes`.
+///
+/// # Errors
+/// A message that says what is wrong with the file and what to do: empty, not a capture, cut off,
+/// of a link type that is not understood, without timestamps, or without any IP packet.
+pub fn read_capture(bytes: &[u8]) -> Result<Capture, String> {
+    let mut frames = Frames::default();
+    match bytes {
+        [] => return Err("is empty; record it again".into()),
+        [0x0a, 0x0d, 0x0d, 0x0a, ..] => read_pcapng(bytes, &mut frames)?,
+        [0x1f, 0x8b, ..] => return Err("is compressed; unpack it with gunzip first".into()),
+        _ => read_pcap(bytes, &mut frames)?,
+    }
+    frames.finish()
+}
+
+/// Packets on their way in, with absolute times.
+#[derive(Default)]
+struct Frames {
+    packets: Vec<(i128, CapturedPacket)>,
+    recorded: usize,
+    earliest: Option<i128>,
+    latest: i128,
+}
+
+impl Frames {
+    fn add(&mut self, at: i128, link: Linktype, frame_len: u32, data: &[u8]) -> Result<(), String> {
+        self.recorded += 1;
+        self.earliest = Some(self.earliest.map_or(at, |earliest| earliest.min(at)));
+        self.latest = if self.recorded == 1 { at } else { self.latest.max(at) };
+        if let Some(offset) = ip_offset(link, data)?
+            && let Some(packet) = ip_packet(&data[offset..], frame_len - offset as u32)
+        {
+            self.packets.push((at, packet));
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Capture, String> {
+        let Some(earliest) = self.earliest else {
+            return Err("holds no packets; record it again".into());
+        };
+        if self.packets.is_empty() {
+            return Err(format!(
+                "holds {} packets, but none of IPv4 or IPv6; record with the filter \"ip or ip6\"",
+                self.recorded
+            ));
+        }
+        let since = |at: i128| u64::try_from(at - earliest).unwrap_or(u64::MAX);
+        let mut packets: Vec<_> = self
+            .packets
+            .into_iter()
+            .map(|(at, packet)| CapturedPacket { at_nanos: since(at), ..packet })
+            .collect();
+        packets.sort_by_key(|packet| packet.at_nanos);
+        Ok(Capture { packets, recorded: self.recorded, span_nanos: since(self.latest) })
+    }
+
+    fn parse_error(&self, error: nom::Err<PcapError<&[u8]>>) -> String {
+        let after = self.recorded;
+        match error {
+            nom::Err::Incomplete(_) => format!(
+                "is cut off after {after} packets; `editcap FILE WHOLE.pcapng` keeps the whole ones"
+            ),
+            _ => format!(
+                "is damaged after {after} packets; `editcap FILE WHOLE.pcapng` keeps the whole ones"
+            ),
+        }
+    }
+}
+
+const NOT_A_CAPTURE: &str = "is neither pcap nor pcapng; if another program's capture, convert it \
+                             with `editcap FILE CONVERTED.pcapng`";
+
+fn read_pcap(bytes: &[u8], frames: &mut Frames) -> Result<(), String> {
+    let (mut rest, header): (_, PcapHeader) =
+        pcap_parser::parse_pcap_header(bytes).map_err(|error| match error {
+            nom::Err::Incomplete(_) if bytes.len() >= 4 => {
+                "is cut off within its header; record it again".to_owned()
+            }
+            _ => NOT_A_CAPTURE.to_owned(),
+        })?;
+    let parse = if header.is_bigendian() {
+        pcap_parser::parse_pcap_frame_be
+    } else {
+        pcap_parser::parse_pcap_frame
+    };
+    let unit = if header.is_nanosecond_precision() { 1 } else { 1000 };
+    // The upper bits hold the length of a frame check sequence, if any.
+    let link = Linktype(header.network.0 & 0xffff);
+    while !rest.is_empty() {
+        let (next, frame) = parse(rest).map_err(|error| frames.parse_error(error))?;
+        let at = i128::from(frame.ts_sec) * 1_000_000_000 + i128::from(frame.ts_usec) * unit;
+        frames.add(at, link, frame.origlen.max(frame.caplen), frame.data)?;
+        rest = next;
+    }
+    Ok(())
+}
+
+/// What packets of an interface need.
+struct Interface {
+    link: Linktype,
+    /// Units of its timestamps a second.
+    resolution: u128,
+    offset_secs: i64,
+}
+
+impl Interface {
+    fn new(block: &InterfaceDescriptionBlock) -> Result<Self, String> {
+        let exponent = u32::from(block.if_tsresol & 0x7f);
+        let base: u128 = if block.if_tsresol & 0x80 == 0 { 10 } else { 2 };
+        // Bounded so that 64-bit timestamps times 10^9 fit.
+        let resolution = base.checked_pow(exponent).filter(|units| *units <= 1 << 64);
+        Ok(Interface {
+            link: block.linktype,
+            resolution: resolution.ok_or_else(|| {
+                format!("states a time resolution of {base}^-{exponent} s, which is not usable")
+            })?,
+            offset_secs: block.if_tsoffset,
+        })
+    }
+
+    fn nanos(&self, high: u32, low: u32) -> i128 {
+        let units = (u128::from(high) << 32) | u128::from(low);
+        (units * 1_000_000_000 / self.resolution) as i128
+            + i128::from(self.offset_secs) * 1_000_000_000
+    }
+}
+
+fn read_pcapng(bytes: &[u8], frames: &mut Frames) -> Result<(), String> {
+    let mut rest = bytes;
+    let mut interfaces = Vec::new();
+    let mut big_endian = false;
+    while !rest.is_empty() {
+        let parse =
+            if big_endian { pcap_parser::parse_block_be } else { pcap_parser::parse_block_le };
+        let (next, block) = parse(rest).map_err(|error| frames.parse_error(error))?;
+        match block {
+            Block::SectionHeader(section) => {
+                big_endian = section.big_endian();
+                interfaces.clear();
+            }
+            Block::InterfaceDescription(block) => interfaces.push(Interface::new(&block)?),
+            Block::EnhancedPacket(packet) => {
+                let Some(interface) = interfaces.get(packet.if_id as usize) else {
+                    return Err(format!(
+                        "is damaged: packet {} is of interface {}, which it does not describe",
+                        frames.recorded, packet.if_id
+                    ));
+                };
+                let at = interface.nanos(packet.ts_high, packet.ts_low);
+                let data = &packet.data[..packet.data.len().min(packet.caplen as usize)];
+                frames.add(at, interface.link, packet.origlen.max(packet.caplen), data)?;
+            }
+            Block::SimplePacket(_) => {
+                return Err("holds packets without timestamps, which cannot be replayed; record \
+                            it with tcpdump or dumpcap"
+                    .into());
+            }
+            _ => {}
+        }
+        rest = next;
+    }
+    Ok(())
+}
+
+/// Where the IP packet begins in a frame of this link type; None: it is not IP.
+fn ip_offset(link: Linktype, data: &[u8]) -> Result<Option<usize>, String> {
+    let (mut type_at, mut offset) = match link {
+        Linktype::ETHERNET => (12, 14),
+        Linktype::LINUX_SLL => (14, 16),
+        Linktype::LINUX_SLL2 => (0, 20),
+        // Raw IP, under its number and under two that some systems write into files.
+        Linktype::RAW | Linktype::IPV4 | Linktype::IPV6 | Linktype(12) | Linktype(14) => {
+            return Ok(Some(0));
+        }
+        Linktype(number) => {
+            return Err(format!(
+                "is of link type {number}; those understood are Ethernet (1), raw IP (101), \
+                 and Linux cooked (113, 276)"
+            ));
+        }
+    };
+    let ether_type = |at: usize| Some(u16::from_be_bytes([*data.get(at)?, *data.get(at + 1)?]));
+    // IEEE 802.1Q and 802.1ad tags, and the number used for the latter before there was one.
+    while matches!(ether_type(type_at), Some(0x8100 | 0x88a8 | 0x9100)) {
+        (type_at, offset) = (offset + 2, offset + 4);
+    }
+    let is_ip = matches!(ether_type(type_at), Some(0x0800 | 0x86dd));
+    Ok(Some(offset).filter(|offset| is_ip && *offset <= data.len()))
+}
+
+/// Reads the headers of the IP packet at the beginning of `data`, of which `len` bytes were on the
+/// link; None if they are damaged or cut off.
+fn ip_packet(data: &[u8], len: u32) -> Option<CapturedPacket> {
+    let (ip, _) = LaxIpSlice::from_slice(data).ok()?;
+    let (stated, dscp) = match &ip {
+        LaxIpSlice::Ipv4(packet) => {
+            (u32::from(packet.header().total_len()), packet.header().dcp().value())
+        }
+        LaxIpSlice::Ipv6(packet) => {
+            let payload = u32::from(packet.header().payload_length());
+            (if payload == 0 { 0 } else { payload + 40 }, packet.header().dscp().value())
+        }
+    };
+    let protocol = ip.payload_ip_number().0;
+    // TCP, UDP, DCCP, SCTP and UDP-Lite begin with their ports.
+    let has_ports = matches!(protocol, 6 | 17 | 33 | 132 | 136) && !ip.is_fragmenting_payload();
+    let ports = match ip.payload().payload {
+        [a, b, c, d, ..] if has_ports => {
+            Some((u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d])))
+        }
+        _ => None,
+    };
+    Some(CapturedPacket {
+        at_nanos: 0,
+        len: if stated == 0 { len } else { stated },
+        dscp,
+        tuple: FiveTuple {
+            source: ip.source_addr(),
+            destination: ip.destination_addr(),
+            protocol,
+            ports,
+        },
+    })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    const ETHERNET: u32 = 1;
+
+    /// The 40 bytes of an IPv4 and a TCP header, without checksums.
+    pub(crate) fn ipv4_tcp(len: u16, dscp: u8, source: [u8; 4], ports: (u16, u16)) -> Vec<u8> {
+        let mut packet = vec![0x45, dscp << 2, 0, 0, 0, 1, 0x40, 0, 64, 6, 0, 0];
+        packet[2..4].copy_from_slice(&len.to_be_bytes());
+        packet.extend(source);
+        packet.extend([10, 9, 9, 9]);
+        packet.extend(ports.0.to_be_bytes());
+        packet.extend(ports.1.to_be_bytes());
+        packet.extend([0, 0, 0, 1, 0, 0, 0, 0, 0x50, 0x10, 0xff, 0xff, 0, 0, 0, 0]);
+        packet
+    }
+
+    fn ipv6_udp(payload: u16, dscp: u8, ports: (u16, u16)) -> Vec<u8> {
+        let mut packet = vec![0x60 | (dscp >> 2), dscp << 6, 0, 0, 0, 0, 17, 64];
+        packet[4..6].copy_from_slice(&payload.to_be_bytes());
+        packet.extend([0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        packet.extend([0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+        packet.extend(ports.0.to_be_bytes());
+        packet.extend(ports.1.to_be_bytes());
+        packet.extend([0, 20, 0, 0]);
+        packet
+    }
+
+    fn ethernet(tags: &[u16], ether_type: u16, payload: &[u8]) -> Vec<u8> {
+        let mut frame = vec![2; 12];
+        for tag in tags {
+            frame.extend(0x8100_u16.to_be_bytes());
+            frame.extend(tag.to_be_bytes());
+        }
+        frame.extend(ether_type.to_be_bytes());
+        frame.extend(payload);
+        frame
+    }
+
+    /// A pcap file with microseconds: (microseconds, length on the link, data) each.
+    pub(crate) fn pcap(link: u32, frames: &[(u64, u32, Vec<u8>)]) -> Vec<u8> {
+        let mut file = Vec::new();
+        for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, link] {
+            file.extend(u32::to_le_bytes(word));
+        }
+        for (micros, len, data) in frames {
+            let (secs, rest) = (micros / 1_000_000, micros % 1_000_000);
+            for word in [secs as u32, rest as u32, data.len() as u32, *len] {
+                file.extend(word.to_le_bytes());
+            }
+            file.extend(data);
+        }
+        file
+    }
+
+    fn lens(capture: &Capture) -> Vec<u32> {
+        capture.packets.iter().map(|packet| packet.len).collect()
+    }
+
+    fn error(bytes: &[u8]) -> String {
+        read_capture(bytes).unwrap_err()
+    }
+
+    #[test]
+    fn ethernet_with_tags_padding_and_strangers() {
+        let tcp = |len| ipv4_tcp(len, 46, [10, 1, 2, 3], (1234, 80));
+        let capture = read_capture(&pcap(
+            ETHERNET,
+            &[
+                // An ARP request begins the capture.
+                (1_000_000, 60, ethernet(&[], 0x0806, &[0; 46])),
+                // Cut off by the snap length: 1500 bytes of IP were on the link.
+                (1_000_500, 1514, ethernet(&[], 0x0800, &tcp(1500))),
+                // A short packet, padded to the least Ethernet frame.
+                (1_000_700, 60, ethernet(&[], 0x0800, &tcp(40))),
+                (1_001_000, 522, ethernet(&[7, 8], 0x0800, &tcp(500))),
+                (1_002_000, 82, ethernet(&[9], 0x86dd, &ipv6_udp(20, 34, (5004, 5005)))),
+                // Without a length of its own: the network card was to cut it up.
+                (1_003_000, 2934, ethernet(&[], 0x0800, &tcp(0))),
+            ],
+        ))
+        .unwrap();
+        assert_eq!(lens(&capture), [1500, 40, 500, 60, 2920]);
+        assert_eq!((capture.recorded, capture.span_nanos), (6, 3_000_000));
+        let first = capture.packets[0];
+        assert_eq!((first.at_nanos, first.dscp), (500_000, 46));
+        assert_eq!(first.tuple.ports, Some((1234, 80)));
+        assert_eq!(first.tuple.source, IpAddr::from([10, 1, 2, 3]));
+        let sixth = capture.packets[3];
+        assert_eq!((sixth.dscp, sixth.tuple.protocol), (34, 17));
+        assert_eq!(sixth.tuple.ports, Some((5004, 5005)));
+        assert_eq!(sixth.tuple.destination, "2001:db8::2".parse::<IpAddr>().unwrap());
+    }
+
+    #[test]
+    fn cooked_and_raw_link_types() {
+        let ip = ipv4_tcp(100, 0, [10, 0, 0, 1], (1, 2));
+        let cooked = [&[0; 14][..], &[8, 0], &ip].concat();
+        let cooked2 = [&[8, 0][..], &[0; 18], &ip].concat();
+        for (link, data) in [(101, &ip), (228, &ip), (12, &ip), (113, &cooked), (276, &cooked2)] {
+            let file = pcap(link, &[(0, 200, data.clone())]);
+            assert_eq!(lens(&read_capture(&file).unwrap()), [100], "link type {link}");
+        }
+        let alien = pcap(105, &[(0, 200, ip)]);
+        assert!(error(&alien).contains("link type 105"), "{}", error(&alien));
+    }
+
+    #[test]
+    fn big_endian_nanoseconds_and_disorder() {
+        let data = ipv4_tcp(100, 0, [10, 0, 0, 1], (1, 2));
+        let mut file = Vec::new();
+        for word in [0xa1b2_3c4d, 0x0002_0004, 0, 0, 65_535, 101] {
+            file.extend(u32::to_be_bytes(word));
+        }
+        for nanos in [5, 9, 7] {
+            for word in [1, nanos, data.len() as u32, 100] {
+                file.extend(word.to_be_bytes());
+            }
+            file.extend(&data);
+        }
+        let capture = read_capture(&file).unwrap();
+        let times: Vec<_> = capture.packets.iter().map(|packet| packet.at_nanos).collect();
+        assert_eq!((times, capture.span_nanos), (vec![0, 2, 4], 4));
+    }
+
+    #[test]
+    fn fragments_have_no_ports() {
+        let mut data = ipv4_tcp(100, 0, [10, 0, 0, 1], (1, 2));
+        data[6] = 0x20;
+        let capture = read_capture(&pcap(101, &[(0, 100, data)])).unwrap();
+        assert_eq!(capture.packets[0].tuple.ports, None);
+    }
+
+    /// A pcapng block of this type and body.
+    fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+        let padding = body.len().next_multiple_of(4) - body.len();
+        let len = (12 + body.len() + padding) as u32;
+        [&kind.to_le_bytes()[..], &len.to_le_bytes(), body, &[0; 4][..padding], &len.to_le_bytes()]
+            .concat()
+    }
+
+    fn section() -> Vec<u8> {
+        let body = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
+        block(0x0a0d_0d0a, &body)
+    }
+
+    /// An interface with its time resolution.
+    fn interface(link: u16, resolution: u8) -> Vec<u8> {
+        let head = [&link.to_le_bytes()[..], &[0, 0], &[0, 0, 1, 0]].concat();
+        let option = [9, 0, 1, 0, resolution, 0, 0, 0, 0, 0, 0, 0];
+        block(1, &[&head[..], &option].concat())
+    }
+
+    fn enhanced(interface: u32, units: u64, len: u32, data: &[u8]) -> Vec<u8> {
+        let words = [interface, (units >> 32) as u32, units as u32, data.len() as u32, len];
+        let head: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+        block(6, &[&head[..], data].concat())
+    }
+
+    #[test]
+    fn pcapng_with_two_interfaces_of_different_clocks() {
+        let ip = ipv4_tcp(1000, 10, [10, 0, 0, 1], (1, 2));
+        let file = [
+            section(),
+            interface(101, 9),
+            interface(1, 0x80 | 10),
+            enhanced(0, 2_000_000_000, 1000, &ip),
+            // 2.5 s in units of 2^-10 s.
+            enhanced(1, 2560, 1014, &ethernet(&[], 0x0800, &ip)),
+            block(0x0bad, &[1, 2, 3]),
+            enhanced(0, 2_250_000_000, 1000, &ip),
+        ]
+        .concat();
+        let capture = read_capture(&file).unwrap();
+        let times: Vec<_> =
+            capture.packets.iter().map(|packet| packet.at_nanos / 1_000_000).collect();
+        assert_eq!((times, lens(&capture)), (vec![0, 250, 500], vec![1000; 3]));
+    }
+
+    #[test]
+    fn files_that_are_no_use_say_why_and_what_to_do() {
+        let ip = ipv4_tcp(100, 0, [10, 0, 0, 1], (1, 2));
+        let whole = pcap(101, &[(0, 100, ip.clone()), (1, 100, ip.clone())]);
+        assert!(error(b"").contains("is empty"));
+        assert!(error(b"time,length\n0.1,1500\n").contains("neither pcap nor pcapng"));
+        assert!(error(&[0x1f, 0x8b, 8, 0]).contains("gunzip"));
+        assert!(error(&whole[..10]).contains("cut off within its header"));
+        let cut = error(&whole[..whole.len() - 1]);
+        assert!(cut.contains("cut off after 1 packets") && cut.contains("editcap"), "{cut}");
+        assert!(error(&pcap(101, &[])).contains("no packets"));
+        let arp = pcap(ETHERNET, &[(0, 60, ethernet(&[], 0x0806, &[0; 46]))]);
+        assert!(error(&arp).contains("1 packets, but none of IPv4 or IPv6"));
+        let ng = [section(), interface(101, 9), enhanced(0, 1, 100, &ip)].concat();
+        assert!(error(&ng[..ng.len() - 5]).contains("cut off after 0 packets"));
+        let simple = [section(), interface(101, 9), block(3, &[&[100, 0, 0, 0][..], &ip].concat())];
+        assert!(error(&simple.concat()).contains("without timestamps"));
+        let unknown = [section(), enhanced(0, 1, 100, &ip)].concat();
+        assert!(error(&unknown).contains("interface 0"));
+        let resolution = [section(), interface(101, 40)].concat();
+        assert!(error(&resolution).contains("10^-40"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn damage_is_never_fatal(at in 0_usize..300, byte: u8, cut in 0_usize..400) {
+            let ip = ipv4_tcp(100, 0, [10, 0, 0, 1], (1, 2));
+            let legacy = pcap(ETHERNET, &[
+                (0, 114, ethernet(&[1], 0x0800, &ip)),
+                (9, 74, ethernet(&[], 0x86dd, &ipv6_udp(20, 0, (1, 2)))),
+            ]);
+            let ng = [section(), interface(1, 9), enhanced(0, 1, 100, &ip)].concat();
+            for mut file in [legacy, ng] {
+                let at = at % file.len();
+                file[at] = byte;
+                file.truncate(cut);
+                let _ = read_capture(&file);
+            }
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Writing what a link carries as a packet capture, for Wireshark and its like.
+//!
+//! The format is pcap with nanoseconds since the beginning of the run (which readers show as times
+//! of 1970) and link type raw IP. Packets get the headers that they would have: IPv4 with addresses
+//! made from node numbers (node 1 is 10.0.0.1), and TCP or UDP with the flow's port. Only headers are
+//! kept; the length on the wire is stated. Checksums are right for payloads of zeros.
+//!
+//! Sources may send datagrams shorter than headers (a law of sizes knows nothing of them): those with
+//! no room for UDP are protocol 253, reserved for experiments (RFC 3692), and none is shorter than an
+//! IPv4 header.
+
+use etherparse::{
+    IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader, ip_number,
+};
+use forebay_core::Time;
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
+
+/// Bytes of an IPv4 header without options.
+const IP_HEADER: u32 = 20;
+/// Bytes of a UDP header.
+const UDP_HEADER: u32 = 8;
+/// Longest headers that are written: IPv4 without options, TCP with all of them.
+const SNAP_LEN: u32 = 20 + 60;
+/// Window scale that SYNs state (RFC 7323): windows to 8 MiB, in steps of 128 B.
+const WINDOW_SCALE: u8 = 7;
+/// Largest IPv4 packet.
+const MAX_LEN: u32 = 65_535;
+
+static ZEROS: [u8; MAX_LEN as usize] = [0; MAX_LEN as usize];
+
+/// A packet as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WrittenPacket {
+    /// When it was on the link.
+    pub at: Time,
+    /// Length of the IP packet in bytes.
+    pub len: u32,
+    /// DSCP and ECN, as in the IP header.
+    pub tos: u8,
+    /// Node that it comes from, below 2^24.
+    pub from: u32,
+    /// Node that it goes to, below 2^24.
+    pub to: u32,
+    /// Flow; the same in both directions of a connection.
+    pub flow: u32,
+    /// What it carries.
+    pub transport: Transport,
+}
+
+/// What an IP packet carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// A UDP datagram.
+    Udp,
+    /// A TCP segment.
+    Tcp(TcpFields),
+}
+
+/// Fields of a TCP header (RFC 9293, section 3.1); the payload is what the IP length leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TcpFields {
+    /// Sequence number.
+    pub seq: u32,
+    /// Acknowledgment number.
+    pub ack: u32,
+    /// Control bits as in the header: FIN 0x01, SYN 0x02, RST 0x04, PSH 0x08, ACK 0x10, URG 0x20,
+    /// ECE 0x40, CWR 0x80.
+    pub flags: u8,
+    /// Receive window in bytes, scaled up.
+    pub window: u32,
+    /// Maximum segment size in bytes, which a SYN states.
+    pub mss: u16,
+    /// TSval and TSecr (RFC 7323), if there are timestamps.
+    pub timestamps: Option<(u32, u32)>,
+    /// SACK blocks (RFC 2018), the first ones set.
+    pub sack: [Option<(u32, u32)>; 3],
+}
+
+/// Writes packets to `W`, which is best buffered.
+pub struct PcapWriter<W: Write> {
+    out: W,
+    identification: u16,
+}
+
+impl<W: Write> PcapWriter<W> {
+    /// Begins a capture.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn new(mut out: W) -> io::Result<Self> {
+        const RAW_IP: u32 = 101;
+        out.write_all(&0xa1b2_3c4d_u32.to_le_bytes())?;
+        out.write_all(&2_u16.to_le_bytes())?;
+        out.write_all(&4_u16.to_le_bytes())?;
+        out.write_all(&[0; 8])?;
+        out.write_all(&SNAP_LEN.to_le_bytes())?;
+        out.write_all(&RAW_IP.to_le_bytes())?;
+        Ok(PcapWriter { out, identification: 0 })
+    }
+
+    /// Adds a packet.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&mut self, packet: &WrittenPacket) -> io::Result<()> {
+        let (source, destination) = (address(packet.from), address(packet.to));
+        let mut ip = Ipv4Header {
+            dscp: IpDscp::try_new(packet.tos >> 2).unwrap_or_default(),
+            ecn: IpEcn::try_new(packet.tos & 0b11).unwrap_or_default(),
+            identification: self.identification,
+            dont_fragment: true,
+            time_to_live: 64,
+            source: source.octets(),
+            destination: destination.octets(),
+            ..Ipv4Header::default()
+        };
+        self.identification = self.identification.wrapping_add(1);
+        match packet.transport {
+            Transport::Tcp(fields) => {
+                let mut tcp = tcp_header(&fields, port(packet.flow));
+                let headers = IP_HEADER + tcp.header_len() as u32;
+                let len = packet.len.clamp(headers, MAX_LEN);
+                tcp.checksum = tcp
+                    .calc_checksum_ipv4_raw(ip.source, ip.destination, zeros(len - headers))
+                    .map_err(io::Error::other)?;
+                self.record(packet.at, finish(&mut ip, len, ip_number::TCP), len, &tcp.to_bytes())
+            }
+            Transport::Udp if packet.len >= IP_HEADER + UDP_HEADER => {
+                let len = packet.len.min(MAX_LEN);
+                let payload = zeros(len - IP_HEADER - UDP_HEADER);
+                let udp = UdpHeader::with_ipv4_checksum(
+                    port(packet.flow),
+                    port(packet.flow),
+                    finish(&mut ip, len, ip_number::UDP),
+                    payload,
+                )
+                .map_err(io::Error::other)?;
+                self.record(packet.at, &ip, len, &udp.to_bytes())
+            }
+            Transport::Udp => {
+                let len = packet.len.max(IP_HEADER);
+                self.record(packet.at, finish(&mut ip, len, IpNumber(253)), len, &[])
+            }
+        }
+    }
+
+    /// Hands everything on to `out`'s own target.
+    ///
+    /// # Errors
+    /// Those of flushing it.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    fn record(&mut self, at: Time, ip: &Ipv4Header, len: u32, transport: &[u8]) -> io::Result<()> {
+        let nanos = at.as_nanos();
+        let kept = IP_HEADER + transport.len() as u32;
+        for field in [(nanos / 1_000_000_000) as u32, (nanos % 1_000_000_000) as u32, kept, len] {
+            self.out.write_all(&field.to_le_bytes())?;
+        }
+        self.out.write_all(&ip.to_bytes())?;
+        self.out.write_all(transport)
+    }
+}
+
+/// Address of a node: 10.0.0.0 and its number.
+pub fn address(node: u32) -> Ipv4Addr {
+    Ipv4Addr::from_bits((10 << 24) | (node & 0x00ff_ffff))
+}
+
+/// Port of a flow, in the range that no service claims (RFC 6335, section 6).
+pub fn port(flow: u32) -> u16 {
+    49_152 + (flow % 16_384) as u16
+}
+
+/// Completes the header: length, protocol and checksum.
+fn finish(ip: &mut Ipv4Header, len: u32, protocol: IpNumber) -> &Ipv4Header {
+    ip.total_len = len as u16;
+    ip.protocol = protocol;
+    ip.header_checksum = ip.calc_header_checksum();
+    ip
+}
+
+fn zeros(len: u32) -> &'static [u8] {
+    &ZEROS[..len as usize]
+}
+
+fn tcp_header(fields: &TcpFields, port: u16) -> TcpHeader {
+    let is = |bit: u8| fields.flags & bit != 0;
+    let syn = is(0x02);
+    // The window of a SYN is never scaled (RFC 7323, section 2.2).
+    let window = if syn { fields.window } else { fields.window >> WINDOW_SCALE };
+    let mut tcp = TcpHeader::new(port, port, fields.seq, window.min(0xffff) as u16);
+    tcp.acknowledgment_number = fields.ack;
+    (tcp.fin, tcp.syn, tcp.rst, tcp.psh) = (is(0x01), syn, is(0x04), is(0x08));
+    (tcp.ack, tcp.urg, tcp.ece, tcp.cwr) = (is(0x10), is(0x20), is(0x40), is(0x80));
+    set_options(&mut tcp, fields);
+    tcp
+}
+
+/// Options in the order and with the padding that Linux gives them.
+fn set_options(tcp: &mut TcpHeader, fields: &TcpFields) {
+    use TcpOptionElement::{
+        MaximumSegmentSize, Noop, SelectiveAcknowledgement, SelectiveAcknowledgementPermitted,
+        Timestamp, WindowScale,
+    };
+    let mut options = [const { Noop }; 8];
+    let mut used = 0;
+    let mut add = |elements: &[TcpOptionElement]| {
+        options[used..used + elements.len()].clone_from_slice(elements);
+        used += elements.len();
+    };
+    if tcp.syn {
+        add(&[MaximumSegmentSize(fields.mss)]);
+    }
+    match (tcp.syn, fields.timestamps) {
+        (true, Some((value, echo))) => {
+            add(&[SelectiveAcknowledgementPermitted, Timestamp(value, echo)]);
+        }
+        (true, None) => add(&[Noop, Noop, SelectiveAcknowledgementPermitted]),
+        (false, Some((value, echo))) => add(&[Noop, Noop, Timestamp(value, echo)]),
+        (false, None) => {}
+    }
+    if tcp.syn {
+        add(&[Noop, WindowScale(WINDOW_SCALE)]);
+    } else if let [Some(first), second, third] = fields.sack {
+        add(&[Noop, Noop, SelectiveAcknowledgement(first, [second, third, None])]);
+    }
+    tcp.set_options(&options[..used]).expect("at most 40 bytes of options");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pcap_in::{FiveTuple, read_capture};
+    use etherparse::{Ipv4HeaderSlice, TcpHeaderSlice};
+    use forebay_core::Duration;
+
+    fn packet(millis: u64, len: u32, transport: Transport) -> WrittenPacket {
+        let at = Time::ZERO + Duration::from_millis(millis);
+        WrittenPacket { at, len, tos: 0xba, from: 1, to: 258, flow: 3, transport }
+    }
+
+    fn written(packets: &[WrittenPacket]) -> Vec<u8> {
+        let mut writer = PcapWriter::new(Vec::new()).unwrap();
+        packets.iter().for_each(|packet| writer.write(packet).unwrap());
+        writer.out
+    }
+
+    #[test]
+    fn what_is_written_reads_the_same() {
+        let tcp = Transport::Tcp(TcpFields { flags: 0x10, ..TcpFields::default() });
+        let capture = read_capture(&written(&[
+            packet(2, 1500, tcp),
+            packet(3, 200, Transport::Udp),
+            packet(1003, 27, Transport::Udp),
+            packet(1004, 7, Transport::Udp),
+        ]))
+        .unwrap();
+        let seen: Vec<_> = capture
+            .packets
+            .iter()
+            .map(|packet| (packet.at_nanos / 1_000_000, packet.len, packet.tuple.protocol))
+            .collect();
+        assert_eq!(seen, [(0, 1500, 6), (1, 200, 17), (1001, 27, 253), (1002, 20, 253)]);
+        assert_eq!(capture.packets[1].dscp, 46);
+        let expected = FiveTuple {
+            source: "10.0.0.1".parse().unwrap(),
+            destination: "10.0.1.2".parse().unwrap(),
+            protocol: 17,
+            ports: Some((49_155, 49_155)),
+        };
+        assert_eq!(capture.packets[1].tuple, expected);
+    }
+
+    #[test]
+    fn headers_are_those_of_the_segment() {
+        let fields = TcpFields {
+            seq: 1_000_000,
+            ack: 77,
+            flags: 0x50,
+            window: 1_280_000,
+            timestamps: Some((5, 6)),
+            sack: [Some((10, 20)), Some((30, 40)), None],
+            ..TcpFields::default()
+        };
+        // 24-byte file header, 16-byte record header; options: 12 of timestamps, 20 of SACK.
+        let bytes = written(&[packet(0, 72, Transport::Tcp(fields))]);
+        assert_eq!(bytes.len(), 24 + 16 + 72);
+        let ip = Ipv4HeaderSlice::from_slice(&bytes[40..]).unwrap();
+        assert_eq!(ip.header_checksum(), ip.to_header().calc_header_checksum());
+        assert_eq!((ip.total_len(), ip.dcp().value(), ip.ecn().value()), (72, 46, 2));
+        let tcp = TcpHeaderSlice::from_slice(&bytes[60..]).unwrap();
+        assert_eq!((tcp.sequence_number(), tcp.acknowledgment_number()), (1_000_000, 77));
+        assert_eq!(tcp.window_size(), 10_000);
+        assert!(tcp.ack() && tcp.ece() && !tcp.syn() && !tcp.cwr());
+        let options: Vec<_> = tcp.options_iterator().map(Result::unwrap).collect();
+        use TcpOptionElement::{Noop, SelectiveAcknowledgement, Timestamp};
+        let sack = SelectiveAcknowledgement((10, 20), [Some((30, 40)), None, None]);
+        assert_eq!(options, [Noop, Noop, Timestamp(5, 6), Noop, Noop, sack]);
+    }
+
+    #[test]
+    fn checksums_are_right_by_the_definition() {
+        // RFC 1071: with its checksum in place, the one's complement sum of the data is all ones.
+        let sum = |data: &[u8], start: u32| {
+            let mut sum = data.chunks(2).fold(start, |sum, pair| {
+                sum + u32::from(pair[0]) * 256 + u32::from(*pair.get(1).unwrap_or(&0))
+            });
+            while sum > 0xffff {
+                sum = (sum >> 16) + (sum & 0xffff);
+            }
+            sum
+        };
+        let fields = TcpFields { seq: 9, flags: 0x12, mss: 1460, ..TcpFields::default() };
+        let bytes = written(&[packet(0, 552, Transport::Tcp(fields))]);
+        assert_eq!(sum(&bytes[40..60], 0), 0xffff);
+        // Pseudo-header: addresses 10.0.0.1 and 10.0.1.2, protocol 6, length 532.
+        let pseudo = 0x0a00 + 0x0001 + 0x0a00 + 0x0102 + 6 + 532;
+        assert_eq!(sum(&bytes[60..], pseudo), 0xffff);
+    }
+
+    #[test]
+    fn a_syn_with_everything_and_the_longest_acknowledgment_fit() {
+        let sack = [Some((1, 2)); 3];
+        let longest =
+            TcpFields { flags: 0x10, timestamps: Some((1, 2)), sack, ..TcpFields::default() };
+        let syn = TcpFields { flags: 0x02, mss: 1460, ..longest };
+        for (fields, len) in [(longest, 80), (syn, 60)] {
+            let bytes = written(&[packet(0, 40, Transport::Tcp(fields))]);
+            assert_eq!(bytes.len(), 40 + len);
+        }
+    }
+}

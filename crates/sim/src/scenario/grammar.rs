@@ -1,0 +1,372 @@
+//! What a scenario file may say: its tables, fields, units and defaults.
+
+use forebay_core::{Bytes, Codepoint, ConfigError, Duration, Rate, config};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+/// A scenario: links, the traffic on them, and how long to watch.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioTable {
+    /// What the scenario is about, for headings.
+    #[serde(default)]
+    pub title: String,
+    /// Simulated time, the warm-up included; above 0.
+    pub duration: Duration,
+    /// Time at the beginning that is not measured; below `duration`.
+    #[serde(default)]
+    pub warmup: Duration,
+    /// Seed of every random stream.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Interval of the time series; a three-hundredth of `duration` if absent.
+    pub sample: Option<Duration>,
+    /// Defaults for all TCP traffic.
+    #[serde(default)]
+    pub tcp: Map<String, Value>,
+    /// Short for one congested link between two routers, with hosts of its own for every flow.
+    pub dumbbell: Option<Map<String, Value>>,
+    /// Links between nodes; a node is whatever a link names.
+    #[serde(default)]
+    pub link: Vec<Map<String, Value>>,
+    /// Next hops that replace those of the shortest path.
+    #[serde(default)]
+    pub route: Vec<RouteTable>,
+    /// Who sends what; the parameters of the source's kind stand beside the common ones.
+    pub traffic: Vec<Map<String, Value>>,
+    /// What `forebay compare` compares.
+    pub compare: Option<CompareTable>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// A link, by default with a reverse direction of the same rate, delay and overhead.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkTable {
+    /// Name in results; the reverse direction is called `<name>-reverse`.
+    pub name: String,
+    /// Node where it begins.
+    pub from: String,
+    /// Node where it ends; another one.
+    pub to: String,
+    /// Constant rate, above 0. Give one of `rate`, `steps`, `trace` and `draw.rates`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Rates by schedule: `[["0s", "10Mbit"], ["20s", "2Mbit"]]`, in order, the first at 0s; "0bit"
+    /// is an outage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Vec<(Duration, Rate)>>,
+    /// Time after which `steps` and `delays` begin anew; without it the last ones hold for ever.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub period: Option<Duration>,
+    /// File of recorded delivery opportunities, one time in ms a line (the format of mahimahi); it
+    /// repeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// Bytes that leave at each opportunity of `trace`; above 0.
+    #[serde(default = "mahimahi_quantum")]
+    pub quantum: Bytes,
+    /// Propagation delay, one way.
+    #[serde(default)]
+    pub delay: Duration,
+    /// Delays by schedule, as `steps`; they replace `delay`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delays: Option<Vec<(Duration, Duration)>>,
+    /// Rates and delays drawn anew at random again and again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub draw: Option<DrawTable>,
+    /// Bytes added to every IP packet on the wire: "none", "ppp" (7 B), "ethernet" (38 B: preamble,
+    /// header, check sequence and gap) or a size.
+    #[serde(default)]
+    pub overhead: Overhead,
+    /// Largest IP packet; 68 B or more.
+    #[serde(default = "ethernet_mtu")]
+    pub mtu: Bytes,
+    /// Share of packets lost on the wire at random, 0 to 1.
+    #[serde(default)]
+    pub loss: f64,
+    /// Queue discipline: `{ kind = "codel", ... }` (see `forebay kinds`) or a combination of
+    /// `classify`, `admit` and `schedule`. A link without one never drops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Value>,
+    /// File in which to record what the link sends, for Wireshark.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pcap: Option<String>,
+    /// What differs in the reverse direction; a queue here, since none is inherited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reverse: Option<Map<String, Value>>,
+}
+
+fn mahimahi_quantum() -> Bytes {
+    Bytes(1504)
+}
+
+fn ethernet_mtu() -> Bytes {
+    Bytes(1500)
+}
+
+/// Rates and delays drawn at random, each with the same probability.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DrawTable {
+    /// Time between draws; above 0.
+    pub every: Duration,
+    /// Rates to draw from; the link's own if empty.
+    #[serde(default)]
+    pub rates: Vec<Rate>,
+    /// Delays to draw from; the link's own if empty.
+    #[serde(default)]
+    pub delays: Vec<Duration>,
+}
+
+/// The hosts' links beside a dumbbell: one of its own for every flow, at both ends, never dropping.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AccessTable {
+    /// Rate; above 0.
+    pub rate: Rate,
+    /// Propagation delay, one way.
+    pub delay: Duration,
+    /// Bytes added to every IP packet.
+    pub overhead: Overhead,
+}
+
+impl Default for AccessTable {
+    fn default() -> Self {
+        AccessTable {
+            rate: Rate::from_bps(1_000_000_000),
+            delay: Duration::from_micros(100),
+            overhead: Overhead::default(),
+        }
+    }
+}
+
+/// A next hop that replaces that of the shortest path.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RouteTable {
+    /// Node at which it holds.
+    pub at: String,
+    /// Destination node.
+    pub to: String,
+    /// Link to take (`<name>-reverse` for a reverse direction); it begins at `at`.
+    pub link: String,
+}
+
+/// What every traffic entry may say, whatever its kind.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrafficTable {
+    /// Name; also of the class, if none is given.
+    pub name: String,
+    /// Kind of source; see `forebay kinds`.
+    pub kind: String,
+    /// Node of the sender; left out on a dumbbell, where every flow has hosts of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Node of the receiver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Way on a dumbbell.
+    #[serde(default)]
+    pub direction: Direction,
+    /// Number of independent flows (users) of this kind; 1 or more.
+    #[serde(default = "one_flow")]
+    pub flows: u32,
+    /// When each flow begins: a time, or two between which each draws its own.
+    #[serde(default)]
+    pub start: Start,
+    /// When the flows end; at the run's end if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Duration>,
+    /// Class under which the flows are reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// QoS class that classifiers see, 0 to 255; higher is served first.
+    #[serde(default)]
+    pub q: u8,
+    /// Precedence, 0 to 255; higher is more important.
+    #[serde(default)]
+    pub precedence: u8,
+    /// Drop precedence, 0 to 7; higher is dropped first.
+    #[serde(default)]
+    pub drop_precedence: u8,
+    /// Differentiated services codepoint, by name or number.
+    #[serde(default)]
+    pub dscp: Codepoint,
+    /// What differs from the scenario's `tcp`.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub tcp: Map<String, Value>,
+}
+
+fn one_flow() -> u32 {
+    1
+}
+
+/// Names of the fields of [`TrafficTable`]; what else stands in an entry is the source's.
+pub const TRAFFIC_FIELDS: [&str; 13] = [
+    "name",
+    "kind",
+    "from",
+    "to",
+    "direction",
+    "flows",
+    "start",
+    "stop",
+    "class",
+    "q",
+    "precedence",
+    "drop_precedence",
+    "dscp",
+];
+
+/// Way on a dumbbell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Left to right, over the congested link.
+    #[default]
+    Forward,
+    /// Right to left.
+    Reverse,
+}
+
+/// What `forebay compare` compares.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompareTable {
+    /// Link whose queue is replaced.
+    pub link: String,
+    /// Runs of each discipline, with seeds that all disciplines share; 2 or more give intervals.
+    #[serde(default = "ten")]
+    pub replications: u32,
+    /// Disciplines: names of kinds, or queue tables; a table may carry a `label`.
+    pub disciplines: Vec<Value>,
+}
+
+fn ten() -> u32 {
+    10
+}
+
+/// When a flow begins; written `"2s"`, or `["0s", "5s"]` for a random instant between the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Start {
+    /// Not before.
+    pub earliest: Duration,
+    /// Before, unless the two are equal.
+    pub latest: Duration,
+}
+
+impl Serialize for Start {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.earliest == self.latest {
+            self.earliest.serialize(serializer)
+        } else {
+            [self.earliest, self.latest].serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Start {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let both = match Value::deserialize(deserializer)? {
+            Value::Array(both) => config::read::<[Duration; 2]>(&Value::Array(both)),
+            single => config::read::<Duration>(&single).map(|time| [time, time]),
+        };
+        let [earliest, latest] = both.map_err(D::Error::custom)?;
+        if latest < earliest {
+            return Err(D::Error::custom(format!(
+                "the second time must not be before the first, got [\"{earliest}\", \"{latest}\"]"
+            )));
+        }
+        Ok(Start { earliest, latest })
+    }
+}
+
+impl JsonSchema for Start {
+    fn schema_name() -> Cow<'static, str> {
+        "Start".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let time = generator.subschema_for::<Duration>();
+        json_schema!({
+            "description": "a time such as \"2s\", or two such as [\"0s\", \"5s\"] between which each flow draws its own",
+            "anyOf": [time, { "type": "array", "items": time, "minItems": 2, "maxItems": 2 }],
+        })
+    }
+}
+
+/// Bytes that a link adds to every IP packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Overhead(pub u32);
+
+/// Flag, header, protocol and check sequence.
+const PPP: u32 = 7;
+/// Preamble 8, header 14, check sequence 4, gap 12.
+const ETHERNET: u32 = 38;
+
+impl FromStr for Overhead {
+    type Err = ConfigError;
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        match text {
+            "none" => Ok(Overhead(0)),
+            "ppp" => Ok(Overhead(PPP)),
+            "ethernet" => Ok(Overhead(ETHERNET)),
+            _ => match text.parse::<Bytes>() {
+                Ok(Bytes(bytes)) if bytes <= 1000 => Ok(Overhead(bytes as u32)),
+                _ => Err(ConfigError::new(
+                    "",
+                    format!(
+                        "expected \"none\", \"ppp\", \"ethernet\" or a size of at most 1KB such as \
+                         \"7B\", got \"{text}\""
+                    ),
+                )),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Overhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("none"),
+            PPP => f.write_str("ppp"),
+            ETHERNET => f.write_str("ethernet"),
+            bytes => Bytes(u64::from(bytes)).fmt(f),
+        }
+    }
+}
+
+impl Serialize for Overhead {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Overhead {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Overhead {
+    fn schema_name() -> Cow<'static, str> {
+        "Overhead".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "\"none\", \"ppp\" (7 B), \"ethernet\" (38 B) or a size such as \"7B\"",
+            "examples": ["none", "ppp", "ethernet", "7B"],
+        })
+    }
+}

@@ -1,0 +1,259 @@
+//! Directed links: what a link table and its reverse say, checked.
+
+use super::grammar::{DrawTable, LinkTable};
+use crate::engine::{Capture, PropagationDelay};
+use crate::trace;
+use forebay_core::config::{read, require};
+use forebay_core::{Capacity, ConfigError, Discipline, Duration, Limit, Rate, Rng, Setting, Time};
+use forebay_disciplines::registry;
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// One direction of a link, with the path of its table in the file.
+#[derive(Debug, Clone)]
+pub struct DirectedLink {
+    /// Where in the file.
+    pub path: String,
+    /// The table, all defaults filled in.
+    pub table: LinkTable,
+}
+
+/// A directed link ready to become a queue or a wire.
+pub struct Channel {
+    pub(super) name: String,
+    pub(super) capacity: Capacity,
+    pub(super) overhead: u32,
+    pub(super) delay: PropagationDelay,
+    pub(super) loss: f64,
+    pub(super) queue: Option<Value>,
+    pub(super) capture: Option<Capture>,
+    setting: Setting,
+    path: String,
+}
+
+/// Fields that say how fast a link is; a reverse direction that gives one inherits none.
+const CAPACITY_FIELDS: [&str; 4] = ["rate", "steps", "trace", "draw"];
+
+/// Both directions of the link in `table`, read at `path`.
+///
+/// # Errors
+/// An unknown field or a value of the wrong form, with its path.
+pub fn directions(
+    table: &Map<String, Value>,
+    path: &str,
+) -> Result<[DirectedLink; 2], ConfigError> {
+    let forward: LinkTable =
+        read(&Value::Object(table.clone())).map_err(|error| error.within(path))?;
+    let mut back = table.clone();
+    for field in ["queue", "pcap", "reverse", "loss"] {
+        back.remove(field);
+    }
+    let own = forward.reverse.clone().unwrap_or_default();
+    if own.keys().any(|key| CAPACITY_FIELDS.contains(&key.as_str())) {
+        CAPACITY_FIELDS.iter().for_each(|field| drop(back.remove(*field)));
+    }
+    if own.contains_key("delay") || own.contains_key("delays") {
+        back.remove("delays");
+    }
+    let reverse_path = format!("{path}.reverse");
+    for field in ["name", "from", "to", "reverse"] {
+        require(!own.contains_key(field), field, || "has no place in a reverse direction".into())
+            .map_err(|error| error.within(&reverse_path))?;
+    }
+    back.insert("name".into(), format!("{}-reverse", forward.name).into());
+    back.insert("from".into(), forward.to.clone().into());
+    back.insert("to".into(), forward.from.clone().into());
+    back.extend(own);
+    let back: LinkTable =
+        read(&Value::Object(back)).map_err(|error| error.within(&reverse_path))?;
+    let forward = LinkTable { reverse: None, ..forward };
+    let forward = DirectedLink { path: path.to_owned(), table: forward };
+    let back = DirectedLink { path: reverse_path, table: back };
+    forward.check()?;
+    back.check()?;
+    Ok([forward, back])
+}
+
+/// The channels of `links`, random draws made with `seed` for `duration`.
+///
+/// # Errors
+/// A file that cannot be read or written, with the field that names it.
+pub fn channels(
+    links: &[DirectedLink],
+    seed: u64,
+    duration: Duration,
+    base: &Path,
+) -> Result<Vec<Channel>, ConfigError> {
+    links.iter().map(|link| link.channel(seed, duration, base)).collect()
+}
+
+impl DirectedLink {
+    /// Checks what one field alone cannot tell.
+    fn check(&self) -> Result<(), ConfigError> {
+        let table = &self.table;
+        let check = || {
+            require(table.from != table.to, "to", || {
+                format!("must differ from `from`, both are \"{}\"", table.to)
+            })?;
+            let drawn = table.draw.as_ref().is_some_and(|draw| !draw.rates.is_empty());
+            let given = [table.rate.is_some(), table.steps.is_some(), table.trace.is_some(), drawn];
+            let count = given.iter().filter(|given| **given).count();
+            require(count == 1, "rate", || match count {
+                0 => "is missing; give `rate`, or `steps`, `trace` or `draw.rates`".into(),
+                _ => "give only one of `rate`, `steps`, `trace` and `draw.rates`".into(),
+            })?;
+            if let Some(rate) = table.rate {
+                require(rate.bps() > 0, "rate", || "must be greater than 0".into())?;
+            }
+            if let Some(steps) = &table.steps {
+                check_steps("steps", steps, table.period)?;
+                require(steps.iter().any(|(_, rate)| rate.bps() > 0), "steps", || {
+                    "must hold a rate greater than 0".into()
+                })?;
+            }
+            if let Some(delays) = &table.delays {
+                check_steps("delays", delays, table.period)?;
+            }
+            if let Some(draw) = &table.draw {
+                check_draw(draw).map_err(|error| error.within("draw"))?;
+            }
+            require(table.quantum.0 > 0, "quantum", || "must be greater than 0".into())?;
+            require((68..=65_535).contains(&table.mtu.0), "mtu", || {
+                format!("must be 68B to 65535B, got \"{}\"", table.mtu)
+            })?;
+            require((0.0..=1.0).contains(&table.loss), "loss", || {
+                format!("must be 0 to 1, got {}", table.loss)
+            })
+        };
+        check().map_err(|error: ConfigError| error.within(&self.path))
+    }
+
+    /// What the discipline is told of this link.
+    ///
+    /// # Errors
+    /// A trace that cannot be read.
+    pub fn setting(&self, base: &Path) -> Result<Setting, ConfigError> {
+        // The mean of a random rate does not depend on the draw.
+        let capacity = self.capacity(&mut Rng::named(0, ""), Duration::from_secs(1), base)?;
+        let rate = match (&self.table.draw, &self.table.steps) {
+            (Some(draw), _) if !draw.rates.is_empty() => {
+                let sum: u64 = draw.rates.iter().map(|rate| rate.bps()).sum();
+                Rate::from_bps(sum / draw.rates.len() as u64)
+            }
+            (_, Some(steps)) => steps.iter().map(|(_, rate)| *rate).max().unwrap_or_default(),
+            _ => capacity.rate(Time::ZERO),
+        };
+        let (overhead, mtu) = (self.table.overhead.0, self.table.mtu.0 as u32);
+        Ok(Setting { rate, overhead, mtu, queues: 1 })
+    }
+
+    fn capacity(
+        &self,
+        rng: &mut Rng,
+        span: Duration,
+        base: &Path,
+    ) -> Result<Capacity, ConfigError> {
+        let table = &self.table;
+        if let Some(rate) = table.rate {
+            return Ok(Capacity::constant(rate));
+        }
+        if let Some(steps) = &table.steps {
+            let steps = steps.iter().map(|(at, rate)| (Time::ZERO + *at, *rate)).collect();
+            return Ok(Capacity::steps(steps, table.period));
+        }
+        if let Some(file) = &table.trace {
+            let path = base.join(file);
+            let read = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+            return read.and_then(|text| trace::read_trace(&text, table.quantum.0 as u32)).map_err(
+                |error| {
+                    let message = format!("{}: {error}", path.display());
+                    ConfigError::new(format!("{}.trace", self.path), message)
+                },
+            );
+        }
+        let draw = table.draw.as_ref().expect("one way to give the capacity is there");
+        Ok(Capacity::steps(draws(draw.every, &draw.rates, span, rng), None))
+    }
+
+    fn channel(&self, seed: u64, span: Duration, base: &Path) -> Result<Channel, ConfigError> {
+        let table = &self.table;
+        let mut rng = Rng::named(seed, &format!("link/{}/draw", table.name));
+        let capacity = self.capacity(&mut rng, span, base)?;
+        let delay = match (&table.delays, &table.draw) {
+            (Some(delays), _) => {
+                let steps = delays.iter().map(|(at, delay)| (Time::ZERO + *at, *delay)).collect();
+                PropagationDelay::Steps { steps, period: table.period }
+            }
+            (None, Some(draw)) if !draw.delays.is_empty() => PropagationDelay::Steps {
+                steps: draws(draw.every, &draw.delays, span, &mut rng),
+                period: None,
+            },
+            _ => PropagationDelay::Constant(table.delay),
+        };
+        let capture = match &table.pcap {
+            None => None,
+            Some(file) => Some(
+                Capture::create(&base.join(file))
+                    .map_err(|error| error.within(&format!("{}.pcap", self.path)))?,
+            ),
+        };
+        Ok(Channel {
+            name: table.name.clone(),
+            capacity,
+            overhead: table.overhead.0,
+            delay,
+            loss: table.loss,
+            queue: table.queue.clone(),
+            capture,
+            setting: self.setting(base)?,
+            path: self.path.clone(),
+        })
+    }
+}
+
+impl Channel {
+    /// The queue's kind, and the queue.
+    pub(super) fn discipline(&self) -> Result<(String, Box<dyn Discipline>), ConfigError> {
+        let unlimited = || json!({ "kind": "fifo", "limit": Limit::Packets(u32::MAX) });
+        let block = self.queue.clone().unwrap_or_else(unlimited);
+        let kind = block.get("kind").and_then(Value::as_str).unwrap_or("combination").to_owned();
+        let built = registry::build(&block, &self.setting);
+        let path = format!("{}.queue", self.path);
+        Ok((kind, built.map_err(|error| error.within(&path))?))
+    }
+}
+
+/// Values from `from` drawn every so often, for `span`.
+fn draws<T: Copy>(every: Duration, from: &[T], span: Duration, rng: &mut Rng) -> Vec<(Time, T)> {
+    let count = span.as_nanos() / every.as_nanos() + 1;
+    let mut draw =
+        |index| (Time::ZERO + every * index, from[rng.below(from.len() as u64) as usize]);
+    (0..count).map(&mut draw).collect()
+}
+
+fn check_steps<T>(
+    field: &str,
+    steps: &[(Duration, T)],
+    period: Option<Duration>,
+) -> Result<(), ConfigError> {
+    require(steps.first().is_some_and(|(at, _)| *at == Duration::ZERO), field, || {
+        "must begin with a step at \"0s\"".into()
+    })?;
+    require(steps.is_sorted_by(|(a, _), (b, _)| a < b), field, || {
+        "must be in order of time, no two at the same".into()
+    })?;
+    let last = steps.last().map_or(Duration::ZERO, |(at, _)| *at);
+    require(period.is_none_or(|period| period > last), "period", || {
+        format!("must be later than the last of `{field}`, at {last}")
+    })
+}
+
+fn check_draw(draw: &DrawTable) -> Result<(), ConfigError> {
+    require(draw.every > Duration::ZERO, "every", || "must be greater than 0".into())?;
+    require(!draw.rates.is_empty() || !draw.delays.is_empty(), "rates", || {
+        "give `rates` or `delays` to draw from".into()
+    })?;
+    require(draw.rates.iter().all(|rate| rate.bps() > 0), "rates", || {
+        "must all be greater than 0".into()
+    })
+}

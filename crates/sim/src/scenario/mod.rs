@@ -1,0 +1,252 @@
+//! Scenarios: what a file says, with every default filled in, ready to run.
+
+mod build;
+mod grammar;
+mod graph;
+mod link;
+mod schema;
+
+pub use grammar::{AccessTable as Access, CompareTable, ScenarioTable, TrafficTable};
+pub use schema::{catalogue, schema};
+
+use crate::traffic::{self, Codec};
+use forebay_core::config::{read, require};
+use forebay_core::{ConfigError, Duration};
+use forebay_disciplines::registry;
+use forebay_tcp::Config as TcpConfig;
+use grammar::{LinkTable, TRAFFIC_FIELDS};
+use graph::Graph;
+use link::{DirectedLink, directions};
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+
+/// The routers of a dumbbell.
+const LEFT: &str = "left";
+const RIGHT: &str = "right";
+/// The congested link of a dumbbell.
+const BOTTLENECK: &str = "bottleneck";
+
+/// A scenario whose every field has been checked.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    table: ScenarioTable,
+    links: Vec<DirectedLink>,
+    access: Option<Access>,
+    traffic: Vec<Traffic>,
+    base: PathBuf,
+}
+
+/// A traffic entry: what all have in common, the source's own parameters, and its TCP.
+#[derive(Debug, Clone)]
+struct Traffic {
+    table: TrafficTable,
+    /// `kind` and the source's parameters, all defaults filled in.
+    source: Map<String, Value>,
+    tcp: TcpConfig,
+}
+
+/// The tree that the TOML text `text` says.
+///
+/// # Errors
+/// Where the text is not TOML, with line and column.
+pub fn parse(text: &str) -> Result<Value, ConfigError> {
+    toml::from_str(text).map_err(|error| ConfigError::new("", error.to_string()))
+}
+
+impl Scenario {
+    /// Reads the tree of a scenario; relative file names in it start from `base`.
+    ///
+    /// # Errors
+    /// What is wrong, with its path and the remedy.
+    pub fn read(tree: &Value, base: &Path) -> Result<Self, ConfigError> {
+        let table: ScenarioTable = read(tree)?;
+        let (links, access) = read_links(&table)?;
+        let read_entry = |(index, entry)| {
+            Traffic::read(entry, &table.tcp)
+                .map_err(|error: ConfigError| error.within(&format!("traffic[{index}]")))
+        };
+        let traffic = table.traffic.iter().enumerate().map(read_entry);
+        let traffic = traffic.collect::<Result<Vec<_>, _>>()?;
+        let scenario = Scenario { links, access, traffic, table, base: base.to_owned() };
+        scenario.check()?;
+        Ok(scenario)
+    }
+
+    /// What fields say together.
+    fn check(&self) -> Result<(), ConfigError> {
+        let table = &self.table;
+        require(table.duration > Duration::ZERO, "duration", || "must be greater than 0".into())?;
+        require(table.warmup < table.duration, "warmup", || {
+            format!("must be below the duration of {}, got \"{}\"", table.duration, table.warmup)
+        })?;
+        require(self.sample() > Duration::ZERO, "sample", || "must be greater than 0".into())?;
+        require(!self.traffic.is_empty(), "traffic", || {
+            "is empty; a scenario needs [[traffic]] entries".into()
+        })?;
+        check_unique("link", self.links.iter().map(|link| link.table.name.as_str()))?;
+        check_unique("traffic", self.traffic.iter().map(|entry| entry.table.name.as_str()))?;
+        if let Some(compare) = &table.compare {
+            let at = self.links.iter().find(|link| link.table.name == compare.link);
+            require(at.is_some(), "compare.link", || {
+                let names: Vec<_> = self.links.iter().map(|l| l.table.name.as_str()).collect();
+                format!("there is no link \"{}\"; one of {}", compare.link, names.join(", "))
+            })?;
+            require(compare.replications > 0, "compare.replications", || {
+                "must be 1 or more".into()
+            })?;
+        }
+        Ok(())
+    }
+
+    fn graph(&self) -> Result<Graph, ConfigError> {
+        let ends = |link: &'_ DirectedLink| {
+            let LinkTable { name, from, to, .. } = &link.table;
+            (name.clone(), from.clone(), to.clone())
+        };
+        let links: Vec<_> = self.links.iter().map(ends).collect();
+        let links =
+            links.iter().map(|(name, from, to)| (name.as_str(), from.as_str(), to.as_str()));
+        Graph::new(links, &self.table.route)
+    }
+
+    /// Interval of the time series.
+    pub fn sample(&self) -> Duration {
+        self.table.sample.unwrap_or(self.table.duration / 300)
+    }
+
+    /// The scenario's own fields.
+    pub fn table(&self) -> &ScenarioTable {
+        &self.table
+    }
+
+    /// Names of the traffic entries, in order.
+    pub fn traffic_names(&self) -> Vec<String> {
+        self.traffic.iter().map(|entry| entry.table.name.clone()).collect()
+    }
+
+    /// The effective configuration: every default filled in, every short form spelled out.
+    ///
+    /// # Errors
+    /// What is wrong beyond the form of the fields: values out of range, unknown kinds, files
+    /// that cannot be used, topologies without a way.
+    pub fn effective(&self) -> Result<Value, ConfigError> {
+        // Building finds all that is wrong; what it opens for writing must not exist for a check.
+        let dry = self.without_captures();
+        dry.world(self.table.seed)?;
+        let mut links = Vec::new();
+        for link in &self.links {
+            let mut table = to_object(&link.table);
+            if let Some(queue) = &link.table.queue {
+                let queue = registry::effective(queue, &link.setting(&self.base)?)
+                    .map_err(|error| error.within(&format!("{}.queue", link.path)))?;
+                table.insert("queue".into(), queue);
+            }
+            links.push(Value::Object(table));
+        }
+        let traffic = self.traffic.iter().map(Traffic::effective).collect::<Result<Vec<_>, _>>()?;
+        Ok(json!({
+            "title": self.table.title,
+            "duration": self.table.duration,
+            "warmup": self.table.warmup,
+            "seed": self.table.seed,
+            "sample": self.sample(),
+            "link": links,
+            "access": self.access,
+            "route": self.table.route,
+            "traffic": traffic,
+            "compare": self.table.compare,
+        }))
+    }
+
+    fn without_captures(&self) -> Scenario {
+        let mut scenario = self.clone();
+        scenario.links.iter_mut().for_each(|link| link.table.pcap = None);
+        scenario
+    }
+}
+
+fn read_links(table: &ScenarioTable) -> Result<(Vec<DirectedLink>, Option<Access>), ConfigError> {
+    let mut links = Vec::new();
+    let mut access = None;
+    if let Some(dumbbell) = &table.dumbbell {
+        let mut dumbbell = dumbbell.clone();
+        let own = dumbbell.remove("access").unwrap_or_else(|| json!({}));
+        let own: Access = read(&own).map_err(|error| error.within("dumbbell.access"))?;
+        require(own.rate.bps() > 0, "dumbbell.access.rate", || "must be greater than 0".into())?;
+        access = Some(own);
+        for (field, value) in [("name", BOTTLENECK), ("from", LEFT), ("to", RIGHT)] {
+            let taken = dumbbell.insert(field.into(), value.into());
+            require(taken.is_none(), &format!("dumbbell.{field}"), || {
+                format!("a dumbbell's link is always \"{value}\" here; leave it out")
+            })?;
+        }
+        links.extend(directions(&dumbbell, "dumbbell")?);
+    }
+    for (index, link) in table.link.iter().enumerate() {
+        links.extend(directions(link, &format!("link[{index}]"))?);
+    }
+    require(!links.is_empty(), "link", || {
+        "there is no link; give [[link]] entries or a [dumbbell]".into()
+    })?;
+    Ok((links, access))
+}
+
+impl Traffic {
+    fn read(
+        entry: &Map<String, Value>,
+        defaults: &Map<String, Value>,
+    ) -> Result<Self, ConfigError> {
+        let (mut common, mut source): (Map<_, _>, Map<_, _>) = entry
+            .clone()
+            .into_iter()
+            .partition(|(key, _)| TRAFFIC_FIELDS.contains(&key.as_str()) || key == "tcp");
+        if !common.contains_key("name") {
+            let kind = common.get("kind").cloned().unwrap_or_default();
+            common.insert("name".into(), kind);
+        }
+        let table: TrafficTable = read(&Value::Object(common))?;
+        require((1..=10_000_000).contains(&table.flows), "flows", || {
+            format!("must be 1 to 10000000, got {}", table.flows)
+        })?;
+        require(table.drop_precedence < 8, "drop_precedence", || "must be 0 to 7".into())?;
+        source.insert("kind".into(), table.kind.clone().into());
+        let source = traffic::effective(&source)?;
+        let mut tcp = defaults.clone();
+        tcp.extend(table.tcp.clone());
+        let tcp: TcpConfig = read(&Value::Object(tcp)).map_err(|error| error.within("tcp"))?;
+        tcp.validate().map_err(|error| error.within("tcp"))?;
+        Ok(Traffic { table, source, tcp })
+    }
+
+    /// Voice codec, for the quality of calls.
+    fn codec(&self) -> Option<Codec> {
+        (self.table.kind == "voice").then(|| read(&self.source["codec"]).ok()).flatten()
+    }
+
+    fn effective(&self) -> Result<Value, ConfigError> {
+        let mut whole = to_object(&self.table);
+        whole.extend(self.source.clone());
+        let is_tcp = matches!(self.table.kind.as_str(), "bulk" | "files" | "web");
+        if is_tcp {
+            whole.insert("tcp".into(), Value::Object(to_object(&self.tcp)));
+        }
+        Ok(Value::Object(whole))
+    }
+}
+
+fn to_object<T: serde::Serialize>(value: &T) -> Map<String, Value> {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(object)) => object,
+        _ => unreachable!("tables are plain data"),
+    }
+}
+
+fn check_unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<(), ConfigError> {
+    let mut seen = std::collections::HashSet::new();
+    for name in names {
+        require(seen.insert(name), what, || {
+            format!("two are called \"{name}\"; names are unique")
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! JSON Schema of a scenario, put together from its tables, the disciplines and the sources.
+
+use super::grammar::{AccessTable, LinkTable, ScenarioTable, TRAFFIC_FIELDS, TrafficTable};
+use crate::traffic::SOURCES;
+use forebay_disciplines::registry::{self, ADMISSIONS, CLASSIFIERS, KINDS, SCHEDULERS};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+/// The JSON Schema (draft 2020-12) of a scenario file.
+pub fn schema() -> Value {
+    let mut generator = SchemaGenerator::default();
+    let mut root = ScenarioTable::json_schema(&mut generator).to_value();
+    let link = LinkTable::json_schema(&mut generator).to_value();
+    let link = with_queue(link);
+    let dumbbell = dumbbell(&link, &mut generator);
+    let tcp = generator.subschema_for::<forebay_tcp::Config>().to_value();
+    let traffic = traffic(&mut generator, &tcp);
+    let properties = &mut root["properties"];
+    properties["tcp"] = tcp;
+    properties["dumbbell"] = dumbbell;
+    properties["link"] = json!({ "type": "array", "items": { "$ref": "#/$defs/link" } });
+    properties["traffic"] = json!({ "type": "array", "items": { "$ref": "#/$defs/traffic" } });
+    let queue = queue(&mut generator);
+    let mut definitions = generator.take_definitions(true);
+    definitions.insert("link".into(), link);
+    definitions.insert("traffic".into(), traffic);
+    definitions.insert("queue".into(), queue);
+    root["$defs"] = Value::Object(definitions);
+    root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    root["title"] = json!("forebay scenario");
+    root
+}
+
+/// A link's `queue` and `reverse` are tables of known form.
+fn with_queue(mut link: Value) -> Value {
+    let describe = |link: &Value, field: &str| link["properties"][field]["description"].clone();
+    let (queue, reverse) = (describe(&link, "queue"), describe(&link, "reverse"));
+    link["properties"]["queue"] = json!({ "$ref": "#/$defs/queue", "description": queue });
+    let mut back = link.clone();
+    for field in ["name", "from", "to", "reverse"] {
+        back["properties"].as_object_mut().expect("a table").remove(field);
+    }
+    back["required"] = json!([]);
+    back["description"] = reverse;
+    link["properties"]["reverse"] = back;
+    link
+}
+
+/// A dumbbell is a link whose ends are known, and the hosts' access.
+fn dumbbell(link: &Value, generator: &mut SchemaGenerator) -> Value {
+    let mut dumbbell = link.clone();
+    let properties = dumbbell["properties"].as_object_mut().expect("a table");
+    for field in ["name", "from", "to"] {
+        properties.remove(field);
+    }
+    properties.insert("access".into(), generator.subschema_for::<AccessTable>().to_value());
+    dumbbell["required"] = json!([]);
+    dumbbell
+}
+
+/// Each source's parameters stand beside the common fields.
+fn traffic(generator: &mut SchemaGenerator, tcp: &Value) -> Value {
+    let common = TrafficTable::json_schema(generator).to_value();
+    let one_of: Vec<_> = SOURCES
+        .iter()
+        .map(|entry| {
+            let mut whole = entry.schema(generator).to_value();
+            let properties = whole["properties"].as_object_mut();
+            let mut merged = properties.map(std::mem::take).unwrap_or_default();
+            for field in TRAFFIC_FIELDS {
+                merged.insert(field.into(), common["properties"][field].clone());
+            }
+            merged.insert("tcp".into(), tcp.clone());
+            merged.insert("kind".into(), json!({ "const": entry.name }));
+            whole["properties"] = Value::Object(merged);
+            whole["required"] = json!(["kind"]);
+            whole["title"] = json!(entry.name);
+            whole["description"] = json!(entry.summary);
+            whole
+        })
+        .collect();
+    json!({ "oneOf": one_of })
+}
+
+/// A named kind, or one part of each sort.
+fn queue(generator: &mut SchemaGenerator) -> Value {
+    let mut kinds = one_of(KINDS, generator);
+    kinds.push(json!({
+        "title": "combination",
+        "type": "object",
+        "properties": {
+            "classify": { "oneOf": one_of(CLASSIFIERS, generator) },
+            "admit": { "oneOf": one_of(ADMISSIONS, generator) },
+            "schedule": { "oneOf": one_of(SCHEDULERS, generator) },
+        },
+        "required": ["classify", "admit", "schedule"],
+        "additionalProperties": false,
+    }));
+    json!({ "oneOf": kinds })
+}
+
+fn one_of<T: ?Sized>(table: &[registry::Entry<T>], generator: &mut SchemaGenerator) -> Vec<Value> {
+    let with_kind = |entry: &registry::Entry<T>| {
+        let mut schema: Schema = entry.schema(generator);
+        let kind = json!({ "const": entry.name });
+        let properties = schema.ensure_object().entry("properties").or_insert_with(|| json!({}));
+        properties.as_object_mut().expect("a table").insert("kind".into(), kind);
+        let mut schema = schema.to_value();
+        schema["required"] = json!(["kind"]);
+        schema["title"] = json!(entry.name);
+        schema["description"] = json!(entry.summary);
+        schema
+    };
+    table.iter().map(with_kind).collect()
+}
+
+/// Everything that can be named in a scenario: kinds, parts and sources, each with its summary,
+/// source and parameters (name, type, default, description).
+pub fn catalogue() -> Value {
+    let mut generator = SchemaGenerator::default();
+    json!({
+        "kinds": describe_all(KINDS, &mut generator),
+        "classifiers": describe_all(CLASSIFIERS, &mut generator),
+        "admissions": describe_all(ADMISSIONS, &mut generator),
+        "schedulers": describe_all(SCHEDULERS, &mut generator),
+        "sources": SOURCES.iter().map(|entry| {
+            let schema = entry.schema(&mut generator).to_value();
+            describe(entry.name, entry.summary, entry.source, &schema)
+        }).collect::<Vec<_>>(),
+    })
+}
+
+fn describe_all<T: ?Sized>(
+    table: &[registry::Entry<T>],
+    generator: &mut SchemaGenerator,
+) -> Vec<Value> {
+    let one = |entry: &registry::Entry<T>| {
+        describe(entry.name, entry.summary, entry.source, &entry.schema(generator).to_value())
+    };
+    table.iter().map(one).collect()
+}
+
+fn describe(name: &str, summary: &str, source: &str, schema: &Value) -> Value {
+    let empty = Map::new();
+    let properties = schema["properties"].as_object().unwrap_or(&empty);
+    let parameters: Vec<_> = properties
+        .iter()
+        .map(|(name, form)| {
+            json!({
+                "name": name,
+                "type": type_name(form),
+                "default": form.get("default"),
+                "description": form["description"],
+            })
+        })
+        .collect();
+    json!({ "name": name, "summary": summary, "source": source, "parameters": parameters })
+}
+
+/// A short word for a parameter's type: "duration", "rate", "number", "a | b".
+fn type_name(form: &Value) -> String {
+    if let Some(reference) = form["$ref"].as_str() {
+        let name = reference.rsplit('/').next().unwrap_or(reference);
+        return name.to_lowercase();
+    }
+    for options in ["anyOf", "oneOf"] {
+        if let Some(options) = form[options].as_array() {
+            let names: Vec<_> = options.iter().map(type_name).filter(|n| n != "null").collect();
+            return names.join(" | ");
+        }
+    }
+    if let Some(value) = form["const"].as_str() {
+        return format!("\"{value}\"");
+    }
+    if let Some(format) = form["format"].as_str()
+        && form["type"] == json!("string")
+    {
+        return format.to_owned();
+    }
+    match &form["type"] {
+        Value::String(name) => name.clone(),
+        Value::Array(names) => {
+            let names = names.iter().filter_map(Value::as_str).filter(|name| *name != "null");
+            names.collect::<Vec<_>>().join(" | ")
+        }
+        _ => "value".to_owned(),
+    }
+}

@@ -1,0 +1,203 @@
+//! What a run comes to: the summary with its stable keys, and the tables for plots.
+
+use crate::engine::{Link, World};
+use crate::measure::{ClassMeter, UserMeter, jain};
+use crate::scenario::Scenario;
+use forebay_core::{DropReason, Time};
+use serde_json::{Map, Value, json};
+
+/// One table: its name, the labels that all its rows share, and its columns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// "queue", "class", "delay" or "queue_delay".
+    pub name: &'static str,
+    /// Labels such as `link = "uplink"`.
+    pub labels: Vec<(&'static str, String)>,
+    /// Columns of equal length.
+    pub columns: Vec<(String, Vec<f64>)>,
+}
+
+/// The summary of a finished run of `scenario`; `docs/summary.md` documents every key.
+pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
+    let (from, until) = world.measured();
+    let seconds = (until - from).as_secs_f64();
+    let users = world.user_meters().to_vec();
+    let (fingerprint, events, packets) = world.counts();
+    let mut links = Map::new();
+    let mut queues = Map::new();
+    for link in world.links_mut() {
+        links.insert(link.name.clone(), link_summary(link, from, until));
+        queues.insert(link.name.clone(), queue_summary(link, until));
+    }
+    let mut classes = Map::new();
+    for (index, class) in world.classes().iter().enumerate() {
+        let members: Vec<_> = users.iter().filter(|user| user.class == index as u32).collect();
+        classes.insert(class.name.clone(), class_summary(class, &members, seconds));
+    }
+    let names = scenario.traffic_names();
+    let flows: Vec<_> = users
+        .iter()
+        .enumerate()
+        .map(|(id, user)| {
+            let class = &world.classes()[user.class as usize].name;
+            flow_summary(id, user, &names[user.traffic as usize], class, seconds)
+        })
+        .collect();
+    json!({
+        "title": scenario.table().title,
+        "seed": seed,
+        "duration_s": until.as_secs_f64(),
+        "warmup_s": from.as_secs_f64(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "fingerprint": format!("{fingerprint:016x}"),
+        "events": events,
+        "packets": packets,
+        "links": links,
+        "queues": queues,
+        "classes": classes,
+        "flows": flows,
+    })
+}
+
+fn link_summary(link: &Link, from: Time, until: Time) -> Value {
+    let (packets, bytes) = link.sent;
+    let bits = link.port().capacity().bits_between(from, until);
+    let used = if bits > 0.0 { bytes as f64 * 8.0 / bits } else { 0.0 };
+    json!({
+        "utilization": used.min(1.0),
+        "sent_packets": packets,
+        "sent_bytes": bytes,
+        "capacity_bps": bits / (until - from).as_secs_f64(),
+        "wire_lost": link.meter.dropped[DropReason::Wire as usize],
+    })
+}
+
+fn queue_summary(link: &mut Link, until: Time) -> Value {
+    let (mean, std, bytes) = link.meter.averages(until);
+    let meter = &link.meter;
+    let wire = meter.dropped[DropReason::Wire as usize];
+    let dropped = meter.dropped_total() - wire;
+    let by_reason = DropReason::ALL.into_iter().filter(|reason| *reason != DropReason::Wire);
+    let reasons: Map<_, _> = by_reason
+        .map(|reason| (reason.name().to_owned(), meter.dropped[reason as usize].into()))
+        .collect();
+    json!({
+        "kind": link.kind,
+        "mean_packets": mean,
+        "std_packets": std,
+        "max_packets": meter.max_packets,
+        "mean_bytes": bytes,
+        "mean_delay_ms": meter.delay.mean_ms(),
+        "p50_delay_ms": meter.delay.quantile_ms(0.5),
+        "p99_delay_ms": meter.delay.quantile_ms(0.99),
+        "offered": meter.offered,
+        "dropped": dropped,
+        "marked": meter.marked,
+        "loss": share(dropped, meter.offered),
+        "drops": Value::Object(reasons),
+    })
+}
+
+fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Value {
+    let sum = |count: fn(&UserMeter) -> u64| members.iter().map(|user| count(user)).sum::<u64>();
+    let mean = |value: &dyn Fn(&UserMeter) -> Option<f64>| {
+        let values: Vec<_> = members.iter().filter_map(|user| value(user)).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let (delivered, dropped) = (sum(|user| user.delivered), sum(|user| user.dropped));
+    json!({
+        "flows": members.len(),
+        "goodput_bps": sum(|user| user.bytes) as f64 * 8.0 / seconds,
+        "offered": sum(|user| user.offered),
+        "delivered": delivered,
+        "dropped": dropped,
+        "loss": share(dropped, delivered + dropped),
+        "marked": sum(|user| user.marked),
+        "mean_delay_ms": class.delay.mean_ms(),
+        "p50_delay_ms": class.delay.quantile_ms(0.5),
+        "p95_delay_ms": class.delay.quantile_ms(0.95),
+        "p99_delay_ms": class.delay.quantile_ms(0.99),
+        "max_delay_ms": class.delay.max_ms(),
+        "jitter_ms": mean(&UserMeter::jitter_ms),
+        "retransmissions": sum(|user| user.retransmissions),
+        "timeouts": sum(|user| user.timeouts),
+        "completed": sum(|user| user.completed),
+        "aborted": sum(|user| user.aborted),
+        "mean_completion_s": class.completion.mean_ms().map(|ms| ms * 1e-3),
+        "p95_completion_s": class.completion.quantile_ms(0.95).map(|ms| ms * 1e-3),
+        "jain": jain(members.iter().map(|user| user.bytes as f64)),
+        "r_factor": mean(&|user| user.voice().map(|(r, _)| r)),
+        "mos": mean(&|user| user.voice().map(|(_, mos)| mos)),
+    })
+}
+
+fn flow_summary(id: usize, user: &UserMeter, traffic: &str, class: &str, seconds: f64) -> Value {
+    json!({
+        "id": id,
+        "traffic": traffic,
+        "class": class,
+        "goodput_bps": user.bytes as f64 * 8.0 / seconds,
+        "delivered_bytes": user.bytes,
+        "retransmissions": user.retransmissions,
+        "timeouts": user.timeouts,
+        "loss": user.loss(),
+        "mean_delay_ms": user.mean_delay_ms(),
+        "completed": user.completed,
+        "completion_s": (user.completed > 0)
+            .then(|| user.completion_time as f64 * 1e-9 / user.completed as f64),
+        "mos": user.voice().map(|(_, mos)| mos),
+    })
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// The tables of a finished run: "queue" (a row a sampling interval), "class" likewise, and the
+/// distributions "delay" (by class) and "queue_delay" (by link).
+pub fn tables(world: &mut World) -> Vec<Table> {
+    let mut tables = Vec::new();
+    let series = world.series().clone();
+    let mut ends = series.time.clone();
+    let column = |name: &str, values: Vec<f64>| (name.to_owned(), values);
+    for (link, series) in world.links_mut().iter().zip(&series.links) {
+        let points = &series.points;
+        let mut columns = vec![
+            column("time_s", ends.clone()),
+            column("mean_packets", points.iter().map(|point| point.mean_packets).collect()),
+            column("max_packets", points.iter().map(|point| point.max_packets).collect()),
+            column("mean_bytes", points.iter().map(|point| point.mean_bytes).collect()),
+            column("dropped", points.iter().map(|point| point.dropped).collect()),
+            column("marked", points.iter().map(|point| point.marked).collect()),
+        ];
+        for (name, values) in &series.variables {
+            let mut values = values.clone();
+            values.resize(points.len(), f64::NAN);
+            columns.push(column(name, values));
+        }
+        tables.push(Table { name: "queue", labels: vec![("link", link.name.clone())], columns });
+        tables.push(Table {
+            name: "queue_delay",
+            labels: vec![("link", link.name.clone())],
+            columns: distribution(link.meter.delay.distribution()),
+        });
+    }
+    // Rates from bytes: each interval ends at its time and begins at the one before.
+    let mut begin = 0.0;
+    let spans: Vec<f64> =
+        ends.iter_mut().map(|end| *end - std::mem::replace(&mut begin, *end)).collect();
+    for (class, bytes) in world.classes().iter().zip(&series.class_bytes) {
+        let rates = bytes.iter().zip(&spans).map(|(bytes, span)| bytes * 8.0 / span).collect();
+        let labels = vec![("class", class.name.clone())];
+        let columns = vec![column("time_s", series.time.clone()), column("throughput_bps", rates)];
+        tables.push(Table { name: "class", labels: labels.clone(), columns });
+        let columns = distribution(class.delay.distribution());
+        tables.push(Table { name: "delay", labels, columns });
+    }
+    tables
+}
+
+fn distribution(steps: Vec<(f64, f64)>) -> Vec<(String, Vec<f64>)> {
+    let (delays, counts) = steps.into_iter().unzip();
+    vec![("delay_ms".to_owned(), delays), ("count".to_owned(), counts)]
+}

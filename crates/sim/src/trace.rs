@@ -1,0 +1,102 @@
+//! Capacity traces in the format of mahimahi.
+//!
+//! Each line is a whole number of milliseconds since the beginning, and one opportunity to deliver
+//! up to 1504 bytes (mahimahi's packets: 1500 and the 4 of its tunnel); several lines may be equal,
+//! and none is earlier than the one before. The trace repeats after its last line's time.
+//! Source: R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015,
+//! section 4 (link emulation).
+
+use forebay_core::{Capacity, Duration, Time};
+
+/// Bytes that one line delivers, as mahimahi has it.
+pub const QUANTUM: u32 = 1504;
+
+/// Reads the trace whose text is `text`; each line delivers `quantum` bytes ([`QUANTUM`] unless the
+/// scenario says otherwise).
+///
+/// # Errors
+/// A message that says what is wrong and in which line: no opportunities at all, something other
+/// than whole milliseconds, a time before the one above it, or a trace of no length.
+///
+/// # Panics
+/// If `quantum` is zero.
+pub fn read_trace(text: &str, quantum: u32) -> Result<Capacity, String> {
+    assert!(quantum > 0);
+    let mut instants = Vec::new();
+    let mut last = 0;
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() {
+            continue;
+        }
+        let number = index + 1;
+        let millis: u64 =
+            line.parse().ok().filter(|millis| *millis < 1 << 40).ok_or_else(|| {
+                format!(
+                    "line {number}: expected a whole number of milliseconds, got \"{}\"; a trace \
+                     in the format of mahimahi has one a line",
+                    line.chars().take(40).collect::<String>()
+                )
+            })?;
+        if millis < last {
+            return Err(format!(
+                "line {number}: {millis} ms is before the {last} ms above it; put the lines in \
+                 order with `sort -n`"
+            ));
+        }
+        last = millis;
+        instants.push(Time::ZERO + Duration::from_millis(millis));
+    }
+    if instants.is_empty() {
+        return Err("holds no delivery opportunities; it needs a line for each".into());
+    }
+    if last == 0 {
+        return Err("lasts for no time: its last line must be above 0 ms".into());
+    }
+    Ok(Capacity::opportunities(instants, Duration::from_millis(last), quantum))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_an_opportunity() {
+        let mut capacity = read_trace("1\n1\n3\n\n8\n", QUANTUM).unwrap();
+        let ms = |millis| Time::ZERO + Duration::from_millis(millis);
+        // Four opportunities of 1504 B in 8 ms: 6.016 Mbit/s.
+        assert_eq!(capacity.rate(Time::ZERO).bps(), 6_016_000);
+        assert_eq!(capacity.finish(ms(0), 1504), ms(1));
+        assert_eq!(capacity.finish(ms(1), 1504), ms(1));
+        assert_eq!(capacity.finish(ms(1), 1504), ms(3));
+        assert_eq!(capacity.finish(ms(3), 1504), ms(8));
+        // The next period begins with the last line's time.
+        assert_eq!(capacity.finish(ms(8), 1504), ms(9));
+        let half = read_trace("1\n1\n3\n8\n", 752).unwrap();
+        assert_eq!(half.rate(Time::ZERO).bps(), 3_008_000);
+    }
+
+    #[test]
+    fn the_example_trace_has_its_mean_rate() {
+        // 39 739 lines of 1504 B in 90.056 s.
+        let capacity = read_trace(include_str!("../../../examples/fading.trace"), QUANTUM).unwrap();
+        assert_eq!(capacity.rate(Time::ZERO).bps(), 5_309_359);
+    }
+
+    #[test]
+    fn what_is_no_trace_says_where_and_why() {
+        for (text, expected) in [
+            ("", "no delivery opportunities"),
+            ("\n\n", "no delivery opportunities"),
+            ("0\n0\n", "above 0 ms"),
+            ("1\n2\nfast\n", "line 3: expected a whole number of milliseconds, got \"fast\""),
+            ("1\n2.5\n", "line 2: expected a whole number"),
+            ("-1\n", "line 1: expected a whole number"),
+            ("1\n5\n\n4\n", "line 4: 4 ms is before the 5 ms"),
+            ("99999999999999999\n", "line 1: expected a whole number"),
+        ] {
+            let error = read_trace(text, QUANTUM).unwrap_err();
+            assert!(error.contains(expected), "{text:?}: {error}");
+        }
+    }
+}

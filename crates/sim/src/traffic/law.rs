@@ -1,0 +1,114 @@
+//! Laws of random sizes and times that sources share.
+
+use forebay_core::{ConfigError, Rng, config::require};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How values spread about their mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Law {
+    /// Every value is the mean.
+    #[default]
+    Fixed,
+    /// Exponential.
+    Exponential,
+    /// Pareto with the source's `shape`: a heavy tail.
+    Pareto,
+}
+
+/// A random variable of given law and mean.
+#[derive(Debug, Clone, Copy)]
+pub struct Variate {
+    law: Law,
+    mean: f64,
+    shape: f64,
+}
+
+impl Variate {
+    /// A variable with this `mean`; `shape` counts for the Pareto law only.
+    ///
+    /// # Errors
+    /// For the Pareto law, a `shape` of 1 or less, which has no mean.
+    pub fn new(law: Law, mean: f64, shape: f64) -> Result<Self, ConfigError> {
+        if law == Law::Pareto {
+            require(shape.is_finite() && shape > 1.0, "shape", || {
+                format!("must be above 1, or the Pareto law has no mean; got {shape}")
+            })?;
+        }
+        Ok(Variate { law, mean, shape })
+    }
+
+    /// The mean.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// One value.
+    #[inline]
+    pub fn draw(&self, rng: &mut Rng) -> f64 {
+        match self.law {
+            Law::Fixed => self.mean,
+            Law::Exponential => rng.exponential(self.mean),
+            Law::Pareto => rng.pareto(self.mean, self.shape),
+        }
+    }
+
+    /// What is left of a value at a moment chosen at random: exact for the fixed and the exponential
+    /// law; a fresh value for Pareto, whose residual has no mean for shapes of 2 and below.
+    #[inline]
+    pub fn residual(&self, rng: &mut Rng) -> f64 {
+        match self.law {
+            Law::Fixed => self.mean * rng.uniform(),
+            Law::Exponential | Law::Pareto => self.draw(rng),
+        }
+    }
+
+    /// One packet length: a value rounded to whole bytes, within 1 to 65 535.
+    #[inline]
+    pub fn draw_length(&self, rng: &mut Rng) -> u32 {
+        ((self.draw(rng) + 0.5) as u32).clamp(1, MAX_PACKET)
+    }
+}
+
+/// Largest IPv4 packet in bytes (RFC 791, section 3.1).
+pub(crate) const MAX_PACKET: u32 = 65_535;
+
+/// Checks that `size`, the field at `path`, can be a packet's length.
+///
+/// # Errors
+/// A length of zero, or above that of the largest IP packet.
+pub(crate) fn require_length(size: u64, path: &str) -> Result<u32, ConfigError> {
+    require((1..=u64::from(MAX_PACKET)).contains(&size), path, || {
+        format!("must be from 1B to {MAX_PACKET}B, the largest IP packet; got \"{size}B\"")
+    })?;
+    Ok(size as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_law_has_the_stated_mean() {
+        let mut rng = Rng::named(1, "law");
+        for law in [Law::Fixed, Law::Exponential, Law::Pareto] {
+            let variate = Variate::new(law, 8.0, 3.0).unwrap();
+            let n = 200_000;
+            let mean = (0..n).map(|_| variate.draw(&mut rng)).sum::<f64>() / f64::from(n);
+            assert!((mean - 8.0).abs() < 0.1, "{law:?}: {mean}");
+        }
+        let residual = Variate::new(Law::Fixed, 8.0, 3.0).unwrap();
+        let mean = (0..100_000).map(|_| residual.residual(&mut rng)).sum::<f64>() / 1e5;
+        assert!((mean - 4.0).abs() < 0.05, "{mean}");
+    }
+
+    #[test]
+    fn a_law_without_mean_is_refused() {
+        for shape in [1.0, 0.5, f64::NAN] {
+            let error = Variate::new(Law::Pareto, 1.0, shape).unwrap_err();
+            assert_eq!(error.path, "shape");
+        }
+        assert!(Variate::new(Law::Exponential, 1.0, 0.5).is_ok());
+    }
+}

@@ -1,0 +1,147 @@
+//! What users send: datagram sources (open loop) and transfers over TCP.
+//!
+//! A traffic entry of a scenario names a source (`kind = "voice"`) and gives its parameters;
+//! [`SOURCES`] lists them all. Each flow of an entry has a generator and a random stream of its
+//! own; a replayed capture is one generator of many flows.
+
+mod bulk;
+mod bursty;
+mod cbr;
+mod files;
+mod law;
+mod on_off;
+mod pcap;
+mod poisson;
+mod registry;
+mod rules;
+mod voice;
+mod web;
+
+pub use bulk::{Bulk, BulkParams};
+pub use bursty::{Bursty, BurstyParams};
+pub use cbr::{Cbr, CbrParams};
+pub use files::{Arrivals, Files, FilesParams};
+pub use law::{Law, Variate};
+pub use on_off::{OnOff, OnOffParams};
+pub use pcap::{Pcap, PcapParams};
+pub use poisson::{Poisson, PoissonParams};
+pub use registry::{BuildSite, Entry, Generator, SOURCES, Source, build, effective};
+pub use rules::{Prefix, Protocol, Rule};
+pub use voice::{Codec, Voice, VoiceParams};
+pub use web::{Web, WebParams};
+
+use forebay_core::{Packet, Rng, Time};
+
+/// One datagram that a source sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Datagram {
+    /// When it is sent; never before the one that came before it.
+    pub at: Time,
+    /// Length of the IP packet in bytes.
+    pub len: u32,
+    /// Flow among the source's own, below [`Datagrams::flows`].
+    pub flow: u32,
+    /// Marks that replace those of the traffic entry (a replayed capture has its own).
+    pub marks: Option<Marks>,
+}
+
+/// What classifiers see of a packet beside its size and flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Marks {
+    /// QoS class q.
+    pub class: u8,
+    /// Precedence p; higher is more important.
+    pub precedence: u8,
+    /// Drop precedence; higher is dropped first.
+    pub drop_precedence: u8,
+    /// DS field codepoint, 0 to 63.
+    pub dscp: u8,
+}
+
+impl Marks {
+    /// Marks `packet`.
+    #[inline]
+    pub fn apply(self, packet: &mut Packet) {
+        packet.class = self.class;
+        packet.precedence = self.precedence;
+        packet.drop_precedence = self.drop_precedence;
+        packet.set_dscp(self.dscp);
+    }
+}
+
+/// An open-loop source of datagrams.
+pub trait Datagrams: Send {
+    /// Number of flows; constant.
+    fn flows(&self) -> u32 {
+        1
+    }
+
+    /// The next datagram, at `after` or later; None when the source has ended. `after` is the
+    /// source's start at the first call and the last datagram's instant from then on.
+    fn next(&mut self, after: Time, rng: &mut Rng) -> Option<Datagram>;
+}
+
+/// One transfer over a TCP connection of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transfer {
+    /// When it begins.
+    pub at: Time,
+    /// Payload bytes, at least 1; None: without end.
+    pub bytes: Option<u64>,
+}
+
+/// A user who transfers data over TCP.
+///
+/// An open-loop user answers `next` for ever (or `count` times) and `completed` never; a closed-loop
+/// user answers `next` once and `completed` from then on.
+pub trait Transfers: Send {
+    /// The first transfer, or the one that follows whatever becomes of the last, at `after` or
+    /// later. `after` is the user's start at the first call and the last transfer's beginning from
+    /// then on. Once it has answered None it is not asked again.
+    fn next(&mut self, after: Time, rng: &mut Rng) -> Option<Transfer>;
+
+    /// The transfer that follows the end of one (closed loop), at `now` or later.
+    fn completed(&mut self, _now: Time, _rng: &mut Rng) -> Option<Transfer> {
+        None
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Means over many datagrams of one source.
+    pub(crate) struct Sample {
+        /// Bytes per second.
+        pub rate: f64,
+        /// Bytes.
+        pub mean_len: f64,
+        /// Seconds.
+        pub mean_interval: f64,
+        /// Coefficient of variation of the intervals.
+        pub cv: f64,
+    }
+
+    pub(crate) fn sample(source: &mut dyn Datagrams, count: u32) -> Sample {
+        let mut rng = Rng::named(2, "sample");
+        let n = f64::from(count);
+        let first = source.next(Time::ZERO, &mut rng).unwrap().at;
+        let (mut at, mut bytes, mut squares) = (first, 0.0, 0.0);
+        for _ in 0..count {
+            let datagram = source.next(at, &mut rng).unwrap();
+            let interval = (datagram.at - at).as_secs_f64();
+            squares += interval * interval;
+            bytes += f64::from(datagram.len);
+            at = datagram.at;
+        }
+        let secs = (at - first).as_secs_f64();
+        let mean_interval = secs / n;
+        let variance = squares / n - mean_interval * mean_interval;
+        Sample {
+            rate: bytes / secs,
+            mean_len: bytes / n,
+            mean_interval,
+            cv: variance.sqrt() / mean_interval,
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Datagrams at a constant rate while on, none while off.
+//!
+//! The interval between datagrams runs on while on and stands still while off, so that the mean rate
+//! is the rate while on times on / (on + off) for any law of the times. The source starts on or off
+//! at random, in that proportion.
+
+use super::cbr::Clock;
+use super::law::require_length;
+use super::registry::{BuildSite, Generator, Source};
+use super::{Datagram, Datagrams, Law, Variate};
+use forebay_core::{Bytes, ConfigError, Duration, Rate, Rng, Time, config::require};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An on/off source.
+pub struct OnOff {
+    len: u32,
+    clock: Clock,
+    spurts: Spurts,
+}
+
+/// Parameters of the on/off source.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct OnOffParams {
+    /// Rate of IP packets while on: their headers counted, link overhead not. Above 0.
+    pub rate: Rate,
+    /// Length of the IP packet, headers counted. 1 B to 65 535 B.
+    pub size: Bytes,
+    /// Mean time on. Above 0.
+    pub on: Duration,
+    /// Mean time off.
+    pub off: Duration,
+    /// How the times on and off spread about their means.
+    pub times: Law,
+    /// Shape of Pareto times; many such sources together are self-similar with Hurst parameter
+    /// (3 - shape) / 2 (Willinger et al., IEEE/ACM ToN 5(1), 1997). Above 1.
+    pub shape: f64,
+}
+
+impl Default for OnOffParams {
+    fn default() -> Self {
+        OnOffParams {
+            rate: Rate::from_bps(1_000_000),
+            size: Bytes(500),
+            on: Duration::from_millis(500),
+            off: Duration::from_millis(500),
+            times: Law::Exponential,
+            shape: 1.5,
+        }
+    }
+}
+
+/// Alternating times on and off, and the instants at which a clock ticks while on.
+pub(crate) struct Spurts {
+    on: Variate,
+    off: Variate,
+    /// End of the present time on; None before the start.
+    until: Option<Time>,
+}
+
+impl Spurts {
+    /// Times of these means; the fields are `on` and `shape`.
+    ///
+    /// # Errors
+    /// A time on of zero, or a shape without mean.
+    pub(crate) fn new(
+        on: Duration,
+        off: Duration,
+        times: Law,
+        shape: f64,
+    ) -> Result<Self, ConfigError> {
+        require(on > Duration::ZERO, "on", || "must be above 0s, such as \"500ms\"".into())?;
+        Ok(Spurts {
+            on: Variate::new(times, on.as_secs_f64(), shape)?,
+            off: Variate::new(times, off.as_secs_f64(), shape)?,
+            until: None,
+        })
+    }
+
+    /// The instant of the clock's next tick.
+    #[inline]
+    pub(crate) fn next(&mut self, after: Time, clock: &mut Clock, rng: &mut Rng) -> Time {
+        let (mut at, mut until) = match self.until {
+            Some(until) => (after + clock.tick(), until),
+            None => self.begin(after, clock, rng),
+        };
+        while at >= until {
+            let rest = at - until;
+            let begin = until + span(self.off.draw(rng));
+            until = begin + span(self.on.draw(rng));
+            at = begin + rest;
+        }
+        self.until = Some(until);
+        at
+    }
+
+    #[cold]
+    fn begin(&mut self, start: Time, clock: &mut Clock, rng: &mut Rng) -> (Time, Time) {
+        let share = self.on.mean() / (self.on.mean() + self.off.mean());
+        let begin = if rng.chance(share) { start } else { start + span(self.off.residual(rng)) };
+        let on = if begin == start { self.on.residual(rng) } else { self.on.draw(rng) };
+        (begin + clock.phase(rng), begin + span(on))
+    }
+}
+
+/// A random time in whole nanoseconds; never zero, so that time goes on.
+#[inline]
+fn span(secs: f64) -> Duration {
+    Duration::from_secs_f64(secs).max(Duration::from_nanos(1))
+}
+
+impl OnOff {
+    /// A source with these parameters.
+    ///
+    /// # Errors
+    /// A rate or time of zero, a size that no packet has, or a shape out of range.
+    pub fn new(params: &OnOffParams) -> Result<Self, ConfigError> {
+        let len = require_length(params.size.0, "size")?;
+        Ok(OnOff {
+            len,
+            clock: Clock::new(params.rate, len, "rate")?,
+            spurts: Spurts::new(params.on, params.off, params.times, params.shape)?,
+        })
+    }
+}
+
+impl Source for OnOff {
+    const NAME: &'static str = "on-off";
+    const SUMMARY: &'static str = "datagrams at a constant rate in times on, none in times off";
+    const SOURCE: &'static str = "W. Willinger et al., IEEE/ACM ToN 5(1), 1997";
+    type Params = OnOffParams;
+
+    fn build(params: &OnOffParams, _: &BuildSite) -> Result<Generator, ConfigError> {
+        Ok(Generator::Datagrams(Box::new(OnOff::new(params)?)))
+    }
+}
+
+impl Datagrams for OnOff {
+    #[inline]
+    fn next(&mut self, after: Time, rng: &mut Rng) -> Option<Datagram> {
+        let at = self.spurts.next(after, &mut self.clock, rng);
+        Some(Datagram { at, len: self.len, flow: 0, marks: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traffic::tests::sample;
+    use proptest::{prop_assert, proptest};
+
+    #[test]
+    fn the_mean_rate_is_the_share_of_time_on() {
+        for (times, shape) in [(Law::Fixed, 1.5), (Law::Exponential, 1.5), (Law::Pareto, 2.5)] {
+            let params = OnOffParams {
+                rate: Rate::from_bps(800_000),
+                size: Bytes(100),
+                on: Duration::from_millis(30),
+                off: Duration::from_millis(70),
+                times,
+                shape,
+            };
+            // 100 kB/s while on, 30 % of the time.
+            let rate = sample(&mut OnOff::new(&params).unwrap(), 400_000).rate;
+            assert!((rate / 30_000.0 - 1.0).abs() < 0.015, "{times:?}: {rate}");
+        }
+    }
+
+    #[test]
+    fn fixed_times_send_bursts_of_equal_size() {
+        let params = OnOffParams {
+            rate: Rate::from_bps(800_000),
+            size: Bytes(1000),
+            on: Duration::from_millis(50),
+            off: Duration::from_millis(50),
+            times: Law::Fixed,
+            shape: 1.5,
+        };
+        let mut source = OnOff::new(&params).unwrap();
+        let mut rng = Rng::named(4, "bursts");
+        // One datagram each 10 ms while on: five, then a gap of 60 ms.
+        let mut at = source.next(Time::ZERO, &mut rng).unwrap().at;
+        let mut gaps = Vec::new();
+        for _ in 0..50 {
+            let next = source.next(at, &mut rng).unwrap().at;
+            gaps.push((next - at).as_nanos() / 1_000_000);
+            at = next;
+        }
+        let first = gaps.iter().position(|gap| *gap == 60).unwrap();
+        for (index, gap) in gaps[first..].iter().enumerate() {
+            assert_eq!(*gap, if index % 5 == 0 { 60 } else { 10 });
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn time_goes_forward(on in 100_000_u64..10_000_000, off in 0_u64..10_000_000, seed: u64) {
+            let params = OnOffParams {
+                on: Duration::from_nanos(on),
+                off: Duration::from_nanos(off),
+                times: Law::Pareto,
+                ..OnOffParams::default()
+            };
+            let mut source = OnOff::new(&params).unwrap();
+            let mut rng = Rng::named(seed, "forward");
+            let mut at = Time::from_nanos(1000);
+            for _ in 0..20 {
+                let next = source.next(at, &mut rng).unwrap().at;
+                prop_assert!(next >= at);
+                at = next;
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Datagrams at exponential intervals.
+
+use super::law::require_length;
+use super::registry::{BuildSite, Generator, Source};
+use super::{Datagram, Datagrams, Law, Variate};
+use forebay_core::{Bytes, ConfigError, Duration, Rate, Rng, Time, config::require};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A Poisson source.
+pub struct Poisson {
+    /// Mean interval, seconds.
+    interval: f64,
+    size: Variate,
+}
+
+/// Parameters of the Poisson source.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PoissonParams {
+    /// Mean rate of IP packets: their headers counted, link overhead not. Above 0.
+    pub rate: Rate,
+    /// Mean length of the IP packet, headers counted. 1 B to 65 535 B.
+    pub size: Bytes,
+    /// How lengths spread about their mean; exponential ones make a link an M/M/1 queue.
+    pub sizes: Law,
+    /// Shape of Pareto lengths. Above 1.
+    pub shape: f64,
+}
+
+impl Default for PoissonParams {
+    fn default() -> Self {
+        PoissonParams {
+            rate: Rate::from_bps(1_000_000),
+            size: Bytes(1000),
+            sizes: Law::Fixed,
+            shape: 1.5,
+        }
+    }
+}
+
+impl Poisson {
+    /// A source with these parameters.
+    ///
+    /// # Errors
+    /// A rate of zero, a size that no packet has, or a shape out of range.
+    pub fn new(params: &PoissonParams) -> Result<Self, ConfigError> {
+        let len = require_length(params.size.0, "size")?;
+        require(params.rate.bps() > 0, "rate", || "must be above 0, such as \"1Mbit\"".into())?;
+        Ok(Poisson {
+            interval: f64::from(len) * 8.0 / params.rate.bps() as f64,
+            size: Variate::new(params.sizes, f64::from(len), params.shape)?,
+        })
+    }
+}
+
+impl Source for Poisson {
+    const NAME: &'static str = "poisson";
+    const SUMMARY: &'static str = "datagrams at exponential intervals, of one or of random sizes";
+    const SOURCE: &'static str = "L. Kleinrock, Queueing Systems, volume 1, section 2.4";
+    type Params = PoissonParams;
+
+    fn build(params: &PoissonParams, _: &BuildSite) -> Result<Generator, ConfigError> {
+        Ok(Generator::Datagrams(Box::new(Poisson::new(params)?)))
+    }
+}
+
+impl Datagrams for Poisson {
+    #[inline]
+    fn next(&mut self, after: Time, rng: &mut Rng) -> Option<Datagram> {
+        let at = after + Duration::from_secs_f64(rng.exponential(self.interval));
+        Some(Datagram { at, len: self.size.draw_length(rng), flow: 0, marks: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traffic::tests::{Sample, sample};
+
+    #[test]
+    fn intervals_are_exponential_with_the_mean_rate() {
+        let mut source = Poisson::new(&PoissonParams::default()).unwrap();
+        let Sample { rate, mean_interval, cv, .. } = sample(&mut source, 200_000);
+        assert!((rate / 125_000.0 - 1.0).abs() < 0.01, "{rate}");
+        assert!((mean_interval / 0.008 - 1.0).abs() < 0.01, "{mean_interval}");
+        assert!((cv - 1.0).abs() < 0.01, "{cv}");
+    }
+
+    #[test]
+    fn random_sizes_keep_the_rate() {
+        let params = PoissonParams {
+            rate: Rate::from_bps(4_000_000),
+            size: Bytes(500),
+            sizes: Law::Exponential,
+            ..PoissonParams::default()
+        };
+        let Sample { rate, mean_len, .. } = sample(&mut Poisson::new(&params).unwrap(), 300_000);
+        assert!((rate / 500_000.0 - 1.0).abs() < 0.01, "{rate}");
+        assert!((mean_len / 500.0 - 1.0).abs() < 0.01, "{mean_len}");
+    }
+}

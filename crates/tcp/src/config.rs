@@ -1,0 +1,331 @@
+//! Parameters of a TCP connection.
+
+use forebay_core::config::{read, require};
+use forebay_core::{Bytes, ConfigError, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+/// Which congestion control algorithm grows and reduces the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CongestionControl {
+    /// RFC 5681 with byte counting: one segment a round trip, half at a loss.
+    NewReno,
+    /// RFC 9438.
+    Cubic,
+}
+
+/// How losses are found and repaired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossRecovery {
+    /// Fast retransmit and fast recovery, which the first new acknowledgment ends (RFC 5681).
+    Reno,
+    /// One loss a round trip is repaired by partial acknowledgments (RFC 6582).
+    NewReno,
+    /// Selective acknowledgments (RFC 2018, RFC 6675).
+    Sack,
+}
+
+/// A set of conventions, so that like is compared with like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Preset {
+    /// What today's Linux does out of the box, with ECN not requested.
+    #[serde(rename = "linux")]
+    Linux,
+    /// The standards' own numbers: minimum RTO 1 s, ACKs delayed by 200 ms.
+    #[serde(rename = "rfc")]
+    Rfc,
+    /// ns-2's `Agent/TCP/Sack1` and `TCPSink/Sack1`.
+    #[serde(rename = "ns-2")]
+    Ns2,
+    /// ns-3.37's `TcpSocketBase` defaults, except its 536-byte segments.
+    #[serde(rename = "ns-3")]
+    Ns3,
+}
+
+/// Parameters of one connection; both ends take the same.
+///
+/// In a file, `preset = "linux"` (or `"rfc"`, `"ns-2"`, `"ns-3"`) chooses a set of conventions and
+/// every other field given overrides it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, remote = "Self")]
+#[schemars(transform = add_preset)]
+pub struct Config {
+    /// Congestion control: `"new-reno"` (RFC 5681) or `"cubic"` (RFC 9438).
+    pub congestion: CongestionControl,
+    /// Loss recovery: `"reno"` (RFC 5681), `"new-reno"` (RFC 6582) or `"sack"` (RFC 6675).
+    pub recovery: LossRecovery,
+    /// Largest IP packet in bytes, 100 to 65535; a segment carries 40 bytes less, and 12 less
+    /// again with timestamps.
+    pub mtu: Bytes,
+    /// Initial congestion window in segments, at least 1 (RFC 6928: 10).
+    pub initial_window: u32,
+    /// Initial slow start threshold in segments, at least 2; unlimited if absent (RFC 5681,
+    /// section 3.1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_ssthresh: Option<u32>,
+    /// Largest congestion window in segments, at least 1; unlimited if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_window: Option<u32>,
+    /// Receive buffer, and so the window advertised by a reader that keeps up, from one segment to
+    /// 1 GiB (RFC 7323, section 2.3).
+    pub receive_window: Bytes,
+    /// Full segments per acknowledgment, 1 or 2 (RFC 9293, section 3.8.6.3).
+    pub delayed_ack_count: u8,
+    /// Longest delay of an acknowledgment, below 500 ms (RFC 9293, section 3.8.6.3).
+    pub delayed_ack_timeout: Duration,
+    /// Segments at the start of a connection that are acknowledged at once, so that slow start is
+    /// not slowed; Linux: 16, standards: 0.
+    pub quick_acks: u32,
+    /// Smallest retransmission timeout (RFC 6298, section 2.4: 1 s; Linux: 200 ms).
+    pub min_rto: Duration,
+    /// Retransmission timeout before the first measurement (RFC 6298, section 2.1: 1 s).
+    pub initial_rto: Duration,
+    /// Largest retransmission timeout, after backoff too (RFC 6298, section 2.5: at least 60 s).
+    pub max_rto: Duration,
+    /// Timestamps on every segment and a round-trip sample from every new acknowledgment (RFC
+    /// 7323).
+    pub timestamps: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// New data on the first two duplicate acknowledgments (RFC 3042).
+    pub limited_transmit: bool,
+    /// Proportional rate reduction during recovery (RFC 6937); applies to `recovery = "sack"`.
+    pub prr: bool,
+    /// HyStart++ in the initial slow start (RFC 9406).
+    pub hystart: bool,
+    /// Space segments over the round trip at 2 (slow start) or 1.2 times cwnd / SRTT.
+    pub pacing: bool,
+    /// Restart from the initial window after an idle time of one RTO (RFC 5681, section 4.1).
+    pub slow_start_after_idle: bool,
+    /// Retransmissions of one segment by timeout before the connection is aborted, at least 1 (R2
+    /// of RFC 9293, section 3.8.3); never if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_retransmissions: Option<u32>,
+    /// Begin with SYN and SYN-ACK; otherwise both ends are established from the start.
+    pub handshake: bool,
+}
+
+impl Default for Config {
+    /// SACK, initial window 10, ACKs delayed for two segments or 40 ms, minimum RTO 200 ms.
+    fn default() -> Self {
+        Config {
+            congestion: CongestionControl::NewReno,
+            recovery: LossRecovery::Sack,
+            mtu: Bytes(1500),
+            initial_window: 10,
+            initial_ssthresh: None,
+            max_window: None,
+            receive_window: Bytes(6_000_000),
+            delayed_ack_count: 2,
+            delayed_ack_timeout: Duration::from_millis(40),
+            quick_acks: 0,
+            min_rto: Duration::from_millis(200),
+            initial_rto: Duration::from_secs(1),
+            max_rto: Duration::from_secs(60),
+            timestamps: false,
+            ecn: false,
+            limited_transmit: true,
+            prr: false,
+            hystart: false,
+            pacing: false,
+            slow_start_after_idle: true,
+            max_retransmissions: None,
+            handshake: true,
+        }
+    }
+}
+
+impl Config {
+    /// The conventions called `preset`.
+    pub fn preset(preset: Preset) -> Self {
+        match preset {
+            Preset::Linux => Config {
+                congestion: CongestionControl::Cubic,
+                quick_acks: 16,
+                max_rto: Duration::from_secs(120),
+                timestamps: true,
+                prr: true,
+                hystart: true,
+                max_retransmissions: Some(15),
+                ..Config::default()
+            },
+            Preset::Rfc => Config {
+                delayed_ack_timeout: Duration::from_millis(200),
+                min_rto: Duration::from_secs(1),
+                timestamps: true,
+                ..Config::default()
+            },
+            Preset::Ns2 => Config {
+                // packetSize_ 1000 and 40 bytes of headers.
+                mtu: Bytes(1040),
+                initial_window: 2,
+                delayed_ack_count: 1,
+                // rtxcur_init_
+                initial_rto: Duration::from_secs(3),
+                ..Config::default()
+            },
+            Preset::Ns3 => Config {
+                congestion: CongestionControl::Cubic,
+                receive_window: Bytes(131_072),
+                delayed_ack_timeout: Duration::from_millis(200),
+                min_rto: Duration::from_secs(1),
+                timestamps: true,
+                prr: true,
+                hystart: true,
+                max_retransmissions: Some(6),
+                ..Config::default()
+            },
+        }
+    }
+
+    /// Payload of a full segment in bytes: the MTU less 40 bytes of headers, less 12 more with
+    /// timestamps (RFC 6691, section 3).
+    pub fn mss(&self) -> u64 {
+        self.mtu.0.saturating_sub(if self.timestamps { 52 } else { 40 })
+    }
+
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// Names the first field out of its range, and the range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let at_least = |path, value: Option<u32>, least: u32| {
+            let value = value.unwrap_or(least);
+            require(value >= least, path, || format!("must be at least {least}, got {value}"))
+        };
+        require((100..=65_535).contains(&self.mtu.0), "mtu", || {
+            format!("must be from 100B to 65535B, got \"{}\"", self.mtu)
+        })?;
+        at_least("initial_window", Some(self.initial_window), 1)?;
+        at_least("initial_ssthresh", self.initial_ssthresh, 2)?;
+        at_least("max_window", self.max_window, 1)?;
+        at_least("max_retransmissions", self.max_retransmissions, 1)?;
+        require((self.mss()..=1 << 30).contains(&self.receive_window.0), "receive_window", || {
+            format!("must be from {}B to 1GiB, got \"{}\"", self.mss(), self.receive_window)
+        })?;
+        require((1..=2).contains(&self.delayed_ack_count), "delayed_ack_count", || {
+            format!("must be 1 or 2, got {}", self.delayed_ack_count)
+        })?;
+        let half_second = Duration::from_millis(500);
+        let timeout = self.delayed_ack_timeout;
+        require(timeout > Duration::ZERO && timeout < half_second, "delayed_ack_timeout", || {
+            format!("must be greater than 0 and below 500ms, got \"{timeout}\"")
+        })?;
+        require(self.min_rto > Duration::ZERO, "min_rto", || {
+            format!("must be greater than 0, got \"{}\"", self.min_rto)
+        })?;
+        require(self.initial_rto > Duration::ZERO, "initial_rto", || {
+            format!("must be greater than 0, got \"{}\"", self.initial_rto)
+        })?;
+        let least = self.min_rto.max(self.initial_rto);
+        require(self.max_rto >= least, "max_rto", || {
+            format!("must be at least min_rto and initial_rto ({least}), got \"{}\"", self.max_rto)
+        })
+    }
+}
+
+impl Serialize for Config {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Config::serialize(self, serializer)
+    }
+}
+
+/// Reads the preset first, then lays the other fields over it.
+impl<'de> Deserialize<'de> for Config {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let mut given = Map::deserialize(deserializer)?;
+        let base = match given.remove("preset") {
+            Some(name) => {
+                let preset = Preset::deserialize(&name)
+                    .map_err(|error| D::Error::custom(format!("preset: {error}")))?;
+                Config::preset(preset)
+            }
+            None => Config::default(),
+        };
+        let Ok(Value::Object(mut whole)) = serde_json::to_value(&base) else {
+            return Err(D::Error::custom("a preset is not a table"));
+        };
+        whole.extend(given);
+        // The inner reader names the field; this one cannot.
+        let plain: Plain = read(&Value::Object(whole)).map_err(D::Error::custom)?;
+        Ok(plain.0)
+    }
+}
+
+/// A configuration in which every field that counts is given.
+struct Plain(Config);
+
+impl<'de> Deserialize<'de> for Plain {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Config::deserialize(deserializer).map(Plain)
+    }
+}
+
+fn add_preset(schema: &mut schemars::Schema) {
+    let preset = serde_json::json!({
+        "type": "string",
+        "description": "Conventions that every other field given overrides.",
+        "enum": ["linux", "rfc", "ns-2", "ns-3"],
+    });
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.insert("preset".to_owned(), preset);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn parse(value: Value) -> Result<Config, String> {
+        serde_json::from_value(value).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn fields_override_the_preset() {
+        let config = parse(json!({"preset": "ns-2", "mtu": "500B", "max_window": 8})).unwrap();
+        let want = Config { mtu: Bytes(500), max_window: Some(8), ..Config::preset(Preset::Ns2) };
+        assert_eq!(config, want);
+        assert_eq!(config.mss(), 460);
+        assert_eq!(parse(json!({})).unwrap(), Config::default());
+    }
+
+    #[test]
+    fn what_is_written_reads_the_same() {
+        for preset in [Preset::Linux, Preset::Rfc, Preset::Ns2, Preset::Ns3] {
+            let config = Config::preset(preset);
+            config.validate().unwrap();
+            assert_eq!(parse(serde_json::to_value(&config).unwrap()).unwrap(), config);
+            let text = toml::to_string(&config).unwrap();
+            assert_eq!(toml::from_str::<Config>(&text).unwrap(), config);
+        }
+    }
+
+    #[test]
+    fn errors_name_the_field() {
+        for (value, part) in [
+            (json!({"min_rto": 0.2}), "min_rto: "),
+            (json!({"rto": "1s"}), "rto"),
+            (json!({"preset": "bsd"}), "preset: "),
+            (json!({"congestion": "vegas"}), "congestion: "),
+        ] {
+            let error = parse(value).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+        let bad = Config { delayed_ack_count: 3, ..Config::default() };
+        assert_eq!(bad.validate().unwrap_err().path, "delayed_ack_count");
+        let bad = Config { max_rto: Duration::from_millis(100), ..Config::default() };
+        assert_eq!(bad.validate().unwrap_err().path, "max_rto");
+    }
+
+    #[test]
+    fn the_schema_offers_presets() {
+        let schema = schemars::schema_for!(Config);
+        let properties = schema.get("properties").and_then(Value::as_object).unwrap();
+        assert!(properties.contains_key("preset") && properties.contains_key("min_rto"));
+    }
+}

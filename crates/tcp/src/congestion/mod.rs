@@ -1,0 +1,203 @@
+//! Congestion control: how much may be in flight, given what the network says.
+//!
+//! The sender owns a [`Window`] and tells the controller of acknowledgments and of congestion; the
+//! controller moves `cwnd` and `ssthresh`. What happens to `cwnd` *within* a recovery episode is
+//! the recovery algorithm's business, not the controller's.
+
+mod cubic;
+mod hystart;
+mod new_reno;
+
+use crate::{Config, CongestionControl};
+use forebay_core::{Duration, Rate, Time};
+
+pub use cubic::Cubic;
+pub use hystart::HyStart;
+pub use new_reno::NewReno;
+
+/// Congestion window and slow start threshold, in bytes (RFC 5681, section 2).
+#[derive(Debug, Clone, Copy)]
+pub struct Window {
+    /// Congestion window in bytes.
+    pub cwnd: u64,
+    /// Slow start threshold in bytes.
+    pub ssthresh: u64,
+    /// Sender maximum segment size in bytes.
+    pub mss: u64,
+    /// Initial window in bytes.
+    pub initial: u64,
+    /// Largest congestion window in bytes.
+    pub maximum: u64,
+}
+
+impl Window {
+    /// The window of a new connection.
+    pub fn new(config: &Config) -> Self {
+        let mss = config.mss();
+        let maximum = config.max_window.map_or(u64::MAX >> 1, |segments| u64::from(segments) * mss);
+        let initial = (u64::from(config.initial_window) * mss).min(maximum);
+        // RFC 5681, section 3.1: the initial ssthresh should be arbitrarily high.
+        let ssthresh = config.initial_ssthresh.map_or(u64::MAX, |n| u64::from(n) * mss);
+        Window { cwnd: initial, ssthresh, mss, initial, maximum }
+    }
+
+    /// Whether slow start applies (RFC 5681, section 3.1).
+    #[inline]
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Adds `bytes` to the congestion window, up to its maximum.
+    #[inline]
+    pub fn grow(&mut self, bytes: u64) {
+        self.cwnd = (self.cwnd + bytes).min(self.maximum);
+    }
+}
+
+/// One acknowledgment of new data, outside recovery.
+#[derive(Debug, Clone, Copy)]
+pub struct AckSample {
+    /// When it arrived.
+    pub now: Time,
+    /// Bytes newly acknowledged.
+    pub acked: u64,
+    /// The acknowledgment number.
+    pub ack: u64,
+    /// The next offset to be sent (SND.NXT).
+    pub sent: u64,
+    /// Round-trip time measured by this acknowledgment.
+    pub rtt: Option<Duration>,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Whether the window, not the application or the receiver, held the sender back.
+    pub limited: bool,
+    /// Whether this is slow start after a retransmission timeout.
+    pub after_timeout: bool,
+}
+
+/// What told of congestion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CongestionKind {
+    /// Loss, found by duplicate or selective acknowledgments.
+    Loss,
+    /// An explicit congestion notification.
+    Ecn,
+    /// The retransmission timer expired, for the first time for this segment.
+    Timeout,
+}
+
+/// Congestion, at most once a window of data.
+#[derive(Debug, Clone, Copy)]
+pub struct CongestionEvent {
+    /// When it was found.
+    pub now: Time,
+    /// By what.
+    pub kind: CongestionKind,
+    /// FlightSize in bytes: data outstanding, without what limited transmit added.
+    pub flight: u64,
+}
+
+/// A congestion control algorithm.
+pub trait CongestionController {
+    /// New data were acknowledged outside recovery: grow the window.
+    fn on_ack(&mut self, window: &mut Window, sample: &AckSample);
+
+    /// Congestion: sets `ssthresh`. The caller then sets `cwnd`, according to its recovery.
+    fn on_congestion(&mut self, window: &mut Window, event: &CongestionEvent);
+
+    /// The sender has had nothing in flight and now sends again.
+    fn on_restart(&mut self, _now: Time) {}
+
+    /// The rate to send at; None sends whatever the window allows at once.
+    fn pacing_rate(&self, _window: &Window, _srtt: Option<Duration>) -> Option<Rate> {
+        None
+    }
+}
+
+/// Slow start: RFC 5681 with appropriate byte counting, or HyStart++ before the first congestion.
+#[derive(Debug)]
+pub(crate) struct SlowStart {
+    hystart: Option<HyStart>,
+}
+
+impl SlowStart {
+    pub(crate) fn new(config: &Config) -> Self {
+        SlowStart { hystart: config.hystart.then(|| HyStart::new(config.pacing)) }
+    }
+
+    #[inline]
+    pub(crate) fn on_ack(&mut self, window: &mut Window, sample: &AckSample) {
+        if let Some(hystart) = &mut self.hystart {
+            return hystart.on_ack(window, sample);
+        }
+        if sample.limited {
+            // RFC 3465, section 2.3: L = 2, to make up for delayed acknowledgments, but 1 in the
+            // slow start after a timeout, when one ACK may cover much that arrived before.
+            let limit = if sample.after_timeout { 1 } else { 2 };
+            window.grow(sample.acked.min(limit * window.mss));
+        }
+    }
+
+    /// HyStart++ is for the initial slow start only (RFC 9406, section 4.3).
+    pub(crate) fn on_congestion(&mut self) {
+        self.hystart = None;
+    }
+}
+
+/// The controllers by name. An enum, not a box: the choice is made once and the calls inline.
+#[derive(Debug)]
+pub(crate) enum Algorithm {
+    NewReno(NewReno),
+    Cubic(Cubic),
+}
+
+/// The configured algorithm, with pacing over it if asked.
+#[derive(Debug)]
+pub(crate) struct Controller {
+    algorithm: Algorithm,
+    paced: bool,
+}
+
+impl Controller {
+    pub(crate) fn new(config: &Config) -> Self {
+        let algorithm = match config.congestion {
+            CongestionControl::NewReno => Algorithm::NewReno(NewReno::new(config)),
+            CongestionControl::Cubic => Algorithm::Cubic(Cubic::new(config)),
+        };
+        Controller { algorithm, paced: config.pacing }
+    }
+}
+
+impl CongestionController for Controller {
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, sample: &AckSample) {
+        match &mut self.algorithm {
+            Algorithm::NewReno(algorithm) => algorithm.on_ack(window, sample),
+            Algorithm::Cubic(algorithm) => algorithm.on_ack(window, sample),
+        }
+    }
+
+    fn on_congestion(&mut self, window: &mut Window, event: &CongestionEvent) {
+        match &mut self.algorithm {
+            Algorithm::NewReno(algorithm) => algorithm.on_congestion(window, event),
+            Algorithm::Cubic(algorithm) => algorithm.on_congestion(window, event),
+        }
+    }
+
+    fn on_restart(&mut self, now: Time) {
+        match &mut self.algorithm {
+            Algorithm::NewReno(algorithm) => algorithm.on_restart(now),
+            Algorithm::Cubic(algorithm) => algorithm.on_restart(now),
+        }
+    }
+
+    /// Twice the window a round trip in slow start, 1.2 times after it, so that pacing never holds
+    /// the window's growth back (the factors are Linux's).
+    #[inline]
+    fn pacing_rate(&self, window: &Window, srtt: Option<Duration>) -> Option<Rate> {
+        let srtt = srtt.filter(|srtt| self.paced && *srtt > Duration::ZERO)?;
+        let factor = if window.in_slow_start() { 2.0 } else { 1.2 };
+        let rate = factor * window.cwnd as f64 * 8.0 / srtt.as_secs_f64();
+        Some(Rate::from_bps((rate as u64).max(1)))
+    }
+}

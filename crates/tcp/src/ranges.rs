@@ -1,0 +1,156 @@
+//! A small sorted set of disjoint half-open ranges of stream offsets.
+
+/// Disjoint, non-adjacent ranges in ascending order. They are few (one a hole), so a vector
+/// searched from the top beats a tree.
+#[derive(Debug, Default)]
+pub(crate) struct RangeSet {
+    ranges: Vec<(u64, u64)>,
+}
+
+impl RangeSet {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Ranges in ascending order.
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[(u64, u64)] {
+        &self.ranges
+    }
+
+    /// Adds `start..end` and reports each part that was not in the set; answers the range that
+    /// now holds it.
+    pub(crate) fn insert(
+        &mut self,
+        start: u64,
+        end: u64,
+        mut added: impl FnMut(u64, u64),
+    ) -> (u64, u64) {
+        debug_assert!(start < end);
+        // Most news is at the top.
+        let mut first = self.ranges.len();
+        while first > 0 && self.ranges[first - 1].1 >= start {
+            first -= 1;
+        }
+        let mut merged = (start, end);
+        let mut from = start;
+        let mut last = first;
+        while let Some(&(low, high)) = self.ranges.get(last) {
+            if low > end {
+                break;
+            }
+            if from < low {
+                added(from, low);
+            }
+            from = from.max(high);
+            merged = (merged.0.min(low), merged.1.max(high));
+            last += 1;
+        }
+        if from < end {
+            added(from, end);
+        }
+        if first == last {
+            self.ranges.insert(first, merged);
+        } else {
+            self.ranges[first] = merged;
+            self.ranges.drain(first + 1..last);
+        }
+        merged
+    }
+
+    /// Forgets everything below `offset`; answers the number of bytes forgotten.
+    pub(crate) fn remove_below(&mut self, offset: u64) -> u64 {
+        let mut removed = 0;
+        let mut whole = 0;
+        for range in &mut self.ranges {
+            if range.1 <= offset {
+                removed += range.1 - range.0;
+                whole += 1;
+            } else {
+                if range.0 < offset {
+                    removed += offset - range.0;
+                    range.0 = offset;
+                }
+                break;
+            }
+        }
+        self.ranges.drain(..whole);
+        removed
+    }
+
+    /// Bytes of the set within `start..end`.
+    pub(crate) fn covered(&self, start: u64, end: u64) -> u64 {
+        let above = self.ranges.iter().rev().skip_while(|range| range.0 >= end);
+        above
+            .take_while(|range| range.1 > start)
+            .map(|range| range.1.min(end) - range.0.max(start))
+            .sum()
+    }
+
+    /// The first offset at or above `from` that is not in the set, and where the set resumes.
+    pub(crate) fn gap_from(&self, from: u64) -> (u64, Option<u64>) {
+        let next = self.ranges.partition_point(|range| range.1 <= from);
+        match self.ranges.get(next) {
+            Some(&(low, high)) if low <= from => {
+                (high, self.ranges.get(next + 1).map(|range| range.0))
+            }
+            Some(&(low, _)) => (from, Some(low)),
+            None => (from, None),
+        }
+    }
+
+    /// The range that holds `offset`.
+    pub(crate) fn containing(&self, offset: u64) -> Option<(u64, u64)> {
+        let at = self.ranges.partition_point(|range| range.1 <= offset);
+        self.ranges.get(at).copied().filter(|range| range.0 <= offset)
+    }
+
+    /// Bytes of heap.
+    pub(crate) fn heap(&self) -> usize {
+        self.ranges.capacity() * size_of::<(u64, u64)>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_set_of_bytes(
+            ops in proptest::collection::vec((0..100_u64, 1..20_u64, any::<bool>()), 1..60),
+        ) {
+            let mut set = RangeSet::default();
+            let mut model = [false; 128];
+            for (at, len, insert) in ops {
+                if insert {
+                    let mut new = 0;
+                    let whole = set.insert(at, at + len, |a, b| {
+                        assert!(a < b && (a..b).all(|i| !model[i as usize]));
+                        new += b - a;
+                    });
+                    let fresh = (at..at + len).filter(|i| !model[*i as usize]).count();
+                    prop_assert_eq!(new as usize, fresh);
+                    prop_assert!(whole.0 <= at && at + len <= whole.1);
+                    (at..at + len).for_each(|i| model[i as usize] = true);
+                } else {
+                    let had = model[..at as usize].iter().filter(|held| **held).count();
+                    prop_assert_eq!(set.remove_below(at) as usize, had);
+                    model[..at as usize].fill(false);
+                }
+                let held = model[at as usize..(at + len) as usize].iter().filter(|h| **h).count();
+                prop_assert_eq!(set.covered(at, at + len) as usize, held);
+                let (gap, resumes) = set.gap_from(at);
+                let want = (at..128).find(|i| !model[*i as usize]).unwrap();
+                prop_assert_eq!(gap, want);
+                prop_assert_eq!(resumes, (gap..128).find(|i| model[*i as usize]));
+                prop_assert_eq!(set.containing(at).is_some(), model[at as usize]);
+                for pair in set.as_slice().windows(2) {
+                    prop_assert!(pair[0].0 < pair[0].1 && pair[0].1 < pair[1].0);
+                }
+            }
+        }
+    }
+}

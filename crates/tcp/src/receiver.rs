@@ -1,0 +1,302 @@
+//! The receiving side.
+
+use crate::ranges::RangeSet;
+use crate::sender::micros;
+use crate::{Config, Flags, LossRecovery, SackBlock, Segment};
+use forebay_core::{Duration, Time};
+
+/// Out-of-order blocks remembered by recency: one more than a segment reports, for when two merge.
+const RECENT: usize = 4;
+
+/// The receiving side of a connection, with an application that reads everything at once until
+/// told to stop ([`Receiver::set_reading`]).
+#[derive(Debug)]
+pub struct Receiver {
+    /// RCV.NXT: the next offset expected; 0 until the SYN.
+    next: u64,
+    /// Offset up to which the application has read.
+    read: u64,
+    /// RCV.NXT + RCV.WND as last told to the sender.
+    advertised: u64,
+    buffer: u64,
+    mss: u64,
+    /// When the delayed acknowledgment goes.
+    deadline: Time,
+    delay: Duration,
+    /// Segments not yet acknowledged, and how many at most.
+    pending: u8,
+    count: u8,
+    quick: u32,
+    reading: bool,
+    sack: bool,
+    ecn: bool,
+    timestamps: bool,
+    /// Congestion experienced since the last CWR (RFC 3168, section 6.1.3).
+    echo: bool,
+    closed: bool,
+    /// TS.Recent (RFC 7323, section 4.3).
+    ts_recent: u32,
+    last_ack: u64,
+    /// Offset of the FIN, once seen.
+    fin: Option<u64>,
+    /// Data above a hole.
+    early: RangeSet,
+    /// One offset of each of the blocks most recently received, newest first; 0 where none.
+    recent: [u64; RECENT],
+    duplicate_bytes: u64,
+}
+
+impl Receiver {
+    /// A receiver that waits for its first segment. `config` is taken to be valid.
+    pub fn new(config: &Config) -> Self {
+        let next = u64::from(!config.handshake);
+        Receiver {
+            next,
+            read: 1,
+            advertised: 1 + config.receive_window.0,
+            buffer: config.receive_window.0,
+            mss: config.mss(),
+            deadline: Time::MAX,
+            delay: config.delayed_ack_timeout,
+            pending: 0,
+            count: config.delayed_ack_count,
+            quick: config.quick_acks,
+            reading: true,
+            sack: config.recovery == LossRecovery::Sack,
+            ecn: config.ecn,
+            timestamps: config.timestamps,
+            echo: false,
+            closed: false,
+            ts_recent: 0,
+            last_ack: next,
+            fin: None,
+            early: RangeSet::default(),
+            recent: [0; RECENT],
+            duplicate_bytes: 0,
+        }
+    }
+
+    /// Takes an arriving segment, `ce` if its packet was marked congestion-experienced; answers
+    /// the acknowledgment to send now, if any.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, ce: bool) -> Option<Segment> {
+        if self.closed || segment.flags.has(Flags::SYN.with(Flags::RST)) || self.next == 0 {
+            return self.on_control(now, segment);
+        }
+        let start = segment.seq;
+        let end = start.saturating_add(u64::from(segment.len));
+        let has_fin = segment.flags.has(Flags::FIN);
+        // RFC 7323, section 4.3, (2).
+        if segment.has_timestamp && start <= self.last_ack {
+            self.ts_recent = segment.tsval;
+        }
+        if self.ecn && segment.len > 0 {
+            // RFC 3168, section 6.1.3: CWR answers what came before; CE is new.
+            self.echo = (self.echo && !segment.flags.has(Flags::CWR)) || ce;
+        }
+        let edge = self.read + self.buffer;
+        if start == self.next && end <= edge && self.early.is_empty() && !has_fin {
+            if segment.len == 0 {
+                return None;
+            }
+            self.next = end;
+            if self.reading {
+                self.read = end;
+            }
+            return self.acknowledge_in_order(now);
+        }
+        self.on_irregular(now, start, end, edge, has_fin, segment.len)
+    }
+
+    /// When to call [`Receiver::on_deadline`], unless something arrives before.
+    #[inline]
+    pub fn deadline(&self) -> Option<Time> {
+        (self.deadline != Time::MAX).then_some(self.deadline)
+    }
+
+    /// Its deadline has come: the delayed acknowledgment. Too early does no harm.
+    pub fn on_deadline(&mut self, now: Time) -> Option<Segment> {
+        (now >= self.deadline).then(|| self.acknowledge(now))
+    }
+
+    /// The application starts or stops reading. Answers the window update that tells the sender of
+    /// the room made (RFC 9293, section 3.8.6.2.2).
+    pub fn set_reading(&mut self, now: Time, reading: bool) -> Option<Segment> {
+        self.reading = reading;
+        if !reading {
+            return None;
+        }
+        self.read = self.data_end().max(self.read);
+        let before = self.advertised;
+        (self.next > 0 && self.window_edge() > before).then(|| self.acknowledge(now))
+    }
+
+    /// In-order payload bytes that the application has read.
+    #[inline]
+    pub fn delivered(&self) -> u64 {
+        self.read - 1
+    }
+
+    /// Payload bytes that arrived although they were there already.
+    #[inline]
+    pub fn duplicate_bytes(&self) -> u64 {
+        self.duplicate_bytes
+    }
+
+    /// Whether the FIN and all data before it have arrived.
+    #[inline]
+    pub fn finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next > fin)
+    }
+
+    /// Bytes of heap held now, beside the value itself.
+    pub fn heap(&self) -> usize {
+        self.early.heap()
+    }
+
+    /// Offset after the last byte received in order.
+    fn data_end(&self) -> u64 {
+        self.next - u64::from(self.finished())
+    }
+
+    fn on_control(&mut self, now: Time, segment: &Segment) -> Option<Segment> {
+        if segment.flags.has(Flags::RST) {
+            self.closed = true;
+            self.deadline = Time::MAX;
+        }
+        if self.closed || !segment.flags.has(Flags::SYN) {
+            return None;
+        }
+        if self.next > 1 || segment.seq != 0 {
+            // RFC 5961, section 4: a SYN within the connection is answered with an ACK.
+            return (self.next > 0).then(|| self.acknowledge(now));
+        }
+        self.next = 1;
+        self.ts_recent = segment.tsval;
+        let mut reply = self.acknowledge(now);
+        // RFC 3168, section 6.1.1: a SYN with ECE and CWR asks, a SYN-ACK with ECE agrees.
+        self.ecn &= segment.flags.has(Flags::ECE);
+        reply.flags = Flags::SYN.with(Flags::ACK).with_if(self.ecn, Flags::ECE);
+        Some(reply)
+    }
+
+    /// In-order data: an acknowledgment for every second segment or after the delay (RFC 9293,
+    /// section 3.8.6.3).
+    #[inline]
+    fn acknowledge_in_order(&mut self, now: Time) -> Option<Segment> {
+        self.pending += 1;
+        if self.pending >= self.count || self.quick > 0 {
+            self.quick = self.quick.saturating_sub(1);
+            return Some(self.acknowledge(now));
+        }
+        if self.deadline == Time::MAX {
+            self.deadline = now + self.delay;
+        }
+        None
+    }
+
+    /// Anything but the next bytes in order: always answered at once (RFC 5681, section 4.2).
+    #[cold]
+    fn on_irregular(
+        &mut self,
+        now: Time,
+        start: u64,
+        end: u64,
+        edge: u64,
+        has_fin: bool,
+        len: u32,
+    ) -> Option<Segment> {
+        let (from, to) = (start.max(self.next), end.min(edge));
+        let fin_fits = has_fin && end <= edge && self.fin.is_none_or(|fin| fin == end);
+        if fin_fits {
+            self.fin = Some(end);
+        }
+        // Nothing lies beyond the end of the stream.
+        let to = self.fin.map_or(to, |fin| to.min(fin));
+        if len > 0 {
+            let old = end.min(self.next).saturating_sub(start);
+            let held = if from < to { self.early.covered(from, to) } else { 0 };
+            self.duplicate_bytes += old + held;
+        }
+        if from < to {
+            let block = self.early.insert(from, to, |_, _| {});
+            self.remember(block);
+        }
+        self.advance();
+        Some(self.acknowledge(now))
+    }
+
+    /// Moves RCV.NXT over what has become contiguous, and over the FIN.
+    fn advance(&mut self) {
+        if let Some((_, end)) = self.early.containing(self.next) {
+            self.early.remove_below(end);
+            self.next = end;
+        }
+        if self.reading {
+            self.read = self.read.max(self.data_end());
+        }
+        if self.fin == Some(self.next) {
+            self.next += 1;
+        }
+        let next = self.next;
+        self.forget(|offset| offset < next);
+    }
+
+    fn remember(&mut self, block: (u64, u64)) {
+        self.forget(|offset| block.0 <= offset && offset < block.1);
+        self.recent.copy_within(..RECENT - 1, 1);
+        self.recent[0] = block.0;
+    }
+
+    fn forget(&mut self, gone: impl Fn(u64) -> bool) {
+        let mut kept = 0;
+        for at in 0..RECENT {
+            let offset = self.recent[at];
+            if offset != 0 && !gone(offset) {
+                self.recent[kept] = offset;
+                kept += 1;
+            }
+        }
+        self.recent[kept..].fill(0);
+    }
+
+    /// The right edge to advertise: it never retreats, and it moves by at least one segment or
+    /// half the buffer (RFC 9293, sections 3.8.6 and 3.8.6.2.2).
+    #[inline]
+    fn window_edge(&self) -> u64 {
+        let edge = self.read + self.buffer;
+        let worthwhile = self.advertised + self.mss.min(self.buffer / 2);
+        if edge >= worthwhile { edge } else { self.advertised }
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, now: Time) -> Segment {
+        self.pending = 0;
+        self.deadline = Time::MAX;
+        self.last_ack = self.next;
+        self.advertised = self.window_edge();
+        let mut segment = Segment {
+            seq: 1,
+            ack: self.next,
+            window: self.advertised.saturating_sub(self.next) as u32,
+            tsval: if self.timestamps { micros(now) } else { 0 },
+            tsecr: self.ts_recent,
+            flags: Flags::ACK.with_if(self.echo, Flags::ECE),
+            has_timestamp: self.timestamps,
+            ..Segment::default()
+        };
+        if self.sack && !self.early.is_empty() {
+            self.report(&mut segment);
+        }
+        segment
+    }
+
+    /// RFC 2018, section 4: the block with the newest segment first, then those before it.
+    fn report(&self, segment: &mut Segment) {
+        let blocks = self.recent.iter().filter_map(|offset| self.early.containing(*offset));
+        for (slot, (start, end)) in segment.sack.iter_mut().zip(blocks) {
+            let relative = |offset: u64| (offset - segment.ack) as u32;
+            *slot = SackBlock { start: relative(start), end: relative(end) };
+            segment.sack_count += 1;
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Loss detection and recovery: what an acknowledgment says about losses, and what `cwnd` does
+//! while they are repaired.
+
+use crate::congestion::Window;
+use crate::scoreboard::{DUP_THRESH, Scoreboard};
+use crate::{Config, LossRecovery, Segment};
+
+/// Where in the life of a loss the sender is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// No loss is being repaired.
+    Open,
+    /// Fast recovery (RFC 5681, 6582, 6675).
+    Fast,
+    /// Everything outstanding at a timeout is being sent again.
+    Timeout,
+}
+
+/// What an acknowledgment changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Progress {
+    /// Bytes newly acknowledged cumulatively.
+    pub(crate) acked: u64,
+    /// Whether it is a duplicate (RFC 5681, section 2; with SACK, RFC 6675, section 2).
+    pub(crate) duplicate: bool,
+    /// Bytes delivered: newly acknowledged or newly SACKed (RFC 6937, DeliveredData).
+    pub(crate) delivered: u64,
+}
+
+/// Proportional rate reduction with the slow-start reduction bound (RFC 6937).
+#[derive(Debug, Clone, Copy, Default)]
+struct Prr {
+    /// RecoverFS: FlightSize when recovery began.
+    flight: u64,
+    delivered: u64,
+    out: u64,
+}
+
+impl Prr {
+    /// The window that lets through what this acknowledgment allows (section 3).
+    fn cwnd(&self, delivered: u64, pipe: u64, window: &Window) -> u64 {
+        let allowed = if pipe > window.ssthresh {
+            let share = u128::from(self.delivered) * u128::from(window.ssthresh);
+            (share.div_ceil(u128::from(self.flight)) as u64).saturating_sub(self.out)
+        } else {
+            let limit = self.delivered.saturating_sub(self.out).max(delivered) + window.mss;
+            limit.min(window.ssthresh - pipe)
+        };
+        pipe + allowed
+    }
+}
+
+/// State of loss recovery.
+#[derive(Debug)]
+pub(crate) struct Recovery {
+    pub(crate) phase: Phase,
+    /// The first unacknowledged segment is to be sent again at once.
+    pub(crate) retransmit_head: bool,
+    kind: LossRecovery,
+    limited_transmit: bool,
+    /// Whether a partial acknowledgment was seen in this recovery.
+    partial_seen: bool,
+    /// RescueRxt (RFC 6675, section 2); 0 while undefined.
+    rescue: u64,
+    duplicates: u32,
+    /// Recovery lasts until this is acknowledged: the highest offset sent when it began.
+    recover: u64,
+    pub(crate) board: Scoreboard,
+    prr: Option<Prr>,
+    prr_enabled: bool,
+}
+
+impl Recovery {
+    pub(crate) fn new(config: &Config) -> Self {
+        Recovery {
+            phase: Phase::Open,
+            retransmit_head: false,
+            kind: config.recovery,
+            limited_transmit: config.limited_transmit,
+            partial_seen: false,
+            rescue: 0,
+            duplicates: 0,
+            recover: 0,
+            board: Scoreboard::default(),
+            prr: None,
+            prr_enabled: config.prr && config.recovery == LossRecovery::Sack,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn uses_sack(&self) -> bool {
+        self.kind == LossRecovery::Sack
+    }
+
+    /// Bytes to hold against cwnd, of `outstanding` sent and not cumulatively acknowledged.
+    #[inline]
+    pub(crate) fn in_flight(&self, outstanding: u64, mss: u64) -> u64 {
+        match (self.phase, self.uses_sack()) {
+            // With SACK, limited transmit falls out of pipe (RFC 6675, section 5, step 3).
+            (Phase::Open, true) if self.limited_transmit => self.board.pipe(outstanding),
+            // RFC 3042, section 2: a new segment on each of the first two duplicates.
+            (Phase::Open, false) if self.limited_transmit => {
+                outstanding.saturating_sub(u64::from(self.duplicates.min(2)) * mss)
+            }
+            // RFC 5681, section 3.2: duplicates inflate cwnd instead.
+            (Phase::Open, _) | (Phase::Fast, false) => outstanding,
+            (Phase::Fast, true) | (Phase::Timeout, _) => self.board.pipe(outstanding),
+        }
+    }
+
+    /// Reads `segment`, which acknowledges up to `segment.ack` of `una..next`. `repeats` says that
+    /// it is without data and leaves the window as it was.
+    #[inline]
+    pub(crate) fn read(
+        &mut self,
+        segment: &Segment,
+        una: u64,
+        next: u64,
+        mss: u64,
+        repeats: bool,
+    ) -> Progress {
+        let acked = segment.ack - una;
+        if segment.sack_count == 0 && self.board.is_clear() {
+            let duplicate = acked == 0 && repeats && una < next && !self.uses_sack();
+            return Progress { acked, duplicate, delivered: acked };
+        }
+        let before = self.board.sacked();
+        let news = if self.uses_sack() { self.board.update(segment, una, next, mss) } else { 0 };
+        if acked > 0 {
+            self.board.advance(una, segment.ack);
+        }
+        let duplicate = match self.uses_sack() {
+            true => acked == 0 && news > 0,
+            false => acked == 0 && repeats && una < next,
+        };
+        Progress { acked, duplicate, delivered: (acked + self.board.sacked()) - before }
+    }
+
+    /// Counts duplicates outside recovery; true means that fast recovery is to begin.
+    #[inline]
+    pub(crate) fn finds_loss(&mut self, progress: &Progress, una: u64) -> bool {
+        if progress.acked > 0 {
+            self.duplicates = 0;
+        }
+        if progress.duplicate {
+            self.duplicates += 1;
+        }
+        if self.duplicates == 0 && self.board.is_clear() {
+            return false;
+        }
+        if self.uses_sack() {
+            // RFC 6675, section 5, steps 1 and 2; not again before RecoveryPoint (section 5.1).
+            let enough = self.duplicates as usize >= DUP_THRESH || self.board.head_is_lost(una);
+            enough && una >= self.recover
+        } else {
+            // RFC 6582, section 3.2, step 2: duplicates of what was sent twice are not losses.
+            self.duplicates as usize == DUP_THRESH && progress.duplicate && una > self.recover
+        }
+    }
+
+    /// Fast recovery begins; `window.ssthresh` has been reduced.
+    pub(crate) fn begin_fast(&mut self, window: &mut Window, una: u64, next: u64) {
+        self.phase = Phase::Fast;
+        self.retransmit_head = true;
+        self.partial_seen = false;
+        self.rescue = 0;
+        if self.kind != LossRecovery::Reno {
+            self.recover = next;
+        }
+        if self.uses_sack() {
+            // RFC 6675, section 5, step 4.
+            self.board.begin_recovery(una);
+            window.cwnd = window.ssthresh;
+            self.prr = self.prr_enabled.then(|| Prr { flight: next - una, ..Prr::default() });
+        } else {
+            // RFC 5681, section 3.2, step 3: three segments have left the network.
+            window.cwnd = window.ssthresh + DUP_THRESH as u64 * window.mss;
+        }
+    }
+
+    /// An acknowledgment during fast recovery; `una` is already past it. True means that the
+    /// retransmission timer is to be restarted.
+    pub(crate) fn on_fast(
+        &mut self,
+        window: &mut Window,
+        progress: &Progress,
+        una: u64,
+        next: u64,
+    ) -> bool {
+        let outstanding = next - una;
+        if let Some(prr) = &mut self.prr {
+            prr.delivered += progress.delivered;
+        }
+        if progress.acked == 0 {
+            if progress.duplicate && !self.uses_sack() {
+                // RFC 5681, section 3.2, step 4.
+                window.cwnd += window.mss;
+            }
+        } else if self.kind == LossRecovery::Reno {
+            // RFC 5681, section 3.2, step 6.
+            self.end_fast(window, window.ssthresh);
+            return true;
+        } else if una >= self.recover {
+            let deflated = match self.kind {
+                // RFC 6582, section 3.2, step 3, first option: no burst.
+                LossRecovery::NewReno => {
+                    window.ssthresh.min(outstanding.max(window.mss) + window.mss)
+                }
+                _ => window.ssthresh,
+            };
+            self.end_fast(window, deflated);
+            return true;
+        } else if self.kind == LossRecovery::NewReno {
+            // RFC 6582, section 3.2, step 3, partial acknowledgment.
+            self.retransmit_head = true;
+            window.cwnd = window.cwnd.saturating_sub(progress.acked);
+            if progress.acked >= window.mss {
+                window.cwnd += window.mss;
+            }
+            window.cwnd = window.cwnd.max(window.mss);
+            // Only the first restarts the timer, so that many losses end in a timeout.
+            return !std::mem::replace(&mut self.partial_seen, true);
+        }
+        if let Some(prr) = &self.prr {
+            window.cwnd = prr.cwnd(progress.delivered, self.board.pipe(outstanding), window);
+        }
+        true
+    }
+
+    fn end_fast(&mut self, window: &mut Window, cwnd: u64) {
+        self.phase = Phase::Open;
+        self.retransmit_head = false;
+        self.duplicates = 0;
+        self.prr = None;
+        window.cwnd = cwnd;
+    }
+
+    /// The retransmission timer expired with `una..next` outstanding.
+    pub(crate) fn begin_timeout(&mut self, una: u64, next: u64) {
+        self.phase = Phase::Timeout;
+        self.retransmit_head = false;
+        self.duplicates = 0;
+        self.prr = None;
+        // RFC 6582, section 3.2, step 4; RFC 6675, section 5.1.
+        self.recover = next;
+        self.board.all_lost(una, next);
+    }
+
+    /// An acknowledgment after a timeout; `una` is already past it.
+    #[inline]
+    pub(crate) fn on_timeout_ack(&mut self, una: u64) {
+        if una >= self.recover {
+            self.phase = Phase::Open;
+        }
+    }
+
+    /// The bytes `start..end` to send again now, at most a segment, and notes that they are sent;
+    /// `new_data` says that new data could be sent instead.
+    pub(crate) fn next_retransmission(
+        &mut self,
+        window: &Window,
+        una: u64,
+        next: u64,
+        new_data: bool,
+    ) -> Option<(u64, u64)> {
+        let mss = window.mss;
+        if std::mem::take(&mut self.retransmit_head) {
+            // Whatever the window says (RFC 5681, section 3.2, step 3; RFC 6675, step 4.3).
+            let (start, limit) = self.board.first_hole(una, next)?;
+            return Some(self.note(start, limit, mss));
+        }
+        let sack = self.uses_sack();
+        if self.phase == Phase::Open || (self.phase == Phase::Fast && !sack) {
+            return None;
+        }
+        // RFC 6675, section 5, step C: at least one segment's room.
+        if window.cwnd < self.board.pipe(next - una) + mss {
+            return None;
+        }
+        if let Some((start, limit)) = self.board.next_lost(una) {
+            return Some(self.note(start, limit, mss));
+        }
+        if self.phase == Phase::Timeout || new_data {
+            return None;
+        }
+        if let Some((start, limit)) = self.board.next_hole(una) {
+            return Some(self.note(start, limit, mss));
+        }
+        // NextSeg rule 4: the last segment, once until HighACK passes RescueRxt. HighRxt stays.
+        if una <= self.rescue {
+            return None;
+        }
+        let (start, end) = self.board.last_hole(una, next)?;
+        self.rescue = self.recover;
+        Some((end.saturating_sub(mss).max(start), end))
+    }
+
+    fn note(&mut self, start: u64, limit: u64, mss: u64) -> (u64, u64) {
+        let end = limit.min(start + mss);
+        if self.phase == Phase::Timeout || self.uses_sack() {
+            self.board.retransmit(start, end);
+        }
+        (start, end)
+    }
+
+    /// Counts `bytes` sent against proportional rate reduction.
+    #[inline]
+    pub(crate) fn sent(&mut self, bytes: u64) {
+        if let Some(prr) = &mut self.prr {
+            prr.out += bytes;
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Round-trip time and the retransmission timeout (RFC 6298).
+
+use crate::Config;
+use forebay_core::{Duration, Time};
+
+/// Segments timed at once when there are no timestamps.
+const TIMED: usize = 8;
+
+/// SRTT, RTTVAR and RTO (RFC 6298, section 2).
+#[derive(Debug)]
+pub(crate) struct RttEstimator {
+    /// Nanoseconds; meaningless before the first sample.
+    srtt: f64,
+    variation: f64,
+    sampled: bool,
+    /// Times the timer has expired since the last valid sample (section 5.5).
+    backoff: u8,
+    rto: Duration,
+    minimum: Duration,
+    maximum: Duration,
+}
+
+impl RttEstimator {
+    pub(crate) fn new(config: &Config) -> Self {
+        RttEstimator {
+            srtt: 0.0,
+            variation: 0.0,
+            sampled: false,
+            backoff: 0,
+            // (2.1) Before the first measurement.
+            rto: config.initial_rto,
+            minimum: config.min_rto,
+            maximum: config.max_rto,
+        }
+    }
+
+    /// Takes a sample when about `per_round` samples come in a round trip.
+    ///
+    /// The gains are divided by that number, so that the estimate's memory is some round trips
+    /// and not some packets (RFC 7323, section 4.2 and appendix G).
+    #[inline]
+    pub(crate) fn sample(&mut self, rtt: Duration, per_round: f64) {
+        let rtt = rtt.as_nanos() as f64;
+        if self.sampled {
+            // (2.3) with beta = 1/4 and alpha = 1/8.
+            let share = if per_round > 1.0 { 1.0 / per_round } else { 1.0 };
+            self.variation += 0.25 * share * ((self.srtt - rtt).abs() - self.variation);
+            self.srtt += 0.125 * share * (rtt - self.srtt);
+        } else {
+            // (2.2)
+            self.sampled = true;
+            self.srtt = rtt;
+            self.variation = rtt / 2.0;
+        }
+        // A clock granularity of one microsecond is G; (2.4) and (2.5) bound the result.
+        let rto = Duration::from_nanos((self.srtt + (4.0 * self.variation).max(1000.0)) as u64);
+        self.rto = rto.max(self.minimum).min(self.maximum);
+        self.backoff = 0;
+    }
+
+    /// The timeout with its backoff.
+    #[inline]
+    pub(crate) fn rto(&self) -> Duration {
+        if self.backoff == 0 { self.rto } else { self.backed_off(self.backoff) }
+    }
+
+    /// The timeout after `times` expiries, bounded (RFC 6298, section 5.5).
+    pub(crate) fn backed_off(&self, times: u8) -> Duration {
+        self.rto.saturating_mul(1 << times.min(32)).min(self.maximum)
+    }
+
+    /// The timer expired.
+    pub(crate) fn back_off(&mut self) {
+        self.backoff = self.backoff.saturating_add(1);
+    }
+
+    /// The handshake is over and its SYN had to be repeated (RFC 6298, section 5.7).
+    pub(crate) fn after_lost_syn(&mut self) {
+        if !self.sampled {
+            self.rto = Duration::from_secs(3).max(self.minimum).min(self.maximum);
+        }
+        self.backoff = 0;
+    }
+
+    /// Smoothed round-trip time, after the first sample.
+    #[inline]
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        self.sampled.then(|| Duration::from_nanos(self.srtt as u64))
+    }
+}
+
+/// Send times of up to eight segments spread over the window, for connections without timestamps:
+/// enough for HyStart++'s eight samples a round at sixteen bytes each.
+#[derive(Debug, Default)]
+pub(crate) struct TimedSegments {
+    entries: [(u64, Time); TIMED],
+    head: u8,
+    count: u8,
+    /// The next segment that ends above this is timed.
+    next: u64,
+}
+
+impl TimedSegments {
+    /// A segment of new data that ends at `end` leaves while `window` bytes are allowed in flight.
+    #[inline]
+    pub(crate) fn sent(&mut self, now: Time, end: u64, window: u64) {
+        if end > self.next && usize::from(self.count) < TIMED {
+            let at = (usize::from(self.head) + usize::from(self.count)) % TIMED;
+            self.entries[at] = (end, now);
+            self.count += 1;
+            self.next = end + window / TIMED as u64;
+        }
+    }
+
+    /// Everything below `ack` has arrived: the time of the last timed segment among it.
+    #[inline]
+    pub(crate) fn acknowledged(&mut self, now: Time, ack: u64) -> Option<Duration> {
+        let mut sent = None;
+        while self.count > 0 && self.entries[usize::from(self.head)].0 <= ack {
+            sent = Some(self.entries[usize::from(self.head)].1);
+            self.head = (self.head + 1) % TIMED as u8;
+            self.count -= 1;
+        }
+        sent.map(|sent| now.since(sent))
+    }
+
+    /// Something is retransmitted, so what is being timed has become ambiguous (Karn's algorithm;
+    /// RFC 6298, section 3); begins again above `next`.
+    pub(crate) fn restart(&mut self, next: u64) {
+        self.count = 0;
+        self.next = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimator() -> RttEstimator {
+        let min_rto = Duration::from_millis(200);
+        RttEstimator::new(&Config { min_rto, ..Config::default() })
+    }
+
+    #[test]
+    fn follows_rfc_6298_section_2() {
+        let mut rtt = estimator();
+        assert_eq!(rtt.rto(), Duration::from_secs(1));
+        // SRTT = 100, RTTVAR = 50, RTO = 300 ms.
+        rtt.sample(Duration::from_millis(100), 1.0);
+        assert_eq!(rtt.rto(), Duration::from_millis(300));
+        // RTTVAR = 3/4 50 + 1/4 |100 - 180| = 57.5; SRTT = 7/8 100 + 1/8 180 = 110; RTO = 340.
+        rtt.sample(Duration::from_millis(180), 1.0);
+        assert_eq!(rtt.srtt(), Some(Duration::from_millis(110)));
+        assert_eq!(rtt.rto(), Duration::from_millis(340));
+        rtt.back_off();
+        rtt.back_off();
+        assert_eq!(rtt.rto(), Duration::from_millis(1360));
+        (0..20).for_each(|_| rtt.back_off());
+        assert_eq!(rtt.rto(), Duration::from_secs(60));
+        // (5.7) A new sample collapses the backoff.
+        rtt.sample(Duration::from_millis(110), 1.0);
+        assert!(rtt.rto() < Duration::from_millis(340));
+        // The floor.
+        (0..100).for_each(|_| rtt.sample(Duration::from_millis(10), 1.0));
+        assert_eq!(rtt.rto(), Duration::from_millis(200));
+    }
+
+    #[test]
+    fn many_samples_a_round_remember_as_long_as_one() {
+        // RFC 7323, appendix G: after one round of ten samples of a stepped RTT, the estimate has
+        // moved by about alpha, 1 - (1 - 1/80)^10 = 0.118.
+        let mut rtt = estimator();
+        rtt.sample(Duration::from_millis(100), 1.0);
+        (0..10).for_each(|_| rtt.sample(Duration::from_millis(200), 10.0));
+        let srtt = rtt.srtt().unwrap().as_millis_f64();
+        assert!((srtt - 111.8).abs() < 0.1, "{srtt}");
+    }
+
+    #[test]
+    fn eight_segments_a_window_are_timed() {
+        let mut timed = TimedSegments::default();
+        let at = |ms| Time::ZERO + Duration::from_millis(ms);
+        (1..=100_u64).for_each(|i| timed.sent(at(i), i * 1000 + 1, 100_000));
+        let samples: Vec<_> =
+            (1..=100_u64).filter_map(|i| timed.acknowledged(at(50 + i), i * 1000 + 1)).collect();
+        assert_eq!(samples, [Duration::from_millis(50); 8]);
+        timed.sent(at(0), 1_000_000, 100_000);
+        timed.restart(1_000_000);
+        assert_eq!(timed.acknowledged(at(1), 2_000_000), None);
+    }
+}

@@ -1,0 +1,638 @@
+//! The sending side.
+
+use crate::congestion::{
+    AckSample, CongestionController, CongestionEvent, CongestionKind, Controller, Window,
+};
+use crate::recovery::{Phase, Progress, Recovery};
+use crate::rtt::{RttEstimator, TimedSegments};
+use crate::{Config, Flags, Segment};
+use forebay_core::{Duration, Time};
+
+/// Where in its life a sender is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// The SYN is not yet acknowledged.
+    SynSent,
+    /// Data may flow.
+    Established,
+    /// The application has closed; what was written is still being delivered.
+    Closing,
+    /// Everything is acknowledged, the FIN too.
+    Done,
+    /// Given up after too many retransmissions, or reset by the peer.
+    Aborted,
+}
+
+/// What a sender has done so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SenderStats {
+    /// Segments sent, of any kind.
+    pub segments_sent: u64,
+    /// Payload bytes sent, retransmissions included.
+    pub bytes_sent: u64,
+    /// Segments sent again: data, SYN or FIN.
+    pub retransmissions: u64,
+    /// Times the retransmission timer expired.
+    pub timeouts: u64,
+    /// Times fast recovery began.
+    pub fast_recoveries: u64,
+    /// Times the window was reduced because of an ECN echo.
+    pub ecn_reductions: u64,
+    /// Window probes sent.
+    pub probes: u64,
+}
+
+/// What the timer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Timer {
+    Off,
+    Retransmission,
+    /// RFC 9293, section 3.8.6.1.
+    Persist,
+}
+
+/// Room for a stream that never ends, with as much again above it, so that sums cannot overflow.
+const FOREVER: u64 = u64::MAX >> 2;
+
+/// The sending side of a connection.
+///
+/// Feed it what arrives ([`Sender::on_segment`]) and the passing of its [`Sender::deadline`]
+/// ([`Sender::on_deadline`]), and after each of these, and after [`Sender::write`] and
+/// [`Sender::close`], call [`Sender::poll`] until it answers None.
+#[derive(Debug)]
+pub struct Sender {
+    /// SND.UNA: the first offset not acknowledged.
+    una: u64,
+    /// SND.NXT: the first offset not sent.
+    next: u64,
+    /// Offset after the last byte written; the FIN's.
+    end: u64,
+    /// SND.UNA + SND.WND: the first offset the receiver has no room for.
+    edge: u64,
+    /// Largest window ever offered, in bytes (RFC 9293, Max(SND.WND)).
+    largest_window: u64,
+    window: Window,
+    deadline: Time,
+    timer: Timer,
+    state: State,
+    closed: bool,
+    timestamps: bool,
+    ecn: bool,
+    /// The window, not the application or the receiver, held back the last [`Sender::poll`].
+    limited: bool,
+    /// A SYN, or the ACK that ends the handshake, is to be sent.
+    handshake_due: bool,
+    /// A window probe is to be sent.
+    probe_due: bool,
+    /// The octet at `next` has been sent as a window probe.
+    probed: bool,
+    /// CWR goes on the next new data (RFC 3168, section 6.1.2).
+    cwr_due: bool,
+    slow_start_after_idle: bool,
+    persist_backoff: u8,
+    /// Expiries of the timer without progress.
+    retries: u32,
+    retries_allowed: u32,
+    /// No reduction for ECN until this is passed: once a window (RFC 3168, section 6.1.2).
+    reduced_at: u64,
+    last_sent: Time,
+    /// When pacing next lets a segment go, and whether one waits for it.
+    paced_until: Time,
+    paced: bool,
+    ts_recent: u32,
+    recovery: Recovery,
+    controller: Controller,
+    rtt: RttEstimator,
+    timed: TimedSegments,
+    stats: SenderStats,
+}
+
+impl Sender {
+    /// A sender that opens its connection at `now`, at the first [`Sender::poll`]. `config` is
+    /// taken to be valid ([`Config::validate`]).
+    pub fn new(config: &Config, now: Time) -> Self {
+        Sender {
+            una: u64::from(!config.handshake),
+            next: u64::from(!config.handshake),
+            end: 1,
+            edge: if config.handshake { 1 } else { 1 + config.receive_window.0 },
+            largest_window: config.receive_window.0,
+            window: Window::new(config),
+            deadline: Time::MAX,
+            timer: Timer::Off,
+            state: if config.handshake { State::SynSent } else { State::Established },
+            closed: false,
+            timestamps: config.timestamps,
+            ecn: config.ecn,
+            limited: false,
+            handshake_due: config.handshake,
+            probe_due: false,
+            probed: false,
+            cwr_due: false,
+            slow_start_after_idle: config.slow_start_after_idle,
+            persist_backoff: 0,
+            retries: 0,
+            retries_allowed: config.max_retransmissions.unwrap_or(u32::MAX),
+            reduced_at: 0,
+            last_sent: now,
+            paced_until: now,
+            paced: false,
+            ts_recent: 0,
+            recovery: Recovery::new(config),
+            controller: Controller::new(config),
+            rtt: RttEstimator::new(config),
+            timed: TimedSegments::default(),
+            stats: SenderStats::default(),
+        }
+    }
+
+    /// Adds `bytes` to the stream.
+    ///
+    /// # Panics
+    /// In debug builds, after [`Sender::close`].
+    pub fn write(&mut self, bytes: u64) {
+        debug_assert!(!self.closed, "nothing can be written after close");
+        self.end = self.end.saturating_add(bytes).min(FOREVER);
+    }
+
+    /// Makes the stream endless.
+    pub fn write_forever(&mut self) {
+        self.write(FOREVER);
+    }
+
+    /// Ends the stream: a FIN follows the last byte written.
+    pub fn close(&mut self) {
+        self.closed = true;
+        if self.state == State::Established {
+            self.state = State::Closing;
+        }
+    }
+
+    /// Takes an arriving segment.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment) {
+        match self.state {
+            State::Done | State::Aborted => return,
+            State::SynSent => return self.on_syn_ack(now, segment),
+            State::Established | State::Closing => {}
+        }
+        if segment.flags.has(Flags::RST.with(Flags::SYN)) {
+            if segment.flags.has(Flags::RST) {
+                self.finish(State::Aborted);
+            } else {
+                // A SYN-ACK again: our acknowledgment of it was lost (RFC 9293, section 3.10.7.4).
+                self.handshake_due = true;
+            }
+            return;
+        }
+        // RFC 9293, section 3.10.7.4: neither old nor of anything not sent.
+        let sent = self.next + u64::from(self.probed);
+        if !segment.flags.has(Flags::ACK) || segment.ack < self.una || segment.ack > sent {
+            return;
+        }
+        if segment.has_timestamp {
+            self.ts_recent = segment.tsval;
+        }
+        if segment.ack > self.next {
+            // The window probe's octet was taken.
+            self.next = segment.ack;
+            self.probed = false;
+        }
+        let edge = segment.ack + u64::from(segment.window);
+        let repeats = segment.len == 0 && edge == self.edge;
+        self.edge = edge;
+        self.largest_window = self.largest_window.max(u64::from(segment.window));
+        if self.timer == Timer::Persist {
+            // RFC 9293, section 3.8.6.1: as long as probes are answered, the connection stays.
+            self.retries = 0;
+        }
+        let una = self.una;
+        let progress = self.recovery.read(segment, una, self.next, self.window.mss, repeats);
+        let rtt = if progress.acked > 0 { self.on_progress(now, segment) } else { None };
+        self.on_ack(now, segment, &progress, rtt);
+        if self.closed && self.una > self.end {
+            self.finish(State::Done);
+        }
+    }
+
+    /// The next segment to send now. Call until it answers None.
+    pub fn poll(&mut self, now: Time) -> Option<Segment> {
+        match self.state {
+            State::Established | State::Closing => {}
+            State::SynSent if std::mem::take(&mut self.handshake_due) => {
+                return Some(self.send_syn(now));
+            }
+            _ => return None,
+        }
+        self.paced = false;
+        let repair = self.recovery.phase != Phase::Open;
+        let segment = if repair { self.poll_repair(now) } else { None };
+        let segment = match segment {
+            None if !self.paced => self.poll_new(now),
+            segment => segment,
+        };
+        if segment.is_some() {
+            return segment;
+        }
+        if self.probe_due {
+            return Some(self.send_probe(now));
+        }
+        if std::mem::take(&mut self.handshake_due) {
+            return Some(self.emit(now, self.next, 0, Flags::ACK));
+        }
+        if self.timer == Timer::Off && self.una == self.next && self.next < self.end && !self.paced
+        {
+            // Nothing in flight, data waiting, and the receiver has no room for it.
+            self.set_timer(Timer::Persist, now + self.rtt.rto());
+        }
+        None
+    }
+
+    /// When to call [`Sender::on_deadline`], unless something arrives before.
+    #[inline]
+    pub fn deadline(&self) -> Option<Time> {
+        let deadline = if self.paced { self.paced_until.min(self.deadline) } else { self.deadline };
+        (deadline != Time::MAX).then_some(deadline)
+    }
+
+    /// Its deadline has come; too early does no harm.
+    pub fn on_deadline(&mut self, now: Time) {
+        if now < self.deadline {
+            return;
+        }
+        self.retries += 1;
+        if self.retries > self.retries_allowed {
+            return self.finish(State::Aborted);
+        }
+        match self.timer {
+            Timer::Off => {}
+            Timer::Persist => {
+                self.probe_due = true;
+                self.persist_backoff = self.persist_backoff.saturating_add(1);
+                let after = self.rtt.backed_off(self.persist_backoff);
+                self.set_timer(Timer::Persist, now + after);
+            }
+            Timer::Retransmission => self.on_timeout(now),
+        }
+    }
+
+    /// Where in its life the sender is.
+    #[inline]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// What it has done so far.
+    #[inline]
+    pub fn stats(&self) -> &SenderStats {
+        &self.stats
+    }
+
+    /// Payload bytes acknowledged cumulatively.
+    #[inline]
+    pub fn bytes_acked(&self) -> u64 {
+        self.una.min(self.end).saturating_sub(1)
+    }
+
+    /// Offsets sent and not acknowledged cumulatively, in bytes (RFC 5681, FlightSize).
+    #[inline]
+    pub fn outstanding(&self) -> u64 {
+        self.next - self.una
+    }
+
+    /// Congestion window in bytes.
+    #[inline]
+    pub fn cwnd(&self) -> u64 {
+        self.window.cwnd
+    }
+
+    /// Slow start threshold in bytes; `u64::MAX` until first set.
+    #[inline]
+    pub fn ssthresh(&self) -> u64 {
+        self.window.ssthresh
+    }
+
+    /// Smoothed round-trip time, once measured.
+    #[inline]
+    pub fn srtt(&self) -> Option<Duration> {
+        self.rtt.srtt()
+    }
+
+    /// Retransmission timeout as it stands, backoff included.
+    #[inline]
+    pub fn rto(&self) -> Duration {
+        self.rtt.rto()
+    }
+
+    /// Bytes of heap held now, beside the value itself.
+    pub fn heap(&self) -> usize {
+        self.recovery.board.heap()
+    }
+
+    fn finish(&mut self, state: State) {
+        self.state = state;
+        self.handshake_due = false;
+        self.probe_due = false;
+        self.paced = false;
+        self.set_timer(Timer::Off, Time::MAX);
+    }
+
+    #[inline]
+    fn set_timer(&mut self, timer: Timer, deadline: Time) {
+        self.timer = timer;
+        self.deadline = deadline;
+    }
+
+    fn on_syn_ack(&mut self, now: Time, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
+            return self.finish(State::Aborted);
+        }
+        let syn_ack = segment.flags.has(Flags::SYN) && segment.flags.has(Flags::ACK);
+        if !syn_ack || segment.ack != 1 || self.next != 1 {
+            return;
+        }
+        self.una = 1;
+        self.edge = 1 + u64::from(segment.window);
+        self.largest_window = u64::from(segment.window);
+        // RFC 3168, section 6.1.1: both must want it.
+        self.ecn &= segment.flags.has(Flags::ECE);
+        self.ts_recent = segment.tsval;
+        if self.stats.timeouts > 0 {
+            // RFC 5681, section 3.1: a lost SYN means an initial window of one segment.
+            self.window.cwnd = self.window.mss;
+            self.rtt.after_lost_syn();
+        }
+        if let Some(rtt) = self.measure(now, segment) {
+            self.rtt.sample(rtt, 1.0);
+        }
+        self.retries = 0;
+        self.set_timer(Timer::Off, Time::MAX);
+        self.state = if self.closed { State::Closing } else { State::Established };
+        self.handshake_due = true;
+    }
+
+    /// The round-trip time that `segment` tells, if it acknowledges something new.
+    #[inline]
+    fn measure(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
+        if self.timestamps {
+            // RFC 7323, section 4.1; the echo is exact even of retransmissions.
+            let ago = micros(now).wrapping_sub(segment.tsecr);
+            segment.has_timestamp.then(|| Duration::from_micros(u64::from(ago)))
+        } else {
+            self.timed.acknowledged(now, segment.ack)
+        }
+    }
+
+    /// `segment` moves SND.UNA.
+    #[inline]
+    fn on_progress(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
+        let outstanding = self.next - self.una;
+        let rtt = self.measure(now, segment);
+        if let Some(rtt) = rtt {
+            // One acknowledgment for two segments is what delayed ACKs give (RFC 7323, app. G);
+            // without timestamps at most eight segments a window are timed.
+            let per_round = outstanding as f64 / (2 * self.window.mss) as f64;
+            self.rtt.sample(rtt, if self.timestamps { per_round } else { per_round.min(8.0) });
+        }
+        self.una = segment.ack;
+        self.retries = 0;
+        self.persist_backoff = 0;
+        rtt
+    }
+
+    fn on_ack(&mut self, now: Time, segment: &Segment, progress: &Progress, rtt: Option<Duration>) {
+        let (una, next) = (self.una, self.next);
+        let echo = self.ecn && segment.flags.has(Flags::ECE);
+        let mut restart = progress.acked > 0;
+        match self.recovery.phase {
+            Phase::Fast => {
+                restart &= self.recovery.on_fast(&mut self.window, progress, una, next);
+                if self.recovery.phase == Phase::Open {
+                    self.timed.restart(next);
+                }
+            }
+            phase => {
+                if phase == Phase::Timeout && restart {
+                    self.recovery.on_timeout_ack(una);
+                }
+                if echo && una > self.reduced_at {
+                    self.on_echo(now);
+                } else if restart && !echo {
+                    let sample = AckSample {
+                        now,
+                        acked: progress.acked,
+                        ack: una,
+                        sent: next,
+                        rtt,
+                        srtt: self.rtt.srtt(),
+                        limited: self.limited,
+                        after_timeout: phase == Phase::Timeout,
+                    };
+                    self.controller.on_ack(&mut self.window, &sample);
+                }
+                if self.recovery.phase == Phase::Open && self.recovery.finds_loss(progress, una) {
+                    self.on_loss(now);
+                }
+            }
+        }
+        if restart {
+            // RFC 6298, sections 5.2 and 5.3.
+            if una == next {
+                self.set_timer(Timer::Off, Time::MAX);
+            } else {
+                self.set_timer(Timer::Retransmission, now + self.rtt.rto());
+            }
+        }
+    }
+
+    /// FlightSize without what limited transmit added (RFC 5681, section 3.2, step 2).
+    fn flight(&self) -> u64 {
+        (self.next - self.una).min(self.window.cwnd)
+    }
+
+    fn reduce(&mut self, now: Time, kind: CongestionKind) {
+        let event = CongestionEvent { now, kind, flight: self.flight() };
+        self.controller.on_congestion(&mut self.window, &event);
+        // RFC 3168, section 6.1.2: CWR tells of a reduction for whatever reason.
+        self.cwr_due = self.ecn;
+        self.reduced_at = self.next;
+    }
+
+    fn on_loss(&mut self, now: Time) {
+        self.stats.fast_recoveries += 1;
+        self.reduce(now, CongestionKind::Loss);
+        self.recovery.begin_fast(&mut self.window, self.una, self.next);
+        self.timed.restart(u64::MAX);
+    }
+
+    fn on_echo(&mut self, now: Time) {
+        self.stats.ecn_reductions += 1;
+        self.reduce(now, CongestionKind::Ecn);
+        self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        self.stats.timeouts += 1;
+        self.rtt.back_off();
+        if self.state == State::SynSent {
+            self.handshake_due = true;
+            self.timed.restart(u64::MAX);
+        } else {
+            // RFC 5681, section 3.1: once for a segment, however often it is sent again.
+            if self.retries == 1 {
+                self.reduce(now, CongestionKind::Timeout);
+            }
+            self.window.cwnd = self.window.mss;
+            self.recovery.begin_timeout(self.una, self.next);
+            self.timed.restart(self.next);
+        }
+        // RFC 6298, section 5.6.
+        self.set_timer(Timer::Retransmission, now + self.rtt.rto());
+    }
+
+    /// Whether pacing holds back what could be sent now.
+    #[inline]
+    fn held_by_pacing(&mut self, now: Time) -> bool {
+        self.paced = now < self.paced_until;
+        self.paced
+    }
+
+    #[cold]
+    fn poll_repair(&mut self, now: Time) -> Option<Segment> {
+        if self.held_by_pacing(now) {
+            return None;
+        }
+        let new_data = self.new_len(false).is_some();
+        let (start, end) =
+            self.recovery.next_retransmission(&self.window, self.una, self.next, new_data)?;
+        self.stats.retransmissions += 1;
+        let fin = self.closed && end > self.end;
+        let len = end.min(self.end).saturating_sub(start);
+        let flags = Flags::ACK.with_if(fin, Flags::FIN);
+        self.arm(now);
+        Some(self.emit(now, start, len as u32, flags))
+    }
+
+    /// Length of the next segment of new data, if the receiver has room for it: all that is left,
+    /// or a full segment, or half the largest window (RFC 9293, section 3.8.6.2.1). None if there
+    /// is nothing to send; 0 for a FIN alone. `anyhow` sends what fits, after the persist timer.
+    #[inline]
+    fn new_len(&self, anyhow: bool) -> Option<u64> {
+        let left = self.end.saturating_sub(self.next);
+        if left == 0 {
+            return (self.closed && self.next == self.end).then_some(0);
+        }
+        let room = self.edge.saturating_sub(self.next);
+        let whole = left.min(self.window.mss);
+        if whole <= room {
+            Some(whole)
+        } else if room > 0 && (anyhow || 2 * room >= self.largest_window) {
+            Some(room)
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    fn poll_new(&mut self, now: Time) -> Option<Segment> {
+        let outstanding = self.next - self.una;
+        let Some(len) = self.new_len(self.probe_due) else {
+            self.limited = false;
+            return None;
+        };
+        if outstanding == 0 && self.next > 1 {
+            self.restart(now);
+        }
+        let in_flight = self.recovery.in_flight(outstanding, self.window.mss);
+        if in_flight + len > self.window.cwnd {
+            self.limited = true;
+            return None;
+        }
+        if self.held_by_pacing(now) {
+            return None;
+        }
+        self.probe_due = false;
+        self.probed = false;
+        let start = self.next;
+        let fin = self.closed && start + len == self.end;
+        let cwr = len > 0 && std::mem::take(&mut self.cwr_due);
+        let flags = Flags::ACK
+            .with_if(fin, Flags::FIN)
+            .with_if(cwr, Flags::CWR)
+            .with_if(self.ecn && len > 0, Flags::ECT);
+        self.next = start + len + u64::from(fin);
+        if !self.timestamps {
+            self.timed.sent(now, self.next, self.window.cwnd);
+        }
+        self.arm(now);
+        Some(self.emit(now, start, len as u32, flags))
+    }
+
+    /// Something is sent after everything was acknowledged.
+    fn restart(&mut self, now: Time) {
+        self.controller.on_restart(now);
+        if self.slow_start_after_idle && now.since(self.last_sent) > self.rtt.rto() {
+            // RFC 5681, section 4.1.
+            self.window.cwnd = self.window.cwnd.min(self.window.initial);
+        }
+    }
+
+    /// RFC 6298, section 5.1.
+    #[inline]
+    fn arm(&mut self, now: Time) {
+        if self.timer != Timer::Retransmission {
+            self.set_timer(Timer::Retransmission, now + self.rtt.rto());
+        }
+    }
+
+    fn send_syn(&mut self, now: Time) -> Segment {
+        self.stats.retransmissions += u64::from(self.next == 1);
+        self.next = 1;
+        self.timed.sent(now, 1, 0);
+        self.arm(now);
+        // RFC 3168, section 6.1.1.
+        let ecn = Flags::ECE.with(Flags::CWR);
+        self.emit(now, 0, 0, Flags::SYN.with_if(self.ecn, ecn))
+    }
+
+    /// One octet beyond the window, not ECN-capable (RFC 9293, section 3.8.6.1; RFC 3168, section
+    /// 6.1.6). It counts as sent only when it is acknowledged.
+    fn send_probe(&mut self, now: Time) -> Segment {
+        self.probe_due = false;
+        self.probed = true;
+        self.stats.probes += 1;
+        self.emit(now, self.next, 1, Flags::ACK)
+    }
+
+    #[inline]
+    fn emit(&mut self, now: Time, seq: u64, len: u32, flags: Flags) -> Segment {
+        self.last_sent = now;
+        self.handshake_due = false;
+        self.stats.segments_sent += 1;
+        self.stats.bytes_sent += u64::from(len);
+        self.recovery.sent(u64::from(len));
+        let segment = Segment {
+            seq,
+            ack: 1,
+            len,
+            window: 65_535,
+            tsval: if self.timestamps { micros(now) } else { 0 },
+            tsecr: self.ts_recent,
+            flags,
+            has_timestamp: self.timestamps,
+            ..Segment::default()
+        };
+        if len > 0
+            && let Some(rate) = self.controller.pacing_rate(&self.window, self.rtt.srtt())
+        {
+            let gap = rate.transmission(u64::from(segment.ip_len()));
+            self.paced_until = self.paced_until.max(now) + gap;
+        }
+        segment
+    }
+}
+
+/// The timestamp clock: microseconds, wrapping.
+#[inline]
+pub(crate) fn micros(now: Time) -> u32 {
+    (now.as_nanos() / 1000) as u32
+}

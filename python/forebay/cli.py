@@ -1,0 +1,359 @@
+"""The `forebay` command."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from forebay import _engine, study
+from forebay._engine import ScenarioError
+from forebay.result import run as run_once
+from forebay.scenario import Scenario, load, to_toml
+
+app = typer.Typer(
+    name="forebay",
+    help="A laboratory for packet queues: what every class of user gets from a congested link "
+    "under different queue disciplines.",
+    epilog="Start with: forebay compare examples/branch-uplink.toml",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode="markdown",
+)
+
+BAD_INPUT = 2
+"""Exit code if what the user gave cannot be used."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells count it."""
+
+ScenarioFile = Annotated[
+    Path,
+    typer.Argument(metavar="SCENARIO", help="The scenario file, TOML or JSON.", show_default=False),
+]
+Settings = Annotated[
+    list[str],
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Change one field of the scenario, by its path: link[0].rate=5Mbit, or "
+        "traffic.voice.flows=20 where the entries of a list have names. May be given repeatedly.",
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(help="Seed of the random numbers, instead of the scenario's.", min=0),
+]
+
+
+@app.command()
+def compare(
+    scenario: ScenarioFile,
+    disciplines: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Disciplines to compare, instead of the scenario's list: kinds (see forebay "
+            "kinds) or labels from that list.",
+        ),
+    ] = None,
+    replications: Annotated[
+        int | None,
+        typer.Option(
+            "--replications",
+            "-r",
+            help="How often each discipline is run, each time with other random numbers; more "
+            "runs give narrower intervals.",
+            min=1,
+        ),
+    ] = None,
+    link: Annotated[
+        str | None, typer.Option(help="The link whose queue is exchanged.", metavar="NAME")
+    ] = None,
+    set_: Settings = [],  # noqa: B006 - read only
+    seed: Seed = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Where the results go; an earlier result there is replaced.",
+            show_default="out/ and the scenario's name",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", help="Runs at a time.", show_default="one a core", min=1),
+    ] = None,
+    no_report: Annotated[
+        bool, typer.Option("--no-report", help="Do not write report.html.")
+    ] = False,
+) -> None:
+    """Compare queue disciplines on the congested link of a scenario.
+
+    Every discipline faces the same traffic, several times with different random numbers. The
+    result is a table of what each class of traffic got, with 95 % confidence intervals, and a
+    report to open in a browser; the numbers go beside it as Parquet and JSON.
+
+    Example: forebay compare examples/branch-uplink.toml --disciplines fifo,fq-codel -r 20
+    """
+    with _friendly():
+        # Tables and figures need large libraries; the other commands start faster without.
+        from forebay import advice, storage, terminal
+
+        prepared = _prepare(scenario, set_)
+        folder = out if out is not None else Path("out") / scenario.stem
+        storage.check_folder(folder)
+        progress = _Bar()
+        try:
+            with progress:
+                comparison = study.compare(
+                    prepared,
+                    disciplines=_names(disciplines),
+                    replications=replications,
+                    link=link,
+                    seed=seed,
+                    jobs=jobs,
+                    progress=progress.update,
+                    command=shlex.join(["forebay", *sys.argv[1:]]),
+                )
+            comparison.write(folder, report=not no_report)
+        except KeyboardInterrupt:
+            _stopped(
+                f"{progress.state} had ended; their results are not kept, as they would not "
+                f"compare like with like. {_unchanged(folder)}"
+            )
+        console = Console(soft_wrap=False)
+        terminal.print_comparison(console, comparison)
+        advised = advice.advise(comparison)
+        if advised.pick is not None:
+            console.print(f"\n[bold]Start with {advised.pick}.[/bold] {advised.why}")
+        else:
+            console.print(f"\n{advised.why}")
+        for note in advised.notes[1:] if len(comparison.seeds) > 1 else advised.notes:
+            console.print(f"Note: {note}", style="dim")
+        where = folder if no_report else folder / "report.html"
+        console.print(f"\n{'Results' if no_report else 'Report'}: {where}", soft_wrap=True)
+
+
+@app.command()
+def run(
+    scenario: ScenarioFile,
+    discipline: Annotated[
+        str | None, typer.Option(metavar="KIND", help="The queue to put on the link.")
+    ] = None,
+    link: Annotated[
+        str | None, typer.Option(help="The link that gets --discipline.", metavar="NAME")
+    ] = None,
+    set_: Settings = [],  # noqa: B006 - read only
+    seed: Seed = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as JSON and nothing else.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Write tables and summary there."),
+    ] = None,
+) -> None:
+    """Run a scenario once.
+
+    Prints what every link, queue and class of traffic got. With --json it prints the whole
+    summary, flow by flow, for other programs; its keys stay stable.
+
+    Example: forebay run examples/branch-uplink.toml --discipline codel --set link[0].rate=5Mbit
+    """
+    with _friendly():
+        from forebay import storage, terminal
+
+        prepared = _prepare(scenario, set_)
+        if link is not None and discipline is None:
+            raise ScenarioError("--link says where --discipline goes; give both or neither")
+        if out is not None:
+            storage.check_folder(out)
+        progress = _Bar()
+        try:
+            with progress:
+                result = run_once(
+                    prepared, seed=seed, discipline=discipline, link=link, progress=progress.set
+                )
+        except KeyboardInterrupt:
+            kept = "" if out is None else f" {_unchanged(out)}"
+            _stopped(f"The run had not ended; nothing of it is kept.{kept}")
+        if out is not None:
+            result.write(out)
+        if as_json:
+            print(json.dumps(result.summary, indent=2, ensure_ascii=False))
+        else:
+            terminal.print_run(Console(), result.summary)
+
+
+@app.command()
+def kinds(
+    kind: Annotated[
+        str | None, typer.Argument(help="One of them, to see its parameters.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """List the queue disciplines and traffic sources, or explain one of them.
+
+    Example: forebay kinds codel
+    """
+    with _friendly():
+        from forebay import terminal
+
+        catalogue: dict[str, Any] = json.loads(_engine.kinds())
+        found = [
+            (group, entry)
+            for group in terminal.GROUPS
+            for entry in catalogue[group]
+            if kind is None or entry["name"] == kind
+        ]
+        if not found:
+            names = ", ".join(entry["name"] for entry in catalogue["kinds"])
+            raise ScenarioError(f'there is no kind "{kind}"; the disciplines are {names}')
+        if as_json:
+            shown = catalogue if kind is None else [{"group": g} | entry for g, entry in found]
+            print(json.dumps(shown, indent=2, ensure_ascii=False))
+        elif kind is None:
+            terminal.print_kinds(Console(), catalogue)
+            print("forebay kinds NAME explains one of them with all its parameters.")
+        else:
+            for number, (group, entry) in enumerate(found):
+                if number:
+                    print()
+                terminal.print_kind(Console(), entry, group)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of a scenario, for editors that complete and check as you type."""
+    with _friendly():
+        print(json.dumps(json.loads(_engine.schema()), indent=2, ensure_ascii=False))
+
+
+@app.command()
+def check(
+    scenario: ScenarioFile,
+    set_: Settings = [],  # noqa: B006 - read only
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print as JSON instead of TOML.")
+    ] = False,
+) -> None:
+    """Check a scenario and print it with every default filled in.
+
+    What is printed is itself a scenario, and means the same.
+
+    Example: forebay check examples/branch-uplink.toml
+    """
+    with _friendly():
+        effective = _prepare(scenario, set_).effective()
+        if as_json:
+            print(json.dumps(effective, indent=2, ensure_ascii=False))
+        else:
+            print(to_toml(effective), end="")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"forebay {_engine.version}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+class _Bar:
+    """A progress bar on standard error, shown only to a person."""
+
+    def __init__(self) -> None:
+        console = Console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TaskProgressColumn(),
+            TimeRemainingColumn(compact=True),
+            TextColumn("left"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("starting", total=1.0)
+        self.state = "0 runs"
+
+    def __enter__(self) -> _Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def update(self, progress: study.Progress) -> None:
+        """Show how far a comparison is."""
+        self.state = f"{progress.finished} of {progress.runs} runs"
+        self._progress.update(self._task, description=self.state, completed=progress.fraction)
+
+    def set(self, fraction: float) -> None:
+        """Show how far one run is."""
+        self._progress.update(self._task, description="running", completed=fraction)
+
+
+@contextmanager
+def _friendly() -> Iterator[None]:
+    """Turn what a user can mend into one message and exit code 2."""
+    try:
+        yield
+    except (ScenarioError, OSError) as error:
+        typer.echo(f"error: {_message(error)}", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+    except KeyboardInterrupt:
+        _stopped("Nothing had been written.")
+
+
+def _message(error: ScenarioError | OSError) -> str:
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def _stopped(what: str) -> None:
+    typer.echo(f"stopped: {what}", err=True)
+    raise typer.Exit(INTERRUPTED)
+
+
+def _unchanged(folder: Path) -> str:
+    if folder.exists() and any(folder.iterdir()):
+        return f"{folder} still holds the earlier result."
+    return "Nothing was written."
+
+
+def _prepare(path: Path, settings: list[str]) -> Scenario:
+    scenario = load(path)
+    for setting in settings:
+        scenario = scenario.with_text(setting)
+    return scenario
+
+
+def _names(text: str | None) -> list[str] | None:
+    if text is None:
+        return None
+    return [name.strip() for name in text.split(",") if name.strip()]

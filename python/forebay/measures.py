@@ -1,0 +1,81 @@
+"""The measures of a class of traffic: names, units and which way is better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from forebay.stats import Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One number that a run gives for a class of traffic."""
+
+    key: str
+    """Key in the summary, in the unit that the key names."""
+    title: str
+    unit: str
+    """Unit in which it is shown."""
+    scale: float
+    """Shown value for a value of 1 in the summary."""
+    higher_is_better: bool
+    matters: float
+    """Relative difference below which no user would notice."""
+    matters_at_least: float
+    """Smallest difference that matters however small the values are, in the summary's unit."""
+
+    def difference_matters(self, value: float, best: float) -> bool:
+        """Whether a user would notice `value` instead of `best`."""
+        return abs(value - best) > max(self.matters * abs(best), self.matters_at_least)
+
+
+GOODPUT = Measure("goodput_bps", "Goodput", "kb/s", 1e-3, True, 0.02, 0.0)
+MEDIAN_DELAY = Measure("p50_delay_ms", "Median delay", "ms", 1.0, False, 0.05, 1.0)
+TAIL_DELAY = Measure("p99_delay_ms", "99th percentile delay", "ms", 1.0, False, 0.05, 2.0)
+LOSS = Measure("loss", "Loss", "%", 100.0, False, 0.05, 0.001)
+COMPLETION = Measure("mean_completion_s", "Mean completion time", "s", 1.0, False, 0.05, 0.01)
+MOS = Measure("mos", "Voice quality, MOS", "1 to 4.5", 1.0, True, 0.0, 0.1)
+
+MEASURES = (GOODPUT, MEDIAN_DELAY, TAIL_DELAY, LOSS, COMPLETION, MOS)
+"""In the order in which they are shown."""
+
+
+def shown_in(measure: Measure, largest: float) -> Measure:
+    """The measure in the unit that suits values up to `largest` (in the summary's unit)."""
+    if measure is GOODPUT and largest >= 1e8:
+        return replace(measure, unit="Mb/s", scale=1e-6)
+    return measure
+
+
+def text(interval: Interval | None, measure: Measure) -> str:
+    """The mean and the half-width of its interval in the measure's unit, such as `8.31 ±0.12`."""
+    if interval is None:
+        return "–"
+    mean = interval.mean * measure.scale
+    if interval.half_width is None:
+        return _fixed(mean, _decimals(mean, 3))
+    half = interval.half_width * measure.scale
+    if half == 0.0:
+        return f"{_fixed(mean, _decimals(mean, 3))} ±0"
+    decimals = max(0, min(_decimals(half, 2), _decimals(mean, 4) if mean else 9))
+    # Rounded up, so that what is shown covers at least the interval.
+    half = math.ceil(round(half * 10**decimals, 6)) / 10**decimals
+    return f"{_fixed(mean, decimals)} ±{_fixed(half, decimals)}"
+
+
+def largest(values: Iterable[Interval | None]) -> float:
+    """The largest mean; 0 if there is none."""
+    return max((value.mean for value in values if value is not None), default=0.0)
+
+
+def _decimals(value: float, digits: int) -> int:
+    """Decimals that show `digits` significant digits of `value`, none for large values."""
+    if value == 0.0:
+        return 0
+    return max(0, digits - 1 - math.floor(math.log10(abs(value))))
+
+
+def _fixed(value: float, decimals: int) -> str:
+    return f"{value:.{decimals}f}"

@@ -1,0 +1,181 @@
+"""The report of a comparison: one HTML file that needs no network."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import polars as pl
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from forebay.advice import advise
+from forebay.scenario import to_toml
+from forebay.study import Comparison
+from forebay.terminal import blocks
+
+_POINTS = 600
+"""Points of a curve over time, about one a pixel column."""
+
+_CDF_POINTS = 300
+
+
+def render(comparison: Comparison) -> str:
+    """The report as HTML, with everything it needs inside."""
+    environment = Environment(
+        loader=PackageLoader("forebay.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    first = comparison.runs[0].result.summary
+    return environment.get_template("template.html").render(
+        comparison=comparison,
+        advice=advise(comparison),
+        blocks=blocks(comparison),
+        summary=first,
+        queue_blocks=_queue_rows(comparison),
+        configuration=to_toml(_shared(comparison.variants[0].effective)),
+        queues=[
+            (variant.label, to_toml({"queue": _queue_of(comparison, variant.effective)}))
+            for variant in comparison.variants
+        ],
+        cpu_seconds=sum(run.result.summary["cpu_seconds"] for run in comparison.runs),
+        packets=sum(run.result.summary["packets"] for run in comparison.runs),
+        style=Markup(_resource("report.css")),  # noqa: S704 - our own file
+        script=Markup(_resource("report.js")),  # noqa: S704 - our own file
+        plotly=Markup(_plotly()),  # noqa: S704 - base64
+        data=Markup(_embedded(_figures(comparison))),  # noqa: S704 - escaped there
+    )
+
+
+def _resource(name: str) -> str:
+    return resources.files("forebay.report").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _plotly() -> str:
+    """The plotting library, compressed to under half its size; the browser unpacks it."""
+    return base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode()
+
+
+def _embedded(value: Any) -> str:
+    """JSON that cannot end the script element around it."""
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _figures(comparison: Comparison) -> dict[str, Any]:
+    """The numbers that the figures draw."""
+    replication = comparison.runs[0].replication
+    warmup = comparison.runs[0].result.summary["warmup_s"]
+    return {
+        "labels": comparison.labels,
+        "classes": comparison.classes,
+        "warmup": warmup,
+        "queue": {
+            run.discipline: _curve(
+                run.result.queue.filter(pl.col("link") == comparison.link), "mean_packets", 1.0
+            )
+            for run in comparison.runs
+            if run.replication == replication
+        },
+        "throughput": {
+            class_: {
+                run.discipline: _curve(
+                    run.result.classes.filter(pl.col("class") == class_), "throughput_bps", 1e-3
+                )
+                for run in comparison.runs
+                if run.replication == replication
+            }
+            for class_ in comparison.classes
+        },
+        "delay": {
+            class_: {label: _distribution(comparison, label, class_) for label in comparison.labels}
+            for class_ in comparison.classes
+        },
+    }
+
+
+def _curve(table: pl.DataFrame, column: str, scale: float) -> dict[str, list[float | None]]:
+    """A column over time, averaged over neighbours if it has more points than a figure shows."""
+    table = table.sort("time_s")
+    if table.height > _POINTS:
+        every = -(-table.height // _POINTS)
+        group = (pl.int_range(pl.len()) // every).alias("group")
+        table = (
+            table.group_by(group, maintain_order=True)
+            .agg(pl.col("time_s").last(), pl.col(column).mean())
+            .drop("group")
+        )
+    return {
+        "x": _rounded(table["time_s"].to_list()),
+        "y": _rounded((table[column] * scale).to_list()),
+    }
+
+
+def _distribution(comparison: Comparison, label: str, class_: str) -> dict[str, list[float | None]]:
+    """The share of packets with at most a delay, over all replications together."""
+    table = (
+        comparison.delays.filter(pl.col("discipline") == label, pl.col("class") == class_)
+        .group_by("delay_ms")
+        .agg(pl.col("count").sum())
+        .filter(pl.col("count") > 0)
+        .sort("delay_ms")
+    )
+    total = table["count"].sum()
+    if not total:
+        return {"x": [], "y": []}
+    share = table.select("delay_ms", share=pl.col("count").cum_sum() / total)
+    if share.height > _CDF_POINTS:
+        # Even steps of probability, and every step of the upper tail.
+        step = (pl.col("share") * _CDF_POINTS * 0.7).floor()
+        keep = (step != step.shift(1)).fill_null(True) | (pl.col("share") > 0.999)
+        share = share.filter(keep).head(2 * _CDF_POINTS)
+    return {
+        "x": _rounded(share["delay_ms"].to_list()),
+        "y": _rounded(share["share"].to_list(), 6),
+    }
+
+
+def _rounded(values: list[float | None], digits: int = 5) -> list[float | None]:
+    return [None if value is None else float(f"{value:.{digits}g}") for value in values]
+
+
+def _queue_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
+    """What the compared link itself shows: a title and a cell for each discipline."""
+    from forebay.measures import LOSS, MEDIAN_DELAY, text
+
+    rows: list[tuple[str, list[str]]] = [
+        (
+            "Link used, %",
+            [text(comparison.utilization(label), LOSS) for label in comparison.labels],
+        )
+    ]
+    for title, key, measure in (
+        ("Mean queue, packets", "mean_packets", MEDIAN_DELAY),
+        ("Mean time in queue, ms", "mean_delay_ms", MEDIAN_DELAY),
+        ("99th percentile time in queue, ms", "p99_delay_ms", MEDIAN_DELAY),
+        ("Dropped, %", "loss", LOSS),
+    ):
+        cells = [text(comparison.queue_interval(label, key), measure) for label in comparison.labels]
+        rows.append((title, cells))
+    return rows
+
+
+def _shared(effective: dict[str, Any]) -> dict[str, Any]:
+    """The configuration without the seed, which differs between the runs."""
+    return {key: value for key, value in effective.items() if key != "seed"}
+
+
+def _queue_of(comparison: Comparison, effective: dict[str, Any]) -> Any:
+    """The effective queue of the compared link."""
+    for link in effective.get("link") or []:
+        if link.get("name") == comparison.link:
+            return link["queue"]
+    return effective["dumbbell"]["queue"]

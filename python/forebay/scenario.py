@@ -1,0 +1,223 @@
+"""Scenarios: read from a file, changed by path, checked by the engine."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from forebay import _engine
+from forebay._engine import ScenarioError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A scenario as written: links, queues, traffic and what to compare.
+
+    A scenario never changes; `with_` gives a changed copy. Nothing is checked until it is asked
+    for (`effective`) or run.
+    """
+
+    text: str
+    """The scenario as JSON."""
+    name: str
+    """What messages call it, usually the file's name."""
+    base: str
+    """Folder from which relative file names inside the scenario start."""
+
+    @classmethod
+    def of(cls, document: dict[str, Any], name: str = "scenario", base: str = ".") -> Scenario:
+        """A scenario from a document of plain values, such as a parsed TOML file."""
+        return cls(json.dumps(document), name, base)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The scenario as written, as a new document of plain values."""
+        document: dict[str, Any] = json.loads(self.text)
+        return document
+
+    def with_(self, path: str, value: Any) -> Scenario:
+        """A copy in which the field at `path` is `value`.
+
+        A path is written as in messages: `link[0].queue.target`. An entry of a list whose entries
+        have names may also be addressed by its name: `traffic.voice.flows`. A name that holds a
+        dot stands in quotes: `traffic."g.711".flows`. A table on the way that is missing is made.
+
+        Raises:
+            ScenarioError: the path cannot be followed.
+        """
+        document = self.document
+        steps = _steps(path)
+        try:
+            holder = document
+            for step, following in zip(steps, steps[1:], strict=False):
+                holder = _descend(holder, step, following)
+            _assign(holder, steps[-1], value)
+        except _NoSuchPlace as error:
+            raise ScenarioError(f"{self.name}: {path}: {error}") from None
+        return Scenario(json.dumps(document), self.name, self.base)
+
+    def with_text(self, assignment: str) -> Scenario:
+        """A copy changed by `path=value`, the value written as in TOML.
+
+        A value that is not TOML is taken as a string, so that `link[0].rate=5Mbit` needs no quotes.
+
+        Raises:
+            ScenarioError: there is no `=`, or the path cannot be followed.
+        """
+        path, equals, text = assignment.partition("=")
+        if not equals or not path.strip():
+            raise ScenarioError(
+                f'"{assignment}": expected PATH=VALUE, such as link[0].rate=5Mbit'
+            )
+        return self.with_(path.strip(), _value(text.strip()))
+
+    def effective(self) -> dict[str, Any]:
+        """The scenario with every default filled in.
+
+        Raises:
+            ScenarioError: anything in it that could not run.
+        """
+        with named(self):
+            document: dict[str, Any] = json.loads(_engine.effective(self.text, self.base))
+        return document
+
+    def to_toml(self) -> str:
+        """The scenario as written, as TOML."""
+        return to_toml(self.document)
+
+
+def load(path: str | Path) -> Scenario:
+    """Read a scenario file, TOML or JSON.
+
+    Raises:
+        ScenarioError: the file cannot be read or is not TOML.
+    """
+    path = Path(path)
+    return Scenario(_engine.load(str(path)), path.name, str(path.parent))
+
+
+def to_toml(document: dict[str, Any]) -> str:
+    """A document of plain values as TOML; what is null is left out, as TOML has no such value."""
+    return tomli_w.dumps(_without_null(document))
+
+
+class named:  # noqa: N801 - a context manager, used like a function
+    """Let every `ScenarioError` inside start with the scenario's name."""
+
+    def __init__(self, scenario: Scenario, place: str = "") -> None:
+        """Prefix errors with the name of `scenario` and with `place` in it."""
+        self._prefix = f"{scenario.name}: {place}"
+        self._name = f"{scenario.name}: "
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """Prefix the error, if there is one."""
+        if isinstance(error, ScenarioError):
+            raise ScenarioError(self._prefix + str(error).removeprefix(self._name)) from None
+
+
+class _NoSuchPlace(Exception):
+    """Why a path could not be followed."""
+
+
+_STEP = re.compile(r'"(?P<quoted>[^"]*)"|(?P<plain>[^.\[\]"]+)|\[(?P<index>\d+)\]')
+
+
+def _steps(path: str) -> list[str | int]:
+    """The steps of a path: names, and indices as numbers."""
+    steps: list[str | int] = []
+    at = 0
+    while at < len(path):
+        if steps and path[at] == ".":
+            at += 1
+        match = _STEP.match(path, at)
+        if match is None:
+            raise ScenarioError(f'"{path}": not a path; expected one such as link[0].queue.target')
+        if match["index"] is not None:
+            steps.append(int(match["index"]))
+        else:
+            steps.append(match["quoted"] if match["quoted"] is not None else match["plain"])
+        at = match.end()
+    if not steps or isinstance(steps[0], int):
+        raise ScenarioError(f'"{path}": a path starts with a name, such as link[0].rate')
+    return steps
+
+
+def _descend(holder: Any, step: str | int, following: str | int) -> Any:
+    """What `step` leads to; a table that is missing is made."""
+    if isinstance(holder, dict) and isinstance(step, str):
+        if step not in holder:
+            if isinstance(following, int):
+                raise _NoSuchPlace(f'there is no list "{step}"')
+            holder[step] = {}
+        return holder[step]
+    return holder[_index(holder, step)]
+
+
+def _assign(holder: Any, step: str | int, value: Any) -> None:
+    if isinstance(holder, dict) and isinstance(step, str):
+        holder[step] = value
+    else:
+        holder[_index(holder, step)] = value
+
+
+def _index(holder: Any, step: str | int) -> int:
+    """The place in a list that `step` names, by number or by the entry's name."""
+    if not isinstance(holder, list):
+        found = "a table" if isinstance(holder, dict) else f"{json.dumps(holder)}, which is a value"
+        raise _NoSuchPlace(f"{_shown(step)} leads nowhere: what stands there is {found}")
+    if isinstance(step, int):
+        if step >= len(holder):
+            raise _NoSuchPlace(f"[{step}] leads nowhere: the list has {len(holder)} entries, from 0")
+        return step
+    names = [entry.get("name") if isinstance(entry, dict) else None for entry in holder]
+    if step not in names:
+        known = ", ".join(f'"{name}"' for name in names if name is not None) or "without names"
+        raise _NoSuchPlace(f'no entry is called "{step}"; the entries are {known}')
+    return names.index(step)
+
+
+def _shown(step: str | int) -> str:
+    return f"[{step}]" if isinstance(step, int) else f'"{step}"'
+
+
+def _value(text: str) -> Any:
+    """The value that `text` writes in TOML, or the text itself."""
+    try:
+        value = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return value["value"] if len(value) == 1 and _plain(value["value"]) else text
+
+
+def _plain(value: Any) -> bool:
+    """Whether JSON can hold the value (TOML also has dates and numbers that are not finite)."""
+    if isinstance(value, dict):
+        return all(_plain(inner) for inner in value.values())
+    if isinstance(value, list):
+        return all(_plain(inner) for inner in value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, bool | int | str)
+
+
+def _without_null(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_null(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [_without_null(inner) for inner in value if inner is not None]
+    return value

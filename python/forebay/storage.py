@@ -1,0 +1,104 @@
+"""Writing a folder of results, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+_OURS = frozenset(
+    ("runs.parquet", "flows.parquet", "series.parquet", "delays.parquet", "summary.json",
+     "report.html")
+)  # fmt: skip
+
+
+def check_folder(folder: Path) -> None:
+    """Check, before any work is done, that results can be written to `folder`.
+
+    Raises:
+        FileExistsError: something stands there that is not an earlier result.
+        OSError: the folder cannot be made.
+    """
+    if folder.exists() or folder.is_symlink():
+        if not folder.is_dir():
+            raise FileExistsError(f"{folder}: is a file; choose another folder with --out")
+        foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in _OURS)
+        if foreign:
+            raise FileExistsError(
+                f"{folder}: holds {foreign[0]}, which is not a result of forebay, and would be "
+                "replaced; choose another folder with --out"
+            )
+        entries = any(folder.iterdir())
+        if entries and not _is_result(folder / "summary.json"):
+            raise FileExistsError(
+                f"{folder}: holds files that forebay did not write, and they would be replaced; "
+                "choose another folder with --out"
+            )
+    parent = _parent(folder)
+    parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise PermissionError(f"{parent}: cannot be written to; choose another folder with --out")
+
+
+def write_folder(folder: Path, files: Mapping[str, pl.DataFrame | dict[str, Any] | str]) -> Path:
+    """Write `files` to `folder`, in place of an earlier result.
+
+    Everything is written to a hidden folder beside it, which is then renamed: what stands under
+    the name is always whole.
+
+    Raises:
+        FileExistsError: something stands there that is not an earlier result.
+    """
+    check_folder(folder)
+    parent = _parent(folder)
+    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=parent))
+    try:
+        fresh.chmod(0o755)
+        for name, content in files.items():
+            _write(fresh / name, content)
+        _exchange(fresh, folder)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+    return folder
+
+
+def _parent(folder: Path) -> Path:
+    return folder.absolute().parent
+
+
+def _is_result(summary: Path) -> bool:
+    try:
+        return "forebay" in json.loads(summary.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+
+
+def _write(path: Path, content: pl.DataFrame | dict[str, Any] | str) -> None:
+    if isinstance(content, pl.DataFrame):
+        content.write_parquet(path, statistics=False)
+    elif isinstance(content, str):
+        path.write_text(content, encoding="utf-8")
+    else:
+        path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _exchange(fresh: Path, folder: Path) -> None:
+    """Put `fresh` in the place of `folder`."""
+    if not folder.exists():
+        fresh.rename(folder)
+        return
+    old = fresh.with_suffix(".old")
+    folder.rename(old)
+    try:
+        fresh.rename(folder)
+    except BaseException:
+        old.rename(folder)
+        raise
+    shutil.rmtree(old)

@@ -1,0 +1,449 @@
+"""Comparing disciplines: variants times replications with common random numbers."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from forebay import stats
+from forebay._engine import Cancel, ScenarioError
+from forebay.measures import MEASURES, Measure
+from forebay.result import Result, compared_link, execute, single, with_queue
+from forebay.scenario import Scenario, named
+
+DEFAULT_REPLICATIONS = 10
+"""Replications if neither the caller nor the scenario says how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One of the disciplines that are compared."""
+
+    label: str
+    """What tables and figures call it."""
+    queue: dict[str, Any]
+    """The queue as a scenario writes it."""
+    effective: dict[str, Any]
+    """The whole scenario with this queue and every default filled in."""
+    scenario: Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One replication of one variant."""
+
+    discipline: str
+    replication: int
+    """From 1."""
+    seed: int
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a comparison is."""
+
+    finished: int
+    """Runs that have ended."""
+    runs: int
+    """Runs in all."""
+    fraction: float
+    """Simulated time that has passed, of all."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Every run of a comparison, and what they say together.
+
+    Replication *r* has the same seed under every discipline, so that all of them face the same
+    traffic and differences can be taken replication by replication.
+    """
+
+    scenario: Scenario
+    link: str
+    """The link that carried the disciplines."""
+    variants: tuple[Variant, ...]
+    runs: tuple[Run, ...]
+    """In order of variant, then replication."""
+    level: float = stats.LEVEL
+    """Confidence level of every interval."""
+    command: str | None = field(default=None)
+    """The command that made it, for the report."""
+
+    @property
+    def title(self) -> str:
+        """The scenario's title, or its file's name."""
+        return str(self.runs[0].result.summary.get("title") or self.scenario.name)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The disciplines, in the order in which they were given."""
+        return tuple(variant.label for variant in self.variants)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes of traffic, in the scenario's order."""
+        names: dict[str, None] = {}
+        for run in self.runs:
+            names.update(dict.fromkeys(run.result.summary["classes"]))
+        return tuple(names)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seed of each replication."""
+        return tuple(run.seed for run in self.runs_of(self.labels[0]))
+
+    def runs_of(self, label: str) -> tuple[Run, ...]:
+        """The replications of one discipline."""
+        return tuple(run for run in self.runs if run.discipline == label)
+
+    def samples(self, label: str, class_: str, key: str) -> list[float | None]:
+        """One value a replication of a measure of a class; None where it was not measured."""
+        return [
+            run.result.summary["classes"].get(class_, {}).get(key) for run in self.runs_of(label)
+        ]
+
+    def interval(self, label: str, class_: str, key: str) -> stats.Interval | None:
+        """Mean over the replications of a measure of a class, in the unit that `key` names."""
+        return stats.interval(self.samples(label, class_, key), self.level)
+
+    def difference(self, first: str, second: str, class_: str, key: str) -> stats.Interval | None:
+        """Mean of the paired differences `first - second` of a measure of a class."""
+        return stats.paired_difference(
+            self.samples(first, class_, key), self.samples(second, class_, key), self.level
+        )
+
+    def queue_interval(self, label: str, key: str) -> stats.Interval | None:
+        """Mean over the replications of a measure of the compared queue."""
+        runs = self.runs_of(label)
+        return stats.interval(
+            [run.result.summary["queues"][self.link].get(key) for run in runs], self.level
+        )
+
+    def utilization(self, label: str) -> stats.Interval | None:
+        """Share of the compared link's capacity that was used."""
+        runs = self.runs_of(label)
+        return stats.interval(
+            [run.result.summary["links"][self.link].get("utilization") for run in runs], self.level
+        )
+
+    def best(self, class_: str, measure: Measure) -> tuple[str, ...]:
+        """The best discipline for a class by one measure, and all that cannot be told from it.
+
+        A discipline cannot be told from the best if the interval of their paired difference holds
+        zero, or if the difference is too small to matter to a user. Empty if nothing was measured.
+        """
+        means = {
+            label: value.mean
+            for label in self.labels
+            if (value := self.interval(label, class_, measure.key)) is not None
+        }
+        if not means:
+            return ()
+        pick = max if measure.higher_is_better else min
+        first = pick(means, key=lambda label: means[label])
+
+        def told_apart(label: str) -> bool:
+            difference = self.difference(label, first, class_, measure.key)
+            if difference is None or not measure.difference_matters(means[label], means[first]):
+                return False
+            return difference.half_width is None or difference.excludes_zero
+
+        return (first, *(label for label in means if label != first and not told_apart(label)))
+
+    @cached_property
+    def runs_table(self) -> pl.DataFrame:
+        """A row for each run; columns are the keys of its summary, joined by dots."""
+        rows = []
+        for run in self.runs:
+            flat = {k: v for k, v in run.result.summary.items() if k != "flows"}
+            rows.append(_key(run) | _flat(flat))
+        return pl.from_dicts(rows, infer_schema_length=None)
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """A row for each flow of each run."""
+        return self._stacked(lambda result: [result.flows])
+
+    @cached_property
+    def series(self) -> pl.DataFrame:
+        """Queues and throughput over time of every run; a row belongs to a link or to a class."""
+        return self._stacked(lambda result: [result.queue, result.classes])
+
+    @cached_property
+    def delays(self) -> pl.DataFrame:
+        """Histograms of delay of every run: of a class, one way; of a link, in its queue."""
+        return self._stacked(lambda result: [result.delay, result.queue_delay])
+
+    def summary(self) -> dict[str, Any]:
+        """What the comparison found, as plain values; keys documented in `docs/summary.md`."""
+        from forebay.advice import advise
+
+        advice = advise(self)
+        return {
+            "forebay": self.runs[0].result.summary["version"],
+            "title": self.title,
+            "scenario": self.scenario.name,
+            "link": self.link,
+            "replications": len(self.seeds),
+            "seeds": list(self.seeds),
+            "confidence": self.level,
+            "disciplines": [self._summary_of(variant) for variant in self.variants],
+            "advice": {
+                "pick": advice.pick,
+                "why": advice.why,
+                "findings": list(advice.findings),
+                "notes": list(advice.notes),
+            },
+        }
+
+    def write(self, folder: str | Path, *, report: bool = True) -> Path:
+        """Write tables, summary and report to `folder`, whole or not at all.
+
+        A folder that an earlier comparison wrote is replaced.
+
+        Raises:
+            FileExistsError: the folder holds something else.
+        """
+        from forebay.report import render
+        from forebay.storage import write_folder
+
+        files: dict[str, Any] = {
+            "runs.parquet": self.runs_table,
+            "flows.parquet": self.flows,
+            "series.parquet": self.series,
+            "delays.parquet": self.delays,
+            "summary.json": self.summary(),
+        }
+        if report:
+            files["report.html"] = render(self)
+        return write_folder(Path(folder), files)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the report, one HTML file that needs no network."""
+        from forebay.report import render
+
+        path = Path(path)
+        path.write_text(render(self), encoding="utf-8")
+        return path
+
+    def _summary_of(self, variant: Variant) -> dict[str, Any]:
+        label = variant.label
+        queue_keys = self.runs[0].result.summary["queues"][self.link]
+        return {
+            "label": label,
+            "queue": variant.queue,
+            "fingerprints": [run.result.fingerprint for run in self.runs_of(label)],
+            "utilization": _plain(self.utilization(label)),
+            "queue_measures": {
+                key: _plain(self.queue_interval(label, key))
+                for key, value in queue_keys.items()
+                if isinstance(value, int | float)
+            },
+            "classes": {
+                class_: {
+                    measure.key: _plain(self.interval(label, class_, measure.key))
+                    for measure in MEASURES
+                }
+                for class_ in self.classes
+            },
+        }
+
+    def _stacked(self, tables: Callable[[Result], list[pl.DataFrame]]) -> pl.DataFrame:
+        frames = []
+        for run in self.runs:
+            key = [pl.lit(value).alias(name) for name, value in _key(run).items()]
+            frames.extend(table.select(*key, pl.all()) for table in tables(run.result))
+        return pl.concat(frames, how="diagonal")
+
+
+def compare(
+    scenario: Scenario,
+    *,
+    disciplines: Sequence[str | Mapping[str, Any]] | None = None,
+    replications: int | None = None,
+    link: str | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    command: str | None = None,
+) -> Comparison:
+    """Run a scenario under several disciplines, several times each, on all cores.
+
+    Args:
+        scenario: what to run; its `[compare]` table gives what the arguments leave out.
+        disciplines: kinds, labels of the scenario's list, or tables such as
+            `{"label": "short", "kind": "codel", "target": "2ms"}`.
+        replications: how often each is run; each replication has a seed of its own.
+        link: the link that gets the disciplines.
+        seed: of the first replication; the following ones count up from it.
+        jobs: runs at a time; one a core unless given.
+        progress: called from this thread, about ten times a second.
+        command: what to call the command in the report.
+
+    Raises:
+        ScenarioError: anything that could not run; found before the first run starts.
+        KeyboardInterrupt: interrupted; every run has stopped.
+    """
+    checked = scenario.effective()
+    settings = checked.get("compare") or {}
+    where = link if link is not None else compared_link(scenario)
+    variants = _variants(scenario, where, disciplines)
+    count = replications if replications is not None else settings.get("replications")
+    count = DEFAULT_REPLICATIONS if count is None else int(count)
+    if count < 1:
+        raise ScenarioError(f"{scenario.name}: compare.replications: must be at least 1")
+    first = int(seed if seed is not None else checked.get("seed", 1))
+    results = _run_all(variants, range(first, first + count), jobs or _cores(), progress)
+    runs = tuple(
+        Run(variant.label, number + 1, first + number, results[index * count + number])
+        for index, variant in enumerate(variants)
+        for number in range(count)
+    )
+    queues = runs[0].result.summary["queues"]
+    name = where if where in queues else next(iter(queues))
+    return Comparison(scenario, name, variants, runs, command=command)
+
+
+def _variants(
+    scenario: Scenario, link: str | None, chosen: Sequence[str | Mapping[str, Any]] | None
+) -> tuple[Variant, ...]:
+    """The disciplines to compare, each checked."""
+    listed = (scenario.document.get("compare") or {}).get("disciplines") or []
+    known = dict(_labelled(entry) for entry in listed)
+    entries: list[tuple[str, dict[str, Any]]] = []
+    for entry in listed if chosen is None else chosen:
+        if chosen is not None and isinstance(entry, str) and entry in known:
+            entries.append((entry, known[entry]))
+        else:
+            entries.append(_labelled(entry))
+    if not entries:
+        raise ScenarioError(
+            f"{scenario.name}: compare.disciplines: there is none to compare; "
+            'add a list such as ["fifo", "codel"], or give --disciplines fifo,codel'
+        )
+    bare = single(scenario)
+    variants: list[Variant] = []
+    for label, queue in entries:
+        if any(label == other.label for other in variants):
+            raise ScenarioError(
+                f'{scenario.name}: compare.disciplines: two are called "{label}"; '
+                'give one a name of its own with label = "..."'
+            )
+        changed = with_queue(bare, link, queue)
+        with named(scenario, f'discipline "{label}": '):
+            variants.append(Variant(label, queue, changed.effective(), changed))
+    return tuple(variants)
+
+
+def _labelled(entry: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A discipline's label and its queue."""
+    if isinstance(entry, str):
+        return entry, {"kind": entry}
+    queue = dict(entry)
+    label = queue.pop("label", None)
+    if label is None:
+        parts = ("classify", "admit", "schedule")
+        label = queue.get("kind") or " + ".join(
+            str((queue.get(part) or {}).get("kind")) for part in parts
+        )
+    return str(label), queue
+
+
+class _Tally:
+    """Fractions of many runs, written by their threads."""
+
+    def __init__(self, runs: int) -> None:
+        self._lock = threading.Lock()
+        self._fractions = [0.0] * runs
+        self._finished = 0
+
+    def advance(self, run: int, fraction: float) -> None:
+        with self._lock:
+            self._fractions[run] = fraction
+
+    def finish(self, run: int) -> None:
+        with self._lock:
+            self._fractions[run] = 1.0
+            self._finished += 1
+
+    def now(self) -> Progress:
+        with self._lock:
+            runs = len(self._fractions)
+            return Progress(self._finished, runs, sum(self._fractions) / runs)
+
+
+def _run_all(
+    variants: Sequence[Variant],
+    seeds: Sequence[int],
+    jobs: int,
+    progress: Callable[[Progress], None] | None,
+) -> list[Result]:
+    """Every variant with every seed, in that order; the first error stops them all."""
+    scenarios = [variant.scenario.with_("seed", seed) for variant in variants for seed in seeds]
+    tally = _Tally(len(scenarios))
+    cancels = [Cancel() for _ in scenarios]
+
+    def work(number: int) -> Result:
+        result = execute(
+            scenarios[number], cancels[number], lambda part: tally.advance(number, part)
+        )
+        tally.finish(number)
+        return result
+
+    # Replication by replication, so that a progress bar sees every discipline's cost early.
+    order = sorted(range(len(scenarios)), key=lambda number: (number % len(seeds), number))
+    with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="forebay") as pool:
+        futures = {number: pool.submit(work, number) for number in order}
+        try:
+            waiting = True
+            while waiting:
+                done, rest = wait(futures.values(), timeout=0.1, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    if (error := future.exception()) is not None:
+                        raise error
+                waiting = bool(rest)
+                if progress is not None:
+                    progress(tally.now())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for cancel in cancels:
+                cancel.set()
+            raise
+    return [futures[number].result() for number in range(len(scenarios))]
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _key(run: Run) -> dict[str, Any]:
+    return {"discipline": run.discipline, "replication": run.replication, "seed": run.seed}
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested tables as one, keys joined by dots."""
+    flat: dict[str, Any] = {}
+    for key, inner in value.items():
+        if isinstance(inner, Mapping):
+            flat |= _flat(inner, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = inner
+    return flat
+
+
+def _plain(value: stats.Interval | None) -> dict[str, float | int | None] | None:
+    if value is None:
+        return None
+    return {"mean": value.mean, "low": value.low, "high": value.high, "samples": value.samples}

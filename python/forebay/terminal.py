@@ -1,0 +1,206 @@
+"""Tables for the terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from forebay import stats
+from forebay.measures import MEASURES, Measure, largest, shown_in, text
+from forebay.study import Comparison
+
+_NARROWEST = 5
+"""Columns that the head of a class needs at least."""
+
+
+def blocks(comparison: Comparison) -> list[tuple[Measure, list[list[tuple[str, bool]]]]]:
+    """The comparison as blocks, one for each measure: a row a discipline, a column a class.
+
+    A cell is its text and whether it is to be marked: best of its column, or not to be told from
+    the best, in a column where not all are.
+    """
+    result = []
+    for measure in MEASURES:
+        cells = [
+            [comparison.interval(label, class_, measure.key) for class_ in comparison.classes]
+            for label in comparison.labels
+        ]
+        if all(cell is None for row in cells for cell in row):
+            continue
+        shown = shown_in(measure, largest(cell for row in cells for cell in row))
+        marked = {class_: _marked(comparison, class_, measure) for class_ in comparison.classes}
+        rows = [
+            [
+                (text(cell, shown), label in marked[class_])
+                for class_, cell in zip(comparison.classes, row, strict=True)
+            ]
+            for label, row in zip(comparison.labels, cells, strict=True)
+        ]
+        result.append((shown, rows))
+    return result
+
+
+def print_comparison(console: Console, comparison: Comparison) -> None:
+    """Print the comparison: a block for each measure, as many classes beside each other as fit."""
+    parts = blocks(comparison)
+    widths = [
+        max(
+            len(class_),
+            *(len(cell) + 1 for _, rows in parts for cell, _ in (row[at] for row in rows)),
+        )
+        for at, class_ in enumerate(comparison.classes)
+    ]
+    first = max(len(label) for label in comparison.labels)
+    first = max(first, *(len(_head(measure)) // 2 + 1 for measure, _ in parts))
+    for page in _pages(widths, console.width - first - 2):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        table.add_column("", min_width=first, overflow="fold")
+        for at in page:
+            table.add_column(
+                comparison.classes[at], justify="right", min_width=_NARROWEST, overflow="fold"
+            )
+        for number, (measure, rows) in enumerate(parts):
+            if all(rows[row][at][0] == "–" for row in range(len(rows)) for at in page):
+                continue
+            if number:
+                table.add_row()
+            table.add_row(Text(_head(measure), style="bold cyan"))
+            for label, row in zip(comparison.labels, rows, strict=True):
+                table.add_row(Text(f" {label}"), *(_cell(*row[at]) for at in page))
+        console.print(table)
+    if len(comparison.seeds) > 1:
+        level = f"{100 * comparison.level:g} %"
+        console.print(
+            f"Mean ± {level} interval over {len(comparison.seeds)} replications. "
+            "* best of its column, or not to be told from the best.",
+            style="dim",
+        )
+
+
+def print_run(console: Console, summary: dict[str, Any]) -> None:
+    """Print the summary of one run."""
+    queues = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in ("link", "queue"):
+        queues.add_column(head)
+    for head in ("used %", "mean packets", "mean ms", "p99 ms", "loss %"):
+        queues.add_column(head, justify="right")
+    for name, queue in summary["queues"].items():
+        link = summary["links"].get(name, {})
+        numbers = (
+            _number(link.get("utilization"), 100),
+            _number(queue["mean_packets"]),
+            _number(queue["mean_delay_ms"]),
+            _number(queue["p99_delay_ms"]),
+            _number(queue["loss"], 100),
+        )
+        queues.add_row(name, queue["kind"], *numbers)
+    console.print(queues)
+    measured = [
+        measure
+        for measure in MEASURES
+        if any(class_.get(measure.key) is not None for class_ in summary["classes"].values())
+    ]
+    classes = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    classes.add_column("class")
+    for measure in measured:
+        classes.add_column(_short(measure), justify="right")
+    for name, class_ in summary["classes"].items():
+        classes.add_row(
+            name, *(_number(class_.get(measure.key), measure.scale) for measure in measured)
+        )
+    console.print(classes)
+    console.print(
+        f"{summary['duration_s']:g} s simulated in {summary['cpu_seconds']:.2f} s of CPU time, "
+        f"{summary['events']:,} events, {summary['packets']:,} packets; "
+        f"seed {summary['seed']}, fingerprint {summary['fingerprint']}",
+        style="dim",
+    )
+
+
+def print_kinds(console: Console, catalogue: dict[str, Any]) -> None:
+    """Print the name and a line of every discipline, part of one and traffic source."""
+    for group, title in GROUPS.items():
+        table = Table(box=box.SIMPLE, show_header=False, pad_edge=False, title=title)
+        table.title_justify = "left"
+        table.title_style = "bold"
+        table.add_column(no_wrap=True)
+        table.add_column()
+        for entry in catalogue[group]:
+            table.add_row(Text(entry["name"], style="cyan"), entry["summary"])
+        console.print(table)
+
+
+def print_kind(console: Console, entry: dict[str, Any], group: str) -> None:
+    """Print one discipline, part or source with all its parameters."""
+    console.print(Text.assemble((entry["name"], "bold cyan"), f": {entry['summary']}"))
+    console.print(f"{GROUPS[group]}. Source: {entry['source']}.", style="dim")
+    if not entry["parameters"]:
+        console.print("It has no parameters.")
+    for parameter in entry["parameters"]:
+        head = Text.assemble((f"\n{parameter['name']}", "bold"), f"  {parameter['type']}")
+        head.append(f"  {default_text(parameter)}", style="dim")
+        console.print(head)
+        console.print(f"  {parameter['description']}")
+
+
+def default_text(parameter: dict[str, Any]) -> str:
+    """The default of a parameter, in words."""
+    if "default" not in parameter:
+        return "required"
+    value = parameter["default"]
+    return "unset" if value is None else f"default {json.dumps(value, ensure_ascii=False)}"
+
+
+GROUPS = {
+    "kinds": "Queue disciplines",
+    "classifiers": "Classifiers (which queue a packet joins)",
+    "admissions": "Admissions (whether it may stay, and if not who goes)",
+    "schedulers": "Schedulers (who is served next)",
+    "sources": "Traffic sources",
+}
+"""The parts of the catalogue and what they are."""
+
+
+def _marked(comparison: Comparison, class_: str, measure: Measure) -> tuple[str, ...]:
+    best = comparison.best(class_, measure)
+    return best if len(best) < len(comparison.labels) and len(comparison.seeds) > 1 else ()
+
+
+def _pages(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Columns shared out over pages, in order, as many a page as fit and at least one."""
+    pages: list[list[int]] = []
+    left = 0
+    for column, width in enumerate(widths):
+        needed = max(width, _NARROWEST) + 1
+        if not pages or needed > left:
+            pages.append([])
+            left = room
+        pages[-1].append(column)
+        left -= needed
+    return pages
+
+
+def _head(measure: Measure) -> str:
+    return f"{measure.title}, {measure.unit}"
+
+
+def _short(measure: Measure) -> str:
+    unit = "" if measure.key == "mos" else f" {measure.unit}"
+    names = {"p50_delay_ms": "p50", "p99_delay_ms": "p99", "mean_completion_s": "done in"}
+    return f"{names.get(measure.key, measure.title.split(',')[-1].strip().lower())}{unit}"
+
+
+def _cell(content: str, marked: bool) -> Text:
+    return Text(f"{content}*" if marked else f"{content} ", style="bold green" if marked else "")
+
+
+def _number(value: float | None, scale: float = 1.0) -> str:
+    if value is None:
+        return "–"
+    return text(stats.Interval(value * scale, None, 1), MEASURES[1])
