@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 /// Parameters beside the defaults with which a kind is checked.
 fn variants(kind: &str) -> Vec<Value> {
     match kind {
+        "codel" => vec![json!({ "limit": "30p", "ecn": true }), json!({ "limit": "45KB" })],
         "cp-aqm" => vec![
             json!({ "limit": "10p", "threshold": "2p", "max_congestion": 2.0, "bucket": "3KB" }),
             json!({ "bucket": "2KB", "threshold": "0p", "ecn": true, "follow_rate": true }),
@@ -36,6 +37,9 @@ fn variants(kind: &str) -> Vec<Value> {
             json!({ "classify": { "kind": "dscp" }, "limit": "20p" }),
         ],
         "fifo" => vec![json!({ "limit": "1p" }), json!({ "limit": "45KB" })],
+        "fq-codel" => vec![json!({ "limit": "30p", "queues": 4, "ecn": true, "quantum": "300B" })],
+        "fq-pie" => vec![json!({ "limit": "30p", "queues": 4, "ecn": true, "quantum": "300B" })],
+        "gsp" => vec![json!({ "limit": "30p", "threshold": "10p", "adaptive": true })],
         "ncq" => vec![
             json!({ "limit": "30p", "ncqthresh": 0.5, "favour_acks": true, "favour_control": true }),
             json!({ "limit": "45KB", "window": { "sliding": "100ms" }, "mode": "probabilistic" }),
@@ -44,10 +48,23 @@ fn variants(kind: &str) -> Vec<Value> {
                 "identify": { "flow": { "rate": "64kbit", "flows": 4 } },
             }),
         ],
+        "pie" => vec![
+            json!({ "limit": "50p", "ecn": true, "max_burst": "0ms", "derandomize": true }),
+            json!({ "limit": "45KB", "delay_estimation": "departure-rate" }),
+        ],
         "prio" => vec![
             json!({ "limit": ["30p", "45KB", "10p"] }),
             json!({ "classify": { "kind": "dscp" }, "limit": "20p" }),
         ],
+        "red" => vec![
+            json!({ "limit": "40p", "min_th": "5p", "max_th": "15p", "weight": 0.1, "ecn": true }),
+            json!({ "limit": "60KB", "min_th": "8KB", "max_th": "23KB", "byte_mode": true }),
+        ],
+        "rio" | "wred" | "wrt" => ["last", "first", "random"]
+            .map(|victim| {
+                json!({ "weight": 0.1, "drop_strategy": "drop-from-queue", "victim": victim })
+            })
+            .to_vec(),
         "wrr" => vec![
             json!({ "weights": [1, 3, 2], "limit": "20p" }),
             json!({ "classify": { "kind": "dscp" }, "weights": [1, 2, 3, 4, 5], "limit": "9KB" }),
