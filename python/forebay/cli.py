@@ -250,8 +250,6 @@ def check(
 ) -> None:
     """Check a scenario and print it with every default filled in.
 
-    What is printed is itself a scenario, and means the same.
-
     Example: forebay check examples/branch-uplink.toml
     """
     with _friendly():
