@@ -23,6 +23,7 @@ from forebay.study import Comparison
 CONGESTED = 0.8
 """Utilisation below which the link is said to be hardly congested."""
 
+
 @dataclass(frozen=True, slots=True)
 class Advice:
     """What a comparison says, in words."""
@@ -30,6 +31,8 @@ class Advice:
     pick: str | None
     """The discipline to start with; None if the disciplines do not differ."""
     why: str
+    price: tuple[str, ...]
+    """Where the pick is worse than the best, largest disadvantage first."""
     findings: tuple[str, ...]
     """One sentence or two for each class and measure that decides about it."""
     notes: tuple[str, ...]
@@ -91,12 +94,13 @@ def advise(comparison: Comparison) -> Advice:
     notes = tuple(_notes(comparison))
     decided = [criterion for criterion in criteria if not criterion.undecided]
     if len(comparison.labels) == 1:
-        return Advice(None, "Only one discipline was run.", (), notes)
+        return Advice(None, "Only one discipline was run.", (), (), notes)
     if not decided:
         return Advice(
             None,
             "No difference between these disciplines is larger than chance or large enough for a "
             "user to notice. Take the simplest.",
+            (),
             findings,
             notes,
         )
@@ -105,7 +109,8 @@ def advise(comparison: Comparison) -> Advice:
         return sum(c.weight * _disadvantage(comparison, label, c) for c in criteria)
 
     pick = min(comparison.labels, key=disadvantage)
-    return Advice(pick, _why(comparison, pick, criteria), findings, notes)
+    prices = _prices(comparison, pick, criteria)
+    return Advice(pick, _why(pick, criteria), prices, findings, notes)
 
 
 def _criteria(comparison: Comparison) -> Iterable[_Criterion]:
@@ -136,7 +141,9 @@ def _disadvantage(comparison: Comparison, label: str, criterion: _Criterion) -> 
 
 def _finding(comparison: Comparison, criterion: _Criterion) -> str:
     class_, measure = criterion.class_, criterion.measure
-    intervals = {label: comparison.interval(label, class_, measure.key) for label in comparison.labels}
+    intervals = {
+        label: comparison.interval(label, class_, measure.key) for label in comparison.labels
+    }
     shown = shown_in(measure, largest(intervals.values()))
 
     def value(label: str) -> str:
@@ -157,17 +164,17 @@ def _finding(comparison: Comparison, criterion: _Criterion) -> str:
     return f"{sentence}. Worst under {worst} ({value(worst)})."
 
 
-def _why(comparison: Comparison, pick: str, criteria: tuple[_Criterion, ...]) -> str:
-    won = [c for c in criteria if pick in c.best and not c.undecided]
+def _why(pick: str, criteria: tuple[_Criterion, ...]) -> str:
+    won = [c.name for c in criteria if pick in c.best and not c.undecided]
+    if not won:
+        return "Best for no single class, but nowhere far from the best."
+    return f"Best, or not to be told from the best, for {_listed(won)}."
+
+
+def _prices(comparison: Comparison, pick: str, criteria: tuple[_Criterion, ...]) -> tuple[str, ...]:
     lost = [c for c in criteria if pick not in c.best]
-    if won:
-        why = f"Best, or not to be told from the best, for {_listed([c.name for c in won])}."
-    else:
-        why = "Best for no single class, but nowhere far from the best."
-    if not lost:
-        return f"{why} Nothing here speaks against it."
     lost.sort(key=lambda c: -_disadvantage(comparison, pick, c))
-    return f"{why} Its price: {'; '.join(_price(comparison, pick, c) for c in lost)}."
+    return tuple(_price(comparison, pick, c) for c in lost)
 
 
 def _price(comparison: Comparison, pick: str, criterion: _Criterion) -> str:
@@ -179,8 +186,9 @@ def _price(comparison: Comparison, pick: str, criterion: _Criterion) -> str:
     own = comparison.interval(pick, criterion.class_, measure.key)
     shown = shown_in(measure, largest((own,)))
     amount = text(difference, shown).lstrip("-")
+    unit = " percentage points" if measure is LOSS else _unit(shown)
     way = "lower" if difference.mean < 0 else "higher"
-    return f"{criterion.name} {amount}{_unit(shown)} {way} than under {best}"
+    return f"{criterion.name} {amount}{unit} {way} than under {best}"
 
 
 def _notes(comparison: Comparison) -> Iterable[str]:

@@ -51,6 +51,9 @@ MOS = Measure("mos", "Voice quality, MOS", "MOS", "1 to 4.5", 1.0, 2, True, 0.0,
 MEASURES = (GOODPUT, MEDIAN_DELAY, TAIL_DELAY, LOSS, COMPLETION, MOS)
 """In the order in which they are shown."""
 
+ABSENT = "–"
+"""Shown in place of what was not measured."""
+
 
 def shown_in(measure: Measure, largest: float) -> Measure:
     """The measure in the unit that suits values up to `largest` (in the summary's unit)."""
@@ -62,7 +65,7 @@ def shown_in(measure: Measure, largest: float) -> Measure:
 def text(interval: Interval | None, measure: Measure) -> str:
     """The mean and the half-width of its interval in the measure's unit, such as `8.31 ±0.12`."""
     if interval is None:
-        return "–"
+        return ABSENT
     mean = interval.mean * measure.scale
     decimals = min(_decimals(mean, 3), measure.decimals)
     if not interval.half_width:

@@ -21,9 +21,16 @@ if TYPE_CHECKING:
     from forebay._engine import Output
 
 _COLUMNS = (
-    ("time_s", "mean_packets", "max_packets", "mean_bytes", "dropped", "marked")
-    + ("throughput_bps", "delay_ms", "count")
-)  # fmt: skip
+    "time_s",
+    "mean_packets",
+    "max_packets",
+    "mean_bytes",
+    "dropped",
+    "marked",
+    "throughput_bps",
+    "delay_ms",
+    "count",
+)
 
 _EMPTY: dict[str, pl.Schema] = {
     "queue": pl.Schema({"link": pl.String, "time_s": pl.Float64, "mean_packets": pl.Float64}),
@@ -99,9 +106,9 @@ class Result:
         Raises:
             FileExistsError: the folder holds something else.
         """
-        from forebay.storage import write_folder
+        from forebay.storage import Content, write_folder
 
-        files = {
+        files: dict[str, Content] = {
             "flows.parquet": self.flows,
             "series.parquet": pl.concat([self.queue, self.classes], how="diagonal"),
             "delays.parquet": pl.concat([self.delay, self.queue_delay], how="diagonal"),

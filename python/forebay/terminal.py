@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from forebay import stats
-from forebay.measures import MEASURES, Measure, largest, shown_in, text
+from forebay.measures import ABSENT, MEASURES, Measure, largest, shown_in, text
 from forebay.study import Comparison
 
 _NARROWEST = 5
@@ -67,7 +67,7 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
                 comparison.classes[at], justify="right", min_width=_NARROWEST, overflow="fold"
             )
         for number, (measure, rows) in enumerate(parts):
-            if all(rows[row][at][0] == "–" for row in range(len(rows)) for at in page):
+            if all(rows[row][at][0] == ABSENT for row in range(len(rows)) for at in page):
                 continue
             if number:
                 table.add_row()
@@ -197,5 +197,5 @@ def _cell(content: str, marked: bool) -> Text:
 
 def _number(value: float | None, scale: float = 1.0) -> str:
     if value is None:
-        return "–"
+        return ABSENT
     return text(stats.Interval(value * scale, None, 1), MEASURES[1])

@@ -48,10 +48,10 @@ def render(comparison: Comparison) -> str:
         ],
         cpu_seconds=sum(run.result.summary["cpu_seconds"] for run in comparison.runs),
         packets=sum(run.result.summary["packets"] for run in comparison.runs),
-        style=Markup(_resource("report.css")),  # noqa: S704 - our own file
-        script=Markup(_resource("report.js")),  # noqa: S704 - our own file
-        plotly=Markup(_plotly()),  # noqa: S704 - base64
-        data=Markup(_embedded(_figures(comparison))),  # noqa: S704 - escaped there
+        style=Markup(_resource("report.css")),
+        script=Markup(_resource("report.js")),
+        plotly=Markup(_plotly()),
+        data=Markup(_embedded(_figures(comparison))),
     )
 
 
@@ -88,7 +88,10 @@ def _figures(comparison: Comparison) -> dict[str, Any]:
         "throughput": {
             class_: {
                 run.discipline: _curve(
-                    run.result.classes.filter(pl.col("class") == class_), "throughput_bps", 1e-3, 1.0
+                    run.result.classes.filter(pl.col("class") == class_),
+                    "throughput_bps",
+                    1e-3,
+                    1.0,
                 )
                 for run in comparison.runs
                 if run.replication == replication
@@ -166,7 +169,9 @@ def _queue_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
         ("99th percentile time in queue, ms", "p99_delay_ms", MEDIAN_DELAY),
         ("Dropped, %", "loss", LOSS),
     ):
-        cells = [text(comparison.queue_interval(label, key), measure) for label in comparison.labels]
+        cells = [
+            text(comparison.queue_interval(label, key), measure) for label in comparison.labels
+        ]
         rows.append((title, cells))
     return rows
 
