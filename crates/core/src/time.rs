@@ -38,7 +38,7 @@ impl Time {
     /// Seconds since the beginning; for statistics, never for ordering.
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 * 1e-9
+        self.0 as f64 / 1e9
     }
 
     /// The span from `earlier` to this instant, zero if `earlier` is later.
@@ -94,13 +94,13 @@ impl Duration {
     /// The span in seconds.
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 * 1e-9
+        self.0 as f64 / 1e9
     }
 
     /// The span in milliseconds.
     #[inline]
     pub fn as_millis_f64(self) -> f64 {
-        self.0 as f64 * 1e-6
+        self.0 as f64 / 1e6
     }
 
     /// This span less `other`, or zero.

@@ -100,12 +100,14 @@ impl<T: ?Sized> Entry<T> {
 /// The named kinds.
 pub static KINDS: &[Entry<dyn Discipline>] = &[
     entry::<kinds::Codel, _>(),
+    entry::<kinds::CpAqm, _>(),
     entry::<kinds::CqAqm, _>(),
     entry::<kinds::Drr, _>(),
     entry::<kinds::Fifo, _>(),
     entry::<kinds::FqCodel, _>(),
     entry::<kinds::FqPie, _>(),
     entry::<kinds::Gsp, _>(),
+    entry::<kinds::Ncq, _>(),
     entry::<kinds::Pie, _>(),
     entry::<kinds::Prio, _>(),
     entry::<kinds::Red, _>(),
@@ -120,6 +122,7 @@ pub static CLASSIFIERS: &[Entry<dyn Classify>] = &[
     entry::<classify::Class, _>(),
     entry::<classify::Dscp, _>(),
     entry::<classify::FlowHash, _>(),
+    entry::<classify::Ncq, _>(),
     entry::<classify::One, _>(),
     entry::<classify::Precedence, _>(),
 ];
@@ -127,11 +130,13 @@ pub static CLASSIFIERS: &[Entry<dyn Classify>] = &[
 /// Answers to *may it stay, and if not who goes*.
 pub static ADMISSIONS: &[Entry<dyn Admit>] = &[
     entry::<admit::Codel, _>(),
+    entry::<admit::CpAqm, _>(),
     entry::<admit::CqAqm, _>(),
     entry::<admit::Gsp, _>(),
     entry::<admit::Pie, _>(),
     entry::<admit::Red, _>(),
     entry::<admit::Rio, _>(),
+    entry::<admit::SharedTailDrop, _>(),
     entry::<admit::TailDrop, _>(),
     entry::<admit::Wred, _>(),
     entry::<admit::Wrt, _>(),

@@ -37,7 +37,8 @@ pub enum Preset {
     /// The standards' own numbers: minimum RTO 1 s, ACKs delayed by 200 ms.
     #[serde(rename = "rfc")]
     Rfc,
-    /// ns-2's `Agent/TCP/Sack1` and `TCPSink/Sack1`.
+    /// ns-2's `Agent/TCP/Sack1` and `TCPSink/Sack1`, except its `window_` of 20 segments, which
+    /// every script sets: give `max_window`.
     #[serde(rename = "ns-2")]
     Ns2,
     /// ns-3.37's `TcpSocketBase` defaults, except its 536-byte segments.

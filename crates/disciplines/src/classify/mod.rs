@@ -3,11 +3,15 @@
 mod class;
 mod dscp;
 mod flow_hash;
+mod flow_meter;
+mod ncq;
 mod one;
 mod precedence;
+mod service_share;
 
 pub use class::{Class, ClassParams};
 pub use dscp::{Dscp, DscpParams};
 pub use flow_hash::{FlowHash, FlowHashParams};
+pub use ncq::{FavourMode, FlowParams, Identify, Ncq, NcqParams, Window};
 pub use one::{One, OneParams};
 pub use precedence::{Precedence, PrecedenceParams};

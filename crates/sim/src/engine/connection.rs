@@ -155,9 +155,7 @@ impl World {
         let before = connection.receiver.delivered();
         let reply = connection.receiver.on_segment(now, &cargo.segment, ecn == Ecn::Ce);
         let delivered = connection.receiver.delivered() - before;
-        if delivered > 0 {
-            self.credit(cargo.user, delivered);
-        }
+        self.user_meters[cargo.user as usize].bytes += delivered;
         if let Some(reply) = reply {
             self.acknowledge(cargo.flow, reply);
         }

@@ -34,6 +34,6 @@ pub struct Series {
     pub time: Vec<f64>,
     /// By link.
     pub links: Vec<LinkSeries>,
-    /// Payload bytes delivered in order, by class.
+    /// Payload bytes that arrived, by class.
     pub class_bytes: Vec<Vec<f64>>,
 }

@@ -374,26 +374,24 @@ impl World {
         let len = packet.len;
         let ecn = packet.ecn();
         let cargo = self.hold.retire(packet);
+        let payload = match cargo.flow {
+            DATAGRAM => len.saturating_sub(UDP_HEADERS),
+            _ => cargo.segment.len,
+        };
         if is_data {
             self.packets += 1;
             let delay = self.now - cargo.sent;
             let user = &mut self.user_meters[cargo.user as usize];
             user.arrived(delay);
-            self.classes[user.class as usize].delay.record(delay);
+            let class = &mut self.classes[user.class as usize];
+            class.delay.record(delay);
+            class.point_bytes += u64::from(payload);
         }
         if cargo.flow == DATAGRAM {
-            self.credit(cargo.user, u64::from(len.saturating_sub(UDP_HEADERS)));
+            self.user_meters[cargo.user as usize].bytes += u64::from(payload);
         } else {
             self.on_segment(cargo, ecn);
         }
-    }
-
-    /// Payload bytes reached their user in order.
-    #[inline]
-    pub(super) fn credit(&mut self, user: u32, bytes: u64) {
-        let meter = &mut self.user_meters[user as usize];
-        meter.bytes += bytes;
-        self.classes[meter.class as usize].point_bytes += bytes;
     }
 
     /// Schedules the source's next datagram, at `after` or later.

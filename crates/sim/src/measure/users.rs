@@ -13,7 +13,7 @@ pub struct ClassMeter {
     pub delay: DelayMeter,
     /// Times that completed transfers took.
     pub completion: DelayMeter,
-    /// Payload bytes delivered in order since the last point of the series.
+    /// Payload bytes that arrived since the last point of the series.
     pub point_bytes: u64,
 }
 

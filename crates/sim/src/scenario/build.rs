@@ -86,7 +86,7 @@ impl Scenario {
         let channels = channels(&self.links, seed, self.table.duration, &self.base)?;
         let graph = self.graph()?;
         let ways = self.ways(&graph)?;
-        let is_wire = wires_among(&channels, &ways);
+        let is_wire = self.wires_among(&channels, &ways);
         let mut layout = Layout::default();
         let mut links = Vec::new();
         let mut hops = Vec::new();
@@ -225,6 +225,33 @@ impl Scenario {
         Time::ZERO + earliest + Duration::from_secs_f64(spread)
     }
 
+    /// Which channels need no queue: nothing limits or records them, and all that enters comes from
+    /// one place, so that it enters in order of time.
+    fn wires_among(&self, channels: &[Channel], ways: &[Ways]) -> Vec<bool> {
+        let mut before: Vec<Option<Option<LinkIndex>>> = vec![None; channels.len()];
+        let mut alone: Vec<bool> =
+            channels.iter().map(|channel| channel.wire_kind().is_some()).collect();
+        for (traffic, ways) in self.traffic.iter().zip(ways) {
+            // Hosts with access links of their own are as many places.
+            let hosts = if traffic.table.from.is_some() { 1 } else { traffic.table.flows };
+            for path in [&ways.forward, &ways.backward] {
+                let mut from = None;
+                for &link in path {
+                    let is_first = from.is_none();
+                    match before[link] {
+                        _ if is_first && hosts > 1 => alone[link] = false,
+                        None => before[link] = Some(from),
+                        Some(known) if known != from => alone[link] = false,
+                        Some(_) if is_first && traffic.table.from.is_none() => alone[link] = false,
+                        Some(_) => {}
+                    }
+                    from = Some(link);
+                }
+            }
+        }
+        alone
+    }
+
     pub(super) fn site(&self, table: &TrafficTable) -> BuildSite<'_> {
         BuildSite { base_dir: &self.base, marks: marks(table) }
     }
@@ -237,26 +264,6 @@ fn marks(table: &TrafficTable) -> Marks {
         drop_precedence: table.drop_precedence,
         dscp: table.dscp.value(),
     }
-}
-
-/// Which channels need no queue: nothing limits or records them, and all that enters comes from
-/// one place, so that it enters in order of time.
-fn wires_among(channels: &[Channel], ways: &[Ways]) -> Vec<bool> {
-    let mut before: Vec<Option<Option<LinkIndex>>> = vec![None; channels.len()];
-    let mut alone: Vec<bool> =
-        channels.iter().map(|channel| channel.wire_kind().is_some()).collect();
-    for path in ways.iter().flat_map(|ways| [&ways.forward, &ways.backward]) {
-        let mut from = None;
-        for &link in path {
-            match before[link] {
-                None => before[link] = Some(from),
-                Some(known) if known != from => alone[link] = false,
-                Some(_) => {}
-            }
-            from = Some(link);
-        }
-    }
-    alone
 }
 
 impl Channel {

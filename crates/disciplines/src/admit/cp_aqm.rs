@@ -1,0 +1,463 @@
+//! CP-AQM: a token bucket that meters congestion, not traffic.
+//!
+//! An arriving packet contributes its size on the wire times the congestion that it meets; a
+//! policer allows the contribution as long as its bucket holds tokens. A queue may be long for a
+//! short time, but not for a long one.
+//!
+//! Source: the CP-AQM paper, section 3.
+//!
+//! | code | paper |
+//! |---|---|
+//! | `capacity` | Q_max, in bytes |
+//! | `threshold` | T_c |
+//! | `max_congestion` | c_max |
+//! | `rate` | R_CA |
+//! | `bucket` | B_CA |
+//! | `occupancy` | x: bytes of IP packets in the whole port, the one in transmission excluded |
+//!
+//! c(x) = 0 for x < T_c, else 1 + (x - T_c) / (Q_max - T_c) * (c_max - 1) (equation 1). A packet of B
+//! bytes on the wire, all overheads counted, costs B * c(x).
+//!
+//! The bucket is a whole number of nanobits (1e-9 bit), so that rate times time is exact; a cost is
+//! rounded up to the nanobit and c_max to a millionth. Nothing drifts.
+//!
+//! Deviations
+//! - D1: "the fill state of the queue is reduced" (section 3.2) is read as the bucket's.
+//! - D2: a capacity in packets counts as that many packets of the largest size in c(x), and as
+//!   packets when it is asked whether one more fits.
+//! - D3: the default bucket is not below the bound for a single burst, (1 + c_max) / 2 * Q_max, when
+//!   c_max is above 2; the paper's constant is that bound for c_max = 2, its largest.
+//! - D4: with `ecn` (not in the paper), a packet that the policer would drop is marked instead, if
+//!   its transport understands that, and costs nothing, as a dropped one: so the marking rate is the
+//!   dropping rate that the same arrivals would have met, and a mark means what a drop means (RFC
+//!   3168, section 5). Charging it would leave none for the packets that are not marked.
+//!
+//! Cost: a refill and, in congestion, one 128-bit division a packet.
+
+use crate::Admit;
+use crate::registry::Named;
+use forebay_core::config::require;
+use forebay_core::{
+    Bank, Bytes, ConfigError, Context, DropReason, Limit, Packet, QueueId, Rate, Setting, Time,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Admits what fits the buffer and the congestion allowance.
+pub struct CpAqm {
+    limit: Limit,
+    congestion: Congestion,
+    overhead: u32,
+    ecn: bool,
+    follow_rate: bool,
+    tokens: Bucket,
+}
+
+/// Congestion as a function of the occupancy (equation 1).
+#[derive(Debug, Clone, Copy)]
+struct Congestion {
+    threshold: u64,
+    capacity: u64,
+    /// c_max - 1 in millionths.
+    excess: u64,
+}
+
+/// A token bucket in nanobits.
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    rate: Rate,
+    size: u64,
+    level: u64,
+    filled: Time,
+}
+
+/// Nanobits in a byte.
+const BYTE: u64 = 8_000_000_000;
+/// c_max is resolved to this fraction.
+const MILLION: u64 = 1_000_000;
+
+/// Parameters of CP-AQM.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CpAqmParams {
+    /// Room in the whole port (Q_max; section 3.1), in bytes ("45KB") or packets ("30p"). Above 0.
+    /// Default: the paper's.
+    pub limit: Limit,
+    /// Occupancy from which on there is congestion (T_c; section 3.1), in packets of the largest
+    /// size ("5p", the paper's recommendation) or bytes; 0 to `limit`.
+    pub threshold: Limit,
+    /// Congestion of a full queue (c_max; equation 1), 1 to 1000; the paper recommends 1.2. At 1 the
+    /// policer drops nothing.
+    pub max_congestion: f64,
+    /// Congestion allowance rate (R_CA; section 3.3). Default: the link's rate.
+    pub rate: Option<Rate>,
+    /// Whether the allowance rate becomes the link's rate when that changes.
+    pub follow_rate: bool,
+    /// Bucket size (B_CA; section 3.3), above 0 to 2 GB. Default: 1.5 Q_max times the largest packet
+    /// on the wire over the same without overhead, and one packet more if the threshold is 0.
+    pub bucket: Option<Bytes>,
+    /// Whether packets that the policer refuses are marked, where their transport understands it.
+    pub ecn: bool,
+}
+
+impl Default for CpAqmParams {
+    fn default() -> Self {
+        CpAqmParams {
+            limit: Limit::Bytes(45_000),
+            threshold: Limit::Packets(5),
+            max_congestion: 1.2,
+            rate: None,
+            follow_rate: false,
+            bucket: None,
+            ecn: false,
+        }
+    }
+}
+
+/// Bytes that `limit` stands for, with packets of the largest size.
+fn bytes(limit: Limit, mtu: u32) -> u64 {
+    match limit {
+        Limit::Packets(count) => u64::from(count) * u64::from(mtu),
+        Limit::Bytes(bytes) => bytes,
+    }
+}
+
+impl CpAqmParams {
+    /// Fills in the allowance rate and the bucket size, where they are not given.
+    pub fn resolve(&mut self, setting: &Setting) {
+        self.rate.get_or_insert(setting.rate);
+        if self.bucket.is_none() {
+            let mtu = u64::from(setting.mtu);
+            let frame = mtu + u64::from(setting.overhead);
+            let factor = ((1.0 + self.max_congestion) / 2.0).max(1.5);
+            let frames = bytes(self.limit, setting.mtu) as f64 * frame as f64 / mtu as f64;
+            let one_more = if bytes(self.threshold, setting.mtu) == 0 { frame } else { 0 };
+            self.bucket = Some(Bytes((frames * factor).round() as u64 + one_more));
+        }
+    }
+}
+
+impl CpAqm {
+    /// CP-AQM with these (resolved) parameters.
+    ///
+    /// # Errors
+    /// A limit of zero, a threshold above it, c_max outside 1 to 1000, a bucket of zero or above
+    /// 2 GB.
+    pub fn new(params: &CpAqmParams, setting: &Setting) -> Result<Self, ConfigError> {
+        require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
+        let capacity = bytes(params.limit, setting.mtu);
+        let threshold = bytes(params.threshold, setting.mtu);
+        require(threshold <= capacity, "threshold", || {
+            format!("must be at most `limit` (\"{}\"), got \"{}\"", params.limit, params.threshold)
+        })?;
+        let most = params.max_congestion;
+        require((1.0..=1000.0).contains(&most), "max_congestion", || {
+            format!("must be 1 to 1000, got {most}")
+        })?;
+        let mut params = params.clone();
+        params.resolve(setting);
+        let bucket = params.bucket.unwrap_or_default();
+        require((1..=2_000_000_000).contains(&bucket.0), "bucket", || {
+            format!("must be above 0 and at most \"2GB\", got \"{bucket}\"")
+        })?;
+        let excess = ((most - 1.0) * MILLION as f64).round() as u64;
+        let size = bucket.0 * BYTE;
+        Ok(CpAqm {
+            limit: params.limit,
+            congestion: Congestion { threshold, capacity, excess },
+            overhead: setting.overhead,
+            ecn: params.ecn,
+            follow_rate: params.follow_rate,
+            tokens: Bucket {
+                rate: params.rate.unwrap_or(setting.rate),
+                size,
+                level: size,
+                filled: Time::ZERO,
+            },
+        })
+    }
+}
+
+impl Congestion {
+    /// c(x), for plots.
+    fn at(&self, occupancy: u64) -> f64 {
+        self.cost(occupancy, MILLION) as f64 / (MILLION * BYTE) as f64
+    }
+
+    /// B * c(x) in nanobits, for `frame` (B) bytes at `occupancy` (x).
+    #[inline]
+    fn cost(&self, occupancy: u64, frame: u64) -> u64 {
+        if occupancy < self.threshold {
+            return 0;
+        }
+        let cost = frame * BYTE;
+        let span = self.capacity - self.threshold;
+        let over = occupancy.min(self.capacity) - self.threshold;
+        if self.excess == 0 || over == 0 {
+            return cost;
+        }
+        // over > 0 implies span > 0.
+        let extra = u128::from(cost) * u128::from(over) * u128::from(self.excess);
+        let extra = extra.div_ceil(u128::from(span) * u128::from(MILLION));
+        u64::try_from(u128::from(cost) + extra).unwrap_or(u64::MAX)
+    }
+}
+
+impl Bucket {
+    #[inline]
+    fn fill(&mut self, now: Time) {
+        let span = now.since(self.filled).as_nanos();
+        self.filled = now;
+        let missing = self.size - self.level;
+        if missing > 0 {
+            // bit/s times nanoseconds are nanobits.
+            let gained = u128::from(self.rate.bps()) * u128::from(span);
+            self.level += u64::try_from(gained).unwrap_or(u64::MAX).min(missing);
+        }
+    }
+}
+
+impl Named<dyn Admit> for CpAqm {
+    const NAME: &'static str = "cp-aqm";
+    const SUMMARY: &'static str = "a token bucket that meters congestion";
+    const SOURCE: &'static str = "CP-AQM paper, section 3";
+    type Params = CpAqmParams;
+
+    fn resolve(params: &mut CpAqmParams, setting: &Setting) {
+        params.resolve(setting);
+    }
+
+    fn build(params: &CpAqmParams, setting: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
+        Ok(Box::new(CpAqm::new(params, setting)?))
+    }
+}
+
+impl Admit for CpAqm {
+    #[inline]
+    fn arrive(
+        &mut self,
+        _: QueueId,
+        packet: &mut Packet,
+        bank: &mut Bank,
+        cx: &mut Context,
+    ) -> Result<(), DropReason> {
+        let held = bank.total();
+        if !self.limit.admits(held.packets, held.bytes, packet.len) {
+            return Err(DropReason::Overflow);
+        }
+        self.tokens.fill(cx.now);
+        let cost = self.congestion.cost(held.bytes, u64::from(packet.len + self.overhead));
+        if cost <= self.tokens.level {
+            self.tokens.level -= cost;
+            Ok(())
+        } else if self.ecn && cx.mark(packet) {
+            Ok(())
+        } else {
+            Err(DropReason::Policed)
+        }
+    }
+
+    fn set_link_rate(&mut self, now: Time, rate: Rate) {
+        if self.follow_rate {
+            self.tokens.fill(now);
+            self.tokens.rate = rate;
+        }
+    }
+
+    fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
+        let mut tokens = self.tokens;
+        tokens.fill(now);
+        out("tokens", tokens.level as f64 / BYTE as f64);
+        out("congestion", self.congestion.at(bank.total().bytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds;
+    use forebay_core::{Capacity, Discipline, Duration, Ecn, Poll, Port, Rng, Sink, Verdict};
+    use proptest::prelude::*;
+
+    #[derive(Default)]
+    struct Count {
+        reasons: Vec<DropReason>,
+        marks: usize,
+    }
+
+    impl Sink for Count {
+        fn dropped(&mut self, packet: Packet, reason: DropReason) {
+            packet.retire();
+            self.reasons.push(reason);
+        }
+        fn marked(&mut self, _: &Packet) {
+            self.marks += 1;
+        }
+    }
+
+    /// The paper's bottleneck: 10 Mb/s, PPP's 7 bytes a packet.
+    const SETTING: Setting =
+        Setting { rate: Rate::from_bps(10_000_000), overhead: 7, mtu: 1500, queues: 1 };
+
+    fn with(threshold: u32, max_congestion: f64) -> CpAqmParams {
+        let threshold = Limit::Packets(threshold);
+        CpAqmParams { threshold, max_congestion, ..CpAqmParams::default() }
+    }
+
+    fn build(params: &CpAqmParams) -> Box<dyn Discipline> {
+        <kinds::CpAqm as Named<dyn Discipline>>::build(params, &SETTING).unwrap()
+    }
+
+    #[test]
+    fn costs_follow_equation_1() {
+        let cp = CpAqm::new(&with(5, 1.2), &SETTING).unwrap();
+        // T_c = 7500, Q_max = 45 000: c = 1 + (x - 7500) / 37 500 * 0.2.
+        let nanobits = |x| cp.congestion.cost(x, 1507);
+        assert_eq!(nanobits(7499), 0);
+        assert_eq!(nanobits(7500), 1507 * 8_000_000_000);
+        assert_eq!(nanobits(26_250), 16_577 * 800_000_000, "1507 * 1.1 = 1657.7 B");
+        assert_eq!(nanobits(45_000), 18_084 * 800_000_000, "1507 * 1.2 = 1808.4 B");
+        // x - T_c = 1: 1507 * (1 + 0.2 / 37 500) B = 12 056 064 298 666.67 nanobits, rounded up.
+        assert_eq!(nanobits(7501), 12_056_064_298_667);
+    }
+
+    #[test]
+    fn the_default_bucket_is_the_papers() {
+        let bucket = |threshold, most| {
+            let mut params = with(threshold, most);
+            params.resolve(&SETTING);
+            params.bucket.unwrap().0
+        };
+        assert_eq!(bucket(5, 1.2), 67_815);
+        assert_eq!(bucket(0, 2.0), 67_815 + 1507);
+        assert_eq!(bucket(5, 4.0), 113_025, "45 210 * 2.5");
+    }
+
+    #[test]
+    fn the_bucket_loses_nothing_over_days() {
+        // 3 bit/s for ten days, asked every 0.1 s, gain 2 592 000 bits = 324 000 B exactly.
+        let size = 400_000 * BYTE;
+        let rate = Rate::from_bps(3);
+        let mut bucket = Bucket { rate, size, level: 0, filled: Time::ZERO };
+        for step in 1..=8_640_000 {
+            bucket.fill(Time::ZERO + Duration::from_millis(100) * step);
+        }
+        assert_eq!(bucket.level, 324_000 * BYTE);
+    }
+
+    fn burst(params: &CpAqmParams, packets: u32, ect: bool) -> (u32, Count) {
+        let mut queue = build(params);
+        let (mut rng, mut sink) = (Rng::named(1, "port"), Count::default());
+        let mut queued = 0;
+        for id in 0..packets {
+            let mut packet = Packet::new(id, 0, 1500);
+            if ect {
+                packet.set_ecn(Ecn::Ect0);
+            }
+            let mut cx = Context::new(Time::ZERO, &mut rng, &mut sink);
+            queued += u32::from(queue.enqueue(packet, &mut cx) == Verdict::Queued);
+        }
+        (queued, sink)
+    }
+
+    /// CP-14, over the grid of figure 3.
+    #[test]
+    fn one_burst_that_fills_the_buffer_loses_nothing_to_the_policer() {
+        for threshold in 0..=30 {
+            for most in [1.0, 1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0] {
+                let (queued, sink) = burst(&with(threshold, most), 40, false);
+                assert_eq!(queued, 30, "T_c = {threshold}, c_max = {most}");
+                assert_eq!(sink.reasons, [DropReason::Overflow; 10]);
+            }
+        }
+    }
+
+    /// A bucket of 3014 B and T_c = 5: the packets that meet 5 and more packets cost 1507, then
+    /// 1507 (1 + 1500 / 37 500 * 0.2) = 1519.056 B. The second finds 1507 B and is refused.
+    #[test]
+    fn the_policer_refuses_what_the_bucket_does_not_hold() {
+        let params = CpAqmParams { bucket: Some(Bytes(3014)), ..with(5, 1.2) };
+        let (queued, sink) = burst(&params, 8, false);
+        assert_eq!((queued, sink.reasons), (6, vec![DropReason::Policed; 2]));
+        let params = CpAqmParams { ecn: true, ..params };
+        let (queued, sink) = burst(&params, 8, true);
+        assert_eq!((queued, sink.marks, sink.reasons.len()), (8, 2, 0));
+        let (queued, sink) = burst(&params, 8, false);
+        assert_eq!((queued, sink.marks, sink.reasons.len()), (6, 0, 2));
+    }
+
+    #[test]
+    fn the_allowance_follows_the_link_only_if_asked() {
+        for (follow_rate, bytes) in [(true, 125), (false, 1250)] {
+            let params = CpAqmParams { follow_rate, ..CpAqmParams::default() };
+            let mut cp = CpAqm::new(&params, &SETTING).unwrap();
+            cp.tokens.level = 0;
+            cp.set_link_rate(Time::ZERO, Rate::from_bps(1_000_000));
+            cp.tokens.fill(Time::ZERO + Duration::from_millis(1));
+            assert_eq!(cp.tokens.level, bytes * BYTE);
+        }
+    }
+
+    /// Which packets a port of 10 Mb/s drops of these (gap, length) arrivals.
+    fn losses(queue: Box<dyn Discipline>, arrivals: &[(u64, u32)]) -> Vec<bool> {
+        let mut port = Port::new(queue, Capacity::constant(SETTING.rate), SETTING.overhead);
+        let (mut rng, mut sink) = (Rng::named(1, "port"), Count::default());
+        let (mut now, mut free) = (Time::ZERO, Time::ZERO);
+        let mut lost = Vec::new();
+        for (id, (gap, len)) in arrivals.iter().enumerate() {
+            let arrival = now + Duration::from_nanos(*gap);
+            while port.backlog().packets > 0 && free <= arrival {
+                let mut cx = Context::new(free.max(now), &mut rng, &mut sink);
+                match port.poll(&mut cx) {
+                    Poll::Send { packet, done_at } => {
+                        packet.retire();
+                        free = done_at;
+                    }
+                    other => panic!("a backlogged free port sends, not {other:?}"),
+                }
+            }
+            now = arrival;
+            let mut cx = Context::new(now, &mut rng, &mut sink);
+            lost.push(port.offer(Packet::new(id as u32, 0, *len), &mut cx) == Verdict::Dropped);
+        }
+        lost
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// CP-7: with c_max = 1 and the default bucket, packet by packet equal to tail drop. Loads
+        /// around and above one; packets from 40 B, whose overhead counts most.
+        #[test]
+        fn without_excess_it_is_tail_drop(
+            threshold in 0..30_u32,
+            longest_gap in 100_000..1_500_000_u64,
+            mut arrivals in prop::collection::vec((0..1_000_u64, 40..=1500_u32), 500..1500),
+        ) {
+            for (gap, _) in &mut arrivals {
+                *gap = *gap * longest_gap / 1000;
+            }
+            let tail = serde_json::json!({ "kind": "fifo", "limit": "45KB" });
+            let tail = crate::registry::build(&tail, &SETTING).unwrap();
+            let tail = losses(tail, &arrivals);
+            // 777 B take 0.62 ms on average.
+            prop_assert!(longest_gap > 900_000 || tail.contains(&true));
+            let policed = losses(build(&with(threshold, 1.0)), &arrivals);
+            prop_assert_eq!(policed, tail);
+        }
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_by_name() {
+        let base = CpAqmParams::default;
+        for (params, path) in [
+            (CpAqmParams { limit: Limit::Bytes(0), ..base() }, "limit"),
+            (with(31, 1.2), "threshold"),
+            (with(5, 0.9), "max_congestion"),
+            (with(5, f64::NAN), "max_congestion"),
+            (CpAqmParams { bucket: Some(Bytes(0)), ..base() }, "bucket"),
+        ] {
+            assert_eq!(CpAqm::new(&params, &SETTING).err().unwrap().path, path);
+        }
+    }
+}

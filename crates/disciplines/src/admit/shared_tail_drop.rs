@@ -1,0 +1,72 @@
+//! Tail drop over one buffer that all queues share: what arrives at a full buffer is dropped,
+//! whichever queue it was for.
+//!
+//! Source: RFC 7567, section 2; the NCQ paper's "within the same buffer" (section 3). Cost: one
+//! comparison a packet.
+
+use crate::Admit;
+use crate::registry::Named;
+use forebay_core::config::require;
+use forebay_core::{Bank, ConfigError, Context, DropReason, Limit, Packet, QueueId, Setting};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Drops what arrives when the queues together are full.
+pub struct SharedTailDrop {
+    limit: Limit,
+}
+
+/// Parameters of shared tail drop.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SharedTailDropParams {
+    /// Room for all queues together, in packets ("100p") or bytes ("150KB"); the packet in
+    /// transmission not counted. Above 0.
+    pub limit: Limit,
+}
+
+impl Default for SharedTailDropParams {
+    fn default() -> Self {
+        SharedTailDropParams { limit: Limit::Packets(1000) }
+    }
+}
+
+impl SharedTailDrop {
+    /// Shared tail drop with this limit.
+    ///
+    /// # Errors
+    /// A limit of zero.
+    pub fn new(params: &SharedTailDropParams) -> Result<Self, ConfigError> {
+        require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
+        Ok(SharedTailDrop { limit: params.limit })
+    }
+}
+
+impl Named<dyn Admit> for SharedTailDrop {
+    const NAME: &'static str = "shared-tail-drop";
+    const SUMMARY: &'static str = "drop what arrives at a full shared buffer";
+    const SOURCE: &'static str = "RFC 7567, section 2";
+    type Params = SharedTailDropParams;
+
+    fn build(params: &SharedTailDropParams, _: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
+        Ok(Box::new(SharedTailDrop::new(params)?))
+    }
+}
+
+impl Admit for SharedTailDrop {
+    #[inline]
+    fn arrive(
+        &mut self,
+        _: QueueId,
+        packet: &mut Packet,
+        bank: &mut Bank,
+        _: &mut Context,
+    ) -> Result<(), DropReason> {
+        let held = bank.total();
+        if self.limit.admits(held.packets, held.bytes, packet.len) {
+            Ok(())
+        } else {
+            Err(DropReason::Overflow)
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! One clear message with the path and the remedy.
+
+use forebay_sim::{Scenario, scenario};
+use serde_json::{Value, json};
+use std::path::Path;
+
+fn good() -> Value {
+    json!({
+        "duration": "10s",
+        "link": [{
+            "name": "uplink", "from": "a", "to": "b", "rate": "10Mbit",
+            "queue": { "kind": "codel" },
+        }],
+        "traffic": [{ "name": "bulk", "kind": "bulk", "from": "a", "to": "b" }],
+    })
+}
+
+fn refusal(tree: &Value) -> String {
+    let checked = Scenario::read(tree, Path::new(".")).and_then(|scenario| scenario.effective());
+    checked.err().map(|error| error.to_string()).unwrap_or_else(|| panic!("accepted: {tree:#}"))
+}
+
+/// Sets the value at a JSON pointer, whose parent exists.
+fn with(pointer: &str, value: Value) -> Value {
+    let mut tree = good();
+    let (parent, key) = pointer.rsplit_once('/').unwrap();
+    match tree.pointer_mut(parent).unwrap() {
+        Value::Object(object) => drop(object.insert(key.to_owned(), value)),
+        other => panic!("{parent} is {other}"),
+    }
+    tree
+}
+
+#[test]
+fn the_good_one_is_good() {
+    Scenario::read(&good(), Path::new(".")).unwrap().effective().unwrap();
+}
+
+#[test]
+fn every_fault_has_its_path_and_remedy() {
+    for (pointer, value, path, remedy) in [
+        ("/duration", json!("0s"), "duration:", "greater than 0"),
+        ("/duration", json!(10), "duration:", "\"5ms\""),
+        ("/duration", json!("10"), "duration:", "has no unit"),
+        ("/duration", json!("10 parsecs"), "duration:", "units: ns, us, ms, s"),
+        ("/warmup", json!("10s"), "warmup:", "below the duration"),
+        ("/durration", json!("10s"), "durration", "unknown field"),
+        ("/sample", json!("0s"), "sample:", "greater than 0"),
+        ("/traffic", json!([]), "traffic:", "[[traffic]]"),
+        ("/link", json!([]), "link:", "[dumbbell]"),
+        ("/link/0/rate", json!("0bit"), "link[0].rate:", "greater than 0"),
+        ("/link/0/rate", json!("10Mbps"), "link[0].rate:", "Mbit"),
+        ("/link/0/rate", json!("-1Mbit"), "link[0].rate:", "negative"),
+        ("/link/0/to", json!("a"), "link[0].to:", "differ"),
+        ("/link/0/loss", json!(1.5), "link[0].loss:", "0 to 1"),
+        ("/link/0/overhead", json!("atm"), "link[0].overhead:", "ethernet"),
+        ("/link/0/steps", json!([["1s", "1Mbit"]]), "link[0].rate:", "only one"),
+        ("/link/0/queue", json!("codel"), "link[0].queue:", "kind = "),
+        ("/link/0/queue/target", json!("-5ms"), "link[0].queue.target:", "negative"),
+        ("/link/0/queue/targett", json!("5ms"), "link[0].queue.targett", "unknown field"),
+        ("/link/0/queue/kind", json!("kodel"), "link[0].queue.kind:", "codel"),
+        ("/link/0/queue/limit", json!("0p"), "link[0].queue.limit:", "0"),
+        ("/link/0/reverse", json!({ "name": "x" }), "link[0].reverse.name:", "no place"),
+        ("/link/0/reverse", json!({ "rate": "0bit" }), "link[0].reverse.rate:", "greater than 0"),
+        ("/traffic/0/kind", json!("bulkk"), "traffic[0].kind:", "bulk"),
+        ("/traffic/0/to", json!("z"), "traffic[0].to:", "nodes are: a, b"),
+        ("/traffic/0/flows", json!(0), "traffic[0].flows:", "1 to"),
+        ("/traffic/0/start", json!(["5s", "1s"]), "traffic[0].start:", "before the first"),
+        ("/traffic/0/dscp", json!("GOLD"), "traffic[0].dscp:", "AF41"),
+        ("/traffic/0/rate", json!("1Mbit"), "traffic[0].rate", "unknown field"),
+        ("/traffic/0/tcp", json!({ "congestion": "vegas" }), "traffic[0].tcp.congestion:", "cubic"),
+        ("/compare", json!({ "link": "up", "disciplines": [] }), "compare.link:", "uplink"),
+        ("/route", json!([{ "at": "a", "to": "b", "link": "x" }]), "route[0].link:", "no link"),
+    ] {
+        let message = refusal(&with(pointer, value.clone()));
+        assert!(message.starts_with(path), "{pointer} = {value}: {message}");
+        assert!(message.contains(remedy), "{pointer} = {value}: {message}");
+    }
+}
+
+#[test]
+fn unordered_thresholds_and_missing_files_are_named() {
+    let queue = json!({ "kind": "red", "min_th": "40p", "max_th": "20p" });
+    let message = refusal(&with("/link/0/queue", queue));
+    assert!(message.starts_with("link[0].queue.m"), "{message}");
+    let trace = json!({ "name": "x", "from": "a", "to": "b", "trace": "none.trace" });
+    let mut tree = good();
+    tree["link"][0] = trace;
+    let message = refusal(&tree);
+    assert!(message.starts_with("link[0].trace: ") && message.contains("none.trace"), "{message}");
+    let mut tree = good();
+    tree["traffic"][0] = json!({ "kind": "pcap", "file": "none.pcap", "from": "a", "to": "b" });
+    let message = refusal(&tree);
+    assert!(message.starts_with("traffic[0].file: ") && message.contains("none.pcap"), "{message}");
+}
+
+#[test]
+fn text_that_is_not_toml_says_where() {
+    let error = scenario::parse("duration = \"10s\"\nlink = [").unwrap_err().to_string();
+    assert!(error.contains("line 2"), "{error}");
+}
