@@ -59,7 +59,9 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
     ]
     first = max(len(label) for label in comparison.labels)
     first = max(first + 1, *(len(_head(measure)) for measure, _ in parts))
-    for page in _pages(widths, console.width - first):
+    for number_of_page, page in enumerate(_pages(widths, console.width - first)):
+        if number_of_page:
+            console.print()
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
         table.add_column("", min_width=first, overflow="fold")
         for at in page:
