@@ -15,6 +15,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from forebay.advice import advise
+from forebay.measures import LOSS, MEDIAN_DELAY, text
 from forebay.scenario import to_toml
 from forebay.study import Comparison
 from forebay.terminal import blocks
@@ -155,8 +156,6 @@ def _rounded(values: list[float | None], digits: int = 5) -> list[float | None]:
 
 def _queue_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
     """What the compared link itself shows: a title and a cell for each discipline."""
-    from forebay.measures import LOSS, MEDIAN_DELAY, text
-
     rows: list[tuple[str, list[str]]] = [
         (
             "Link used, %",
@@ -166,7 +165,7 @@ def _queue_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
     for title, key, measure in (
         ("Mean queue, packets", "mean_packets", MEDIAN_DELAY),
         ("Mean time in queue, ms", "mean_delay_ms", MEDIAN_DELAY),
-        ("99th percentile time in queue, ms", "p99_delay_ms", MEDIAN_DELAY),
+        ("p99 time in queue, ms", "p99_delay_ms", MEDIAN_DELAY),
         ("Dropped, %", "loss", LOSS),
     ):
         cells = [
