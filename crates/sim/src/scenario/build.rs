@@ -130,10 +130,18 @@ impl Scenario {
 
     /// The nodes between which an entry's traffic runs.
     fn ends(&self, table: &TrafficTable) -> Result<(String, String), ConfigError> {
-        match (&table.from, &table.to, &self.access) {
+        match (&table.from, &table.to, &self.row) {
             (Some(from), Some(to), _) => Ok((from.clone(), to.clone())),
-            (None, None, Some(_)) => {
-                let (left, right) = (super::LEFT.to_owned(), super::RIGHT.to_owned());
+            (None, None, Some(row)) => {
+                let (first, last) = match table.hop {
+                    None => (0, row.hops),
+                    Some(hop) if (1..=row.hops).contains(&hop) => (hop - 1, hop),
+                    Some(hop) => {
+                        let message = format!("must be 1 to {}, got {hop}", row.hops);
+                        return Err(ConfigError::new("hop", message));
+                    }
+                };
+                let (left, right) = (row.router(first), row.router(last));
                 Ok(match table.direction {
                     Direction::Forward => (left, right),
                     Direction::Reverse => (right, left),
@@ -141,7 +149,8 @@ impl Scenario {
             }
             (None, None, None) => Err(ConfigError::new(
                 "from",
-                "is missing; name the nodes `from` and `to` (only on a dumbbell may they be left out)",
+                "is missing; name the nodes `from` and `to` (only on a dumbbell or parking lot may \
+                 they be left out)",
             )),
             (None, _, _) => Err(ConfigError::new("from", "is missing, but `to` is given")),
             (_, None, _) => Err(ConfigError::new("to", "is missing, but `from` is given")),
@@ -210,8 +219,8 @@ impl Scenario {
 
     /// Lays a path with access links of its own at both ends.
     fn own_access(&self, hops: &[Hop], layout: &mut Layout) -> u32 {
-        let Access { rate, delay, overhead: Overhead(overhead) } =
-            *self.access.as_ref().expect("only a dumbbell leaves the nodes out");
+        let row = self.row.as_ref().expect("only a dumbbell or parking lot leaves the nodes out");
+        let Access { rate, delay, overhead: Overhead(overhead) } = row.access;
         let mut whole = vec![layout.wire((rate, delay, overhead))];
         whole.extend(hops);
         whole.push(layout.wire((rate, delay, overhead)));

@@ -17,6 +17,10 @@ pub fn schema() -> Value {
     let traffic = traffic(&mut generator, &tcp);
     let properties = &mut root["properties"];
     properties["tcp"] = tcp;
+    let mut parking_lot = dumbbell.clone();
+    parking_lot["properties"]["hops"] =
+        json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 2 });
+    properties["parking_lot"] = parking_lot;
     properties["dumbbell"] = dumbbell;
     properties["link"] = json!({ "type": "array", "items": { "$ref": "#/$defs/link" } });
     properties["traffic"] = json!({ "type": "array", "items": { "$ref": "#/$defs/traffic" } });
