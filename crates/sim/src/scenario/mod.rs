@@ -128,7 +128,7 @@ impl Scenario {
         self.traffic.iter().map(|entry| entry.table.name.clone()).collect()
     }
 
-    /// The effective configuration: every default filled in, every short form spelled out.
+    /// The effective configuration: every default filled in; a scenario in its own right.
     ///
     /// # Errors
     /// What is wrong beyond the form of the fields: values out of range, unknown kinds, files
@@ -137,29 +137,52 @@ impl Scenario {
         // Building finds all that is wrong; what it opens for writing must not exist for a check.
         let dry = self.without_captures();
         dry.world(self.table.seed)?;
-        let mut links = Vec::new();
-        for link in &self.links {
+        let mut tree = json!({
+            "title": self.table.title,
+            "duration": self.table.duration,
+            "warmup": self.table.warmup,
+            "seed": self.table.seed,
+            "sample": self.sample(),
+        });
+        let pairs: Vec<_> =
+            self.links.chunks(2).map(|pair| self.both_ways(pair)).collect::<Result<_, _>>()?;
+        let in_row = self.row.as_ref().map_or(0, |row| row.hops as usize);
+        if let (Some(row), Some(first)) = (&self.row, pairs.first()) {
+            let mut table = without_ends(first.clone());
+            table.insert("access".into(), Value::Object(to_object(&row.access)));
+            if self.table.parking_lot.is_some() {
+                table.insert("hops".into(), row.hops.into());
+                tree["parking_lot"] = Value::Object(table);
+            } else {
+                tree["dumbbell"] = Value::Object(table);
+            }
+        }
+        let links = pairs.into_iter().skip(in_row).map(Value::Object).collect();
+        tree["link"] = Value::Array(links);
+        tree["route"] = json!(self.table.route);
+        let traffic = self.traffic.iter().map(Traffic::effective).collect::<Result<Vec<_>, _>>()?;
+        tree["traffic"] = Value::Array(traffic);
+        if let Some(compare) = &self.table.compare {
+            tree["compare"] = json!(compare);
+        }
+        Ok(tree)
+    }
+
+    /// The table of a link with its reverse direction, every default filled in.
+    fn both_ways(&self, pair: &[DirectedLink]) -> Result<Map<String, Value>, ConfigError> {
+        let mut tables = pair.iter().map(|link| {
             let mut table = to_object(&link.table);
             if let Some(queue) = &link.table.queue {
                 let queue = registry::effective(queue, &link.setting(&self.base)?)
                     .map_err(|error| error.within(&format!("{}.queue", link.path)))?;
                 table.insert("queue".into(), queue);
             }
-            links.push(Value::Object(table));
-        }
-        let traffic = self.traffic.iter().map(Traffic::effective).collect::<Result<Vec<_>, _>>()?;
-        Ok(json!({
-            "title": self.table.title,
-            "duration": self.table.duration,
-            "warmup": self.table.warmup,
-            "seed": self.table.seed,
-            "sample": self.sample(),
-            "link": links,
-            "access": self.row.as_ref().map(|row| &row.access),
-            "route": self.table.route,
-            "traffic": traffic,
-            "compare": self.table.compare,
-        }))
+            Ok(table)
+        });
+        let mut next = || tables.next().expect("links come in pairs");
+        let (mut table, reverse) = (next()?, next()?);
+        table.insert("reverse".into(), Value::Object(without_ends(reverse)));
+        Ok(table)
     }
 
     fn without_captures(&self) -> Scenario {
@@ -278,6 +301,12 @@ impl Traffic {
         }
         Ok(Value::Object(whole))
     }
+}
+
+/// A link's table without what its place in the file says.
+fn without_ends(mut table: Map<String, Value>) -> Map<String, Value> {
+    ["name", "from", "to"].iter().for_each(|field| drop(table.remove(*field)));
+    table
 }
 
 fn to_object<T: serde::Serialize>(value: &T) -> Map<String, Value> {
