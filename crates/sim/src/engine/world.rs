@@ -435,7 +435,6 @@ impl World {
             class.delay = Default::default();
             class.completion = Default::default();
         }
-        self.packets = 0;
     }
 
     fn take_sample(&mut self) {
@@ -478,7 +477,7 @@ impl World {
         (self.warmup_end.min(self.end), self.end)
     }
 
-    /// (fingerprint, events handled, data packets delivered).
+    /// (fingerprint, events handled, data packets delivered), the warm-up included.
     pub fn counts(&self) -> (u64, u64, u64) {
         (self.fingerprint, self.events, self.packets)
     }
