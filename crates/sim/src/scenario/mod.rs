@@ -213,7 +213,7 @@ impl Traffic {
         let source = traffic::effective(&source)?;
         let mut tcp = defaults.clone();
         tcp.extend(table.tcp.clone());
-        let tcp: TcpConfig = read(&Value::Object(tcp)).map_err(|error| error.within("tcp"))?;
+        let tcp = TcpConfig::read(&Value::Object(tcp)).map_err(|error| error.within("tcp"))?;
         tcp.validate().map_err(|error| error.within("tcp"))?;
         Ok(Traffic { table, source, tcp })
     }
