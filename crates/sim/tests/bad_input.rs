@@ -95,6 +95,31 @@ fn unordered_thresholds_and_missing_files_are_named() {
 }
 
 #[test]
+fn what_memory_cannot_hold_is_refused() {
+    let mut tree = good();
+    tree["traffic"][0]["flows"] = json!(10_000_000);
+    assert_eq!(
+        refusal(&tree),
+        "traffic[0].flows: 10000000 flows would bring the run to 25.0 GB of memory, and it may \
+         take 4 GB; give fewer"
+    );
+    let message = refusal(&with("/sample", json!("1ns")));
+    assert!(message.starts_with("sample: 10000000000 points of the time series"), "{message}");
+    let mut tree = good();
+    tree["link"][0]["draw"] = json!({ "every": "1ns", "delays": ["1ms", "2ms"] });
+    let message = refusal(&tree);
+    assert!(message.starts_with("link[0].draw.every: 10000000000 draws"), "{message}");
+    // Each alone would do.
+    let mut tree = good();
+    let entry = json!({ "kind": "bulk", "from": "a", "to": "b", "flows": 1_000_000 });
+    tree["traffic"] = json!([entry, entry, entry]);
+    for (index, name) in ["x", "y", "z"].iter().enumerate() {
+        tree["traffic"][index]["name"] = json!(name);
+    }
+    assert!(refusal(&tree).starts_with("traffic[1].flows: 1000000 flows would bring"));
+}
+
+#[test]
 fn text_that_is_not_toml_says_where() {
     let error = scenario::parse("duration = \"10s\"\nlink = [").unwrap_err().to_string();
     assert!(error.contains("line 2"), "{error}");
