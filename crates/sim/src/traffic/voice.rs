@@ -109,7 +109,8 @@ impl Voice {
 
 /// Length of a packet with `frame` of speech.
 fn coded(codec: Codec, frame: Duration) -> Bytes {
-    let bits = codec.rate().bps() * frame.as_nanos();
+    // The frame's range is checked later.
+    let bits = codec.rate().bps().saturating_mul(frame.as_nanos());
     Bytes(bits.div_ceil(8_000_000_000) + HEADERS)
 }
 
@@ -197,10 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn half_of_silence_suppression_is_refused() {
+    fn half_of_silence_suppression_and_impossible_frames_are_refused() {
         let on = VoiceParams { on: Some(Duration::from_secs(1)), ..VoiceParams::default() };
         assert_eq!(Voice::new(&on).err().unwrap().path, "off");
-        let frame = VoiceParams { frame: Duration::ZERO, ..VoiceParams::default() };
-        assert_eq!(Voice::new(&frame).err().unwrap().path, "frame");
+        for frame in [Duration::ZERO, Duration::MAX] {
+            let mut params = VoiceParams { frame, ..VoiceParams::default() };
+            Voice::resolve(&mut params);
+            assert_eq!(Voice::new(&params).err().unwrap().path, "frame");
+        }
     }
 }
