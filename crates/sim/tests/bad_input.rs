@@ -55,6 +55,7 @@ fn every_fault_has_its_path_and_remedy() {
         ("/link/0/loss", json!(1.5), "link[0].loss:", "0 to 1"),
         ("/link/0/overhead", json!("atm"), "link[0].overhead:", "ethernet"),
         ("/link/0/steps", json!([["1s", "1Mbit"]]), "link[0].rate:", "only one"),
+        ("/link/0/quantum", json!("4294967296B"), "link[0].quantum:", "at most 1GB"),
         ("/link/0/queue", json!("codel"), "link[0].queue:", "kind = "),
         ("/link/0/queue/target", json!("-5ms"), "link[0].queue.target:", "negative"),
         ("/link/0/queue/targett", json!("5ms"), "link[0].queue.targett", "unknown field"),

@@ -4,7 +4,9 @@ use super::grammar::{DrawTable, LinkTable};
 use crate::engine::{Capture, PropagationDelay};
 use crate::trace;
 use forebay_core::config::{read, require};
-use forebay_core::{Capacity, ConfigError, Discipline, Duration, Limit, Rate, Rng, Setting, Time};
+use forebay_core::{
+    Bytes, Capacity, ConfigError, Discipline, Duration, Limit, Rate, Rng, Setting, Time,
+};
 use forebay_disciplines::registry;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -117,7 +119,10 @@ impl DirectedLink {
             if let Some(draw) = &table.draw {
                 check_draw(draw).map_err(|error| error.within("draw"))?;
             }
-            require(table.quantum.0 > 0, "quantum", || "must be greater than 0".into())?;
+            let most = Bytes(1_000_000_000);
+            require((1..=most.0).contains(&table.quantum.0), "quantum", || {
+                format!("must be greater than 0 and at most {most}, got \"{}\"", table.quantum)
+            })?;
             require((68..=65_535).contains(&table.mtu.0), "mtu", || {
                 format!("must be 68B to 65535B, got \"{}\"", table.mtu)
             })?;
