@@ -80,6 +80,19 @@ fn every_fault_has_its_path_and_remedy() {
 }
 
 #[test]
+fn numbers_of_queues_are_checked_before_anything_is_filled_in() {
+    for kind in ["drr", "prio", "wrr"] {
+        let classify = json!({ "kind": "class", "queues": u64::MAX });
+        let message =
+            refusal(&with("/link/0/queue", json!({ "kind": kind, "classify": classify })));
+        assert!(
+            message.starts_with("link[0].queue.classify.queues: must be 1 to 256"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
 fn unordered_thresholds_and_missing_files_are_named() {
     let queue = json!({ "kind": "red", "min_th": "40p", "max_th": "20p" });
     let message = refusal(&with("/link/0/queue", queue));
