@@ -83,7 +83,7 @@ docs: build
 # The extension module is built as it is used, optimised; cargo rebuilds only what has changed.
 build: $(VENV)/installed
 	@echo "== building forebay (release; the first time takes a few minutes)"
-	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
+	@PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked
 
 dev: $(VENV)/installed-dev
 

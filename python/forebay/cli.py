@@ -12,6 +12,8 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from forebay import _engine, study
@@ -136,13 +138,19 @@ def compare(
         terminal.print_comparison(console, comparison)
         advised = advice.advise(comparison)
         if advised.pick is not None:
-            console.print(f"\n[bold]Start with {advised.pick}.[/bold] {advised.why}")
+            console.print(
+                f"\n[bold]Start with {escape(advised.pick)}.[/bold] {escape(advised.why)}"
+            )
+            if advised.price:
+                console.print("Its price:")
+            for price in advised.price:
+                console.print(Padding(f"- {escape(price)}", (0, 0, 0, 2)))
         else:
             console.print(f"\n{advised.why}")
         for note in advised.notes[1:] if len(comparison.seeds) > 1 else advised.notes:
-            console.print(f"Note: {note}", style="dim")
+            console.print(f"Note: {escape(note)}", style="dim")
         where = folder if no_report else folder / "report.html"
-        console.print(f"\n{'Results' if no_report else 'Report'}: {where}", soft_wrap=True)
+        print(f"\n{'Results' if no_report else 'Report'}: {where}")
 
 
 @app.command()
@@ -244,13 +252,9 @@ def schema() -> None:
 def check(
     scenario: ScenarioFile,
     set_: Settings = [],  # noqa: B006 - read only
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print as JSON instead of TOML.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON instead of TOML.")] = False,
 ) -> None:
     """Check a scenario and print it with every default filled in.
-
-    What is printed is itself a scenario, and means the same.
 
     Example: forebay check examples/branch-uplink.toml
     """

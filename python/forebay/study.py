@@ -200,6 +200,7 @@ class Comparison:
             "advice": {
                 "pick": advice.pick,
                 "why": advice.why,
+                "price": list(advice.price),
                 "findings": list(advice.findings),
                 "notes": list(advice.notes),
             },
@@ -214,9 +215,9 @@ class Comparison:
             FileExistsError: the folder holds something else.
         """
         from forebay.report import render
-        from forebay.storage import write_folder
+        from forebay.storage import Content, write_folder
 
-        files: dict[str, Any] = {
+        files: dict[str, Content] = {
             "runs.parquet": self.runs_table,
             "flows.parquet": self.flows,
             "series.parquet": self.series,
@@ -258,7 +259,7 @@ class Comparison:
         }
 
     def _stacked(self, tables: Callable[[Result], list[pl.DataFrame]]) -> pl.DataFrame:
-        frames = []
+        frames: list[pl.DataFrame] = []
         for run in self.runs:
             key = [pl.lit(value).alias(name) for name, value in _key(run).items()]
             frames.extend(table.select(*key, pl.all()) for table in tables(run.result))
@@ -309,7 +310,7 @@ def compare(
         for number in range(count)
     )
     queues = runs[0].result.summary["queues"]
-    name = where if where in queues else next(iter(queues))
+    name = where if where is not None and where in queues else next(iter(queues))
     return Comparison(scenario, name, variants, runs, command=command)
 
 

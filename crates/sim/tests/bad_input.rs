@@ -138,3 +138,37 @@ fn text_that_is_not_toml_says_where() {
     let error = scenario::parse("duration = \"10s\"\nlink = [").unwrap_err().to_string();
     assert!(error.contains("line 2"), "{error}");
 }
+
+#[test]
+fn the_effective_configuration_is_a_scenario_that_says_the_same() {
+    let examples = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples"));
+    let mut trees: Vec<Value> = ["branch-uplink.toml", "cellular.toml"]
+        .iter()
+        .map(|name| {
+            scenario::parse(&std::fs::read_to_string(examples.join(name)).unwrap()).unwrap()
+        })
+        .collect();
+    trees.push(good());
+    trees.push(json!({
+        "duration": "10s",
+        "parking_lot": {
+            "hops": 3, "steps": [["0s", "10Mbit"], ["2s", "5Mbit"]], "period": "4s",
+            "queue": { "kind": "red" }, "reverse": { "rate": "1Mbit", "delay": "7ms" },
+        },
+        "tcp": { "preset": "ns-3", "ecn": true },
+        "traffic": [{ "kind": "bulk", "start": ["0s", "1s"] }, { "kind": "voice", "hop": 2 }],
+    }));
+    for tree in trees {
+        let effective = Scenario::read(&tree, examples).unwrap().effective().unwrap();
+        let again = Scenario::read(&effective, examples)
+            .and_then(|scenario| scenario.effective())
+            .unwrap_or_else(|error| panic!("{error}\n{effective:#}"));
+        assert_eq!(again, effective);
+        let run = |tree: &Value| {
+            let mut world = Scenario::read(tree, examples).unwrap().world(1).unwrap();
+            world.advance(20_000).unwrap();
+            world.counts()
+        };
+        assert_eq!(run(&tree), run(&effective));
+    }
+}

@@ -21,15 +21,15 @@ pub enum Target {
     Host,
 }
 
-/// One stretch of a path: over wires of its own, along a lane, to the next queue or host.
-#[derive(Debug, Clone, Copy)]
+/// One stretch of a path, to the next queue or host.
+#[derive(Debug, Clone)]
 pub struct Stop {
     /// Lane on which the packets of this stretch travel.
     pub lane: u32,
-    /// Wires before the target: first and number among the references.
-    pub wires: (u32, u32),
     /// What the stretch leads to.
     pub target: Target,
+    /// The host's own access link, if it is on this stretch.
+    pub wire: Option<Wire>,
 }
 
 /// What generates a user's traffic.
@@ -84,10 +84,6 @@ pub struct WorldSpec {
     pub links: Vec<LinkSpec>,
     /// Number of lanes.
     pub lanes: usize,
-    /// Wires without queues.
-    pub wires: Vec<Wire>,
-    /// Indices of wires, for the stops to refer to.
-    pub wire_refs: Vec<u32>,
     /// Stretches; those of one path follow each other, the last one's target is a host.
     pub stops: Vec<Stop>,
     /// Who sends, with the meters of each.
@@ -136,8 +132,6 @@ pub struct World {
     pub(super) resting: Agenda,
     links: Vec<Link>,
     lanes: Vec<Lane>,
-    wires: Vec<Wire>,
-    wire_refs: Vec<u32>,
     stops: Vec<Stop>,
     pub(super) hold: Hold,
     pub(super) users: Vec<User>,
@@ -166,8 +160,6 @@ impl World {
             resting: Agenda::default(),
             links: spec.links.into_iter().map(|link| Link::new(link, seed)).collect(),
             lanes: std::iter::repeat_with(Lane::default).take(spec.lanes).collect(),
-            wires: spec.wires,
-            wire_refs: spec.wire_refs,
             stops: spec.stops,
             hold: Hold::default(),
             users,
@@ -317,10 +309,8 @@ impl World {
     #[inline]
     pub(super) fn launch(&mut self, packet: Packet, stop: u32, at: Time) {
         self.hold.of(&packet).stop = stop;
-        let Stop { lane, wires: (first, count), .. } = self.stops[stop as usize];
-        let wires = &self.wire_refs[first as usize..(first + count) as usize];
-        let carry = |at, wire: &u32| self.wires[*wire as usize].carry(at, packet.len);
-        let at = wires.iter().fold(at, carry);
+        let Stop { lane, ref mut wire, .. } = self.stops[stop as usize];
+        let at = wire.as_mut().map_or(at, |wire| wire.carry(at, packet.len));
         let key = self.sequence.key(at, Event::Arrival(lane));
         if self.lanes[lane as usize].push(key, packet) {
             self.moving.push(key, Event::Arrival(lane));
@@ -445,7 +435,6 @@ impl World {
             class.delay = Default::default();
             class.completion = Default::default();
         }
-        self.packets = 0;
     }
 
     fn take_sample(&mut self) {
@@ -488,7 +477,7 @@ impl World {
         (self.warmup_end.min(self.end), self.end)
     }
 
-    /// (fingerprint, events handled, data packets delivered).
+    /// (fingerprint, events handled, data packets delivered), the warm-up included.
     pub fn counts(&self) -> (u64, u64, u64) {
         (self.fingerprint, self.events, self.packets)
     }

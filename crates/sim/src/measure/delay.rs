@@ -52,19 +52,26 @@ impl DelayMeter {
         Some(upper as f64 * 1e-6)
     }
 
-    /// The distribution: (delay in ms, number of spans), in order.
+    /// The distribution for plots, in steps of a hundredth: (delay in ms, number of spans up to it
+    /// and above the step before), in order.
     pub fn distribution(&self) -> Vec<(f64, f64)> {
-        self.histogram
-            .iter()
-            .flat_map(|histogram| {
-                histogram.iter_recorded().map(|step| {
-                    (
-                        step.value_iterated_to() as f64 * TICK as f64 * 1e-6,
-                        step.count_at_value() as f64,
-                    )
-                })
-            })
-            .collect()
+        let mut steps: Vec<(f64, f64)> = Vec::new();
+        let mut begin = 0.0;
+        let recorded = self.histogram.iter().flat_map(|histogram| histogram.iter_recorded());
+        for step in recorded {
+            let delay = step.value_iterated_to() as f64 * TICK as f64 / 1e6;
+            let count = step.count_at_value() as f64;
+            match steps.last_mut() {
+                Some((end, total)) if delay <= begin * 1.01 => {
+                    (*end, *total) = (delay, *total + count)
+                }
+                _ => {
+                    begin = delay;
+                    steps.push((delay, count));
+                }
+            }
+        }
+        steps
     }
 }
 
@@ -87,5 +94,8 @@ mod tests {
         close(0.5, 500.0);
         close(0.99, 990.0);
         assert_eq!(DelayMeter::default().quantile_ms(0.5), None);
+        let steps = meter.distribution();
+        assert_eq!(steps.iter().map(|(_, count)| count).sum::<f64>(), 1000.0);
+        assert!(steps.len() < 400 && steps.is_sorted(), "{} steps", steps.len());
     }
 }
