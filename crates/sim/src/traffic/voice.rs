@@ -53,7 +53,7 @@ pub struct VoiceParams {
     pub off: Option<Duration>,
     /// How talk spurts and pauses spread about their means.
     pub times: Law,
-    /// Shape of Pareto spurts and pauses. Above 1.
+    /// Shape of Pareto spurts and pauses. At least 1.01.
     pub shape: f64,
 }
 
@@ -92,9 +92,12 @@ impl Voice {
             format!("must be from 1ms to 200ms, got \"{}\"", params.frame)
         })?;
         let size = params.size.unwrap_or_else(|| coded(params.codec, params.frame));
+        let clock = Clock::every(params.frame);
         let spurts = match (params.on, params.off) {
             (None, None) => None,
-            (Some(on), Some(off)) => Some(Spurts::new(on, off, params.times, params.shape)?),
+            (Some(on), Some(off)) => {
+                Some(Spurts::new(&clock, on, off, params.times, params.shape)?)
+            }
             (Some(_), None) => {
                 return Err(ConfigError::new("off", "is missing; `on` needs a pause beside it"));
             }
@@ -103,7 +106,7 @@ impl Voice {
             }
         };
         let len = require_length(size.0, "size")?;
-        Ok(Voice { len, clock: Clock::every(params.frame), spurts, begun: false })
+        Ok(Voice { len, clock, spurts, begun: false })
     }
 }
 
