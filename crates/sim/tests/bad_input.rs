@@ -134,6 +134,18 @@ fn what_memory_cannot_hold_is_refused() {
 }
 
 #[test]
+fn extremes_that_can_run_are_accepted() {
+    let mut tree = good();
+    tree["duration"] = json!("1us");
+    let most = "9223372036Gbit";
+    // Three such rates are more than 64 bits hold; and a second of such draws more than memory.
+    let draw = json!({ "every": "1ns", "rates": [most, most, most] });
+    tree["link"][0] = json!({ "name": "uplink", "from": "a", "to": "b", "draw": draw });
+    let scenario = Scenario::read(&tree, Path::new(".")).unwrap();
+    scenario.effective().unwrap();
+}
+
+#[test]
 fn text_that_is_not_toml_says_where() {
     let error = scenario::parse("duration = \"10s\"\nlink = [").unwrap_err().to_string();
     assert!(error.contains("line 2"), "{error}");

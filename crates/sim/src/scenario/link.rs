@@ -138,15 +138,15 @@ impl DirectedLink {
     /// # Errors
     /// A trace that cannot be read.
     pub fn setting(&self, base: &Path) -> Result<Setting, ConfigError> {
-        // The mean of a random rate does not depend on the draw.
-        let capacity = self.capacity(&mut Rng::named(0, ""), Duration::from_secs(1), base)?;
         let rate = match (&self.table.draw, &self.table.steps) {
             (Some(draw), _) if !draw.rates.is_empty() => {
-                let sum: u64 = draw.rates.iter().map(|rate| rate.bps()).sum();
-                Rate::from_bps(sum / draw.rates.len() as u64)
+                // The mean does not depend on the draw.
+                let sum: u128 = draw.rates.iter().map(|rate| u128::from(rate.bps())).sum();
+                Rate::from_bps((sum / draw.rates.len() as u128) as u64)
             }
             (_, Some(steps)) => steps.iter().map(|(_, rate)| *rate).max().unwrap_or_default(),
-            _ => capacity.rate(Time::ZERO),
+            // Nothing here is random.
+            _ => self.capacity(&mut Rng::named(0, ""), Duration::ZERO, base)?.rate(Time::ZERO),
         };
         let (overhead, mtu) = (self.table.overhead.0, self.table.mtu.0 as u32);
         Ok(Setting { rate, overhead, mtu, queues: 1 })
