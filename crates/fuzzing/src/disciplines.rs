@@ -87,8 +87,8 @@ impl Rig {
             4 => self.wait(u64::from(u.arbitrary::<u32>()?)),
             5 => self.wait(u.arbitrary::<u64>()? >> u.int_in_range(2..=40)?),
             6 => {
-                let rate =
-                    Rate::from_bps((u.arbitrary::<u64>()? >> u.int_in_range(1..=60)?).max(1));
+                // Zero in an outage.
+                let rate = Rate::from_bps(u.arbitrary::<u64>()? >> u.int_in_range(1..=63)?);
                 self.queue.set_link_rate(self.now, rate);
             }
             7 => self.queue.probe(self.now, &mut |name, value| {
