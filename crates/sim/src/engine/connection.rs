@@ -60,6 +60,11 @@ impl Connections {
         }
     }
 
+    /// Most connections that were open at once.
+    pub fn peak(&self) -> usize {
+        self.places.len()
+    }
+
     fn plan(&mut self, planned: Planned) -> u32 {
         if let Some(index) = self.free_planned.pop() {
             self.planned[index as usize] = planned;

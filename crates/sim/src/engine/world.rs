@@ -117,6 +117,10 @@ impl std::error::Error for RunError {}
 /// fed faster than it is served.
 const MOST_UNDER_WAY: usize = 20_000_000;
 
+/// Connections that may be open at once, about 4 GB: beyond lies a link that files which begin
+/// whatever becomes of the earlier ones have overloaded.
+const MOST_CONNECTIONS: usize = 1_600_000;
+
 /// One run: a value without any state elsewhere.
 pub struct World {
     pub(super) now: Time,
@@ -209,6 +213,14 @@ impl World {
         }
         if self.hold.peak() > MOST_UNDER_WAY {
             return Err(self.overflowed());
+        }
+        let connections = self.connections.peak();
+        if connections > MOST_CONNECTIONS {
+            return Err(RunError(format!(
+                "{connections} connections at once at {:.3} s, more than memory holds; let files \
+                 begin less often, or the link send faster",
+                self.now.as_secs_f64()
+            )));
         }
         let share = self.now.as_nanos() as f64 / self.end.as_nanos() as f64;
         Ok(Progress { share, complete: false })
