@@ -256,6 +256,33 @@ def sweep(
         except KeyboardInterrupt:
             _stopped(f"{progress.state} are kept in {folder}; the same command goes on.")
         print(f"{total.finished} runs of {len(plan.points)} points: {folder}")
+        print(f"Report: forebay report {shlex.quote(str(folder))}")
+
+
+@app.command()
+def report(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="The results of forebay sweep.", show_default=False),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="The report.", show_default="report.html in DIR"
+        ),
+    ] = None,
+) -> None:
+    """Write the report of a study: one HTML file that needs no network.
+
+    Small multiples over the axes, intervals, paired differences between disciplines and
+    trade-offs. It may be written while the sweep is still running.
+
+    Example: forebay report out/uplink-study
+    """
+    with _friendly():
+        from forebay.sweep.report import write
+
+        print(f"Report: {write(study.load(folder), out)}")
 
 
 @app.command()
