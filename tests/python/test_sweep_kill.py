@@ -2,63 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from forebay import study, sweep
 from forebay.sweep.layout import parts
+from small_study import BASE, FLOWS, RATE, TAIL
 
 COMMAND = str(Path(sys.executable).with_name("forebay"))
-BASE = """\
-duration = "4s"
-warmup = "200ms"
-
-[[link]]
-name = "up"
-from = "a"
-to = "b"
-rate = "5Mbit"
-delay = "5ms"
-queue = { kind = "fifo", limit = "50p" }
-
-[[traffic]]
-name = "bulk"
-kind = "bulk"
-from = "a"
-to = "b"
-flows = 2
-
-[[traffic]]
-name = "sensors"
-kind = "poisson"
-from = "a"
-to = "b"
-flows = 5
-rate = "50kbit"
-size = "120B"
-"""
-AXES = """\
-[[axis]]
-name = "rate"
-path = "link.up.rate"
-values = ["2Mbit", "10Mbit"]
-
-[[axis]]
-path = "traffic.bulk.flows"
-range = { from = 1, to = 3, step = 1 }
-"""
-FIXED = f'scenario = "base.toml"\ndisciplines = ["fifo", "codel"]\nreplications = 40\n{AXES}'
-UNTIL = f"""\
-scenario = "base.toml"
-disciplines = ["fifo", "codel"]
-keys = ["classes.*.goodput_bps", "queues.*"]
-until = {{ key = "classes.sensors.p99_delay_ms", half_width = "10%", at_most = 80 }}
-{AXES}"""
+FIXED: dict[str, Any] = {"replications": 40}
+UNTIL: dict[str, Any] = {
+    "keys": ["classes.*.goodput_bps", "queues.*"],
+    "until": {"key": TAIL, "half_width": "10%", "at_most": 80},
+}
 
 
 def journal_size(folder: Path) -> int:
@@ -81,13 +44,14 @@ def killed(plan: Path, folder: Path, luck: random.Random) -> bool:
     return process.wait() != 0
 
 
-@pytest.mark.parametrize("text", [FIXED, UNTIL], ids=["fixed", "until"])
+@pytest.mark.parametrize("fields", [FIXED, UNTIL], ids=["fixed", "until"])
 def test_a_sweep_killed_at_random_moments_ends_with_the_same_data(
-    tmp_path: Path, text: str
+    tmp_path: Path, fields: dict[str, Any]
 ) -> None:
     (tmp_path / "base.toml").write_text(BASE)
-    plan, broken = tmp_path / "study.toml", tmp_path / "broken"
-    plan.write_text(text)
+    plan, broken = tmp_path / "study.json", tmp_path / "broken"
+    common = {"scenario": "base.toml", "disciplines": ["fifo", "codel"], "axis": [RATE, FLOWS]}
+    plan.write_text(json.dumps(common | fields))
     luck, kept, kills = random.Random(4), 0, 0
     while killed(plan, broken, luck):
         kills += 1
