@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import queue
 import time
+from asyncio import CancelledError
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forebay._engine import ScenarioError
 from forebay.sweep.axes import StudyError
 from forebay.sweep.layout import Record
 from forebay.sweep.work import Common, Task, run_batch
@@ -51,7 +53,8 @@ class Cluster:
         now = time.monotonic()
         if now - self._looked >= _LOOK_EVERY_S:
             self._looked = now
-            self._threads = max(1, sum(self._client.nthreads().values()))
+            with self._reached():
+                self._threads = max(1, sum(self._client.nthreads().values()))
         if len(self._batches) >= 2 * self._threads:
             return 0
         if self._seconds_a_run is None:
@@ -63,7 +66,8 @@ class Cluster:
 
     def submit(self, tasks: Sequence[Task]) -> None:
         """Run a batch on some worker."""
-        future = self._client.submit(timed_batch, self._common, tasks, pure=False)
+        with self._reached():
+            future = self._client.submit(timed_batch, self._common, tasks, pure=False)
         self._batches[future.key] = (future, tasks)
         future.add_done_callback(self._done.put)
 
@@ -85,7 +89,12 @@ class Cluster:
                 self._failed(future, tasks)
         records: list[Record] = []
         # One request for all; what a worker held that has died meanwhile is run again.
-        for batch, seconds in self._client.gather(good):
+        with self._reached():
+            gathered = self._client.gather(good)
+        for batch, seconds, refusal in gathered:
+            if refusal is not None:
+                self._error = ScenarioError(refusal)
+                continue
             records += batch
             latest = seconds / len(batch)
             known = self._seconds_a_run
@@ -99,14 +108,21 @@ class Cluster:
             self._client.cancel([future for future, _ in self._batches.values()])
         self._batches.clear()
 
+    @contextlib.contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Say so if the scheduler cannot be asked, for which Dask has many exceptions."""
+        try:
+            yield
+        except (Exception, CancelledError) as error:
+            if self._client.status == "running" and not isinstance(error, OSError | CancelledError):
+                raise
+            raise _gone() from error
+
     def _failed(self, future: Future, tasks: Sequence[Task]) -> None:
         from distributed import KilledWorker
 
         if future.status != "error":
-            self._error = StudyError(
-                "the cluster's scheduler has gone, or has cancelled the runs; those that had "
-                "ended are kept, and the same command goes on"
-            )
+            self._error = _gone()
             return
         error = future.exception()
         if isinstance(error, KilledWorker):
@@ -125,11 +141,26 @@ class Cluster:
         self._error = error
 
 
-def timed_batch(common: Common, tasks: Sequence[Task]) -> tuple[list[Record], float]:
-    """On a worker: run a batch, and tell how long it took in seconds."""
+def _gone() -> StudyError:
+    return StudyError(
+        "the cluster's scheduler has gone, or has cancelled the runs; those that had ended are "
+        "kept, and the same command goes on"
+    )
+
+
+def timed_batch(common: Common, tasks: Sequence[Task]) -> tuple[list[Record], float, str | None]:
+    """On a worker: run a batch.
+
+    Returns:
+        The runs, the seconds that they took, and why one could not run: the engine's exceptions
+        do not travel.
+    """
     start = time.perf_counter()
-    records = run_batch(common, tasks)
-    return records, time.perf_counter() - start
+    try:
+        records = run_batch(common, tasks)
+    except ScenarioError as error:
+        return [], 0.0, str(error)
+    return records, time.perf_counter() - start, None
 
 
 @contextlib.contextmanager
