@@ -48,7 +48,7 @@ python-test: build dev
 	@echo "== pytest"
 	@$(BIN)/pytest
 
-# What a fuzzer finds is kept in fuzz/artifacts; new inputs of its corpus in fuzz/found.
+# Inputs that fail are kept in fuzz/artifacts; those that reach new code, and logs, in fuzz/found.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := $(patsubst fuzz/fuzz_targets/%.rs,%,$(wildcard fuzz/fuzz_targets/*.rs))
 CARGO_FUZZ := target/tools/bin/cargo-fuzz
@@ -60,9 +60,11 @@ fuzz: $(CARGO_FUZZ)
 	  mkdir -p fuzz/found/$$target || exit 1; \
 	  dict=fuzz/dict/$$target.dict; \
 	  echo "== fuzzing $$target for $(FUZZ_SECONDS) s"; \
+	  log=fuzz/found/$$target.log; \
 	  $(CARGO_FUZZ) run --sanitizer none $$target fuzz/found/$$target fuzz/corpus/$$target -- \
-	    -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -max_len=8192 -verbosity=0 \
-	    -print_final_stats=1 $$(test -e $$dict && echo -dict=$$dict) || exit 1; \
+	    -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -max_len=8192 \
+	    $$(test -e $$dict && echo -dict=$$dict) > $$log 2>&1 || { tail -n 60 $$log; exit 1; }; \
+	  grep DONE $$log; \
 	done
 
 $(CARGO_FUZZ):

@@ -10,7 +10,7 @@ const DEEPEST: u8 = 8;
 
 /// Names of nodes, links, entries and files.
 const NAMES: [&str; 10] =
-    ["a", "b", "c", "left", "right", "bottleneck", "a-reverse", "", "office.pcap", "fading.trace"];
+    ["a", "b", "c", "left", "right", "bottleneck", "a-reverse", "", "small.pcap", "small.trace"];
 
 /// A value for `schema`, whose references point into `root`.
 pub fn value(schema: &Value, root: &Value, u: &mut Unstructured) -> Result<Value> {

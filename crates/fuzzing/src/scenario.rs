@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 /// Larger scenarios are not built: time, not memory, is short here.
-const LARGEST: u64 = 4_000_000;
+const LARGEST: u64 = 1_000_000;
 /// Events that a scenario runs for.
 const EVENTS: u64 = 2_000;
 /// Where the files that a scenario names are looked for.
-const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/files");
 
 /// The text of a file.
 pub fn text(data: &[u8]) {
