@@ -205,6 +205,87 @@ def run(
 
 
 @app.command()
+def sweep(
+    study_file: Annotated[
+        Path,
+        typer.Argument(metavar="STUDY", help="The study file, TOML or JSON.", show_default=False),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Where the results go, or where an earlier sweep of the study left them.",
+            show_default="out/ and the study's name",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", help="Runs at a time.", show_default="one a core", min=1),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Run on the Dask cluster whose scheduler is there, such as tcp://host:8786.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Run a study: a scenario over axes of values, under several disciplines, many times.
+
+    Every run is kept as soon as it ends. Stopped or killed at any moment, the same command goes on
+    where it was, and ends with the same results as without.
+
+    Example: forebay sweep examples/uplink-study.toml
+    """
+    with _friendly():
+        from forebay.sweep import cluster as dask
+        from forebay.sweep import load as load_study
+        from forebay.sweep import run as run_study
+
+        plan = load_study(study_file)
+        folder = out if out is not None else Path("out") / study_file.stem
+        if cluster is not None and jobs is not None:
+            raise ScenarioError("--jobs is for this machine; a cluster's workers have their own")
+        progress = _Bar()
+        try:
+            with progress, dask.connected(cluster) as client:
+                total = run_study(plan, folder, jobs=jobs, client=client, progress=progress.update)
+        except KeyboardInterrupt:
+            _stopped(f"{progress.state} are kept in {folder}; the same command goes on.")
+        print(f"{total.finished} runs of {len(plan.points)} points: {folder}")
+        print(f"Report: forebay report {shlex.quote(str(folder))}")
+
+
+@app.command()
+def report(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="The results of forebay sweep.", show_default=False),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="The report.", show_default="report.html in DIR"
+        ),
+    ] = None,
+) -> None:
+    """Write the report of a study: one HTML file that needs no network.
+
+    Small multiples over the axes, intervals, paired differences between disciplines and
+    trade-offs. It may be written while the sweep is still running.
+
+    Example: forebay report out/uplink-study
+    """
+    with _friendly():
+        from forebay.sweep.report import write
+
+        print(f"Report: {write(study.load(folder), out)}")
+
+
+@app.command()
 def kinds(
     kind: Annotated[
         str | None, typer.Argument(help="One of them, to see its parameters.", show_default=False)

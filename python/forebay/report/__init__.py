@@ -49,24 +49,25 @@ def render(comparison: Comparison) -> str:
         ],
         cpu_seconds=sum(run.result.summary["cpu_seconds"] for run in comparison.runs),
         packets=sum(run.result.summary["packets"] for run in comparison.runs),
-        style=Markup(_resource("report.css")),
-        script=Markup(_resource("report.js")),
-        plotly=Markup(_plotly()),
-        data=Markup(_embedded(_figures(comparison))),
+        style=Markup(resource("report.css")),
+        script=Markup(resource("report.js")),
+        plotly=Markup(plotly_source()),
+        data=Markup(embedded(_figures(comparison))),
     )
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """A file of this package as text."""
     return resources.files("forebay.report").joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
-def _plotly() -> str:
+def plotly_source() -> str:
     """The plotting library, compressed to under half its size; the browser unpacks it."""
     return base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode()
 
 
-def _embedded(value: Any) -> str:
+def embedded(value: Any) -> str:
     """JSON that cannot end the script element around it."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 

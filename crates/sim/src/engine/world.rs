@@ -13,7 +13,7 @@ use forebay_tcp::{Config as TcpConfig, Segment};
 use std::fmt;
 
 /// Where a packet goes at the end of a lane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
     /// Into the queue of a link.
     Link(u32),
@@ -26,8 +26,6 @@ pub enum Target {
 pub struct Stop {
     /// Lane on which the packets of this stretch travel.
     pub lane: u32,
-    /// What the stretch leads to.
-    pub target: Target,
     /// The host's own access link, if it is on this stretch.
     pub wire: Option<Wire>,
 }
@@ -82,9 +80,9 @@ pub struct WorldSpec {
     pub seed: u64,
     /// Links with queues.
     pub links: Vec<LinkSpec>,
-    /// Number of lanes.
-    pub lanes: usize,
-    /// Stretches; those of one path follow each other, the last one's target is a host.
+    /// Where each lane leads.
+    pub lanes: Vec<Target>,
+    /// Stretches; those of one path follow each other, the last one's lane leads to a host.
     pub stops: Vec<Stop>,
     /// Who sends, with the meters of each.
     pub users: Vec<(User, UserMeter)>,
@@ -119,6 +117,10 @@ impl std::error::Error for RunError {}
 /// fed faster than it is served.
 const MOST_UNDER_WAY: usize = 20_000_000;
 
+/// Connections that may be open at once, about 4 GB: beyond lies a link that files which begin
+/// whatever becomes of the earlier ones have overloaded.
+const MOST_CONNECTIONS: usize = 1_600_000;
+
 /// One run: a value without any state elsewhere.
 pub struct World {
     pub(super) now: Time,
@@ -131,7 +133,7 @@ pub struct World {
     /// Timers and sources: entries that mostly rest.
     pub(super) resting: Agenda,
     links: Vec<Link>,
-    lanes: Vec<Lane>,
+    lanes: Vec<(Lane, Target)>,
     stops: Vec<Stop>,
     pub(super) hold: Hold,
     pub(super) users: Vec<User>,
@@ -159,7 +161,7 @@ impl World {
             moving: Agenda::default(),
             resting: Agenda::default(),
             links: spec.links.into_iter().map(|link| Link::new(link, seed)).collect(),
-            lanes: std::iter::repeat_with(Lane::default).take(spec.lanes).collect(),
+            lanes: spec.lanes.into_iter().map(|target| (Lane::default(), target)).collect(),
             stops: spec.stops,
             hold: Hold::default(),
             users,
@@ -212,6 +214,14 @@ impl World {
         if self.hold.peak() > MOST_UNDER_WAY {
             return Err(self.overflowed());
         }
+        let connections = self.connections.peak();
+        if connections > MOST_CONNECTIONS {
+            return Err(RunError(format!(
+                "{connections} connections at once at {:.3} s, more than memory holds; let files \
+                 begin less often, or the link send faster",
+                self.now.as_secs_f64()
+            )));
+        }
         let share = self.now.as_nanos() as f64 / self.end.as_nanos() as f64;
         Ok(Progress { share, complete: false })
     }
@@ -246,14 +256,17 @@ impl World {
         debug_assert!(key.time >= self.now);
         self.now = key.time;
         match event {
-            Event::Arrival(lane) => match self.lanes[lane as usize].pop(key) {
+            Event::Arrival(index) => match self.lanes[index as usize].0.pop(key) {
                 Some((packet, next)) => {
                     match next {
                         Some(next) => self.moving.replace_first(next, event),
                         None => self.moving.pop(),
                     }
                     self.note(key.time, packet.flow);
-                    self.arrive(packet);
+                    match self.lanes[index as usize].1 {
+                        Target::Link(link) => self.enter(link, packet),
+                        Target::Host => self.deliver(packet),
+                    }
                 }
                 None => self.moving.pop(),
             },
@@ -309,28 +322,22 @@ impl World {
     #[inline]
     pub(super) fn launch(&mut self, packet: Packet, stop: u32, at: Time) {
         self.hold.of(&packet).stop = stop;
-        let Stop { lane, ref mut wire, .. } = self.stops[stop as usize];
+        let Stop { lane, ref mut wire } = self.stops[stop as usize];
         let at = wire.as_mut().map_or(at, |wire| wire.carry(at, packet.len));
         let key = self.sequence.key(at, Event::Arrival(lane));
-        if self.lanes[lane as usize].push(key, packet) {
+        if self.lanes[lane as usize].0.push(key, packet) {
             self.moving.push(key, Event::Arrival(lane));
         }
     }
 
-    /// A packet is at the end of its stretch.
+    /// A packet comes to the queue of a link.
     #[inline]
-    fn arrive(&mut self, packet: Packet) {
-        let stop = self.hold.of(&packet).stop;
-        match self.stops[stop as usize].target {
-            Target::Link(index) => {
-                let link = &mut self.links[index as usize];
-                let mut loss = Loss { hold: &mut self.hold, users: &mut self.user_meters };
-                link.offer(self.now, packet, &mut loss);
-                if !link.is_armed() {
-                    self.poll_link(index);
-                }
-            }
-            Target::Host => self.deliver(packet),
+    fn enter(&mut self, index: u32, packet: Packet) {
+        let link = &mut self.links[index as usize];
+        let mut loss = Loss { hold: &mut self.hold, users: &mut self.user_meters };
+        link.offer(self.now, packet, &mut loss);
+        if !link.is_armed() {
+            self.poll_link(index);
         }
     }
 
@@ -435,7 +442,6 @@ impl World {
             class.delay = Default::default();
             class.completion = Default::default();
         }
-        self.packets = 0;
     }
 
     fn take_sample(&mut self) {
@@ -478,7 +484,7 @@ impl World {
         (self.warmup_end.min(self.end), self.end)
     }
 
-    /// (fingerprint, events handled, data packets delivered).
+    /// (fingerprint, events handled, data packets delivered), the warm-up included.
     pub fn counts(&self) -> (u64, u64, u64) {
         (self.fingerprint, self.events, self.packets)
     }

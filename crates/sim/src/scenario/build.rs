@@ -17,8 +17,10 @@ type WireKind = (Rate, Duration, u32);
 #[derive(Default)]
 struct Layout {
     stops: Vec<Stop>,
-    /// (link that the packets come from, wire that follows): one lane each.
-    lanes: HashMap<(Option<LinkIndex>, Option<WireKind>), u32>,
+    /// Targets of the lanes.
+    lanes: Vec<Target>,
+    /// (link that the packets come from, wire that follows, where to): one lane each.
+    known: HashMap<(Option<LinkIndex>, Option<WireKind>, Target), u32>,
 }
 
 impl Layout {
@@ -37,10 +39,12 @@ impl Layout {
     }
 
     fn stop(&mut self, from: Option<LinkIndex>, wire: Option<WireKind>, target: Target) {
-        let next = self.lanes.len() as u32;
-        let lane = *self.lanes.entry((from, wire)).or_insert(next);
+        let lane = *self.known.entry((from, wire, target)).or_insert_with(|| {
+            self.lanes.push(target);
+            (self.lanes.len() - 1) as u32
+        });
         let wire = wire.map(|(rate, delay, overhead)| Wire::new(rate, delay, overhead));
-        self.stops.push(Stop { lane, target, wire });
+        self.stops.push(Stop { lane, wire });
     }
 }
 
@@ -68,7 +72,7 @@ impl Scenario {
             sample: Some(self.sample()),
             seed,
             links,
-            lanes: layout.lanes.len(),
+            lanes: layout.lanes,
             stops: layout.stops,
             users,
             classes,

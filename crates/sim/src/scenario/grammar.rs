@@ -73,7 +73,7 @@ pub struct LinkTable {
     /// repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// Bytes that leave at each opportunity of `trace`; above 0.
+    /// Bytes that leave at each opportunity of `trace`; above 0, at most 1GB.
     #[serde(default = "mahimahi_quantum")]
     pub quantum: Bytes,
     /// Propagation delay, one way.

@@ -5,9 +5,11 @@ mod grammar;
 mod graph;
 mod link;
 mod schema;
+mod size;
 
 pub use grammar::{AccessTable as Access, CompareTable, ScenarioTable, TrafficTable};
 pub use schema::{catalogue, schema};
+pub use size::MOST_MEMORY;
 
 use crate::traffic::{self, Codec};
 use forebay_core::config::{read, require};
@@ -99,7 +101,7 @@ impl Scenario {
                 "must be 1 or more".into()
             })?;
         }
-        Ok(())
+        self.check_size()
     }
 
     fn graph(&self) -> Result<Graph, ConfigError> {
