@@ -1,0 +1,195 @@
+"""The page `docs/validation.md`, put together from results in `docs/validation/*.json`.
+
+Each of these files is one section, whoever wrote it:
+
+    {"section": "Closed forms", "order": 1, "version": "0.1.0", "command": "forebay validate",
+     "text": ["A paragraph.", ...],
+     "tables": [{"heading": "...", "text": "...", "columns": ["...", ...], "rows": [[...], ...]}]}
+
+Cells are text or numbers; numbers appear with five digits. Sections stand in the order of `order`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from forebay._engine import version
+from forebay.validate import replications
+from forebay.validate.check import Finding, Statistical, Within
+from forebay.validate.replications import Efficiency
+from forebay.validate.runner import FAMILIES, Outcome
+
+HEAD = """\
+# Validation
+
+Generated from results in `docs/validation/`; `make validate` runs the checks anew and writes this
+page. Equal versions and seeds give equal figures on any machine, times excepted.
+"""
+
+COLUMNS = ["quantity", "unit", "reference", "ours", "95 % interval", "runs", "error", "verdict"]
+
+
+def record(outcome: Outcome, command: str) -> dict[str, Any]:
+    """The section of the closed forms."""
+    findings = outcome.findings
+    return {
+        "section": "Closed forms",
+        "order": 1,
+        "version": version,
+        "command": command,
+        "text": _text(outcome),
+        "tables": [
+            {"heading": heading, "text": _family_text(family), "columns": COLUMNS, "rows": rows}
+            for family, heading in FAMILIES.items()
+            if (rows := _rows([each for each in findings if each.check.family == family]))
+        ],
+        "results": [result(finding) for finding in findings],
+    }
+
+
+def result(finding: Finding) -> dict[str, Any]:
+    """All that is known about one quantity, as plain values."""
+    interval, seeds = finding.interval, finding.check.seeds
+    return {
+        "check": finding.check.name,
+        "title": finding.check.title,
+        "source": finding.check.source,
+        "quantity": finding.quantity.name,
+        "unit": finding.quantity.unit,
+        "reference": finding.quantity.reference,
+        "mean": interval.mean,
+        "low": interval.low,
+        "high": interval.high,
+        "runs": interval.samples,
+        "seeds": [seeds[0], seeds[-1]],
+        "rule": finding.quantity.test.rule,
+        "verdict": finding.verdict,
+    }
+
+
+def record_efficiency(found: Efficiency, command: str) -> dict[str, Any]:
+    """The section of the replications."""
+    each = replications.REPLICATIONS * found.cores
+    return {
+        "section": "Replications on all cores",
+        "order": 3,
+        "version": version,
+        "command": command,
+        "text": [
+            f"{each} replications of 16 TCP flows on 10 Mbit/s, first one after another, then one "
+            f"thread a core; the best of {replications.TRIALS} trials each, on a quiet machine. "
+            "Efficiency is the speed-up over the number of cores; at least "
+            f"{replications.GOAL} is wanted."
+        ],
+        "tables": [
+            {
+                "heading": "",
+                "text": "",
+                "columns": ["cores", "one after another, s", "together, s", "efficiency"],
+                "rows": [[found.cores, found.alone, found.together, found.efficiency]],
+            }
+        ],
+    }
+
+
+def assemble(sections: Sequence[dict[str, Any]]) -> str:
+    """The page in Markdown."""
+    parts = [HEAD]
+    for section in sorted(sections, key=lambda each: (each["order"], each["section"])):
+        parts.append(f"## {section['section']}\n")
+        parts.append(f"forebay {section['version']}; `{section['command']}`.\n")
+        parts.extend(f"{paragraph}\n" for paragraph in section["text"])
+        for table in section["tables"]:
+            if table["heading"]:
+                parts.append(f"### {table['heading']}\n")
+            if table["text"]:
+                parts.append(f"{table['text']}\n")
+            lines = [table["columns"], ["---"] * len(table["columns"]), *table["rows"]]
+            parts.append("".join(f"| {' | '.join(map(cell, line))} |\n" for line in lines))
+    return "\n".join(parts)
+
+
+def cell(value: Any) -> str:
+    """A table's cell."""
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    return str(value).replace("|", "\\|")
+
+
+def write(folder: Path, page: Path) -> None:
+    """Assemble the sections in `folder` into `page`."""
+    sections = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
+    page.write_text(assemble(sections), "utf-8")
+
+
+def _text(outcome: Outcome) -> list[str]:
+    findings = outcome.findings
+    verdicts = Counter(finding.verdict for finding in findings)
+    exact = [each for each in findings if isinstance(each.quantity.test, Statistical)]
+    missed = sum(not each.covered for each in exact)
+    said = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    return [
+        f"{len(findings)} quantities: {said}. {outcome.packets / 1e6:.0f} million packets in "
+        f"{outcome.cpu_seconds:.0f} s of processor time.",
+        "Where theory is exact, a quantity agrees if it lies in the 99.9 % interval of the "
+        "replications, differs by less than 1 % from their mean, and the 95 % interval is within "
+        "1 % of the mean to either side (`imprecise` if not). The table shows 95 % intervals, but "
+        "they do not decide: of a hundred right quantities about five lie outside. Here "
+        f"{missed} of {len(exact)} do; quantities of one check come from the same runs and miss "
+        "together. At 99.9 % the chance of any false alarm among them is "
+        f"{100 * (1 - 0.999 ** len(exact)):.0f} % at most for seeds chosen anew.",
+        "Where theory is an approximation, or bounds a difference that is not random, the whole "
+        "95 % interval must lie within a stated share of the reference, and the reason for that "
+        "share is given. Replications of a check have consecutive seeds that follow from its "
+        "name; `forebay validate --only NAME` gives the figures of one check again.",
+    ]
+
+
+def _family_text(family: str) -> str:
+    from forebay.validate import queues, schedulers, tcp
+
+    module = {each.FAMILY: each for each in (queues, schedulers, tcp)}[family]
+    _, _, rest = (module.__doc__ or "").partition("\n\n")
+    paragraphs = [" ".join(paragraph.split()) for paragraph in rest.split("\n\n")]
+    tests = {each.why: each.rule for each in vars(module).values() if isinstance(each, Within)}
+    reasons = [f"- {rule}: {why}." for why, rule in tests.items()]
+    return "\n\n".join([*paragraphs, "\n".join(reasons)]).strip()
+
+
+def _rows(findings: Sequence[Finding]) -> list[list[Any]]:
+    rows: list[list[Any]] = []
+    last = None
+    for finding in findings:
+        if finding.check is not last:
+            last = finding.check
+            head = f"**{last.title}** (`{last.name}`; {last.source}; seeds {_seeds(last.seeds)})"
+            rows.append([head, *[""] * (len(COLUMNS) - 1)])
+        found = finding.interval
+        between = "" if found.low is None else f"{cell(found.low)} to {cell(found.high)}"
+        error = "" if finding.error != finding.error else f"{finding.error * 100:+.2f} %"
+        rows.append(
+            [
+                finding.quantity.name,
+                finding.quantity.unit,
+                finding.quantity.reference,
+                found.mean,
+                between,
+                found.samples,
+                error,
+                f"{finding.verdict} ({finding.quantity.test.rule})",
+            ]
+        )
+    return rows
+
+
+def _seeds(seeds: range) -> str:
+    return f"{seeds[0]} to {seeds[-1]}"
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), Path(sys.argv[2]))

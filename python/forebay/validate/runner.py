@@ -1,0 +1,126 @@
+"""Runs checks on all cores."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+from forebay import _engine
+from forebay._engine import Cancel, ScenarioError
+from forebay.validate import queues, schedulers, tcp
+from forebay.validate.check import Check, Finding, Summary, judge
+
+FAMILIES = {
+    queues.FAMILY: "Queues",
+    schedulers.FAMILY: "Schedulers",
+    tcp.FAMILY: "TCP",
+}
+"""Headings of the families, in order."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a number of checks."""
+
+    findings: tuple[Finding, ...]
+    """In the order of the checks."""
+    seconds: float
+    """Time that it took."""
+    cpu_seconds: float
+    """Processor time of all runs."""
+    packets: int
+    """Data packets delivered in all runs, their warm-up left out."""
+
+    @property
+    def failures(self) -> tuple[Finding, ...]:
+        """Findings that do not agree."""
+        return tuple(finding for finding in self.findings if finding.verdict != "agrees")
+
+
+def all_checks() -> list[Check]:
+    """Every check, in the order of the report."""
+    return [*queues.checks(), *schedulers.checks(), *tcp.checks()]
+
+
+def select(checks: Sequence[Check], names: Sequence[str]) -> list[Check]:
+    """The checks called by their own name or by that of their family.
+
+    Raises:
+        ScenarioError: nothing has such a name.
+    """
+    known = {check.name for check in checks} | {check.family for check in checks}
+    for name in names:
+        if name not in known:
+            raise ScenarioError(
+                f'there is no check "{name}"; there are the families {", ".join(FAMILIES)} and '
+                f"the checks {', '.join(check.name for check in checks)}"
+            )
+    return [check for check in checks if check.name in names or check.family in names]
+
+
+def run_checks(
+    checks: Sequence[Check],
+    *,
+    jobs: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Outcome:
+    """Run every check, the replications of all of them side by side.
+
+    Args:
+        checks: what to run.
+        jobs: runs at a time; one a core unless given.
+        progress: called from this thread with the share of runs that have ended.
+
+    Raises:
+        ScenarioError: a scenario that cannot run, which is a mistake in the check.
+        KeyboardInterrupt: interrupted; every run has stopped.
+    """
+    start = time.perf_counter()
+    cancel = Cancel()
+
+    def run(check: Check, seed: int) -> Summary:
+        output = _engine.run(json.dumps({**check.scenario, "seed": seed}), ".", cancel)
+        summary: Summary = json.loads(output.summary)
+        return summary
+
+    with ThreadPoolExecutor(jobs or cores(), thread_name_prefix="forebay") as pool:
+        runs: list[list[Future[Summary]]] = [
+            [pool.submit(run, check, seed) for seed in check.seeds] for check in checks
+        ]
+        every = [future for futures in runs for future in futures]
+        try:
+            waiting = True
+            while waiting:
+                done, rest = wait(every, timeout=0.1, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+                waiting = bool(rest)
+                if progress is not None:
+                    progress(len(done) / len(every))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            cancel.set()
+            raise
+    summaries = [[future.result() for future in futures] for futures in runs]
+    findings = [
+        finding
+        for check, those in zip(checks, summaries, strict=True)
+        for finding in judge(check, those)
+    ]
+    return Outcome(
+        tuple(findings),
+        time.perf_counter() - start,
+        sum(float(each["cpu_seconds"]) for those in summaries for each in those),
+        sum(int(each["packets"]) for those in summaries for each in those),
+    )
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
