@@ -2,6 +2,7 @@
 #
 #   make demo     build, then compare queue disciplines on examples/branch-uplink.toml
 #   make test     every check and test
+#   make fuzz     each fuzzer for FUZZ_SECONDS, 60 by default
 #   make bench    benchmarks of the disciplines and of whole runs
 #   make lint     formatting, clippy, ruff and types, without the tests
 #   make format   format Rust and Python
@@ -15,7 +16,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test bench lint format docs lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: demo test fuzz bench lint format docs lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -47,6 +48,27 @@ python-test: build dev
 	@echo "== pytest"
 	@$(BIN)/pytest
 
+# What a fuzzer finds is kept in fuzz/artifacts; new inputs of its corpus in fuzz/found.
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS := $(patsubst fuzz/fuzz_targets/%.rs,%,$(wildcard fuzz/fuzz_targets/*.rs))
+CARGO_FUZZ := target/tools/bin/cargo-fuzz
+
+fuzz: $(CARGO_FUZZ)
+	@echo "== building the fuzzers"
+	@$(CARGO_FUZZ) build --sanitizer none
+	@for target in $(FUZZ_TARGETS); do \
+	  mkdir -p fuzz/found/$$target || exit 1; \
+	  dict=fuzz/dict/$$target.dict; \
+	  echo "== fuzzing $$target for $(FUZZ_SECONDS) s"; \
+	  $(CARGO_FUZZ) run --sanitizer none $$target fuzz/found/$$target fuzz/corpus/$$target -- \
+	    -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -max_len=8192 -verbosity=0 \
+	    -print_final_stats=1 $$(test -e $$dict && echo -dict=$$dict) || exit 1; \
+	done
+
+$(CARGO_FUZZ):
+	@echo "== installing cargo-fuzz into target/tools"
+	@$(CARGO) install --quiet --locked --root target/tools cargo-fuzz@0.13.2
+
 bench: build
 	$(CARGO) bench --workspace --locked
 
@@ -61,7 +83,7 @@ docs: build
 # The extension module is built as it is used, optimised; cargo rebuilds only what has changed.
 build: $(VENV)/installed
 	@echo "== building forebay (release; the first time takes a few minutes)"
-	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
+	@PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked
 
 dev: $(VENV)/installed-dev
 

@@ -83,20 +83,57 @@ def record(seconds: float, seed: int, capture: Path) -> None:
     try:
         for side in ("send", "take"):
             run("ip", "netns", "add", f"rec-{side}")
-        run("ip", "link", "add", "rec-send", "netns", "rec-send", "type", "veth",
-            "peer", "name", "rec-take", "netns", "rec-take")
+        run(
+            "ip",
+            "link",
+            "add",
+            "rec-send",
+            "netns",
+            "rec-send",
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "rec-take",
+            "netns",
+            "rec-take",
+        )
         for side, prefix, address in (("send", sender, "1"), ("take", receiver, "2")):
             run(*prefix, "ip", "addr", "add", f"10.89.0.{address}/30", "dev", f"rec-{side}")
             run(*prefix, "ip", "link", "set", f"rec-{side}", "up")
             run(*prefix, "ethtool", "-K", f"rec-{side}", "tso", "off", "gso", "off", "gro", "off")
         start(*receiver, "iperf3", "-s")
-        recorder = start(*receiver, "tcpdump", "-i", "rec-take", "-s", "64", "-Z", "root",
-                         "-B", "16384", "-w", str(capture), "udp and greater 1500")
+        recorder = start(
+            *receiver,
+            "tcpdump",
+            "-i",
+            "rec-take",
+            "-s",
+            "64",
+            "-Z",
+            "root",
+            "-B",
+            "16384",
+            "-w",
+            str(capture),
+            "udp and greater 1500",
+        )
         time.sleep(1)
         plan = rates(seconds, seed)
         run(*tbf, "rate", f"{plan[0]}bit", *bucket)
-        start(*sender, "iperf3", "-c", "10.89.0.2", "-u", "-b", "14M", "-l", "1472",
-              "-t", str(round(seconds) + 5))
+        start(
+            *sender,
+            "iperf3",
+            "-c",
+            "10.89.0.2",
+            "-u",
+            "-b",
+            "14M",
+            "-l",
+            "1472",
+            "-t",
+            str(round(seconds) + 5),
+        )
         time.sleep(1)
         begin = time.monotonic()
         for index, rate in enumerate(plan):

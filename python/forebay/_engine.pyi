@@ -16,7 +16,7 @@ class Cancel:
 
     def __init__(self) -> None: ...
     def set(self) -> None:
-        """Stop the run that holds this flag; it raises `Cancelled` within a fraction of a second."""
+        """Stop the run that holds this flag; it raises `Cancelled` within milliseconds."""
 
 class Output:
     """What a finished run measured."""

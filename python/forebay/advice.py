@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -22,14 +23,6 @@ from forebay.study import Comparison
 CONGESTED = 0.8
 """Utilisation below which the link is said to be hardly congested."""
 
-_NAMES = {
-    MOS.key: "voice quality (MOS)",
-    COMPLETION.key: "completion time",
-    GOODPUT.key: "goodput",
-    TAIL_DELAY.key: "delay (99th percentile)",
-    LOSS.key: "loss",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Advice:
@@ -38,6 +31,8 @@ class Advice:
     pick: str | None
     """The discipline to start with; None if the disciplines do not differ."""
     why: str
+    price: tuple[str, ...]
+    """Where the pick is worse than the best, largest disadvantage first."""
     findings: tuple[str, ...]
     """One sentence or two for each class and measure that decides about it."""
     notes: tuple[str, ...]
@@ -57,7 +52,7 @@ class _Criterion:
 
     @property
     def name(self) -> str:
-        return f"{self.class_} {_NAMES[self.measure.key]}"
+        return f"{self.class_} {self.measure.short}"
 
     @property
     def undecided(self) -> bool:
@@ -65,7 +60,7 @@ class _Criterion:
 
 
 def criteria_of(comparison: Comparison, class_: str) -> tuple[Measure, ...]:
-    """The measures that decide how well a class fares, by what was measured of it.
+    """The measures that decide how well a class fares.
 
     Voice is judged by its quality, transfers that end by their completion time, endless TCP by
     its goodput, and other datagrams by their delay and their loss.
@@ -82,7 +77,7 @@ def criteria_of(comparison: Comparison, class_: str) -> tuple[Measure, ...]:
         return (MOS,)
     if measured(COMPLETION.key):
         return (COMPLETION,)
-    if measured("retransmissions"):
+    if _is_tcp(comparison.variants[0].effective, class_):
         return (GOODPUT,)
     return tuple(measure for measure in (TAIL_DELAY, LOSS) if measured(measure.key))
 
@@ -90,31 +85,32 @@ def criteria_of(comparison: Comparison, class_: str) -> tuple[Measure, ...]:
 def advise(comparison: Comparison) -> Advice:
     """Read the comparison: best discipline for each class, a pick for all, and its price.
 
-    The pick is the discipline that is best, or cannot be told from the best, for the most
-    classes; between equals the one whose largest disadvantage anywhere is smallest.
+    The pick is the discipline with the smallest disadvantage on average over the classes, where
+    a disadvantage is the ratio of its value to that of the best for the class (so the average is
+    a geometric mean), and none if the two cannot be told apart.
     """
     criteria = tuple(_criteria(comparison))
     findings = tuple(_finding(comparison, criterion) for criterion in criteria)
     notes = tuple(_notes(comparison))
     decided = [criterion for criterion in criteria if not criterion.undecided]
     if len(comparison.labels) == 1:
-        return Advice(None, "Only one discipline was run.", (), notes)
+        return Advice(None, "Only one discipline was run.", (), (), notes)
     if not decided:
         return Advice(
             None,
             "No difference between these disciplines is larger than chance or large enough for a "
             "user to notice. Take the simplest.",
+            (),
             findings,
             notes,
         )
 
-    def merit(label: str) -> tuple[float, float]:
-        won = sum(criterion.weight for criterion in criteria if label in criterion.best)
-        worst = max(_disadvantage(comparison, label, criterion) for criterion in criteria)
-        return (round(won, 9), -worst)
+    def disadvantage(label: str) -> float:
+        return sum(c.weight * _disadvantage(comparison, label, c) for c in criteria)
 
-    pick = max(comparison.labels, key=merit)
-    return Advice(pick, _why(comparison, pick, criteria), findings, notes)
+    pick = min(comparison.labels, key=disadvantage)
+    prices = _prices(comparison, pick, criteria)
+    return Advice(pick, _why(pick, criteria), prices, findings, notes)
 
 
 def _criteria(comparison: Comparison) -> Iterable[_Criterion]:
@@ -131,21 +127,23 @@ def _criteria(comparison: Comparison) -> Iterable[_Criterion]:
 
 
 def _disadvantage(comparison: Comparison, label: str, criterion: _Criterion) -> float:
-    """How much worse than the best, relative to the better of the two values."""
+    """How much worse than the best: logarithm of the ratio of the two values."""
     if label in criterion.best:
         return 0.0
-    key = criterion.measure.key
-    own = comparison.interval(label, criterion.class_, key)
-    best = comparison.interval(criterion.best[0], criterion.class_, key)
-    if own is None or best is None:
-        return 0.0
-    larger, smaller = max(own.mean, best.mean), min(own.mean, best.mean)
-    return (larger - smaller) / max(smaller, criterion.measure.matters_at_least, 1e-12)
+    measure = criterion.measure
+    floor = max(measure.matters_at_least, 1e-12)
+    own, best = (
+        max(_mean(comparison, each, criterion) - measure.worst, floor)
+        for each in (label, criterion.best[0])
+    )
+    return abs(math.log(own / best))
 
 
 def _finding(comparison: Comparison, criterion: _Criterion) -> str:
     class_, measure = criterion.class_, criterion.measure
-    intervals = {label: comparison.interval(label, class_, measure.key) for label in comparison.labels}
+    intervals = {
+        label: comparison.interval(label, class_, measure.key) for label in comparison.labels
+    }
     shown = shown_in(measure, largest(intervals.values()))
 
     def value(label: str) -> str:
@@ -153,12 +151,11 @@ def _finding(comparison: Comparison, criterion: _Criterion) -> str:
 
     if criterion.undecided:
         return (
-            f"{class_}: {_NAMES[measure.key]} differs less between the disciplines than chance "
-            f"explains or a user would notice ({value(criterion.best[0])} under "
-            f"{criterion.best[0]})."
+            f"{class_}: no difference in {measure.short} beyond what is chance or too small to "
+            f"notice ({value(criterion.best[0])} under {criterion.best[0]})."
         )
     first, *equals = criterion.best
-    sentence = f"{class_}: best {_NAMES[measure.key]} under {first} ({value(first)})"
+    sentence = f"{class_}: best {measure.short} under {first} ({value(first)})"
     if equals:
         sentence += f"; {_listed(equals)} cannot be told from it"
     rest = [label for label in criterion.compared if label not in criterion.best]
@@ -167,17 +164,17 @@ def _finding(comparison: Comparison, criterion: _Criterion) -> str:
     return f"{sentence}. Worst under {worst} ({value(worst)})."
 
 
-def _why(comparison: Comparison, pick: str, criteria: tuple[_Criterion, ...]) -> str:
-    won = [c for c in criteria if pick in c.best and not c.undecided]
+def _why(pick: str, criteria: tuple[_Criterion, ...]) -> str:
+    won = [c.name for c in criteria if pick in c.best and not c.undecided]
+    if not won:
+        return "Best for no single class, but nowhere far from the best."
+    return f"Best, or not to be told from the best, for {_listed(won)}."
+
+
+def _prices(comparison: Comparison, pick: str, criteria: tuple[_Criterion, ...]) -> tuple[str, ...]:
     lost = [c for c in criteria if pick not in c.best]
-    if won:
-        why = f"Best, or not to be told from the best, for {_listed([c.name for c in won])}."
-    else:
-        why = "Best for no single class, but it is the least bad where it loses."
-    if not lost:
-        return f"{why} Nothing here speaks against it."
     lost.sort(key=lambda c: -_disadvantage(comparison, pick, c))
-    return f"{why} Its price: {'; '.join(_price(comparison, pick, c) for c in lost)}."
+    return tuple(_price(comparison, pick, c) for c in lost)
 
 
 def _price(comparison: Comparison, pick: str, criterion: _Criterion) -> str:
@@ -189,8 +186,9 @@ def _price(comparison: Comparison, pick: str, criterion: _Criterion) -> str:
     own = comparison.interval(pick, criterion.class_, measure.key)
     shown = shown_in(measure, largest((own,)))
     amount = text(difference, shown).lstrip("-")
+    unit = " percentage points" if measure is LOSS else _unit(shown)
     way = "lower" if difference.mean < 0 else "higher"
-    return f"{criterion.name} {amount}{_unit(shown)} {way} than under {best}"
+    return f"{criterion.name} {amount}{unit} {way} than under {best}"
 
 
 def _notes(comparison: Comparison) -> Iterable[str]:
@@ -222,10 +220,20 @@ def _notes(comparison: Comparison) -> Iterable[str]:
         )
 
 
+def _is_tcp(effective: dict[str, Any], class_: str) -> bool:
+    """Whether a class is TCP traffic only."""
+    entries = [entry for entry in effective["traffic"] if _class_of(entry) == class_]
+    return bool(entries) and all("tcp" in entry for entry in entries)
+
+
+def _class_of(entry: dict[str, Any]) -> str:
+    return str(entry.get("class") or entry["name"])
+
+
 def _replayed(effective: dict[str, Any]) -> Iterable[str]:
-    for entry in effective.get("traffic") or []:
-        if entry.get("kind") == "pcap":
-            yield f'"{entry.get("class") or entry.get("name")}"'
+    for entry in effective["traffic"]:
+        if entry["kind"] == "pcap":
+            yield _class_of(entry)
 
 
 def _mean(comparison: Comparison, label: str, criterion: _Criterion) -> float:
@@ -234,7 +242,7 @@ def _mean(comparison: Comparison, label: str, criterion: _Criterion) -> float:
 
 
 def _unit(measure: Measure) -> str:
-    return "" if measure.key == MOS.key else f" {measure.unit}"
+    return "" if measure is MOS else f" {measure.unit}"
 
 
 def _listed(names: list[str]) -> str:

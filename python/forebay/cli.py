@@ -12,6 +12,8 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from forebay import _engine, study
@@ -136,13 +138,19 @@ def compare(
         terminal.print_comparison(console, comparison)
         advised = advice.advise(comparison)
         if advised.pick is not None:
-            console.print(f"\n[bold]Start with {advised.pick}.[/bold] {advised.why}")
+            console.print(
+                f"\n[bold]Start with {escape(advised.pick)}.[/bold] {escape(advised.why)}"
+            )
+            if advised.price:
+                console.print("Its price:")
+            for price in advised.price:
+                console.print(Padding(f"- {escape(price)}", (0, 0, 0, 2)))
         else:
             console.print(f"\n{advised.why}")
         for note in advised.notes[1:] if len(comparison.seeds) > 1 else advised.notes:
-            console.print(f"Note: {note}", style="dim")
+            console.print(f"Note: {escape(note)}", style="dim")
         where = folder if no_report else folder / "report.html"
-        console.print(f"\n{'Results' if no_report else 'Report'}: {where}", soft_wrap=True)
+        print(f"\n{'Results' if no_report else 'Report'}: {where}")
 
 
 @app.command()
@@ -197,6 +205,87 @@ def run(
 
 
 @app.command()
+def sweep(
+    study_file: Annotated[
+        Path,
+        typer.Argument(metavar="STUDY", help="The study file, TOML or JSON.", show_default=False),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Where the results go, or where an earlier sweep of the study left them.",
+            show_default="out/ and the study's name",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", help="Runs at a time.", show_default="one a core", min=1),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Run on the Dask cluster whose scheduler is there, such as tcp://host:8786.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Run a study: a scenario over axes of values, under several disciplines, many times.
+
+    Every run is kept as soon as it ends. Stopped or killed at any moment, the same command goes on
+    where it was, and ends with the same results as without.
+
+    Example: forebay sweep examples/uplink-study.toml
+    """
+    with _friendly():
+        from forebay.sweep import cluster as dask
+        from forebay.sweep import load as load_study
+        from forebay.sweep import run as run_study
+
+        plan = load_study(study_file)
+        folder = out if out is not None else Path("out") / study_file.stem
+        if cluster is not None and jobs is not None:
+            raise ScenarioError("--jobs is for this machine; a cluster's workers have their own")
+        progress = _Bar()
+        try:
+            with progress, dask.connected(cluster) as client:
+                total = run_study(plan, folder, jobs=jobs, client=client, progress=progress.update)
+        except KeyboardInterrupt:
+            _stopped(f"{progress.state} are kept in {folder}; the same command goes on.")
+        print(f"{total.finished} runs of {len(plan.points)} points: {folder}")
+        print(f"Report: forebay report {shlex.quote(str(folder))}")
+
+
+@app.command()
+def report(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="The results of forebay sweep.", show_default=False),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="The report.", show_default="report.html in DIR"
+        ),
+    ] = None,
+) -> None:
+    """Write the report of a study: one HTML file that needs no network.
+
+    Small multiples over the axes, intervals, paired differences between disciplines and
+    trade-offs. It may be written while the sweep is still running.
+
+    Example: forebay report out/uplink-study
+    """
+    with _friendly():
+        from forebay.sweep.report import write
+
+        print(f"Report: {write(study.load(folder), out)}")
+
+
+@app.command()
 def kinds(
     kind: Annotated[
         str | None, typer.Argument(help="One of them, to see its parameters.", show_default=False)
@@ -244,13 +333,9 @@ def schema() -> None:
 def check(
     scenario: ScenarioFile,
     set_: Settings = [],  # noqa: B006 - read only
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print as JSON instead of TOML.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON instead of TOML.")] = False,
 ) -> None:
     """Check a scenario and print it with every default filled in.
-
-    What is printed is itself a scenario, and means the same.
 
     Example: forebay check examples/branch-uplink.toml
     """

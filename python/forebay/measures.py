@@ -16,30 +16,43 @@ class Measure:
     key: str
     """Key in the summary, in the unit that the key names."""
     title: str
+    short: str
+    """For narrow tables and inside sentences."""
     unit: str
     """Unit in which it is shown."""
     scale: float
     """Shown value for a value of 1 in the summary."""
+    decimals: int
+    """Decimals beyond which nobody cares."""
     higher_is_better: bool
     matters: float
     """Relative difference below which no user would notice."""
     matters_at_least: float
     """Smallest difference that matters however small the values are, in the summary's unit."""
+    worst: float = 0.0
+    """The value from which ratios are counted."""
 
     def difference_matters(self, value: float, best: float) -> bool:
         """Whether a user would notice `value` instead of `best`."""
         return abs(value - best) > max(self.matters * abs(best), self.matters_at_least)
 
 
-GOODPUT = Measure("goodput_bps", "Goodput", "kb/s", 1e-3, True, 0.02, 0.0)
-MEDIAN_DELAY = Measure("p50_delay_ms", "Median delay", "ms", 1.0, False, 0.05, 1.0)
-TAIL_DELAY = Measure("p99_delay_ms", "99th percentile delay", "ms", 1.0, False, 0.05, 2.0)
-LOSS = Measure("loss", "Loss", "%", 100.0, False, 0.05, 0.001)
-COMPLETION = Measure("mean_completion_s", "Mean completion time", "s", 1.0, False, 0.05, 0.01)
-MOS = Measure("mos", "Voice quality, MOS", "1 to 4.5", 1.0, True, 0.0, 0.1)
+GOODPUT = Measure("goodput_bps", "Goodput", "goodput", "kb/s", 1e-3, 1, True, 0.02, 0.0)
+MEDIAN_DELAY = Measure("p50_delay_ms", "Median delay", "p50 delay", "ms", 1.0, 1, False, 0.05, 1.0)
+TAIL_DELAY = Measure(
+    "p99_delay_ms", "99th percentile delay", "p99 delay", "ms", 1.0, 1, False, 0.05, 2.0
+)
+LOSS = Measure("loss", "Loss", "loss", "%", 100.0, 2, False, 0.05, 0.001)
+COMPLETION = Measure(
+    "mean_completion_s", "Mean completion time", "completion time", "s", 1.0, 2, False, 0.05, 0.01
+)
+MOS = Measure("mos", "Voice quality, MOS", "MOS", "1 to 4.5", 1.0, 2, True, 0.0, 0.1, worst=1.0)
 
 MEASURES = (GOODPUT, MEDIAN_DELAY, TAIL_DELAY, LOSS, COMPLETION, MOS)
 """In the order in which they are shown."""
+
+ABSENT = "–"
+"""Shown in place of what was not measured."""
 
 
 def shown_in(measure: Measure, largest: float) -> Measure:
@@ -52,14 +65,13 @@ def shown_in(measure: Measure, largest: float) -> Measure:
 def text(interval: Interval | None, measure: Measure) -> str:
     """The mean and the half-width of its interval in the measure's unit, such as `8.31 ±0.12`."""
     if interval is None:
-        return "–"
+        return ABSENT
     mean = interval.mean * measure.scale
-    if interval.half_width is None:
-        return _fixed(mean, _decimals(mean, 3))
+    decimals = min(_decimals(mean, 3), measure.decimals)
+    if not interval.half_width:
+        return _fixed(mean, decimals) + ("" if interval.half_width is None else " ±0")
     half = interval.half_width * measure.scale
-    if half == 0.0:
-        return f"{_fixed(mean, _decimals(mean, 3))} ±0"
-    decimals = max(0, min(_decimals(half, 2), _decimals(mean, 4) if mean else 9))
+    decimals = min(_decimals(half, 2), _decimals(mean, 4) if mean else 9, measure.decimals)
     # Rounded up, so that what is shown covers at least the interval.
     half = math.ceil(round(half * 10**decimals, 6)) / 10**decimals
     return f"{_fixed(mean, decimals)} ±{_fixed(half, decimals)}"

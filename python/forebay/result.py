@@ -20,6 +20,18 @@ from forebay.scenario import Scenario, named
 if TYPE_CHECKING:
     from forebay._engine import Output
 
+_COLUMNS = (
+    "time_s",
+    "mean_packets",
+    "max_packets",
+    "mean_bytes",
+    "dropped",
+    "marked",
+    "throughput_bps",
+    "delay_ms",
+    "count",
+)
+
 _EMPTY: dict[str, pl.Schema] = {
     "queue": pl.Schema({"link": pl.String, "time_s": pl.Float64, "mean_packets": pl.Float64}),
     "class": pl.Schema({"class": pl.String, "time_s": pl.Float64, "throughput_bps": pl.Float64}),
@@ -94,9 +106,9 @@ class Result:
         Raises:
             FileExistsError: the folder holds something else.
         """
-        from forebay.storage import write_folder
+        from forebay.storage import Content, write_folder
 
-        files = {
+        files: dict[str, Content] = {
             "flows.parquet": self.flows,
             "series.parquet": pl.concat([self.queue, self.classes], how="diagonal"),
             "delays.parquet": pl.concat([self.delay, self.queue_delay], how="diagonal"),
@@ -238,11 +250,18 @@ def _table_at(document: dict[str, Any], key: str) -> dict[str, Any]:
     return table if isinstance(table, dict) else {}
 
 
+def _order(column: str) -> tuple[int, str]:
+    """Places the usual columns first, in their usual order, then a discipline's variables."""
+    return (_COLUMNS.index(column) if column in _COLUMNS else len(_COLUMNS), column)
+
+
 def _frames(output: Output) -> dict[str, pl.DataFrame]:
     """The engine's tables, those of one name stacked with their labels as columns."""
     parts: dict[str, list[pl.DataFrame]] = {}
     for name, labels, columns in output.tables():
-        numbers = pl.DataFrame({key: np.frombuffer(raw, "<f8") for key, raw in columns.items()})
+        numbers = pl.DataFrame(
+            {key: np.frombuffer(columns[key], "<f8") for key in sorted(columns, key=_order)}
+        )
         labelled = numbers.select(
             *(pl.lit(value, pl.String).alias(key) for key, value in labels.items()), pl.all()
         )

@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ class Scenario:
         steps = _steps(path)
         try:
             holder = document
-            for step, following in zip(steps, steps[1:], strict=False):
+            for step, following in pairwise(steps):
                 holder = _descend(holder, step, following)
             _assign(holder, steps[-1], value)
         except _NoSuchPlace as error:
@@ -78,9 +79,7 @@ class Scenario:
         """
         path, equals, text = assignment.partition("=")
         if not equals or not path.strip():
-            raise ScenarioError(
-                f'"{assignment}": expected PATH=VALUE, such as link[0].rate=5Mbit'
-            )
+            raise ScenarioError(f'"{assignment}": expected PATH=VALUE, such as link[0].rate=5Mbit')
         return self.with_(path.strip(), _value(text.strip()))
 
     def effective(self) -> dict[str, Any]:
@@ -182,7 +181,9 @@ def _index(holder: Any, step: str | int) -> int:
         raise _NoSuchPlace(f"{_shown(step)} leads nowhere: what stands there is {found}")
     if isinstance(step, int):
         if step >= len(holder):
-            raise _NoSuchPlace(f"[{step}] leads nowhere: the list has {len(holder)} entries, from 0")
+            raise _NoSuchPlace(
+                f"[{step}] leads nowhere: the list has {len(holder)} entries, from 0"
+            )
         return step
     names = [entry.get("name") if isinstance(entry, dict) else None for entry in holder]
     if step not in names:

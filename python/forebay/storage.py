@@ -18,6 +18,10 @@ _OURS = frozenset(
 )  # fmt: skip
 
 
+Content = pl.DataFrame | dict[str, Any] | str
+"""A table (Parquet), plain values (JSON) or text."""
+
+
 def check_folder(folder: Path) -> None:
     """Check, before any work is done, that results can be written to `folder`.
 
@@ -46,7 +50,7 @@ def check_folder(folder: Path) -> None:
         raise PermissionError(f"{parent}: cannot be written to; choose another folder with --out")
 
 
-def write_folder(folder: Path, files: Mapping[str, pl.DataFrame | dict[str, Any] | str]) -> Path:
+def write_folder(folder: Path, files: Mapping[str, Content]) -> Path:
     """Write `files` to `folder`, in place of an earlier result.
 
     Everything is written to a hidden folder beside it, which is then renamed: what stands under
@@ -80,7 +84,7 @@ def _is_result(summary: Path) -> bool:
         return False
 
 
-def _write(path: Path, content: pl.DataFrame | dict[str, Any] | str) -> None:
+def _write(path: Path, content: Content) -> None:
     if isinstance(content, pl.DataFrame):
         content.write_parquet(path, statistics=False)
     elif isinstance(content, str):

@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -18,6 +18,9 @@ from forebay._engine import Cancel, ScenarioError
 from forebay.measures import MEASURES, Measure
 from forebay.result import Result, compared_link, execute, single, with_queue
 from forebay.scenario import Scenario, named
+
+if TYPE_CHECKING:
+    from forebay.sweep.data import StudyData
 
 DEFAULT_REPLICATIONS = 10
 """Replications if neither the caller nor the scenario says how many."""
@@ -165,7 +168,7 @@ class Comparison:
         rows = []
         for run in self.runs:
             flat = {k: v for k, v in run.result.summary.items() if k != "flows"}
-            rows.append(_key(run) | _flat(flat))
+            rows.append(_key(run) | flattened(flat))
         return pl.from_dicts(rows, infer_schema_length=None)
 
     @cached_property
@@ -200,6 +203,7 @@ class Comparison:
             "advice": {
                 "pick": advice.pick,
                 "why": advice.why,
+                "price": list(advice.price),
                 "findings": list(advice.findings),
                 "notes": list(advice.notes),
             },
@@ -214,9 +218,9 @@ class Comparison:
             FileExistsError: the folder holds something else.
         """
         from forebay.report import render
-        from forebay.storage import write_folder
+        from forebay.storage import Content, write_folder
 
-        files: dict[str, Any] = {
+        files: dict[str, Content] = {
             "runs.parquet": self.runs_table,
             "flows.parquet": self.flows,
             "series.parquet": self.series,
@@ -258,7 +262,7 @@ class Comparison:
         }
 
     def _stacked(self, tables: Callable[[Result], list[pl.DataFrame]]) -> pl.DataFrame:
-        frames = []
+        frames: list[pl.DataFrame] = []
         for run in self.runs:
             key = [pl.lit(value).alias(name) for name, value in _key(run).items()]
             frames.extend(table.select(*key, pl.all()) for table in tables(run.result))
@@ -302,15 +306,26 @@ def compare(
     if count < 1:
         raise ScenarioError(f"{scenario.name}: compare.replications: must be at least 1")
     first = int(seed if seed is not None else checked.get("seed", 1))
-    results = _run_all(variants, range(first, first + count), jobs or _cores(), progress)
+    results = _run_all(variants, range(first, first + count), jobs or cores(), progress)
     runs = tuple(
         Run(variant.label, number + 1, first + number, results[index * count + number])
         for index, variant in enumerate(variants)
         for number in range(count)
     )
     queues = runs[0].result.summary["queues"]
-    name = where if where in queues else next(iter(queues))
+    name = where if where is not None and where in queues else next(iter(queues))
     return Comparison(scenario, name, variants, runs, command=command)
+
+
+def load(folder: str | Path) -> StudyData:
+    """Read the results of `forebay sweep`, also of one that is still running or was stopped.
+
+    Raises:
+        StudyError: the folder is not a study's.
+    """
+    from forebay.sweep.data import load as load_data
+
+    return load_data(folder)
 
 
 def _variants(
@@ -318,13 +333,13 @@ def _variants(
 ) -> tuple[Variant, ...]:
     """The disciplines to compare, each checked."""
     listed = (scenario.document.get("compare") or {}).get("disciplines") or []
-    known = dict(_labelled(entry) for entry in listed)
+    known = dict(labelled(entry) for entry in listed)
     entries: list[tuple[str, dict[str, Any]]] = []
     for entry in listed if chosen is None else chosen:
         if chosen is not None and isinstance(entry, str) and entry in known:
             entries.append((entry, known[entry]))
         else:
-            entries.append(_labelled(entry))
+            entries.append(labelled(entry))
     if not entries:
         raise ScenarioError(
             f"{scenario.name}: compare.disciplines: there is none to compare; "
@@ -344,7 +359,7 @@ def _variants(
     return tuple(variants)
 
 
-def _labelled(entry: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def labelled(entry: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """A discipline's label and its queue."""
     if isinstance(entry, str):
         return entry, {"kind": entry}
@@ -421,7 +436,7 @@ def _run_all(
     return [futures[number].result() for number in range(len(scenarios))]
 
 
-def _cores() -> int:
+def cores() -> int:
     """Cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -432,12 +447,12 @@ def _key(run: Run) -> dict[str, Any]:
     return {"discipline": run.discipline, "replication": run.replication, "seed": run.seed}
 
 
-def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested tables as one, keys joined by dots."""
     flat: dict[str, Any] = {}
     for key, inner in value.items():
         if isinstance(inner, Mapping):
-            flat |= _flat(inner, f"{prefix}{key}.")
+            flat |= flattened(inner, f"{prefix}{key}.")
         else:
             flat[prefix + key] = inner
     return flat

@@ -8,11 +8,12 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from forebay import stats
-from forebay.measures import MEASURES, Measure, largest, shown_in, text
+from forebay.measures import ABSENT, MEASURES, Measure, largest, shown_in, text
 from forebay.study import Comparison
 
 _NARROWEST = 5
@@ -57,16 +58,18 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
         for at, class_ in enumerate(comparison.classes)
     ]
     first = max(len(label) for label in comparison.labels)
-    first = max(first, *(len(_head(measure)) // 2 + 1 for measure, _ in parts))
-    for page in _pages(widths, console.width - first - 2):
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    first = max(first + 1, *(len(_head(measure)) for measure, _ in parts))
+    for number_of_page, page in enumerate(_pages(widths, console.width - first)):
+        if number_of_page:
+            console.print()
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
         table.add_column("", min_width=first, overflow="fold")
         for at in page:
             table.add_column(
                 comparison.classes[at], justify="right", min_width=_NARROWEST, overflow="fold"
             )
         for number, (measure, rows) in enumerate(parts):
-            if all(rows[row][at][0] == "–" for row in range(len(rows)) for at in page):
+            if all(rows[row][at][0] == ABSENT for row in range(len(rows)) for at in page):
                 continue
             if number:
                 table.add_row()
@@ -109,7 +112,7 @@ def print_run(console: Console, summary: dict[str, Any]) -> None:
     classes = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     classes.add_column("class")
     for measure in measured:
-        classes.add_column(_short(measure), justify="right")
+        classes.add_column(f"{measure.short}, {measure.unit}", justify="right")
     for name, class_ in summary["classes"].items():
         classes.add_row(
             name, *(_number(class_.get(measure.key), measure.scale) for measure in measured)
@@ -146,7 +149,7 @@ def print_kind(console: Console, entry: dict[str, Any], group: str) -> None:
         head = Text.assemble((f"\n{parameter['name']}", "bold"), f"  {parameter['type']}")
         head.append(f"  {default_text(parameter)}", style="dim")
         console.print(head)
-        console.print(f"  {parameter['description']}")
+        console.print(Padding(" ".join(parameter["description"].split()), (0, 0, 0, 2)))
 
 
 def default_text(parameter: dict[str, Any]) -> str:
@@ -177,7 +180,7 @@ def _pages(widths: Sequence[int], room: int) -> list[list[int]]:
     pages: list[list[int]] = []
     left = 0
     for column, width in enumerate(widths):
-        needed = max(width, _NARROWEST) + 1
+        needed = max(width, _NARROWEST) + 2
         if not pages or needed > left:
             pages.append([])
             left = room
@@ -187,13 +190,7 @@ def _pages(widths: Sequence[int], room: int) -> list[list[int]]:
 
 
 def _head(measure: Measure) -> str:
-    return f"{measure.title}, {measure.unit}"
-
-
-def _short(measure: Measure) -> str:
-    unit = "" if measure.key == "mos" else f" {measure.unit}"
-    names = {"p50_delay_ms": "p50", "p99_delay_ms": "p99", "mean_completion_s": "done in"}
-    return f"{names.get(measure.key, measure.title.split(',')[-1].strip().lower())}{unit}"
+    return f"{measure.short}, {measure.unit}"
 
 
 def _cell(content: str, marked: bool) -> Text:
@@ -202,5 +199,5 @@ def _cell(content: str, marked: bool) -> Text:
 
 def _number(value: float | None, scale: float = 1.0) -> str:
     if value is None:
-        return "–"
+        return ABSENT
     return text(stats.Interval(value * scale, None, 1), MEASURES[1])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import fake_engine
 import pytest
+
+import fake_engine
 from forebay import _engine, result, study
 
 SCENARIO = """\

@@ -59,6 +59,9 @@ def effective(scenario: str, base: str) -> str:  # noqa: ARG001 - the engine's s
     for key in document:
         if key not in TOP:
             raise ScenarioError(f"{key}: unknown field, expected one of {', '.join(TOP)}")
+    for entry in document["traffic"]:
+        if entry["kind"] in ("bulk", "web"):
+            entry.setdefault("tcp", {"congestion": "cubic"})
     for number, link in enumerate(document["link"]):
         if set(link) - {"name", "from", "to", "rate", "delay", "overhead", "loss", "queue"}:
             raise ScenarioError(f"link[{number}]: unknown field")
@@ -132,9 +135,9 @@ def _output(document: dict[str, Any]) -> FakeOutput:
             "p99_delay_ms": delay * 1.9,
             "max_delay_ms": delay * 2.6,
             "jitter_ms": delay * 0.1,
-            "retransmissions": 400 if tcp else None,
-            "timeouts": 3 if tcp else None,
-            "completed": 210 if source == "web" else None,
+            "retransmissions": 400 if tcp else 0,
+            "timeouts": 3 if tcp else 0,
+            "completed": 210 if source == "web" else 0,
             "mean_completion_s": 0.3 + delay * 0.012 if source == "web" else None,
             "p95_completion_s": 0.9 + delay * 0.03 if source == "web" else None,
             "jain": 0.93,
@@ -149,8 +152,8 @@ def _output(document: dict[str, Any]) -> FakeOutput:
                 "class": class_,
                 "goodput_bps": goodput / entry.get("flows", 1),
                 "delivered_bytes": 8_000_000,
-                "retransmissions": 40 if tcp else None,
-                "timeouts": 0 if tcp else None,
+                "retransmissions": 40 if tcp else 0,
+                "timeouts": 0,
                 "loss": loss,
                 "mean_delay_ms": delay,
                 "completion_s": None,

@@ -100,15 +100,9 @@ impl Capacity {
     pub fn bits_between(&self, from: Time, until: Time) -> f64 {
         match self {
             Capacity::Constant { rate, .. } => rate.bps() as f64 * (until - from).as_secs_f64(),
-            Capacity::Steps { .. } => {
-                let mut at = from;
-                let mut bits = 0.0;
-                while at < until {
-                    let next = self.next_change(at).unwrap_or(until).min(until);
-                    bits += self.rate(at).bps() as f64 * (next - at).as_secs_f64();
-                    at = next;
-                }
-                bits
+            Capacity::Steps { steps, period, .. } => {
+                let before = |time| work_before(steps, *period, time);
+                before(until).saturating_sub(before(from)) as f64 / 1e9
             }
             Capacity::Opportunities { instants, period, quantum, .. } => {
                 let count = |time| index_at_or_after(instants, *period, time);
@@ -139,6 +133,21 @@ fn phase(now: Time, period: Option<Duration>) -> (Time, Time) {
             (Time::from_nanos(now.as_nanos() - into), Time::from_nanos(into))
         }
     }
+}
+
+/// What could be sent before `time`, in bits times 1e9.
+fn work_before(steps: &[(Time, Rate)], period: Option<Duration>, time: Time) -> u128 {
+    let within_cycle = |time: Time| -> u128 {
+        let ends = steps[1..].iter().map(|(from, _)| *from).chain([Time::MAX]);
+        let spans = steps.iter().zip(ends).map(|((from, rate), end)| {
+            u128::from(rate.bps()) * u128::from(end.min(time).since(*from).as_nanos())
+        });
+        spans.sum()
+    };
+    let (cycle, into) = phase(time, period);
+    let cycles = period.map_or(0, |period| cycle.as_nanos() / period.as_nanos());
+    let whole = period.map_or(0, |period| within_cycle(Time::ZERO + period));
+    u128::from(cycles) * whole + within_cycle(into)
 }
 
 fn finish_by_steps(
@@ -177,6 +186,13 @@ fn finish_by_steps(
         }
         work -= room;
         at = end;
+        if let (None, Some(period)) = (steps.get(*current + 1), period) {
+            // A cycle may be a small part of a packet: skip those that it takes whole.
+            let cycle = work_before(steps, None, Time::ZERO + period);
+            let whole = (work - 1).checked_div(cycle).unwrap_or(0);
+            work -= whole * cycle;
+            at += period.saturating_mul(whole as u64);
+        }
     }
 }
 
@@ -244,6 +260,19 @@ mod tests {
         assert_eq!(capacity.next_change(ms(15)), Some(ms(20)));
         assert_eq!(capacity.rate(ms(25)).bps(), 8_000_000);
         assert_eq!(capacity.bits_between(ms(0), ms(40)), 2.0 * (80_000.0 + 8_000.0));
+    }
+
+    #[test]
+    fn cycles_far_shorter_than_a_packet_and_than_a_run_cost_nothing() {
+        // 8 and 0 Mbit/s in turn, each for a nanosecond: 4 Mbit/s.
+        let nanos = Time::from_nanos;
+        let steps = vec![(nanos(0), Rate::from_bps(8_000_000)), (nanos(1), Rate::from_bps(0))];
+        let mut capacity = Capacity::steps(steps, Some(Duration::from_nanos(2)));
+        // 8000 bits take a million cycles, and the last one's second half is not waited for.
+        assert_eq!(capacity.finish(ms(0), 1000), nanos(1_999_999));
+        assert_eq!(capacity.finish(nanos(1_999_999), 1000), nanos(3_999_999));
+        assert_eq!(capacity.bits_between(ms(0), ms(1_000_000_000)), 4e12);
+        assert_eq!(capacity.bits_between(nanos(1), nanos(2)), 0.0);
     }
 
     #[test]

@@ -16,19 +16,16 @@ pub enum DropReason {
     Policed,
     /// Pushed out of the queue in favour of another packet (drop-from-queue).
     PushedOut,
-    /// Lost on the wire by a link's random loss.
-    Wire,
 }
 
 impl DropReason {
     /// Every reason, in order.
-    pub const ALL: [DropReason; 6] = [
+    pub const ALL: [DropReason; 5] = [
         DropReason::Overflow,
         DropReason::Aqm,
         DropReason::Preempted,
         DropReason::Policed,
         DropReason::PushedOut,
-        DropReason::Wire,
     ];
 
     /// Name in summaries.
@@ -39,7 +36,6 @@ impl DropReason {
             DropReason::Preempted => "preempted",
             DropReason::Policed => "policed",
             DropReason::PushedOut => "pushed_out",
-            DropReason::Wire => "wire",
         }
     }
 }

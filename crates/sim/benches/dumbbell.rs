@@ -1,6 +1,6 @@
 //! Delivered data packets per CPU second of whole runs, the summary included.
 //!
-//! `cargo bench -p forebay-sim --bench dumbbell [-- RUNS]`
+//! `cargo bench -p forebay-sim --bench dumbbell [-- RUNS [NAME]]`; NAME is a part of a scenario's name.
 
 use cpu_time::ProcessTime;
 use forebay_sim::{Scenario, summary};
@@ -10,7 +10,6 @@ use std::path::Path;
 fn scenario(flows: u32, rate: &str, delay: &str, limit: &str, duration: &str) -> Scenario {
     let tree = json!({
         "duration": duration,
-        "warmup": "10s",
         "tcp": { "congestion": "cubic", "recovery": "sack" },
         "dumbbell": {
             "rate": rate, "delay": delay, "overhead": "ppp",
@@ -50,20 +49,20 @@ fn measure(name: &str, scenario: &Scenario, runs: u64) {
 }
 
 fn main() {
-    let runs = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(5);
-    measure(
-        "16 flows, 10 Mbit/s, 5 ms, 110 s",
-        &scenario(16, "10Mbit", "5ms", "30p", "110s"),
-        runs,
-    );
-    measure(
-        "16 flows, 10 Mbit/s, 5 ms, 1010 s",
-        &scenario(16, "10Mbit", "5ms", "30p", "1010s"),
-        runs,
-    );
-    measure(
-        "1000 flows, 1 Gbit/s, 10 ms, 20 s",
-        &scenario(1000, "1Gbit", "10ms", "1700p", "20s"),
-        runs,
-    );
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let runs = words.first().map_or(5, |word| word.parse().expect("RUNS is a whole number"));
+    let part = words.get(1).map_or("", String::as_str);
+    for (name, scenario) in [
+        ("16 flows, 10 Mbit/s, 5 ms, 110 s", scenario(16, "10Mbit", "5ms", "30p", "110s")),
+        ("16 flows, 10 Mbit/s, 5 ms, 1010 s", scenario(16, "10Mbit", "5ms", "30p", "1010s")),
+        ("1000 flows, 1 Gbit/s, 10 ms, 10 s", scenario(1000, "1Gbit", "10ms", "1700p", "10s")),
+        (
+            "100000 flows, 10 Gbit/s, 10 ms, 10 s",
+            scenario(100_000, "10Gbit", "10ms", "17000p", "10s"),
+        ),
+    ] {
+        if name.contains(part) {
+            measure(name, &scenario, runs);
+        }
+    }
 }

@@ -109,15 +109,24 @@ impl Frames {
     }
 
     fn parse_error(&self, error: nom::Err<PcapError<&[u8]>>) -> String {
-        let after = self.recorded;
         match error {
-            nom::Err::Incomplete(_) => format!(
-                "is cut off after {after} packets; `editcap FILE WHOLE.pcapng` keeps the whole ones"
-            ),
-            _ => format!(
-                "is damaged after {after} packets; `editcap FILE WHOLE.pcapng` keeps the whole ones"
-            ),
+            nom::Err::Incomplete(_) => self.cut_off(),
+            _ => self.damaged(),
         }
+    }
+
+    fn cut_off(&self) -> String {
+        format!(
+            "is cut off after {} packets; `editcap FILE WHOLE.pcapng` keeps the whole ones",
+            self.recorded
+        )
+    }
+
+    fn damaged(&self) -> String {
+        format!(
+            "is damaged after {} packets; `editcap FILE WHOLE.pcapng` keeps the whole ones",
+            self.recorded
+        )
     }
 }
 
@@ -179,21 +188,32 @@ impl Interface {
     }
 }
 
+/// Types of the blocks that count; others are passed over unread.
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+
 fn read_pcapng(bytes: &[u8], frames: &mut Frames) -> Result<(), String> {
     let mut rest = bytes;
     let mut interfaces = Vec::new();
     let mut big_endian = false;
     while !rest.is_empty() {
-        let parse =
-            if big_endian { pcap_parser::parse_block_be } else { pcap_parser::parse_block_le };
-        let (next, block) = parse(rest).map_err(|error| frames.parse_error(error))?;
-        match block {
-            Block::SectionHeader(section) => {
-                big_endian = section.big_endian();
-                interfaces.clear();
+        let (kind, len) = block_extent(rest, &mut big_endian, frames)?;
+        let (block, next) = rest.split_at_checked(len).ok_or_else(|| frames.cut_off())?;
+        rest = next;
+        match kind {
+            SECTION_HEADER => interfaces.clear(),
+            INTERFACE_DESCRIPTION => {
+                let Block::InterfaceDescription(block) = parse(block, big_endian, frames)? else {
+                    return Err(frames.damaged());
+                };
+                interfaces.push(Interface::new(&block)?);
             }
-            Block::InterfaceDescription(block) => interfaces.push(Interface::new(&block)?),
-            Block::EnhancedPacket(packet) => {
+            ENHANCED_PACKET => {
+                let Block::EnhancedPacket(packet) = parse(block, big_endian, frames)? else {
+                    return Err(frames.damaged());
+                };
                 let Some(interface) = interfaces.get(packet.if_id as usize) else {
                     return Err(format!(
                         "is damaged: packet {} is of interface {}, which it does not describe",
@@ -204,16 +224,53 @@ fn read_pcapng(bytes: &[u8], frames: &mut Frames) -> Result<(), String> {
                 let data = &packet.data[..packet.data.len().min(packet.caplen as usize)];
                 frames.add(at, interface.link, packet.origlen.max(packet.caplen), data)?;
             }
-            Block::SimplePacket(_) => {
+            SIMPLE_PACKET => {
                 return Err("holds packets without timestamps, which cannot be replayed; record \
                             it with tcpdump or dumpcap"
                     .into());
             }
             _ => {}
         }
-        rest = next;
     }
     Ok(())
+}
+
+/// Type and length of the first block; a section header says which end of its words comes first.
+///
+/// The parser reckons with the lengths that a block states, and overflows on some: it is given
+/// only what they fit.
+fn block_extent(
+    bytes: &[u8],
+    big_endian: &mut bool,
+    frames: &Frames,
+) -> Result<(u32, usize), String> {
+    let word = |at: usize, big: bool| {
+        let word = bytes.get(at..at + 4).and_then(|word| word.try_into().ok());
+        let word: [u8; 4] = word.ok_or_else(|| frames.cut_off())?;
+        Ok::<_, String>(if big { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) })
+    };
+    let kind = word(0, *big_endian)?;
+    if kind == SECTION_HEADER {
+        // The byte-order magic.
+        *big_endian = match word(8, true)? {
+            0x1a2b_3c4d => true,
+            0x4d3c_2b1a => false,
+            _ => return Err(frames.damaged()),
+        };
+    }
+    let len = word(4, *big_endian)?;
+    // Type and two lengths; with five words before the data of a packet.
+    let least = if kind == ENHANCED_PACKET { 32 } else { 12 };
+    if len < least || (kind == ENHANCED_PACKET && word(20, *big_endian)? > len - least) {
+        return Err(frames.damaged());
+    }
+    Ok((kind, len as usize))
+}
+
+fn parse<'a>(block: &'a [u8], big_endian: bool, frames: &Frames) -> Result<Block<'a>, String> {
+    let parse = if big_endian { pcap_parser::parse_block_be } else { pcap_parser::parse_block_le };
+    // All of the block is here, so what the parser misses is missing in it.
+    parse(block).map(|(_, block)| block).map_err(|_| frames.damaged())
 }
 
 /// Where the IP packet begins in a frame of this link type; None: it is not IP.
@@ -242,6 +299,10 @@ fn ip_offset(link: Linktype, data: &[u8]) -> Result<Option<usize>, String> {
     Ok(Some(offset).filter(|offset| is_ip && *offset <= data.len()))
 }
 
+/// Longest packet that is believed, in bytes: more than network cards cut up (with "big TCP", some
+/// hundreds of kB), where the header states no length.
+const LONGEST: u32 = 1 << 20;
+
 /// Reads the headers of the IP packet at the beginning of `data`, of which `len` bytes were on the
 /// link; None if they are damaged or cut off.
 fn ip_packet(data: &[u8], len: u32) -> Option<CapturedPacket> {
@@ -264,9 +325,10 @@ fn ip_packet(data: &[u8], len: u32) -> Option<CapturedPacket> {
         }
         _ => None,
     };
-    Some(CapturedPacket {
+    let len = if stated == 0 { len } else { stated };
+    (len <= LONGEST).then_some(CapturedPacket {
         at_nanos: 0,
-        len: if stated == 0 { len } else { stated },
+        len,
         dscp,
         tuple: FiveTuple {
             source: ip.source_addr(),
@@ -357,11 +419,13 @@ pub(crate) mod tests {
                 (1_002_000, 82, ethernet(&[9], 0x86dd, &ipv6_udp(20, 34, (5004, 5005)))),
                 // Without a length of its own: the network card was to cut it up.
                 (1_003_000, 2934, ethernet(&[], 0x0800, &tcp(0))),
+                // Longer than anything is.
+                (1_004_000, u32::MAX, ethernet(&[], 0x0800, &tcp(0))),
             ],
         ))
         .unwrap();
         assert_eq!(lens(&capture), [1500, 40, 500, 60, 2920]);
-        assert_eq!((capture.recorded, capture.span_nanos), (6, 3_000_000));
+        assert_eq!((capture.recorded, capture.span_nanos), (7, 4_000_000));
         let first = capture.packets[0];
         assert_eq!((first.at_nanos, first.dscp), (500_000, 46));
         assert_eq!(first.tuple.ports, Some((1234, 80)));
@@ -476,6 +540,15 @@ pub(crate) mod tests {
         assert!(error(&simple.concat()).contains("without timestamps"));
         let unknown = [section(), enhanced(0, 1, 100, &ip)].concat();
         assert!(error(&unknown).contains("interface 0"));
+        for (kind, len) in [(1, 8_u32), (6, 31), (0x8000_0001, 0)] {
+            let mut short = block(kind, &[0; 32]);
+            short[4..8].copy_from_slice(&len.to_le_bytes());
+            let damaged = error(&[section(), short].concat());
+            assert!(damaged.contains("damaged after 0 packets"), "{damaged}");
+        }
+        let mut longer = enhanced(0, 1, 100, &ip);
+        longer[20..24].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(error(&[section(), interface(101, 9), longer].concat()).contains("damaged"));
         let resolution = [section(), interface(101, 40)].concat();
         assert!(error(&resolution).contains("10^-40"));
     }

@@ -68,18 +68,17 @@ fn link_summary(link: &Link, from: Time, until: Time) -> Value {
         "sent_packets": packets,
         "sent_bytes": bytes,
         "capacity_bps": bits / (until - from).as_secs_f64(),
-        "wire_lost": link.meter.dropped[DropReason::Wire as usize],
+        "wire_lost": link.wire_lost,
     })
 }
 
 fn queue_summary(link: &mut Link, until: Time) -> Value {
     let (mean, std, bytes) = link.meter.averages(until);
     let meter = &link.meter;
-    let wire = meter.dropped[DropReason::Wire as usize];
-    let dropped = meter.dropped_total() - wire;
-    let by_reason = DropReason::ALL.into_iter().filter(|reason| *reason != DropReason::Wire);
-    let reasons: Map<_, _> = by_reason
-        .map(|reason| (reason.name().to_owned(), meter.dropped[reason as usize].into()))
+    let dropped = meter.dropped_total();
+    let reasons: Map<_, _> = DropReason::ALL
+        .into_iter()
+        .map(|reason| (reason.name().to_owned(), meter.drops[reason as usize].into()))
         .collect();
     json!({
         "kind": link.kind,

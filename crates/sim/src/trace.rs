@@ -16,7 +16,8 @@ pub const QUANTUM: u32 = 1504;
 ///
 /// # Errors
 /// A message that says what is wrong and in which line: no opportunities at all, something other
-/// than whole milliseconds, a time before the one above it, or a trace of no length.
+/// than whole milliseconds, a time before the one above it, a trace of no length, or one that
+/// carries less than 1 bit/s.
 ///
 /// # Panics
 /// If `quantum` is zero.
@@ -53,7 +54,15 @@ pub fn read_trace(text: &str, quantum: u32) -> Result<Capacity, String> {
     if last == 0 {
         return Err("lasts for no time: its last line must be above 0 ms".into());
     }
-    Ok(Capacity::opportunities(instants, Duration::from_millis(last), quantum))
+    let count = instants.len();
+    let capacity = Capacity::opportunities(instants, Duration::from_millis(last), quantum);
+    if capacity.rate(Time::ZERO).bps() == 0 {
+        return Err(format!(
+            "carries less than 1 bit/s: {count} opportunities of {quantum} B in {last} ms; are \
+             its times in ms?"
+        ));
+    }
+    Ok(capacity)
 }
 
 #[cfg(test)]
@@ -89,6 +98,8 @@ mod tests {
             ("", "no delivery opportunities"),
             ("\n\n", "no delivery opportunities"),
             ("0\n0\n", "above 0 ms"),
+            // 2 x 12 032 bits in 35 years.
+            ("0\n1099511627775\n", "less than 1 bit/s"),
             ("1\n2\nfast\n", "line 3: expected a whole number of milliseconds, got \"fast\""),
             ("1\n2.5\n", "line 2: expected a whole number"),
             ("-1\n", "line 1: expected a whole number"),

@@ -55,6 +55,7 @@ fn every_fault_has_its_path_and_remedy() {
         ("/link/0/loss", json!(1.5), "link[0].loss:", "0 to 1"),
         ("/link/0/overhead", json!("atm"), "link[0].overhead:", "ethernet"),
         ("/link/0/steps", json!([["1s", "1Mbit"]]), "link[0].rate:", "only one"),
+        ("/link/0/quantum", json!("4294967296B"), "link[0].quantum:", "at most 1GB"),
         ("/link/0/queue", json!("codel"), "link[0].queue:", "kind = "),
         ("/link/0/queue/target", json!("-5ms"), "link[0].queue.target:", "negative"),
         ("/link/0/queue/targett", json!("5ms"), "link[0].queue.targett", "unknown field"),
@@ -79,6 +80,19 @@ fn every_fault_has_its_path_and_remedy() {
 }
 
 #[test]
+fn numbers_of_queues_are_checked_before_anything_is_filled_in() {
+    for kind in ["drr", "prio", "wrr"] {
+        let classify = json!({ "kind": "class", "queues": u64::MAX });
+        let message =
+            refusal(&with("/link/0/queue", json!({ "kind": kind, "classify": classify })));
+        assert!(
+            message.starts_with("link[0].queue.classify.queues: must be 1 to 256"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
 fn unordered_thresholds_and_missing_files_are_named() {
     let queue = json!({ "kind": "red", "min_th": "40p", "max_th": "20p" });
     let message = refusal(&with("/link/0/queue", queue));
@@ -95,7 +109,78 @@ fn unordered_thresholds_and_missing_files_are_named() {
 }
 
 #[test]
+fn what_memory_cannot_hold_is_refused() {
+    let mut tree = good();
+    tree["traffic"][0]["flows"] = json!(10_000_000);
+    assert_eq!(
+        refusal(&tree),
+        "traffic[0].flows: 10000000 flows would bring the run to 25.0 GB of memory, and it may \
+         take 4 GB; give fewer"
+    );
+    let message = refusal(&with("/sample", json!("1ns")));
+    assert!(message.starts_with("sample: 10000000000 points of the time series"), "{message}");
+    let mut tree = good();
+    tree["link"][0]["draw"] = json!({ "every": "1ns", "delays": ["1ms", "2ms"] });
+    let message = refusal(&tree);
+    assert!(message.starts_with("link[0].draw.every: 10000000000 draws"), "{message}");
+    // Each alone would do.
+    let mut tree = good();
+    let entry = json!({ "kind": "bulk", "from": "a", "to": "b", "flows": 1_000_000 });
+    tree["traffic"] = json!([entry, entry, entry]);
+    for (index, name) in ["x", "y", "z"].iter().enumerate() {
+        tree["traffic"][index]["name"] = json!(name);
+    }
+    assert!(refusal(&tree).starts_with("traffic[1].flows: 1000000 flows would bring"));
+}
+
+#[test]
+fn extremes_that_can_run_are_accepted() {
+    let mut tree = good();
+    tree["duration"] = json!("1us");
+    let most = "9223372036Gbit";
+    // Three such rates are more than 64 bits hold; and a second of such draws more than memory.
+    let draw = json!({ "every": "1ns", "rates": [most, most, most] });
+    tree["link"][0] = json!({ "name": "uplink", "from": "a", "to": "b", "draw": draw });
+    let scenario = Scenario::read(&tree, Path::new(".")).unwrap();
+    scenario.effective().unwrap();
+}
+
+#[test]
 fn text_that_is_not_toml_says_where() {
     let error = scenario::parse("duration = \"10s\"\nlink = [").unwrap_err().to_string();
     assert!(error.contains("line 2"), "{error}");
+}
+
+#[test]
+fn the_effective_configuration_is_a_scenario_that_says_the_same() {
+    let examples = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples"));
+    let mut trees: Vec<Value> = ["branch-uplink.toml", "cellular.toml"]
+        .iter()
+        .map(|name| {
+            scenario::parse(&std::fs::read_to_string(examples.join(name)).unwrap()).unwrap()
+        })
+        .collect();
+    trees.push(good());
+    trees.push(json!({
+        "duration": "10s",
+        "parking_lot": {
+            "hops": 3, "steps": [["0s", "10Mbit"], ["2s", "5Mbit"]], "period": "4s",
+            "queue": { "kind": "red" }, "reverse": { "rate": "1Mbit", "delay": "7ms" },
+        },
+        "tcp": { "preset": "ns-3", "ecn": true },
+        "traffic": [{ "kind": "bulk", "start": ["0s", "1s"] }, { "kind": "voice", "hop": 2 }],
+    }));
+    for tree in trees {
+        let effective = Scenario::read(&tree, examples).unwrap().effective().unwrap();
+        let again = Scenario::read(&effective, examples)
+            .and_then(|scenario| scenario.effective())
+            .unwrap_or_else(|error| panic!("{error}\n{effective:#}"));
+        assert_eq!(again, effective);
+        let run = |tree: &Value| {
+            let mut world = Scenario::read(tree, examples).unwrap().world(1).unwrap();
+            world.advance(20_000).unwrap();
+            world.counts()
+        };
+        assert_eq!(run(&tree), run(&effective));
+    }
 }

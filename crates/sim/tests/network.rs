@@ -185,3 +185,26 @@ fn a_capture_of_a_run_reads_back() {
     assert_eq!(capture.packets.len() as u64, sent);
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn a_parking_lot_has_cross_traffic_at_each_hop() {
+    let tree = json!({
+        "duration": "20s",
+        "warmup": "5s",
+        "parking_lot": { "hops": 3, "rate": "10Mbit", "delay": "5ms", "queue": { "kind": "fifo" } },
+        "traffic": [
+            { "name": "through", "kind": "cbr", "rate": "1Mbit", "size": "500B" },
+            { "name": "second", "kind": "cbr", "rate": "2Mbit", "size": "500B", "hop": 2 },
+            { "name": "back", "kind": "cbr", "rate": "3Mbit", "size": "500B", "direction": "reverse" },
+        ],
+    });
+    let summary = run(&tree, 1);
+    let used = |link: &str| number(&summary, &format!("links/{link}/utilization"));
+    for (link, want) in [("hop1", 0.1), ("hop2", 0.3), ("hop3", 0.1)] {
+        assert!((used(link) - want).abs() < 1e-3, "{link}: {}", used(link));
+    }
+    // Three hops of 5 ms against one.
+    let delay = |class: &str| number(&summary, &format!("classes/{class}/mean_delay_ms"));
+    assert!(delay("through") > 15.0 && delay("second") < 7.0);
+    assert!(delay("back") > 15.0);
+}

@@ -1,47 +1,12 @@
-//! A sender and a receiver back to back over a constant delay.
+//! Cost of a data segment: sender, receiver, acknowledgment, and the pipe between them.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use forebay_core::{Duration, Rng, Time};
-use forebay_tcp::{Config, CongestionControl, Receiver, Segment, Sender};
-use std::collections::VecDeque;
+use forebay_tcp::{Config, CongestionControl};
 use std::hint::black_box;
 
-/// Runs until `segments` data segments have left the sender; loses `loss` of them.
-fn run(config: &Config, segments: u64, loss: f64) -> u64 {
-    let delay = Duration::from_millis(10);
-    let mut rng = Rng::named(1, "pipe");
-    let mut now = Time::ZERO;
-    let (mut sender, mut receiver) = (Sender::new(config, now), Receiver::new(config));
-    let mut forward: VecDeque<(Time, Segment)> = VecDeque::with_capacity(256);
-    let mut backward: VecDeque<(Time, Segment)> = VecDeque::with_capacity(256);
-    sender.write_forever();
-    while sender.stats().segments_sent < segments {
-        while let Some(segment) = sender.poll(now) {
-            if loss == 0.0 || !rng.chance(loss) {
-                forward.push_back((now + delay, segment));
-            }
-        }
-        let arrivals = [
-            forward.front().map(|(at, _)| *at),
-            backward.front().map(|(at, _)| *at),
-            sender.deadline(),
-            receiver.deadline(),
-        ];
-        now = arrivals.into_iter().flatten().min().expect("something is always due");
-        if arrivals[0] == Some(now) {
-            let (_, segment) = forward.pop_front().expect("it was seen");
-            backward
-                .extend(receiver.on_segment(now, &segment, false).map(|ack| (now + delay, ack)));
-        } else if arrivals[1] == Some(now) {
-            let (_, ack) = backward.pop_front().expect("it was seen");
-            sender.on_segment(now, &ack);
-        } else {
-            backward.extend(receiver.on_deadline(now).map(|ack| (now + delay, ack)));
-            sender.on_deadline(now);
-        }
-    }
-    receiver.delivered()
-}
+#[path = "../examples/pipe.rs"]
+#[allow(dead_code)]
+mod back_to_back;
 
 fn pipe(criterion: &mut Criterion) {
     const SEGMENTS: u64 = 100_000;
@@ -58,7 +23,7 @@ fn pipe(criterion: &mut Criterion) {
         ("cubic-1%-loss", Config { congestion: cubic, ..base }, 0.01),
     ] {
         group.bench_function(name, |bencher| {
-            bencher.iter(|| black_box(run(&config, SEGMENTS, loss)))
+            bencher.iter(|| black_box(back_to_back::run(&config, SEGMENTS, loss)))
         });
     }
     group.finish();

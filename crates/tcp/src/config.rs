@@ -37,7 +37,8 @@ pub enum Preset {
     /// The standards' own numbers: minimum RTO 1 s, ACKs delayed by 200 ms.
     #[serde(rename = "rfc")]
     Rfc,
-    /// ns-2's `Agent/TCP/Sack1` and `TCPSink/Sack1`.
+    /// ns-2's `Agent/TCP/Sack1` and `TCPSink/Sack1`, except its `window_` of 20 segments, which
+    /// every script sets: give `max_window`.
     #[serde(rename = "ns-2")]
     Ns2,
     /// ns-3.37's `TcpSocketBase` defaults, except its 536-byte segments.
@@ -181,6 +182,26 @@ impl Config {
         }
     }
 
+    /// Reads the table `given`: the preset first, and the other fields over it. Ranges are for
+    /// [`Config::validate`] to check.
+    ///
+    /// # Errors
+    /// An unknown field or a value of the wrong form, with its path.
+    pub fn read(given: &Value) -> Result<Self, ConfigError> {
+        let mut given: Map<String, Value> = read(given)?;
+        let base = match given.remove("preset") {
+            Some(name) => {
+                Config::preset(read(&name).map_err(|error: ConfigError| error.within("preset"))?)
+            }
+            None => Config::default(),
+        };
+        let Ok(Value::Object(mut whole)) = serde_json::to_value(&base) else {
+            unreachable!("parameters are plain data");
+        };
+        whole.extend(given);
+        read(&Value::Object(whole)).map(|Plain(config)| config)
+    }
+
     /// Payload of a full segment in bytes: the MTU less 40 bytes of headers, less 12 more with
     /// timestamps (RFC 6691, section 3).
     pub fn mss(&self) -> u64 {
@@ -233,26 +254,11 @@ impl Serialize for Config {
     }
 }
 
-/// Reads the preset first, then lays the other fields over it.
+/// As [`Config::read`]; the field's name stands in the message.
 impl<'de> Deserialize<'de> for Config {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        use serde::de::Error;
-        let mut given = Map::deserialize(deserializer)?;
-        let base = match given.remove("preset") {
-            Some(name) => {
-                let preset = Preset::deserialize(&name)
-                    .map_err(|error| D::Error::custom(format!("preset: {error}")))?;
-                Config::preset(preset)
-            }
-            None => Config::default(),
-        };
-        let Ok(Value::Object(mut whole)) = serde_json::to_value(&base) else {
-            return Err(D::Error::custom("a preset is not a table"));
-        };
-        whole.extend(given);
-        // The inner reader names the field; this one cannot.
-        let plain: Plain = read(&Value::Object(whole)).map_err(D::Error::custom)?;
-        Ok(plain.0)
+        let given = Value::Object(Map::deserialize(deserializer)?);
+        Config::read(&given).map_err(serde::de::Error::custom)
     }
 }
 
@@ -307,14 +313,17 @@ mod tests {
 
     #[test]
     fn errors_name_the_field() {
-        for (value, part) in [
-            (json!({"min_rto": 0.2}), "min_rto: "),
+        for (value, path) in [
+            (json!({"min_rto": 0.2}), "min_rto"),
             (json!({"rto": "1s"}), "rto"),
-            (json!({"preset": "bsd"}), "preset: "),
-            (json!({"congestion": "vegas"}), "congestion: "),
+            (json!({"preset": "bsd"}), "preset"),
+            (json!({"congestion": "vegas"}), "congestion"),
+            (json!("linux"), ""),
         ] {
+            assert_eq!(Config::read(&value).unwrap_err().path, path);
+            // Where the reader has no path to give, the message has it.
             let error = parse(value).unwrap_err();
-            assert!(error.contains(part), "{error}");
+            assert!(error.contains(path), "{error}");
         }
         let bad = Config { delayed_ack_count: 3, ..Config::default() };
         assert_eq!(bad.validate().unwrap_err().path, "delayed_ack_count");

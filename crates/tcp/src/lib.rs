@@ -52,8 +52,10 @@
 //!   6675, section 5.1, allows both).
 //! - D6. An ECN echo reduces cwnd to no less than two segments, as Linux does; RFC 3168, section
 //!   6.1.2, goes down to one and then waits for the retransmission timer.
-//! - D7. Any duplicate SACK-bearing ACK counts towards the threshold only if it reports something
-//!   new (RFC 6675, section 2), so duplicated ACKs on the network do no harm.
+//! - D7. The RTO is bounded as in RFC 6298, max(SRTT + 4 RTTVAR, minimum); Linux bounds the
+//!   variation instead, which gives SRTT + 200 ms or more.
+//! - D8. Windows grow only while they are what holds the sender back (RFC 7661, section 4.3;
+//!   RFC 9438, section 4.2), in every preset.
 
 mod config;
 pub mod congestion;
@@ -64,8 +66,10 @@ mod rtt;
 mod scoreboard;
 mod segment;
 mod sender;
+mod state;
 
 pub use config::{Config, CongestionControl, LossRecovery, Preset};
 pub use receiver::Receiver;
 pub use segment::{Flags, SackBlock, Segment};
-pub use sender::{Sender, SenderStats, State};
+pub use sender::Sender;
+pub use state::{SenderStats, State};

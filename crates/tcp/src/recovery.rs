@@ -27,8 +27,19 @@ pub(crate) struct Progress {
     pub(crate) delivered: u64,
 }
 
+/// What recovery wants sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repair {
+    /// These bytes again, from the first up to the second.
+    Send(u64, u64),
+    /// Nothing, nor new data, until the window has room.
+    Held,
+    /// Nothing again; new data may go.
+    Nothing,
+}
+
 /// Proportional rate reduction with the slow-start reduction bound (RFC 6937).
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Prr {
     /// RecoverFS: FlightSize when recovery began.
     flight: u64,
@@ -40,8 +51,10 @@ impl Prr {
     /// The window that lets through what this acknowledgment allows (section 3).
     fn cwnd(&self, delivered: u64, pipe: u64, window: &Window) -> u64 {
         let allowed = if pipe > window.ssthresh {
+            // In whole segments, rounded up, as in the examples of section 4.
             let share = u128::from(self.delivered) * u128::from(window.ssthresh);
-            (share.div_ceil(u128::from(self.flight)) as u64).saturating_sub(self.out)
+            let unit = u128::from(self.flight) * u128::from(window.mss);
+            (share.div_ceil(unit) as u64 * window.mss).saturating_sub(self.out)
         } else {
             let limit = self.delivered.saturating_sub(self.out).max(delivered) + window.mss;
             limit.min(window.ssthresh - pipe)
@@ -158,8 +171,9 @@ impl Recovery {
         }
     }
 
-    /// Fast recovery begins; `window.ssthresh` has been reduced.
-    pub(crate) fn begin_fast(&mut self, window: &mut Window, una: u64, next: u64) {
+    /// Fast recovery begins with an acknowledgment that delivered `delivered` bytes;
+    /// `window.ssthresh` has been reduced.
+    pub(crate) fn begin_fast(&mut self, window: &mut Window, una: u64, next: u64, delivered: u64) {
         self.phase = Phase::Fast;
         self.retransmit_head = true;
         self.partial_seen = false;
@@ -171,7 +185,11 @@ impl Recovery {
             // RFC 6675, section 5, step 4.
             self.board.begin_recovery(una);
             window.cwnd = window.ssthresh;
-            self.prr = self.prr_enabled.then(|| Prr { flight: next - una, ..Prr::default() });
+            if self.prr_enabled {
+                let prr = Prr { flight: next - una, delivered, out: 0 };
+                window.cwnd = prr.cwnd(delivered, self.board.pipe(next - una), window);
+                self.prr = Some(prr);
+            }
         } else {
             // RFC 5681, section 3.2, step 3: three segments have left the network.
             window.cwnd = window.ssthresh + DUP_THRESH as u64 * window.mss;
@@ -254,53 +272,54 @@ impl Recovery {
         }
     }
 
-    /// The bytes `start..end` to send again now, at most a segment, and notes that they are sent;
-    /// `new_data` says that new data could be sent instead.
+    /// What to send again now, at most a segment, and notes that it is sent; `new_data` says that
+    /// new data could be sent instead.
     pub(crate) fn next_retransmission(
         &mut self,
         window: &Window,
         una: u64,
         next: u64,
         new_data: bool,
-    ) -> Option<(u64, u64)> {
+    ) -> Repair {
         let mss = window.mss;
         if std::mem::take(&mut self.retransmit_head) {
             // Whatever the window says (RFC 5681, section 3.2, step 3; RFC 6675, step 4.3).
-            let (start, limit) = self.board.first_hole(una, next)?;
-            return Some(self.note(start, limit, mss));
+            return self.repair(self.board.first_hole(una, next), mss);
         }
         let sack = self.uses_sack();
         if self.phase == Phase::Open || (self.phase == Phase::Fast && !sack) {
-            return None;
+            return Repair::Nothing;
         }
         // RFC 6675, section 5, step C: at least one segment's room.
         if window.cwnd < self.board.pipe(next - una) + mss {
-            return None;
+            return Repair::Held;
         }
-        if let Some((start, limit)) = self.board.next_lost(una) {
-            return Some(self.note(start, limit, mss));
+        let lost = self.board.next_lost(una);
+        if lost.is_some() || self.phase == Phase::Timeout || new_data {
+            return self.repair(lost, mss);
         }
-        if self.phase == Phase::Timeout || new_data {
-            return None;
+        let hole = self.board.next_hole(una);
+        // NextSeg rule 4: the last segment, once until HighACK passes RescueRxt.
+        if hole.is_some() || una <= self.rescue {
+            return self.repair(hole, mss);
         }
-        if let Some((start, limit)) = self.board.next_hole(una) {
-            return Some(self.note(start, limit, mss));
-        }
-        // NextSeg rule 4: the last segment, once until HighACK passes RescueRxt. HighRxt stays.
-        if una <= self.rescue {
-            return None;
-        }
-        let (start, end) = self.board.last_hole(una, next)?;
         self.rescue = self.recover;
-        Some((end.saturating_sub(mss).max(start), end))
+        match self.board.last_hole(una, next) {
+            // HighRxt stays where it is.
+            Some((start, end)) => Repair::Send(end.saturating_sub(mss).max(start), end),
+            None => Repair::Nothing,
+        }
     }
 
-    fn note(&mut self, start: u64, limit: u64, mss: u64) -> (u64, u64) {
+    fn repair(&mut self, hole: Option<(u64, u64)>, mss: u64) -> Repair {
+        let Some((start, limit)) = hole else {
+            return Repair::Nothing;
+        };
         let end = limit.min(start + mss);
         if self.phase == Phase::Timeout || self.uses_sack() {
             self.board.retransmit(start, end);
         }
-        (start, end)
+        Repair::Send(start, end)
     }
 
     /// Counts `bytes` sent against proportional rate reduction.

@@ -181,9 +181,12 @@ mod tests {
         let mut timed = TimedSegments::default();
         let at = |ms| Time::ZERO + Duration::from_millis(ms);
         (1..=100_u64).for_each(|i| timed.sent(at(i), i * 1000 + 1, 100_000));
-        let samples: Vec<_> =
-            (1..=100_u64).filter_map(|i| timed.acknowledged(at(50 + i), i * 1000 + 1)).collect();
-        assert_eq!(samples, [Duration::from_millis(50); 8]);
+        // 12.5 segments apart.
+        let samples: Vec<_> = (1..=100_u64)
+            .filter_map(|i| timed.acknowledged(at(50 + i), i * 1000 + 1).map(|rtt| (i, rtt)))
+            .collect();
+        let rtt = Duration::from_millis(50);
+        assert_eq!(samples, [1, 14, 27, 40, 53, 66, 79, 92].map(|i| (i, rtt)));
         timed.sent(at(0), 1_000_000, 100_000);
         timed.restart(1_000_000);
         assert_eq!(timed.acknowledged(at(1), 2_000_000), None);

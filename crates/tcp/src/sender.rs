@@ -3,44 +3,10 @@
 use crate::congestion::{
     AckSample, CongestionController, CongestionEvent, CongestionKind, Controller, Window,
 };
-use crate::recovery::{Phase, Progress, Recovery};
+use crate::recovery::{Phase, Progress, Recovery, Repair};
 use crate::rtt::{RttEstimator, TimedSegments};
-use crate::{Config, Flags, Segment};
+use crate::{Config, Flags, Segment, SenderStats, State};
 use forebay_core::{Duration, Time};
-
-/// Where in its life a sender is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// The SYN is not yet acknowledged.
-    SynSent,
-    /// Data may flow.
-    Established,
-    /// The application has closed; what was written is still being delivered.
-    Closing,
-    /// Everything is acknowledged, the FIN too.
-    Done,
-    /// Given up after too many retransmissions, or reset by the peer.
-    Aborted,
-}
-
-/// What a sender has done so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SenderStats {
-    /// Segments sent, of any kind.
-    pub segments_sent: u64,
-    /// Payload bytes sent, retransmissions included.
-    pub bytes_sent: u64,
-    /// Segments sent again: data, SYN or FIN.
-    pub retransmissions: u64,
-    /// Times the retransmission timer expired.
-    pub timeouts: u64,
-    /// Times fast recovery began.
-    pub fast_recoveries: u64,
-    /// Times the window was reduced because of an ECN echo.
-    pub ecn_reductions: u64,
-    /// Window probes sent.
-    pub probes: u64,
-}
 
 /// What the timer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -224,11 +190,9 @@ impl Sender {
             _ => return None,
         }
         self.paced = false;
-        let repair = self.recovery.phase != Phase::Open;
-        let segment = if repair { self.poll_repair(now) } else { None };
-        let segment = match segment {
-            None if !self.paced => self.poll_new(now),
-            segment => segment,
+        let segment = match self.recovery.phase {
+            Phase::Open => self.poll_new(now),
+            _ => self.poll_repair(now),
         };
         if segment.is_some() {
             return segment;
@@ -415,7 +379,7 @@ impl Sender {
                     self.recovery.on_timeout_ack(una);
                 }
                 if echo && una > self.reduced_at {
-                    self.on_echo(now);
+                    self.on_echo(now, progress.acked);
                 } else if restart && !echo {
                     let sample = AckSample {
                         now,
@@ -430,7 +394,7 @@ impl Sender {
                     self.controller.on_ack(&mut self.window, &sample);
                 }
                 if self.recovery.phase == Phase::Open && self.recovery.finds_loss(progress, una) {
-                    self.on_loss(now);
+                    self.on_loss(now, progress.delivered);
                 }
             }
         }
@@ -444,29 +408,26 @@ impl Sender {
         }
     }
 
-    /// FlightSize without what limited transmit added (RFC 5681, section 3.2, step 2).
-    fn flight(&self) -> u64 {
-        (self.next - self.una).min(self.window.cwnd)
-    }
-
-    fn reduce(&mut self, now: Time, kind: CongestionKind) {
-        let event = CongestionEvent { now, kind, flight: self.flight() };
+    fn reduce(&mut self, now: Time, kind: CongestionKind, outstanding: u64) {
+        // FlightSize without what limited transmit added (RFC 5681, section 3.2, step 2).
+        let flight = outstanding.min(self.window.cwnd);
+        let event = CongestionEvent { now, kind, flight };
         self.controller.on_congestion(&mut self.window, &event);
         // RFC 3168, section 6.1.2: CWR tells of a reduction for whatever reason.
         self.cwr_due = self.ecn;
         self.reduced_at = self.next;
     }
 
-    fn on_loss(&mut self, now: Time) {
+    fn on_loss(&mut self, now: Time, delivered: u64) {
         self.stats.fast_recoveries += 1;
-        self.reduce(now, CongestionKind::Loss);
-        self.recovery.begin_fast(&mut self.window, self.una, self.next);
+        self.reduce(now, CongestionKind::Loss, self.outstanding());
+        self.recovery.begin_fast(&mut self.window, self.una, self.next, delivered);
         self.timed.restart(u64::MAX);
     }
 
-    fn on_echo(&mut self, now: Time) {
+    fn on_echo(&mut self, now: Time, acked: u64) {
         self.stats.ecn_reductions += 1;
-        self.reduce(now, CongestionKind::Ecn);
+        self.reduce(now, CongestionKind::Ecn, self.outstanding() + acked);
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
     }
 
@@ -479,7 +440,7 @@ impl Sender {
         } else {
             // RFC 5681, section 3.1: once for a segment, however often it is sent again.
             if self.retries == 1 {
-                self.reduce(now, CongestionKind::Timeout);
+                self.reduce(now, CongestionKind::Timeout, self.outstanding());
             }
             self.window.cwnd = self.window.mss;
             self.recovery.begin_timeout(self.una, self.next);
@@ -502,8 +463,16 @@ impl Sender {
             return None;
         }
         let new_data = self.new_len(false).is_some();
+        let (una, next) = (self.una, self.next);
         let (start, end) =
-            self.recovery.next_retransmission(&self.window, self.una, self.next, new_data)?;
+            match self.recovery.next_retransmission(&self.window, una, next, new_data) {
+                Repair::Send(start, end) => (start, end),
+                Repair::Held => {
+                    self.limited = true;
+                    return None;
+                }
+                Repair::Nothing => return self.poll_new(now),
+            };
         self.stats.retransmissions += 1;
         let fin = self.closed && end > self.end;
         let len = end.min(self.end).saturating_sub(start);

@@ -15,12 +15,13 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from forebay.advice import advise
+from forebay.measures import LOSS, MEDIAN_DELAY, text
 from forebay.scenario import to_toml
 from forebay.study import Comparison
 from forebay.terminal import blocks
 
 _POINTS = 600
-"""Points of a curve over time, about one a pixel column."""
+"""Most points of a curve over time, about one for each two pixels."""
 
 _CDF_POINTS = 300
 
@@ -48,24 +49,25 @@ def render(comparison: Comparison) -> str:
         ],
         cpu_seconds=sum(run.result.summary["cpu_seconds"] for run in comparison.runs),
         packets=sum(run.result.summary["packets"] for run in comparison.runs),
-        style=Markup(_resource("report.css")),  # noqa: S704 - our own file
-        script=Markup(_resource("report.js")),  # noqa: S704 - our own file
-        plotly=Markup(_plotly()),  # noqa: S704 - base64
-        data=Markup(_embedded(_figures(comparison))),  # noqa: S704 - escaped there
+        style=Markup(resource("report.css")),
+        script=Markup(resource("report.js")),
+        plotly=Markup(plotly_source()),
+        data=Markup(embedded(_figures(comparison))),
     )
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """A file of this package as text."""
     return resources.files("forebay.report").joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
-def _plotly() -> str:
+def plotly_source() -> str:
     """The plotting library, compressed to under half its size; the browser unpacks it."""
     return base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode()
 
 
-def _embedded(value: Any) -> str:
+def embedded(value: Any) -> str:
     """JSON that cannot end the script element around it."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
@@ -80,7 +82,7 @@ def _figures(comparison: Comparison) -> dict[str, Any]:
         "warmup": warmup,
         "queue": {
             run.discipline: _curve(
-                run.result.queue.filter(pl.col("link") == comparison.link), "mean_packets", 1.0
+                run.result.queue.filter(pl.col("link") == comparison.link), "mean_packets", 1.0, 0.0
             )
             for run in comparison.runs
             if run.replication == replication
@@ -88,7 +90,10 @@ def _figures(comparison: Comparison) -> dict[str, Any]:
         "throughput": {
             class_: {
                 run.discipline: _curve(
-                    run.result.classes.filter(pl.col("class") == class_), "throughput_bps", 1e-3
+                    run.result.classes.filter(pl.col("class") == class_),
+                    "throughput_bps",
+                    1e-3,
+                    1.0,
                 )
                 for run in comparison.runs
                 if run.replication == replication
@@ -102,20 +107,23 @@ def _figures(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _curve(table: pl.DataFrame, column: str, scale: float) -> dict[str, list[float | None]]:
-    """A column over time, averaged over neighbours if it has more points than a figure shows."""
-    table = table.sort("time_s")
-    if table.height > _POINTS:
-        every = -(-table.height // _POINTS)
-        group = (pl.int_range(pl.len()) // every).alias("group")
-        table = (
-            table.group_by(group, maintain_order=True)
-            .agg(pl.col("time_s").last(), pl.col(column).mean())
-            .drop("group")
-        )
+def _curve(
+    table: pl.DataFrame, column: str, scale: float, step_s: float
+) -> dict[str, list[float | None]]:
+    """A column over time, as means over steps of at least `step_s` seconds."""
+    last = table["time_s"].max()
+    if not isinstance(last, float):
+        return {"x": [], "y": []}
+    step = max(step_s, last / _POINTS)
+    # A row's time is the end of its interval, so one at exactly 1 s belongs to the first second.
+    means = (
+        table.group_by(((pl.col("time_s") - 1e-9) / step).floor().alias("step"))
+        .agg(pl.col(column).mean() * scale)
+        .sort("step")
+    )
     return {
-        "x": _rounded(table["time_s"].to_list()),
-        "y": _rounded((table[column] * scale).to_list()),
+        "x": _rounded(((means["step"] + 1) * step).to_list()),
+        "y": _rounded(means[column].to_list()),
     }
 
 
@@ -149,8 +157,6 @@ def _rounded(values: list[float | None], digits: int = 5) -> list[float | None]:
 
 def _queue_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
     """What the compared link itself shows: a title and a cell for each discipline."""
-    from forebay.measures import LOSS, MEDIAN_DELAY, text
-
     rows: list[tuple[str, list[str]]] = [
         (
             "Link used, %",
@@ -160,10 +166,12 @@ def _queue_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
     for title, key, measure in (
         ("Mean queue, packets", "mean_packets", MEDIAN_DELAY),
         ("Mean time in queue, ms", "mean_delay_ms", MEDIAN_DELAY),
-        ("99th percentile time in queue, ms", "p99_delay_ms", MEDIAN_DELAY),
+        ("p99 time in queue, ms", "p99_delay_ms", MEDIAN_DELAY),
         ("Dropped, %", "loss", LOSS),
     ):
-        cells = [text(comparison.queue_interval(label, key), measure) for label in comparison.labels]
+        cells = [
+            text(comparison.queue_interval(label, key), measure) for label in comparison.labels
+        ]
         rows.append((title, cells))
     return rows
 

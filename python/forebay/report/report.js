@@ -61,6 +61,14 @@
     return element;
   }
 
+  const ticks = [-2, -1, 0, 1, 2, 3, 4].flatMap(power => [1, 2, 5].map(digit => Number(`${digit}e${power}`)));
+  function delayAxis(curves) {
+    const delays = Object.values(curves).flatMap(curve => curve.x).filter(delay => delay > 0);
+    // A logarithmic axis without a labelled tick in its range says nothing.
+    if (Math.max(...delays) < 4 * Math.min(...delays)) return { label: "delay, ms" };
+    return { label: "delay, ms", type: "log", tickmode: "array", tickvals: ticks, ticktext: ticks.map(String) };
+  }
+
   const time = { label: "time, s" };
   add(document.getElementById("queue"), {
     curves: data.queue, warmup: true, hover: "x unified", shape: "linear", x: time,
@@ -69,7 +77,7 @@
   for (const name of data.classes) {
     add(cell("delay", `Distribution of the delay of ${name} for each discipline`), {
       title: name, curves: data.delay[name], hover: "closest", shape: "hv",
-      x: { label: "delay, ms", type: "log", dtick: "D2" },
+      x: delayAxis(data.delay[name]),
       y: { label: "share of packets", range: [0, 1.02], tickformat: ".0%" },
       template: "%{y:.2%} within %{x:.4~g} ms",
     });

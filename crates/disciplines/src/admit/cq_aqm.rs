@@ -47,7 +47,8 @@
 //! - D3: with two local thresholds a plea ends at the lower one, where the denial ends; ending it
 //!   at the upper one would allow inversion with three precedences.
 //!
-//! Cost: a comparison or two for each precedence at each arrival and departure.
+//! Cost: a comparison or two for each precedence at each arrival and departure; when a plea ends, a
+//! look at each queue above.
 
 use crate::registry::Named;
 use crate::{Admit, OneOrEach};
@@ -59,8 +60,8 @@ use serde::{Deserialize, Serialize};
 /// Thresholds across queues.
 pub struct CqAqm {
     queues: Vec<Queue>,
-    /// For each precedence but the highest: the queues whose plea is set, one bit each.
-    pleas: Vec<u64>,
+    /// For each precedence but the highest: the lowest queue whose plea is set; it reaches furthest.
+    lowest_plea: Vec<QueueId>,
 }
 
 struct Queue {
@@ -68,12 +69,15 @@ struct Queue {
     levels: Vec<Level>,
 }
 
+const NO_PLEA: QueueId = QueueId::MAX;
+
 /// Thresholds and state of one precedence in one queue.
 struct Level {
     local_lower: usize,
     local: usize,
     non_local: Option<usize>,
     denied: bool,
+    pleading: bool,
 }
 
 /// Thresholds of one queue.
@@ -89,8 +93,8 @@ pub struct CqQueueParams {
     /// as for `local`. 1 to `local`. Default: `local`.
     pub local_lower: Option<OneOrEach<u32>>,
     /// Packets from which on the queue pleads to those above it (T^(non-local), section II); a
-    /// number or a list as for `local`. From `local` to the next precedence's `local`. Default:
-    /// `limit`, which is off.
+    /// number or a list as for `local`. From `local` to the next precedence's `local`; or `limit`,
+    /// which is off, and the default.
     pub non_local: Option<OneOrEach<u32>>,
 }
 
@@ -100,7 +104,7 @@ pub struct CqQueueParams {
 pub struct CqAqmParams {
     /// Number of precedences (P), 2 to 8; packets beyond count as the highest.
     pub precedences: u8,
-    /// One entry a queue, lowest first; at most 64. Default: for each queue the thresholds of the
+    /// One entry a queue, lowest first. Default: for each queue the thresholds of the
     /// low queue in the paper's mixed experiment (section IV): limit "750p", local 500, non_local
     /// 650.
     pub queues: Vec<CqQueueParams>,
@@ -157,14 +161,17 @@ impl CqQueueParams {
             within(local[p], "local", 1, next, "the next precedence's or the limit")?;
             let most = local[p].min(*lower.get(p + 1).unwrap_or(&limit));
             within(lower[p], "local_lower", 1, most, "`local` and the next precedence's")?;
-            let bounds = "`local`, and the next precedence's `local` or the limit";
-            within(non_local[p], "non_local", local[p], next, bounds)?;
+            let bounds = "from `local` to the next precedence's, or the limit, which is off";
+            if non_local[p] != limit {
+                within(non_local[p], "non_local", local[p], next, bounds)?;
+            }
         }
         let level = |p: usize| Level {
             local_lower: lower[p] as usize,
             local: local[p] as usize,
             non_local: (non_local[p] < limit).then_some(non_local[p] as usize),
             denied: false,
+            pleading: false,
         };
         Ok(Queue { limit: limit as usize, levels: (0..levels).map(level).collect() })
     }
@@ -193,13 +200,12 @@ impl CqAqm {
         require(params.queues.len() == queues, "queues", || {
             format!("must be one for each of the {queues} queues, got {}", params.queues.len())
         })?;
-        require(queues <= 64, "queues", || format!("must be at most 64, got {queues}"))?;
         let levels = usize::from(precedences) - 1;
         let build = |(index, queue): (usize, &CqQueueParams)| {
             queue.build(levels).map_err(|error| error.within(&format!("queues[{index}]")))
         };
         let queues = params.queues.iter().enumerate().map(build).collect::<Result<_, _>>()?;
-        Ok(CqAqm { queues, pleas: vec![0; levels] })
+        Ok(CqAqm { queues, lowest_plea: vec![NO_PLEA; levels] })
     }
 
     /// Why `queue` would refuse a packet of `precedence` now; None if it would admit it.
@@ -210,8 +216,7 @@ impl CqAqm {
             return Some(DropReason::Overflow);
         }
         let level = state.levels.get(usize::from(precedence))?;
-        let below = (1_u64 << queue) - 1;
-        let pleaded = self.pleas[usize::from(precedence)] & below != 0;
+        let pleaded = self.lowest_plea[usize::from(precedence)] < queue;
         (level.denied || pleaded).then_some(DropReason::Preempted)
     }
 }
@@ -246,10 +251,11 @@ impl Admit for CqAqm {
     #[inline]
     fn joined(&mut self, queue: QueueId, bank: &mut Bank, _: &mut Context) {
         let packets = bank.packets(queue);
-        for (level, pleas) in self.queues[queue].levels.iter_mut().zip(&mut self.pleas) {
+        for (level, lowest) in self.queues[queue].levels.iter_mut().zip(&mut self.lowest_plea) {
             level.denied |= packets >= level.local;
             if level.non_local.is_some_and(|threshold| packets >= threshold) {
-                *pleas |= 1 << queue;
+                level.pleading = true;
+                *lowest = (*lowest).min(queue);
             }
         }
     }
@@ -258,19 +264,24 @@ impl Admit for CqAqm {
     fn depart(&mut self, queue: QueueId, bank: &mut Bank, _: &mut Context) -> Option<Packet> {
         let packet = bank.pop(queue);
         let packets = bank.packets(queue);
-        for (level, pleas) in self.queues[queue].levels.iter_mut().zip(&mut self.pleas) {
+        for p in 0..self.lowest_plea.len() {
+            let level = &mut self.queues[queue].levels[p];
             if packets < level.local_lower {
                 level.denied = false;
-                *pleas &= !(1 << queue);
+                if std::mem::take(&mut level.pleading) && self.lowest_plea[p] == queue {
+                    let above = (queue + 1..self.queues.len())
+                        .find(|above| self.queues[*above].levels[p].pleading);
+                    self.lowest_plea[p] = above.unwrap_or(NO_PLEA);
+                }
             }
         }
         packet
     }
 
     fn probe(&self, _: Time, _: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
-        let denials = self.queues.iter().flat_map(|queue| &queue.levels);
-        out("denials", denials.filter(|level| level.denied).count() as f64);
-        out("pleas", self.pleas.iter().map(|pleas| pleas.count_ones()).sum::<u32>().into());
+        let levels = || self.queues.iter().flat_map(|queue| &queue.levels);
+        out("denials", levels().filter(|level| level.denied).count() as f64);
+        out("pleas", levels().filter(|level| level.pleading).count() as f64);
     }
 }
 

@@ -28,12 +28,17 @@ impl Default for ClassParams {
     }
 }
 
+/// Most queues that a table or a field of eight bits can tell apart.
+pub(crate) const MOST_QUEUES: usize = 256;
+
 /// Checks a number of queues.
 ///
 /// # Errors
-/// Names `queues`, if it is not from 1 to 256.
+/// Names `queues`, if it is not from 1 to [`MOST_QUEUES`].
 pub(crate) fn check_queues(queues: usize) -> Result<(), ConfigError> {
-    require((1..=256).contains(&queues), "queues", || format!("must be 1 to 256, got {queues}"))
+    require((1..=MOST_QUEUES).contains(&queues), "queues", || {
+        format!("must be 1 to {MOST_QUEUES}, got {queues}")
+    })
 }
 
 impl Class {

@@ -9,6 +9,7 @@ mod one;
 mod precedence;
 mod service_share;
 
+pub(crate) use class::MOST_QUEUES;
 pub use class::{Class, ClassParams};
 pub use dscp::{Dscp, DscpParams};
 pub use flow_hash::{FlowHash, FlowHashParams};

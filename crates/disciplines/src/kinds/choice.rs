@@ -1,6 +1,6 @@
 //! Choices of a part that several kinds offer, without the cost of a virtual call.
 
-use crate::classify::{Class, ClassParams, Dscp, DscpParams};
+use crate::classify::{Class, ClassParams, Dscp, DscpParams, MOST_QUEUES};
 use crate::schedule::{Drr, DrrParams, StrictPriority, StrictPriorityParams, Wrr, WrrParams};
 use crate::{Classify, Schedule};
 use forebay_core::{Bank, ConfigError, Context, Packet, QueueId, Setting};
@@ -29,12 +29,14 @@ impl SorterParams {
         SorterParams::Class(ClassParams { queues })
     }
 
-    /// Number of queues.
+    /// Number of queues, for defaults that are one a queue; no more than there may be, for it is
+    /// not yet checked.
     pub fn queues(&self) -> usize {
-        match self {
+        let queues = match self {
             SorterParams::Class(params) => params.queues,
             SorterParams::Dscp(params) => params.queues,
-        }
+        };
+        queues.min(MOST_QUEUES)
     }
 }
 

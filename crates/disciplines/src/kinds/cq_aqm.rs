@@ -20,7 +20,7 @@ pub struct CqAqm;
 pub struct CqAqmParams {
     /// Number of precedences (P), 2 to 8; packets beyond count as the highest.
     pub precedences: u8,
-    /// One entry a queue, lowest first, 1 to 64: class q joins queue q, those beyond the highest.
+    /// One entry a queue, lowest first, 1 to 256: class q joins queue q, those beyond the highest.
     /// Default: the paper's mixed experiment (section IV), low { limit = "750p", local = 500,
     /// non_local = 650 } and high { limit = "10p", local = 7 }; 10 is ours, for the paper does not
     /// give B_high.

@@ -158,3 +158,65 @@ impl Schedule for Drr {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forebay_core::Packet;
+
+    fn rig(queues: usize) -> (Drr, Bank) {
+        let params = DrrParams { weights: vec![1; queues], quantum: Some(Bytes(500)) };
+        (Drr::new(&params, queues).unwrap(), Bank::new(queues))
+    }
+
+    fn join(drr: &mut Drr, bank: &mut Bank, queue: QueueId, len: u32) {
+        bank.push(queue, Packet::new(0, 0, len));
+        drr.joined(queue, bank);
+    }
+
+    fn serve(drr: &mut Drr, bank: &mut Bank) -> Option<(QueueId, u32)> {
+        let queue = drr.next(bank)?;
+        let packet = bank.pop(queue).unwrap();
+        let len = packet.len;
+        packet.retire();
+        drr.served(queue, len, bank);
+        Some((queue, len))
+    }
+
+    #[test]
+    fn a_queue_that_admission_empties_loses_its_deficit() {
+        let (mut drr, mut bank) = rig(2);
+        join(&mut drr, &mut bank, 0, 900);
+        join(&mut drr, &mut bank, 1, 100);
+        // Queue 0 saves 500 in its turn, and queue 1 is served.
+        assert_eq!(drr.next(&bank), Some(1));
+        bank.pop(0).unwrap().retire();
+        assert_eq!(serve(&mut drr, &mut bank), Some((1, 100)));
+        join(&mut drr, &mut bank, 0, 900);
+        join(&mut drr, &mut bank, 1, 500);
+        // With 500 saved queue 0 would be first.
+        assert_eq!(serve(&mut drr, &mut bank), Some((1, 500)));
+        assert_eq!(serve(&mut drr, &mut bank), Some((0, 900)));
+        join(&mut drr, &mut bank, 1, 100);
+        bank.pop(1).unwrap().retire();
+        assert_eq!(drr.next(&bank), None);
+    }
+
+    #[test]
+    fn a_longer_packet_than_the_head_is_paid_later() {
+        let (mut drr, mut bank) = rig(2);
+        for len in [100, 900, 100] {
+            join(&mut drr, &mut bank, 0, len);
+        }
+        join(&mut drr, &mut bank, 1, 500);
+        join(&mut drr, &mut bank, 1, 500);
+        assert_eq!(drr.next(&bank), Some(0));
+        // Admission drops the head of 100 and gives the 900: 400 in debt.
+        bank.pop(0).unwrap().retire();
+        bank.pop(0).unwrap().retire();
+        drr.served(0, 900, &bank);
+        assert_eq!(serve(&mut drr, &mut bank), Some((1, 500)));
+        assert_eq!(serve(&mut drr, &mut bank), Some((0, 100)));
+        assert_eq!(serve(&mut drr, &mut bank), Some((1, 500)));
+    }
+}

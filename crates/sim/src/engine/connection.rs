@@ -12,6 +12,11 @@ pub struct Connection {
     sender: Sender,
     receiver: Receiver,
     user: u32,
+    /// First stops of the data's and of the acknowledgments' path, and the marks: the user's own,
+    /// kept here because every packet asks for them.
+    forward: u32,
+    backward: u32,
+    marks: Marks,
     /// Number that flow-aware disciplines see; never used again.
     number: u32,
     /// Distinguishes successive connections in the same place.
@@ -53,6 +58,11 @@ impl Connections {
             free_planned: Vec::new(),
             next_number: first,
         }
+    }
+
+    /// Most connections that were open at once.
+    pub fn peak(&self) -> usize {
+        self.places.len()
     }
 
     fn plan(&mut self, planned: Planned) -> u32 {
@@ -108,7 +118,9 @@ impl World {
     pub(super) fn start_transfer(&mut self, index: u32) {
         let Planned { user, bytes, open_loop } = self.connections.planned[index as usize];
         self.connections.free_planned.push(index);
-        let Entry::Transfers { tcp, .. } = &self.users[user as usize].entry else {
+        let User { entry: Entry::Transfers { tcp, backward, .. }, forward, marks, .. } =
+            &self.users[user as usize]
+        else {
             unreachable!("the transfer belongs to a user of TCP")
         };
         let mut sender = Sender::new(tcp, self.now);
@@ -125,6 +137,9 @@ impl World {
             sender,
             receiver: Receiver::new(tcp),
             user,
+            forward: *forward,
+            backward: *backward,
+            marks: *marks,
             number,
             life: 0,
             start: self.now,
@@ -203,8 +218,7 @@ impl World {
         loop {
             let connection = &mut self.connections.places[flow as usize];
             let Some(segment) = connection.sender.poll(self.now) else { break };
-            let (user, life, number) = (connection.user, connection.life, connection.number);
-            let User { forward, marks, .. } = self.users[user as usize];
+            let Connection { user, forward, marks, number, life, .. } = *connection;
             let cargo =
                 Cargo { segment, sent: self.now, stop: forward, flow, life, user, backward: false };
             let mut packet = Packet::new(self.hold.store(cargo), number, segment.ip_len());
@@ -237,13 +251,9 @@ impl World {
 
     #[inline]
     fn acknowledge(&mut self, flow: u32, segment: Segment) {
-        let Connection { user, life, number, .. } = self.connections.places[flow as usize];
-        let User { entry: Entry::Transfers { backward, .. }, marks, .. } =
-            &self.users[user as usize]
-        else {
-            unreachable!("only a user of TCP has connections")
-        };
-        let (backward, marks) = (*backward, Marks { drop_precedence: 0, ..*marks });
+        let Connection { user, backward, marks, number, life, .. } =
+            self.connections.places[flow as usize];
+        let marks = Marks { drop_precedence: 0, ..marks };
         let cargo =
             Cargo { segment, sent: self.now, stop: backward, flow, life, user, backward: true };
         let mut packet = Packet::new(self.hold.store(cargo), number, segment.ip_len());

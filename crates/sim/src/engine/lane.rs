@@ -67,8 +67,9 @@ impl Wire {
     /// When a packet of `len` bytes that enters at `at` arrives at the other end.
     #[inline]
     pub fn carry(&mut self, at: Time, len: u32) -> Time {
-        let span = (u64::from(len + self.overhead) * self.cost) >> 20;
-        self.free_at = self.free_at.max(at) + forebay_core::Duration::from_nanos(span);
+        // A large packet at a few bit/s needs more than 64 bits.
+        let span = (u128::from(len + self.overhead) * u128::from(self.cost)) >> 20;
+        self.free_at = self.free_at.max(at) + forebay_core::Duration::from_nanos(span as u64);
         self.free_at + self.delay
     }
 }
@@ -109,5 +110,12 @@ mod tests {
         assert_eq!(wire.carry(Time::ZERO, 1500).as_nanos(), 112_000);
         assert_eq!(wire.carry(Time::ZERO, 1500).as_nanos(), 124_000);
         assert_eq!(wire.carry(Time::from_nanos(50_000), 1500).as_nanos(), 162_000);
+    }
+
+    #[test]
+    fn a_wire_may_be_slow() {
+        let mut wire = Wire::new(Rate::from_bps(1), Duration::ZERO, 1000);
+        // 65 535 B and the overhead, 8 s a byte.
+        assert_eq!(wire.carry(Time::ZERO, 65_535).as_nanos(), 532_280_000_000_000);
     }
 }

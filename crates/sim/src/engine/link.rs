@@ -67,6 +67,8 @@ pub struct Link {
     pub meter: QueueMeter,
     /// Packets sent, and bytes with overhead, since the measurement began.
     pub sent: (u64, u64),
+    /// Packets lost on the wire since then.
+    pub wire_lost: u64,
     port: Port,
     rng: Rng,
     delay: PropagationDelay,
@@ -98,14 +100,21 @@ struct Charge<'a, 'b> {
     meter: &'a mut QueueMeter,
 }
 
+impl Loss<'_> {
+    /// Ends a lost packet's life, at its user's charge.
+    fn charge(&mut self, packet: Packet) {
+        let counts = packet.kind == PacketKind::Data;
+        let user = self.hold.retire(packet).user;
+        if counts {
+            self.users[user as usize].dropped += 1;
+        }
+    }
+}
+
 impl Sink for Charge<'_, '_> {
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        self.meter.dropped[reason as usize] += 1;
-        let counts = packet.kind == PacketKind::Data;
-        let user = self.loss.hold.retire(packet).user;
-        if counts {
-            self.loss.users[user as usize].dropped += 1;
-        }
+        self.meter.dropped(reason, packet.len);
+        self.loss.charge(packet);
     }
 
     fn marked(&mut self, packet: &Packet) {
@@ -126,6 +135,7 @@ impl Link {
             kind: spec.kind,
             meter: QueueMeter::new(Time::ZERO),
             sent: (0, 0),
+            wire_lost: 0,
             port: Port::new(spec.discipline, spec.capacity, spec.overhead),
             rng,
             delay: spec.delay,
@@ -139,10 +149,10 @@ impl Link {
     /// Takes an arriving packet into the queue.
     #[inline]
     pub fn offer(&mut self, now: Time, packet: Packet, loss: &mut Loss) -> Verdict {
-        self.meter.offered += 1;
+        self.meter.arrived(now, packet.len);
         let mut charge = Charge { loss, meter: &mut self.meter };
         let verdict = self.port.offer(packet, &mut Context::new(now, &mut self.rng, &mut charge));
-        self.meter.changed(now, self.port.backlog());
+        self.meter.settled();
         verdict
     }
 
@@ -155,33 +165,28 @@ impl Link {
         loss: &mut Loss,
         launch: impl FnOnce(&mut Hold, Packet, Time),
     ) -> Action {
+        self.meter.advance(now);
         let mut charge = Charge { loss, meter: &mut self.meter };
         match self.port.poll(&mut Context::new(now, &mut self.rng, &mut charge)) {
-            Poll::Idle => {
-                self.meter.changed(now, self.port.backlog());
-                Action::Rest
-            }
+            Poll::Idle => Action::Rest,
             Poll::Until(time) => Action::Wake(time),
             Poll::Send { packet, done_at } => {
-                let backlog = self.port.backlog();
-                self.meter.changed(now, backlog);
-                self.meter.waited(now.since(packet.queued));
+                self.meter.sent(packet.len, now.since(packet.queued));
                 self.sent.0 += 1;
                 self.sent.1 += u64::from(packet.len + self.port.overhead());
                 if let Some(capture) = &mut self.capture {
                     capture.record(now, &packet, loss.hold.of(&packet));
                 }
-                if self.loss > 0.0 && self.rng.chance(self.loss) {
-                    Charge { loss, meter: &mut self.meter }.dropped(packet, DropReason::Wire);
-                } else if done_at == Time::MAX {
-                    // An outage without end: the packet never arrives.
-                    Charge { loss, meter: &mut self.meter }.dropped(packet, DropReason::Wire);
+                // An outage without end loses the packet too.
+                if done_at == Time::MAX || (self.loss > 0.0 && self.rng.chance(self.loss)) {
+                    self.wire_lost += 1;
+                    loss.charge(packet);
                 } else {
                     // A delay that falls does not let packets overtake.
                     self.last_arrival = self.last_arrival.max(done_at + self.delay.at(done_at));
                     launch(loss.hold, packet, self.last_arrival);
                 }
-                if backlog.packets == 0 { Action::Rest } else { Action::Wake(done_at) }
+                if self.meter.waiting() == 0 { Action::Rest } else { Action::Wake(done_at) }
             }
         }
     }
@@ -235,5 +240,6 @@ impl Link {
     pub fn restart(&mut self, now: Time) {
         self.meter.restart(now);
         self.sent = (0, 0);
+        self.wire_lost = 0;
     }
 }

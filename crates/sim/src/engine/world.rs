@@ -13,7 +13,7 @@ use forebay_tcp::{Config as TcpConfig, Segment};
 use std::fmt;
 
 /// Where a packet goes at the end of a lane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
     /// Into the queue of a link.
     Link(u32),
@@ -21,15 +21,13 @@ pub enum Target {
     Host,
 }
 
-/// One stretch of a path: over wires of its own, along a lane, to the next queue or host.
-#[derive(Debug, Clone, Copy)]
+/// One stretch of a path, to the next queue or host.
+#[derive(Debug, Clone)]
 pub struct Stop {
     /// Lane on which the packets of this stretch travel.
     pub lane: u32,
-    /// Wires before the target: first and number among the references.
-    pub wires: (u32, u32),
-    /// What the stretch leads to.
-    pub target: Target,
+    /// The host's own access link, if it is on this stretch.
+    pub wire: Option<Wire>,
 }
 
 /// What generates a user's traffic.
@@ -82,13 +80,9 @@ pub struct WorldSpec {
     pub seed: u64,
     /// Links with queues.
     pub links: Vec<LinkSpec>,
-    /// Number of lanes.
-    pub lanes: usize,
-    /// Wires without queues.
-    pub wires: Vec<Wire>,
-    /// Indices of wires, for the stops to refer to.
-    pub wire_refs: Vec<u32>,
-    /// Stretches; those of one path follow each other, the last one's target is a host.
+    /// Where each lane leads.
+    pub lanes: Vec<Target>,
+    /// Stretches; those of one path follow each other, the last one's lane leads to a host.
     pub stops: Vec<Stop>,
     /// Who sends, with the meters of each.
     pub users: Vec<(User, UserMeter)>,
@@ -123,6 +117,10 @@ impl std::error::Error for RunError {}
 /// fed faster than it is served.
 const MOST_UNDER_WAY: usize = 20_000_000;
 
+/// Connections that may be open at once, about 4 GB: beyond lies a link that files which begin
+/// whatever becomes of the earlier ones have overloaded.
+const MOST_CONNECTIONS: usize = 1_600_000;
+
 /// One run: a value without any state elsewhere.
 pub struct World {
     pub(super) now: Time,
@@ -135,9 +133,7 @@ pub struct World {
     /// Timers and sources: entries that mostly rest.
     pub(super) resting: Agenda,
     links: Vec<Link>,
-    lanes: Vec<Lane>,
-    wires: Vec<Wire>,
-    wire_refs: Vec<u32>,
+    lanes: Vec<(Lane, Target)>,
     stops: Vec<Stop>,
     pub(super) hold: Hold,
     pub(super) users: Vec<User>,
@@ -165,9 +161,7 @@ impl World {
             moving: Agenda::default(),
             resting: Agenda::default(),
             links: spec.links.into_iter().map(|link| Link::new(link, seed)).collect(),
-            lanes: std::iter::repeat_with(Lane::default).take(spec.lanes).collect(),
-            wires: spec.wires,
-            wire_refs: spec.wire_refs,
+            lanes: spec.lanes.into_iter().map(|target| (Lane::default(), target)).collect(),
             stops: spec.stops,
             hold: Hold::default(),
             users,
@@ -220,6 +214,14 @@ impl World {
         if self.hold.peak() > MOST_UNDER_WAY {
             return Err(self.overflowed());
         }
+        let connections = self.connections.peak();
+        if connections > MOST_CONNECTIONS {
+            return Err(RunError(format!(
+                "{connections} connections at once at {:.3} s, more than memory holds; let files \
+                 begin less often, or the link send faster",
+                self.now.as_secs_f64()
+            )));
+        }
         let share = self.now.as_nanos() as f64 / self.end.as_nanos() as f64;
         Ok(Progress { share, complete: false })
     }
@@ -254,14 +256,17 @@ impl World {
         debug_assert!(key.time >= self.now);
         self.now = key.time;
         match event {
-            Event::Arrival(lane) => match self.lanes[lane as usize].pop(key) {
+            Event::Arrival(index) => match self.lanes[index as usize].0.pop(key) {
                 Some((packet, next)) => {
                     match next {
                         Some(next) => self.moving.replace_first(next, event),
                         None => self.moving.pop(),
                     }
                     self.note(key.time, packet.flow);
-                    self.arrive(packet);
+                    match self.lanes[index as usize].1 {
+                        Target::Link(link) => self.enter(link, packet),
+                        Target::Host => self.deliver(packet),
+                    }
                 }
                 None => self.moving.pop(),
             },
@@ -317,30 +322,22 @@ impl World {
     #[inline]
     pub(super) fn launch(&mut self, packet: Packet, stop: u32, at: Time) {
         self.hold.of(&packet).stop = stop;
-        let Stop { lane, wires: (first, count), .. } = self.stops[stop as usize];
-        let wires = &self.wire_refs[first as usize..(first + count) as usize];
-        let carry = |at, wire: &u32| self.wires[*wire as usize].carry(at, packet.len);
-        let at = wires.iter().fold(at, carry);
+        let Stop { lane, ref mut wire } = self.stops[stop as usize];
+        let at = wire.as_mut().map_or(at, |wire| wire.carry(at, packet.len));
         let key = self.sequence.key(at, Event::Arrival(lane));
-        if self.lanes[lane as usize].push(key, packet) {
+        if self.lanes[lane as usize].0.push(key, packet) {
             self.moving.push(key, Event::Arrival(lane));
         }
     }
 
-    /// A packet is at the end of its stretch.
+    /// A packet comes to the queue of a link.
     #[inline]
-    fn arrive(&mut self, packet: Packet) {
-        let stop = self.hold.of(&packet).stop;
-        match self.stops[stop as usize].target {
-            Target::Link(index) => {
-                let link = &mut self.links[index as usize];
-                let mut loss = Loss { hold: &mut self.hold, users: &mut self.user_meters };
-                link.offer(self.now, packet, &mut loss);
-                if !link.is_armed() {
-                    self.poll_link(index);
-                }
-            }
-            Target::Host => self.deliver(packet),
+    fn enter(&mut self, index: u32, packet: Packet) {
+        let link = &mut self.links[index as usize];
+        let mut loss = Loss { hold: &mut self.hold, users: &mut self.user_meters };
+        link.offer(self.now, packet, &mut loss);
+        if !link.is_armed() {
+            self.poll_link(index);
         }
     }
 
@@ -445,7 +442,6 @@ impl World {
             class.delay = Default::default();
             class.completion = Default::default();
         }
-        self.packets = 0;
     }
 
     fn take_sample(&mut self) {
@@ -488,7 +484,7 @@ impl World {
         (self.warmup_end.min(self.end), self.end)
     }
 
-    /// (fingerprint, events handled, data packets delivered).
+    /// (fingerprint, events handled, data packets delivered), the warm-up included.
     pub fn counts(&self) -> (u64, u64, u64) {
         (self.fingerprint, self.events, self.packets)
     }

@@ -1,13 +1,14 @@
 //! What a queue did: exact time averages, sojourn times, drops by reason.
 
 use super::delay::DelayMeter;
-use forebay_core::{Backlog, DropReason, Duration, Time};
+use forebay_core::{DropReason, Duration, Time};
 
 /// Measures one link's queue. Waiting packets count; the one in transmission does not.
 #[derive(Debug, Clone)]
 pub struct QueueMeter {
     since: Time,
     last: Time,
+    /// What waits now.
     packets: usize,
     bytes: u64,
     /// Integrals over time, in ns.
@@ -25,7 +26,7 @@ pub struct QueueMeter {
     /// Packets marked congestion-experienced.
     pub marked: u64,
     /// Packets dropped, by [`DropReason`].
-    pub dropped: [u64; DropReason::ALL.len()],
+    pub drops: [u64; DropReason::ALL.len()],
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -69,7 +70,7 @@ impl QueueMeter {
             delay: DelayMeter::default(),
             offered: 0,
             marked: 0,
-            dropped: [0; DropReason::ALL.len()],
+            drops: [0; DropReason::ALL.len()],
         }
     }
 
@@ -81,19 +82,50 @@ impl QueueMeter {
             (packets, bytes, packets, packets);
     }
 
-    /// Is told of the backlog after each change.
+    /// A packet of `len` bytes arrives at `now`; it counts as waiting until it is taken away.
     #[inline]
-    pub fn changed(&mut self, now: Time, backlog: Backlog) {
+    pub fn arrived(&mut self, now: Time, len: u32) {
         self.advance(now);
-        self.packets = backlog.packets;
-        self.bytes = backlog.bytes;
-        if backlog.packets > self.point_max {
-            self.point_max = backlog.packets;
-        }
+        self.offered += 1;
+        self.packets += 1;
+        self.bytes += u64::from(len);
+    }
+
+    /// The arrival has been dealt with.
+    #[inline]
+    pub fn settled(&mut self) {
+        self.point_max = self.point_max.max(self.packets);
+    }
+
+    /// A packet of `len` bytes is dropped, at the instant of the last call.
+    #[inline]
+    pub fn dropped(&mut self, reason: DropReason, len: u32) {
+        self.drops[reason as usize] += 1;
+        self.left(len);
+    }
+
+    /// A packet of `len` bytes leaves at `now`, after having waited for `wait`.
+    #[inline]
+    pub fn sent(&mut self, len: u32, wait: Duration) {
+        self.left(len);
+        self.delay.record(wait);
     }
 
     #[inline]
-    fn advance(&mut self, now: Time) {
+    fn left(&mut self, len: u32) {
+        self.packets -= 1;
+        self.bytes -= u64::from(len);
+    }
+
+    /// Packets that wait.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.packets
+    }
+
+    /// Brings the integrals up to `now`, ahead of what changes then.
+    #[inline]
+    pub fn advance(&mut self, now: Time) {
         let span = now.since(self.last).as_nanos() as f64;
         let packets = self.packets as f64;
         let packet_time = packets * span;
@@ -129,7 +161,7 @@ impl QueueMeter {
 
     /// Packets dropped for whatever reason.
     pub fn dropped_total(&self) -> u64 {
-        self.dropped.iter().sum()
+        self.drops.iter().sum()
     }
 
     /// Ends the measurement: (mean packets, their standard deviation over time, mean bytes).
@@ -141,12 +173,6 @@ impl QueueMeter {
         let variance = (self.packet_square_time / span - mean * mean).max(0.0);
         (mean, variance.sqrt(), self.byte_time / span)
     }
-
-    /// Is told how long a packet waited.
-    #[inline]
-    pub fn waited(&mut self, span: Duration) {
-        self.delay.record(span);
-    }
 }
 
 #[cfg(test)]
@@ -157,25 +183,42 @@ mod tests {
     fn averages_are_integrals() {
         let at = Time::from_nanos;
         let mut meter = QueueMeter::new(at(0));
-        meter.changed(at(10), Backlog { packets: 2, bytes: 200 });
-        meter.changed(at(30), Backlog { packets: 1, bytes: 100 });
+        for _ in 0..2 {
+            meter.arrived(at(10), 100);
+            meter.settled();
+        }
+        meter.advance(at(30));
+        meter.sent(100, at(30) - at(10));
         let point = meter.sample(at(40));
         assert_eq!(point.mean_packets, (2.0 * 20.0 + 10.0) / 40.0);
         assert_eq!(point.max_packets, 2.0);
-        meter.changed(at(100), Backlog::default());
+        meter.advance(at(100));
+        meter.sent(100, at(100) - at(10));
         let (mean, std, bytes) = meter.averages(at(100));
         assert_eq!(mean, (2.0 * 20.0 + 70.0) / 100.0);
         let square = (4.0 * 20.0 + 70.0) / 100.0;
         assert!((std - (square - mean * mean).sqrt()).abs() < 1e-12);
         assert_eq!(bytes, 110.0);
-        assert_eq!(meter.max_packets, 2);
+        assert_eq!((meter.max_packets, meter.offered), (2, 2));
+    }
+
+    #[test]
+    fn a_refused_packet_never_waits() {
+        let mut meter = QueueMeter::new(Time::ZERO);
+        meter.arrived(Time::ZERO, 100);
+        meter.dropped(DropReason::Overflow, 100);
+        meter.settled();
+        assert_eq!(meter.averages(Time::from_nanos(10)), (0.0, 0.0, 0.0));
+        assert_eq!((meter.max_packets, meter.dropped_total()), (0, 1));
     }
 
     #[test]
     fn the_warm_up_is_forgotten_but_not_the_backlog() {
         let at = Time::from_nanos;
         let mut meter = QueueMeter::new(at(0));
-        meter.changed(at(0), Backlog { packets: 4, bytes: 400 });
+        for _ in 0..4 {
+            meter.arrived(at(0), 100);
+        }
         meter.restart(at(50));
         assert_eq!(meter.averages(at(100)), (4.0, 0.0, 400.0));
     }

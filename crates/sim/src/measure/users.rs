@@ -45,12 +45,12 @@ pub struct UserMeter {
     /// Connections given up (RFC 1122, R2).
     pub aborted: u64,
     /// Sum of completion times in ns.
-    pub completion_time: u64,
+    pub completion_time: u128,
     /// Sum of one-way delays in ns.
-    delay_time: u64,
+    delay_time: u128,
     /// Delay of the last packet, and the sum of absolute changes, in ns.
     last_delay: Option<Duration>,
-    jitter_time: u64,
+    jitter_time: u128,
 }
 
 impl UserMeter {
@@ -68,15 +68,15 @@ impl UserMeter {
     #[inline]
     pub fn arrived(&mut self, delay: Duration) {
         self.delivered += 1;
-        self.delay_time += delay.as_nanos();
+        self.delay_time += u128::from(delay.as_nanos());
         let last = self.last_delay.replace(delay).unwrap_or(delay);
-        self.jitter_time += delay.as_nanos().abs_diff(last.as_nanos());
+        self.jitter_time += u128::from(delay.as_nanos().abs_diff(last.as_nanos()));
     }
 
     /// Is told of a transfer that ended, begun at `start`.
     pub fn ended(&mut self, start: Time, now: Time) {
         self.completed += 1;
-        self.completion_time += now.since(start).as_nanos();
+        self.completion_time += u128::from(now.since(start).as_nanos());
     }
 
     /// Dropped over dropped and delivered; None before any packet.
@@ -132,5 +132,9 @@ mod tests {
         }
         assert_eq!(user.jitter_ms(), Some(2.5));
         assert!((user.mean_delay_ms().unwrap() - 31.0 / 3.0).abs() < 1e-9);
+        // However long they are.
+        let mut user = UserMeter::default();
+        (0..3).for_each(|_| user.arrived(Duration::MAX));
+        assert_eq!(user.mean_delay_ms(), Some(Duration::MAX.as_millis_f64()));
     }
 }

@@ -30,6 +30,9 @@ pub struct ScenarioTable {
     pub tcp: Map<String, Value>,
     /// Short for one congested link between two routers, with hosts of its own for every flow.
     pub dumbbell: Option<Map<String, Value>>,
+    /// Short for a chain of congested links, one behind the other, with hosts of its own for every
+    /// flow: a `dumbbell` with a number of `hops`.
+    pub parking_lot: Option<Map<String, Value>>,
     /// Links between nodes; a node is whatever a link names.
     #[serde(default)]
     pub link: Vec<Map<String, Value>>,
@@ -70,7 +73,7 @@ pub struct LinkTable {
     /// repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// Bytes that leave at each opportunity of `trace`; above 0.
+    /// Bytes that leave at each opportunity of `trace`; above 0, at most 1GB.
     #[serde(default = "mahimahi_quantum")]
     pub quantum: Bytes,
     /// Propagation delay, one way.
@@ -126,7 +129,7 @@ pub struct DrawTable {
     pub delays: Vec<Duration>,
 }
 
-/// The hosts' links beside a dumbbell: one of its own for every flow, at both ends, never dropping.
+/// The hosts' links beside a dumbbell or parking lot: one of its own for every flow, at both ends, never dropping.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AccessTable {
@@ -174,9 +177,12 @@ pub struct TrafficTable {
     /// Node of the receiver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Way on a dumbbell.
+    /// Way on a dumbbell or parking lot.
     #[serde(default)]
     pub direction: Direction,
+    /// The one hop of a parking lot that the flows cross, counted from 1; all of them if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hop: Option<u32>,
     /// Number of independent flows (users) of this kind; 1 or more.
     #[serde(default = "one_flow")]
     pub flows: u32,
@@ -211,12 +217,13 @@ fn one_flow() -> u32 {
 }
 
 /// Names of the fields of [`TrafficTable`]; what else stands in an entry is the source's.
-pub const TRAFFIC_FIELDS: [&str; 13] = [
+pub const TRAFFIC_FIELDS: [&str; 14] = [
     "name",
     "kind",
     "from",
     "to",
     "direction",
+    "hop",
     "flows",
     "start",
     "stop",
@@ -227,11 +234,11 @@ pub const TRAFFIC_FIELDS: [&str; 13] = [
     "dscp",
 ];
 
-/// Way on a dumbbell.
+/// Way on a dumbbell or parking lot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// Left to right, over the congested link.
+    /// Left to right, over the congested links.
     #[default]
     Forward,
     /// Right to left.

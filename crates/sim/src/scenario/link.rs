@@ -4,7 +4,9 @@ use super::grammar::{DrawTable, LinkTable};
 use crate::engine::{Capture, PropagationDelay};
 use crate::trace;
 use forebay_core::config::{read, require};
-use forebay_core::{Capacity, ConfigError, Discipline, Duration, Limit, Rate, Rng, Setting, Time};
+use forebay_core::{
+    Bytes, Capacity, ConfigError, Discipline, Duration, Limit, Rate, Rng, Setting, Time,
+};
 use forebay_disciplines::registry;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -117,7 +119,10 @@ impl DirectedLink {
             if let Some(draw) = &table.draw {
                 check_draw(draw).map_err(|error| error.within("draw"))?;
             }
-            require(table.quantum.0 > 0, "quantum", || "must be greater than 0".into())?;
+            let most = Bytes(1_000_000_000);
+            require((1..=most.0).contains(&table.quantum.0), "quantum", || {
+                format!("must be greater than 0 and at most {most}, got \"{}\"", table.quantum)
+            })?;
             require((68..=65_535).contains(&table.mtu.0), "mtu", || {
                 format!("must be 68B to 65535B, got \"{}\"", table.mtu)
             })?;
@@ -133,15 +138,15 @@ impl DirectedLink {
     /// # Errors
     /// A trace that cannot be read.
     pub fn setting(&self, base: &Path) -> Result<Setting, ConfigError> {
-        // The mean of a random rate does not depend on the draw.
-        let capacity = self.capacity(&mut Rng::named(0, ""), Duration::from_secs(1), base)?;
         let rate = match (&self.table.draw, &self.table.steps) {
             (Some(draw), _) if !draw.rates.is_empty() => {
-                let sum: u64 = draw.rates.iter().map(|rate| rate.bps()).sum();
-                Rate::from_bps(sum / draw.rates.len() as u64)
+                // The mean does not depend on the draw.
+                let sum: u128 = draw.rates.iter().map(|rate| u128::from(rate.bps())).sum();
+                Rate::from_bps((sum / draw.rates.len() as u128) as u64)
             }
             (_, Some(steps)) => steps.iter().map(|(_, rate)| *rate).max().unwrap_or_default(),
-            _ => capacity.rate(Time::ZERO),
+            // Nothing here is random.
+            _ => self.capacity(&mut Rng::named(0, ""), Duration::ZERO, base)?.rate(Time::ZERO),
         };
         let (overhead, mtu) = (self.table.overhead.0, self.table.mtu.0 as u32);
         Ok(Setting { rate, overhead, mtu, queues: 1 })

@@ -5,9 +5,11 @@ mod grammar;
 mod graph;
 mod link;
 mod schema;
+mod size;
 
 pub use grammar::{AccessTable as Access, CompareTable, ScenarioTable, TrafficTable};
 pub use schema::{catalogue, schema};
+pub use size::MOST_MEMORY;
 
 use crate::traffic::{self, Codec};
 use forebay_core::config::{read, require};
@@ -20,18 +22,22 @@ use link::{DirectedLink, directions};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
-/// The routers of a dumbbell.
-const LEFT: &str = "left";
-const RIGHT: &str = "right";
-/// The congested link of a dumbbell.
-const BOTTLENECK: &str = "bottleneck";
+/// Routers in a row with hosts of their own for every flow: a dumbbell's two, a parking lot's more.
+#[derive(Debug, Clone)]
+struct Row {
+    access: Access,
+    hops: u32,
+}
+
+/// The most hops of a parking lot.
+const MOST_HOPS: u32 = 100;
 
 /// A scenario whose every field has been checked.
 #[derive(Debug, Clone)]
 pub struct Scenario {
     table: ScenarioTable,
     links: Vec<DirectedLink>,
-    access: Option<Access>,
+    row: Option<Row>,
     traffic: Vec<Traffic>,
     base: PathBuf,
 }
@@ -60,14 +66,14 @@ impl Scenario {
     /// What is wrong, with its path and the remedy.
     pub fn read(tree: &Value, base: &Path) -> Result<Self, ConfigError> {
         let table: ScenarioTable = read(tree)?;
-        let (links, access) = read_links(&table)?;
+        let (links, row) = read_links(&table)?;
         let read_entry = |(index, entry)| {
             Traffic::read(entry, &table.tcp)
                 .map_err(|error: ConfigError| error.within(&format!("traffic[{index}]")))
         };
         let traffic = table.traffic.iter().enumerate().map(read_entry);
         let traffic = traffic.collect::<Result<Vec<_>, _>>()?;
-        let scenario = Scenario { links, access, traffic, table, base: base.to_owned() };
+        let scenario = Scenario { links, row, traffic, table, base: base.to_owned() };
         scenario.check()?;
         Ok(scenario)
     }
@@ -95,7 +101,7 @@ impl Scenario {
                 "must be 1 or more".into()
             })?;
         }
-        Ok(())
+        self.check_size()
     }
 
     fn graph(&self) -> Result<Graph, ConfigError> {
@@ -124,7 +130,7 @@ impl Scenario {
         self.traffic.iter().map(|entry| entry.table.name.clone()).collect()
     }
 
-    /// The effective configuration: every default filled in, every short form spelled out.
+    /// The effective configuration: every default filled in; a scenario in its own right.
     ///
     /// # Errors
     /// What is wrong beyond the form of the fields: values out of range, unknown kinds, files
@@ -133,29 +139,52 @@ impl Scenario {
         // Building finds all that is wrong; what it opens for writing must not exist for a check.
         let dry = self.without_captures();
         dry.world(self.table.seed)?;
-        let mut links = Vec::new();
-        for link in &self.links {
+        let mut tree = json!({
+            "title": self.table.title,
+            "duration": self.table.duration,
+            "warmup": self.table.warmup,
+            "seed": self.table.seed,
+            "sample": self.sample(),
+        });
+        let pairs: Vec<_> =
+            self.links.chunks(2).map(|pair| self.both_ways(pair)).collect::<Result<_, _>>()?;
+        let in_row = self.row.as_ref().map_or(0, |row| row.hops as usize);
+        if let (Some(row), Some(first)) = (&self.row, pairs.first()) {
+            let mut table = without_ends(first.clone());
+            table.insert("access".into(), Value::Object(to_object(&row.access)));
+            if self.table.parking_lot.is_some() {
+                table.insert("hops".into(), row.hops.into());
+                tree["parking_lot"] = Value::Object(table);
+            } else {
+                tree["dumbbell"] = Value::Object(table);
+            }
+        }
+        let links = pairs.into_iter().skip(in_row).map(Value::Object).collect();
+        tree["link"] = Value::Array(links);
+        tree["route"] = json!(self.table.route);
+        let traffic = self.traffic.iter().map(Traffic::effective).collect::<Result<Vec<_>, _>>()?;
+        tree["traffic"] = Value::Array(traffic);
+        if let Some(compare) = &self.table.compare {
+            tree["compare"] = json!(compare);
+        }
+        Ok(tree)
+    }
+
+    /// The table of a link with its reverse direction, every default filled in.
+    fn both_ways(&self, pair: &[DirectedLink]) -> Result<Map<String, Value>, ConfigError> {
+        let mut tables = pair.iter().map(|link| {
             let mut table = to_object(&link.table);
             if let Some(queue) = &link.table.queue {
                 let queue = registry::effective(queue, &link.setting(&self.base)?)
                     .map_err(|error| error.within(&format!("{}.queue", link.path)))?;
                 table.insert("queue".into(), queue);
             }
-            links.push(Value::Object(table));
-        }
-        let traffic = self.traffic.iter().map(Traffic::effective).collect::<Result<Vec<_>, _>>()?;
-        Ok(json!({
-            "title": self.table.title,
-            "duration": self.table.duration,
-            "warmup": self.table.warmup,
-            "seed": self.table.seed,
-            "sample": self.sample(),
-            "link": links,
-            "access": self.access,
-            "route": self.table.route,
-            "traffic": traffic,
-            "compare": self.table.compare,
-        }))
+            Ok(table)
+        });
+        let mut next = || tables.next().expect("links come in pairs");
+        let (mut table, reverse) = (next()?, next()?);
+        table.insert("reverse".into(), Value::Object(without_ends(reverse)));
+        Ok(table)
     }
 
     fn without_captures(&self) -> Scenario {
@@ -165,30 +194,72 @@ impl Scenario {
     }
 }
 
-fn read_links(table: &ScenarioTable) -> Result<(Vec<DirectedLink>, Option<Access>), ConfigError> {
+fn read_links(table: &ScenarioTable) -> Result<(Vec<DirectedLink>, Option<Row>), ConfigError> {
     let mut links = Vec::new();
-    let mut access = None;
-    if let Some(dumbbell) = &table.dumbbell {
-        let mut dumbbell = dumbbell.clone();
-        let own = dumbbell.remove("access").unwrap_or_else(|| json!({}));
-        let own: Access = read(&own).map_err(|error| error.within("dumbbell.access"))?;
-        require(own.rate.bps() > 0, "dumbbell.access.rate", || "must be greater than 0".into())?;
-        access = Some(own);
-        for (field, value) in [("name", BOTTLENECK), ("from", LEFT), ("to", RIGHT)] {
-            let taken = dumbbell.insert(field.into(), value.into());
-            require(taken.is_none(), &format!("dumbbell.{field}"), || {
-                format!("a dumbbell's link is always \"{value}\" here; leave it out")
-            })?;
+    let row = match (&table.dumbbell, &table.parking_lot) {
+        (Some(_), Some(_)) => {
+            return Err(ConfigError::new("parking_lot", "give it or `dumbbell`, not both"));
         }
-        links.extend(directions(&dumbbell, "dumbbell")?);
-    }
+        (Some(dumbbell), None) => Some(read_row(dumbbell, "dumbbell", false, &mut links)?),
+        (None, Some(lot)) => Some(read_row(lot, "parking_lot", true, &mut links)?),
+        (None, None) => None,
+    };
     for (index, link) in table.link.iter().enumerate() {
         links.extend(directions(link, &format!("link[{index}]"))?);
     }
     require(!links.is_empty(), "link", || {
-        "there is no link; give [[link]] entries or a [dumbbell]".into()
+        "there is no link; give [[link]] entries, a [dumbbell] or a [parking_lot]".into()
     })?;
-    Ok((links, access))
+    Ok((links, row))
+}
+
+/// The routers of the table at `path`, whose links are added to `links`.
+fn read_row(
+    table: &Map<String, Value>,
+    path: &str,
+    has_hops: bool,
+    links: &mut Vec<DirectedLink>,
+) -> Result<Row, ConfigError> {
+    let mut table = table.clone();
+    let read_row = |table: &mut Map<String, Value>| {
+        let own = table.remove("access").unwrap_or_else(|| json!({}));
+        let access: Access = read(&own).map_err(|error| error.within("access"))?;
+        require(access.rate.bps() > 0, "access.rate", || "must be greater than 0".into())?;
+        let hops = match table.remove("hops").filter(|_| has_hops) {
+            Some(hops) => read::<u32>(&hops).map_err(|error| error.within("hops"))?,
+            None if has_hops => 2,
+            None => 1,
+        };
+        require((1..=MOST_HOPS).contains(&hops), "hops", || {
+            format!("must be 1 to {MOST_HOPS}, got {hops}")
+        })?;
+        for field in ["name", "from", "to"] {
+            require(!table.contains_key(field), field, || {
+                "has no place here: the links between the routers have names of their own".into()
+            })?;
+        }
+        Ok(Row { access, hops })
+    };
+    let row = read_row(&mut table).map_err(|error: ConfigError| error.within(path))?;
+    for hop in 1..=row.hops {
+        let name = if has_hops { format!("hop{hop}") } else { "bottleneck".to_owned() };
+        table.insert("name".into(), name.into());
+        table.insert("from".into(), row.router(hop - 1).into());
+        table.insert("to".into(), row.router(hop).into());
+        links.extend(directions(&table, path)?);
+    }
+    Ok(row)
+}
+
+impl Row {
+    /// Name of the router behind so many hops.
+    fn router(&self, hops: u32) -> String {
+        match hops {
+            0 => "left".to_owned(),
+            hops if hops == self.hops => "right".to_owned(),
+            hops => format!("router{hops}"),
+        }
+    }
 }
 
 impl Traffic {
@@ -213,7 +284,7 @@ impl Traffic {
         let source = traffic::effective(&source)?;
         let mut tcp = defaults.clone();
         tcp.extend(table.tcp.clone());
-        let tcp: TcpConfig = read(&Value::Object(tcp)).map_err(|error| error.within("tcp"))?;
+        let tcp = TcpConfig::read(&Value::Object(tcp)).map_err(|error| error.within("tcp"))?;
         tcp.validate().map_err(|error| error.within("tcp"))?;
         Ok(Traffic { table, source, tcp })
     }
@@ -232,6 +303,12 @@ impl Traffic {
         }
         Ok(Value::Object(whole))
     }
+}
+
+/// A link's table without what its place in the file says.
+fn without_ends(mut table: Map<String, Value>) -> Map<String, Value> {
+    ["name", "from", "to"].iter().for_each(|field| drop(table.remove(*field)));
+    table
 }
 
 fn to_object<T: serde::Serialize>(value: &T) -> Map<String, Value> {

@@ -17,6 +17,10 @@ pub fn schema() -> Value {
     let traffic = traffic(&mut generator, &tcp);
     let properties = &mut root["properties"];
     properties["tcp"] = tcp;
+    let mut parking_lot = dumbbell.clone();
+    parking_lot["properties"]["hops"] =
+        json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 2 });
+    properties["parking_lot"] = parking_lot;
     properties["dumbbell"] = dumbbell;
     properties["link"] = json!({ "type": "array", "items": { "$ref": "#/$defs/link" } });
     properties["traffic"] = json!({ "type": "array", "items": { "$ref": "#/$defs/traffic" } });
@@ -125,7 +129,7 @@ pub fn catalogue() -> Value {
         "schedulers": describe_all(SCHEDULERS, &mut generator),
         "sources": SOURCES.iter().map(|entry| {
             let schema = entry.schema(&mut generator).to_value();
-            describe(entry.name, entry.summary, entry.source, &schema)
+            describe(entry.name, entry.summary, entry.source, &schema, generator.definitions())
         }).collect::<Vec<_>>(),
     })
 }
@@ -135,12 +139,19 @@ fn describe_all<T: ?Sized>(
     generator: &mut SchemaGenerator,
 ) -> Vec<Value> {
     let one = |entry: &registry::Entry<T>| {
-        describe(entry.name, entry.summary, entry.source, &entry.schema(generator).to_value())
+        let schema = entry.schema(generator).to_value();
+        describe(entry.name, entry.summary, entry.source, &schema, generator.definitions())
     };
     table.iter().map(one).collect()
 }
 
-fn describe(name: &str, summary: &str, source: &str, schema: &Value) -> Value {
+fn describe(
+    name: &str,
+    summary: &str,
+    source: &str,
+    schema: &Value,
+    definitions: &Map<String, Value>,
+) -> Value {
     let empty = Map::new();
     let properties = schema["properties"].as_object().unwrap_or(&empty);
     let parameters: Vec<_> = properties
@@ -148,7 +159,7 @@ fn describe(name: &str, summary: &str, source: &str, schema: &Value) -> Value {
         .map(|(name, form)| {
             json!({
                 "name": name,
-                "type": type_name(form),
+                "type": type_name(form, definitions),
                 "default": form.get("default"),
                 "description": form["description"],
             })
@@ -158,19 +169,24 @@ fn describe(name: &str, summary: &str, source: &str, schema: &Value) -> Value {
 }
 
 /// A short word for a parameter's type: "duration", "rate", "number", "a | b".
-fn type_name(form: &Value) -> String {
+fn type_name(form: &Value, definitions: &Map<String, Value>) -> String {
     if let Some(reference) = form["$ref"].as_str() {
         let name = reference.rsplit('/').next().unwrap_or(reference);
-        return name.to_lowercase();
+        return definitions.get(name).map_or("value".into(), |form| type_name(form, definitions));
     }
     for options in ["anyOf", "oneOf"] {
         if let Some(options) = form[options].as_array() {
-            let names: Vec<_> = options.iter().map(type_name).filter(|n| n != "null").collect();
+            let names = options.iter().map(|option| type_name(option, definitions));
+            let mut names: Vec<_> = names.filter(|name| name != "null").collect();
+            names.dedup();
             return names.join(" | ");
         }
     }
     if let Some(value) = form["const"].as_str() {
         return format!("\"{value}\"");
+    }
+    if let Some(values) = form["enum"].as_array() {
+        return values.iter().map(Value::to_string).collect::<Vec<_>>().join(" | ");
     }
     if let Some(format) = form["format"].as_str()
         && form["type"] == json!("string")
@@ -178,6 +194,10 @@ fn type_name(form: &Value) -> String {
         return format.to_owned();
     }
     match &form["type"] {
+        Value::String(name) if name == "object" => "table".to_owned(),
+        Value::String(name) if name == "array" => {
+            format!("list of {}", type_name(&form["items"], definitions))
+        }
         Value::String(name) => name.clone(),
         Value::Array(names) => {
             let names = names.iter().filter_map(Value::as_str).filter(|name| *name != "null");

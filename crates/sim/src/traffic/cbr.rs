@@ -1,9 +1,9 @@
 //! Datagrams of one size at a constant rate.
 
-use super::law::require_length;
+use super::law::{require_length, require_rate};
 use super::registry::{BuildSite, Generator, Source};
 use super::{Datagram, Datagrams};
-use forebay_core::{Bytes, ConfigError, Duration, Rate, Rng, Time, config::require};
+use forebay_core::{Bytes, ConfigError, Duration, Rate, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,10 +47,15 @@ impl Clock {
     /// Ticks at which `len` bytes are due at `rate`, the field at `path`.
     ///
     /// # Errors
-    /// A rate of zero.
+    /// A rate of zero, or one that takes more than a packet a nanosecond.
     pub(crate) fn new(rate: Rate, len: u32, path: &str) -> Result<Self, ConfigError> {
-        require(rate.bps() > 0, path, || "must be above 0, such as \"1Mbit\"".into())?;
+        require_rate(rate, len, path)?;
         Ok(Clock { work: u64::from(len) * 8_000_000_000, rate: rate.bps(), remainder: 0 })
+    }
+
+    /// Mean time between ticks.
+    pub(crate) fn interval(&self) -> Duration {
+        Duration::from_nanos(self.work / self.rate)
     }
 
     /// Ticks at `interval`.

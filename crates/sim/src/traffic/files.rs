@@ -43,7 +43,7 @@ pub struct FilesParams {
     /// How sizes spread about their mean.
     pub sizes: Law,
     /// Shape of Pareto sizes: the lower, the heavier the tail (1.2 is usual for files on the web).
-    /// Above 1.
+    /// At least 1.01.
     pub shape: f64,
     /// What makes a file begin.
     pub arrivals: Arrivals,

@@ -1,6 +1,6 @@
 //! Laws of random sizes and times that sources share.
 
-use forebay_core::{ConfigError, Rng, config::require};
+use forebay_core::{ConfigError, Rate, Rng, config::require};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,11 +29,14 @@ impl Variate {
     /// A variable with this `mean`; `shape` counts for the Pareto law only.
     ///
     /// # Errors
-    /// For the Pareto law, a `shape` of 1 or less, which has no mean.
+    /// For the Pareto law, a `shape` below 1.01: at 1 and less it has no mean, and just above hardly
+    /// any value comes near it.
     pub fn new(law: Law, mean: f64, shape: f64) -> Result<Self, ConfigError> {
         if law == Law::Pareto {
-            require(shape.is_finite() && shape > 1.0, "shape", || {
-                format!("must be above 1, or the Pareto law has no mean; got {shape}")
+            require(shape.is_finite() && shape >= LEAST_SHAPE, "shape", || {
+                format!(
+                    "must be at least {LEAST_SHAPE}, or the Pareto law has hardly a mean; got {shape}"
+                )
             })?;
         }
         Ok(Variate { law, mean, shape })
@@ -71,6 +74,9 @@ impl Variate {
     }
 }
 
+/// Least shape of a Pareto law: its least value is then a hundredth of its mean.
+const LEAST_SHAPE: f64 = 1.01;
+
 /// Largest IPv4 packet in bytes (RFC 791, section 3.1).
 pub(crate) const MAX_PACKET: u32 = 65_535;
 
@@ -83,6 +89,18 @@ pub(crate) fn require_length(size: u64, path: &str) -> Result<u32, ConfigError> 
         format!("must be from 1B to {MAX_PACKET}B, the largest IP packet; got \"{size}B\"")
     })?;
     Ok(size as u32)
+}
+
+/// Checks that `rate`, the field at `path`, can be that of packets of `len` bytes.
+///
+/// # Errors
+/// A rate of zero, or one at which time would stand still between packets.
+pub(crate) fn require_rate(rate: Rate, len: u32, path: &str) -> Result<(), ConfigError> {
+    require(rate.bps() > 0, path, || "must be above 0, such as \"1Mbit\"".into())?;
+    let most = Rate::from_bps(u64::from(len) * 8_000_000_000);
+    require(rate <= most, path, || {
+        format!("must be at most {most}, a packet of {len} B a nanosecond; got \"{rate}\"")
+    })
 }
 
 #[cfg(test)]
@@ -105,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_law_without_mean_is_refused() {
-        for shape in [1.0, 0.5, f64::NAN] {
+        for shape in [1.000001, 1.0, 0.5, f64::NAN] {
             let error = Variate::new(Law::Pareto, 1.0, shape).unwrap_err();
             assert_eq!(error.path, "shape");
         }

@@ -27,14 +27,14 @@ pub struct OnOffParams {
     pub rate: Rate,
     /// Length of the IP packet, headers counted. 1 B to 65 535 B.
     pub size: Bytes,
-    /// Mean time on. Above 0.
+    /// Mean time on. Above 0, and no less than a thousandth of the interval between packets.
     pub on: Duration,
     /// Mean time off.
     pub off: Duration,
     /// How the times on and off spread about their means.
     pub times: Law,
     /// Shape of Pareto times; many such sources together are self-similar with Hurst parameter
-    /// (3 - shape) / 2 (Willinger et al., IEEE/ACM ToN 5(1), 1997). Above 1.
+    /// (3 - shape) / 2 (Willinger et al., IEEE/ACM ToN 5(1), 1997). At least 1.01.
     pub shape: f64,
 }
 
@@ -60,17 +60,27 @@ pub(crate) struct Spurts {
 }
 
 impl Spurts {
-    /// Times of these means; the fields are `on` and `shape`.
+    /// Times of these means, for ticks of `clock`; the fields are `on` and `shape`.
     ///
     /// # Errors
-    /// A time on of zero, or a shape without mean.
+    /// A time on of zero or hundreds of times shorter than the clock's interval, or a shape
+    /// without mean.
     pub(crate) fn new(
+        clock: &Clock,
         on: Duration,
         off: Duration,
         times: Law,
         shape: f64,
     ) -> Result<Self, ConfigError> {
         require(on > Duration::ZERO, "on", || "must be above 0s, such as \"500ms\"".into())?;
+        // Each is drawn, whether or not a datagram falls into it.
+        let interval = clock.interval();
+        require(on >= interval / MOST_EMPTY, "on", || {
+            format!(
+                "must be at least 1/{MOST_EMPTY} of the interval between packets, {interval}; got \
+                 \"{on}\""
+            )
+        })?;
         Ok(Spurts {
             on: Variate::new(times, on.as_secs_f64(), shape)?,
             off: Variate::new(times, off.as_secs_f64(), shape)?,
@@ -85,7 +95,8 @@ impl Spurts {
             Some(until) => (after + clock.tick(), until),
             None => self.begin(after, clock, rng),
         };
-        while at >= until {
+        // At the end of time nothing is left to wait for.
+        while at >= until && until < Time::MAX {
             let rest = at - until;
             let begin = until + span(self.off.draw(rng));
             until = begin + span(self.on.draw(rng));
@@ -104,6 +115,9 @@ impl Spurts {
     }
 }
 
+/// Most times on that may pass between two packets, on the mean.
+const MOST_EMPTY: u64 = 1000;
+
 /// A random time in whole nanoseconds; never zero, so that time goes on.
 #[inline]
 fn span(secs: f64) -> Duration {
@@ -117,11 +131,9 @@ impl OnOff {
     /// A rate or time of zero, a size that no packet has, or a shape out of range.
     pub fn new(params: &OnOffParams) -> Result<Self, ConfigError> {
         let len = require_length(params.size.0, "size")?;
-        Ok(OnOff {
-            len,
-            clock: Clock::new(params.rate, len, "rate")?,
-            spurts: Spurts::new(params.on, params.off, params.times, params.shape)?,
-        })
+        let clock = Clock::new(params.rate, len, "rate")?;
+        let spurts = Spurts::new(&clock, params.on, params.off, params.times, params.shape)?;
+        Ok(OnOff { len, clock, spurts })
     }
 }
 
@@ -190,6 +202,32 @@ mod tests {
         let first = gaps.iter().position(|gap| *gap == 60).unwrap();
         for (index, gap) in gaps[first..].iter().enumerate() {
             assert_eq!(*gap, if index % 5 == 0 { 60 } else { 10 });
+        }
+    }
+
+    #[test]
+    fn what_would_take_for_ever_is_refused() {
+        // 12 000 s between packets of 1500 B.
+        let slow = OnOffParams { rate: Rate::from_bps(1), size: Bytes(1500), ..Default::default() };
+        let refuse = |params| OnOff::new(&params).err().unwrap().path;
+        assert_eq!(refuse(OnOffParams { on: Duration::from_secs(11), ..slow.clone() }), "on");
+        assert!(OnOff::new(&OnOffParams { on: Duration::from_secs(12), ..slow.clone() }).is_ok());
+        // 1500 B a nanosecond are 12 Tbit/s.
+        let most = Rate::from_bps(12_000_000_000_000);
+        let more = Rate::from_bps(most.bps() + 1);
+        assert_eq!(refuse(OnOffParams { rate: more, ..slow.clone() }), "rate");
+        assert!(OnOff::new(&OnOffParams { rate: most, ..slow }).is_ok());
+    }
+
+    #[test]
+    fn a_pause_may_last_beyond_the_end_of_time() {
+        let off = Duration::from_nanos(i64::MAX as u64);
+        let params = OnOffParams { off, times: Law::Fixed, ..OnOffParams::default() };
+        let mut source = OnOff::new(&params).unwrap();
+        let mut rng = Rng::named(1, "pauses");
+        let mut at = Time::ZERO;
+        while at < Time::MAX {
+            at = source.next(at, &mut rng).unwrap().at;
         }
     }
 

@@ -1,9 +1,9 @@
 //! Datagrams at exponential intervals.
 
-use super::law::require_length;
+use super::law::{require_length, require_rate};
 use super::registry::{BuildSite, Generator, Source};
 use super::{Datagram, Datagrams, Law, Variate};
-use forebay_core::{Bytes, ConfigError, Duration, Rate, Rng, Time, config::require};
+use forebay_core::{Bytes, ConfigError, Duration, Rate, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub struct PoissonParams {
     pub size: Bytes,
     /// How lengths spread about their mean; exponential ones make a link an M/M/1 queue.
     pub sizes: Law,
-    /// Shape of Pareto lengths. Above 1.
+    /// Shape of Pareto lengths. At least 1.01.
     pub shape: f64,
 }
 
@@ -43,10 +43,10 @@ impl Poisson {
     /// A source with these parameters.
     ///
     /// # Errors
-    /// A rate of zero, a size that no packet has, or a shape out of range.
+    /// A rate of zero or too high, a size that no packet has, or a shape out of range.
     pub fn new(params: &PoissonParams) -> Result<Self, ConfigError> {
         let len = require_length(params.size.0, "size")?;
-        require(params.rate.bps() > 0, "rate", || "must be above 0, such as \"1Mbit\"".into())?;
+        require_rate(params.rate, len, "rate")?;
         Ok(Poisson {
             interval: f64::from(len) * 8.0 / params.rate.bps() as f64,
             size: Variate::new(params.sizes, f64::from(len), params.shape)?,

@@ -53,7 +53,7 @@ pub struct VoiceParams {
     pub off: Option<Duration>,
     /// How talk spurts and pauses spread about their means.
     pub times: Law,
-    /// Shape of Pareto spurts and pauses. Above 1.
+    /// Shape of Pareto spurts and pauses. At least 1.01.
     pub shape: f64,
 }
 
@@ -92,9 +92,12 @@ impl Voice {
             format!("must be from 1ms to 200ms, got \"{}\"", params.frame)
         })?;
         let size = params.size.unwrap_or_else(|| coded(params.codec, params.frame));
+        let clock = Clock::every(params.frame);
         let spurts = match (params.on, params.off) {
             (None, None) => None,
-            (Some(on), Some(off)) => Some(Spurts::new(on, off, params.times, params.shape)?),
+            (Some(on), Some(off)) => {
+                Some(Spurts::new(&clock, on, off, params.times, params.shape)?)
+            }
             (Some(_), None) => {
                 return Err(ConfigError::new("off", "is missing; `on` needs a pause beside it"));
             }
@@ -103,13 +106,14 @@ impl Voice {
             }
         };
         let len = require_length(size.0, "size")?;
-        Ok(Voice { len, clock: Clock::every(params.frame), spurts, begun: false })
+        Ok(Voice { len, clock, spurts, begun: false })
     }
 }
 
 /// Length of a packet with `frame` of speech.
 fn coded(codec: Codec, frame: Duration) -> Bytes {
-    let bits = codec.rate().bps() * frame.as_nanos();
+    // The frame's range is checked later.
+    let bits = codec.rate().bps().saturating_mul(frame.as_nanos());
     Bytes(bits.div_ceil(8_000_000_000) + HEADERS)
 }
 
@@ -197,10 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn half_of_silence_suppression_is_refused() {
+    fn half_of_silence_suppression_and_impossible_frames_are_refused() {
         let on = VoiceParams { on: Some(Duration::from_secs(1)), ..VoiceParams::default() };
         assert_eq!(Voice::new(&on).err().unwrap().path, "off");
-        let frame = VoiceParams { frame: Duration::ZERO, ..VoiceParams::default() };
-        assert_eq!(Voice::new(&frame).err().unwrap().path, "frame");
+        for frame in [Duration::ZERO, Duration::MAX] {
+            let mut params = VoiceParams { frame, ..VoiceParams::default() };
+            Voice::resolve(&mut params);
+            assert_eq!(Voice::new(&params).err().unwrap().path, "frame");
+        }
     }
 }

@@ -1,4 +1,5 @@
 //! Running small scenarios.
+#![allow(dead_code, reason = "not every test file uses every helper")]
 
 use forebay_sim::{Scenario, World, summary};
 use serde_json::Value;
@@ -24,7 +25,6 @@ pub fn run(tree: &Value, seed: u64) -> Value {
 }
 
 /// `part.of.summary` as a number.
-#[allow(dead_code, reason = "not every test file asks for numbers")]
 pub fn number(summary: &Value, path: &str) -> f64 {
     let found = path.split('/').fold(summary, |at, key| &at[key]);
     found.as_f64().unwrap_or_else(|| panic!("{path} is {found}"))

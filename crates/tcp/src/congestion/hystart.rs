@@ -158,7 +158,7 @@ mod tests {
             rounds += 1;
         }
         // One still holds samples of 40 ms, and the one in which the rise is found counts.
-        assert_eq!(rounds, 1 + CSS_ROUNDS);
+        assert_eq!(rounds, 1 + 5);
         assert_eq!(window.ssthresh, window.cwnd);
     }
 

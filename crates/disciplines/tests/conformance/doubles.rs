@@ -1,0 +1,152 @@
+//! Broken disciplines: each breaks one contract, and the suite must say which.
+
+use crate::harness::{Arrival, SETTING, allocations, conforms};
+use forebay_core::{Backlog, Context, Discipline, DropReason, Ecn, Packet, Time, Verdict, Wake};
+use forebay_disciplines::registry;
+use serde_json::json;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    LosesPackets,
+    Reorders,
+    Sleeps,
+    NeverSends,
+    WrongVerdict,
+    MiscountsBytes,
+    MarksTheDeaf,
+    MarksSilently,
+    ChangesPackets,
+    CountsWakes,
+    SharesState,
+    Allocates,
+}
+
+/// A FIFO with a fault.
+struct Broken {
+    inner: Box<dyn Discipline>,
+    fault: Fault,
+    calls: u32,
+    wakes: Cell<u32>,
+    aside: Option<Packet>,
+}
+
+static SHARED: AtomicU32 = AtomicU32::new(0);
+
+impl Broken {
+    fn new(fault: Fault) -> Self {
+        let inner = registry::build(&json!({ "kind": "fifo", "limit": "50p" }), &SETTING).unwrap();
+        Broken { inner, fault, calls: 0, wakes: Cell::new(0), aside: None }
+    }
+}
+
+impl Discipline for Broken {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Context) -> Verdict {
+        match self.fault {
+            Fault::MarksTheDeaf if !packet.is_ect() => packet.set_ecn(Ecn::Ce),
+            Fault::MarksSilently if packet.is_ect() => packet.set_ecn(Ecn::Ce),
+            Fault::ChangesPackets => packet.flow += 1,
+            Fault::Allocates => drop(std::hint::black_box(Box::new(packet.id))),
+            _ => {}
+        }
+        let whim = match self.fault {
+            Fault::CountsWakes => self.wakes.get(),
+            Fault::SharesState => SHARED.fetch_add(1, Ordering::Relaxed),
+            _ => 1,
+        };
+        if whim % 7 == 0 {
+            cx.drop(packet, DropReason::Aqm);
+            return Verdict::Dropped;
+        }
+        let verdict = self.inner.enqueue(packet, cx);
+        if self.fault == Fault::WrongVerdict { Verdict::Dropped } else { verdict }
+    }
+
+    fn dequeue(&mut self, cx: &mut Context) -> Option<Packet> {
+        self.calls += 1;
+        if let Some(packet) = self.aside.take() {
+            return Some(packet);
+        }
+        match self.fault {
+            Fault::NeverSends => return None,
+            Fault::LosesPackets if self.calls.is_multiple_of(20) => {
+                self.inner.dequeue(cx)?.retire();
+            }
+            Fault::Reorders if self.inner.backlog().packets > 1 => {
+                self.aside = self.inner.dequeue(cx);
+            }
+            _ => {}
+        }
+        self.inner.dequeue(cx)
+    }
+
+    fn wake(&self, now: Time) -> Wake {
+        self.wakes.set(self.wakes.get() + 1);
+        match self.inner.wake(now) {
+            Wake::Ready if self.fault == Fault::Sleeps => Wake::Idle,
+            Wake::Idle if self.aside.is_some() => Wake::Ready,
+            wake => wake,
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        let mut backlog = self.inner.backlog();
+        if let Some(packet) = &self.aside {
+            backlog.packets += 1;
+            backlog.bytes += u64::from(packet.len);
+        }
+        if self.fault == Fault::MiscountsBytes {
+            backlog.bytes += 1;
+        }
+        backlog
+    }
+}
+
+/// Packets that a broken discipline leaves inside are no second failure.
+impl Drop for Broken {
+    fn drop(&mut self) {
+        self.aside.take().map(Packet::retire);
+    }
+}
+
+/// 2000 packets of three flows at about twice the link's rate.
+fn traffic() -> Vec<Arrival> {
+    let arrival = |n: u32| Arrival {
+        gap: 600_000,
+        flow: n % 10 / 4,
+        ect: n.is_multiple_of(2),
+        ..Arrival::of(1500)
+    };
+    (0..2000).map(arrival).collect()
+}
+
+#[test]
+fn the_suite_catches_what_is_broken() {
+    let verdict = |fault| conforms(&|| Box::new(Broken::new(fault)), &traffic(), true).map(|_| ());
+    assert_eq!(verdict(Fault::None), Ok(()));
+    for (fault, complaint) in [
+        (Fault::LosesPackets, "conservation"),
+        (Fault::Reorders, "order"),
+        (Fault::Sleeps, "work conservation"),
+        (Fault::NeverSends, "progress"),
+        (Fault::WrongVerdict, "verdict"),
+        (Fault::MiscountsBytes, "conservation"),
+        (Fault::MarksTheDeaf, "against what was reported"),
+        (Fault::MarksSilently, "against what was reported"),
+        (Fault::ChangesPackets, "was changed"),
+        (Fault::CountsWakes, "purity"),
+        (Fault::SharesState, "purity"),
+    ] {
+        let answer = verdict(fault);
+        let caught = answer.as_ref().is_err_and(|answer| answer.contains(complaint));
+        assert!(caught, "{fault:?}: {answer:?}");
+    }
+}
+
+#[test]
+fn the_suite_sees_allocations() {
+    assert_eq!(allocations(&mut Broken::new(Fault::None)), 0);
+    assert_eq!(allocations(&mut Broken::new(Fault::Allocates)), 50 * 150);
+}

@@ -1,0 +1,384 @@
+//! Drives a discipline as a port would, and checks every contract at every step.
+
+use forebay_core::{
+    Context, Discipline, DropReason, Ecn, Packet, PacketKind, Rate, Rng, Setting, Sink, Time,
+    Verdict, Wake,
+};
+use proptest::prelude::*;
+use std::collections::HashMap;
+
+/// The port of the tests.
+pub const SETTING: Setting =
+    Setting { rate: Rate::from_bps(10_000_000), overhead: 18, mtu: 1500, queues: 1 };
+
+/// One arriving packet.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// Nanoseconds since the arrival before.
+    pub gap: u64,
+    pub len: u32,
+    pub flow: u32,
+    pub class: u8,
+    pub precedence: u8,
+    pub drop_precedence: u8,
+    pub ect: bool,
+    pub kind: PacketKind,
+}
+
+impl Arrival {
+    /// A packet of flow 0 and class 0, at once.
+    pub fn of(len: u32) -> Self {
+        Arrival {
+            gap: 0,
+            len,
+            flow: 0,
+            class: 0,
+            precedence: 0,
+            drop_precedence: 0,
+            ect: false,
+            kind: PacketKind::Data,
+        }
+    }
+
+    /// The packet; its codepoint is one of a few, fixed by flow and class.
+    pub fn packet(&self, id: u32, now: Time) -> Packet {
+        let mut packet = Packet::new(id, self.flow, self.len);
+        packet.class = self.class;
+        packet.precedence = self.precedence;
+        packet.drop_precedence = self.drop_precedence;
+        packet.kind = self.kind;
+        packet.set_dscp([0, 1, 10, 34, 46, 48][(self.flow as usize + usize::from(self.class)) % 6]);
+        if self.ect {
+            packet.set_ecn(Ecn::Ect0);
+        }
+        packet.queued = now;
+        packet
+    }
+}
+
+/// Random arrivals: bursts, idle gaps, all sizes, flows, classes, precedences and kinds.
+pub fn arrivals(count: usize) -> impl Strategy<Value = Vec<Arrival>> {
+    let gap = prop_oneof![12 => Just(0), 7 => 0..2_000_000_u64, 1 => 0..10_000_000_000_u64];
+    let len = prop_oneof![Just(40), Just(1500), 40..=1500_u32];
+    let kind = prop_oneof![
+        4 => Just(PacketKind::Data), 1 => Just(PacketKind::PureAck), 1 => Just(PacketKind::Control)
+    ];
+    let marks = (0..4_u8, 0..4_u8, 0..3_u8, any::<bool>(), kind);
+    let arrival = (gap, len, 0..8_u32, marks).prop_map(
+        |(gap, len, flow, (class, precedence, drop_precedence, ect, kind))| Arrival {
+            gap,
+            len,
+            flow,
+            class,
+            precedence,
+            drop_precedence,
+            ect,
+            kind,
+        },
+    );
+    proptest::collection::vec(arrival, 1..count)
+}
+
+/// Arrivals that look for weak spots.
+pub fn adversarial() -> Vec<(&'static str, Vec<Arrival>)> {
+    let many = |count: u32, arrival: &dyn Fn(u32) -> Arrival| (0..count).map(arrival).collect();
+    let idle_then_burst = |n: u32| Arrival {
+        gap: if n.is_multiple_of(1500) { 3_600_000_000_000 } else { 0 },
+        flow: n % 5,
+        class: (n % 2) as u8,
+        ect: n.is_multiple_of(3),
+        ..Arrival::of(1500)
+    };
+    let overload = |n: u32| Arrival {
+        gap: 300_000,
+        flow: n % 7,
+        class: (n % 3) as u8,
+        precedence: (n % 2) as u8,
+        drop_precedence: (n % 3) as u8,
+        ..Arrival::of(if n.is_multiple_of(4) { 64 } else { 1500 })
+    };
+    vec![
+        ("all of the smallest size", many(3000, &|n| Arrival { flow: n % 3, ..Arrival::of(40) })),
+        ("all of one flow", many(3000, &|_| Arrival { gap: 500_000, ..Arrival::of(1500) })),
+        ("hours of idleness, then a burst", many(4500, &idle_then_burst)),
+        ("time stands still", many(2500, &|n| Arrival { gap: 0, ..overload(n) })),
+        ("lasting overload", many(12_000, &overload)),
+    ]
+}
+
+/// What happened to a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Sent(u32, Time),
+    Dropped(u32, DropReason),
+    Marked(u32),
+}
+
+/// What the harness remembers of a packet that it handed in.
+struct Record {
+    arrival: Arrival,
+    left: bool,
+    marked: bool,
+}
+
+/// The books: every packet once in, once out.
+#[derive(Default)]
+struct Ledger {
+    records: Vec<Record>,
+    fates: Vec<Fate>,
+    held: (usize, u64),
+    complaint: Option<String>,
+}
+
+impl Ledger {
+    fn complain(&mut self, what: String) {
+        self.complaint.get_or_insert(what);
+    }
+
+    /// Books a packet that leaves, and looks whether it is the one that came.
+    fn leaves(&mut self, packet: Packet) -> u32 {
+        let (ecn, len, flow, class) = (packet.ecn(), packet.len, packet.flow, packet.class);
+        let id = packet.retire();
+        let Some(record) = self.records.get_mut(id as usize) else {
+            self.complain(format!("packet {id} was never handed in"));
+            return id;
+        };
+        let twice = std::mem::replace(&mut record.left, true);
+        let came = (record.arrival.len, record.arrival.flow, record.arrival.class);
+        let changed = came != (len, flow, class);
+        let wrong_mark = (ecn == Ecn::Ce) != record.marked;
+        self.held = (self.held.0.wrapping_sub(1), self.held.1.wrapping_sub(u64::from(len)));
+        if twice {
+            self.complain(format!("packet {id} left twice"));
+        }
+        if changed {
+            self.complain(format!("packet {id} was changed"));
+        }
+        if wrong_mark {
+            self.complain(format!("packet {id} leaves with {ecn:?} against what was reported"));
+        }
+        id
+    }
+}
+
+impl Sink for Ledger {
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        let id = self.leaves(packet);
+        self.fates.push(Fate::Dropped(id, reason));
+    }
+
+    fn marked(&mut self, packet: &Packet) {
+        let id = packet.id as usize;
+        self.fates.push(Fate::Marked(packet.id));
+        if !self.records[id].arrival.ect {
+            self.complain(format!("packet {id} is not ECN-capable and was marked"));
+        }
+        self.records[id].marked = true;
+    }
+}
+
+/// A discipline, its books, and a link.
+struct Rig<'a> {
+    queue: &'a mut dyn Discipline,
+    ledger: Ledger,
+    rng: Rng,
+    keeps_order: bool,
+    observed: bool,
+    checks: u32,
+    last_sent: HashMap<(u32, u8), u32>,
+}
+
+impl Rig<'_> {
+    /// Checks what must hold after every call. `observed` adds calls that must change nothing.
+    fn check(&mut self, now: Time) -> Result<(), String> {
+        if let Some(complaint) = self.ledger.complaint.take() {
+            return Err(complaint);
+        }
+        let backlog = self.queue.backlog();
+        if (backlog.packets, backlog.bytes) != self.ledger.held {
+            return Err(format!(
+                "conservation: in - out - dropped is {:?} (packets, bytes), the backlog {backlog:?}",
+                self.ledger.held
+            ));
+        }
+        let wake = self.queue.wake(now);
+        let wanted = if backlog.packets > 0 { Wake::Ready } else { Wake::Idle };
+        if wake != wanted {
+            return Err(format!("work conservation: {wake:?} with {} packets", backlog.packets));
+        }
+        if self.observed {
+            let probe = |queue: &dyn Discipline| {
+                let mut seen = Vec::new();
+                queue.probe(now, &mut |name, value| seen.push((name, value.to_bits())));
+                seen
+            };
+            let first = probe(self.queue);
+            // A varying number of calls: a multiple of the other run's could go unnoticed.
+            self.checks += 1;
+            let again = (0..=self.checks % 3).any(|_| self.queue.wake(now) != wake);
+            if again || first != probe(self.queue) {
+                return Err("observation: asked twice, answered differently".into());
+            }
+            if let Some((name, _)) = first.iter().find(|(_, v)| !f64::from_bits(*v).is_finite()) {
+                return Err(format!("observation: {name} is not finite"));
+            }
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, arrival: Arrival, now: Time) -> Result<(), String> {
+        let id = self.ledger.records.len() as u32;
+        self.ledger.records.push(Record { arrival, left: false, marked: false });
+        self.ledger.held.0 += 1;
+        self.ledger.held.1 += u64::from(arrival.len);
+        let packet = arrival.packet(id, now);
+        let mut cx = Context::new(now, &mut self.rng, &mut self.ledger);
+        let verdict = self.queue.enqueue(packet, &mut cx);
+        if verdict == Verdict::Dropped && !self.ledger.records[id as usize].left {
+            return Err(format!("verdict: packet {id} is said to be dropped and is not"));
+        }
+        self.check(now)
+    }
+
+    /// Takes one packet out; the length of what is sent, if anything.
+    fn dequeue(&mut self, now: Time) -> Result<Option<u32>, String> {
+        let before = self.queue.backlog().packets;
+        let mut cx = Context::new(now, &mut self.rng, &mut self.ledger);
+        let Some(packet) = self.queue.dequeue(&mut cx) else {
+            if before > 0 && self.queue.backlog().packets >= before {
+                return Err(format!("progress: of {before} packets none was sent or dropped"));
+            }
+            self.check(now)?;
+            return Ok(None);
+        };
+        let (len, key) = (packet.len, (packet.flow, packet.class));
+        let id = self.ledger.leaves(packet);
+        self.ledger.fates.push(Fate::Sent(id, now));
+        let last = self.last_sent.insert(key, id);
+        if self.keeps_order && last.is_some_and(|last| last > id) {
+            return Err(format!("order: packet {id} after {last:?} of the same flow and class"));
+        }
+        self.check(now)?;
+        Ok(Some(len))
+    }
+}
+
+/// Hands `arrivals` to `queue`, which feeds a link of the setting's rate, and then drains it. The
+/// link's rate, as told to the discipline, halves and doubles now and then.
+///
+/// # Errors
+/// The first contract that was broken.
+pub fn run(
+    queue: &mut dyn Discipline,
+    arrivals: &[Arrival],
+    keeps_order: bool,
+    observed: bool,
+) -> Result<Vec<Fate>, String> {
+    let rng = Rng::named(7, "port");
+    let last_sent = HashMap::new();
+    let ledger = Ledger::default();
+    let mut rig = Rig { queue, ledger, rng, keeps_order, observed, checks: 0, last_sent };
+    let (mut now, mut free) = (Time::ZERO, Time::ZERO);
+    let sending = |len: u32| SETTING.rate.transmission(u64::from(len + SETTING.overhead));
+    for (n, arrival) in arrivals.iter().enumerate() {
+        let next = now + forebay_core::Duration::from_nanos(arrival.gap);
+        while rig.queue.backlog().packets > 0 && free <= next {
+            let at = free.max(now);
+            free = at;
+            if let Some(len) = rig.dequeue(at)? {
+                free = at + sending(len);
+            }
+            now = at;
+        }
+        now = next;
+        if n % 200 == 199 {
+            let halved = n % 400 == 199;
+            let rate = SETTING.rate.bps() / if halved { 2 } else { 1 };
+            rig.queue.set_link_rate(now, Rate::from_bps(rate));
+        }
+        rig.enqueue(*arrival, now)?;
+    }
+    // Each call takes a packet out or fails.
+    while rig.queue.backlog().packets > 0 {
+        now = now.max(free);
+        if let Some(len) = rig.dequeue(now)? {
+            free = now + sending(len);
+        }
+    }
+    if rig.dequeue(now)?.is_some() {
+        return Err("conservation: an empty queue sent a packet".into());
+    }
+    match rig.ledger.records.iter().position(|record| !record.left) {
+        Some(id) => Err(format!("conservation: packet {id} never left")),
+        None => Ok(rig.ledger.fates),
+    }
+}
+
+/// Every check on what `build` gives: contracts, purity, determinism.
+///
+/// # Errors
+/// The first contract that was broken.
+pub fn conforms(
+    build: &dyn Fn() -> Box<dyn Discipline>,
+    arrivals: &[Arrival],
+    keeps_order: bool,
+) -> Result<Vec<Fate>, String> {
+    let observed = run(&mut *build(), arrivals, keeps_order, true)?;
+    let alone = run(&mut *build(), arrivals, keeps_order, false)?;
+    if observed != alone {
+        return Err("purity: observing it changed what it did".into());
+    }
+    if alone != run(&mut *build(), arrivals, keeps_order, false)? {
+        return Err("determinism: equal seeds, different fates".into());
+    }
+    Ok(alone)
+}
+
+/// Takes what is dropped and forgets it.
+struct Retire;
+
+impl Sink for Retire {
+    fn dropped(&mut self, packet: Packet, _: DropReason) {
+        packet.retire();
+    }
+    fn marked(&mut self, _: &Packet) {}
+}
+
+/// Allocations that `queue` makes in steady state: after it has been filled with every kind of
+/// packet and drained.
+pub fn allocations(queue: &mut dyn Discipline) -> u64 {
+    let (mut rng, mut now) = (Rng::named(7, "port"), Time::ZERO);
+    let mut cycle = |queue: &mut dyn Discipline, count: u32, arrival: &dyn Fn(u32) -> Arrival| {
+        for n in 0..count {
+            let packet = arrival(n).packet(n, now);
+            queue.enqueue(packet, &mut Context::new(now, &mut rng, &mut Retire));
+        }
+        while queue.backlog().packets > 0 {
+            now += forebay_core::Duration::from_micros(1200);
+            let sent = queue.dequeue(&mut Context::new(now, &mut rng, &mut Retire));
+            sent.map(Packet::retire);
+        }
+        now += forebay_core::Duration::from_millis(100);
+    };
+    let mixed = |n: u32| Arrival {
+        len: 40 + n * 37 % 1461,
+        flow: n % 61,
+        class: (n % 4) as u8,
+        precedence: (n / 4 % 2) as u8,
+        drop_precedence: (n / 8 % 3) as u8,
+        ect: n.is_multiple_of(5),
+        ..Arrival::of(0)
+    };
+    cycle(queue, 15_000, &mixed);
+    for kind in 0..12 {
+        let (class, drop_precedence) = (kind % 4, kind / 4);
+        let alike = |n| Arrival { class, drop_precedence, precedence: 1, ..mixed(n) };
+        cycle(queue, 3_000, &alike);
+    }
+    let counted = allocation_counter::measure(|| {
+        for _ in 0..50 {
+            cycle(queue, 150, &mixed);
+        }
+    });
+    counted.count_total
+}

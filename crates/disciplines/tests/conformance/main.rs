@@ -1,0 +1,270 @@
+//! One suite over every registered discipline and part: the contracts written on
+//! [`forebay_core::Discipline`], configuration, and every combination of parts.
+
+mod doubles;
+mod harness;
+
+use forebay_core::Discipline;
+use forebay_disciplines::registry::{self, ADMISSIONS, CLASSIFIERS, Entry, KINDS, SCHEDULERS};
+use harness::{Fate, SETTING, adversarial, allocations, arrivals, conforms};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use serde_json::{Value, json};
+
+/// Parameters beside the defaults with which a kind is checked.
+fn variants(kind: &str) -> Vec<Value> {
+    match kind {
+        "codel" => vec![json!({ "limit": "30p", "ecn": true }), json!({ "limit": "45KB" })],
+        "cp-aqm" => vec![
+            json!({ "limit": "10p", "threshold": "2p", "max_congestion": 2.0, "bucket": "3KB" }),
+            json!({ "bucket": "2KB", "threshold": "0p", "ecn": true, "follow_rate": true }),
+        ],
+        "cq-aqm" => vec![
+            json!({ "queues": [
+                { "limit": "20p", "local": 10, "non_local": 15 }, { "limit": "10p", "local": 7 },
+            ] }),
+            json!({ "schedule": { "kind": "wrr", "weights": [1, 3, 2] }, "queues": [
+                { "limit": "9p", "local": 4, "local_lower": 2, "non_local": 6 },
+                { "limit": "7p", "local": 3, "non_local": 5 }, { "limit": "5p" },
+            ] }),
+            json!({ "precedences": 3, "schedule": { "kind": "drr" }, "queues": [
+                { "limit": "20p", "local": [8, 12], "non_local": [10, 15] },
+                { "limit": "10p", "local": [5, 7] },
+            ] }),
+        ],
+        "drr" => vec![
+            json!({ "weights": [1, 3, 2], "quantum": "100B", "limit": "20KB" }),
+            json!({ "classify": { "kind": "dscp" }, "limit": "20p" }),
+        ],
+        "fifo" => vec![json!({ "limit": "1p" }), json!({ "limit": "45KB" })],
+        "fq-codel" => vec![json!({ "limit": "30p", "queues": 4, "ecn": true, "quantum": "300B" })],
+        "fq-pie" => vec![json!({ "limit": "30p", "queues": 4, "ecn": true, "quantum": "300B" })],
+        "gsp" => vec![json!({ "limit": "30p", "threshold": "10p", "adaptive": true })],
+        "ncq" => vec![
+            json!({ "limit": "30p", "ncqthresh": 0.5, "favour_acks": true, "favour_control": true }),
+            json!({ "limit": "45KB", "window": { "sliding": "100ms" }, "mode": "probabilistic" }),
+            json!({
+                "limit": "30p", "window": { "decaying": "1s" }, "impact": 0.1,
+                "identify": { "flow": { "rate": "64kbit", "flows": 4 } },
+            }),
+        ],
+        "pie" => vec![
+            json!({ "limit": "50p", "ecn": true, "max_burst": "0ms", "derandomize": true }),
+            json!({ "limit": "45KB", "delay_estimation": "departure-rate" }),
+        ],
+        "prio" => vec![
+            json!({ "limit": ["30p", "45KB", "10p"] }),
+            json!({ "classify": { "kind": "dscp" }, "limit": "20p" }),
+        ],
+        "red" => vec![
+            json!({ "limit": "40p", "min_th": "5p", "max_th": "15p", "weight": 0.1, "ecn": true }),
+            json!({ "limit": "60KB", "min_th": "8KB", "max_th": "23KB", "byte_mode": true }),
+        ],
+        "rio" | "wred" | "wrt" => ["last", "first", "random"]
+            .map(|victim| {
+                json!({ "weight": 0.1, "drop_strategy": "drop-from-queue", "victim": victim })
+            })
+            .to_vec(),
+        "wrr" => vec![
+            json!({ "weights": [1, 3, 2], "limit": "20p" }),
+            json!({ "classify": { "kind": "dscp" }, "weights": [1, 2, 3, 4, 5], "limit": "9KB" }),
+        ],
+        _ => Vec::new(),
+    }
+}
+
+/// Every kind with its defaults and its variants.
+fn subjects() -> impl Iterator<Item = (&'static Entry<dyn Discipline>, Value)> {
+    KINDS.iter().flat_map(|entry| {
+        let blocks = std::iter::once(json!({})).chain(variants(entry.name));
+        blocks.map(move |block| (entry, block))
+    })
+}
+
+fn runner(cases: u32) -> TestRunner {
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    TestRunner::new_with_rng(Config { failure_persistence: None, ..Config::with_cases(cases) }, rng)
+}
+
+#[test]
+fn every_kind_keeps_its_contracts_under_random_arrivals() {
+    for (entry, block) in subjects() {
+        let build = || entry.build(&block, &SETTING).unwrap();
+        let test = |arrivals: Vec<_>| {
+            conforms(&build, &arrivals, entry.keeps_order)
+                .map(|_| ())
+                .map_err(proptest::test_runner::TestCaseError::fail)
+        };
+        if let Err(failure) = runner(24).run(&arrivals(600), test) {
+            panic!("{} {block}: {failure}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn every_kind_keeps_its_contracts_under_adversarial_arrivals() {
+    for (entry, block) in subjects() {
+        let build = || entry.build(&block, &SETTING).unwrap();
+        for (name, arrivals) in adversarial() {
+            if let Err(failure) = conforms(&build, &arrivals, entry.keeps_order) {
+                panic!("{} {block}, {name}: {failure}", entry.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn no_kind_allocates_in_steady_state() {
+    for (entry, block) in subjects() {
+        let mut queue = entry.build(&block, &SETTING).unwrap();
+        assert_eq!(allocations(&mut *queue), 0, "{} {block}", entry.name);
+    }
+}
+
+#[test]
+fn every_part_combines_with_every_other() {
+    let traffic = arrivals(400).new_tree(&mut runner(1)).unwrap().current();
+    for classify in CLASSIFIERS {
+        for admit in ADMISSIONS {
+            for schedule in SCHEDULERS {
+                let block = json!({
+                    "classify": { "kind": classify.name },
+                    "admit": { "kind": admit.name },
+                    "schedule": { "kind": schedule.name },
+                });
+                let keeps_order = classify.keeps_order && admit.keeps_order && schedule.keeps_order;
+                let build = || registry::build(&block, &SETTING).unwrap();
+                if let Err(failure) = conforms(&build, &traffic, keeps_order) {
+                    panic!("{block}: {failure}");
+                }
+                let effective = registry::effective(&block, &SETTING).unwrap();
+                assert_eq!(registry::effective(&effective, &SETTING).unwrap(), effective);
+            }
+        }
+    }
+}
+
+/// CQ-AQM without thresholds is the paper's "standard two finite queue priority model", and so on
+/// for more queues and the other schedulers: the same fates of the same packets at the same times.
+#[test]
+fn cq_aqm_without_thresholds_is_plain_priority() {
+    let same = |cq: Value, plain: Value| {
+        let test = |arrivals: Vec<_>| {
+            let fates = |block| {
+                let mut queue = registry::build(block, &SETTING).unwrap();
+                harness::run(&mut *queue, &arrivals, true, false).unwrap()
+            };
+            proptest::prop_assert_eq!(fates(&cq), fates(&plain));
+            Ok(())
+        };
+        runner(64).run(&arrivals(800), test).unwrap();
+    };
+    let off =
+        |limit: u32| json!({ "limit": format!("{limit}p"), "local": limit, "non_local": limit });
+    same(
+        json!({ "kind": "cq-aqm", "queues": [off(10), off(5)] }),
+        json!({ "kind": "prio", "limit": ["10p", "5p"] }),
+    );
+    same(
+        json!({ "kind": "cq-aqm", "queues": [off(9), off(4), { "limit": "3p" }] }),
+        json!({ "kind": "prio", "limit": ["9p", "4p", "3p"] }),
+    );
+    let weights = [3, 1];
+    for kind in ["wrr", "drr"] {
+        let schedule = json!({ "kind": kind, "weights": weights });
+        same(
+            json!({ "kind": "cq-aqm", "queues": [off(10), off(5)], "schedule": schedule }),
+            json!({ "kind": kind, "weights": weights, "limit": ["10p", "5p"] }),
+        );
+    }
+}
+
+#[test]
+fn the_check_of_equality_can_fail() {
+    let (_, overload) = adversarial().pop().unwrap();
+    let fates = |block: Value| -> Vec<Fate> {
+        let mut queue = registry::build(&block, &SETTING).unwrap();
+        harness::run(&mut *queue, &overload, true, false).unwrap()
+    };
+    let low = json!({ "limit": "10p", "local": 9, "non_local": 9 });
+    let cq = fates(json!({ "kind": "cq-aqm", "queues": [low, { "limit": "5p" }] }));
+    assert_ne!(cq, fates(json!({ "kind": "prio", "limit": ["10p", "5p"] })));
+}
+
+/// Configuration of every entry of a table: defaults, schema, unknown and ill-formed fields.
+fn configuration<T: ?Sized>(table: &[Entry<T>]) {
+    for entry in table {
+        let name = entry.name;
+        let effective = entry.effective(&json!({}), &SETTING).unwrap();
+        assert_eq!(entry.effective(&effective, &SETTING).unwrap(), effective, "{name}");
+        assert!(entry.build(&effective, &SETTING).is_ok(), "{name}");
+        let fields = effective.as_object().unwrap();
+
+        let schema = entry.schema(&mut schemars::SchemaGenerator::default());
+        let described = schema.get("properties").and_then(Value::as_object);
+        let described = described.map_or(0, |properties| properties.len());
+        assert_eq!(described, fields.len(), "{name}: the schema describes every field");
+
+        let error = entry.build(&json!({ "no_such_field": 1 }), &SETTING).err().unwrap();
+        assert!(error.to_string().contains("no_such_field"), "{name}: {error}");
+        for field in fields.keys() {
+            let block = json!({ field: { "ill": "formed" } });
+            let error = entry.build(&block, &SETTING).err().unwrap_or_else(|| {
+                panic!("{name} builds with an ill-formed {field}");
+            });
+            assert!(error.path.starts_with(field.as_str()), "{name}: {error}");
+        }
+    }
+}
+
+#[test]
+fn every_entry_reads_its_configuration_strictly() {
+    configuration(KINDS);
+    configuration(CLASSIFIERS);
+    configuration(ADMISSIONS);
+    configuration(SCHEDULERS);
+}
+
+#[test]
+fn values_out_of_range_are_refused_with_their_path() {
+    let dscp = |queues: u32| json!({ "kind": "dscp", "queues": queues });
+    for (block, path) in [
+        (json!({ "kind": "fifo", "limit": "0p" }), "limit"),
+        (json!({ "kind": "fifo", "limit": ["1p", "2p"] }), "limit"),
+        (
+            json!({ "kind": "prio", "classify": { "kind": "class", "queues": 0 } }),
+            "classify.queues",
+        ),
+        (json!({ "kind": "prio", "classify": dscp(3) }), "classify.table.CS3"),
+        (json!({ "kind": "prio", "classify": dscp(5), "limit": ["1p", "2p"] }), "limit"),
+        (json!({ "kind": "wrr", "weights": [1, 0] }), "weights[1]"),
+        (json!({ "kind": "wrr", "classify": dscp(5), "weights": [1, 1] }), "weights"),
+        (json!({ "kind": "drr", "weights": [70_000] }), "weights[0]"),
+        (json!({ "kind": "drr", "quantum": "0B" }), "quantum"),
+        (json!({ "kind": "cq-aqm", "precedences": 1 }), "precedences"),
+        (json!({ "kind": "cq-aqm", "queues": [] }), "queues"),
+        (
+            json!({ "kind": "cq-aqm", "queues": [{ "limit": "5p" }, { "limit": "5p", "local": 6 }] }),
+            "queues[1].local",
+        ),
+        (
+            json!({ "kind": "cq-aqm", "schedule": { "kind": "wrr", "weights": [1] } }),
+            "schedule.weights",
+        ),
+        (json!({ "kind": "cp-aqm", "max_congestion": 0.5 }), "max_congestion"),
+        (json!({ "kind": "cp-aqm", "threshold": "46KB" }), "threshold"),
+        (json!({ "kind": "ncq", "ncqthresh": -0.1 }), "ncqthresh"),
+        (json!({ "kind": "ncq", "limit": "0B" }), "limit"),
+        (
+            json!({
+                "classify": { "kind": "class" },
+                "admit": { "kind": "tail-drop" },
+                "schedule": { "kind": "wrr", "weights": [1] },
+            }),
+            "schedule.weights",
+        ),
+    ] {
+        let error = registry::build(&block, &SETTING).err().expect("out of range");
+        assert_eq!(error.path, path, "{block}: {error}");
+    }
+}

@@ -1,0 +1,33 @@
+//! What the fuzzers do with their input.
+//!
+//! Each target is a function of bytes that returns if all is well and panics if not. The programs
+//! under `fuzz/` feed them what libFuzzer makes up; the tests of this crate feed them the corpora
+//! and every input that once failed.
+
+mod capture;
+mod disciplines;
+mod generate;
+mod scenario;
+mod tcp;
+
+/// A target: a function of the fuzzer's bytes.
+pub type Target = fn(&[u8]);
+
+/// Every target by the name of its corpus.
+pub const TARGETS: [(&str, Target); 6] = [
+    ("disciplines", disciplines::operations),
+    ("pcap", capture::pcap),
+    ("scenario", scenario::text),
+    ("tcp", tcp::segments),
+    ("trace", capture::trace),
+    ("tree", scenario::tree),
+];
+
+/// Runs the target called `name` on `data`.
+///
+/// # Panics
+/// If there is no such target, or `data` shows a fault.
+pub fn run(name: &str, data: &[u8]) {
+    let (_, target) = TARGETS.iter().find(|(known, _)| *known == name).expect("a target's name");
+    target(data);
+}

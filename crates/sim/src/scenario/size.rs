@@ -1,0 +1,105 @@
+//! How much memory a scenario asks for, so that one too large is refused and not attempted.
+
+use super::Scenario;
+use crate::measure::QueuePoint;
+use forebay_core::{Bytes, ConfigError, Duration, Rate, Time, config::require};
+
+/// Most memory that one run may ask for.
+pub const MOST_MEMORY: Bytes = Bytes(4_000_000_000);
+
+/// What a flow takes: its connection or source, its meters, its wires and its random stream.
+const FLOW: u64 = 2_500;
+/// What a link takes for a point of the time series: averages, and some variables of its queue;
+/// twice, for vectors double as they grow.
+const LINK_POINT: u64 = 2 * (size_of::<QueuePoint>() as u64 + 8 * size_of::<f64>() as u64);
+/// What a traffic entry takes for a point of the time series.
+const CLASS_POINT: u64 = 2 * size_of::<f64>() as u64;
+/// What a rate or a delay drawn at random takes.
+const DRAW: u64 = size_of::<(Time, Rate)>() as u64;
+
+impl Scenario {
+    /// About the memory that a run asks for beforehand or by its length: flows, captures, random
+    /// draws and time series. Packets under way and queues come on top, and are bounded as it runs.
+    pub fn footprint(&self) -> Bytes {
+        Bytes(self.demands().map(|demand| demand.bytes).fold(0, u64::saturating_add))
+    }
+
+    /// Checks that the run fits [`MOST_MEMORY`].
+    ///
+    /// # Errors
+    /// What asks for too much, and what would be less.
+    pub(super) fn check_size(&self) -> Result<(), ConfigError> {
+        let mut total = 0_u64;
+        for Demand { path, what, remedy, bytes } in self.demands() {
+            total = total.saturating_add(bytes);
+            require(total <= MOST_MEMORY.0, &path, || {
+                let gigabytes = |bytes| bytes as f64 * 1e-9;
+                format!(
+                    "{what} would bring the run to {:.1} GB of memory, and it may take {:.0} GB; \
+                     {remedy}",
+                    gigabytes(total),
+                    gigabytes(MOST_MEMORY.0)
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    /// All that takes memory in proportion to a number of the file.
+    fn demands(&self) -> impl Iterator<Item = Demand> + '_ {
+        let flows = self.traffic.iter().enumerate().map(|(index, traffic)| {
+            let flows = u64::from(traffic.table.flows);
+            let each = FLOW.saturating_add(self.captured(&traffic.source));
+            Demand {
+                path: format!("traffic[{index}].flows"),
+                what: count(flows, "flow"),
+                remedy: "give fewer",
+                bytes: flows.saturating_mul(each),
+            }
+        });
+        let draws = self.links.iter().filter_map(|link| {
+            let draw = link.table.draw.as_ref()?;
+            let steps = points(self.table.duration, draw.every);
+            Some(Demand {
+                path: format!("{}.draw.every", link.path),
+                what: count(steps, "draw"),
+                remedy: "draw less often, or run for less time",
+                bytes: steps.saturating_mul(2 * DRAW),
+            })
+        });
+        let points = points(self.table.duration, self.sample());
+        let links = LINK_POINT * self.links.len() as u64;
+        let series = Demand {
+            path: "sample".into(),
+            what: format!("{} of the time series", count(points, "point")),
+            remedy: "sample less often, or run for less time",
+            bytes: points.saturating_mul(links + CLASS_POINT * self.traffic.len() as u64),
+        };
+        flows.chain(draws).chain([series])
+    }
+
+    /// What a flow holds of a capture: less than the file, every packet of which has headers.
+    fn captured(&self, source: &serde_json::Map<String, serde_json::Value>) -> u64 {
+        let file = source.get("file").and_then(|file| file.as_str());
+        // A file that is not there is for the source to report.
+        let size = |file| std::fs::metadata(self.base.join(file)).map_or(0, |file| file.len());
+        file.map_or(0, size)
+    }
+}
+
+/// Something that takes memory.
+struct Demand {
+    /// Field that says how much.
+    path: String,
+    what: String,
+    remedy: &'static str,
+    bytes: u64,
+}
+
+fn points(span: Duration, every: Duration) -> u64 {
+    span.as_nanos() / every.as_nanos().max(1)
+}
+
+fn count(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}

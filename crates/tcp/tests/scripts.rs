@@ -1,0 +1,382 @@
+//! Runs the scripts in `tests/scripts/<rfc>/*.tcp`: what goes in and what must come out, when.
+//!
+//! A script is read line by line; `#` begins a comment. The first line names the side under test
+//! and its parameters, which are those of [`Config`] in TOML, separated by blanks:
+//!
+//! ```text
+//! sender mtu="1040B" initial_window=2 handshake=false
+//! ```
+//!
+//! Every other line may begin with a time (`100ms`); without one it happens at the time of the
+//! line before. Deadlines that fall due until then, and at that time, come first. Inputs:
+//!
+//! ```text
+//! write 5000 | write forever | close          the application of a sender
+//! ack 1001 [options]                          an acknowledgment arrives at a sender
+//! syn-ack [options]                           likewise
+//! rst
+//! recv 1 1000 [options]                       payload arrives: first offset, length
+//! syn                                         a SYN arrives at a receiver
+//! stop-reading | read                         the application of a receiver
+//! ```
+//!
+//! with the options `win=N` (default: the window advertised last), `sack=START-END,...` (absolute
+//! offsets), `ts=TSVAL/TSECR` (microseconds), and the words `ece`, `cwr`, `fin`, `ce`.
+//!
+//! What the side under test sends waits in order with its time, and must be taken by:
+//!
+//! ```text
+//! expect seg 1 1000 [words]                   payload: first offset, length; sent at this time
+//! expect 4 segs 1 1000                        four of them in a row
+//! expect ack 1001 [win=N] [sack=...] [ts=...] [words]  without payload
+//! expect syn | expect syn-ack | expect fin 5001
+//! expect nothing [until 200ms]                nothing waits, nor is sent up to that time
+//! expect cwnd=5000 rto=300ms ...              the state: cwnd, ssthresh, rto, state, timeouts,
+//!                                             retransmissions, delivered, duplicate, finished
+//! ```
+//!
+//! The words of an expected segment (`ece`, `cwr`, `fin`, `ect`) are all that it carries, and its
+//! SACK blocks and window are compared if given (SACK blocks also if absent). Nothing may be left
+//! at the end.
+
+use forebay_core::{Duration, Time};
+use forebay_tcp::{Config, Flags, Receiver, SackBlock, Segment, Sender};
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::path::Path;
+
+enum Side {
+    Sender(Box<Sender>),
+    Receiver(Box<Receiver>),
+}
+
+struct Script {
+    side: Side,
+    now: Time,
+    /// Sent and not yet expected.
+    sent: VecDeque<(Time, Segment)>,
+    window: u32,
+}
+
+type Outcome = Result<(), String>;
+
+const WORDS: [(&str, Flags); 4] =
+    [("ece", Flags::ECE), ("cwr", Flags::CWR), ("fin", Flags::FIN), ("ect", Flags::ECT)];
+
+fn number<T: std::str::FromStr>(word: Option<&str>) -> Result<T, String> {
+    let word = word.ok_or("a number is missing")?;
+    word.parse().map_err(|_| format!("not a number: {word}"))
+}
+
+fn time(text: &str) -> Option<Time> {
+    text.parse::<Duration>().ok().map(|span| Time::ZERO + span)
+}
+
+impl Script {
+    fn new(header: &str) -> Result<Self, String> {
+        let (side, fields) = header.split_once(' ').unwrap_or((header, ""));
+        let fields = fields.split_whitespace().collect::<Vec<_>>().join("\n");
+        let config: Config = toml::from_str(&fields).map_err(|error| error.to_string())?;
+        config.validate().map_err(|error| error.to_string())?;
+        let side = match side {
+            "sender" => Side::Sender(Box::new(Sender::new(&config, Time::ZERO))),
+            "receiver" => Side::Receiver(Box::new(Receiver::new(&config))),
+            other => return Err(format!("neither sender nor receiver: {other}")),
+        };
+        let window = config.receive_window.0 as u32;
+        let mut script = Script { side, now: Time::ZERO, sent: VecDeque::new(), window };
+        script.drain();
+        Ok(script)
+    }
+
+    fn drain(&mut self) {
+        if let Side::Sender(sender) = &mut self.side {
+            let now = self.now;
+            self.sent.extend(std::iter::from_fn(|| sender.poll(now)).map(|segment| (now, segment)));
+        }
+    }
+
+    /// Passes every deadline up to and including `until`.
+    fn advance(&mut self, until: Time) {
+        loop {
+            let deadline = match &self.side {
+                Side::Sender(sender) => sender.deadline(),
+                Side::Receiver(receiver) => receiver.deadline(),
+            };
+            let Some(at) = deadline.filter(|at| *at <= until) else {
+                break;
+            };
+            self.now = self.now.max(at);
+            match &mut self.side {
+                Side::Sender(sender) => sender.on_deadline(at),
+                Side::Receiver(receiver) => {
+                    self.sent.extend(receiver.on_deadline(at).map(|segment| (at, segment)));
+                }
+            }
+            self.drain();
+        }
+        self.now = until;
+    }
+
+    fn line(&mut self, line: &str) -> Outcome {
+        let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let rest = match time(first) {
+            Some(at) => {
+                if at < self.now {
+                    return Err("time goes backward".to_owned());
+                }
+                self.advance(at);
+                rest
+            }
+            None => line,
+        };
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        match words.split_first() {
+            Some((&"expect", what)) => self.expect(what),
+            Some((action, arguments)) => self.act(action, arguments),
+            None => Ok(()),
+        }
+    }
+
+    fn act(&mut self, action: &str, arguments: &[&str]) -> Outcome {
+        let now = self.now;
+        let argument = |at: usize| arguments.get(at).copied();
+        match (&mut self.side, action) {
+            (Side::Sender(sender), "write") if argument(0) == Some("forever") => {
+                sender.write_forever();
+            }
+            (Side::Sender(sender), "write") => sender.write(number(argument(0))?),
+            (Side::Sender(sender), "close") => sender.close(),
+            (Side::Receiver(receiver), "stop-reading" | "read") => {
+                let update = receiver.set_reading(now, action == "read");
+                self.sent.extend(update.map(|segment| (now, segment)));
+            }
+            (_, "ack" | "syn-ack" | "rst" | "recv" | "syn") => {
+                let (segment, ce) = self.arriving(action, arguments)?;
+                match &mut self.side {
+                    Side::Sender(sender) => sender.on_segment(now, &segment),
+                    Side::Receiver(receiver) => {
+                        let ack = receiver.on_segment(now, &segment, ce);
+                        self.sent.extend(ack.map(|segment| (now, segment)));
+                    }
+                }
+            }
+            _ => return Err(format!("not an action of this side: {action}")),
+        }
+        self.drain();
+        Ok(())
+    }
+
+    fn arriving(&mut self, action: &str, arguments: &[&str]) -> Result<(Segment, bool), String> {
+        let (fixed, flags) = match action {
+            "ack" => (1, Flags::ACK),
+            "syn-ack" => (0, Flags::ACK.with(Flags::SYN)),
+            "rst" => (0, Flags::RST),
+            "recv" => (2, Flags::ACK),
+            _ => (0, Flags::SYN),
+        };
+        let mut segment = Segment { flags, ack: 1, ..Segment::default() };
+        match action {
+            "ack" => segment.ack = number(arguments.first().copied())?,
+            "recv" => {
+                segment.seq = number(arguments.first().copied())?;
+                segment.len = number(arguments.get(1).copied())?;
+            }
+            _ => {}
+        }
+        let mut ce = false;
+        for option in &arguments[fixed..] {
+            match option.split_once('=') {
+                Some(("win", value)) => self.window = number(Some(value))?,
+                Some(("sack", value)) => sack(&mut segment, value)?,
+                Some(("ts", value)) => stamp(&mut segment, value)?,
+                None if *option == "ce" => ce = true,
+                _ => segment.flags = segment.flags.with(word(option)?),
+            }
+        }
+        segment.window = self.window;
+        Ok((segment, ce))
+    }
+
+    fn expect(&mut self, what: &[&str]) -> Outcome {
+        let ack = Flags::ACK;
+        match what {
+            ["nothing"] => self.nothing(),
+            ["nothing", "until", until] => {
+                self.advance(time(until).ok_or("not a time")?);
+                self.nothing()
+            }
+            ["syn", words @ ..] => self.take(0, 0, Flags::SYN, words),
+            ["syn-ack", words @ ..] => self.take_ack(1, ack.with(Flags::SYN), words),
+            ["fin", seq, words @ ..] => {
+                self.take(number(Some(seq))?, 0, ack.with(Flags::FIN), words)
+            }
+            ["seg", seq, len, words @ ..] => {
+                self.take(number(Some(seq))?, number(Some(len))?, ack, words)
+            }
+            [count, "segs", seq, len, words @ ..] => {
+                let (seq, len): (u64, u32) = (number(Some(seq))?, number(Some(len))?);
+                (0..number(Some(count))?)
+                    .try_for_each(|i: u64| self.take(seq + i * u64::from(len), len, ack, words))
+            }
+            ["ack", offset, words @ ..] => self.take_ack(number(Some(offset))?, ack, words),
+            pairs => pairs.iter().try_for_each(|pair| self.state(pair)),
+        }
+    }
+
+    fn nothing(&self) -> Outcome {
+        match self.sent.front() {
+            Some((at, segment)) => Err(format!("sent at {}: {}", at_text(*at), text(segment))),
+            None => Ok(()),
+        }
+    }
+
+    fn pop(&mut self) -> Result<Segment, String> {
+        let (at, segment) = self.sent.pop_front().ok_or("nothing was sent")?;
+        if at == self.now {
+            Ok(segment)
+        } else {
+            Err(format!("sent at {}, not now: {}", at_text(at), text(&segment)))
+        }
+    }
+
+    fn take(&mut self, seq: u64, len: u32, flags: Flags, words: &[&str]) -> Outcome {
+        let segment = self.pop()?;
+        let flags =
+            words.iter().try_fold(flags, |flags, name| word(name).map(|f| flags.with(f)))?;
+        let right = segment.seq == seq && segment.len == len && segment.flags == flags;
+        if right { Ok(()) } else { Err(format!("got {}", text(&segment))) }
+    }
+
+    fn take_ack(&mut self, offset: u64, mut flags: Flags, words: &[&str]) -> Outcome {
+        let segment = self.pop()?;
+        let mut want = Segment { ack: offset, ..Segment::default() };
+        let mut window = segment.window;
+        for option in words {
+            match option.split_once('=') {
+                Some(("win", value)) => window = number(Some(value))?,
+                Some(("sack", value)) => sack(&mut want, value)?,
+                Some(("ts", value)) => stamp(&mut want, value)?,
+                _ => flags = flags.with(word(option)?),
+            }
+        }
+        let blocks = segment.sack_blocks().eq(want.sack_blocks());
+        let right = segment.len == 0 && segment.ack == offset && segment.flags == flags;
+        let stamps = |s: &Segment| (s.has_timestamp, s.tsval, s.tsecr);
+        let stamped = !want.has_timestamp || stamps(&segment) == stamps(&want);
+        if right && blocks && stamped && segment.window == window {
+            Ok(())
+        } else {
+            Err(format!("got {}", text(&segment)))
+        }
+    }
+
+    fn state(&self, pair: &str) -> Outcome {
+        let (name, want) = pair.split_once('=').ok_or(format!("not understood: {pair}"))?;
+        let got = match (&self.side, name) {
+            (Side::Sender(sender), "cwnd") => sender.cwnd().to_string(),
+            (Side::Sender(sender), "ssthresh") => sender.ssthresh().to_string(),
+            (Side::Sender(sender), "rto") => sender.rto().to_string(),
+            (Side::Sender(sender), "timeouts") => sender.stats().timeouts.to_string(),
+            (Side::Sender(sender), "retransmissions") => sender.stats().retransmissions.to_string(),
+            (Side::Sender(sender), "state") => format!("{:?}", sender.state()).to_lowercase(),
+            (Side::Receiver(receiver), "delivered") => receiver.delivered().to_string(),
+            (Side::Receiver(receiver), "duplicate") => receiver.duplicate_bytes().to_string(),
+            (Side::Receiver(receiver), "finished") => receiver.finished().to_string(),
+            _ => return Err(format!("no such state: {name}")),
+        };
+        if got == want { Ok(()) } else { Err(format!("{name} is {got}")) }
+    }
+}
+
+fn word(name: &str) -> Result<Flags, String> {
+    let found = WORDS.iter().find(|(word, _)| *word == name);
+    found.map(|(_, flag)| *flag).ok_or(format!("not understood: {name}"))
+}
+
+fn sack(segment: &mut Segment, text: &str) -> Outcome {
+    for (slot, block) in segment.sack.iter_mut().zip(text.split(',')) {
+        let (start, end) = block.split_once('-').ok_or("a block is START-END")?;
+        let relative = |word: &str| number::<u64>(Some(word)).map(|o| (o - segment.ack) as u32);
+        *slot = SackBlock { start: relative(start)?, end: relative(end)? };
+        segment.sack_count += 1;
+    }
+    Ok(())
+}
+
+fn stamp(segment: &mut Segment, text: &str) -> Outcome {
+    let (tsval, tsecr) = text.split_once('/').ok_or("ts=TSVAL/TSECR")?;
+    segment.has_timestamp = true;
+    segment.tsval = number(Some(tsval))?;
+    segment.tsecr = number(Some(tsecr))?;
+    Ok(())
+}
+
+fn at_text(at: Time) -> Duration {
+    at.since(Time::ZERO)
+}
+
+fn text(segment: &Segment) -> String {
+    let Segment { seq, ack, len, window, .. } = segment;
+    let mut line = format!("seq {seq} len {len} ack {ack} win={window}");
+    if segment.has_timestamp {
+        write!(line, " ts={}/{}", segment.tsval, segment.tsecr).unwrap();
+    }
+    for (name, flag) in WORDS.iter().chain(&[("syn", Flags::SYN), ("rst", Flags::RST)]) {
+        if segment.flags.has(*flag) {
+            write!(line, " {name}").unwrap();
+        }
+    }
+    let blocks: Vec<_> = segment.sack_blocks().map(|(a, b)| format!("{a}-{b}")).collect();
+    if blocks.is_empty() { line } else { format!("{line} sack={}", blocks.join(",")) }
+}
+
+fn run(source: &str) -> Outcome {
+    let mut script: Option<Script> = None;
+    for (index, line) in source.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        let outcome = match &mut script {
+            None => Script::new(line).map(|new| script = Some(new)),
+            Some(script) => script.line(line),
+        };
+        outcome.map_err(|error| format!("line {}: {line}: {error}", index + 1))?;
+    }
+    let script = script.ok_or("the script is empty")?;
+    script.nothing().map_err(|error| format!("at the end: {error}"))
+}
+
+#[test]
+fn scripts() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
+    let (mut count, mut failures) = (0, String::new());
+    let mut folders: Vec<_> = root.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.sort();
+    for folder in folders {
+        let mut files: Vec<_> = folder.read_dir().unwrap().map(|e| e.unwrap().path()).collect();
+        files.sort();
+        for file in files {
+            count += 1;
+            let source = std::fs::read_to_string(&file).unwrap();
+            if let Err(error) = run(&source) {
+                let name = file.strip_prefix(&root).unwrap().display();
+                writeln!(failures, "{name}: {error}").unwrap();
+            }
+        }
+    }
+    assert!(count >= 20, "only {count} scripts");
+    assert!(failures.is_empty(), "\n{failures}");
+}
+
+#[test]
+fn a_wrong_script_fails() {
+    let header = "sender mtu=\"1040B\" initial_window=1 handshake=false\n0ms write 1000\n";
+    assert!(run(&format!("{header}expect seg 1 1000")).is_ok());
+    for wrong in ["", "expect seg 1 999", "10ms expect seg 1 1000", "expect seg 1 1000 cwr"] {
+        assert!(run(&format!("{header}{wrong}")).is_err(), "{wrong}");
+    }
+    let left = "expect seg 1 1000\nexpect nothing until 1s";
+    assert!(run(&format!("{header}{left}")).unwrap_err().contains("sent at 1s"));
+}

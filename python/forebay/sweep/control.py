@@ -1,0 +1,232 @@
+"""Running a study: what is still to do, in which order, and when a point has had enough."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forebay import _engine, stats
+from forebay.study import Progress, cores
+from forebay.sweep.axes import StudyError
+from forebay.sweep.layout import Record
+from forebay.sweep.plan import Point, Study, Until
+from forebay.sweep.pool import Pool, Threads
+from forebay.sweep.store import Store
+from forebay.sweep.work import Common, Task, matcher
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_TELL_EVERY_S = 0.1
+
+
+def run(
+    study: Study,
+    folder: str | Path,
+    *,
+    jobs: int | None = None,
+    client: Client | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Progress:
+    """Run what a study still lacks and keep every run in `folder` as soon as it ends.
+
+    Interrupted or killed at any moment it goes on, called again, where it was. The results do not
+    depend on how often that happened, on the number of jobs, nor on what ran where.
+
+    Args:
+        study: what to run.
+        folder: where its results are or will be.
+        jobs: runs at a time on this machine; one a core unless given.
+        client: a `distributed.Client` whose workers run the study instead.
+        progress: called from this thread, about ten times a second.
+
+    Returns:
+        The number of runs that the folder holds.
+
+    Raises:
+        StudyError: the study cannot run, or not in this folder.
+        ScenarioError: a run could not run.
+        OSError: the results could not be kept; what had been kept stays.
+        KeyboardInterrupt: interrupted; every finished run is kept.
+    """
+    common = Common(study.base, study.link, study.keys, study.long_run, _engine.version)
+    with Store(study, Path(folder)) as store:
+        todo = _Todo(study, store)
+        if todo.progress().finished < todo.progress().runs:
+            pool = _pool(common, jobs, client)
+            try:
+                _work(todo, store, pool, progress)
+            finally:
+                pool.close()
+        store.finish()
+        return todo.progress()
+
+
+def _pool(common: Common, jobs: int | None, client: Client | None) -> Pool:
+    if client is None:
+        return Threads(common, jobs or cores())
+    from forebay.sweep.cluster import Cluster
+
+    return Cluster(common, client)
+
+
+def _work(
+    todo: _Todo, store: Store, pool: Pool, progress: Callable[[Progress], None] | None
+) -> None:
+    running = 0
+    if progress is not None:
+        progress(todo.progress())
+    while True:
+        while (room := pool.room(todo.left - running)) > 0 and (batch := todo.take(room)):
+            pool.submit(batch)
+            running += len(batch)
+        if running == 0:
+            return
+        records = pool.collect(_TELL_EVERY_S)
+        running -= len(records)
+        if records:
+            store.append(records)
+            for record in records:
+                todo.note(record)
+        if progress is not None:
+            progress(todo.progress())
+
+
+class _Todo:
+    """The runs that a study still lacks. What it decides depends on nothing but the results."""
+
+    def __init__(self, study: Study, store: Store) -> None:
+        self._study = study
+        self._until = study.until
+        self._points = {point.id: point for point in study.points}
+        self._settings: dict[int, list[Point]] = {}
+        for point in study.points:
+            self._settings.setdefault(point.setting, []).append(point)
+        self._done: dict[str, dict[int, float | None]] = {id_: {} for id_ in self._points}
+        self._queues = dict(study.disciplines)
+        self._unmatched = {*study.keys, *([study.until.key] if study.until else [])}
+        self._unseen = {label for label, _ in study.disciplines}
+        self._finished = 0
+        for id_, replication, value in store.finished(self._until.key if self._until else None):
+            self._add(id_, replication, value)
+        if self._finished:
+            self._unmatched.clear()
+        first = self._until.at_least if self._until else study.most
+        self._wanted = dict.fromkeys(self._settings, first)
+        self._extra: deque[tuple[Point, int]] = deque()
+        self._missing = self._all(first)
+        self._runs = first * len(self._points)
+        for setting in self._settings:
+            self._extend(setting)
+
+    def progress(self) -> Progress:
+        """Finished runs, of those that are known to be needed."""
+        return Progress(self._finished, self._runs, self._finished / self._runs)
+
+    @property
+    def left(self) -> int:
+        """Runs that have not ended, of those that are known to be needed."""
+        return self._runs - self._finished
+
+    def take(self, count: int) -> list[Task]:
+        """The next runs, at most `count`."""
+        return [self._task(*each) for each in islice(self._missing, count)] or [
+            self._task(*self._extra.popleft()) for _ in range(min(count, len(self._extra)))
+        ]
+
+    def note(self, record: Record) -> None:
+        """Take notice of a finished run.
+
+        Raises:
+            StudyError: a measure that was asked for does not exist.
+        """
+        self._check(record)
+        value = record.measures.get(self._until.key) if self._until else None
+        self._add(record.point, record.replication, None if isinstance(value, str) else value)
+        self._extend(self._points[record.point].setting)
+
+    def _add(self, id_: str, replication: int, value: float | None) -> None:
+        done = self._done[id_]
+        self._finished += replication not in done
+        done[replication] = value
+
+    def _all(self, count: int) -> Iterator[tuple[Point, int]]:
+        """Replication by replication, so that every point is known a little soon."""
+        for replication in range(1, count + 1):
+            for point in self._study.points:
+                if replication not in self._done[point.id]:
+                    yield point, replication
+
+    def _extend(self, setting: int) -> None:
+        """Ask for more replications of a setting if its intervals are still too wide."""
+        until = self._until
+        if until is None:
+            return
+        points = self._settings[setting]
+        while all(len(self._done[point.id]) >= self._wanted[setting] for point in points):
+            had = self._wanted[setting]
+            samples = [
+                [self._done[point.id][number] for number in range(1, had + 1)] for point in points
+            ]
+            wanted = max(enough(until, each) for each in samples)
+            if wanted == had:
+                return
+            self._wanted[setting] = wanted
+            self._runs += (wanted - had) * len(points)
+            self._extra.extend(
+                (point, number)
+                for number in range(had + 1, wanted + 1)
+                for point in points
+                if number not in self._done[point.id]
+            )
+
+    def _task(self, point: Point, replication: int) -> Task:
+        return Task(
+            point.id,
+            replication,
+            self._study.seed + replication - 1,
+            self._queues[point.discipline],
+            tuple(self._study.values(point.steps).items()),
+        )
+
+    def _check(self, record: Record) -> None:
+        """Find out early, with the first run under every discipline, that a measure is amiss."""
+        self._unmatched -= {
+            key for key in self._unmatched if any(map(_matcher(key), record.measures))
+        }
+        self._unseen.discard(self._points[record.point].discipline)
+        if self._unmatched and not self._unseen:
+            key = min(self._unmatched)
+            near = difflib.get_close_matches(key, record.measures, n=3, cutoff=0.5)
+            hint = f"; the nearest are {', '.join(near)}" if near else ""
+            place = "keys" if key in self._study.keys else "until.key"
+            raise StudyError(f'{self._study.name}: {place}: no run measures "{key}"{hint}')
+
+
+def enough(until: Until, samples: list[float | None]) -> int:
+    """Replications that a point needs, as far as its samples of the deciding measure tell.
+
+    The number of samples if their interval is narrow enough, or if no more are allowed; else, as
+    the width falls with the root of the number, what would do if the variance stayed as it is, but
+    at most twice as many, as a few samples say little about it.
+    """
+    had = len(samples)
+    interval = stats.interval(samples)
+    if had >= until.at_most or interval is None:
+        return min(had, until.at_most) if interval is not None else until.at_most
+    width = until.half_width * (abs(interval.mean) if until.relative else 1.0)
+    if interval.half_width is not None and interval.half_width <= width:
+        return had
+    if interval.half_width is None or width == 0.0:
+        return min(2 * had, until.at_most)
+    needed = math.ceil(min(had * (interval.half_width / width) ** 2, 2.0 * had))
+    return min(max(needed, had + 1), until.at_most)
+
+
+def _matcher(key: str) -> Callable[[str], bool]:
+    return matcher((key,))

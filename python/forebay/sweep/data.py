@@ -1,0 +1,185 @@
+"""The results of a study: runs, intervals, paired differences, joint regions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy.special import fdtri, stdtrit
+
+from forebay import stats
+from forebay.sweep.axes import Axis
+from forebay.sweep.layout import COMPLETE, Layout, read_runs
+
+
+@dataclass(frozen=True)
+class StudyData:
+    """The finished runs of a study. Equal studies give equal tables, however they were run."""
+
+    folder: Path
+    layout: Layout
+    runs: pl.DataFrame
+    """A row a run: `point` (hash of the scenario), the axes' columns, `discipline`, `replication`,
+    `seed`, `version`, `fingerprint`, then the measures, in the unit that their names end with."""
+
+    @property
+    def title(self) -> str:
+        """The study's title."""
+        return str(self.layout.manifest["title"])
+
+    @property
+    def version(self) -> str:
+        """Version of forebay that ran it."""
+        return str(self.layout.manifest["version"])
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The axes of the study."""
+        return self.layout.axes
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that hold the axes' values."""
+        return tuple(self.layout.axis_schema)
+
+    @property
+    def disciplines(self) -> tuple[str, ...]:
+        """The disciplines, in the study's order."""
+        return tuple(label for label, _ in self.layout.study["disciplines"])
+
+    @property
+    def long_run(self) -> bool:
+        """Whether every point is a single run, whose intervals come from batch means."""
+        return bool(self.layout.study["replications"] == 1)
+
+    @cached_property
+    def measures(self) -> tuple[str, ...]:
+        """The measures that are numbers."""
+        end = self.runs.columns.index("fingerprint") + 1
+        return tuple(key for key in self.runs.columns[end:] if self.runs[key].dtype == pl.Float64)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no run of the study is missing."""
+        return (self.folder / COMPLETE).exists()
+
+    def intervals(self, key: str, level: float = stats.LEVEL) -> pl.DataFrame:
+        """Mean and Student's interval of a measure for every point.
+
+        Args:
+            key: the measure, a column of `runs`.
+            level: confidence level.
+
+        Returns:
+            The axes' columns, `discipline`, `mean`, `half_width` (null for a single run) and
+            `samples`, in the study's order.
+
+        Raises:
+            KeyError: there is no such measure.
+        """
+        self._check(key)
+        return _summarised(self.runs, self._groups, pl.col(key), level)
+
+    def differences(self, key: str, against: str, level: float = stats.LEVEL) -> pl.DataFrame:
+        """Paired differences of a measure from one discipline, replication by replication.
+
+        All disciplines met the same random numbers, so that these intervals are narrower than
+        those of the means suggest.
+
+        Args:
+            key: the measure, a column of `runs`.
+            against: the discipline that is taken away from the others.
+            level: confidence level.
+
+        Returns:
+            As `intervals`, for every other discipline.
+
+        Raises:
+            KeyError: there is no such measure or discipline.
+        """
+        self._check(key)
+        if against not in self.disciplines:
+            raise KeyError(f'no discipline "{against}"; one of {", ".join(self.disciplines)}')
+        on = [*self.columns, "replication"]
+        reference = self.runs.filter(pl.col("discipline") == against).select(
+            *on, pl.col(key).alias("\0")
+        )
+        others = self.runs.filter(pl.col("discipline") != against)
+        paired = others.join(reference, on=on, how="left", maintain_order="left")
+        return _summarised(paired, self._groups, pl.col(key) - pl.col("\0"), level)
+
+    def regions(self, x: str, y: str, level: float = stats.LEVEL) -> pl.DataFrame:
+        """The joint confidence region of the means of two measures, for every point.
+
+        It is the ellipse (m - mean)' S^-1 (m - mean) <= 2 (n - 1) / (n (n - 2)) F(2, n - 2) of
+        Hotelling's T-squared, S being the covariance of the n replications.
+
+        Args:
+            x: a measure.
+            y: another.
+            level: confidence level of the region.
+
+        Returns:
+            The axes' columns, `discipline`, the means `x` and `y`, `samples`, and the ellipse as
+            `xx`, `xy`, `yy`: the covariance scaled so that the region is the set of means within
+            distance 1. Null for fewer than three runs.
+
+        Raises:
+            KeyError: there is no such measure.
+        """
+        self._check(x, y)
+        known = self.runs.filter(pl.col(x).is_not_null() & pl.col(y).is_not_null())
+        table = known.group_by(self._groups, maintain_order=True).agg(
+            pl.col(x).mean().alias("x"),
+            pl.col(y).mean().alias("y"),
+            pl.len().cast(pl.Int64).alias("samples"),
+            pl.col(x).var().alias("xx"),
+            pl.cov(x, y).alias("xy"),
+            pl.col(y).var().alias("yy"),
+        )
+        count = table["samples"].to_numpy().astype(float)
+        enough = np.maximum(count, 3.0)
+        factor = 2 * (enough - 1) / (enough * (enough - 2)) * fdtri(2, enough - 2, level)
+        scale = pl.Series(np.where(count >= 3, factor, np.nan)).fill_nan(None)
+        return table.with_columns(pl.col(name) * scale for name in ("xx", "xy", "yy"))
+
+    @property
+    def _groups(self) -> list[str]:
+        return [*self.columns, "discipline"]
+
+    def _check(self, *keys: str) -> None:
+        for key in keys:
+            if key not in self.measures:
+                raise KeyError(f'no measure "{key}"; the measures are {", ".join(self.measures)}')
+
+
+def load(folder: str | Path) -> StudyData:
+    """Read the results of a study, also of one that is still running or was stopped.
+
+    Raises:
+        StudyError: the folder is not a study's.
+    """
+    folder = Path(folder)
+    layout = Layout.read(folder)
+    return StudyData(folder, layout, read_runs(folder, layout))
+
+
+def _summarised(
+    table: pl.DataFrame, groups: Sequence[str], value: pl.Expr, level: float
+) -> pl.DataFrame:
+    means = table.group_by(groups, maintain_order=True).agg(
+        value.mean().alias("mean"),
+        value.std().alias("half_width"),
+        value.count().cast(pl.Int64).alias("samples"),
+    )
+    count = means["samples"].to_numpy().astype(float)
+    freedom = np.maximum(count - 1, 1)
+    quantile: Any = stdtrit(freedom, 0.5 + level / 2)
+    return means.with_columns(
+        pl.col("half_width") * pl.Series(quantile / np.sqrt(np.maximum(count, 1)))
+    )

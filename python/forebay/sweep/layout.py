@@ -1,0 +1,196 @@
+"""What the folder of a study holds, and how finished runs become a table."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from forebay import _engine
+from forebay.sweep.axes import Axis, StudyError, shown
+from forebay.sweep.plan import FORMAT, Study
+
+COMPLETE = "complete"
+"""The file in the folder of a study that says that no run is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A finished run."""
+
+    point: str
+    replication: int
+    """From 1."""
+    fingerprint: str
+    measures: dict[str, float | str]
+    """Those that were measured, by their keys in the summary joined by dots."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The manifest of a study: all that is needed to read its runs."""
+
+    manifest: dict[str, Any]
+
+    @classmethod
+    def of(cls, study: Study) -> Layout:
+        """The layout of a study that begins."""
+        return cls(
+            {
+                "forebay study": FORMAT,
+                "version": _engine.version,
+                "hash": study.hash,
+                "name": study.name,
+                "title": study.title,
+                "points": [
+                    {"id": point.id, "steps": list(point.steps), "discipline": point.discipline}
+                    for point in study.points
+                ],
+                "study": study.document,
+            }
+        )
+
+    @classmethod
+    def read(cls, folder: Path) -> Layout:
+        """The layout of a study that was begun.
+
+        Raises:
+            StudyError: the folder is not a study's, or its format is another.
+        """
+        try:
+            found = json.loads((folder / "study.json").read_text(encoding="utf-8"))
+            version = found["forebay study"]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise StudyError(f"{folder}: is not the folder of a study") from None
+        if version != FORMAT:
+            raise StudyError(
+                f"{folder}: holds a study of format {version}; this forebay reads format {FORMAT}"
+            )
+        return cls(found)
+
+    @property
+    def study(self) -> dict[str, Any]:
+        """Everything that the results depend on, as plain values."""
+        study: dict[str, Any] = self.manifest["study"]
+        return study
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The axes of the study."""
+        return tuple(
+            Axis(each["name"], tuple(each["paths"]), tuple(map(tuple, each["rows"])))
+            for each in self.study["axes"]
+        )
+
+    @property
+    def axis_schema(self) -> dict[str, type[pl.DataType]]:
+        """The columns of the axes: whole numbers, numbers, or else text."""
+        return {
+            column: _type([row[at] for row in axis.rows])
+            for axis in self.axes
+            for at, column in enumerate(axis.columns)
+        }
+
+    def frame(self, records: Sequence[Record]) -> pl.DataFrame:
+        """Finished runs as a table, with their provenance."""
+        points = {point["id"]: point for point in self.manifest["points"]}
+        axes, types = self.axes, self.axis_schema
+        keys = sorted({key for record in records for key in record.measures})
+        columns: dict[str, list[Any]] = {
+            "point": [record.point for record in records],
+            **{name: [] for name in types},
+            "discipline": [points[record.point]["discipline"] for record in records],
+            "replication": [record.replication for record in records],
+            "seed": [self.study["seed"] + record.replication - 1 for record in records],
+            "version": [self.manifest["version"]] * len(records),
+            "fingerprint": [record.fingerprint for record in records],
+        }
+        for record in records:
+            for axis, step in zip(axes, points[record.point]["steps"], strict=True):
+                for name, value in zip(axis.columns, axis.rows[step], strict=True):
+                    columns[name].append(shown(value) if types[name] is pl.String else value)
+        schema: dict[str, type[pl.DataType]] = {
+            "point": pl.String,
+            **types,
+            "discipline": pl.String,
+            "replication": pl.Int64,
+            "seed": pl.Int64,
+            "version": pl.String,
+            "fingerprint": pl.String,
+        }
+        for key in keys:
+            columns[key] = [record.measures.get(key) for record in records]
+            text = any(isinstance(value, str) for value in columns[key])
+            schema[key] = pl.String if text else pl.Float64
+        return pl.DataFrame(columns, schema=schema)
+
+    def arranged(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        """Tables as one, whatever their order and overlap: rows by point and replication.
+
+        Measures stand in alphabetical order, so that the same runs always give the same table.
+        """
+        order = {point["id"]: number for number, point in enumerate(self.manifest["points"])}
+        whole = pl.concat(frames, how="diagonal").unique(("point", "replication"))
+        at = whole["point"].replace_strict(order, return_dtype=pl.Int64)
+        rows = whole.with_columns(at.alias("\0")).sort("\0", "replication").drop("\0")
+        end = rows.columns.index("fingerprint") + 1
+        return rows.select(*rows.columns[:end], *sorted(rows.columns[end:]))
+
+
+def line_of(record: Record) -> bytes:
+    """A finished run as a line of the journal."""
+    fields = [record.point, record.replication, record.fingerprint, record.measures]
+    text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
+    return b"%08x %b\n" % (zlib.crc32(text), text)
+
+
+def read_journal(path: Path) -> tuple[list[Record], int]:
+    """The whole lines of a journal and where they end; what was torn by a crash is left out."""
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return [], 0
+    records: list[Record] = []
+    at = 0
+    while (end := raw.find(b"\n", at)) >= 0:
+        check, _, text = raw[at:end].partition(b" ")
+        if check != b"%08x" % zlib.crc32(text):
+            break
+        records.append(Record(*json.loads(text)))
+        at = end + 1
+    return records, at
+
+
+def parts(folder: Path) -> list[Path]:
+    """The parts of a study's data set, oldest first."""
+    return sorted((folder / "runs").glob("part-*.parquet"))
+
+
+def read_runs(folder: Path, layout: Layout) -> pl.DataFrame:
+    """Every finished run, also of a sweep that goes on meanwhile."""
+    while True:
+        names = parts(folder)
+        try:
+            frames = [pl.read_parquet(name) for name in names]
+        except FileNotFoundError:
+            continue
+        pending, _ = read_journal(folder / "journal")
+        # The journal became a part, or the parts one, between the two looks.
+        if parts(folder) == names:
+            return layout.arranged([layout.frame(pending), *frames])
+
+
+def _type(values: Sequence[Any]) -> type[pl.DataType]:
+    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
+        return pl.String
+    return pl.Int64 if all(isinstance(value, int) for value in values) else pl.Float64
+
+
+def differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """The fields in which two studies differ."""
+    return sorted(key for key in {*old, *new} if old.get(key) != new.get(key))

@@ -1,0 +1,57 @@
+"""A scenario whose runs take milliseconds, and studies of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from forebay import sweep
+
+BASE = """\
+title = "A small network"
+duration = "4s"
+warmup = "200ms"
+seed = 11
+
+[[link]]
+name = "up"
+from = "a"
+to = "b"
+rate = "5Mbit"
+delay = "5ms"
+queue = { kind = "fifo", limit = "50p" }
+
+[[traffic]]
+name = "bulk"
+kind = "bulk"
+from = "a"
+to = "b"
+flows = 2
+
+[[traffic]]
+name = "sensors"
+kind = "poisson"
+from = "a"
+to = "b"
+flows = 5
+rate = "50kbit"
+size = "120B"
+"""
+RATE = {"name": "rate", "path": "link.up.rate", "values": ["2Mbit", "10Mbit"]}
+FLOWS = {"path": "traffic.bulk.flows", "range": {"from": 1, "to": 3, "step": 1}}
+TAIL = "classes.sensors.p99_delay_ms"
+
+
+def study(folder: Path, **fields: Any) -> sweep.Study:
+    """A study of the scenario, by default of two rates, two disciplines, three replications."""
+    (folder / "base.toml").write_text(BASE)
+    document: dict[str, Any] = {
+        "scenario": "base.toml",
+        "disciplines": ["fifo", "codel"],
+        "axis": [RATE],
+        "replications": 3,
+    }
+    document |= fields
+    return sweep.read(
+        {key: value for key, value in document.items() if value is not None}, "study.toml", folder
+    )

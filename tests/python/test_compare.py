@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import threading
+import time
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from rich.console import Console
+
+import fake_engine
+import forebay
+from forebay import Comparison, ScenarioError
+from forebay.advice import advise
+from forebay.measures import GOODPUT, MOS, TAIL_DELAY, text
+from forebay.stats import Interval
+from forebay.terminal import print_comparison
+
+pytestmark = pytest.mark.usefixtures("fake")
+
+
+@pytest.fixture
+def comparison(scenario_file: Path) -> Comparison:
+    return forebay.compare(forebay.load(scenario_file), jobs=2)
+
+
+def test_variants_and_common_seeds(comparison: Comparison) -> None:
+    assert comparison.labels == ("fifo", "codel", "short codel", "ncq")
+    assert comparison.seeds == (5, 6, 7)
+    for label in comparison.labels:
+        assert [run.seed for run in comparison.runs_of(label)] == [5, 6, 7]
+        assert [run.result.summary["seed"] for run in comparison.runs_of(label)] == [5, 6, 7]
+    assert comparison.variants[2].queue == {"kind": "codel", "limit": "20p"}
+
+
+def test_jobs_do_not_change_results(comparison: Comparison, scenario_file: Path) -> None:
+    again = forebay.compare(forebay.load(scenario_file), jobs=1)
+    fingerprints = [run.result.fingerprint for run in comparison.runs]
+    assert fingerprints == [run.result.fingerprint for run in again.runs]
+    assert len(set(fingerprints)) == 12
+
+
+def test_chosen_disciplines_may_be_labels_of_the_list(scenario_file: Path) -> None:
+    found = forebay.compare(
+        forebay.load(scenario_file), disciplines=["short codel", "pie"], replications=1, seed=40
+    )
+    assert found.labels == ("short codel", "pie")
+    assert found.seeds == (40,)
+    assert found.variants[0].queue["limit"] == "20p"
+    assert found.interval("pie", "voice", "mos") is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "message"),
+    [
+        ({}, {"disciplines": ["codel", "codel"]}, 'two are called "codel"'),
+        ({}, {"disciplines": []}, "there is none to compare"),
+        ({}, {"disciplines": ["fifo", "nonsense"]}, 'discipline "nonsense": link'),
+        ({}, {"replications": 0}, "at least 1"),
+        ({}, {"link": "uplonk"}, 'no link is called "uplonk"; one of "uplink"'),
+        ({"link[0].nonsense": 1}, {}, r"branch\.toml: link\[0\]: unknown field"),
+    ],
+)
+def test_bad_input_is_found_before_the_first_run(
+    scenario_file: Path, change: dict[str, Any], arguments: dict[str, Any], message: str
+) -> None:
+    scenario = forebay.load(scenario_file)
+    for path, value in change.items():
+        scenario = scenario.with_(path, value)
+    with pytest.raises(ScenarioError, match=message):
+        forebay.compare(scenario, **arguments)
+    assert not fake_engine.cancels
+
+
+def test_paired_intervals_are_narrower(comparison: Comparison) -> None:
+    # The load differs between replications and is common to the disciplines.
+    difference = comparison.difference("ncq", "codel", "backup", "goodput_bps")
+    alone = comparison.interval("ncq", "backup", "goodput_bps")
+    assert difference is not None and alone is not None
+    assert difference.half_width is not None and alone.half_width is not None
+    assert difference.half_width < alone.half_width / 2
+
+
+def test_best_holds_all_that_cannot_be_told_apart(comparison: Comparison) -> None:
+    assert set(comparison.best("backup", GOODPUT)) == set(comparison.labels)
+    assert comparison.best("voice", MOS)[0] == "ncq"
+    assert "fifo" not in comparison.best("voice", MOS)
+    assert comparison.best("sensors", TAIL_DELAY) == ("ncq",)
+    assert comparison.best("web", MOS) == ()
+
+
+def test_advice_names_pick_price_and_notes(comparison: Comparison) -> None:
+    advice = advise(comparison)
+    assert advice.pick in ("codel", "short codel")
+    assert any(price.startswith("sensors p99 delay") for price in advice.price)
+    assert any("web: best completion time under" in finding for finding in advice.findings)
+    assert any("no difference in goodput" in finding for finding in advice.findings)
+    assert any("open loop" in note for note in advice.notes)
+
+
+def test_advice_is_careful_with_one_replication(scenario_file: Path) -> None:
+    advice = advise(forebay.compare(forebay.load(scenario_file), replications=1))
+    assert "One replication only" in advice.notes[0]
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_table_fits_the_terminal(comparison: Comparison, width: int) -> None:
+    out = StringIO()
+    print_comparison(Console(file=out, width=width), comparison)
+    lines = out.getvalue().splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= width
+    heads = [line for line in lines if "sensors" in line or "voice" in line]
+    assert " ".join(heads).split().count("sensors") == 1
+    assert not any("…" in line for line in lines)
+    rows = [line for line in lines if line.startswith(" short codel")]
+    assert all("±" in row for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "shown"),
+    [
+        (8.314e6, 0.1234e6, "8314 ±124"),
+        (31.04e3, 0.6e3, "31.0 ±0.6"),
+        (1e4, 0.0, "10.0 ±0"),
+        (1e4, None, "10.0"),
+        (0.0, 0.0, "0 ±0"),
+        (7.512e6, 300.0, "7512 ±1"),
+    ],
+)
+def test_intervals_are_shown_to_what_is_known(mean: float, half: float | None, shown: str) -> None:
+    assert text(Interval(mean, half, 5), GOODPUT) == shown
+
+
+def test_written_tables(comparison: Comparison, tmp_path: Path) -> None:
+    folder = comparison.write(tmp_path / "out")
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "delays.parquet",
+        "flows.parquet",
+        "report.html",
+        "runs.parquet",
+        "series.parquet",
+        "summary.json",
+    ]
+    runs = pl.read_parquet(folder / "runs.parquet")
+    assert runs.height == 12
+    assert {"discipline", "seed", "fingerprint", "queues.uplink.loss", "classes.voice.mos"} <= set(
+        runs.columns
+    )
+    flows = pl.read_parquet(folder / "flows.parquet")
+    assert flows.filter(pl.col("class") == "web").height == 12 * 20
+    delays = pl.read_parquet(folder / "delays.parquet")
+    assert set(delays["class"].unique()) == {*comparison.classes, None}
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    mos = summary["disciplines"][0]["classes"]["voice"]["mos"]
+    expected = runs.filter(pl.col("discipline") == "fifo")["classes.voice.mos"].mean()
+    assert isinstance(expected, float)
+    assert mos["mean"] == pytest.approx(expected)
+    assert mos["low"] < mos["mean"] < mos["high"]
+    assert math.isclose(mos["high"] + mos["low"], 2 * mos["mean"])
+
+
+def test_a_result_is_replaced_and_nothing_else(comparison: Comparison, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    comparison.write(folder)
+    comparison.write(folder, report=False)
+    assert not (folder / "report.html").exists()
+    (folder / "notes.md").write_text("mine", encoding="utf-8")
+    with pytest.raises(FileExistsError, match=r"notes\.md"):
+        comparison.write(folder)
+    assert (folder / "summary.json").exists()
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "summary.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(FileExistsError, match="did not write"):
+        comparison.write(other)
+    file = tmp_path / "file"
+    file.write_text("mine", encoding="utf-8")
+    with pytest.raises(FileExistsError, match="is a file"):
+        comparison.write(file)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
+
+
+def test_a_failed_write_leaves_the_earlier_result(
+    comparison: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = comparison.write(tmp_path / "out")
+    before = (folder / "summary.json").read_bytes()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    with pytest.raises(OSError, match="No space"):
+        comparison.write(folder)
+    assert (folder / "summary.json").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["out"]
+
+
+def test_interrupt_stops_every_run(scenario_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fake_engine, "seconds_a_run", 60.0)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        forebay.compare(forebay.load(scenario_file), jobs=2)
+    assert time.monotonic() - start < 2.0
+    assert all(cancel.is_set for cancel in fake_engine.cancels)
+    assert not [each for each in threading.enumerate() if each.name.startswith("forebay")]
+
+
+def test_progress_counts_up_to_all(scenario_file: Path) -> None:
+    seen: list[forebay.Progress] = []
+    forebay.compare(forebay.load(scenario_file), progress=seen.append)
+    assert (seen[-1].finished, seen[-1].runs, seen[-1].fraction) == (12, 12, 1.0)

@@ -1,0 +1,167 @@
+"""The whole: the installed command on the real engine, and the examples."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import forebay
+from forebay import _engine
+from forebay.reference import kinds_page
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = str(Path(sys.executable).with_name("forebay"))
+SMALL = """\
+title = "A short run"
+duration = "6s"
+warmup = "1s"
+
+[[link]]
+name = "uplink"
+from = "a"
+to = "b"
+rate = "10Mbit"
+delay = "5ms"
+queue = { kind = "fifo", limit = "100p" }
+
+[[traffic]]
+name = "bulk"
+kind = "bulk"
+from = "a"
+to = "b"
+flows = 2
+
+[[traffic]]
+name = "calls"
+kind = "voice"
+from = "a"
+to = "b"
+flows = 2
+
+[compare]
+link = "uplink"
+replications = 3
+disciplines = ["fifo", "fq-codel"]
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL, encoding="utf-8")
+    return path
+
+
+def forebay_command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_compare_from_the_command_line(small: Path, tmp_path: Path) -> None:
+    done = forebay_command("compare", "small.toml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "MOS" in done.stdout
+    summary = json.loads((tmp_path / "out/small/summary.json").read_text(encoding="utf-8"))
+    fifo, fq_codel = (each["classes"]["calls"] for each in summary["disciplines"])
+    assert fq_codel["p99_delay_ms"]["high"] < fifo["p99_delay_ms"]["low"]
+    assert fq_codel["mos"]["low"] > 4.0
+    assert small.exists()
+
+
+def test_equal_seeds_give_equal_fingerprints(small: Path) -> None:
+    scenario = forebay.load(small)
+    one = forebay.compare(scenario, jobs=1)
+    two = forebay.compare(scenario, jobs=2)
+    assert [run.result.fingerprint for run in one.runs] == [
+        run.result.fingerprint for run in two.runs
+    ]
+    assert forebay.run(scenario, seed=2, discipline="fifo").fingerprint == (
+        one.runs_of("fifo")[1].result.fingerprint
+    )
+
+
+def test_tables_agree_with_the_summary(small: Path) -> None:
+    result = forebay.run(forebay.load(small))
+    calls = result.summary["classes"]["calls"]
+    counted = result.delay.filter(pl.col("class") == "calls")["count"].sum()
+    assert counted == pytest.approx(calls["delivered"], rel=0.01)
+    assert result.flows.height == 4
+    assert set(result.queue["link"].unique()) == {"uplink", "uplink-reverse"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"duration": "-1s"}, ["duration"]),
+        ({"duration": "6 parsecs"}, ["duration"]),
+        ({"nonsense": 1}, ["nonsense"]),
+        ({"link[0].rate": "0bit"}, ["link[0]"]),
+        ({"link[0].queue": {"kind": "codel", "target": "-5ms"}}, ["link[0].queue", "-5ms"]),
+        ({"link[0].queue": {"kind": "nope"}}, ["link[0].queue.kind", "one of"]),
+        ({"traffic[0].from": "nowhere"}, ["traffic[0]", "nowhere"]),
+        ({"traffic[0].kind": "pcap", "traffic[0].file": "absent.pcap"}, ["absent.pcap"]),
+    ],
+)
+def test_bad_input_names_place_and_remedy(
+    small: Path, changed: dict[str, object], words: list[str]
+) -> None:
+    scenario = forebay.load(small)
+    for path, value in changed.items():
+        scenario = scenario.with_(path, value)
+    with pytest.raises(forebay.ScenarioError) as error:
+        scenario.effective()
+    assert str(error.value).startswith("small.toml: ")
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_bad_input_ends_with_two_and_no_traceback(small: Path, tmp_path: Path) -> None:
+    small.write_text(SMALL.replace("10Mbit", "10Furlong"), encoding="utf-8")
+    done = forebay_command("compare", "small.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: small.toml: ") and "Traceback" not in done.stderr
+    assert list(tmp_path.glob("out/*")) == []
+
+
+def test_control_c_stops_within_a_second(small: Path, tmp_path: Path) -> None:
+    small.write_text(SMALL.replace('"6s"', '"100000s"'), encoding="utf-8")
+    with subprocess.Popen(
+        [COMMAND, "compare", "small.toml"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as process:
+        time.sleep(4.0)
+        assert process.poll() is None
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=20)
+    # A second, and another for a machine that runs other tests beside this one.
+    assert time.monotonic() - start < 2.0
+    assert process.returncode == 130
+    assert "stopped: 0 of 6 runs" in stderr and "Traceback" not in stderr
+    assert list(tmp_path.glob("out/*")) == [] and list(tmp_path.glob("out/.*")) == []
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("examples/*.toml")), ids=lambda path: path.name)
+def test_examples_run(path: Path) -> None:
+    result = forebay.run(forebay.load(path).with_("duration", "12s"))
+    assert result.summary["packets"] > 0
+    forebay.compare(forebay.load(path).with_("duration", "12s"), replications=1)
+
+
+def test_reference_page_is_current() -> None:
+    page = (ROOT / "docs/reference/kinds.md").read_text(encoding="utf-8")
+    assert page == kinds_page(json.loads(_engine.kinds())), "run make docs"
+
+
+def test_stub_holds_what_the_engine_has() -> None:
+    stub = (ROOT / "python/forebay/_engine.pyi").read_text(encoding="utf-8")
+    for name in vars(_engine):
+        if not name.startswith("__") and name != "_engine":
+            assert name in stub

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import forebay
+
+pytestmark = pytest.mark.usefixtures("fake")
+
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+class Reader(HTMLParser):
+    """Checks nesting and collects what would be fetched, texts of scripts and identifiers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.fetched: list[str] = []
+        self.ids: list[str] = []
+        self.scripts: dict[str, str] = {}
+        self.text = ""
+        self._script: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.fetched += [f"{tag} {key}" for key in ("src", "href", "srcset") if key in values]
+        if values.get("id"):
+            self.ids.append(str(values["id"]))
+        if tag == "script":
+            self._script = values.get("id") or "main"
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+        self._script = None
+
+    def handle_data(self, data: str) -> None:
+        if self._script is not None:
+            self.scripts[self._script] = data
+        else:
+            self.text += data
+
+
+def read(page: str) -> Reader:
+    reader = Reader()
+    reader.feed(page)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+def test_report_is_whole_and_needs_no_network(scenario_file: Path, tmp_path: Path) -> None:
+    comparison = forebay.compare(forebay.load(scenario_file), command="forebay compare branch.toml")
+    path = comparison.report(tmp_path / "report.html")
+    page = path.read_text(encoding="utf-8")
+    reader = read(page)
+    assert reader.fetched == []
+    assert "@import" not in page and "url(" not in page
+    assert len(reader.ids) == len(set(reader.ids))
+    for words in ("A branch office's uplink", "short codel", "Start with", "open loop"):
+        assert words in reader.text
+    assert "forebay compare branch.toml" in reader.text
+    assert comparison.runs[-1].result.fingerprint in reader.text
+    data = json.loads(reader.scripts["data"])
+    assert data["labels"] == list(comparison.labels)
+    assert len(data["throughput"]["voice"]["ncq"]["y"]) == 60
+    curve = data["delay"]["voice"]["ncq"]
+    assert curve["y"] == sorted(curve["y"]) and curve["y"][-1] == 1.0
+    assert curve["x"] == sorted(curve["x"])
+    assert len(page) < 3_000_000
+
+
+def test_names_from_the_scenario_cannot_break_the_page(scenario_file: Path) -> None:
+    from forebay.report import render
+
+    evil = '</script><img src="http://example.com/x">&'
+    scenario = forebay.load(scenario_file).with_("title", evil).with_("traffic[0].name", evil)
+    page = render(forebay.compare(scenario, disciplines=["fifo", {"label": evil, "kind": "pie"}]))
+    reader = read(page)
+    assert reader.fetched == []
+    assert reader.text.count(evil) > 4
+    assert json.loads(reader.scripts["data"])["labels"][1] == evil
+
+
+def test_every_discipline_keeps_its_colour(scenario_file: Path) -> None:
+    from forebay.report import render
+
+    page = render(forebay.compare(forebay.load(scenario_file), replications=1))
+    swatches = re.findall(r'swatch (d\d)"></i>([\w ]+)', page)
+    assert len(set(swatches)) == 4

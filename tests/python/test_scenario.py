@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forebay import Scenario, ScenarioError, load
+
+DOCUMENT: dict[str, Any] = {
+    "seed": 1,
+    "link": [{"name": "a", "rate": "1Mbit"}, {"name": "b", "queue": {"kind": "fifo"}}],
+    "traffic": [{"name": "voice", "flows": 2}, {"name": "g.711"}],
+}
+
+
+def changed(assignment: str) -> dict[str, Any]:
+    return Scenario.of(DOCUMENT, "s.toml").with_text(assignment).document
+
+
+def test_set_by_index_and_by_name() -> None:
+    assert changed("link[1].queue.kind=codel")["link"][1]["queue"]["kind"] == "codel"
+    assert changed("link.b.queue.kind=codel")["link"][1]["queue"]["kind"] == "codel"
+    assert changed("traffic.voice.flows=20")["traffic"][0] == {"name": "voice", "flows": 20}
+    assert changed('traffic."g.711".flows=3')["traffic"][1]["flows"] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("5Mbit", "5Mbit"),
+        ('"5Mbit"', "5Mbit"),
+        ("20", 20),
+        ("0.5", 0.5),
+        ("true", True),
+        ("[1, 2]", [1, 2]),
+        ('{ kind = "codel", target = "2ms" }', {"kind": "codel", "target": "2ms"}),
+        ("10:00:00", "10:00:00"),
+        ("nan", "nan"),
+        ("a\nb = 2", "a\nb = 2"),
+        ("", ""),
+        ("x=y", "x=y"),
+    ],
+)
+def test_set_reads_toml_else_text(text: str, value: Any) -> None:
+    assert changed(f"link[0].rate={text}")["link"][0]["rate"] == value
+
+
+def test_set_makes_missing_tables() -> None:
+    assert changed("tcp.recovery=sack")["tcp"] == {"recovery": "sack"}
+    assert changed("link[0].queue.kind=pie")["link"][0]["queue"] == {"kind": "pie"}
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("link[2].rate=1", r"s\.toml: link\[2\]\.rate: .*2 entries"),
+        ("link.c.rate=1", r'no entry is called "c"; the entries are "a", "b"'),
+        ("seed.x=1", "which is a value"),
+        ("seed[0]=1", "which is a value"),
+        ("node[0].x=1", 'there is no list "node"'),
+        ("[0]=1", "starts with a name"),
+        ("link[x]=1", "not a path"),
+        ("a..b=1", "not a path"),
+        ("link", "expected PATH=VALUE"),
+        ("=1", "expected PATH=VALUE"),
+    ],
+)
+def test_set_refuses_what_leads_nowhere(assignment: str, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        changed(assignment)
+
+
+def test_scenario_never_changes() -> None:
+    scenario = Scenario.of(DOCUMENT)
+    scenario.document["seed"] = 9
+    scenario.with_("seed", 9)
+    assert scenario.document == DOCUMENT
+
+
+def test_toml_round_trip(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(Scenario.of(DOCUMENT).to_toml(), encoding="utf-8")
+    assert load(path).document == DOCUMENT
