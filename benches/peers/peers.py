@@ -1,0 +1,227 @@
+"""One dumbbell in three simulators: forebay, ns-2 and ns-3, each given the same conventions."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import forebay
+
+HERE = Path(__file__).parent
+NS3_LIBRARIES = (
+    "applications internet bridge traffic-control point-to-point network stats core".split()
+)
+PEERS = ("ns-2", "ns-3")
+SIMULATORS = ("forebay", *PEERS)
+
+# What no program may differ in unless a case says so. Times in s, rates in bit/s, the buffer in
+# waiting packets; a delayed acknowledgment of 0 s means one acknowledgment a segment.
+COMMON: dict[str, Any] = {
+    "tcp": "sack",
+    "queue": "fifo",
+    "flows": 16,
+    "rate": 10e6,
+    "delay": 0.02,
+    "buffer": 30,
+    "duration": 120.0,
+    "warmup": 20.0,
+    "spread": 5.0,
+    "initial_window": 10,
+    "min_rto": 0.2,
+    "initial_rto": 1.0,
+    "delayed_ack": 0.0,
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario; what is not said is as in `COMMON`."""
+
+    group: str
+    options: Mapping[str, Any]
+    peers: tuple[str, ...] = PEERS
+    only: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What one simulator does differently: for ns-2 and ns-3 options of their programs, for
+    forebay fields of its `tcp` table."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every option."""
+        return COMMON | dict(self.options)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run of one simulator."""
+
+    queue: float
+    """Mean waiting packets, the one in transmission not counted."""
+    utilization: float
+    loss: float
+    """Dropped over offered packets."""
+    once: float
+    """Segments the application received over packets that left the congested link."""
+    segments: int
+    """Segments the application received."""
+    run_cpu: float
+    """CPU seconds of the run phase."""
+    cpu: float
+    """CPU seconds of the whole process."""
+    wall: float
+    """Elapsed seconds."""
+    memory: int
+    """Peak resident bytes of the process."""
+
+
+class Toolbox:
+    """The programs of the peers that are installed, built in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Builds the ns-3 program; a peer that is not installed is left out of `commands`."""
+        self.commands: dict[str, list[str]] = {}
+        self.versions: dict[str, str] = {"forebay": forebay.__version__}
+        if ns := shutil.which("ns"):
+            self.commands["ns-2"] = [ns, str(HERE / "dumbbell.tcl")]
+            self.versions["ns-2"] = debian_version("ns2")
+        if Path("/usr/include/ns3/core-module.h").exists() and shutil.which("g++"):
+            program = folder / "dumbbell"
+            libraries = [f"-lns3-{name}" for name in NS3_LIBRARIES]
+            source = str(HERE / "dumbbell.cc")
+            build = ["g++", "-std=c++17", "-O2", source, "-o", str(program), *libraries]
+            subprocess.run(build, check=True)
+            self.commands["ns-3"] = [str(program)]
+            self.versions["ns-3"] = debian_version("libns3-dev")
+
+    def run(self, simulator: str, case: Case, seed: int, **more: Any) -> Measured:
+        """One run in a process of its own.
+
+        Raises:
+            RuntimeError: the program failed; the message has what it said.
+        """
+        own = case.only.get(simulator, {})
+        if simulator == "forebay":
+            document = json.dumps(scenario(case.settings | more, own, seed))
+            command = [sys.executable, str(HERE / "engine.py"), document]
+        else:
+            options = program_options(simulator, case.settings | more) | dict(own)
+            options["seed"] = seed
+            command = self.commands[simulator] + spelled(simulator, options)
+        before = time.monotonic()
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        with process.stdout as pipe:
+            output = pipe.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}\n{output}")
+        return Measured(
+            **parse(output),
+            cpu=usage.ru_utime + usage.ru_stime,
+            wall=time.monotonic() - before,
+            memory=usage.ru_maxrss * 1024,
+        )
+
+
+def parse(output: str) -> dict[str, Any]:
+    """The measurement in what a program printed: the line that is a JSON object.
+
+    Raises:
+        ValueError: there is none, or it lacks something.
+    """
+    line = next((line for line in output.splitlines() if line.startswith("{")), None)
+    if line is None:
+        raise ValueError(f"no measurement in the output: {output[:200]!r}")
+    found = json.loads(line)
+    wanted = ("queue", "utilization", "loss", "once", "segments", "run_cpu")
+    if missing := [name for name in wanted if name not in found]:
+        raise ValueError(f"the measurement lacks {', '.join(missing)}: {line}")
+    return {name: found[name] for name in wanted}
+
+
+def scenario(settings: Mapping[str, Any], tcp: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """The scenario of `settings` for forebay, with `tcp` over its conventions."""
+    delayed = settings["delayed_ack"]
+    conventions = {
+        "preset": "ns-2",
+        "congestion": "cubic" if settings["tcp"] == "cubic" else "new-reno",
+        "recovery": "new-reno" if settings["tcp"] == "newreno" else "sack",
+        "mtu": "1500B",
+        "receive_window": "16MB",
+        "initial_window": settings["initial_window"],
+        "min_rto": seconds(settings["min_rto"]),
+        "initial_rto": seconds(settings["initial_rto"]),
+        "delayed_ack_count": 2 if delayed > 0 else 1,
+        "delayed_ack_timeout": seconds(delayed or 0.04),
+    }
+    queue = {"kind": settings["queue"], "limit": f"{settings['buffer']}p"}
+    if settings["queue"] == "red":
+        queue |= {"min_th": "5p", "max_th": "15p", "max_p": 0.1, "weight": 0.002}
+        queue |= {"gentle": True, "mean_packet": "1500B"}
+    return {
+        "duration": seconds(settings["duration"]),
+        "warmup": seconds(settings["warmup"]),
+        "seed": seed,
+        "tcp": conventions | dict(tcp),
+        "dumbbell": {
+            "rate": f"{int(settings['rate'])}bit",
+            "delay": seconds(settings["delay"]),
+            "queue": queue,
+        },
+        "traffic": [
+            {
+                "name": "bulk",
+                "kind": "bulk",
+                "flows": settings["flows"],
+                "start": ["0s", seconds(settings["spread"])],
+            }
+        ],
+    }
+
+
+def seconds(value: float) -> str:
+    """A time as forebay writes it."""
+    return f"{round(value * 1e6)}us"
+
+
+def program_options(simulator: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What a peer's program is told."""
+    options = dict(settings)
+    if simulator == "ns-3" and settings["tcp"] != "cubic":
+        # TcpNewReno counts acknowledgments as ns-2 does.
+        options["control"] = "new-reno"
+    return options
+
+
+def spelled(simulator: str, options: Mapping[str, Any]) -> list[str]:
+    """Options as the program's command line."""
+    if simulator == "ns-2":
+        return [part for name, value in options.items() for part in (name, str(value))]
+    return [f"--{name}={value}" for name, value in options.items()]
+
+
+def debian_version(package: str) -> str:
+    """The installed version of a Debian package, or "unknown"."""
+    command = ["dpkg-query", "-W", "-f=${Version}", package]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def machine() -> str:
+    """The processor's name and the number of cores in use."""
+    names = [
+        line.partition(":")[2].strip()
+        for line in Path("/proc/cpuinfo").read_text().splitlines()
+        if line.startswith("model name")
+    ]
+    return f"{names[0] if names else 'unknown processor'}, {os.cpu_count()} cores"
