@@ -1,6 +1,6 @@
 """Validation against ns-2 and ns-3: runs every case in all three, writes docs/validation/peers.*.
 
-Usage: python benches/peers/compare.py [--seeds 5] [--jobs 2] [--only GROUP] [--output docs/validation]
+Usage: python benches/peers/compare.py [--seeds 5] [--jobs 2] [--only GROUP] [--output FOLDER]
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         tools = Toolbox(Path(folder))
         if len(tools.commands) < 2:
-            print("error: ns-2 or ns-3 is missing; apt-get install ns2 libns3-dev g++", file=sys.stderr)
+            print(
+                "error: ns-2 or ns-3 is missing; apt-get install ns2 libns3-dev g++",
+                file=sys.stderr,
+            )
             return 2
         with ThreadPoolExecutor(options.jobs) as pool:
             rows = [submit(pool, tools, case, options.seeds) for case in cases]

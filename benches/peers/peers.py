@@ -16,9 +16,16 @@ from typing import Any
 import forebay
 
 HERE = Path(__file__).parent
-NS3_LIBRARIES = (
-    "applications internet bridge traffic-control point-to-point network stats core".split()
-)
+NS3_LIBRARIES = [
+    "applications",
+    "internet",
+    "bridge",
+    "traffic-control",
+    "point-to-point",
+    "network",
+    "stats",
+    "core",
+]
 PEERS = ("ns-2", "ns-3")
 SIMULATORS = ("forebay", *PEERS)
 

@@ -6,10 +6,9 @@ shares are those of the weights up to what one round sends, which is below 0.05 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import math
 
 import numpy as np
 

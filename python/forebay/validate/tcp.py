@@ -48,7 +48,9 @@ def checks() -> list[Check]:
     return [
         _limited("window-limited", {"max_window": 64, "delayed_ack_count": 1}),
         _limited("window-limited-delayed-ack", {"max_window": 64, "delayed_ack_count": 2}),
-        _limited("receiver-limited", {"receive_window": f"{64 * SEGMENT}B", "delayed_ack_count": 1}),
+        _limited(
+            "receiver-limited", {"receive_window": f"{64 * SEGMENT}B", "delayed_ack_count": 1}
+        ),
         _tail_drop(),
         _random_loss(1e-3, "sack", 1, 6e6),
         _random_loss(1e-3, "new-reno", 1, 6e6),
@@ -73,7 +75,11 @@ def _limited(name: str, tcp: Mapping[str, Any]) -> Check:
         "receiver-limited": "Receive window of 64 segments",
     }
     quantity = Quantity(
-        "goodput", "Mbit/s", reference, lambda each: traffic("goodput_bps", "flow")(each) / 1e6, EDGE
+        "goodput",
+        "Mbit/s",
+        reference,
+        lambda each: traffic("goodput_bps", "flow")(each) / 1e6,
+        EDGE,
     )
     source = "W / RTT, transmission of data and ACK included"
     return Check(name, FAMILY, titles[name], source, scenario, (quantity,), 2, True)
@@ -98,7 +104,9 @@ def _tail_drop() -> Check:
 
 
 def _random_loss(loss: float, recovery: str, count: int, packets: float) -> Check:
-    acks = "every segment acknowledged" if count == 1 else "delayed ACKs, which byte counting ignores"
+    acks = (
+        "every segment acknowledged" if count == 1 else "delayed ACKs, which byte counting ignores"
+    )
     kind = {"sack": "New Reno with SACK", "new-reno": "New Reno"}[recovery]
     reference = float(theory.square_root_window_random(loss))
     tcp = {"recovery": recovery, "delayed_ack_count": count}

@@ -78,11 +78,17 @@ impl Average {
     /// A packet arrives and finds `length` queued; gives the new average.
     #[inline]
     pub fn update(&mut self, weight: f64, length: f64, now: Time, pace: &Pace) -> f64 {
-        if let Some(since) = self.idle_since.take() {
-            let m = pace.packets_in(now.since(since));
-            self.value *= libm::pow(1.0 - weight, m);
-        } else {
-            self.value += weight * (length - self.value);
+        match self.idle_since {
+            Some(since) if length == 0.0 => {
+                let m = pace.packets_in(now.since(since));
+                self.value *= libm::pow(1.0 - weight, m);
+                // If this packet is dropped, the link stays idle.
+                self.idle_since = Some(since.max(now));
+            }
+            _ => {
+                self.idle_since = None;
+                self.value += weight * (length - self.value);
+            }
         }
         self.value
     }
@@ -122,9 +128,12 @@ mod tests {
         average.emptied(ms(0), 1000, &pace);
         average.update(0.002, 0.0, us(4_800), &pace);
         assert!((average.value() - 8.0 * libm::pow(0.998, 10.0)).abs() < 1e-12);
-        // The correction is applied once.
-        average.update(0.5, 0.0, us(4_900), &pace);
+        // That packet was dropped, so the link stays idle; no time counts twice.
+        average.update(0.5, 0.0, us(5_200), &pace);
         assert!((average.value() - 4.0 * libm::pow(0.998, 10.0)).abs() < 1e-12);
+        // A packet waits: idle no more.
+        average.update(0.5, 1.0, us(9_000), &pace);
+        assert!((average.value() - 0.5 - 2.0 * libm::pow(0.998, 10.0)).abs() < 1e-12);
     }
 
     #[test]

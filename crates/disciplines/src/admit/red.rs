@@ -292,4 +292,23 @@ mod tests {
         rig.offer(Time::from_nanos(12_400_000), |_| {});
         assert!((rig.probe("average_queue") - 1.25 / 4.0).abs() < 1e-9);
     }
+
+    #[test]
+    fn a_high_average_does_not_shut_an_idle_link_for_ever() {
+        let mut rig = Rig::new(json!({ "kind": "red", "mean_packet": "1000B" }));
+        while rig.probe("average_queue") < 40.0 {
+            rig.offer(Time::ZERO, |_| {});
+        }
+        while rig.take(Time::ZERO).is_some() {}
+        rig.drops();
+        // Senders whose every packet is dropped try again seldom. By 50 ms 61.5 packets could have
+        // gone, and 0.998^61.5 of 40 is above 30; by 1.05 s 1311, and 0.998^1311 of 40 below 5.
+        rig.offer(ms(50), |_| {});
+        assert_eq!(rig.take(ms(50)), None);
+        assert_eq!(rig.drops().len(), 1);
+        for n in 2..=30 {
+            rig.offer(ms(50 * n), |_| {});
+            assert!(rig.take(ms(50 * n)).is_some() || n < 21, "refused at {} ms", 50 * n);
+        }
+    }
 }
