@@ -239,7 +239,7 @@ def square_root_window_random(loss: Numbers) -> Values:
 
 
 def _mean_root() -> float:
-    """E[sqrt Z], from Z's Laplace transform f: the integral of (1 - f(s)) s^(-3/2) / (2 sqrt pi)."""
+    """E[sqrt Z]: the integral of (1 - f(s)) s^(-3/2) / (2 sqrt pi), f being Z's transform."""
     quarters = 0.25 ** np.arange(40)
 
     def integrand(u: float) -> float:
@@ -311,7 +311,9 @@ def cubic_window_random(
             counted += flows
         lost = rng.random(flows) < -np.expm1(-loss * window)
         # Fast convergence compares with the W_max of the epoch that ends.
-        w_max = np.where(lost, np.where(window < w_max, window * (1 + CUBIC_BETA) / 2, window), w_max)
+        w_max = np.where(
+            lost, np.where(window < w_max, window * (1 + CUBIC_BETA) / 2, window), w_max
+        )
         before = np.where(lost, window, before)
         reduced = CUBIC_BETA * window
         grown = reno + np.where(reno >= before, 1.0, alpha)
