@@ -6,6 +6,7 @@
 #   make bench    benchmarks of the disciplines and of whole runs
 #   make lint     formatting, clippy, ruff and types, without the tests
 #   make format   format Rust and Python
+#   make validate the simulator against theory; writes docs/validation.md
 #   make docs     write the generated reference pages
 #   make lock     choose new versions of the Python packages
 
@@ -73,6 +74,11 @@ $(CARGO_FUZZ):
 
 bench: build
 	$(CARGO) bench --workspace --locked
+
+validate: build
+	$(BIN)/forebay validate --out docs/validation/closed-forms.json
+	$(BIN)/forebay validate --only replications --out docs/validation/replications.json
+	$(BIN)/python -m forebay.validate.page docs/validation docs/validation.md
 
 format: dev
 	$(CARGO) fmt --all

@@ -347,6 +347,52 @@ def check(
             print(to_toml(effective), end="")
 
 
+@app.command()
+def validate(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only the fast checks: less than a minute.")
+    ] = False,
+    only: Annotated[
+        list[str],
+        typer.Option(
+            "--only",
+            metavar="NAME",
+            help="One check or family (queues, schedulers, tcp), or replications: how well these "
+            "use the cores. May be given repeatedly.",
+        ),
+    ] = [],  # noqa: B006 - read only
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the JSON there, too.")
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", help="Runs at a time.", show_default="one a core", min=1),
+    ] = None,
+) -> None:
+    """Check the simulator against queueing theory and the formulas of TCP.
+
+    Exit code 1 if anything differs. What is compared and how verdicts come about stands in
+    docs/validation.md.
+
+    Example: forebay validate --only mm1-0.6
+    """
+    with _friendly():
+        from forebay.validate import command
+
+        line = shlex.join(["forebay", *sys.argv[1:]])
+        with _Bar() as bar:
+            record = command.execute(quick=quick, only=only, jobs=jobs, line=line, progress=bar.set)
+        if out is not None:
+            out.write_text(json.dumps(record.section, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        if as_json:
+            print(json.dumps(record.section, indent=2, ensure_ascii=False))
+        else:
+            record.print(Console())
+        if not record.passed:
+            raise typer.Exit(1)
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         print(f"forebay {_engine.version}")

@@ -239,7 +239,7 @@ def square_root_window_random(loss: Numbers) -> Values:
 
 
 def _mean_root() -> float:
-    """E[sqrt Z] from Z's Laplace transform f: integral of (1 - f(s)) s^(-3/2) / (2 sqrt pi)."""
+    """E[sqrt Z]: the integral of (1 - f(s)) s^(-3/2) / (2 sqrt pi), f being Z's transform."""
     quarters = 0.25 ** np.arange(40)
 
     def integrand(u: float) -> float:

@@ -21,7 +21,7 @@ PRECISION = 0.01
 """Largest relative error of an exact reference, and half width of a 95 % interval."""
 
 
-class Test(Protocol):
+class Criterion(Protocol):
     """Decides whether samples agree with a reference."""
 
     @property
@@ -109,7 +109,7 @@ class Quantity:
     """What theory says."""
     measure: Callable[[Summary], float]
     """Reads it from a run's summary."""
-    test: Test = Statistical()
+    test: Criterion = Statistical()
 
 
 @dataclass(frozen=True, slots=True)

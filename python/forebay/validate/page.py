@@ -22,7 +22,7 @@ from forebay._engine import version
 from forebay.validate import replications
 from forebay.validate.check import Finding, Statistical, Within
 from forebay.validate.replications import Efficiency
-from forebay.validate.runner import FAMILIES, Outcome
+from forebay.validate.runner import FAMILIES, MODULES, Outcome
 
 HEAD = """\
 # Validation
@@ -44,9 +44,14 @@ def record(outcome: Outcome, command: str) -> dict[str, Any]:
         "command": command,
         "text": _text(outcome),
         "tables": [
-            {"heading": heading, "text": _family_text(family), "columns": COLUMNS, "rows": rows}
+            {
+                "heading": heading,
+                "text": _family_text(family, those),
+                "columns": COLUMNS,
+                "rows": _rows(those),
+            }
             for family, heading in FAMILIES.items()
-            if (rows := _rows([each for each in findings if each.check.family == family]))
+            if (those := [each for each in findings if each.check.family == family])
         ],
         "results": [result(finding) for finding in findings],
     }
@@ -150,14 +155,14 @@ def _text(outcome: Outcome) -> list[str]:
     ]
 
 
-def _family_text(family: str) -> str:
-    from forebay.validate import queues, schedulers, tcp
-
-    module = {each.FAMILY: each for each in (queues, schedulers, tcp)}[family]
-    _, _, rest = (module.__doc__ or "").partition("\n\n")
+def _family_text(family: str, findings: Sequence[Finding]) -> str:
+    """The family's own words, and the reasons for what its checks allow."""
+    _, _, rest = (MODULES[family].__doc__ or "").partition("\n\n")
     paragraphs = [" ".join(paragraph.split()) for paragraph in rest.split("\n\n")]
-    tests = {each.why: each.rule for each in vars(module).values() if isinstance(each, Within)}
-    reasons = [f"- {rule}: {why}." for why, rule in tests.items()]
+    tests = [each.quantity.test for each in findings]
+    reasons = dict.fromkeys(
+        f"- {test.rule}: {test.why}." for test in tests if isinstance(test, Within)
+    )
     return "\n\n".join([*paragraphs, "\n".join(reasons)]).strip()
 
 

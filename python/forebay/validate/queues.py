@@ -258,7 +258,7 @@ def _check(
         "link": [pipe | changes],
         "traffic": list(sources),
     }
-    quick = packets <= 2e6
+    quick = packets <= 1e6
     runs = 20
     return Check(name, FAMILY, title, source, scenario, tuple(quantities), runs, quick)
 

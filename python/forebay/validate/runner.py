@@ -14,12 +14,10 @@ from forebay._engine import Cancel, ScenarioError
 from forebay.validate import queues, schedulers, tcp
 from forebay.validate.check import Check, Finding, Summary, judge
 
-FAMILIES = {
-    queues.FAMILY: "Queues",
-    schedulers.FAMILY: "Schedulers",
-    tcp.FAMILY: "TCP",
-}
-"""Headings of the families, in order."""
+MODULES = {module.FAMILY: module for module in (queues, schedulers, tcp)}
+"""The families of checks, in order."""
+FAMILIES = {queues.FAMILY: "Queues", schedulers.FAMILY: "Schedulers", tcp.FAMILY: "TCP"}
+"""Their headings."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Outcome:
 
 def all_checks() -> list[Check]:
     """Every check, in the order of the report."""
-    return [*queues.checks(), *schedulers.checks(), *tcp.checks()]
+    return [check for module in MODULES.values() for check in module.checks()]
 
 
 def select(checks: Sequence[Check], names: Sequence[str]) -> list[Check]:

@@ -1,13 +1,14 @@
 """Weighted schedulers against generalised processor sharing.
 
-Constant-rate sources keep every queue full, so that nothing is random but the sources' phases: the
-shares are those of the weights up to what one round sends, which is below 0.05 % of the total.
+Constant-rate sources, each 30 % above its share, keep every queue full, so that nothing is random
+but the sources' phases: the shares are those of the weights up to what one round sends, which is
+below 0.05 % of the total.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,71 +40,37 @@ def checks() -> list[Check]:
 
 
 def _bytes(weights: Sequence[int], sizes: Sequence[int]) -> Check:
-    shares = theory.weighted_shares(np.array(weights), np.inf)
-    names = [f"of weight {weight}, {size} B" for weight, size in zip(weights, sizes, strict=True)]
     return _check(
-        "drr-" + ":".join(map(str, weights)),
+        "drr-" + _list(weights, "-"),
         f"Deficit round robin, weights {_list(weights)}: shares in bytes",
         f"{GPS}; Shreedhar and Varghese 1995, section 3",
         {"kind": "drr", "weights": list(weights)},
         sizes,
-        [2.0] * len(sizes),
-        [
-            Quantity(f"share {name}", "", float(share), _share(index, sizes), ROUND)
-            for index, (name, share) in enumerate(zip(names, shares, strict=True))
-        ],
+        [math.inf] * len(sizes),
     )
 
 
 def _packets(weights: Sequence[int], sizes: Sequence[int]) -> Check:
-    shares = theory.weighted_shares(np.array(weights), np.inf)
-    names = [f"of weight {weight}, {size} B" for weight, size in zip(weights, sizes, strict=True)]
     return _check(
-        "wrr-" + ":".join(map(str, weights)),
+        "wrr-" + _list(weights, "-"),
         f"Weighted round robin, weights {_list(weights)}: shares in packets",
         f"{GPS}, in packets",
         {"kind": "wrr", "weights": list(weights)},
         sizes,
-        [2.0] * len(sizes),
-        [
-            Quantity(f"share {name}", "", float(share), _share(index, [1] * len(sizes)), ROUND)
-            for index, (name, share) in enumerate(zip(names, shares, strict=True))
-        ],
+        [math.inf] * len(sizes),
     )
 
 
 def _content(weights: Sequence[int], sizes: Sequence[int], demands: Sequence[float]) -> Check:
     """Some classes ask for less than their share; the others divide what is left."""
-    shares = theory.weighted_shares(np.array(weights), np.array(demands))
-    names = [
-        f"of weight {weight}" + ("" if math.isinf(demand) else f", which asks for {demand}")
-        for weight, demand in zip(weights, demands, strict=True)
-    ]
     return _check(
-        "drr-content-" + ":".join(map(str, weights)),
-        f"Deficit round robin, weights {_list(weights)}, not all of them always have something",
+        "drr-content-" + _list(weights, "-"),
+        f"Deficit round robin, weights {_list(weights)}, some classes with less to send than that",
         GPS,
         {"kind": "drr", "weights": list(weights)},
         sizes,
-        [2.0 if math.isinf(demand) else demand for demand in demands],
-        [
-            Quantity(f"share {name}", "", float(share), _share(index, sizes), ROUND)
-            for index, (name, share) in enumerate(zip(names, shares, strict=True))
-        ],
+        demands,
     )
-
-
-def _share(index: int, sizes: Sequence[int]) -> Any:
-    """Share of class `index` in what was delivered; a packet of class i counts `sizes[i]`."""
-
-    def measure(summary: Summary) -> float:
-        sent = [
-            summary["classes"][f"class{number}"]["delivered"] * size
-            for number, size in enumerate(sizes)
-        ]
-        return float(sent[index] / sum(sent))
-
-    return measure
 
 
 def _check(
@@ -112,9 +79,28 @@ def _check(
     source: str,
     queue: Mapping[str, Any],
     sizes: Sequence[int],
-    loads: Sequence[float],
-    quantities: Sequence[Quantity],
+    demands: Sequence[float],
 ) -> Check:
+    """A check of a scheduler; `demands` are shares of the link, infinite for a full queue."""
+    weights = np.array(queue["weights"])
+    shares = theory.weighted_shares(weights, np.array(demands))
+    # What a packet counts in the shares, and the shares in bytes.
+    counts = [1] * len(sizes) if queue["kind"] == "wrr" else list(sizes)
+    in_bytes = shares * np.array(sizes) / np.array(counts)
+    loads = np.where(np.isinf(demands), 1.3 * in_bytes / in_bytes.sum(), demands)
+    quantities = tuple(
+        Quantity(
+            f"share of weight {weight}, {size} B"
+            + ("" if math.isinf(demand) else f", which asks for {demand}"),
+            "",
+            float(share),
+            _share(index, counts),
+            ROUND,
+        )
+        for index, (weight, size, demand, share) in enumerate(
+            zip(weights, sizes, demands, shares, strict=True)
+        )
+    )
     pipe = {"name": "link", "from": "a", "to": "b", "rate": f"{RATE}bit"}
     scenario = {
         "title": title,
@@ -134,8 +120,21 @@ def _check(
             for number, (size, load) in enumerate(zip(sizes, loads, strict=True))
         ],
     }
-    return Check(name, FAMILY, title, source, scenario, tuple(quantities), 3, True)
+    return Check(name, FAMILY, title, source, scenario, quantities, 3, True)
 
 
-def _list(weights: Sequence[int]) -> str:
-    return ":".join(map(str, weights))
+def _share(index: int, counts: Sequence[int]) -> Callable[[Summary], float]:
+    """Share of class `index` in what was delivered; a packet of class i counts `counts[i]`."""
+
+    def measure(summary: Summary) -> float:
+        sent = [
+            summary["classes"][f"class{number}"]["delivered"] * count
+            for number, count in enumerate(counts)
+        ]
+        return float(sent[index] / sum(sent))
+
+    return measure
+
+
+def _list(weights: Sequence[int], between: str = ":") -> str:
+    return between.join(map(str, weights))
