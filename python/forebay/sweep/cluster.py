@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BATCH_S = 1.0
 """Time in seconds that a batch should take at least, beside which its way to a worker and back is
 a trifle."""
-BATCHES_A_SECOND = 400.0
+BATCHES_A_SECOND = 200.0
 """Batches that all workers together may ask for; a scheduler carries several times as many."""
 _MOST_RUNS = 2000
 _LOOK_EVERY_S = 2.0

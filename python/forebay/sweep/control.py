@@ -54,7 +54,7 @@ def run(
         OSError: the results could not be kept; what had been kept stays.
         KeyboardInterrupt: interrupted; every finished run is kept.
     """
-    common = Common(study.base, study.link, study.keys, study.long_run, _engine.version)
+    common = common_of(study)
     with Store(study, Path(folder)) as store:
         todo = _Todo(study, store)
         if todo.progress().finished < todo.progress().runs:
@@ -65,6 +65,11 @@ def run(
                 pool.close()
         store.finish()
         return todo.progress()
+
+
+def common_of(study: Study) -> Common:
+    """What all runs of a study share."""
+    return Common(study.base, study.link, study.keys, study.long_run, _engine.version)
 
 
 def _pool(common: Common, jobs: int | None, client: Client | None) -> Pool:
