@@ -148,7 +148,10 @@ def test_control_c_stops_within_a_second(small: Path, tmp_path: Path) -> None:
     assert list(tmp_path.glob("out/*")) == [] and list(tmp_path.glob("out/.*")) == []
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("examples/*.toml")), ids=lambda path: path.name)
+SCENARIOS = [path for path in ROOT.glob("examples/*.toml") if not path.stem.endswith("-study")]
+
+
+@pytest.mark.parametrize("path", sorted(SCENARIOS), ids=lambda path: path.name)
 def test_examples_run(path: Path) -> None:
     result = forebay.run(forebay.load(path).with_("duration", "12s"))
     assert result.summary["packets"] > 0
