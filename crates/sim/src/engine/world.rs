@@ -8,8 +8,8 @@ use super::link::{Action, Link, LinkSpec, Loss};
 use super::series::{LinkSeries, Series};
 use crate::measure::{ClassMeter, UserMeter};
 use crate::traffic::{Datagram, Datagrams, Marks, Transfers};
-use crate::wireless::{Effects, Network, NetworkSpec};
 use forebay_core::{Duration, Packet, PacketKind, Rng, Time};
+use forebay_middlebox::marker::Marker;
 use forebay_tcp::{Config as TcpConfig, Segment};
 use std::fmt;
 
@@ -18,8 +18,6 @@ use std::fmt;
 pub enum Target {
     /// Into the queue of a link.
     Link(u32),
-    /// Into the wireless network, for the crossing of that number.
-    Air(u32),
     /// To the host at the end of the path.
     Host,
 }
@@ -55,6 +53,21 @@ pub enum Entry {
     },
 }
 
+/// A marker at the senders' edge, with its random stream.
+pub struct Conditioner {
+    /// The marker.
+    pub marker: Box<dyn Marker>,
+    /// Its random stream.
+    pub rng: Rng,
+}
+
+impl Conditioner {
+    /// Gives `packet`, sent at `now`, the drop precedence that the profile says.
+    pub(super) fn mark(&mut self, now: Time, packet: &mut Packet) {
+        packet.drop_precedence = self.marker.mark(now, packet.len, &mut self.rng);
+    }
+}
+
 /// One user: a flow of a traffic entry.
 pub struct User {
     /// What generates the traffic.
@@ -69,6 +82,8 @@ pub struct User {
     pub forward: u32,
     /// How the packets are marked.
     pub marks: Marks,
+    /// Who marks the packets' drop precedence instead.
+    pub conditioner: Option<u32>,
 }
 
 /// What a world is made from. Indices in it are positions in its vectors.
@@ -87,10 +102,10 @@ pub struct WorldSpec {
     pub lanes: Vec<Target>,
     /// Stretches; those of one path follow each other, the last one's lane leads to a host.
     pub stops: Vec<Stop>,
-    /// The wireless network, if there is one.
-    pub wireless: Option<NetworkSpec>,
     /// Who sends, with the meters of each.
     pub users: Vec<(User, UserMeter)>,
+    /// The markers at the senders' edge.
+    pub conditioners: Vec<Conditioner>,
     /// Names of the classes.
     pub classes: Vec<String>,
     /// Number of the first connection, above all numbers of datagram flows.
@@ -140,9 +155,9 @@ pub struct World {
     links: Vec<Link>,
     lanes: Vec<(Lane, Target)>,
     stops: Vec<Stop>,
-    wireless: Option<Box<(Network, Effects)>>,
     pub(super) hold: Hold,
     pub(super) users: Vec<User>,
+    pub(super) conditioners: Vec<Conditioner>,
     pub(super) user_meters: Vec<UserMeter>,
     pub(super) classes: Vec<ClassMeter>,
     pub(super) connections: Connections,
@@ -169,11 +184,9 @@ impl World {
             links: spec.links.into_iter().map(|link| Link::new(link, seed)).collect(),
             lanes: spec.lanes.into_iter().map(|target| (Lane::default(), target)).collect(),
             stops: spec.stops,
-            wireless: spec
-                .wireless
-                .map(|spec| Box::new((Network::new(spec, seed), Effects::default()))),
             hold: Hold::default(),
             users,
+            conditioners: spec.conditioners,
             user_meters,
             classes: classes.map(|name| ClassMeter { name, ..ClassMeter::default() }).collect(),
             connections: Connections::new(spec.first_connection),
@@ -237,9 +250,7 @@ impl World {
 
     fn overflowed(&self) -> RunError {
         let fullest = self.links.iter().max_by_key(|link| link.port().backlog().packets);
-        let Some(fullest) = fullest else {
-            return RunError("the stations hold more packets than memory; offer less".into());
-        };
+        let fullest = fullest.expect("packets under way are on a link");
         RunError(format!(
             "link \"{}\": {} packets wait at {:.3} s, more than memory holds; give its queue a \
              limit, or offer less than the link's rate",
@@ -277,9 +288,6 @@ impl World {
                     match self.lanes[index as usize].1 {
                         Target::Link(link) => self.enter(link, packet),
                         Target::Host => self.deliver(packet),
-                        Target::Air(crossing) => self.in_air(|network, now, fx| {
-                            network.enter(now, crossing, packet, fx);
-                        }),
                     }
                 }
                 None => self.moving.pop(),
@@ -309,9 +317,6 @@ impl World {
             Event::RateChange(link) => {
                 self.links[link as usize].rate_changed(self.now);
                 self.schedule_rate_change(link);
-            }
-            Event::Wireless(wake) => {
-                self.in_air(|network, now, fx| network.wake(now, wake, fx));
             }
             Event::WarmupEnd => self.restart(),
             Event::Sample => self.take_sample(),
@@ -381,28 +386,6 @@ impl World {
         }
     }
 
-    /// Does something in the wireless network, and what follows from it.
-    fn in_air(&mut self, act: impl FnOnce(&mut Network, Time, &mut Effects)) {
-        let mut wireless = self.wireless.take().expect("only a network has such events");
-        let (network, fx) = &mut *wireless;
-        act(network, self.now, fx);
-        for (time, wake) in fx.wakes.drain(..) {
-            self.rest(time, Event::Wireless(wake));
-        }
-        for id in fx.marked.drain(..) {
-            let user = self.hold.at(id).user;
-            self.user_meters[user as usize].marked += 1;
-        }
-        for (packet, _) in fx.lost.drain(..) {
-            Loss { hold: &mut self.hold, users: &mut self.user_meters }.charge(packet);
-        }
-        for packet in fx.arrived.drain(..) {
-            let stop = self.hold.of(&packet).stop + 1;
-            self.launch(packet, stop, self.now);
-        }
-        self.wireless = Some(wireless);
-    }
-
     /// A packet is at its host.
     #[inline]
     fn deliver(&mut self, packet: Packet) {
@@ -454,13 +437,16 @@ impl World {
             stop: forward,
             flow: DATAGRAM,
             life: 0,
+            number: self.user_meters[index as usize].sends(),
             user: index,
             backward: false,
         };
         let id = self.hold.store(cargo);
         let mut packet = Packet::new(id, first_flow + datagram.flow, datagram.len);
         datagram.marks.unwrap_or(user.marks).apply(&mut packet);
-        self.user_meters[index as usize].offered += 1;
+        if let Some(conditioner) = user.conditioner {
+            self.conditioners[conditioner as usize].mark(self.now, &mut packet);
+        }
         self.launch(packet, forward, self.now);
         self.next_datagram(index, self.now);
     }
@@ -475,9 +461,6 @@ impl World {
     fn restart(&mut self) {
         let now = self.now;
         self.links.iter_mut().for_each(|link| link.restart(now));
-        if let Some(wireless) = &mut self.wireless {
-            wireless.0.restart();
-        }
         self.collect_connections();
         self.user_meters.iter_mut().for_each(UserMeter::restart);
         for class in &mut self.classes {
@@ -503,11 +486,6 @@ impl World {
     /// Links, for the summary.
     pub fn links_mut(&mut self) -> &mut [Link] {
         &mut self.links
-    }
-
-    /// The wireless network, for the summary.
-    pub fn network_mut(&mut self) -> Option<&mut Network> {
-        self.wireless.as_mut().map(|wireless| &mut wireless.0)
     }
 
     /// Classes, for the summary.
