@@ -578,6 +578,22 @@ def recommended_tables(data: Data) -> list[Table]:
     ]
 
 
+def length_tables(data: Data) -> list[Table]:
+    rows = []
+    for discipline in ("tail drop", "CP-AQM"):
+        for congestion, name in NAMES.items():
+            for delay in ("5ms", "50ms"):
+                where = {"discipline": discipline, "congestion": congestion, "delay": delay}
+                cells: list[Any] = [f"{discipline}, 1 {name}, {delay[:-2]} ms"]
+                for key, scale in ((QUEUE, 1.0), (USED, 100.0)):
+                    short, long = {**where, "length": "110s"}, {**where, "length": "1010s"}
+                    cells.append(data.interval("length", key, long, scale=scale))
+                    cells.append(data.difference("length", key, short, long, scale=scale))
+                rows.append(cells)
+    columns = ["", "queue, packets", "100 s less 1000 s", "utilization, %", "100 s less 1000 s"]
+    return [Table(columns, rows)]
+
+
 TAIL_DROP = ("tail-drop-1", "tail-drop-16")
 SHORT = {"duration": "60s"}
 
@@ -594,6 +610,7 @@ PAPER = Paper(
         Study("udp-constant", "udp-constant.toml", Quick(2, SHORT)),
         Study("tail-drop-16", "tail-drop-16.toml", Quick(2, SHORT)),
         Study("tail-drop-1", "tail-drop-1.toml", Quick(2, SHORT)),
+        Study("length", "length.toml", Quick(2)),
         Study("stack", "stack.toml", Quick(2, SHORT)),
         Study("bucket", "bucket.toml", Quick(2, SHORT)),
         Study("tcp-16", "tcp-16.toml", Quick(2, SHORT)),
@@ -651,6 +668,8 @@ PAPER = Paper(
     sections=(
         Section("The recommended configuration", "T_c = 5 packets.", recommended_tables,
                 ("tcp-1", "tcp-16", *TAIL_DROP)),
+        Section("Length of a run", "20 runs of one flow, of 1000 s and of 100 s, after 10 s of "
+                "warm-up.", length_tables, ("length",)),
         Section("What the TCP stack moves", "110 s each, 20 runs. The first row is the stack that "
                 "the claims are judged with; the others are paired differences from it when one "
                 "convention is changed.", stack_tables, ("stack",)),
