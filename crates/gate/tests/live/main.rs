@@ -41,8 +41,12 @@ fn overload_is_shaped_and_conserved() {
     }
     for way in [Way::Tun, Way::Packet] {
         let net = Net::new(way);
-        let link = r#"link = { rate = "8Mbit", queue = { kind = "fifo", limit = "20p" } }"#;
-        let mut gate = net.gate(link, &[]);
+        // A class for what is sent here: hosts have more to say, as to multicast routers.
+        let config = r#"
+            link = { rate = "8Mbit", queue = { kind = "fifo", limit = "20p" } }
+            rule = [{ name = "ours", destination_port = [5000], class = 1 }]
+        "#;
+        let mut gate = net.gate(config, &[]);
         let (sender, receiver) = net.udp(5000);
         let listener = std::thread::spawn(move || arrivals(&receiver));
         // 1000 B with UDP and IP headers: 1 ms each; twice as much is offered.
@@ -51,7 +55,8 @@ fn overload_is_shaped_and_conserved() {
         let status = gate.settled();
         conserved(&status);
         assert!(numbers.is_sorted_by(|a, b| a < b), "{way:?}: order");
-        assert_eq!(status["forward"]["sent"]["packets"], numbers.len(), "{way:?}");
+        let ours = &status["forward"]["classes"]["1"];
+        assert_eq!(ours["sent"]["packets"], numbers.len(), "{way:?}");
         assert!(status["forward"]["dropped"]["overflow"].as_u64().unwrap() > 100, "{status}");
         // The queue holds 20 packets of 1 ms each; a machine under load may add to that.
         let longest = status["forward"]["max_delay_ms"].as_f64().unwrap();
