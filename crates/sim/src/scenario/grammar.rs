@@ -31,6 +31,9 @@ pub struct ScenarioTable {
     /// Short for a chain of congested links, one behind the other, with hosts of its own for every
     /// flow: a `dumbbell` with a number of `hops`.
     pub parking_lot: Option<Map<String, Value>>,
+    /// Traffic profiles by name; traffic entries name the one by which their packets are marked.
+    #[serde(default)]
+    pub profile: Map<String, Value>,
     /// Links between nodes; a node is whatever a link names.
     #[serde(default)]
     pub link: Vec<Map<String, Value>>,
@@ -202,6 +205,10 @@ pub struct TrafficTable {
     /// Drop precedence, 0 to 7; higher is dropped first.
     #[serde(default)]
     pub drop_precedence: u8,
+    /// Name of the `profile` by which the sender's packets get their drop precedence instead;
+    /// acknowledgments that come back are not metered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     /// Differentiated services codepoint, by name or number.
     #[serde(default)]
     pub dscp: Codepoint,
@@ -215,7 +222,7 @@ fn one_flow() -> u32 {
 }
 
 /// Names of the fields of [`TrafficTable`]; what else stands in an entry is the source's.
-pub const TRAFFIC_FIELDS: [&str; 14] = [
+pub const TRAFFIC_FIELDS: [&str; 15] = [
     "name",
     "kind",
     "from",
@@ -229,8 +236,20 @@ pub const TRAFFIC_FIELDS: [&str; 14] = [
     "q",
     "precedence",
     "drop_precedence",
+    "profile",
     "dscp",
 ];
+
+/// What one marker of a profile meters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Per {
+    /// All traffic that names the profile, as one stream: the edge of a site.
+    #[default]
+    Aggregate,
+    /// Each flow by itself: the profile is every user's own.
+    Flow,
+}
 
 /// Way on a dumbbell or parking lot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
