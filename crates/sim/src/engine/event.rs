@@ -15,6 +15,8 @@ pub enum Event {
     SenderTimer(u32),
     /// A TCP receiver's timer: delayed acknowledgment.
     ReceiverTimer(u32),
+    /// A box wants to be asked what it has to send.
+    GuardTimer(u32),
     /// A datagram source sends.
     Datagram(u32),
     /// A scheduled transfer begins.
@@ -34,7 +36,7 @@ impl Event {
             Event::RateChange(_) => 0,
             Event::LinkFree(_) => 1,
             Event::Arrival(_) => 2,
-            Event::SenderTimer(_) | Event::ReceiverTimer(_) => 3,
+            Event::SenderTimer(_) | Event::ReceiverTimer(_) | Event::GuardTimer(_) => 3,
             Event::Datagram(_) | Event::Transfer(_) => 4,
             Event::WarmupEnd | Event::Sample => 5,
         }

@@ -4,7 +4,7 @@ use super::grammar::{Direction, TrafficTable};
 use super::graph::{Graph, LinkIndex};
 use super::link::{Channel, channels};
 use super::{Row, Scenario, Traffic};
-use crate::engine::{self, Entry, LinkSpec, Stop, Target, User, Wire, World, WorldSpec};
+use crate::engine::{self, Entry, Guard, LinkSpec, Stop, Target, User, Wire, World, WorldSpec};
 use crate::measure::UserMeter;
 use crate::traffic::{self, BuildSite, Generator, Marks};
 use forebay_core::{ConfigError, Duration, Rate, Rng, Time};
@@ -21,6 +21,8 @@ struct Layout {
     lanes: Vec<Target>,
     /// (link that the packets come from, wire that follows, where to): one lane each.
     known: HashMap<(Option<LinkIndex>, Option<WireKind>, Target), u32>,
+    /// Boxes by the link that they stand in front of.
+    guards: HashMap<LinkIndex, u32>,
 }
 
 impl Layout {
@@ -31,8 +33,13 @@ impl Layout {
         let mut from = None;
         for &link in links {
             let wire = access.filter(|_| from.is_none());
-            self.stop(from, wire, Target::Link(link as u32));
+            let box_before = self.guards.get(&link).copied();
+            let into = box_before.map_or(Target::Link(link as u32), Target::GuardForward);
+            self.stop(from, wire, into);
             from = Some(link);
+            if let Some(&guard) = self.guards.get(&reverse(link)) {
+                self.stop(from, None, Target::GuardBackward(guard));
+            }
         }
         self.stop(from, access, Target::Host);
         first
@@ -46,6 +53,11 @@ impl Layout {
         let wire = wire.map(|(rate, delay, overhead)| Wire::new(rate, delay, overhead));
         self.stops.push(Stop { lane, wire });
     }
+}
+
+/// The other direction of a link; the two stand beside each other.
+fn reverse(link: LinkIndex) -> LinkIndex {
+    link ^ 1
 }
 
 /// The path of every traffic entry, in directed links.
@@ -64,6 +76,13 @@ impl Scenario {
         let graph = self.graph()?;
         let ways = self.ways(&graph)?;
         let mut layout = Layout::default();
+        let mut guards = Vec::new();
+        for (index, link) in self.links.iter().enumerate() {
+            if let Some(controller) = link.controller()? {
+                layout.guards.insert(index, guards.len() as u32);
+                guards.push(Guard::new(index as u32, controller));
+            }
+        }
         let links = channels.into_iter().map(Channel::link).collect::<Result<Vec<_>, _>>()?;
         let (users, classes, first_connection) = self.users(&ways, &mut layout, seed)?;
         let spec = WorldSpec {
@@ -72,6 +91,7 @@ impl Scenario {
             sample: Some(self.sample()),
             seed,
             links,
+            guards,
             lanes: layout.lanes,
             stops: layout.stops,
             users,
@@ -170,6 +190,7 @@ impl Scenario {
                     stop: table.stop.map_or(Time::MAX, |stop| Time::ZERO + stop),
                     forward,
                     marks: marks(table),
+                    port: table.port,
                 };
                 let meter = UserMeter::new(index as u32, class as u32, traffic.codec());
                 users.push((user, meter));

@@ -1,5 +1,6 @@
 //! JSON Schema of a scenario, put together from its tables, the disciplines and the sources.
 
+use super::boxes::BOXES;
 use super::grammar::{AccessTable, LinkTable, ScenarioTable, TRAFFIC_FIELDS, TrafficTable};
 use crate::traffic::SOURCES;
 use forebay_disciplines::registry::{self, ADMISSIONS, CLASSIFIERS, KINDS, SCHEDULERS};
@@ -25,21 +26,27 @@ pub fn schema() -> Value {
     properties["link"] = json!({ "type": "array", "items": { "$ref": "#/$defs/link" } });
     properties["traffic"] = json!({ "type": "array", "items": { "$ref": "#/$defs/traffic" } });
     let queue = queue(&mut generator);
+    let boxes = boxes(&mut generator);
     let mut definitions = generator.take_definitions(true);
     definitions.insert("link".into(), link);
     definitions.insert("traffic".into(), traffic);
     definitions.insert("queue".into(), queue);
+    definitions.insert("box".into(), boxes);
     root["$defs"] = Value::Object(definitions);
     root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     root["title"] = json!("forebay scenario");
     root
 }
 
-/// A link's `queue` and `reverse` are tables of known form.
+/// A link's `queue`, `box` and `reverse` are tables of known form.
 fn with_queue(mut link: Value) -> Value {
     let describe = |link: &Value, field: &str| link["properties"][field]["description"].clone();
-    let (queue, reverse) = (describe(&link, "queue"), describe(&link, "reverse"));
-    link["properties"]["queue"] = json!({ "$ref": "#/$defs/queue", "description": queue });
+    let reverse = describe(&link, "reverse");
+    for field in ["queue", "box"] {
+        let description = describe(&link, field);
+        let form = format!("#/$defs/{field}");
+        link["properties"][field] = json!({ "$ref": form, "description": description });
+    }
     let mut back = link.clone();
     for field in ["name", "from", "to", "reverse"] {
         back["properties"].as_object_mut().expect("a table").remove(field);
@@ -104,18 +111,30 @@ fn queue(generator: &mut SchemaGenerator) -> Value {
 }
 
 fn one_of<T: ?Sized>(table: &[registry::Entry<T>], generator: &mut SchemaGenerator) -> Vec<Value> {
-    let with_kind = |entry: &registry::Entry<T>| {
-        let mut schema: Schema = entry.schema(generator);
-        let kind = json!({ "const": entry.name });
-        let properties = schema.ensure_object().entry("properties").or_insert_with(|| json!({}));
-        properties.as_object_mut().expect("a table").insert("kind".into(), kind);
-        let mut schema = schema.to_value();
-        schema["required"] = json!(["kind"]);
-        schema["title"] = json!(entry.name);
-        schema["description"] = json!(entry.summary);
-        schema
-    };
-    table.iter().map(with_kind).collect()
+    table
+        .iter()
+        .map(|entry| with_kind(entry.schema(generator), entry.name, entry.summary))
+        .collect()
+}
+
+/// The form of a box.
+fn boxes(generator: &mut SchemaGenerator) -> Value {
+    let forms = BOXES.iter().map(|entry| {
+        let schema = entry.schema(generator);
+        with_kind(schema, entry.name, entry.summary)
+    });
+    json!({ "oneOf": forms.collect::<Vec<_>>() })
+}
+
+/// The table whose `kind` is `name`, and whose other fields are those of `schema`.
+fn with_kind(mut schema: Schema, name: &str, summary: &str) -> Value {
+    let properties = schema.ensure_object().entry("properties").or_insert_with(|| json!({}));
+    properties.as_object_mut().expect("a table").insert("kind".into(), json!({ "const": name }));
+    let mut schema = schema.to_value();
+    schema["required"] = json!(["kind"]);
+    schema["title"] = json!(name);
+    schema["description"] = json!(summary);
+    schema
 }
 
 /// Everything that can be named in a scenario: kinds, parts and sources, each with its summary,
@@ -127,6 +146,10 @@ pub fn catalogue() -> Value {
         "classifiers": describe_all(CLASSIFIERS, &mut generator),
         "admissions": describe_all(ADMISSIONS, &mut generator),
         "schedulers": describe_all(SCHEDULERS, &mut generator),
+        "boxes": BOXES.iter().map(|entry| {
+            let schema = entry.schema(&mut generator).to_value();
+            describe(entry.name, entry.summary, entry.source, &schema, generator.definitions())
+        }).collect::<Vec<_>>(),
         "sources": SOURCES.iter().map(|entry| {
             let schema = entry.schema(&mut generator).to_value();
             describe(entry.name, entry.summary, entry.source, &schema, generator.definitions())
