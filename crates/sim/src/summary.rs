@@ -3,6 +3,7 @@
 use crate::engine::{Guard, Link, World};
 use crate::measure::{ClassMeter, UserMeter, jain};
 use crate::scenario::Scenario;
+use crate::wireless::Network;
 use forebay_core::{DropReason, Time};
 use serde_json::{Map, Value, json};
 
@@ -48,7 +49,7 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
             flow_summary(id, user, &names[user.traffic as usize], class, seconds)
         })
         .collect();
-    json!({
+    let mut whole = json!({
         "title": scenario.table().title,
         "seed": seed,
         "duration_s": until.as_secs_f64(),
@@ -62,7 +63,44 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
         "boxes": boxes,
         "classes": classes,
         "flows": flows,
-    })
+    });
+    if let Some(network) = world.network_mut() {
+        whole["wireless"] = wireless_summary(network, from, until);
+    }
+    whole
+}
+
+/// What the stations did, and over which hops data went.
+fn wireless_summary(network: &Network, from: Time, until: Time) -> Value {
+    let seconds = (until - from).as_secs_f64();
+    let mut stations = Map::new();
+    let mut hops = Vec::new();
+    for ((name, track), meter) in network.names().iter().zip(network.tracks()).zip(network.meters())
+    {
+        let place = track.at(until);
+        stations.insert(
+            name.clone(),
+            json!({
+                "x_m": place.x,
+                "y_m": place.y,
+                "sending": meter.airtime.as_secs_f64() / seconds,
+                "receiving": meter.listened.as_secs_f64() / seconds,
+                "frames": meter.frames,
+                "retries": meter.retries,
+                "routing_messages": meter.routing,
+                "broken_links": meter.broken_links,
+                "received": meter.received,
+                "queue_dropped": meter.queue_dropped,
+                "link_dropped": meter.link_dropped,
+                "route_dropped": meter.route_dropped,
+            }),
+        );
+        hops.extend(meter.hops.iter().map(|(to, packets)| {
+            let to = &network.names()[usize::from(*to)];
+            json!({ "from": name, "to": to, "packets": packets })
+        }));
+    }
+    json!({ "stations": stations, "hops": hops })
 }
 
 fn link_summary(link: &Link, from: Time, until: Time) -> Value {

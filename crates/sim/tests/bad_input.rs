@@ -197,3 +197,49 @@ fn the_effective_configuration_is_a_scenario_that_says_the_same() {
         assert_eq!(run(&tree), run(&effective));
     }
 }
+
+#[test]
+fn faults_of_wireless_networks_are_named() {
+    let network = |wireless: Value, from: &str| {
+        let mut tree = good();
+        tree["wireless"] = wireless;
+        tree["traffic"][0]["from"] = json!(from);
+        tree
+    };
+    let grid = json!({ "name": "grid", "rows": 2, "columns": 2, "spacing": 100 });
+    let base = json!({ "name": "a", "at": [0, 0] });
+    let good = network(json!({ "node": [base], "grid": [grid] }), "grid");
+    Scenario::read(&good, Path::new(".")).unwrap().effective().unwrap();
+    let changed = |pointer: &str, value: Value| {
+        let mut tree = good.clone();
+        *tree.pointer_mut(pointer).unwrap() = value;
+        tree
+    };
+    let twice = json!([base, base]);
+    for (tree, path, remedy) in [
+        (changed("/wireless/grid/0/rows", json!(0)), "wireless.grid[0]:", "at least one row"),
+        (
+            changed("/wireless/grid/0/spacing", json!(-5)),
+            "wireless.grid[0].spacing:",
+            "greater than 0",
+        ),
+        (changed("/wireless/grid/0/columns", json!(900)), "wireless.grid[0]:", "at most 1000"),
+        (changed("/wireless/node", twice), "wireless.node:", "names are unique"),
+        (changed("/wireless/node/0/at", Value::Null), "wireless.node[0].at:", "either"),
+        (network(json!({ "node": [base] }), "a"), "wireless:", "at least two stations"),
+        (network(json!({ "nodes": [] }), "a"), "wireless", "unknown field"),
+        (changed("/traffic/0/from", json!("grid-3-1")), "traffic[0].from:", "grid-2-2"),
+        (changed("/wireless/grid/0", json!({ "name": "grid" })), "wireless.grid[0]", "rows"),
+    ] {
+        let message = refusal(&tree);
+        let found = message.starts_with(path) && message.contains(remedy);
+        assert!(found, "{message}");
+    }
+    let table = json!({ "node": [base], "grid": [grid], "queue": { "kind": "codle" } });
+    assert!(refusal(&network(table, "grid")).starts_with("wireless.queue.kind:"));
+    let table = json!({ "node": [base], "grid": [grid], "radio": { "capture": 0.5 } });
+    assert!(refusal(&network(table, "grid")).starts_with("wireless.radio.capture:"));
+    let mut tree = good.clone();
+    tree["traffic"][0] = json!({ "kind": "sensing", "from": "b", "to": "a" });
+    assert!(refusal(&tree).starts_with("traffic[0].from: must be a station"));
+}

@@ -1,5 +1,6 @@
 //! The order of things: events and the queue that gives them back in order.
 
+use crate::wireless::Wake;
 use forebay_core::Time;
 
 /// What happens. Each carries the index of whom it happens to.
@@ -21,6 +22,8 @@ pub enum Event {
     Datagram(u32),
     /// A scheduled transfer begins.
     Transfer(u32),
+    /// Something in the wireless network.
+    Wireless(Wake),
     /// The warm-up ends: measurements begin.
     WarmupEnd,
     /// A point of every time series is due.
@@ -35,8 +38,11 @@ impl Event {
         match self {
             Event::RateChange(_) => 0,
             Event::LinkFree(_) => 1,
-            Event::Arrival(_) => 2,
-            Event::SenderTimer(_) | Event::ReceiverTimer(_) | Event::GuardTimer(_) => 3,
+            Event::Arrival(_) | Event::Wireless(Wake::FrameEnd(_)) => 2,
+            Event::SenderTimer(_)
+            | Event::ReceiverTimer(_)
+            | Event::GuardTimer(_)
+            | Event::Wireless(_) => 3,
             Event::Datagram(_) | Event::Transfer(_) => 4,
             Event::WarmupEnd | Event::Sample => 5,
         }

@@ -9,6 +9,7 @@ use super::link::{Action, Link, LinkSpec, Loss};
 use super::series::{LinkSeries, Series};
 use crate::measure::{ClassMeter, UserMeter};
 use crate::traffic::{Datagram, Datagrams, Marks, Transfers};
+use crate::wireless::{Effects, Network, NetworkSpec};
 use forebay_core::{Duration, Packet, PacketKind, Rng, Time};
 use forebay_tcp::{Config as TcpConfig, Segment};
 use std::fmt;
@@ -22,6 +23,8 @@ pub enum Target {
     GuardForward(u32),
     /// Off the reverse of a box's link, to the box, and on to the next stop.
     GuardBackward(u32),
+    /// Into the wireless network, for the crossing of that number.
+    Air(u32),
     /// To the host at the end of the path.
     Host,
 }
@@ -103,6 +106,8 @@ pub struct WorldSpec {
     pub lanes: Vec<Target>,
     /// Stretches; those of one path follow each other, the last one's lane leads to a host.
     pub stops: Vec<Stop>,
+    /// The wireless network, if there is one.
+    pub wireless: Option<NetworkSpec>,
     /// Who sends, with the meters of each.
     pub users: Vec<(User, UserMeter)>,
     /// Names of the classes.
@@ -155,6 +160,7 @@ pub struct World {
     pub(super) guards: Vec<Guard>,
     pub(super) lanes: Vec<(Lane, Target)>,
     pub(super) stops: Vec<Stop>,
+    wireless: Option<Box<(Network, Effects)>>,
     pub(super) hold: Hold,
     pub(super) users: Vec<User>,
     pub(super) user_meters: Vec<UserMeter>,
@@ -184,6 +190,9 @@ impl World {
             guards: spec.guards,
             lanes: spec.lanes.into_iter().map(|target| (Lane::default(), target)).collect(),
             stops: spec.stops,
+            wireless: spec
+                .wireless
+                .map(|spec| Box::new((Network::new(spec, seed), Effects::default()))),
             hold: Hold::default(),
             users,
             user_meters,
@@ -250,7 +259,9 @@ impl World {
 
     fn overflowed(&self) -> RunError {
         let fullest = self.links.iter().max_by_key(|link| link.port().backlog().packets);
-        let fullest = fullest.expect("packets under way are on a link");
+        let Some(fullest) = fullest else {
+            return RunError("the stations hold more packets than memory; offer less".into());
+        };
         RunError(format!(
             "link \"{}\": {} packets wait at {:.3} s, more than memory holds; give its queue a \
              limit, or offer less than the link's rate",
@@ -290,6 +301,9 @@ impl World {
                         Target::Host => self.deliver(packet),
                         Target::GuardForward(guard) => self.guard_forward(guard, packet),
                         Target::GuardBackward(guard) => self.guard_backward(guard, packet),
+                        Target::Air(crossing) => self.in_air(|network, now, fx| {
+                            network.enter(now, crossing, packet, fx);
+                        }),
                     }
                 }
                 None => self.moving.pop(),
@@ -320,6 +334,9 @@ impl World {
             Event::RateChange(link) => {
                 self.links[link as usize].rate_changed(self.now);
                 self.schedule_rate_change(link);
+            }
+            Event::Wireless(wake) => {
+                self.in_air(|network, now, fx| network.wake(now, wake, fx));
             }
             Event::WarmupEnd => self.restart(),
             Event::Sample => self.take_sample(),
@@ -387,6 +404,28 @@ impl World {
         if let Some((packet, stop, at)) = sent {
             self.launch(packet, stop, at);
         }
+    }
+
+    /// Does something in the wireless network, and what follows from it.
+    fn in_air(&mut self, act: impl FnOnce(&mut Network, Time, &mut Effects)) {
+        let mut wireless = self.wireless.take().expect("only a network has such events");
+        let (network, fx) = &mut *wireless;
+        act(network, self.now, fx);
+        for (time, wake) in fx.wakes.drain(..) {
+            self.rest(time, Event::Wireless(wake));
+        }
+        for id in fx.marked.drain(..) {
+            let user = self.hold.at(id).user;
+            self.user_meters[user as usize].marked += 1;
+        }
+        for (packet, _) in fx.lost.drain(..) {
+            Loss { hold: &mut self.hold, users: &mut self.user_meters }.charge(packet);
+        }
+        for packet in fx.arrived.drain(..) {
+            let stop = self.hold.of(&packet).stop + 1;
+            self.launch(packet, stop, self.now);
+        }
+        self.wireless = Some(wireless);
     }
 
     /// A packet is at its host.
@@ -461,6 +500,9 @@ impl World {
     fn restart(&mut self) {
         let now = self.now;
         self.links.iter_mut().for_each(|link| link.restart(now));
+        if let Some(wireless) = &mut self.wireless {
+            wireless.0.restart();
+        }
         self.collect_connections();
         self.user_meters.iter_mut().for_each(UserMeter::restart);
         for class in &mut self.classes {
@@ -508,6 +550,11 @@ impl World {
     /// Boxes, for the summary.
     pub fn guards(&self) -> &[Guard] {
         &self.guards
+    }
+
+    /// The wireless network, for the summary.
+    pub fn network_mut(&mut self) -> Option<&mut Network> {
+        self.wireless.as_mut().map(|wireless| &mut wireless.0)
     }
 
     /// Classes, for the summary.

@@ -49,7 +49,7 @@ pub fn build(block: &Value) -> Result<Option<Controller>, ConfigError> {
 /// An unknown kind or field, or a value of the wrong form, with its path inside `block`.
 pub fn effective(block: &Value) -> Result<Value, ConfigError> {
     let mut whole = Map::from_iter([("kind".to_owned(), block["kind"].clone())]);
-    let params = params(block)?.map(|params| serde_json::to_value(params));
+    let params = params(block)?.map(serde_json::to_value);
     if let Some(Ok(Value::Object(params))) = params {
         whole.extend(params);
     }

@@ -1,5 +1,6 @@
 //! What a scenario file may say: its tables, fields, units and defaults.
 
+use crate::wireless::WirelessTable;
 use forebay_core::{Bytes, Codepoint, ConfigError, Duration, Rate, config};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -36,6 +37,8 @@ pub struct ScenarioTable {
     /// Links between nodes; a node is whatever a link names.
     #[serde(default)]
     pub link: Vec<Map<String, Value>>,
+    /// Stations that share one radio channel.
+    pub wireless: Option<WirelessTable>,
     /// Next hops that replace those of the shortest path.
     #[serde(default)]
     pub route: Vec<RouteTable>,
@@ -175,10 +178,11 @@ pub struct TrafficTable {
     pub name: String,
     /// Kind of source; see `forebay kinds`.
     pub kind: String,
-    /// Node of the sender; left out on a dumbbell, where every flow has hosts of its own.
+    /// Node of the sender; left out on a dumbbell, where every flow has hosts of its own. The name
+    /// of a wireless grid: its stations in turn, a flow each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Node of the receiver.
+    /// Node of the receiver, as `from`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Way on a dumbbell or parking lot.

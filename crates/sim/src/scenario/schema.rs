@@ -32,6 +32,9 @@ pub fn schema() -> Value {
     definitions.insert("traffic".into(), traffic);
     definitions.insert("queue".into(), queue);
     definitions.insert("box".into(), boxes);
+    let wireless = &mut definitions["WirelessTable"]["properties"]["queue"];
+    let describe = wireless["description"].take();
+    *wireless = json!({ "$ref": "#/$defs/queue", "description": describe });
     root["$defs"] = Value::Object(definitions);
     root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     root["title"] = json!("forebay scenario");
