@@ -265,6 +265,7 @@ def kinds() -> str:
             "schedulers": [entry("fifo", [])],
             "boxes": [entry("aspq", [])],
             "sources": [entry("pcap", [file])],
+            "profiles": [entry("tsw", [])],
         }
     )
 

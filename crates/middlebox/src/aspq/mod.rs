@@ -300,9 +300,9 @@ impl Controller {
 
     /// Reports internal variables by name, for plots.
     pub fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        out("flows", self.flows() as f64);
-        out("frozen", self.frozen() as f64);
-        out("active", f64::from(self.active()));
+        out("box_flows", self.flows() as f64);
+        out("box_frozen", self.frozen() as f64);
+        out("box_active", f64::from(self.active()));
     }
 
     /// Makes room for the flow of `header` (as it is forward) and adds it.

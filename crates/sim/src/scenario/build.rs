@@ -3,6 +3,7 @@
 use super::grammar::{Direction, TrafficTable};
 use super::graph::{Graph, Hop, LinkIndex};
 use super::link::{Channel, channels};
+use super::profile::Conditioners;
 use super::{Row, Scenario, Traffic};
 use crate::engine::{self, Entry, Guard, LinkSpec, Stop, Target, User, Wire, World, WorldSpec};
 use crate::measure::UserMeter;
@@ -106,7 +107,9 @@ impl Scenario {
             }
         }
         let links = channels.into_iter().map(Channel::link).collect::<Result<Vec<_>, _>>()?;
-        let (users, classes, first_connection) = self.users(&ways, &mut layout, seed)?;
+        let mut conditioners = Conditioners::new(&self.profiles, seed);
+        let (users, classes, first_connection) =
+            self.users(&ways, &mut layout, &mut conditioners, seed)?;
         let spec = WorldSpec {
             duration: self.table.duration,
             warmup: self.table.warmup,
@@ -118,6 +121,7 @@ impl Scenario {
             stops: layout.stops,
             wireless: self.network(layout.crossings)?,
             users,
+            conditioners: conditioners.made,
             classes,
             first_connection,
         };
@@ -205,6 +209,7 @@ impl Scenario {
         &self,
         ways: &[Vec<Ways>],
         layout: &mut Layout,
+        conditioners: &mut Conditioners,
         seed: u64,
     ) -> Result<(Vec<(User, UserMeter)>, Vec<String>, u32), ConfigError> {
         let mut users = Vec::new();
@@ -242,6 +247,11 @@ impl Scenario {
                         Entry::Transfers { source, tcp: Box::new(traffic.tcp.clone()), backward }
                     }
                 };
+                let conditioner = table.profile.as_ref();
+                let conditioner = conditioner.map(|profile| conditioners.of(profile, &name));
+                let conditioner = conditioner
+                    .transpose()
+                    .map_err(|error| error.within(&format!("traffic[{index}]")))?;
                 let user = User {
                     entry,
                     rng: Rng::named(seed, &name),
@@ -250,6 +260,7 @@ impl Scenario {
                     forward,
                     marks: marks(table),
                     port: table.port,
+                    conditioner,
                 };
                 let meter = UserMeter::new(index as u32, class as u32, traffic.codec());
                 users.push((user, meter));

@@ -1,9 +1,10 @@
 //! JSON Schema of a scenario, put together from its tables, the disciplines and the sources.
 
 use super::boxes::BOXES;
-use super::grammar::{AccessTable, LinkTable, ScenarioTable, TRAFFIC_FIELDS, TrafficTable};
+use super::grammar::{AccessTable, LinkTable, Per, ScenarioTable, TRAFFIC_FIELDS, TrafficTable};
 use crate::traffic::SOURCES;
 use forebay_disciplines::registry::{self, ADMISSIONS, CLASSIFIERS, KINDS, SCHEDULERS};
+use forebay_middlebox::marker;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
@@ -18,6 +19,7 @@ pub fn schema() -> Value {
     let traffic = traffic(&mut generator, &tcp);
     let properties = &mut root["properties"];
     properties["tcp"] = tcp;
+    properties["profile"]["additionalProperties"] = json!({ "oneOf": profiles(&mut generator) });
     let mut parking_lot = dumbbell.clone();
     parking_lot["properties"]["hops"] =
         json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 2 });
@@ -96,6 +98,19 @@ fn traffic(generator: &mut SchemaGenerator, tcp: &Value) -> Value {
     json!({ "oneOf": one_of })
 }
 
+/// Each kind of profile, and what one marker of it meters.
+fn profiles(generator: &mut SchemaGenerator) -> Vec<Value> {
+    let per = Per::json_schema(generator).to_value();
+    let with_per = |kind: &marker::Kind| {
+        let mut schema = with_kind(kind.name, kind.summary, (kind.schema)(generator));
+        schema["properties"]["per"] = per.clone();
+        let required = schema["required"].as_array_mut().expect("every kind requires its name");
+        required.push(json!("rate"));
+        schema
+    };
+    marker::KINDS.iter().map(with_per).collect()
+}
+
 /// A named kind, or one part of each sort.
 fn queue(generator: &mut SchemaGenerator) -> Value {
     let mut kinds = one_of(KINDS, generator);
@@ -114,25 +129,25 @@ fn queue(generator: &mut SchemaGenerator) -> Value {
 }
 
 fn one_of<T: ?Sized>(table: &[registry::Entry<T>], generator: &mut SchemaGenerator) -> Vec<Value> {
-    table
-        .iter()
-        .map(|entry| with_kind(entry.schema(generator), entry.name, entry.summary))
-        .collect()
+    let named =
+        |entry: &registry::Entry<T>| with_kind(entry.name, entry.summary, entry.schema(generator));
+    table.iter().map(named).collect()
 }
 
 /// The form of a box.
 fn boxes(generator: &mut SchemaGenerator) -> Value {
     let forms = BOXES.iter().map(|entry| {
         let schema = entry.schema(generator);
-        with_kind(schema, entry.name, entry.summary)
+        with_kind(entry.name, entry.summary, schema)
     });
     json!({ "oneOf": forms.collect::<Vec<_>>() })
 }
 
-/// The table whose `kind` is `name`, and whose other fields are those of `schema`.
-fn with_kind(mut schema: Schema, name: &str, summary: &str) -> Value {
+/// The schema of a table whose `kind` is `name`, from that of its parameters.
+fn with_kind(name: &str, summary: &str, mut schema: Schema) -> Value {
+    let kind = json!({ "const": name });
     let properties = schema.ensure_object().entry("properties").or_insert_with(|| json!({}));
-    properties.as_object_mut().expect("a table").insert("kind".into(), json!({ "const": name }));
+    properties.as_object_mut().expect("a table").insert("kind".into(), kind);
     let mut schema = schema.to_value();
     schema["required"] = json!(["kind"]);
     schema["title"] = json!(name);
@@ -140,7 +155,7 @@ fn with_kind(mut schema: Schema, name: &str, summary: &str) -> Value {
     schema
 }
 
-/// Everything that can be named in a scenario: kinds, parts and sources, each with its summary,
+/// Everything that can be named in a scenario: kinds, parts, sources and profiles, each with its summary,
 /// source and parameters (name, type, default, description).
 pub fn catalogue() -> Value {
     let mut generator = SchemaGenerator::default();
@@ -156,6 +171,10 @@ pub fn catalogue() -> Value {
         "sources": SOURCES.iter().map(|entry| {
             let schema = entry.schema(&mut generator).to_value();
             describe(entry.name, entry.summary, entry.source, &schema, generator.definitions())
+        }).collect::<Vec<_>>(),
+        "profiles": marker::KINDS.iter().map(|kind| {
+            let schema = (kind.schema)(&mut generator).to_value();
+            describe(kind.name, kind.summary, kind.source, &schema, generator.definitions())
         }).collect::<Vec<_>>(),
     })
 }
