@@ -1,0 +1,93 @@
+"""The points of the studies, and how the text's numbers are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from forebay.papers import (
+    Data,
+    Part,
+)
+from forebay.stats import Interval
+
+QUEUE = "queues.bottleneck.mean_packets"
+USED = "links.bottleneck.utilization"
+LOSS = "queues.bottleneck.loss"
+
+NAMES = {"new-reno": "New Reno", "cubic": "Cubic"}
+T_C = ("0p", "1p", "2p", "3p", "5p", "7p", "10p", "15p", "20p", "25p", "30p")
+C_MAX = (1.0, 1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0)
+DELAYS = tuple(f"{delay}ms" for delay in range(5, 55, 5))
+RATES = {12: "11944260bit", 15: "14930325bit", 20: "19907100bit"}
+COMBINATIONS = [
+    (flows, congestion, delay)
+    for congestion in NAMES
+    for flows in (1, 16)
+    for delay in ("5ms", "50ms")
+]
+
+# How the text's numbers are read, decided before ours were known.
+PACKETS = 1.0
+"""A queue length may be off by this many packets."""
+POINTS = 1.0
+"""A utilization or loss may be off by this many percentage points."""
+FULL = 99.5
+"""Percent that count as full utilization."""
+CLOSE = 99.0
+"""Percent that count as close to it."""
+
+
+def tcp(
+    flows: int, congestion: str, delay: str, threshold: str = "5p", c_max: float = 1.2
+) -> tuple[str, dict[str, Any]]:
+    """Study and point of a TCP scenario under CP-AQM; by default its recommended parameters."""
+    where = {"congestion": congestion, "delay": delay, "T_c": threshold, "c_max": c_max}
+    return f"tcp-{flows}", where
+
+
+def combination(flows: int, congestion: str, delay: str) -> str:
+    """A TCP scenario in words."""
+    return f"{flows} {NAMES[congestion]}, {delay[:-2]} ms"
+
+
+def about(
+    what: str,
+    found: Interval,
+    value: float,
+    unit: str,
+    slack: float,
+    paper: str | None = None,
+) -> Part:
+    """A number that the text gives."""
+    return Part(what, paper or f"{value:g} {unit}", found, value - slack, value + slack, unit)
+
+
+def extreme(
+    data: Data,
+    points: Iterable[tuple[str, Mapping[str, Any]]],
+    key: str,
+    pick: Callable[..., Interval],
+    scale: float = 1.0,
+) -> Interval:
+    """The interval of the point whose mean is the least or the greatest."""
+    found = [data.interval(name, key, where, scale=scale) for name, where in points]
+    return pick(found, key=lambda each: each.mean)
+
+
+def threshold_packets(text: str) -> int:
+    """T_c in packets, as the axes write it."""
+    return int(text[:-1])
+
+
+def tail(data: Data, flows: int, congestion: str, delay: str, key: str) -> Interval:
+    return data.interval(
+        f"tail-drop-{flows}",
+        key,
+        {"congestion": congestion, "delay": delay},
+        scale=1.0 if key == QUEUE else 100.0,
+    )
+
+
+def keyed(point: tuple[str, dict[str, Any]], key: str) -> tuple[str, str, dict[str, Any]]:
+    return point[0], key, point[1]
