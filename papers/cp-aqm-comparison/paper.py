@@ -336,14 +336,18 @@ def unresponsive_why(data: Data) -> str:
 
 
 def mostly_full_why(data: Data) -> str:
-    where = {"flows": 16, "congestion": "new-reno", "delay": "50ms"}
-    said = ", ".join(
-        f"{data.interval('tcp-10', USED, {**where, 'discipline': name}, scale=100).mean:.3g} % "
-        f"with {name}"
-        for name in (OURS, *OTHERS)
-    )
+    def used(rate: str, where: Mapping[str, Any], name: str) -> float:
+        return data.interval(f"tcp-{rate}", USED, {**where, "discipline": name}, scale=100).mean
+
+    many = [(rate, where) for rate in RATES for where in COMBINATIONS if where["flows"] == 16]
+    rate, where = min(many, key=lambda each: used(*each, OURS))
+    said = ", ".join(f"{used(rate, where, name):.3g} % with {name}" for name in (OURS, *OTHERS))
+    long = {"flows": 16, "congestion": "new-reno", "delay": "50ms"}
     return (
-        f"16 New Reno flows at 10 Mb/s and 50 ms, for which the paper itself states 95 %: {said}."
+        "Several flows lose packets at once when the bucket runs empty, and halve together; on a "
+        f"long path the short queue does not outlast that. The least is at {RATES[rate]}, "
+        f"{words(where)}: {said}. At 10 Mb/s, {words(long)}, it is {used('10', long, OURS):.3g} %, "
+        "where the paper states 95 %."
     )
 
 

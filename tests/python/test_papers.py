@@ -206,6 +206,15 @@ def test_what_does_not_exist_is_named(papers: Path) -> None:
     assert outcome.exit_code == 2 and "not a paper's results" in outcome.output
 
 
+def test_modules_beside_one_paper_are_not_found_by_another(papers: Path) -> None:
+    library.load("toy")
+    other = papers / "other"
+    other.mkdir()
+    (other / "paper.py").write_text((papers / "toy" / "paper.py").read_text())
+    with pytest.raises(ModuleNotFoundError, match="keys"):
+        library.load("other")
+
+
 def test_every_paper_of_the_library_loads() -> None:
     for key in library.names():
         paper, home = library.load(key), library.folder_of(key)

@@ -34,7 +34,7 @@ from forebay.papers import (
     exactly,
 )
 
-KEY = "queues.up.mean_packets"
+from keys import KEY
 
 
 def over_rates(data):
@@ -103,6 +103,7 @@ def write(library: Path, reason: str = "as codel drops", quick: bool = False) ->
     home = library / "toy"
     home.mkdir(parents=True, exist_ok=True)
     (home / "base.toml").write_text(BASE)
+    (home / "keys.py").write_text('KEY = "queues.up.mean_packets"\n')
     (home / "rates.toml").write_text(STUDY)
     (home / "time.toml").write_text(SERIES)
     head = f"REASON = {reason!r}\nQUICK = {quick}\n"
