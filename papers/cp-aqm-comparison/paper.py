@@ -340,7 +340,7 @@ def mostly_full_why(data: Data) -> str:
         return data.interval(f"tcp-{rate}", USED, {**where, "discipline": name}, scale=100).mean
 
     many = [(rate, where) for rate in RATES for where in COMBINATIONS if where["flows"] == 16]
-    rate, where = min(many, key=lambda each: used(*each, OURS))
+    rate, where = min(many, key=lambda each: used(each[0], each[1], OURS))
     said = ", ".join(f"{used(rate, where, name):.3g} % with {name}" for name in (OURS, *OTHERS))
     long = {"flows": 16, "congestion": "new-reno", "delay": "50ms"}
     return (
