@@ -49,6 +49,20 @@ impl Layout {
     }
 }
 
+/// One flow of a traffic entry, before it is laid on links.
+pub(crate) struct Participant {
+    /// Name of its random stream.
+    pub name: String,
+    /// When it begins.
+    pub start: Time,
+    /// When it sends no more.
+    pub stop: Time,
+    /// Its random stream.
+    pub rng: Rng,
+    /// What it sends.
+    pub generator: Generator,
+}
+
 /// The path of every traffic entry, in directed links.
 struct Ways {
     forward: Vec<LinkIndex>,
@@ -98,7 +112,7 @@ impl Scenario {
     }
 
     /// The nodes between which an entry's traffic runs.
-    fn ends(&self, table: &TrafficTable) -> Result<(String, String), ConfigError> {
+    pub(super) fn ends(&self, table: &TrafficTable) -> Result<(String, String), ConfigError> {
         match (&table.from, &table.to, &self.row) {
             (Some(from), Some(to), _) => Ok((from.clone(), to.clone())),
             (None, None, Some(row)) => {
@@ -152,11 +166,8 @@ impl Scenario {
                     _ => *laid.entry(links.to_vec()).or_insert_with(|| layout.path(links, None)),
                 };
                 let forward = lay(&ways.forward, layout);
-                let name = format!("traffic/{}/{flow}", table.name);
-                let start = self.start(table, flow, seed);
-                let generator = traffic::build(&traffic.source, &self.site(table));
-                let generator =
-                    generator.map_err(|error| error.within(&format!("traffic[{index}]")))?;
+                let Participant { name, start, stop, rng, generator } =
+                    self.participant(index, flow, seed)?;
                 let entry = match generator {
                     Generator::Datagrams(source) => {
                         let first_flow = next_flow;
@@ -173,20 +184,36 @@ impl Scenario {
                 let conditioner = conditioner
                     .transpose()
                     .map_err(|error| error.within(&format!("traffic[{index}]")))?;
-                let user = User {
-                    entry,
-                    rng: Rng::named(seed, &name),
-                    start,
-                    stop: table.stop.map_or(Time::MAX, |stop| Time::ZERO + stop),
-                    forward,
-                    marks: marks(table),
-                    conditioner,
-                };
+                let user =
+                    User { entry, rng, start, stop, forward, marks: marks(table), conditioner };
                 let meter = UserMeter::new(index as u32, class as u32, traffic.codec());
                 users.push((user, meter));
             }
         }
         Ok((users, classes, next_flow))
+    }
+
+    /// Flow `flow` of traffic entry `index`.
+    ///
+    /// # Errors
+    /// What is wrong with its source.
+    pub(crate) fn participant(
+        &self,
+        index: usize,
+        flow: u32,
+        seed: u64,
+    ) -> Result<Participant, ConfigError> {
+        let traffic = &self.traffic[index];
+        let table = &traffic.table;
+        let name = format!("traffic/{}/{flow}", table.name);
+        let generator = traffic::build(&traffic.source, &self.site(table));
+        Ok(Participant {
+            generator: generator.map_err(|error| error.within(&format!("traffic[{index}]")))?,
+            rng: Rng::named(seed, &name),
+            start: self.start(table, flow, seed),
+            stop: table.stop.map_or(Time::MAX, |stop| Time::ZERO + stop),
+            name,
+        })
     }
 
     fn start(&self, table: &TrafficTable, flow: u32, seed: u64) -> Time {
