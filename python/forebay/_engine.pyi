@@ -63,6 +63,13 @@ def run(
         Cancelled: `cancel` was set.
     """
 
+def replay(path: str) -> str:
+    """What the queue says to a recording of a gate, compared with what it said then, as JSON.
+
+    Raises:
+        ScenarioError: the file cannot be read, or is no recording.
+    """
+
 def kinds() -> str:
     """Every discipline, part of a discipline and traffic source with its parameters, as JSON."""
 
@@ -105,8 +112,8 @@ class Live:
     def datagram(self, index: int, payload: int, sent_ns: int, arrived_ns: int | None) -> None:
         """A datagram was sent, and has arrived or not; to be told in order of sending."""
 
-    def payload(self, index: int, bytes: float, at_ns: int) -> None:
-        """Payload of a transfer has arrived."""
+    def payload(self, index: int, count: float, at_ns: int) -> None:
+        """So many bytes of payload of a transfer have arrived."""
 
     def transferred(self, index: int, start_ns: int, end_ns: int) -> None:
         """A transfer has ended."""

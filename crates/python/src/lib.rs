@@ -10,6 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::Value;
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::BufReader;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -172,6 +174,16 @@ fn flow_hash(
     FlowHash::new(seed).of(source, destination, protocol, ports)
 }
 
+/// Replay a gate's recording; what was found as JSON.
+#[pyfunction]
+fn replay(py: Python, path: &str) -> PyResult<String> {
+    let replayed = py.detach(|| {
+        let result = forebay_shaper::replay(BufReader::new(File::open(path)?))?;
+        Ok(serde_json::to_string(&result)?)
+    });
+    replayed.map_err(|error: std::io::Error| ScenarioError::new_err(format!("{path}: {error}")))
+}
+
 /// Every discipline, part and source with its parameters, as JSON.
 #[pyfunction]
 fn kinds() -> String {
@@ -208,5 +220,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(flow_hash, module)?)?;
     module.add_function(wrap_pyfunction!(kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(replay, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)
 }

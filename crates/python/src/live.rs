@@ -77,8 +77,8 @@ impl Live {
         self.with(|live| live.datagram(index, payload, Time::from_nanos(sent_ns), arrived))
     }
 
-    fn payload(&self, index: usize, bytes: f64, at_ns: u64) -> PyResult<()> {
-        self.with(|live| live.payload(index, bytes, Time::from_nanos(at_ns)))
+    fn payload(&self, index: usize, count: f64, at_ns: u64) -> PyResult<()> {
+        self.with(|live| live.payload(index, count, Time::from_nanos(at_ns)))
     }
 
     fn transferred(&self, index: usize, start_ns: u64, end_ns: u64) -> PyResult<()> {

@@ -66,7 +66,7 @@ impl Live {
                 classes.len() - 1
             });
             for flow in 0..entry.table.flows {
-                let each = scenario.participant(index, flow, seed)?;
+                let each = scenario.participant(index, flow, seed, None)?;
                 participants.push(Participant {
                     traffic: index,
                     start: each.start,

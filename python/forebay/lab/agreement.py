@@ -9,10 +9,12 @@ from pathlib import Path
 from forebay import stats
 from forebay.lab.session import run
 from forebay.measures import MEASURES
-from forebay.result import Result, run as simulate
+from forebay.result import Result
+from forebay.result import run as simulate
 from forebay.scenario import Scenario
 
-LIVE, SIMULATED = "live", "simulated"
+BUSY = 0.1
+"""Utilization below which a link's queue has nothing to tell."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Agreement:
         """Every quantity that both sides measured."""
         found = []
         for link in self.live[0].summary["links"]:
+            if self.simulated[0].summary["links"][link]["utilization"] < BUSY:
+                continue
             for section, key, what, unit, scale in (
                 ("links", "utilization", "utilization", "%", 100.0),
                 ("queues", "mean_packets", "mean queue", "packets", 1.0),
@@ -62,9 +66,7 @@ class Agreement:
                 )
         return [row for row in found if row.live is not None and row.simulated is not None]
 
-    def _row(
-        self, section: str, where: str, key: str, what: str, unit: str, scale: float
-    ) -> Row:
+    def _row(self, section: str, where: str, key: str, what: str, unit: str, scale: float) -> Row:
         def of(results: tuple[Result, ...]) -> stats.Interval | None:
             values = [result.summary[section][where].get(key) for result in results]
             return stats.interval([None if v is None else v * scale for v in values])
@@ -99,9 +101,10 @@ def against_simulation(
     live, simulated = [], []
     for number in range(replications):
         told = _part(progress, number, replications)
-        options = {"seed": first + number}
-        live.append(run(scenario, congestion=congestion, gate=gate, progress=told, **options))
-        simulated.append(simulate(scenario, **options))
+        live.append(
+            run(scenario, seed=first + number, congestion=congestion, gate=gate, progress=told)
+        )
+        simulated.append(simulate(scenario, seed=first + number))
     return Agreement(scenario, tuple(live), tuple(simulated))
 
 

@@ -27,7 +27,8 @@ def lab(
         typer.Option("--against-sim", help="Simulate the scenario too, and show both."),
     ] = False,
     replications: Annotated[
-        int, typer.Option("--replications", "-r", help="Runs, each with other random numbers.", min=1)
+        int,
+        typer.Option("--replications", "-r", help="Runs, each with other random numbers.", min=1),
     ] = 1,
     congestion: Annotated[
         str | None,
@@ -43,7 +44,9 @@ def lab(
             "--set", metavar="PATH=VALUE", help="Change one field of the scenario, by its path."
         ),
     ] = [],  # noqa: B006 - read only
-    seed: Annotated[int | None, typer.Option(help="Seed of the first run's sources.", min=0)] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the first run's sources.", min=0)
+    ] = None,
     gate: Annotated[
         Path | None,
         typer.Option(
@@ -52,7 +55,9 @@ def lab(
             show_default="target/release/forebay-gate, or on the PATH",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON and nothing else.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print as JSON and nothing else.")
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -71,9 +76,9 @@ def lab(
     with friendly():
         from forebay import storage, terminal
         from forebay.lab import against_simulation, run
-        from forebay.scenario import prepared
+        from forebay.scenario import load_with
 
-        chosen = prepared(scenario, set_)
+        chosen = load_with(scenario, set_)
         if out is not None:
             storage.check_folder(out)
         bar = Bar()
@@ -130,6 +135,7 @@ def side_by_side(found: Agreement) -> Table:
 
 def as_data(found: Agreement) -> dict[str, object]:
     """Live and simulated runs as plain values."""
+
     def plain(interval: Interval | None) -> dict[str, float | None] | None:
         if interval is None:
             return None

@@ -13,12 +13,15 @@ import selectors
 import socket
 import struct
 import subprocess
+import tempfile
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import IO, Any
 
 from forebay._engine import Live
 from forebay.lab.gates import LabError
@@ -32,7 +35,7 @@ HEAD = struct.Struct("!IQ")
 UDP_HEADERS = 28
 SHORTEST = UDP_HEADERS + STAMP.size
 """Shortest IP packet that has room for a stamp."""
-IPERF_INTERVAL_S = 0.1
+IPERF_INTERVAL_S = 0.2
 _SO_TIMESTAMPNS = 35
 _TCP_TOTAL_RETRANS = struct.Struct("=100xI")
 """Where `tcp_info` has the number of segments sent again."""
@@ -96,7 +99,7 @@ class Hosts:
         self._stop = threading.Event()
         self._failure: list[BaseException] = []
         self._threads: list[threading.Thread] = []
-        self._children: list[subprocess.Popen[str]] = []
+        self._children: list[subprocess.Popen[bytes]] = []
         flows: dict[int, int] = defaultdict(int)
         self._participants = []
         for index, (entry, start, stop) in enumerate(live.participants()):
@@ -107,7 +110,7 @@ class Hosts:
         """Participant of each TCP flow: source, destination, source port, destination port."""
         self._sent: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._arrived: dict[int, dict[int, int]] = defaultdict(dict)
-        self._bulk: list[tuple[Participant, int, subprocess.Popen[str]]] = []
+        self._bulk: list[tuple[Participant, int, subprocess.Popen[bytes], IO[str]]] = []
 
     def start(self) -> None:
         """Open every socket and start every thread; nothing is sent before time zero."""
@@ -141,7 +144,7 @@ class Hosts:
 
     def finish(self) -> None:
         """End everything after the scenario's end, and tell the engine what was seen."""
-        for _, _, process in self._bulk:
+        for _, _, process, _ in self._bulk:
             try:
                 process.wait(15)
             except subprocess.TimeoutExpired:
@@ -152,8 +155,10 @@ class Hosts:
             arrived = self._arrived[each.index]
             for number, (sent, size) in enumerate(self._sent[each.index]):
                 self._live.datagram(each.index, size - UDP_HEADERS, sent, arrived.get(number))
-        for each, began, process in self._bulk:
-            self._count_bulk(each, began, process)
+        for each, began, _, said in self._bulk:
+            with said:
+                said.seek(0)
+                self._count_bulk(each, began, said.read())
 
     def close(self) -> None:
         """Stop every thread and child."""
@@ -179,14 +184,19 @@ class Hosts:
     # Datagrams
 
     def _send_datagrams(self, node: str, members: list[Participant]) -> None:
-        sockets = {}
-        with inside(self._names[node]):
+        with ExitStack() as opened:
+            sockets = {}
             for each in members:
                 entry = self._topology.traffic[each.entry]
-                opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-                opened.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, entry["tos"])
-                opened.connect((self._topology.address(entry["to"]), self._port(each)))
-                sockets[each.index] = opened
+                sockets[each.index] = opened.enter_context(
+                    self._socket(node, socket.SOCK_DGRAM, entry["tos"])
+                )
+                sockets[each.index].connect((self._topology.address(entry["to"]), self._port(each)))
+            self._pace_datagrams(members, sockets)
+
+    def _pace_datagrams(
+        self, members: list[Participant], sockets: Mapping[int, socket.socket]
+    ) -> None:
         due: list[tuple[int, int, int]] = []
 
         def plan(index: int, after: int) -> None:
@@ -203,13 +213,18 @@ class Hosts:
             self._clock.sleep_until(at, self._stop)
             real = time.time_ns()
             number = len(self._sent[index])
-            stamp = STAMP.pack(index, number, real)
             self._sent[index].append((self._clock.of_real(real), size))
-            try:
-                sockets[index].send(stamp + bytes(size - SHORTEST))
-            except (BlockingIOError, ConnectionRefusedError):
-                pass  # lost, as far as the receiver is concerned
+            # What the kernel refuses is lost, as far as the receiver is concerned.
+            with suppress(BlockingIOError, ConnectionRefusedError):
+                sockets[index].send(STAMP.pack(index, number, real) + bytes(size - SHORTEST))
             plan(index, at)
+
+    def _socket(self, node: str, kind: socket.SocketKind, tos: int = 0) -> socket.socket:
+        """A socket of a node's host."""
+        with inside(self._names[node]):
+            made = socket.socket(socket.AF_INET, kind)
+        made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
+        return made
 
     def _on_datagrams(self, opened: socket.socket) -> None:
         while True:
@@ -259,12 +274,9 @@ class Hosts:
         """Send `size` bytes over a connection of their own, and wait until all have arrived."""
         entry = self._topology.traffic[each.entry]
         began = self._clock.now()
-        with inside(self._names[entry["from"]]):
-            connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        with connection:
+        with self._socket(entry["from"], socket.SOCK_STREAM, entry["tos"]) as connection:
             congestion = entry["tcp"]["linux"].encode()
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion)
-            connection.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, entry["tos"])
             source = self._topology.address(entry["from"])
             goal = (self._topology.address(entry["to"]), self._port(each))
             connection.bind((source, 0))
@@ -278,7 +290,7 @@ class Hosts:
                 if not left:
                     left = memoryview(_CHUNK)[: min(size, len(_CHUNK))]
                     size -= len(left)
-                sent = self._patiently(lambda chunk=left: connection.send(chunk))
+                sent = self._patiently(partial(connection.send, left))
                 if sent is None:
                     return
                 left = left[sent:]
@@ -306,10 +318,8 @@ class Hosts:
                 continue
             place = (self._topology.address(entry["to"]), self._topology.ports[number][0])
             is_tcp = entry["kind"] in TRANSFERS
-            with inside(self._names[entry["to"]]):
-                opened = socket.socket(
-                    socket.AF_INET, socket.SOCK_STREAM if is_tcp else socket.SOCK_DGRAM
-                )
+            kind = socket.SOCK_STREAM if is_tcp else socket.SOCK_DGRAM
+            opened = self._socket(entry["to"], kind)
             opened.setblocking(False)
             if is_tcp:
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -361,7 +371,8 @@ class Hosts:
 
     def _serve_bulk(self, each: Participant) -> None:
         entry = self._topology.traffic[each.entry]
-        self._iperf(entry["to"], "--server", "--one-off", "--port", str(self._port(each)))
+        options = ["--server", "--one-off", "--json", "--interval", str(IPERF_INTERVAL_S)]
+        self._iperf(entry["to"], subprocess.DEVNULL, *options, "--port", str(self._port(each)))
 
     def _run_bulk(self, each: Participant) -> None:
         entry = self._topology.traffic[each.entry]
@@ -387,23 +398,23 @@ class Hosts:
             "--tos": str(entry["tos"]),
         }
         flat = [part for option in options.items() for part in option]
-        process = self._iperf(entry["from"], *flat, "--json", "--get-server-output")
-        self._bulk.append((each, began, process))
+        # A file, since a pipe that nobody reads would stop it.
+        said = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed at the end
+        process = self._iperf(entry["from"], said, *flat, "--json", "--get-server-output")
+        self._bulk.append((each, began, process, said))
 
-    def _iperf(self, node: str, *args: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            ["ip", "netns", "exec", self._names[node], "iperf3", *args],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+    def _iperf(self, node: str, said: IO[str] | int, *args: str) -> subprocess.Popen[bytes]:
+        command = ["ip", "netns", "exec", self._names[node], "iperf3", *args]
+        process = subprocess.Popen(command, stdout=said, stderr=subprocess.DEVNULL)
         self._children.append(process)
         return process
 
-    def _count_bulk(self, each: Participant, began: int, process: subprocess.Popen[str]) -> None:
-        assert process.stdout is not None
-        said = json.loads(process.stdout.read() or "{}")
+    def _count_bulk(self, each: Participant, began: int, text: str) -> None:
         name = self._topology.traffic[each.entry]["name"]
+        try:
+            said = json.loads(text or "{}")
+        except ValueError:
+            raise LabError(f'iperf3 of traffic "{name}" did not come to its end') from None
         if "error" in said or "intervals" not in said:
             raise LabError(f'iperf3 of traffic "{name}": {said.get("error", "it said nothing")}')
         server = said.get("server_output_json", {})

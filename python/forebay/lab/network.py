@@ -26,9 +26,7 @@ def build(topology: Topology) -> dict[str, str]:
         OSError: the kernel refuses; what had been made is taken away.
     """
     remove_stale()
-    names = {
-        node: f"{PREFIX}-{os.getpid()}-{number}" for number, node in enumerate(topology.nodes)
-    }
+    names = {node: f"{PREFIX}-{os.getpid()}-{number}" for number, node in enumerate(topology.nodes)}
     try:
         for node, name in names.items():
             netns.create(name)

@@ -131,6 +131,6 @@ def _check_machine(plan: Topology) -> None:
     for entry in plan.traffic:
         if entry["kind"] in TRANSFERS and entry["tcp"]["linux"] not in known:
             raise LabError(
-                f"this kernel has no congestion control \"{entry['tcp']['linux']}\"; it has "
+                f'this kernel has no congestion control "{entry["tcp"]["linux"]}"; it has '
                 f"{', '.join(known)} (load a module such as tcp_bbr)"
             )

@@ -28,7 +28,7 @@ CONGESTION = {"new-reno": "reno", "cubic": "cubic"}
 """Linux' names of congestion controls."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gate:
     """Both directions of a link: a gate between two namespaces."""
 
@@ -179,14 +179,14 @@ def _check_link(link: Mapping[str, Any]) -> None:
         raise ScenarioError(f"{place}: loss: the lab's links lose nothing; take it out")
 
 
-def _check_traffic(
-    place: str, entry: Mapping[str, Any], links: list[Mapping[str, Any]]
-) -> None:
+def _check_traffic(place: str, entry: Mapping[str, Any], links: list[Mapping[str, Any]]) -> None:
     if entry["kind"] == "pcap":
         raise ScenarioError(f"{place}: kind: the lab cannot replay captures; use another source")
     if entry.get("profile") is not None:
         raise ScenarioError(f"{place}: profile: the lab has no markers; take it out")
-    mtus = {link["mtu"] for link in links if link["name"] in (*entry["forward"], *entry["backward"])}
+    mtus = {
+        link["mtu"] for link in links if link["name"] in (*entry["forward"], *entry["backward"])
+    }
     if entry["kind"] in TRANSFERS and entry["tcp"]["mtu"] not in mtus:
         raise ScenarioError(
             f"{place}: tcp.mtu: must be the links' mtu of {', '.join(sorted(mtus))}, got "

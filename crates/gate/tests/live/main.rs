@@ -208,3 +208,57 @@ fn a_dry_run_touches_nothing() {
     assert!(status["forward"]["dropped"]["overflow"].as_u64().unwrap() > 100, "{status}");
     assert!(gate.stop().contains("dry run"));
 }
+
+/// A real sender is frozen while a higher priority sends, goes on at once afterwards, and recovers
+/// by itself if the gate is killed while it is frozen.
+#[test]
+fn aspq_freezes_real_tcp() {
+    if !possible() {
+        return;
+    }
+    for way in [Way::Tun, Way::Packet] {
+        let net = Net::new(way);
+        let config = |guard: &str| {
+            format!(
+                r#"
+                [link]
+                rate = "8Mbit"
+                delay = "5ms"
+                queue = {{ kind = "prio", limit = ["50p", "50p"] }}
+                {guard}
+                [link.reverse]
+                delay = "5ms"
+                [[rule]]
+                name = "high"
+                protocol = "udp"
+                class = 1
+                "#
+            )
+        };
+        let guard = r#"box = { kind = "aspq", idle_timeout = "300ms", trickle = "150ms" }"#;
+        let mut gate = net.gate(&config(guard), &[]);
+        let transfer = net.transfer(7000);
+        let (high, _receiver) = net.udp(5000);
+        transfer.wait_for(300_000);
+        // A higher priority: 2 % of the link, for a second and a half.
+        send(&high, 10, 200, 20.0);
+        let frozen_at = transfer.delivered();
+        send(&high, 20, 200, 20.0);
+        let while_frozen = transfer.delivered() - frozen_at;
+        assert!(while_frozen < 100_000, "{way:?}: {while_frozen} B of a million");
+        transfer.wait_for(transfer.delivered() + 400_000);
+        let status = gate.status();
+        let guard = &status["forward"]["guard"];
+        assert!(guard["freezes"].as_u64() >= Some(1), "{status}");
+        assert_eq!(guard["freezes"], guard["releases"], "{status}");
+        assert_eq!(guard["lost"], 0, "{status}");
+        conserved(&status);
+        // Once more, and the gate dies; another one takes its place.
+        send(&high, 10, 200, 20.0);
+        assert_eq!(gate.status()["forward"]["guard"]["frozen"], 1);
+        drop(gate);
+        gate = net.gate(&config(""), &[]);
+        transfer.wait_for(transfer.delivered() + 400_000);
+        gate.stop();
+    }
+}

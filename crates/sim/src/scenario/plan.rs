@@ -1,8 +1,10 @@
 //! What a scenario asks of an emulation: its links, and the way of every traffic entry.
 
 use super::Scenario;
+use super::graph::Hop;
 use super::link::DirectedLink;
 use forebay_core::ConfigError;
+use forebay_core::config::require;
 use forebay_disciplines::registry;
 use serde_json::{Value, json};
 
@@ -23,8 +25,15 @@ impl Scenario {
         self.effective()?;
         let graph = self.graph()?;
         let links = self.links.iter().map(|link| self.plan_link(link)).collect::<Result<_, _>>()?;
-        let names = |path: Vec<usize>| -> Vec<&str> {
-            path.into_iter().map(|link| self.links[link].table.name.as_str()).collect()
+        require(self.table.wireless.is_none(), "wireless", || {
+            "cannot be emulated: an emulation has no radio; take it out".into()
+        })?;
+        let names = |path: Vec<Hop>| -> Vec<&str> {
+            let links = path.into_iter().filter_map(|hop| match hop {
+                Hop::Link(link) => Some(link),
+                Hop::Air(..) => None,
+            });
+            links.map(|link| self.links[link].table.name.as_str()).collect()
         };
         let mut traffic = Vec::new();
         for entry in &self.traffic {
