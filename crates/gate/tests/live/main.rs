@@ -66,7 +66,7 @@ fn overload_is_shaped_and_conserved() {
     if !possible() {
         return;
     }
-    for way in [Way::Tun, Way::Packet] {
+    for way in [Way::Tun, Way::Packet, Way::Xdp] {
         let net = Net::new(way);
         // A class for what is sent here: hosts have more to say, as to multicast routers.
         let config = r#"
@@ -239,7 +239,7 @@ fn aspq_freezes_real_tcp() {
     if !possible() {
         return;
     }
-    for way in [Way::Tun, Way::Packet] {
+    for way in [Way::Tun, Way::Packet, Way::Xdp] {
         let net = Net::new(way);
         let config = |guard: &str| {
             format!(
