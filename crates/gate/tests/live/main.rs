@@ -285,3 +285,47 @@ fn aspq_freezes_real_tcp() {
         gate.stop();
     }
 }
+
+/// Once everything is open it has no privileges left, and still does all that it must.
+#[test]
+fn privileges_are_given_up() {
+    if !possible() {
+        return;
+    }
+    for way in [Way::Tun, Way::Packet, Way::Xdp] {
+        let net = Net::new(way);
+        let config = |limit: &str| {
+            format!(
+                r#"
+                user = "nobody"
+                metrics = "127.0.0.1:0"
+                link = {{ rate = "20Mbit", queue = {{ kind = "fifo", limit = "{limit}" }} }}
+                "#
+            )
+        };
+        let mut gate = net.gate(&config("100p"), &[]);
+        let status = std::fs::read_to_string(format!("/proc/{}/status", gate.pid())).unwrap();
+        let line = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+            line.split_whitespace().nth(1).unwrap().to_owned()
+        };
+        for set in ["CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"] {
+            assert_eq!(u64::from_str_radix(&line(set), 16).unwrap(), 0, "{set}");
+        }
+        assert_ne!(line("Uid:"), "0");
+        // Mode 2 is a filter.
+        assert_eq!((line("NoNewPrivs:").as_str(), line("Seccomp:").as_str()), ("1", "2"));
+        let mode = std::os::unix::fs::PermissionsExt::mode(
+            &std::fs::metadata(gate.socket()).unwrap().permissions(),
+        );
+        assert_eq!(mode & 0o777, 0o660);
+        net.configure(&config("50p"));
+        forebay_gate::control::ask(gate.socket(), "reload").unwrap();
+        let (sender, receiver) = net.udp(5000);
+        let listener = Listener::new(receiver);
+        send(&sender, 50, 972, 1_000.0);
+        let (numbers, status) = listener.settled(&gate);
+        assert_eq!(numbers.len(), 50, "{way:?}: {status}");
+        gate.stop();
+    }
+}
