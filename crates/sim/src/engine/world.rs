@@ -3,6 +3,7 @@
 use super::cargo::{Cargo, DATAGRAM, Hold};
 use super::connection::Connections;
 use super::event::{Agenda, Event, Key, Sequence};
+use super::guard::Guard;
 use super::lane::{Lane, Wire};
 use super::link::{Action, Link, LinkSpec, Loss};
 use super::series::{LinkSeries, Series};
@@ -19,6 +20,10 @@ use std::fmt;
 pub enum Target {
     /// Into the queue of a link.
     Link(u32),
+    /// To a box, and from there into the queue of its link.
+    GuardForward(u32),
+    /// Off the reverse of a box's link, to the box, and on to the next stop.
+    GuardBackward(u32),
     /// Into the wireless network, for the crossing of that number.
     Air(u32),
     /// To the host at the end of the path.
@@ -87,6 +92,18 @@ pub struct User {
     pub marks: Marks,
     /// Who marks the packets' drop precedence instead.
     pub conditioner: Option<u32>,
+    /// Port at the receiving end.
+    pub port: u16,
+}
+
+impl User {
+    /// Receive buffer of the user's connections in bytes; 0 for datagrams.
+    pub(super) fn receive_window(&self) -> u64 {
+        match &self.entry {
+            Entry::Transfers { tcp, .. } => tcp.receive_window.0,
+            Entry::Datagrams { .. } => 0,
+        }
+    }
 }
 
 /// What a world is made from. Indices in it are positions in its vectors.
@@ -101,6 +118,8 @@ pub struct WorldSpec {
     pub seed: u64,
     /// Links with queues.
     pub links: Vec<LinkSpec>,
+    /// Boxes in front of links.
+    pub guards: Vec<Guard>,
     /// Where each lane leads.
     pub lanes: Vec<Target>,
     /// Stretches; those of one path follow each other, the last one's lane leads to a host.
@@ -158,8 +177,9 @@ pub struct World {
     /// Timers and sources: entries that mostly rest.
     pub(super) resting: Agenda,
     links: Vec<Link>,
-    lanes: Vec<(Lane, Target)>,
-    stops: Vec<Stop>,
+    pub(super) guards: Vec<Guard>,
+    pub(super) lanes: Vec<(Lane, Target)>,
+    pub(super) stops: Vec<Stop>,
     wireless: Option<Box<(Network, Effects)>>,
     pub(super) hold: Hold,
     pub(super) users: Vec<User>,
@@ -188,6 +208,7 @@ impl World {
             moving: Agenda::default(),
             resting: Agenda::default(),
             links: spec.links.into_iter().map(|link| Link::new(link, seed)).collect(),
+            guards: spec.guards,
             lanes: spec.lanes.into_iter().map(|target| (Lane::default(), target)).collect(),
             stops: spec.stops,
             wireless: spec
@@ -206,6 +227,7 @@ impl World {
         };
         world.series.links = vec![LinkSeries::default(); world.links.len()];
         world.series.class_bytes = vec![Vec::new(); world.classes.len()];
+        world.series.class_cwnd = vec![Vec::new(); world.classes.len()];
         world.begin();
         world
     }
@@ -299,6 +321,8 @@ impl World {
                     match self.lanes[index as usize].1 {
                         Target::Link(link) => self.enter(link, packet),
                         Target::Host => self.deliver(packet),
+                        Target::GuardForward(guard) => self.guard_forward(guard, packet),
+                        Target::GuardBackward(guard) => self.guard_backward(guard, packet),
                         Target::Air(crossing) => self.in_air(|network, now, fx| {
                             network.enter(now, crossing, packet, fx);
                         }),
@@ -326,6 +350,7 @@ impl World {
         match event {
             Event::SenderTimer(flow) => self.on_sender_timer(flow, key),
             Event::ReceiverTimer(flow) => self.on_receiver_timer(flow, key),
+            Event::GuardTimer(guard) => self.on_guard_timer(guard, key),
             Event::Datagram(user) => self.send_datagram(user),
             Event::Transfer(transfer) => self.start_transfer(transfer),
             Event::RateChange(link) => {
@@ -371,7 +396,7 @@ impl World {
 
     /// A packet comes to the queue of a link.
     #[inline]
-    fn enter(&mut self, index: u32, packet: Packet) {
+    pub(super) fn enter(&mut self, index: u32, packet: Packet) {
         let link = &mut self.links[index as usize];
         let mut loss = Loss { hold: &mut self.hold, users: &mut self.user_meters };
         link.offer(self.now, packet, &mut loss);
@@ -518,6 +543,18 @@ impl World {
             series.points.push(link.meter.sample(now));
             link.port().probe(now, &mut |name, value| series.variable(name, value));
         }
+        for guard in &self.guards {
+            let series = &mut self.series.links[guard.link as usize];
+            guard.controller.probe(&mut |name, value| series.variable(name, value));
+        }
+        let mut windows = vec![(0_u64, 0_u64); self.classes.len()];
+        for (class, cwnd) in self.connections.windows(&self.user_meters) {
+            let (sum, count) = &mut windows[class as usize];
+            (*sum, *count) = (*sum + cwnd, *count + 1);
+        }
+        for ((sum, count), series) in windows.into_iter().zip(&mut self.series.class_cwnd) {
+            series.push(if count > 0 { sum as f64 / count as f64 } else { f64::NAN });
+        }
         for (class, series) in self.classes.iter_mut().zip(&mut self.series.class_bytes) {
             series.push(std::mem::take(&mut class.point_bytes) as f64);
         }
@@ -528,6 +565,16 @@ impl World {
     /// Links, for the summary.
     pub fn links_mut(&mut self) -> &mut [Link] {
         &mut self.links
+    }
+
+    /// Name of a link.
+    pub fn link_name(&self, index: u32) -> &str {
+        &self.links[index as usize].name
+    }
+
+    /// Boxes, for the summary.
+    pub fn guards(&self) -> &[Guard] {
+        &self.guards
     }
 
     /// The wireless network, for the summary.

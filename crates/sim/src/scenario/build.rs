@@ -1,11 +1,11 @@
 //! From tables to a world: channels, paths, stretches, users.
 
 use super::grammar::{Direction, TrafficTable};
-use super::graph::{Graph, Hop};
+use super::graph::{Graph, Hop, LinkIndex};
 use super::link::{Channel, channels};
 use super::profile::Conditioners;
 use super::{Row, Scenario, Traffic};
-use crate::engine::{self, Entry, LinkSpec, Stop, Target, User, Wire, World, WorldSpec};
+use crate::engine::{self, Entry, Guard, LinkSpec, Stop, Target, User, Wire, World, WorldSpec};
 use crate::measure::UserMeter;
 use crate::traffic::{self, BuildSite, Generator, Marks};
 use crate::wireless::medium::Station;
@@ -25,6 +25,8 @@ struct Layout {
     lanes: Vec<Target>,
     /// (hop that the packets come from, wire that follows, where to): one lane each.
     known: HashMap<(Option<Hop>, Option<WireKind>, Target), u32>,
+    /// Boxes by the link that they stand in front of.
+    guards: HashMap<LinkIndex, u32>,
     /// Ways through the wireless network.
     crossings: Vec<(Station, Station)>,
 }
@@ -38,11 +40,19 @@ impl Layout {
         for &hop in hops {
             let wire = access.filter(|_| from.is_none());
             let target = match hop {
-                Hop::Link(link) => Target::Link(link as u32),
+                Hop::Link(link) => match self.guards.get(&link) {
+                    Some(&guard) => Target::GuardForward(guard),
+                    None => Target::Link(link as u32),
+                },
                 Hop::Air(entry, exit) => Target::Air(self.crossing((entry, exit))),
             };
             self.stop(from, wire, target);
             from = Some(hop);
+            if let Hop::Link(link) = hop
+                && let Some(&guard) = self.guards.get(&reverse(link))
+            {
+                self.stop(from, None, Target::GuardBackward(guard));
+            }
         }
         self.stop(from, access, Target::Host);
         first
@@ -66,6 +76,11 @@ impl Layout {
     }
 }
 
+/// The other direction of a link; the two stand beside each other.
+fn reverse(link: LinkIndex) -> LinkIndex {
+    link ^ 1
+}
+
 /// The path of a flow, there and back.
 struct Ways {
     forward: Vec<Hop>,
@@ -84,6 +99,13 @@ impl Scenario {
         let graph = self.graph()?;
         let ways = self.ways(&graph)?;
         let mut layout = Layout::default();
+        let mut guards = Vec::new();
+        for (index, link) in self.links.iter().enumerate() {
+            if let Some(controller) = link.controller()? {
+                layout.guards.insert(index, guards.len() as u32);
+                guards.push(Guard::new(index as u32, controller));
+            }
+        }
         let links = channels.into_iter().map(Channel::link).collect::<Result<Vec<_>, _>>()?;
         let mut conditioners = Conditioners::new(&self.profiles, seed);
         let (users, classes, first_connection) =
@@ -94,6 +116,7 @@ impl Scenario {
             sample: Some(self.sample()),
             seed,
             links,
+            guards,
             lanes: layout.lanes,
             stops: layout.stops,
             wireless: self.network(layout.crossings)?,
@@ -236,6 +259,7 @@ impl Scenario {
                     stop: table.stop.map_or(Time::MAX, |stop| Time::ZERO + stop),
                     forward,
                     marks: marks(table),
+                    port: table.port,
                     conditioner,
                 };
                 let meter = UserMeter::new(index as u32, class as u32, traffic.codec());

@@ -103,10 +103,14 @@ pub struct LinkTable {
     /// `classify`, `admit` and `schedule`. A link without one never drops.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<Value>,
+    /// Box in front of the queue, which also sees what comes back over the reverse direction:
+    /// `{ kind = "aspq", ... }` (see `forebay kinds`); none if absent.
+    #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
+    pub guard: Option<Value>,
     /// File in which to record what the link sends, for Wireshark.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pcap: Option<String>,
-    /// What differs in the reverse direction; a queue here, since none is inherited.
+    /// What differs in the reverse direction; a queue or a box here, since none is inherited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Map<String, Value>>,
 }
@@ -216,6 +220,9 @@ pub struct TrafficTable {
     /// Differentiated services codepoint, by name or number.
     #[serde(default)]
     pub dscp: Codepoint,
+    /// Port at the receiving end, 0 to 65535, by which a box may tell the flows.
+    #[serde(default = "iperf")]
+    pub port: u16,
     /// What differs from the scenario's `tcp`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub tcp: Map<String, Value>,
@@ -225,8 +232,12 @@ fn one_flow() -> u32 {
     1
 }
 
+fn iperf() -> u16 {
+    5001
+}
+
 /// Names of the fields of [`TrafficTable`]; what else stands in an entry is the source's.
-pub const TRAFFIC_FIELDS: [&str; 15] = [
+pub const TRAFFIC_FIELDS: [&str; 16] = [
     "name",
     "kind",
     "from",
@@ -242,6 +253,7 @@ pub const TRAFFIC_FIELDS: [&str; 15] = [
     "drop_precedence",
     "profile",
     "dscp",
+    "port",
 ];
 
 /// What one marker of a profile meters.

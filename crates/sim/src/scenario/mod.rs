@@ -1,5 +1,6 @@
 //! Scenarios: what a file says, with every default filled in, ready to run.
 
+mod boxes;
 mod build;
 mod grammar;
 mod graph;
@@ -199,6 +200,11 @@ impl Scenario {
                 let queue = registry::effective(queue, &link.setting(&self.base)?)
                     .map_err(|error| error.within(&format!("{}.queue", link.path)))?;
                 table.insert("queue".into(), queue);
+            }
+            if let Some(block) = &link.table.guard {
+                let block = boxes::effective(block)
+                    .map_err(|error| error.within(&format!("{}.box", link.path)))?;
+                table.insert("box".into(), block);
             }
             Ok(table)
         });
