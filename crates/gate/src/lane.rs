@@ -109,6 +109,7 @@ impl Lane {
         link: Option<&Link>,
         config: &Config,
         layer: Layer,
+        buffers: u32,
         dry_run: bool,
     ) -> Result<Self, ConfigError> {
         let plan = link.map_or(Ok(None), Link::plan)?;
@@ -123,7 +124,7 @@ impl Lane {
             line: VecDeque::new(),
             out: VecDeque::new(),
             guard: if dry_run { None } else { guard(link, layer)? },
-            origins: vec![Origin::default(); config.io.buffers as usize],
+            origins: vec![Origin::default(); buffers as usize],
             other: config.other,
             layer,
             dry_run,
