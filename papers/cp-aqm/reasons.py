@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 from points import (
+    COMBINATIONS,
     NAMES,
     QUEUE,
     USED,
@@ -122,7 +123,13 @@ def cp_8_why(data: Data) -> str:
 
 
 def cp_9_why(data: Data) -> str:
-    return locked(data, [tcp(1, "new-reno", "50ms", t, c) for t in NOISY for c in NOISY_C])
+    one = locked(data, [tcp(1, "new-reno", "50ms", t, c) for t in NOISY for c in NOISY_C])
+    many = {
+        t: data.interval(*keyed(tcp(16, "new-reno", "50ms", t, 1.05), USED), scale=100).mean
+        for t in ("0p", "1p", "5p")
+    }
+    said = ", ".join(f"{used:.3g} % at T_c = {t[:-1]}" for t, used in many.items())
+    return f"{one} 16 flows with c_max = 1.05: {said}."
 
 
 def cp_13_why(data: Data) -> str:
@@ -159,16 +166,21 @@ def cp_10_why(data: Data) -> str:
 
 
 def cp_11_why(data: Data) -> str:
-    queues = "; ".join(counted(data, (1, "new-reno", "5ms"), c, QUEUE) for c in (1.05, 1.5))
+    def longest(c_max: float) -> tuple[int, str, str]:
+        return max(
+            COMBINATIONS,
+            key=lambda each: (
+                data.interval(*keyed(tcp(each[0], each[1], each[2], "5p", c_max), QUEUE)).mean
+            ),
+        )
+
+    queues = "; ".join(counted(data, longest(c), c, QUEUE) for c in (1.05, 1.5))
     used = "; ".join(
         counted(data, (flows, congestion, "50ms"), 1.5, USED)
         for congestion in NAMES
         for flows in (1, 16)
     )
-    return (
-        f"The longest queues are those of one New Reno flow at 5 ms, in packets: {queues}. "
-        f"Utilization in %: {used}."
-    )
+    return f"The longest queues, in packets: {queues}. Utilization in %: {used}."
 
 
 def cp_12_why(data: Data) -> str:
