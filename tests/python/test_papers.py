@@ -149,6 +149,21 @@ def test_an_interrupted_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("papers")
+def test_what_has_not_run_is_left_out_and_said() -> None:
+    made("out", figure="1")
+    found = made("out", partial=True)
+    assert [study["name"] for study in found["studies"]] == ["rates"]
+    assert found["missing"] == ["time"]
+    assert [figure["number"] for figure in found["figures"]] == ["1", "3"]
+    assert "left out below: `time`" in Path("out/toy.md").read_text()
+    (Path("out") / "rates" / "complete").unlink()
+    found = made("out", partial=True)
+    assert not found["studies"][0]["complete"]
+    assert "**not finished**" in Path("out/toy.md").read_text()
+    assert verdicts(made("empty", partial=True))["T-1"] == "not testable"
+
+
+@pytest.mark.usefixtures("papers")
 def test_a_figure_runs_only_its_studies() -> None:
     found = made("out", figure="2")
     assert [study["name"] for study in found["studies"]] == ["time"]

@@ -80,6 +80,14 @@ def run_(
             "--quick", help="Fewer and shorter runs: a look, no judgement. Kept in its own folder."
         ),
     ] = False,
+    partial: Annotated[
+        bool,
+        typer.Option(
+            "--partial",
+            help="Run nothing: draw and judge what the runs that there are allow, such as while a "
+            "long run goes on elsewhere or after it was stopped.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -127,6 +135,7 @@ def run_(
                     folder,
                     figure=figure,
                     quick=quick,
+                    partial=partial,
                     jobs=jobs,
                     command=shlex.join(["forebay", *sys.argv[1:]]),
                     tell=bar.say,
@@ -173,8 +182,14 @@ def _state(key: str) -> dict[str, Any]:
     now = record.hashes({each.name: library.plan(each, home, False) for each in paper.studies})
     then = {study["name"]: study["hash"] for study in found["studies"]}
     state = f"forebay {found['version']}"
-    if now != then:
+    if any(now.get(name) != was for name, was in then.items()) or set(now) != {
+        *then,
+        *found["missing"],
+    }:
         state += ", its studies have changed since"
+    unfinished = [study["name"] for study in found["studies"] if not study["complete"]]
+    if unfinished := [*unfinished, *found["missing"]]:
+        state += f", not finished: {', '.join(unfinished)}"
     if missing := record.unexplained(found):
         state += f", unexplained: {', '.join(missing)}"
     claims = record.counts(found)

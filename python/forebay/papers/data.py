@@ -53,15 +53,22 @@ class Data:
             raise KeyError(f'study "{name}" does not keep the table "{table}"')
         return tables.read(self._folder / name, self.study(name), table)
 
+    def keeps(self, name: str) -> bool:
+        """Whether a study keeps tables."""
+        return bool(self._tables[name])
+
     def runs(self, name: str, where: Where | None = None) -> pl.DataFrame:
         """Runs of a study at some points.
 
         Raises:
             KeyError: there are none.
         """
-        frame = self.study(name).runs
-        for column, value in (where or {}).items():
-            frame = frame.filter(pl.col(column) == value)
+        return self._filtered(name, self.study(name).runs, where)
+
+    def _filtered(self, name: str, frame: pl.DataFrame, where: Where | None) -> pl.DataFrame:
+        if where:
+            same = (pl.col(column) == value for column, value in where.items())
+            frame = frame.filter(pl.all_horizontal(same))
         if frame.is_empty():
             raise KeyError(f'study "{name}": no run has {dict(where or {})}')
         return frame
@@ -114,7 +121,11 @@ class Data:
         self, name: str, key: str | pl.Expr, where: Where | None
     ) -> tuple[list[int], list[float | None]]:
         """Replications and a value of each."""
-        frame = self.runs(name, where)
+        frame = self.study(name).runs
+        if isinstance(key, str) and key in frame.columns:
+            # A study's table is wide, and filtering it whole is slow.
+            frame = frame.select(*dict.fromkeys(("point", "replication", key, *(where or ()))))
+        frame = self._filtered(name, frame, where)
         if frame["point"].n_unique() > 1:
             raise KeyError(f'study "{name}": {dict(where or {})} is more than one point')
         if isinstance(key, str) and key not in frame.columns:

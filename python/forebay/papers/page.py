@@ -100,14 +100,19 @@ def _studies(found: Mapping[str, Any]) -> str:
             study["points"],
             study["runs"],
             _span(study["fewest"], study["most"]),
-            study["rule"],
+            study["rule"] + ("" if study["complete"] else "; **not finished**"),
             _span(*study["seeds"]),
         ]
         for study in found["studies"]
     ]
     if not rows:
         return ""
-    return _table(["study", "about", "points", "runs", "runs a point", "rule", "seeds"], rows)
+    head = ["study", "about", "points", "runs", "runs a point", "rule", "seeds"]
+    table = _table(head, rows)
+    if found["missing"]:
+        names = ", ".join(f"`{name}`" for name in found["missing"])
+        return f"{table}\n\nNot run yet, and left out below: {names}."
+    return table
 
 
 def _parts(parts: Sequence[Mapping[str, Any]]) -> str:

@@ -45,8 +45,8 @@ def record(
         figure: the only figure that is wanted, if there is one.
     """
 
-    def ready(each: Figure | Claim | Section) -> bool:
-        return set(each.studies) <= set(plans)
+    def missing(each: Figure | Claim | Section) -> list[str]:
+        return [name for name in each.studies if name not in plans]
 
     found: dict[str, Any] = {
         "forebay paper": FORMAT,
@@ -60,7 +60,12 @@ def record(
         "setup": paper.setup,
         "statistics": paper.statistics,
         "studies": [_study(name, plan, data) for name, plan in plans.items()],
-        "claims": [_claim(each, data) for each in paper.claims if figure is None or ready(each)],
+        "missing": [each.name for each in paper.needed(figure) if each.name not in plans],
+        "claims": [
+            _claim(each, data, missing(each))
+            for each in paper.claims
+            if figure is None or not missing(each)
+        ],
         "figures": [
             {
                 "number": each.number,
@@ -69,9 +74,11 @@ def record(
                 "panels": [dataclasses.asdict(panel) for panel in each.panels(data)],
             }
             for each in paper.figures
-            if figure in (None, each.number)
+            if figure in (None, each.number) and not missing(each)
         ],
-        "sections": [_section(each, data) for each in paper.sections if figure is None],
+        "sections": [
+            _section(each, data) for each in paper.sections if figure is None and not missing(each)
+        ],
     }
     plain: dict[str, Any] = _plain(found)
     return plain
@@ -113,6 +120,7 @@ def _study(name: str, plan: Plan, data: Data) -> dict[str, Any]:
         "runs": runs.height,
         "fewest": samples.min(),
         "most": samples.max(),
+        "complete": data.study(name).complete,
         "seeds": [plan.seed, plan.seed + plan.most - 1],
         "rule": f"{plan.replications} runs a point"
         if until is None
@@ -121,8 +129,8 @@ def _study(name: str, plan: Plan, data: Data) -> dict[str, Any]:
     }
 
 
-def _claim(claim: Claim, data: Data) -> dict[str, Any]:
-    judged = claim.judge(data)
+def _claim(claim: Claim, data: Data, missing: Sequence[str]) -> dict[str, Any]:
+    judged = NotTestable(f"{', '.join(missing)} has not been run") if missing else claim.judge(data)
     if isinstance(judged, NotTestable):
         return {
             "id": claim.id,

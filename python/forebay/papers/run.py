@@ -32,6 +32,7 @@ def run(
     *,
     figure: str | None = None,
     quick: bool = False,
+    partial: bool = False,
     jobs: int | None = None,
     command: str,
     tell: Tell = lambda _text, _share: None,
@@ -45,6 +46,7 @@ def run(
         folder: results of the studies, `results.json`, the page and its images.
         figure: only this one, and the claims that its studies decide.
         quick: fewer and shorter runs, as the paper declares.
+        partial: run nothing, and leave out studies of which not every point has two runs.
         jobs: runs at a time; one a core unless given.
         command: the command line, for the page.
         tell: called about ten times a second.
@@ -64,11 +66,15 @@ def run(
     home = library.folder_of(key)
     plans = {study.name: library.plan(study, home, quick) for study in paper.needed(figure)}
     _claim(folder, key, quick)
-    _run_studies(paper, plans, folder, jobs, tell)
+    data = Data(paper, folder, quick)
+    if partial:
+        plans = {name: plan for name, plan in plans.items() if _begun(data, name, folder, plan)}
+    else:
+        _run_studies(paper, plans, folder, jobs, tell)
     found = record.record(
         paper,
         plans,
-        Data(paper, folder, quick),
+        data,
         key=key,
         command=command,
         cpu_seconds=sum(_spent(folder).get(name, 0.0) for name in plans),
@@ -158,6 +164,16 @@ def _share(tell: Tell, name: str, before: float, part: float) -> Callable[[Progr
     return lambda now: tell(
         f"{name}: {now.finished} of {now.runs} runs", before + part * now.fraction
     )
+
+
+def _begun(data: Data, name: str, folder: Path, plan: Plan) -> bool:
+    """Whether every point of a study has an interval, and every run its tables."""
+    if not (folder / name / "study.json").exists():
+        return False
+    study = data.study(name)
+    counts = study.runs.group_by("point").len()["len"].to_list()
+    kept = study.complete or not data.keeps(name)
+    return kept and len(counts) == len(plan.points) and min(counts) > 1
 
 
 def _weight(plan: Plan) -> float:
