@@ -6,6 +6,7 @@
 
 use clap::{Parser, Subcommand};
 use forebay_gate::io::within;
+use rustix::io::Errno;
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 use serde_json::json;
 use std::io::{self, IoSlice};
@@ -104,7 +105,8 @@ fn flood(
             let mut messages: Vec<_> = messages.collect();
             match sendmmsg(&sender, &mut messages, SendFlags::empty()) {
                 Ok(count) => sent += count as u64,
-                Err(rustix::io::Errno::NOBUFS | rustix::io::Errno::AGAIN) => {}
+                // A word of an earlier run's port, or no room.
+                Err(Errno::NOBUFS | Errno::AGAIN | Errno::CONNREFUSED) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -141,12 +143,19 @@ fn delay(
     count: usize,
     every: f64,
 ) -> io::Result<serde_json::Value> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
     let begin = Instant::now();
     let listening = std::thread::spawn(move || {
         let mut delays = Vec::new();
         let mut buffer = [0; 2048];
         while delays.len() < count {
-            let Ok(length) = receiver.recv(&mut buffer) else { break };
+            let Ok(length) = receiver.recv(&mut buffer) else {
+                if stopped.load(Ordering::Relaxed) {
+                    break;
+                }
+                continue;
+            };
             let now = begin.elapsed().as_nanos() as u64;
             if let Ok(sent) = buffer[..length.min(8)].try_into() {
                 delays.push(now - u64::from_be_bytes(sent));
@@ -157,8 +166,11 @@ fn delay(
     for number in 0..count {
         let due = Duration::from_secs_f64(every * number as f64 / 1e3);
         std::thread::sleep(due.saturating_sub(begin.elapsed()));
-        sender.send(&(begin.elapsed().as_nanos() as u64).to_be_bytes())?;
+        // An earlier run's port may be refused.
+        let _ = sender.send(&(begin.elapsed().as_nanos() as u64).to_be_bytes());
     }
+    std::thread::sleep(Duration::from_millis(200));
+    stop.store(true, Ordering::Relaxed);
     let mut delays = listening.join().expect("the listener does not panic");
     delays.sort_unstable();
     let at = |share: f64| {
