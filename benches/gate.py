@@ -161,7 +161,7 @@ def shaping(seconds: float, runs: int) -> list[dict[str, Any]]:
             charged = size + 14 if way == "tbf" else size
             flood = ("flood", "--rate", str(1.3 * megabits), "--seconds", str(seconds))
             link = f'rate = "{megabits}Mbit", queue = {{ kind = "fifo", limit = "100p" }}'
-            errors = []
+            errors, stalls = [], 0
             with hosts(way), contextlib.ExitStack() as stack:
                 if way == "tbf":
                     burst = str(max(3000, int(rate / 8 / 1000)))
@@ -185,12 +185,15 @@ def shaping(seconds: float, runs: int) -> list[dict[str, Any]]:
                         "150000",
                     )
                 else:
-                    stack.enter_context(gate(way, link))
+                    running = stack.enter_context(gate(way, link))
                 for _ in range(runs):
                     found = traffic(*flood, "--size", str(size))
-                    bits = found["packets_per_second"] * charged * 8
+                    bits = found["packets_per_second_fitted"] * charged * 8
                     errors.append(100 * (bits / rate - 1))
-            rows.append({"rate_mbps": megabits, "way": way, "error_percent": sorted(errors)})
+                if way != "tbf":
+                    stalls = running.status()["forward"]["stalls"]
+            row = {"rate_mbps": megabits, "way": way, "error_percent": sorted(errors)}
+            rows.append(row | {"stalls": stalls})
             print(rows[-1], flush=True)
     return rows
 

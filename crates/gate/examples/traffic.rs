@@ -115,6 +115,7 @@ fn flood(
     });
     let mut buffer = [0; 1 << 16];
     let (mut packets, mut first, mut last) = (0_u64, None, begin);
+    let mut line = Fit::default();
     // Until the sender stops: what is still queued then leaves at the same rate.
     while !stop.load(Ordering::Relaxed) {
         if receiver.recv(&mut buffer).is_ok() && begin.elapsed().as_secs_f64() > warmup {
@@ -122,7 +123,10 @@ fn flood(
             // The first one begins the time and does not count.
             match first {
                 None => first = Some(last),
-                Some(_) => packets += 1,
+                Some(first) => {
+                    packets += 1;
+                    line.add((last - first).as_secs_f64(), packets as f64);
+                }
             }
         }
     }
@@ -133,8 +137,33 @@ fn flood(
         "arrived": packets,
         "seconds": seconds,
         "packets_per_second": packets as f64 / seconds,
-        "bits_per_second": packets as f64 * size as f64 * 8.0 / seconds,
+        "packets_per_second_fitted": line.slope(),
     }))
+}
+
+/// Least squares over arrivals: the rate, whatever held up the first and the last of them.
+#[derive(Default)]
+struct Fit {
+    count: f64,
+    times: f64,
+    packets: f64,
+    squares: f64,
+    products: f64,
+}
+
+impl Fit {
+    fn add(&mut self, time: f64, packets: f64) {
+        self.count += 1.0;
+        self.times += time;
+        self.packets += packets;
+        self.squares += time * time;
+        self.products += time * packets;
+    }
+
+    fn slope(&self) -> f64 {
+        (self.count * self.products - self.times * self.packets)
+            / (self.count * self.squares - self.times * self.times)
+    }
 }
 
 fn delay(
