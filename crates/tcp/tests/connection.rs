@@ -110,7 +110,11 @@ fn transfer(config: &Config, network: &Network, bytes: u64) -> (Sender, Receiver
 
 fn configs() -> impl Strategy<Value = Config> {
     let kinds = (
-        prop_oneof![Just(CongestionControl::NewReno), Just(CongestionControl::Cubic)],
+        prop_oneof![
+            Just(CongestionControl::NewReno),
+            Just(CongestionControl::Cubic),
+            Just(CongestionControl::Ledbat)
+        ],
         prop_oneof![
             Just(LossRecovery::Reno),
             Just(LossRecovery::NewReno),
@@ -128,7 +132,7 @@ fn configs() -> impl Strategy<Value = Config> {
             receive_window: Bytes(window),
             max_window,
             delayed_ack_count,
-            timestamps: on[0],
+            timestamps: on[0] || congestion == CongestionControl::Ledbat,
             ecn: on[1],
             limited_transmit: on[2],
             prr: on[3],

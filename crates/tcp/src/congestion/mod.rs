@@ -6,6 +6,7 @@
 
 mod cubic;
 mod hystart;
+mod ledbat;
 mod new_reno;
 
 use crate::{Config, CongestionControl};
@@ -13,6 +14,7 @@ use forebay_core::{Duration, Rate, Time};
 
 pub use cubic::Cubic;
 pub use hystart::HyStart;
+pub use ledbat::Ledbat;
 pub use new_reno::NewReno;
 
 /// Congestion window and slow start threshold, in bytes (RFC 5681, section 2).
@@ -69,6 +71,9 @@ pub struct AckSample {
     pub rtt: Option<Duration>,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
+    /// Delay from sender to receiver, by the difference of their clocks (RFC 7323), which need not
+    /// agree.
+    pub one_way: Option<Duration>,
     /// Whether the window, not the application or the receiver, held the sender back.
     pub limited: bool,
     /// Whether this is slow start after a retransmission timeout.
@@ -149,6 +154,8 @@ impl SlowStart {
 pub(crate) enum Algorithm {
     NewReno(NewReno),
     Cubic(Cubic),
+    /// By far the largest, and the rarest.
+    Ledbat(Box<Ledbat>),
 }
 
 /// The configured algorithm, with pacing over it if asked.
@@ -163,6 +170,7 @@ impl Controller {
         let algorithm = match config.congestion {
             CongestionControl::NewReno => Algorithm::NewReno(NewReno::new(config)),
             CongestionControl::Cubic => Algorithm::Cubic(Cubic::new(config)),
+            CongestionControl::Ledbat => Algorithm::Ledbat(Box::new(Ledbat::new(config))),
         };
         Controller { algorithm, paced: config.pacing }
     }
@@ -174,6 +182,7 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_ack(window, sample),
             Algorithm::Cubic(algorithm) => algorithm.on_ack(window, sample),
+            Algorithm::Ledbat(algorithm) => algorithm.on_ack(window, sample),
         }
     }
 
@@ -181,6 +190,7 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_congestion(window, event),
             Algorithm::Cubic(algorithm) => algorithm.on_congestion(window, event),
+            Algorithm::Ledbat(algorithm) => algorithm.on_congestion(window, event),
         }
     }
 
@@ -188,6 +198,7 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_restart(now),
             Algorithm::Cubic(algorithm) => algorithm.on_restart(now),
+            Algorithm::Ledbat(algorithm) => algorithm.on_restart(now),
         }
     }
 
