@@ -60,6 +60,12 @@
     return { values: axis.numbers, x: { label: axis.name, type: log ? "log" : "linear", ...ticks } };
   }
 
+  // Values that span more than a decade would hide all but the largest.
+  function wide(values) {
+    const least = Math.min(...values), most = Math.max(...values);
+    return least > 0 && most / least > 20;
+  }
+
   function clear(id) {
     const parent = get(id);
     for (const old of parent.children) Plotly.purge(old);
@@ -89,7 +95,9 @@
           hovertemplate: `${escaped(name)}<br>%{y:.4~g} ± %{error_y.array:.2~g}<extra></extra>`,
         };
       }).filter(trace => trace.x.length > 0);
-      const y = zero ? { label, zeroline: true, zerolinecolor: colour("--quiet") } : { label };
+      const log = !zero && wide(traces.flatMap(trace => trace.y));
+      const y = zero ? { label, zeroline: true, zerolinecolor: colour("--quiet") }
+        : log ? { label: `${label} (log)`, type: "log", dtick: 1 } : { label };
       const text = `${label} for each discipline${title ? `, ${title}` : ""}`;
       Plotly.newPlot(panel(parent, text), traces, layout(title, scale.x, y), options);
     }
@@ -172,7 +180,7 @@
     const measure = Number(get("measure").value);
     multiples("means", data.means[measure], withUnit(data.measures[measure]), false);
     const against = data.differences[get("against").value];
-    if (against) multiples("differences", against[measure], `minus ${get("against").value}: ${withUnit(data.measures[measure])}`, true);
+    if (against) multiples("differences", against[measure], ["difference", data.measures[measure].unit].filter(Boolean).join(", "), true);
     table();
     if (get("trade-x").options.length > 1) trades();
   }
