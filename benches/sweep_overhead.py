@@ -12,6 +12,7 @@ does not see an idle worker. Medians over the tries are shown, with the least an
 
 from __future__ import annotations
 
+import os
 import resource
 import tempfile
 import time
@@ -33,7 +34,7 @@ from forebay.sweep.control import common_of
 from forebay.sweep.layout import Record, line_of
 from forebay.sweep.work import Common, Task, run_batch, scenario_text
 
-TRIES = 5
+TRIES = 3
 
 
 def plan_of(
@@ -238,11 +239,12 @@ def main() -> None:
         Client(local) as client,
     ):
         folder = Path(name)
+        print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}", flush=True)
         overhead(folder)
         scheduler(plan_of(folder, 1, 1, "5Mbit"), client)
         keeping(folder / "keeping", client)
-        spread("short", folder, client, 10, 200, "5Mbit")
-        spread("long", folder, client, 60, 2, "800Mbit")
+        spread("short", folder, client, 10, 100, "5Mbit")
+        spread("long", folder, client, 60, 1, "800Mbit")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from forebay.console import Bar, friendly, stopped
 from forebay.papers.command import app as papers
 from forebay.result import run as run_once
 from forebay.scenario import Scenario, load, to_toml
+from forebay.suite.command import suite
 
 app = typer.Typer(
     name="forebay",
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 
 app.add_typer(papers, name="paper")
+app.command()(suite)
 
 ScenarioFile = Annotated[
     Path,
