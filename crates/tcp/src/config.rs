@@ -16,6 +16,8 @@ pub enum CongestionControl {
     Cubic,
     /// RFC 6817: takes what others leave, by the delay that it measures; needs `timestamps`.
     Ledbat,
+    /// RFC 2581: growth counted in acknowledgments, and a lower threshold at every timeout.
+    Rfc2581,
 }
 
 /// Parameters of LEDBAT (RFC 6817, section 2.5).
@@ -75,8 +77,9 @@ pub enum Preset {
 #[serde(default, deny_unknown_fields, remote = "Self")]
 #[schemars(transform = add_preset)]
 pub struct Config {
-    /// Congestion control: `"new-reno"` (RFC 5681), `"cubic"` (RFC 9438) or `"ledbat"` (RFC 6817,
-    /// which asks for an `initial_window` of 2).
+    /// Congestion control: `"new-reno"` (RFC 5681), `"cubic"` (RFC 9438), `"ledbat"` (RFC 6817,
+    /// which asks for an `initial_window` of 2) or `"rfc2581"`, which grows by acknowledgments, not
+    /// bytes, and lowers its threshold at every timeout.
     pub congestion: CongestionControl,
     /// Parameters of `congestion = "ledbat"`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -113,7 +113,8 @@ fn configs() -> impl Strategy<Value = Config> {
         prop_oneof![
             Just(CongestionControl::NewReno),
             Just(CongestionControl::Cubic),
-            Just(CongestionControl::Ledbat)
+            Just(CongestionControl::Ledbat),
+            Just(CongestionControl::Rfc2581),
         ],
         prop_oneof![
             Just(LossRecovery::Reno),

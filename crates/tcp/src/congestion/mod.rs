@@ -8,6 +8,7 @@ mod cubic;
 mod hystart;
 mod ledbat;
 mod new_reno;
+mod rfc2581;
 
 use crate::{Config, CongestionControl};
 use forebay_core::{Duration, Rate, Time};
@@ -16,6 +17,7 @@ pub use cubic::Cubic;
 pub use hystart::HyStart;
 pub use ledbat::Ledbat;
 pub use new_reno::NewReno;
+pub use rfc2581::Rfc2581;
 
 /// Congestion window and slow start threshold, in bytes (RFC 5681, section 2).
 #[derive(Debug, Clone, Copy)]
@@ -110,6 +112,10 @@ pub trait CongestionController {
     /// Congestion: sets `ssthresh`. The caller then sets `cwnd`, according to its recovery.
     fn on_congestion(&mut self, window: &mut Window, event: &CongestionEvent);
 
+    /// The retransmission timer expired again for a segment that was sent again at its last
+    /// expiry. RFC 5681, section 3.1, holds `ssthresh`.
+    fn on_repeated_timeout(&mut self, _window: &mut Window) {}
+
     /// The sender has had nothing in flight and now sends again.
     fn on_restart(&mut self, _now: Time) {}
 
@@ -156,6 +162,7 @@ pub(crate) enum Algorithm {
     Cubic(Cubic),
     /// By far the largest, and the rarest.
     Ledbat(Box<Ledbat>),
+    Rfc2581(Rfc2581),
 }
 
 /// The configured algorithm, with pacing over it if asked.
@@ -171,6 +178,7 @@ impl Controller {
             CongestionControl::NewReno => Algorithm::NewReno(NewReno::new(config)),
             CongestionControl::Cubic => Algorithm::Cubic(Cubic::new(config)),
             CongestionControl::Ledbat => Algorithm::Ledbat(Box::new(Ledbat::new(config))),
+            CongestionControl::Rfc2581 => Algorithm::Rfc2581(Rfc2581::new(config)),
         };
         Controller { algorithm, paced: config.pacing }
     }
@@ -183,6 +191,7 @@ impl CongestionController for Controller {
             Algorithm::NewReno(algorithm) => algorithm.on_ack(window, sample),
             Algorithm::Cubic(algorithm) => algorithm.on_ack(window, sample),
             Algorithm::Ledbat(algorithm) => algorithm.on_ack(window, sample),
+            Algorithm::Rfc2581(algorithm) => algorithm.on_ack(window, sample),
         }
     }
 
@@ -191,6 +200,16 @@ impl CongestionController for Controller {
             Algorithm::NewReno(algorithm) => algorithm.on_congestion(window, event),
             Algorithm::Cubic(algorithm) => algorithm.on_congestion(window, event),
             Algorithm::Ledbat(algorithm) => algorithm.on_congestion(window, event),
+            Algorithm::Rfc2581(algorithm) => algorithm.on_congestion(window, event),
+        }
+    }
+
+    fn on_repeated_timeout(&mut self, window: &mut Window) {
+        match &mut self.algorithm {
+            Algorithm::NewReno(algorithm) => algorithm.on_repeated_timeout(window),
+            Algorithm::Cubic(algorithm) => algorithm.on_repeated_timeout(window),
+            Algorithm::Ledbat(algorithm) => algorithm.on_repeated_timeout(window),
+            Algorithm::Rfc2581(algorithm) => algorithm.on_repeated_timeout(window),
         }
     }
 
@@ -199,6 +218,7 @@ impl CongestionController for Controller {
             Algorithm::NewReno(algorithm) => algorithm.on_restart(now),
             Algorithm::Cubic(algorithm) => algorithm.on_restart(now),
             Algorithm::Ledbat(algorithm) => algorithm.on_restart(now),
+            Algorithm::Rfc2581(algorithm) => algorithm.on_restart(now),
         }
     }
 
