@@ -7,7 +7,9 @@ engine alone: two processes that know nothing of each other, each calling it for
 Efficiency is what that takes over what a sweep with two workers takes, once in elapsed time and
 once in processor time of all processes together. Elapsed time counts idle workers too, but other
 programs disturb it, though both alike as they take turns; processor time is hardly disturbed, but
-does not see an idle worker. Medians over the tries are shown, with the least and the most.
+does not see an idle worker. What Dask takes while it waits, which grows with elapsed time, does not
+count as processor time and is shown apart. Medians over the tries are shown, with the least and the
+most.
 """
 
 from __future__ import annotations
@@ -94,6 +96,32 @@ def apart(runs: Sequence[str]) -> tuple[float, float]:
     return max(wall for wall, _ in times), sum(cpu for _, cpu in times)
 
 
+def with_threads(
+    folder: Path, seconds: float, replications: int, rate: str, out: Queue[tuple[float, float]]
+) -> None:
+    """In a process of its own, without Dask: sweep with two threads, and tell how long it took."""
+    plan = plan_of(folder, seconds, replications, rate)
+    assert plan.points
+    out.put(timed(lambda: sweep.run(plan, folder / "threads", jobs=2)))
+
+
+def threaded(folder: Path, seconds: float, replications: int, rate: str) -> tuple[float, float]:
+    """Wall and CPU seconds of a sweep with two threads."""
+    spawn = get_context("spawn")
+    out = spawn.Queue()
+    process = spawn.Process(target=with_threads, args=(folder, seconds, replications, rate, out))
+    process.start()
+    found = out.get()
+    process.join()
+    return found
+
+
+def idle(client: Client) -> float:
+    """CPU seconds a second that Dask takes here and in its workers when there is nothing to do."""
+    wall, cpu, _ = on_cluster(client, lambda: time.sleep(3.0))
+    return cpu / wall
+
+
 def on_cluster(client: Client, action: Callable[[], object]) -> tuple[float, float, float]:
     """Wall and CPU seconds of all, and CPU seconds of this process, where the scheduler is too."""
     before = sum(client.run(time.process_time).values())
@@ -114,20 +142,25 @@ def spread(
     runs = plan.most * len(plan.points)
     scenarios = texts(plan, runs)
     ideal, threads, dask = [], [], []
+    background = idle(client)
     for number in range(TRIES):
         at = folder / f"{name}-{number}"
         ideal.append(apart(scenarios))
-        threads.append(timed(lambda at=at: sweep.run(plan, at / "threads", jobs=2)))
-        dask.append(
-            on_cluster(client, lambda at=at: sweep.run(plan, at / "cluster", client=client))
+        threads.append(threaded(at, seconds, replications, rate))
+        wall, used, own = on_cluster(
+            client, lambda at=at: sweep.run(plan, at / "cluster", client=client)
         )
+        dask.append((wall, used - background * wall, own))
     cpu = median(cpu for _, cpu in ideal) / runs
     print(f"{runs} {name} runs, {1e3 * cpu:.1f} ms of processor time each: efficiency on")
     for which, found in (("2 threads", threads), ("2 Dask workers", dask)):
         wall, used = ([a[n] / b[n] for a, b in zip(ideal, found, strict=True)] for n in range(2))
         print(f"  {which:14} elapsed {shown(wall)}, processor time {shown(used)}", flush=True)
     ours = median(own for _, _, own in dask) / runs
-    print(f"  of which this process with the scheduler {1e3 * ours:.3f} ms a run")
+    print(
+        f"  this process with the scheduler: {1e3 * ours:.2f} ms a run; Dask idle: "
+        f"{100 * background:.0f} % of a processor"
+    )
     written(folder / f"{name}-0" / "threads")
 
 
