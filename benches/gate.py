@@ -118,7 +118,7 @@ def gate(way: str, link: str) -> Iterator[Gate]:
             running = Gate(process, socket)
             # It answers once its interfaces are open; before, an ARP request would be lost, and
             # the next one comes a second later.
-            status = [GATE, "status", "--socket", socket]
+            status = [str(GATE), "status", "--socket", str(socket)]
             for _ in range(200):
                 if subprocess.run(status, capture_output=True).returncode == 0:
                     break
