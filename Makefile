@@ -44,6 +44,7 @@ python-lint: dev
 	@$(BIN)/ruff check
 	@echo "== mypy"
 	@$(BIN)/mypy
+	@for paper in $(wildcard papers/*/paper.py); do $(BIN)/mypy --no-error-summary $$paper || exit 1; done
 
 python-test: build dev
 	@echo "== pytest"
