@@ -369,3 +369,18 @@ def test_the_command_sweeps_and_reports(tmp_path: Path) -> None:
     nobody = call("sweep", "study.json", "--cluster", "nonsense://x")
     assert nobody.returncode == 2
     assert "no Dask scheduler answers" in nobody.stderr
+
+
+def test_gain_and_efficiency_beside_a_baseline(tmp_path: Path) -> None:
+    sweep.run(study(tmp_path, baseline="fifo", efficiency=["bulk"]), tmp_path / "out")
+    runs = load(tmp_path / "out").runs
+    base = runs.filter(discipline="fifo")
+    assert set(base["efficiency"].to_list()) == {1.0} == set(base["classes.sensors.gain"].to_list())
+    others = runs.filter(pl.col("discipline") != "fifo")
+    both = others.join(base, on=["rate", "replication"], suffix=" of fifo")
+    ratio = both["classes.bulk.goodput_bps"] / both["classes.bulk.goodput_bps of fifo"]
+    assert both["efficiency"].to_list() == ratio.to_list() == both["classes.bulk.gain"].to_list()
+    with pytest.raises(sweep.StudyError, match="one of fifo"):
+        study(tmp_path, baseline="none")
+    with pytest.raises(sweep.StudyError, match="baseline"):
+        study(tmp_path, efficiency=["bulk"])

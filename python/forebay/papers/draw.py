@@ -59,9 +59,16 @@ def figure(panels: Sequence[Mapping[str, Any]]) -> Figure:
                 handles.values(),
                 handles.keys(),
                 loc="outside lower center",
-                ncols=min(len(handles), 4 if wide == 1 else 6),
+                ncols=_legend_columns(list(handles), wide),
             )
         return drawn
+
+
+def _legend_columns(labels: Sequence[str], wide: int) -> int:
+    """As many columns as fit under a figure that is `wide` panels wide."""
+    room = 88 if wide == 1 else 132
+    fit = room // (max(map(len, labels)) + 8)
+    return max(1, min(len(labels), 4 if wide == 1 else 6, fit))
 
 
 def save(panels: Sequence[Mapping[str, Any]], path: Path) -> None:
