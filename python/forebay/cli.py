@@ -299,7 +299,7 @@ def kinds(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """List the queue disciplines and traffic sources, or explain one of them.
+    """List the queue disciplines, traffic sources and profiles, or explain one of them.
 
     Example: forebay kinds codel
     """

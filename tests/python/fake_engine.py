@@ -264,6 +264,7 @@ def kinds() -> str:
             "admissions": [entry("tail-drop", [limit])],
             "schedulers": [entry("fifo", [])],
             "sources": [entry("pcap", [file])],
+            "profiles": [entry("tsw", [])],
         }
     )
 

@@ -1,7 +1,7 @@
 //! What a run comes to: the summary with its stable keys, and the tables for plots.
 
-use crate::engine::{Link, World};
-use crate::measure::{ClassMeter, UserMeter, jain};
+use crate::engine::{Link, LinkSeries, World};
+use crate::measure::{ClassMeter, LEVELS, Lengths, LossPattern, UserMeter, jain};
 use crate::scenario::Scenario;
 use forebay_core::{DropReason, Time};
 use serde_json::{Map, Value, json};
@@ -25,9 +25,13 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
     let (fingerprint, events, packets) = world.counts();
     let mut links = Map::new();
     let mut queues = Map::new();
-    for link in world.links_mut() {
+    let series = world.series().clone();
+    let measured = series.time.partition_point(|end| *end <= from.as_secs_f64());
+    for (link, series) in world.links_mut().iter_mut().zip(&series.links) {
         links.insert(link.name.clone(), link_summary(link, from, until));
-        queues.insert(link.name.clone(), queue_summary(link, until));
+        let mut queue = queue_summary(link, until);
+        queue["variables"] = variables(series, measured);
+        queues.insert(link.name.clone(), queue);
     }
     let mut classes = Map::new();
     for (index, class) in world.classes().iter().enumerate() {
@@ -76,9 +80,22 @@ fn queue_summary(link: &mut Link, until: Time) -> Value {
     let (mean, std, bytes) = link.meter.averages(until);
     let meter = &link.meter;
     let dropped = meter.dropped_total();
+    let offered: u64 = meter.offered.iter().sum();
     let reasons: Map<_, _> = DropReason::ALL
         .into_iter()
-        .map(|reason| (reason.name().to_owned(), meter.drops[reason as usize].into()))
+        .map(|reason| {
+            let dropped: u64 = meter.drops[reason as usize].iter().sum();
+            (reason.name().to_owned(), dropped.into())
+        })
+        .collect();
+    let highest = (0..LEVELS).rfind(|level| meter.offered[*level] > 0).unwrap_or(0);
+    let levels: Map<_, _> = (0..=highest)
+        .map(|level| {
+            let (offered, dropped) = (meter.offered[level], meter.dropped_of(level));
+            let level_loss = share(dropped, offered);
+            let counts = json!({ "offered": offered, "dropped": dropped, "loss": level_loss });
+            (level.to_string(), counts)
+        })
         .collect();
     json!({
         "kind": link.kind,
@@ -89,12 +106,31 @@ fn queue_summary(link: &mut Link, until: Time) -> Value {
         "mean_delay_ms": meter.delay.mean_ms(),
         "p50_delay_ms": meter.delay.quantile_ms(0.5),
         "p99_delay_ms": meter.delay.quantile_ms(0.99),
-        "offered": meter.offered,
+        "offered": offered,
         "dropped": dropped,
         "marked": meter.marked,
-        "loss": share(dropped, meter.offered),
+        "loss": share(dropped, offered),
         "drops": Value::Object(reasons),
+        "drop_precedence": Value::Object(levels),
     })
+}
+
+/// Mean, standard deviation and largest value of a queue's internal variables over the points of
+/// its series from `measured` on.
+fn variables(series: &LinkSeries, measured: usize) -> Value {
+    let moments = |values: &[f64]| {
+        let known: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+        let mean_of = |sum: f64| (!known.is_empty()).then(|| sum / known.len() as f64);
+        let mean = mean_of(known.iter().sum());
+        let squares = |mean: f64| known.iter().map(|value| (value - mean) * (value - mean)).sum();
+        let variance = mean.and_then(|mean| mean_of(squares(mean)));
+        let max = known.iter().copied().reduce(f64::max);
+        json!({ "mean": mean, "std": variance.map(f64::sqrt), "max": max })
+    };
+    let variables = series.variables.iter().map(|(name, values)| {
+        ((*name).to_owned(), moments(values.get(measured..).unwrap_or_default()))
+    });
+    Value::Object(variables.collect())
 }
 
 fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Value {
@@ -104,6 +140,8 @@ fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Va
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     };
     let (delivered, dropped) = (sum(|user| user.delivered), sum(|user| user.dropped));
+    let mut losses = LossPattern::default();
+    members.iter().filter_map(|user| user.loss_pattern()).for_each(|each| losses.merge(&each));
     json!({
         "flows": members.len(),
         "goodput_bps": sum(|user| user.bytes) as f64 * 8.0 / seconds,
@@ -111,6 +149,8 @@ fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Va
         "delivered": delivered,
         "dropped": dropped,
         "loss": share(dropped, delivered + dropped),
+        "loss_period": lengths(&losses.periods),
+        "loss_distance": lengths(&losses.distances),
         "marked": sum(|user| user.marked),
         "mean_delay_ms": class.delay.mean_ms(),
         "p50_delay_ms": class.delay.quantile_ms(0.5),
@@ -127,6 +167,17 @@ fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Va
         "jain": jain(members.iter().map(|user| user.bytes as f64)),
         "r_factor": mean(&|user| user.voice().map(|(r, _)| r)),
         "mos": mean(&|user| user.voice().map(|(_, mos)| mos)),
+    })
+}
+
+fn lengths(lengths: &Lengths) -> Value {
+    let octaves = lengths.counts.iter().enumerate();
+    let octaves = octaves.map(|(octave, count)| (Lengths::label(octave), Value::from(*count)));
+    json!({
+        "count": lengths.count(),
+        "mean": lengths.mean(),
+        "longest": lengths.longest,
+        "octaves": Value::Object(octaves.collect()),
     })
 }
 

@@ -70,6 +70,10 @@ fn every_fault_has_its_path_and_remedy() {
         ("/traffic/0/dscp", json!("GOLD"), "traffic[0].dscp:", "AF41"),
         ("/traffic/0/rate", json!("1Mbit"), "traffic[0].rate", "unknown field"),
         ("/traffic/0/tcp", json!({ "congestion": "vegas" }), "traffic[0].tcp.congestion:", "cubic"),
+        ("/traffic/0/profile", json!("gold"), "traffic[0].profile:", "[profile.gold]"),
+        ("/profile", json!({ "gold": { "kind": "tws" } }), "profile.gold.kind:", "tsw"),
+        ("/profile", json!({ "gold": { "kind": "tsw" } }), "profile.gold:", "rate"),
+        ("/profile", json!({ "g": { "kind": "tsw", "per": "user" } }), "profile.g.per:", "flow"),
         ("/compare", json!({ "link": "up", "disciplines": [] }), "compare.link:", "uplink"),
         ("/route", json!([{ "at": "a", "to": "b", "link": "x" }]), "route[0].link:", "no link"),
     ] {

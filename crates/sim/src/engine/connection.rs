@@ -17,6 +17,7 @@ pub struct Connection {
     forward: u32,
     backward: u32,
     marks: Marks,
+    conditioner: Option<u32>,
     /// Number that flow-aware disciplines see; never used again.
     number: u32,
     /// Distinguishes successive connections in the same place.
@@ -118,8 +119,13 @@ impl World {
     pub(super) fn start_transfer(&mut self, index: u32) {
         let Planned { user, bytes, open_loop } = self.connections.planned[index as usize];
         self.connections.free_planned.push(index);
-        let User { entry: Entry::Transfers { tcp, backward, .. }, forward, marks, .. } =
-            &self.users[user as usize]
+        let &User {
+            entry: Entry::Transfers { ref tcp, backward, .. },
+            forward,
+            marks,
+            conditioner,
+            ..
+        } = &self.users[user as usize]
         else {
             unreachable!("the transfer belongs to a user of TCP")
         };
@@ -137,9 +143,10 @@ impl World {
             sender,
             receiver: Receiver::new(tcp),
             user,
-            forward: *forward,
-            backward: *backward,
-            marks: *marks,
+            forward,
+            backward,
+            marks,
+            conditioner,
             number,
             life: 0,
             start: self.now,
@@ -218,17 +225,31 @@ impl World {
         loop {
             let connection = &mut self.connections.places[flow as usize];
             let Some(segment) = connection.sender.poll(self.now) else { break };
-            let Connection { user, forward, marks, number, life, .. } = *connection;
-            let cargo =
-                Cargo { segment, sent: self.now, stop: forward, flow, life, user, backward: false };
-            let mut packet = Packet::new(self.hold.store(cargo), number, segment.ip_len());
+            let Connection { user, forward, marks, conditioner, number: address, life, .. } =
+                *connection;
+            let kind = kind_of(&segment);
+            let number = match kind {
+                PacketKind::Data => self.user_meters[user as usize].sends(),
+                _ => 0,
+            };
+            let cargo = Cargo {
+                segment,
+                sent: self.now,
+                stop: forward,
+                flow,
+                life,
+                number,
+                user,
+                backward: false,
+            };
+            let mut packet = Packet::new(self.hold.store(cargo), address, segment.ip_len());
             marks.apply(&mut packet);
-            packet.kind = kind_of(&segment);
+            if let Some(conditioner) = conditioner {
+                self.conditioners[conditioner as usize].mark(self.now, &mut packet);
+            }
+            packet.kind = kind;
             if segment.is_ect() {
                 packet.set_ecn(Ecn::Ect0);
-            }
-            if packet.kind == PacketKind::Data {
-                self.user_meters[user as usize].offered += 1;
             }
             self.launch(packet, forward, self.now);
         }
@@ -254,8 +275,16 @@ impl World {
         let Connection { user, backward, marks, number, life, .. } =
             self.connections.places[flow as usize];
         let marks = Marks { drop_precedence: 0, ..marks };
-        let cargo =
-            Cargo { segment, sent: self.now, stop: backward, flow, life, user, backward: true };
+        let cargo = Cargo {
+            segment,
+            sent: self.now,
+            stop: backward,
+            flow,
+            life,
+            number: 0,
+            user,
+            backward: true,
+        };
         let mut packet = Packet::new(self.hold.store(cargo), number, segment.ip_len());
         marks.apply(&mut packet);
         packet.kind = kind_of(&segment);

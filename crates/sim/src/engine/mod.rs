@@ -18,4 +18,4 @@ pub use event::{Agenda, Event, Key, Sequence};
 pub use lane::{Lane, Wire};
 pub use link::{Link, LinkSpec, PropagationDelay};
 pub use series::{LinkSeries, Series};
-pub use world::{Entry, Progress, RunError, Stop, Target, User, World, WorldSpec};
+pub use world::{Conditioner, Entry, Progress, RunError, Stop, Target, User, World, WorldSpec};

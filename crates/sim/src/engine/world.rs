@@ -9,6 +9,7 @@ use super::series::{LinkSeries, Series};
 use crate::measure::{ClassMeter, UserMeter};
 use crate::traffic::{Datagram, Datagrams, Marks, Transfers};
 use forebay_core::{Duration, Packet, PacketKind, Rng, Time};
+use forebay_middlebox::marker::Marker;
 use forebay_tcp::{Config as TcpConfig, Segment};
 use std::fmt;
 
@@ -52,6 +53,21 @@ pub enum Entry {
     },
 }
 
+/// A marker at the senders' edge, with its random stream.
+pub struct Conditioner {
+    /// The marker.
+    pub marker: Box<dyn Marker>,
+    /// Its random stream.
+    pub rng: Rng,
+}
+
+impl Conditioner {
+    /// Gives `packet`, sent at `now`, the drop precedence that the profile says.
+    pub(super) fn mark(&mut self, now: Time, packet: &mut Packet) {
+        packet.drop_precedence = self.marker.mark(now, packet.len, &mut self.rng);
+    }
+}
+
 /// One user: a flow of a traffic entry.
 pub struct User {
     /// What generates the traffic.
@@ -66,6 +82,8 @@ pub struct User {
     pub forward: u32,
     /// How the packets are marked.
     pub marks: Marks,
+    /// Who marks the packets' drop precedence instead.
+    pub conditioner: Option<u32>,
 }
 
 /// What a world is made from. Indices in it are positions in its vectors.
@@ -86,6 +104,8 @@ pub struct WorldSpec {
     pub stops: Vec<Stop>,
     /// Who sends, with the meters of each.
     pub users: Vec<(User, UserMeter)>,
+    /// The markers at the senders' edge.
+    pub conditioners: Vec<Conditioner>,
     /// Names of the classes.
     pub classes: Vec<String>,
     /// Number of the first connection, above all numbers of datagram flows.
@@ -137,6 +157,7 @@ pub struct World {
     stops: Vec<Stop>,
     pub(super) hold: Hold,
     pub(super) users: Vec<User>,
+    pub(super) conditioners: Vec<Conditioner>,
     pub(super) user_meters: Vec<UserMeter>,
     pub(super) classes: Vec<ClassMeter>,
     pub(super) connections: Connections,
@@ -165,6 +186,7 @@ impl World {
             stops: spec.stops,
             hold: Hold::default(),
             users,
+            conditioners: spec.conditioners,
             user_meters,
             classes: classes.map(|name| ClassMeter { name, ..ClassMeter::default() }).collect(),
             connections: Connections::new(spec.first_connection),
@@ -415,13 +437,16 @@ impl World {
             stop: forward,
             flow: DATAGRAM,
             life: 0,
+            number: self.user_meters[index as usize].sends(),
             user: index,
             backward: false,
         };
         let id = self.hold.store(cargo);
         let mut packet = Packet::new(id, first_flow + datagram.flow, datagram.len);
         datagram.marks.unwrap_or(user.marks).apply(&mut packet);
-        self.user_meters[index as usize].offered += 1;
+        if let Some(conditioner) = user.conditioner {
+            self.conditioners[conditioner as usize].mark(self.now, &mut packet);
+        }
         self.launch(packet, forward, self.now);
         self.next_datagram(index, self.now);
     }

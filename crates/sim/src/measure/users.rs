@@ -1,6 +1,7 @@
 //! What every user and every class of users got.
 
 use super::delay::DelayMeter;
+use super::loss::LossPattern;
 use crate::traffic::Codec;
 use forebay_core::{Duration, Time};
 
@@ -51,6 +52,10 @@ pub struct UserMeter {
     /// Delay of the last packet, and the sum of absolute changes, in ns.
     last_delay: Option<Duration>,
     jitter_time: u128,
+    /// Data packets sent ever, the warm-up's included: they are numbered by it.
+    sent: u64,
+    /// How losses follow each other; made at the first loss.
+    pattern: Option<Box<LossPattern>>,
 }
 
 impl UserMeter {
@@ -61,7 +66,27 @@ impl UserMeter {
 
     /// Forgets the counts; who it is stays.
     pub fn restart(&mut self) {
-        *self = UserMeter::new(self.traffic, self.class, self.codec);
+        let sent = self.sent;
+        *self = UserMeter { sent, ..UserMeter::new(self.traffic, self.class, self.codec) };
+    }
+
+    /// Counts a data packet that is sent, and numbers it.
+    #[inline]
+    pub fn sends(&mut self) -> u64 {
+        self.offered += 1;
+        self.sent += 1;
+        self.sent
+    }
+
+    /// Is told that the data packet numbered `number` was dropped.
+    pub fn lost(&mut self, number: u64) {
+        self.dropped += 1;
+        self.pattern.get_or_insert_default().lost(number);
+    }
+
+    /// How the losses so far follow each other; None without any.
+    pub fn loss_pattern(&self) -> Option<LossPattern> {
+        self.pattern.as_ref().map(|pattern| pattern.finished())
     }
 
     /// Is told of a data packet that arrived after `delay`.

@@ -3,6 +3,7 @@
 use super::grammar::{Direction, TrafficTable};
 use super::graph::{Graph, LinkIndex};
 use super::link::{Channel, channels};
+use super::profile::Conditioners;
 use super::{Row, Scenario, Traffic};
 use crate::engine::{self, Entry, LinkSpec, Stop, Target, User, Wire, World, WorldSpec};
 use crate::measure::UserMeter;
@@ -65,7 +66,9 @@ impl Scenario {
         let ways = self.ways(&graph)?;
         let mut layout = Layout::default();
         let links = channels.into_iter().map(Channel::link).collect::<Result<Vec<_>, _>>()?;
-        let (users, classes, first_connection) = self.users(&ways, &mut layout, seed)?;
+        let mut conditioners = Conditioners::new(&self.profiles, seed);
+        let (users, classes, first_connection) =
+            self.users(&ways, &mut layout, &mut conditioners, seed)?;
         let spec = WorldSpec {
             duration: self.table.duration,
             warmup: self.table.warmup,
@@ -75,6 +78,7 @@ impl Scenario {
             lanes: layout.lanes,
             stops: layout.stops,
             users,
+            conditioners: conditioners.made,
             classes,
             first_connection,
         };
@@ -128,6 +132,7 @@ impl Scenario {
         &self,
         ways: &[Ways],
         layout: &mut Layout,
+        conditioners: &mut Conditioners,
         seed: u64,
     ) -> Result<(Vec<(User, UserMeter)>, Vec<String>, u32), ConfigError> {
         let mut users = Vec::new();
@@ -163,6 +168,11 @@ impl Scenario {
                         Entry::Transfers { source, tcp: Box::new(traffic.tcp.clone()), backward }
                     }
                 };
+                let conditioner = table.profile.as_ref();
+                let conditioner = conditioner.map(|profile| conditioners.of(profile, &name));
+                let conditioner = conditioner
+                    .transpose()
+                    .map_err(|error| error.within(&format!("traffic[{index}]")))?;
                 let user = User {
                     entry,
                     rng: Rng::named(seed, &name),
@@ -170,6 +180,7 @@ impl Scenario {
                     stop: table.stop.map_or(Time::MAX, |stop| Time::ZERO + stop),
                     forward,
                     marks: marks(table),
+                    conditioner,
                 };
                 let meter = UserMeter::new(index as u32, class as u32, traffic.codec());
                 users.push((user, meter));

@@ -4,6 +4,7 @@ mod build;
 mod grammar;
 mod graph;
 mod link;
+mod profile;
 mod schema;
 mod size;
 
@@ -19,6 +20,7 @@ use forebay_tcp::Config as TcpConfig;
 use grammar::{LinkTable, TRAFFIC_FIELDS};
 use graph::Graph;
 use link::{DirectedLink, directions};
+use profile::NamedProfile;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -38,6 +40,7 @@ pub struct Scenario {
     table: ScenarioTable,
     links: Vec<DirectedLink>,
     row: Option<Row>,
+    profiles: Vec<NamedProfile>,
     traffic: Vec<Traffic>,
     base: PathBuf,
 }
@@ -67,13 +70,15 @@ impl Scenario {
     pub fn read(tree: &Value, base: &Path) -> Result<Self, ConfigError> {
         let table: ScenarioTable = read(tree)?;
         let (links, row) = read_links(&table)?;
+        let profiles = table.profile.iter().map(|(name, given)| NamedProfile::read(name, given));
+        let profiles = profiles.collect::<Result<Vec<_>, _>>()?;
         let read_entry = |(index, entry)| {
             Traffic::read(entry, &table.tcp)
                 .map_err(|error: ConfigError| error.within(&format!("traffic[{index}]")))
         };
         let traffic = table.traffic.iter().enumerate().map(read_entry);
         let traffic = traffic.collect::<Result<Vec<_>, _>>()?;
-        let scenario = Scenario { links, row, traffic, table, base: base.to_owned() };
+        let scenario = Scenario { links, row, profiles, traffic, table, base: base.to_owned() };
         scenario.check()?;
         Ok(scenario)
     }
@@ -162,6 +167,9 @@ impl Scenario {
         let links = pairs.into_iter().skip(in_row).map(Value::Object).collect();
         tree["link"] = Value::Array(links);
         tree["route"] = json!(self.table.route);
+        if !self.profiles.is_empty() {
+            tree["profile"] = self.profiles.iter().map(NamedProfile::effective).collect();
+        }
         let traffic = self.traffic.iter().map(Traffic::effective).collect::<Result<Vec<_>, _>>()?;
         tree["traffic"] = Value::Array(traffic);
         if let Some(compare) = &self.table.compare {

@@ -1,8 +1,9 @@
 //! JSON Schema of a scenario, put together from its tables, the disciplines and the sources.
 
-use super::grammar::{AccessTable, LinkTable, ScenarioTable, TRAFFIC_FIELDS, TrafficTable};
+use super::grammar::{AccessTable, LinkTable, Per, ScenarioTable, TRAFFIC_FIELDS, TrafficTable};
 use crate::traffic::SOURCES;
 use forebay_disciplines::registry::{self, ADMISSIONS, CLASSIFIERS, KINDS, SCHEDULERS};
+use forebay_middlebox::marker;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
@@ -17,6 +18,7 @@ pub fn schema() -> Value {
     let traffic = traffic(&mut generator, &tcp);
     let properties = &mut root["properties"];
     properties["tcp"] = tcp;
+    properties["profile"]["additionalProperties"] = json!({ "oneOf": profiles(&mut generator) });
     let mut parking_lot = dumbbell.clone();
     parking_lot["properties"]["hops"] =
         json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 2 });
@@ -86,6 +88,19 @@ fn traffic(generator: &mut SchemaGenerator, tcp: &Value) -> Value {
     json!({ "oneOf": one_of })
 }
 
+/// Each kind of profile, and what one marker of it meters.
+fn profiles(generator: &mut SchemaGenerator) -> Vec<Value> {
+    let per = Per::json_schema(generator).to_value();
+    let with_per = |kind: &marker::Kind| {
+        let mut schema = with_kind(kind.name, kind.summary, (kind.schema)(generator));
+        schema["properties"]["per"] = per.clone();
+        let required = schema["required"].as_array_mut().expect("every kind requires its name");
+        required.push(json!("rate"));
+        schema
+    };
+    marker::KINDS.iter().map(with_per).collect()
+}
+
 /// A named kind, or one part of each sort.
 fn queue(generator: &mut SchemaGenerator) -> Value {
     let mut kinds = one_of(KINDS, generator);
@@ -104,21 +119,24 @@ fn queue(generator: &mut SchemaGenerator) -> Value {
 }
 
 fn one_of<T: ?Sized>(table: &[registry::Entry<T>], generator: &mut SchemaGenerator) -> Vec<Value> {
-    let with_kind = |entry: &registry::Entry<T>| {
-        let mut schema: Schema = entry.schema(generator);
-        let kind = json!({ "const": entry.name });
-        let properties = schema.ensure_object().entry("properties").or_insert_with(|| json!({}));
-        properties.as_object_mut().expect("a table").insert("kind".into(), kind);
-        let mut schema = schema.to_value();
-        schema["required"] = json!(["kind"]);
-        schema["title"] = json!(entry.name);
-        schema["description"] = json!(entry.summary);
-        schema
-    };
-    table.iter().map(with_kind).collect()
+    let named =
+        |entry: &registry::Entry<T>| with_kind(entry.name, entry.summary, entry.schema(generator));
+    table.iter().map(named).collect()
 }
 
-/// Everything that can be named in a scenario: kinds, parts and sources, each with its summary,
+/// The schema of a table whose `kind` is `name`, from that of its parameters.
+fn with_kind(name: &str, summary: &str, mut schema: Schema) -> Value {
+    let kind = json!({ "const": name });
+    let properties = schema.ensure_object().entry("properties").or_insert_with(|| json!({}));
+    properties.as_object_mut().expect("a table").insert("kind".into(), kind);
+    let mut schema = schema.to_value();
+    schema["required"] = json!(["kind"]);
+    schema["title"] = json!(name);
+    schema["description"] = json!(summary);
+    schema
+}
+
+/// Everything that can be named in a scenario: kinds, parts, sources and profiles, each with its summary,
 /// source and parameters (name, type, default, description).
 pub fn catalogue() -> Value {
     let mut generator = SchemaGenerator::default();
@@ -130,6 +148,10 @@ pub fn catalogue() -> Value {
         "sources": SOURCES.iter().map(|entry| {
             let schema = entry.schema(&mut generator).to_value();
             describe(entry.name, entry.summary, entry.source, &schema, generator.definitions())
+        }).collect::<Vec<_>>(),
+        "profiles": marker::KINDS.iter().map(|kind| {
+            let schema = (kind.schema)(&mut generator).to_value();
+            describe(kind.name, kind.summary, kind.source, &schema, generator.definitions())
         }).collect::<Vec<_>>(),
     })
 }
