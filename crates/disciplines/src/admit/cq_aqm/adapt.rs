@@ -48,7 +48,7 @@ impl Default for AdaptiveParams {
     fn default() -> Self {
         AdaptiveParams {
             target: 1e-3,
-            memory: Duration::from_secs(30),
+            memory: Duration::from_secs(60),
             interval: Duration::from_secs(1),
         }
     }
@@ -143,13 +143,13 @@ impl Reserve {
     pub(super) fn adjust(&mut self, now: Time, levels: usize) -> Spread {
         let passed = now.since(self.last).as_secs_f64();
         self.last = now;
-        let fade = (-passed / self.memory).exp();
+        let fade = libm::exp(-passed / self.memory);
         let half = self.packets / 2.0;
         let mut wanted = half;
         // Without one that found room there is no mean excess; more room will show it.
         if self.beyond > self.target * self.arrivals {
             let mean = (self.excess / self.within.max(0.5)).max(0.5);
-            wanted += mean * (self.beyond / self.arrivals / self.target).ln();
+            wanted += mean * libm::log(self.beyond / self.arrivals / self.target);
         }
         let most = f64::from(self.limit - 1).max(1.0);
         self.packets = if wanted > self.packets {
