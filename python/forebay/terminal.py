@@ -170,6 +170,7 @@ GROUPS = {
     "classifiers": "Classifiers (which queue a packet joins)",
     "admissions": "Admissions (whether it may stay, and if not who goes)",
     "schedulers": "Schedulers (who is served next)",
+    "boxes": "Boxes (before a link's queue, seeing both directions)",
     "sources": "Traffic sources",
     "profiles": "Traffic profiles (how a sender's packets get their drop precedence)",
 }

@@ -1,8 +1,9 @@
 //! What a run comes to: the summary with its stable keys, and the tables for plots.
 
-use crate::engine::{Link, LinkSeries, World};
+use crate::engine::{Guard, Link, LinkSeries, World};
 use crate::measure::{ClassMeter, LEVELS, Lengths, LossPattern, UserMeter, jain};
 use crate::scenario::Scenario;
+use crate::wireless::Network;
 use forebay_core::{DropReason, Time};
 use serde_json::{Map, Value, json};
 
@@ -33,6 +34,11 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
         queue["variables"] = variables(series, measured);
         queues.insert(link.name.clone(), queue);
     }
+    let mut boxes = Map::new();
+    for guard in world.guards() {
+        let name = world.link_name(guard.link).to_owned();
+        boxes.insert(name, box_summary(guard));
+    }
     let mut classes = Map::new();
     for (index, class) in world.classes().iter().enumerate() {
         let members: Vec<_> = users.iter().filter(|user| user.class == index as u32).collect();
@@ -47,7 +53,7 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
             flow_summary(id, user, &names[user.traffic as usize], class, seconds)
         })
         .collect();
-    json!({
+    let mut whole = json!({
         "title": scenario.table().title,
         "seed": seed,
         "duration_s": until.as_secs_f64(),
@@ -58,9 +64,47 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
         "packets": packets,
         "links": links,
         "queues": queues,
+        "boxes": boxes,
         "classes": classes,
         "flows": flows,
-    })
+    });
+    if let Some(network) = world.network_mut() {
+        whole["wireless"] = wireless_summary(network, from, until);
+    }
+    whole
+}
+
+/// What the stations did, and over which hops data went.
+fn wireless_summary(network: &Network, from: Time, until: Time) -> Value {
+    let seconds = (until - from).as_secs_f64();
+    let mut stations = Map::new();
+    let mut hops = Vec::new();
+    for ((name, track), meter) in network.names().iter().zip(network.tracks()).zip(network.meters())
+    {
+        let place = track.at(until);
+        stations.insert(
+            name.clone(),
+            json!({
+                "x_m": place.x,
+                "y_m": place.y,
+                "sending": meter.airtime.as_secs_f64() / seconds,
+                "receiving": meter.listened.as_secs_f64() / seconds,
+                "frames": meter.frames,
+                "retries": meter.retries,
+                "routing_messages": meter.routing,
+                "broken_links": meter.broken_links,
+                "received": meter.received,
+                "queue_dropped": meter.queue_dropped,
+                "link_dropped": meter.link_dropped,
+                "route_dropped": meter.route_dropped,
+            }),
+        );
+        hops.extend(meter.hops.iter().map(|(to, packets)| {
+            let to = &network.names()[usize::from(*to)];
+            json!({ "from": name, "to": to, "packets": packets })
+        }));
+    }
+    json!({ "stations": stations, "hops": hops })
 }
 
 fn link_summary(link: &Link, from: Time, until: Time) -> Value {
@@ -115,6 +159,20 @@ fn queue_summary(link: &mut Link, until: Time) -> Value {
     })
 }
 
+/// Counts of the whole run, the warm-up included.
+fn box_summary(guard: &Guard) -> Value {
+    let stats = guard.controller.stats();
+    json!({
+        "kind": "aspq",
+        "freezes": stats.freezes,
+        "releases": stats.releases,
+        "rewritten": stats.rewritten,
+        "probes_answered": stats.probes_answered,
+        "made": stats.made,
+        "evicted": stats.evicted,
+    })
+}
+
 /// Mean, standard deviation and largest value of a queue's internal variables over the points of
 /// its series from `measured` on.
 fn variables(series: &LinkSeries, measured: usize) -> Value {
@@ -160,6 +218,7 @@ fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Va
         "jitter_ms": mean(&UserMeter::jitter_ms),
         "retransmissions": sum(|user| user.retransmissions),
         "timeouts": sum(|user| user.timeouts),
+        "probes": sum(|user| user.probes),
         "completed": sum(|user| user.completed),
         "aborted": sum(|user| user.aborted),
         "mean_completion_s": class.completion.mean_ms().map(|ms| ms * 1e-3),
@@ -190,6 +249,7 @@ fn flow_summary(id: usize, user: &UserMeter, traffic: &str, class: &str, seconds
         "delivered_bytes": user.bytes,
         "retransmissions": user.retransmissions,
         "timeouts": user.timeouts,
+        "probes": user.probes,
         "loss": user.loss(),
         "mean_delay_ms": user.mean_delay_ms(),
         "completed": user.completed,
@@ -236,10 +296,14 @@ pub fn tables(world: &mut World) -> Vec<Table> {
     let mut begin = 0.0;
     let spans: Vec<f64> =
         ends.iter_mut().map(|end| *end - std::mem::replace(&mut begin, *end)).collect();
-    for (class, bytes) in world.classes().iter().zip(&series.class_bytes) {
+    for (index, (class, bytes)) in world.classes().iter().zip(&series.class_bytes).enumerate() {
         let rates = bytes.iter().zip(&spans).map(|(bytes, span)| bytes * 8.0 / span).collect();
         let labels = vec![("class", class.name.clone())];
-        let columns = vec![column("time_s", series.time.clone()), column("throughput_bps", rates)];
+        let columns = vec![
+            column("time_s", series.time.clone()),
+            column("throughput_bps", rates),
+            column("cwnd_bytes", series.class_cwnd[index].clone()),
+        ];
         tables.push(Table { name: "class", labels: labels.clone(), columns });
         let columns = distribution(class.delay.distribution());
         tables.push(Table { name: "delay", labels, columns });

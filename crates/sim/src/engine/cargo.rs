@@ -52,6 +52,11 @@ impl Hold {
         &mut self.places[packet.id as usize]
     }
 
+    /// The cargo of the packet with handle `id`.
+    pub fn at(&mut self, id: u32) -> &mut Cargo {
+        &mut self.places[id as usize]
+    }
+
     /// Ends `packet`'s life and gives back its cargo.
     #[inline]
     pub fn retire(&mut self, packet: Packet) -> Cargo {

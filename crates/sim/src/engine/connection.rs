@@ -3,6 +3,7 @@
 use super::cargo::Cargo;
 use super::event::{Event, Key};
 use super::world::{Entry, User, World};
+use crate::measure::UserMeter;
 use crate::traffic::{Marks, Transfer};
 use forebay_core::{Ecn, Packet, PacketKind, Time};
 use forebay_tcp::{Flags, Receiver, Segment, Sender, State};
@@ -27,8 +28,8 @@ pub struct Connection {
     /// Keys of the agenda entries that stand for the timers; others are stale.
     sender_timer: Option<Key>,
     receiver_timer: Option<Key>,
-    /// Retransmissions and timeouts already charged to the user.
-    charged: (u64, u64),
+    /// Retransmissions, timeouts and window probes already charged to the user.
+    charged: [u64; 3],
 }
 
 /// A transfer that is to begin.
@@ -66,6 +67,22 @@ impl Connections {
         self.places.len()
     }
 
+    /// Offset up to which the sender of the connection in place `flow` knows its data to be
+    /// acknowledged, and the first stop of the path back to it; None if its life is not `life`.
+    pub fn way_back(&self, flow: u32, life: u32) -> Option<(u64, u32)> {
+        let connection = self.places.get(flow as usize).filter(|place| place.life == life)?;
+        Some((1 + connection.sender.bytes_acked(), connection.backward))
+    }
+
+    /// (class, congestion window in bytes) of every connection that is open.
+    pub fn windows(&self, users: &[UserMeter]) -> impl Iterator<Item = (u32, u64)> {
+        let open = self
+            .places
+            .iter()
+            .filter(|place| matches!(place.sender.state(), State::Established | State::Closing));
+        open.map(|place| (users[place.user as usize].class, place.sender.cwnd()))
+    }
+
     fn plan(&mut self, planned: Planned) -> u32 {
         if let Some(index) = self.free_planned.pop() {
             self.planned[index as usize] = planned;
@@ -87,12 +104,14 @@ impl Connections {
 }
 
 impl Connection {
-    /// Retransmissions and timeouts since the last call.
-    fn uncharged(&mut self) -> (u64, u64) {
+    /// Adds to `meter` what the sender counted since the last call.
+    fn charge(&mut self, meter: &mut UserMeter) {
         let stats = self.sender.stats();
-        let now = (stats.retransmissions, stats.timeouts);
-        let last = std::mem::replace(&mut self.charged, now);
-        (now.0 - last.0, now.1 - last.1)
+        let counts = [stats.retransmissions, stats.timeouts, stats.probes];
+        let last = std::mem::replace(&mut self.charged, counts);
+        meter.retransmissions += counts[0] - last[0];
+        meter.timeouts += counts[1] - last[1];
+        meter.probes += counts[2] - last[2];
     }
 }
 
@@ -153,7 +172,7 @@ impl World {
             finished: false,
             sender_timer: None,
             receiver_timer: None,
-            charged: (0, 0),
+            charged: [0; 3],
         });
         self.transmit(flow);
         if open_loop {
@@ -272,23 +291,21 @@ impl World {
 
     #[inline]
     fn acknowledge(&mut self, flow: u32, segment: Segment) {
-        let Connection { user, backward, marks, number, life, .. } =
-            self.connections.places[flow as usize];
+        let stop = self.connections.places[flow as usize].backward;
+        self.acknowledge_from(flow, segment, stop);
+    }
+
+    /// Sends `segment` to the connection's sender, from the stop `stop` of the path on.
+    #[inline]
+    pub(super) fn acknowledge_from(&mut self, flow: u32, segment: Segment, stop: u32) {
+        let Connection { user, marks, number, life, .. } = self.connections.places[flow as usize];
         let marks = Marks { drop_precedence: 0, ..marks };
-        let cargo = Cargo {
-            segment,
-            sent: self.now,
-            stop: backward,
-            flow,
-            life,
-            number: 0,
-            user,
-            backward: true,
-        };
+        let cargo =
+            Cargo { segment, sent: self.now, stop, flow, life, number: 0, user, backward: true };
         let mut packet = Packet::new(self.hold.store(cargo), number, segment.ip_len());
         marks.apply(&mut packet);
         packet.kind = kind_of(&segment);
-        self.launch(packet, backward, self.now);
+        self.launch(packet, stop, self.now);
     }
 
     #[inline]
@@ -323,13 +340,10 @@ impl World {
         self.plan_transfer(user, next, false);
     }
 
-    /// Charges the connection's retransmissions and timeouts to its user.
+    /// Charges what the connection's sender counted to its user.
     fn charge(&mut self, flow: u32) {
         let connection = &mut self.connections.places[flow as usize];
-        let (retransmissions, timeouts) = connection.uncharged();
-        let meter = &mut self.user_meters[connection.user as usize];
-        meter.retransmissions += retransmissions;
-        meter.timeouts += timeouts;
+        connection.charge(&mut self.user_meters[connection.user as usize]);
     }
 
     /// Brings the users' counts up to date with the connections that still run.

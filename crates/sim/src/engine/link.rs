@@ -102,7 +102,7 @@ struct Charge<'a, 'b> {
 
 impl Loss<'_> {
     /// Ends a lost packet's life, at its user's charge.
-    fn charge(&mut self, packet: Packet) {
+    pub fn charge(&mut self, packet: Packet) {
         let counts = packet.kind == PacketKind::Data;
         let cargo = self.hold.retire(packet);
         if counts {

@@ -41,6 +41,8 @@ pub struct UserMeter {
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Window probes sent (RFC 9293, section 3.8.6.1).
+    pub probes: u64,
     /// Transfers completed.
     pub completed: u64,
     /// Connections given up (RFC 1122, R2).

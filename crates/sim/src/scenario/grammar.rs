@@ -1,5 +1,6 @@
 //! What a scenario file may say: its tables, fields, units and defaults.
 
+use crate::wireless::WirelessTable;
 use forebay_core::{Bytes, Codepoint, Duration, Overhead, Rate, config};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -38,6 +39,8 @@ pub struct ScenarioTable {
     /// Links between nodes; a node is whatever a link names.
     #[serde(default)]
     pub link: Vec<Map<String, Value>>,
+    /// Stations that share one radio channel.
+    pub wireless: Option<WirelessTable>,
     /// Next hops that replace those of the shortest path.
     #[serde(default)]
     pub route: Vec<RouteTable>,
@@ -103,10 +106,14 @@ pub struct LinkTable {
     /// `classify`, `admit` and `schedule`. A link without one never drops.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<Value>,
+    /// Box in front of the queue, which also sees what comes back over the reverse direction:
+    /// `{ kind = "aspq", ... }` (see `forebay kinds`); none if absent.
+    #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
+    pub guard: Option<Value>,
     /// File in which to record what the link sends, for Wireshark.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pcap: Option<String>,
-    /// What differs in the reverse direction; a queue here, since none is inherited.
+    /// What differs in the reverse direction; a queue or a box here, since none is inherited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Map<String, Value>>,
 }
@@ -175,10 +182,11 @@ pub struct TrafficTable {
     pub name: String,
     /// Kind of source; see `forebay kinds`.
     pub kind: String,
-    /// Node of the sender; left out on a dumbbell, where every flow has hosts of its own.
+    /// Node of the sender; left out on a dumbbell, where every flow has hosts of its own. The name
+    /// of a wireless grid: its stations in turn, a flow each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Node of the receiver.
+    /// Node of the receiver, as `from`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Way on a dumbbell or parking lot.
@@ -215,6 +223,9 @@ pub struct TrafficTable {
     /// Differentiated services codepoint, by name or number.
     #[serde(default)]
     pub dscp: Codepoint,
+    /// Port at the receiving end, 0 to 65535, by which a box may tell the flows.
+    #[serde(default = "iperf")]
+    pub port: u16,
     /// What differs from the scenario's `tcp`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub tcp: Map<String, Value>,
@@ -224,8 +235,12 @@ fn one_flow() -> u32 {
     1
 }
 
+fn iperf() -> u16 {
+    5001
+}
+
 /// Names of the fields of [`TrafficTable`]; what else stands in an entry is the source's.
-pub const TRAFFIC_FIELDS: [&str; 15] = [
+pub const TRAFFIC_FIELDS: [&str; 16] = [
     "name",
     "kind",
     "from",
@@ -241,6 +256,7 @@ pub const TRAFFIC_FIELDS: [&str; 15] = [
     "drop_precedence",
     "profile",
     "dscp",
+    "port",
 ];
 
 /// What one marker of a profile meters.

@@ -1,5 +1,6 @@
 //! JSON Schema of a scenario, put together from its tables, the disciplines and the sources.
 
+use super::boxes::BOXES;
 use super::grammar::{AccessTable, LinkTable, Per, ScenarioTable, TRAFFIC_FIELDS, TrafficTable};
 use crate::traffic::SOURCES;
 use forebay_disciplines::registry::{self, ADMISSIONS, CLASSIFIERS, KINDS, SCHEDULERS};
@@ -27,21 +28,30 @@ pub fn schema() -> Value {
     properties["link"] = json!({ "type": "array", "items": { "$ref": "#/$defs/link" } });
     properties["traffic"] = json!({ "type": "array", "items": { "$ref": "#/$defs/traffic" } });
     let queue = queue(&mut generator);
+    let boxes = boxes(&mut generator);
     let mut definitions = generator.take_definitions(true);
     definitions.insert("link".into(), link);
     definitions.insert("traffic".into(), traffic);
     definitions.insert("queue".into(), queue);
+    definitions.insert("box".into(), boxes);
+    let wireless = &mut definitions["WirelessTable"]["properties"]["queue"];
+    let describe = wireless["description"].take();
+    *wireless = json!({ "$ref": "#/$defs/queue", "description": describe });
     root["$defs"] = Value::Object(definitions);
     root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     root["title"] = json!("forebay scenario");
     root
 }
 
-/// A link's `queue` and `reverse` are tables of known form.
+/// A link's `queue`, `box` and `reverse` are tables of known form.
 fn with_queue(mut link: Value) -> Value {
     let describe = |link: &Value, field: &str| link["properties"][field]["description"].clone();
-    let (queue, reverse) = (describe(&link, "queue"), describe(&link, "reverse"));
-    link["properties"]["queue"] = json!({ "$ref": "#/$defs/queue", "description": queue });
+    let reverse = describe(&link, "reverse");
+    for field in ["queue", "box"] {
+        let description = describe(&link, field);
+        let form = format!("#/$defs/{field}");
+        link["properties"][field] = json!({ "$ref": form, "description": description });
+    }
     let mut back = link.clone();
     for field in ["name", "from", "to", "reverse"] {
         back["properties"].as_object_mut().expect("a table").remove(field);
@@ -124,6 +134,15 @@ fn one_of<T: ?Sized>(table: &[registry::Entry<T>], generator: &mut SchemaGenerat
     table.iter().map(named).collect()
 }
 
+/// The form of a box.
+fn boxes(generator: &mut SchemaGenerator) -> Value {
+    let forms = BOXES.iter().map(|entry| {
+        let schema = entry.schema(generator);
+        with_kind(entry.name, entry.summary, schema)
+    });
+    json!({ "oneOf": forms.collect::<Vec<_>>() })
+}
+
 /// The schema of a table whose `kind` is `name`, from that of its parameters.
 fn with_kind(name: &str, summary: &str, mut schema: Schema) -> Value {
     let kind = json!({ "const": name });
@@ -145,6 +164,10 @@ pub fn catalogue() -> Value {
         "classifiers": describe_all(CLASSIFIERS, &mut generator),
         "admissions": describe_all(ADMISSIONS, &mut generator),
         "schedulers": describe_all(SCHEDULERS, &mut generator),
+        "boxes": BOXES.iter().map(|entry| {
+            let schema = entry.schema(&mut generator).to_value();
+            describe(entry.name, entry.summary, entry.source, &schema, generator.definitions())
+        }).collect::<Vec<_>>(),
         "sources": SOURCES.iter().map(|entry| {
             let schema = entry.schema(&mut generator).to_value();
             describe(entry.name, entry.summary, entry.source, &schema, generator.definitions())
