@@ -182,7 +182,7 @@ def execute(
     """Run in the calling thread, which cannot be interrupted but through `cancel`."""
     with named(scenario):
         output = _engine.run(scenario.text, scenario.base, cancel, progress)
-    return Result(json.loads(output.summary), _frames(output))
+    return Result(json.loads(output.summary), frames(output))
 
 
 def single(scenario: Scenario) -> Scenario:
@@ -221,6 +221,8 @@ def with_queue(
 ) -> Scenario:
     """The scenario with `discipline` as the queue of `link` (None for the dumbbell's).
 
+    `<name>-reverse` is the reverse direction of a link.
+
     Raises:
         ScenarioError: there is no such link.
     """
@@ -230,8 +232,12 @@ def with_queue(
     for number, entry in enumerate(links):
         if link is not None and entry.get("name") == link:
             return scenario.with_(f"link[{number}].queue", queue)
+        if link == f"{entry.get('name')}-reverse":
+            return scenario.with_(f"link[{number}].reverse.queue", queue)
     if "dumbbell" in document and link in (None, "bottleneck"):
         return scenario.with_("dumbbell.queue", queue)
+    if "dumbbell" in document and link == "bottleneck-reverse":
+        return scenario.with_("dumbbell.reverse.queue", queue)
     if len(links) == 1 and "name" not in links[0]:
         return scenario.with_("link[0].queue", queue)
     names = [str(entry.get("name")) for entry in links]
@@ -256,7 +262,7 @@ def _order(column: str) -> tuple[int, str]:
     return (_COLUMNS.index(column) if column in _COLUMNS else len(_COLUMNS), column)
 
 
-def _frames(output: Output) -> dict[str, pl.DataFrame]:
+def frames(output: Output) -> dict[str, pl.DataFrame]:
     """The engine's tables, those of one name stacked with their labels as columns."""
     parts: dict[str, list[pl.DataFrame]] = {}
     for name, labels, columns in output.tables():

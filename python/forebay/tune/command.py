@@ -13,7 +13,7 @@ from rich.console import Console
 
 from forebay._engine import ScenarioError
 from forebay.console import Bar, friendly, stopped
-from forebay.scenario import load
+from forebay.scenario import load_with
 from forebay.tune.plan import command_line, tune
 from forebay.tune.search import Plan
 from forebay.tune.show import plain, print_outcome
@@ -131,9 +131,7 @@ def command(
     link.uplink.queue.target=1ms..50ms:log
     """
     with friendly():
-        prepared = load(scenario)
-        for setting in set_:
-            prepared = prepared.with_text(setting)
+        prepared = load_with(scenario, set_)
         folder = out if out is not None else Path("out") / f"{scenario.stem}-tune"
         line = command_line(sys.argv[1:])
         progress = Bar()

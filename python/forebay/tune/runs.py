@@ -126,7 +126,7 @@ class Runs:
         keys = {(self._id(point), seed): (point, seed) for point, seed in wanted}
         missing = deque(key for key in keys if key not in self._known)
         if missing:
-            common = Common(self._base, self._link, (), False, _engine.version)
+            common = Common(self._base, (self._link,), (), False, _engine.version)
             pool = Threads(common, self._jobs)
             running = 0
             try:
