@@ -84,7 +84,7 @@ def tune(
     base = single(scenario)
     where = link if link is not None else _link(scenario, listed or queue or name)
     beside: list[tuple[str, dict[str, Any] | None]] = [
-        each for each in listed.items() if each[0] != name and each[1] != queue
+        each for each in listed.items() if each[0] != name
     ]
     if queue is None:
         _check_paths(base, found)
