@@ -59,9 +59,15 @@ def figure(panels: Sequence[Mapping[str, Any]]) -> Figure:
                 handles.values(),
                 handles.keys(),
                 loc="outside lower center",
-                ncols=min(len(handles), 4 if wide == 1 else 6),
+                ncols=_columns(handles, 75 if wide == 1 else 115),
             )
         return drawn
+
+
+def _columns(labels: Mapping[str, Any], letters: int) -> int:
+    """Columns of a legend that is so many letters wide; a marker takes the room of eight."""
+    longest = max(map(len, labels)) + 8
+    return max(1, min(len(labels), letters // longest))
 
 
 def save(panels: Sequence[Mapping[str, Any]], path: Path) -> None:
