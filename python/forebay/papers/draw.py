@@ -62,9 +62,16 @@ def figure(panels: Sequence[Mapping[str, Any]]) -> Figure:
                 handles.values(),
                 handles.keys(),
                 loc="outside lower center",
-                ncols=math.ceil(len(handles) / math.ceil(len(handles) / (4 if wide == 1 else 7))),
+                ncols=_columns(handles, 75 if wide == 1 else 115),
             )
         return drawn
+
+
+def _columns(labels: Mapping[str, Any], letters: int) -> int:
+    """Columns of a legend that is so many letters wide, its rows nearly equally long; a marker
+    takes the room of eight letters."""
+    most = max(1, letters // (max(map(len, labels)) + 8))
+    return math.ceil(len(labels) / math.ceil(len(labels) / most))
 
 
 def save(panels: Sequence[Mapping[str, Any]], path: Path) -> None:
