@@ -68,8 +68,8 @@ def figure(panels: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def _columns(labels: Mapping[str, Any], letters: int) -> int:
-    """Columns of a legend that is so many letters wide, its rows nearly equally long; a marker
-    takes the room of eight letters."""
+    """Columns of a legend that is so many letters wide, its rows nearly equally long."""
+    # A marker takes the room of eight letters.
     most = max(1, letters // (max(map(len, labels)) + 8))
     return math.ceil(len(labels) / math.ceil(len(labels) / most))
 
