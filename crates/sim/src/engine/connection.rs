@@ -4,7 +4,7 @@ use super::cargo::Cargo;
 use super::event::{Event, Key};
 use super::world::{Entry, User, World};
 use crate::traffic::{Marks, Transfer};
-use forebay_core::{Ecn, Packet, PacketKind, Time};
+use forebay_core::{Duration, Ecn, Packet, PacketKind, Time};
 use forebay_tcp::{Flags, Receiver, Segment, Sender, State};
 
 /// One connection.
@@ -178,10 +178,12 @@ impl World {
         let connection = &mut self.connections.places[cargo.flow as usize];
         if connection.receiver.finished() && !connection.finished {
             connection.finished = true;
-            let start = connection.start;
+            let (start, bytes) = (connection.start, connection.receiver.delivered());
             let meter = &mut self.user_meters[cargo.user as usize];
-            meter.ended(start, now);
-            self.classes[meter.class as usize].completion.record(now - start);
+            meter.ended(start, now, bytes);
+            let class = &mut self.classes[meter.class as usize];
+            class.completion.record(now - start);
+            class.point_completed += 1;
         }
     }
 
@@ -219,8 +221,16 @@ impl World {
             let connection = &mut self.connections.places[flow as usize];
             let Some(segment) = connection.sender.poll(self.now) else { break };
             let Connection { user, forward, marks, number, life, .. } = *connection;
-            let cargo =
-                Cargo { segment, sent: self.now, stop: forward, flow, life, user, backward: false };
+            let cargo = Cargo {
+                segment,
+                sent: self.now,
+                waited: Duration::ZERO,
+                stop: forward,
+                flow,
+                life,
+                user,
+                backward: false,
+            };
             let mut packet = Packet::new(self.hold.store(cargo), number, segment.ip_len());
             marks.apply(&mut packet);
             packet.kind = kind_of(&segment);
@@ -228,7 +238,7 @@ impl World {
                 packet.set_ecn(Ecn::Ect0);
             }
             if packet.kind == PacketKind::Data {
-                self.user_meters[user as usize].offered += 1;
+                self.user_meters[user as usize].sent(packet.len);
             }
             self.launch(packet, forward, self.now);
         }
@@ -254,8 +264,16 @@ impl World {
         let Connection { user, backward, marks, number, life, .. } =
             self.connections.places[flow as usize];
         let marks = Marks { drop_precedence: 0, ..marks };
-        let cargo =
-            Cargo { segment, sent: self.now, stop: backward, flow, life, user, backward: true };
+        let cargo = Cargo {
+            segment,
+            sent: self.now,
+            waited: Duration::ZERO,
+            stop: backward,
+            flow,
+            life,
+            user,
+            backward: true,
+        };
         let mut packet = Packet::new(self.hold.store(cargo), number, segment.ip_len());
         marks.apply(&mut packet);
         packet.kind = kind_of(&segment);

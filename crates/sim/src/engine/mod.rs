@@ -17,5 +17,5 @@ pub use capture::Capture;
 pub use event::{Agenda, Event, Key, Sequence};
 pub use lane::{Lane, Wire};
 pub use link::{Link, LinkSpec, PropagationDelay};
-pub use series::{LinkSeries, Series};
+pub use series::{ClassPoint, LinkSeries, Series};
 pub use world::{Entry, Progress, RunError, Stop, Target, User, World, WorldSpec};

@@ -34,6 +34,15 @@ pub struct Series {
     pub time: Vec<f64>,
     /// By link.
     pub links: Vec<LinkSeries>,
-    /// Payload bytes that arrived, by class.
-    pub class_bytes: Vec<Vec<f64>>,
+    /// By class, a point an interval.
+    pub classes: Vec<Vec<ClassPoint>>,
+}
+
+/// What a class got in an interval.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ClassPoint {
+    /// Payload bytes that arrived.
+    pub bytes: u64,
+    /// Transfers that ended.
+    pub completed: u32,
 }

@@ -5,7 +5,7 @@ use super::connection::Connections;
 use super::event::{Agenda, Event, Key, Sequence};
 use super::lane::{Lane, Wire};
 use super::link::{Action, Link, LinkSpec, Loss};
-use super::series::{LinkSeries, Series};
+use super::series::{ClassPoint, LinkSeries, Series};
 use crate::measure::{ClassMeter, UserMeter};
 use crate::traffic::{Datagram, Datagrams, Marks, Transfers};
 use crate::wireless::{Effects, Network, NetworkSpec};
@@ -183,7 +183,7 @@ impl World {
             packets: 0,
         };
         world.series.links = vec![LinkSeries::default(); world.links.len()];
-        world.series.class_bytes = vec![Vec::new(); world.classes.len()];
+        world.series.classes = vec![Vec::new(); world.classes.len()];
         world.begin();
         world
     }
@@ -389,6 +389,9 @@ impl World {
         for (time, wake) in fx.wakes.drain(..) {
             self.rest(time, Event::Wireless(wake));
         }
+        for (id, wait) in fx.waited.drain(..) {
+            self.hold.at(id).waited += wait;
+        }
         for id in fx.marked.drain(..) {
             let user = self.hold.at(id).user;
             self.user_meters[user as usize].marked += 1;
@@ -418,7 +421,7 @@ impl World {
             self.packets += 1;
             let delay = self.now - cargo.sent;
             let user = &mut self.user_meters[cargo.user as usize];
-            user.arrived(delay);
+            user.arrived(delay, cargo.waited);
             let class = &mut self.classes[user.class as usize];
             class.delay.record(delay);
             class.point_bytes += u64::from(payload);
@@ -451,6 +454,7 @@ impl World {
         let cargo = Cargo {
             segment: Segment::default(),
             sent: self.now,
+            waited: Duration::ZERO,
             stop: forward,
             flow: DATAGRAM,
             life: 0,
@@ -460,7 +464,7 @@ impl World {
         let id = self.hold.store(cargo);
         let mut packet = Packet::new(id, first_flow + datagram.flow, datagram.len);
         datagram.marks.unwrap_or(user.marks).apply(&mut packet);
-        self.user_meters[index as usize].offered += 1;
+        self.user_meters[index as usize].sent(datagram.len);
         self.launch(packet, forward, self.now);
         self.next_datagram(index, self.now);
     }
@@ -493,8 +497,11 @@ impl World {
             series.points.push(link.meter.sample(now));
             link.port().probe(now, &mut |name, value| series.variable(name, value));
         }
-        for (class, series) in self.classes.iter_mut().zip(&mut self.series.class_bytes) {
-            series.push(std::mem::take(&mut class.point_bytes) as f64);
+        for (class, series) in self.classes.iter_mut().zip(&mut self.series.classes) {
+            series.push(ClassPoint {
+                bytes: std::mem::take(&mut class.point_bytes),
+                completed: std::mem::take(&mut class.point_completed),
+            });
         }
         let sample = self.sample.expect("a sample was due");
         self.rest(now + sample, Event::Sample);

@@ -7,5 +7,5 @@ mod voice;
 
 pub use delay::DelayMeter;
 pub use queue::{QueueMeter, QueuePoint};
-pub use users::{ClassMeter, UserMeter, jain};
+pub use users::{ClassMeter, Share, UserMeter, energy_potential, jain, satisfaction};
 pub use voice::{mos, r_factor};
