@@ -288,7 +288,7 @@ def kinds(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """List the queue disciplines and traffic sources, or explain one of them.
+    """List the queue disciplines, traffic sources and profiles, or explain one of them.
 
     Example: forebay kinds codel
     """
@@ -323,6 +323,40 @@ def schema() -> None:
     """Print the JSON Schema of a scenario, for editors that complete and check as you type."""
     with friendly():
         print(json.dumps(json.loads(_engine.schema()), indent=2, ensure_ascii=False))
+
+
+@app.command()
+def replay(
+    recording: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A recording of forebay-gate.", show_default=False),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Give the recorded traffic of a gate to the simulator's queue, and compare the verdicts.
+
+    Every packet must be queued, dropped, marked and sent as it was on the real link. Exit code 1 if
+    anything differs.
+
+    Example: forebay replay recording/forward.rec
+    """
+    with friendly():
+        found = json.loads(_engine.replay(str(recording)))
+        if as_json:
+            print(json.dumps(found, indent=2, ensure_ascii=False))
+        else:
+            dropped = sum(found["dropped"].values())
+            print(
+                f"{found['kind']}: {found['calls']} calls in {found['span_s']:.3f} s: "
+                f"{found['offered']} packets offered, {found['sent']} sent, {dropped} dropped, "
+                f"{found['marked']} marked"
+            )
+            if found["truncated"]:
+                print("The recording ends within a call.")
+            difference = found["difference"]
+            print(f"The first difference: {difference}" if difference else "All is the same.")
+        if found["difference"]:
+            raise typer.Exit(1)
 
 
 @app.command()

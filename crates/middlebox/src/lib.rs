@@ -5,5 +5,6 @@
 
 pub mod aspq;
 mod header;
+pub mod marker;
 
 pub use header::{Ack, FiveTuple, Header, SackBlocks, Tcp, Verdict, flags};

@@ -1,7 +1,10 @@
 //! What a run comes to: the summary with its stable keys, and the tables for plots.
 
-use crate::engine::{ClassPoint, Link, World};
-use crate::measure::{ClassMeter, Share, UserMeter, energy_potential, jain, satisfaction};
+use crate::engine::{ClassPoint, Guard, Link, LinkSeries, World};
+use crate::measure::{
+    ClassMeter, LEVELS, Lengths, LossPattern, Share, UserMeter, energy_potential, jain,
+    satisfaction,
+};
 use crate::scenario::Scenario;
 use crate::wireless::Network;
 use forebay_core::{DropReason, Time};
@@ -26,9 +29,18 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
     let (fingerprint, events, packets) = world.counts();
     let mut links = Map::new();
     let mut queues = Map::new();
-    for link in world.links_mut() {
+    let series = world.series().clone();
+    let measured = series.time.partition_point(|end| *end <= from.as_secs_f64());
+    for (link, series) in world.links_mut().iter_mut().zip(&series.links) {
         links.insert(link.name.clone(), link_summary(link, from, until));
-        queues.insert(link.name.clone(), queue_summary(link, until));
+        let mut queue = queue_summary(link, until);
+        queue["variables"] = variables(series, measured);
+        queues.insert(link.name.clone(), queue);
+    }
+    let mut boxes = Map::new();
+    for guard in world.guards() {
+        let name = world.link_name(guard.link).to_owned();
+        boxes.insert(name, box_summary(guard));
     }
     let mut classes = Map::new();
     let narrowest = scenario.narrowest(&|link| number(&links[link]["capacity_bps"]));
@@ -59,6 +71,7 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
         "packets": packets,
         "links": links,
         "queues": queues,
+        "boxes": boxes,
         "classes": classes,
         "system": system_summary(world.classes(), &everyone, seconds),
         "flows": flows,
@@ -119,9 +132,22 @@ fn queue_summary(link: &mut Link, until: Time) -> Value {
     let (mean, std, bytes) = link.meter.averages(until);
     let meter = &link.meter;
     let dropped = meter.dropped_total();
+    let offered: u64 = meter.offered.iter().sum();
     let reasons: Map<_, _> = DropReason::ALL
         .into_iter()
-        .map(|reason| (reason.name().to_owned(), meter.drops[reason as usize].into()))
+        .map(|reason| {
+            let dropped: u64 = meter.drops[reason as usize].iter().sum();
+            (reason.name().to_owned(), dropped.into())
+        })
+        .collect();
+    let highest = (0..LEVELS).rfind(|level| meter.offered[*level] > 0).unwrap_or(0);
+    let levels: Map<_, _> = (0..=highest)
+        .map(|level| {
+            let (offered, dropped) = (meter.offered[level], meter.dropped_of(level));
+            let level_loss = share(dropped, offered);
+            let counts = json!({ "offered": offered, "dropped": dropped, "loss": level_loss });
+            (level.to_string(), counts)
+        })
         .collect();
     json!({
         "kind": link.kind,
@@ -132,12 +158,45 @@ fn queue_summary(link: &mut Link, until: Time) -> Value {
         "mean_delay_ms": meter.delay.mean_ms(),
         "p50_delay_ms": meter.delay.quantile_ms(0.5),
         "p99_delay_ms": meter.delay.quantile_ms(0.99),
-        "offered": meter.offered,
+        "offered": offered,
         "dropped": dropped,
         "marked": meter.marked,
-        "loss": share(dropped, meter.offered),
+        "loss": share(dropped, offered),
         "drops": Value::Object(reasons),
+        "drop_precedence": Value::Object(levels),
     })
+}
+
+/// Counts of the whole run, the warm-up included.
+fn box_summary(guard: &Guard) -> Value {
+    let stats = guard.controller.stats();
+    json!({
+        "kind": "aspq",
+        "freezes": stats.freezes,
+        "releases": stats.releases,
+        "rewritten": stats.rewritten,
+        "probes_answered": stats.probes_answered,
+        "made": stats.made,
+        "evicted": stats.evicted,
+    })
+}
+
+/// Mean, standard deviation and largest value of a queue's internal variables over the points of
+/// its series from `measured` on.
+fn variables(series: &LinkSeries, measured: usize) -> Value {
+    let moments = |values: &[f64]| {
+        let known: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+        let mean_of = |sum: f64| (!known.is_empty()).then(|| sum / known.len() as f64);
+        let mean = mean_of(known.iter().sum());
+        let squares = |mean: f64| known.iter().map(|value| (value - mean) * (value - mean)).sum();
+        let variance = mean.and_then(|mean| mean_of(squares(mean)));
+        let max = known.iter().copied().reduce(f64::max);
+        json!({ "mean": mean, "std": variance.map(f64::sqrt), "max": max })
+    };
+    let variables = series.variables.iter().map(|(name, values)| {
+        ((*name).to_owned(), moments(values.get(measured..).unwrap_or_default()))
+    });
+    Value::Object(variables.collect())
 }
 
 /// All flows together.
@@ -196,6 +255,8 @@ fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64, most:
     let (delivered, dropped) = (sum(|user| user.delivered), sum(|user| user.dropped));
     let goodput = sum(|user| user.bytes) as f64 * 8.0 / seconds;
     let throughput = sum(|user| user.offered_bytes) as f64 * 8.0 / seconds;
+    let mut losses = LossPattern::default();
+    members.iter().filter_map(|user| user.loss_pattern()).for_each(|each| losses.merge(&each));
     json!({
         "flows": members.len(),
         "goodput_bps": goodput,
@@ -205,6 +266,8 @@ fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64, most:
         "delivered": delivered,
         "dropped": dropped,
         "loss": share(dropped, delivered + dropped),
+        "loss_period": lengths(&losses.periods),
+        "loss_distance": lengths(&losses.distances),
         "marked": sum(|user| user.marked),
         "mean_delay_ms": class.delay.mean_ms(),
         "p50_delay_ms": class.delay.quantile_ms(0.5),
@@ -215,6 +278,7 @@ fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64, most:
         "jitter_ms": mean(&UserMeter::jitter_ms),
         "retransmissions": sum(|user| user.retransmissions),
         "timeouts": sum(|user| user.timeouts),
+        "probes": sum(|user| user.probes),
         "completed": sum(|user| user.completed),
         "aborted": sum(|user| user.aborted),
         "mean_completion_s": class.completion.mean_ms().map(|ms| ms * 1e-3),
@@ -229,6 +293,17 @@ fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64, most:
     })
 }
 
+fn lengths(lengths: &Lengths) -> Value {
+    let octaves = lengths.counts.iter().enumerate();
+    let octaves = octaves.map(|(octave, count)| (Lengths::label(octave), Value::from(*count)));
+    json!({
+        "count": lengths.count(),
+        "mean": lengths.mean(),
+        "longest": lengths.longest,
+        "octaves": Value::Object(octaves.collect()),
+    })
+}
+
 fn flow_summary(id: usize, user: &UserMeter, traffic: &str, class: &str, seconds: f64) -> Value {
     json!({
         "id": id,
@@ -238,6 +313,7 @@ fn flow_summary(id: usize, user: &UserMeter, traffic: &str, class: &str, seconds
         "delivered_bytes": user.bytes,
         "retransmissions": user.retransmissions,
         "timeouts": user.timeouts,
+        "probes": user.probes,
         "loss": user.loss(),
         "mean_delay_ms": user.mean_delay_ms(),
         "mean_wait_ms": user.mean_wait_ms(),
@@ -299,6 +375,7 @@ pub fn tables(world: &mut World) -> Vec<Table> {
             column("time_s", series.time.clone()),
             column("throughput_bps", rates),
             column("completed", completed),
+            column("cwnd_bytes", points.iter().map(|point| point.cwnd).collect()),
         ];
         tables.push(Table { name: "class", labels: labels.clone(), columns });
         let columns = distribution(class.delay.distribution());

@@ -56,6 +56,18 @@ fn every_fault_has_its_path_and_remedy() {
         ("/link/0/overhead", json!("atm"), "link[0].overhead:", "ethernet"),
         ("/link/0/steps", json!([["1s", "1Mbit"]]), "link[0].rate:", "only one"),
         ("/link/0/quantum", json!("4294967296B"), "link[0].quantum:", "at most 1GB"),
+        ("/link/0/box", json!("aspq"), "link[0].box:", "{ kind = \"aspq\" }"),
+        ("/link/0/box", json!({}), "link[0].box.kind:", "one of aspq, none"),
+        ("/link/0/box", json!({"kind": "asqp"}), "link[0].box.kind:", "one of aspq, none"),
+        ("/link/0/box", json!({"kind": "none", "a": 1}), "link[0].box.a:", "no parameters"),
+        ("/link/0/box", json!({"kind": "aspq", "a": 1}), "link[0].box.a:", "unknown field"),
+        ("/link/0/box", json!({"kind": "aspq", "max_flows": 0}), "link[0].box.max_flows:", "1 to"),
+        (
+            "/link/0/box",
+            json!({"kind": "aspq", "priority": {"dscp": [["EE"]]}}),
+            "link[0].box",
+            "EF",
+        ),
         ("/link/0/queue", json!("codel"), "link[0].queue:", "kind = "),
         ("/link/0/queue/target", json!("-5ms"), "link[0].queue.target:", "negative"),
         ("/link/0/queue/targett", json!("5ms"), "link[0].queue.targett", "unknown field"),
@@ -70,6 +82,10 @@ fn every_fault_has_its_path_and_remedy() {
         ("/traffic/0/dscp", json!("GOLD"), "traffic[0].dscp:", "AF41"),
         ("/traffic/0/rate", json!("1Mbit"), "traffic[0].rate", "unknown field"),
         ("/traffic/0/tcp", json!({ "congestion": "vegas" }), "traffic[0].tcp.congestion:", "cubic"),
+        ("/traffic/0/profile", json!("gold"), "traffic[0].profile:", "[profile.gold]"),
+        ("/profile", json!({ "gold": { "kind": "tws" } }), "profile.gold.kind:", "tsw"),
+        ("/profile", json!({ "gold": { "kind": "tsw" } }), "profile.gold:", "rate"),
+        ("/profile", json!({ "g": { "kind": "tsw", "per": "user" } }), "profile.g.per:", "flow"),
         ("/compare", json!({ "link": "up", "disciplines": [] }), "compare.link:", "uplink"),
         ("/route", json!([{ "at": "a", "to": "b", "link": "x" }]), "route[0].link:", "no link"),
     ] {
@@ -164,6 +180,7 @@ fn the_effective_configuration_is_a_scenario_that_says_the_same() {
     trees.push(json!({
         "duration": "10s",
         "parking_lot": {
+            "box": { "kind": "aspq", "priority": { "ports": [[443]] }, "trickle": "150ms" },
             "hops": 3, "steps": [["0s", "10Mbit"], ["2s", "5Mbit"]], "period": "4s",
             "queue": { "kind": "red" }, "reverse": { "rate": "1Mbit", "delay": "7ms" },
         },

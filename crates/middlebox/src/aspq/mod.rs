@@ -223,6 +223,10 @@ impl Controller {
         let flow = self.table.get_mut(slot);
         if tcp.has(flags::SYN) {
             flow.scales[1] = Some(tcp.window_scale);
+            if !matches!(flow.phase, Phase::Frozen(_)) {
+                // What an earlier receiver between these ports said is void.
+                flow.said = None;
+            }
             return Verdict::Pass;
         }
         if !tcp.has(flags::ACK) {
@@ -296,18 +300,20 @@ impl Controller {
 
     /// Reports internal variables by name, for plots.
     pub fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        out("flows", self.flows() as f64);
-        out("frozen", self.frozen() as f64);
-        out("active", f64::from(self.active()));
+        out("box_flows", self.flows() as f64);
+        out("box_frozen", self.frozen() as f64);
+        out("box_active", f64::from(self.active()));
     }
 
     /// Makes room for the flow of `header` (as it is forward) and adds it.
     fn insert(&mut self, header: &Header, level: u8) -> Slot {
         if let Some(oldest) = self.table.surplus() {
             self.stats.evicted += 1;
-            if matches!(self.table.get(oldest).phase, Phase::Frozen(_)) {
-                let release = self.release(oldest);
-                self.owed.extend(release);
+            let flow = self.table.get(oldest);
+            if let (Phase::Frozen(_) | Phase::Releasing { .. }, Some(said)) =
+                (flow.phase, flow.said)
+            {
+                self.owed.push_back(flow.speak(&said, said.window));
             }
             self.forget(oldest);
         }

@@ -18,6 +18,8 @@ pub struct Cargo {
     pub flow: u32,
     /// Life of the connection that it belongs to; an index is used again after the end.
     pub life: u32,
+    /// Number among the data packets of its user, in order of sending; unused by others.
+    pub number: u64,
     /// User whose traffic it is.
     pub user: u32,
     /// Whether it goes from receiver to sender.

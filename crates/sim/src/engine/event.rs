@@ -16,6 +16,8 @@ pub enum Event {
     SenderTimer(u32),
     /// A TCP receiver's timer: delayed acknowledgment.
     ReceiverTimer(u32),
+    /// A box wants to be asked what it has to send.
+    GuardTimer(u32),
     /// A datagram source sends.
     Datagram(u32),
     /// A scheduled transfer begins.
@@ -37,7 +39,10 @@ impl Event {
             Event::RateChange(_) => 0,
             Event::LinkFree(_) => 1,
             Event::Arrival(_) | Event::Wireless(Wake::FrameEnd(_)) => 2,
-            Event::SenderTimer(_) | Event::ReceiverTimer(_) | Event::Wireless(_) => 3,
+            Event::SenderTimer(_)
+            | Event::ReceiverTimer(_)
+            | Event::GuardTimer(_)
+            | Event::Wireless(_) => 3,
             Event::Datagram(_) | Event::Transfer(_) => 4,
             Event::WarmupEnd | Event::Sample => 5,
         }

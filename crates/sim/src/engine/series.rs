@@ -45,4 +45,6 @@ pub struct ClassPoint {
     pub bytes: u64,
     /// Transfers that ended.
     pub completed: u32,
+    /// Mean congestion window of the open connections in bytes; NaN without any.
+    pub cwnd: f64,
 }

@@ -3,6 +3,7 @@
 use super::cargo::{Cargo, DATAGRAM, Hold};
 use super::connection::Connections;
 use super::event::{Agenda, Event, Key, Sequence};
+use super::guard::Guard;
 use super::lane::{Lane, Wire};
 use super::link::{Action, Link, LinkSpec, Loss};
 use super::series::{ClassPoint, LinkSeries, Series};
@@ -10,6 +11,7 @@ use crate::measure::{ClassMeter, UserMeter};
 use crate::traffic::{Datagram, Datagrams, Marks, Transfers};
 use crate::wireless::{Effects, Network, NetworkSpec};
 use forebay_core::{Duration, Packet, PacketKind, Rng, Time};
+use forebay_middlebox::marker::Marker;
 use forebay_tcp::{Config as TcpConfig, Segment};
 use std::fmt;
 
@@ -18,6 +20,10 @@ use std::fmt;
 pub enum Target {
     /// Into the queue of a link.
     Link(u32),
+    /// To a box, and from there into the queue of its link.
+    GuardForward(u32),
+    /// Off the reverse of a box's link, to the box, and on to the next stop.
+    GuardBackward(u32),
     /// Into the wireless network, for the crossing of that number.
     Air(u32),
     /// To the host at the end of the path.
@@ -55,6 +61,21 @@ pub enum Entry {
     },
 }
 
+/// A marker at the senders' edge, with its random stream.
+pub struct Conditioner {
+    /// The marker.
+    pub marker: Box<dyn Marker>,
+    /// Its random stream.
+    pub rng: Rng,
+}
+
+impl Conditioner {
+    /// Gives `packet`, sent at `now`, the drop precedence that the profile says.
+    pub(super) fn mark(&mut self, now: Time, packet: &mut Packet) {
+        packet.drop_precedence = self.marker.mark(now, packet.len, &mut self.rng);
+    }
+}
+
 /// One user: a flow of a traffic entry.
 pub struct User {
     /// What generates the traffic.
@@ -69,6 +90,20 @@ pub struct User {
     pub forward: u32,
     /// How the packets are marked.
     pub marks: Marks,
+    /// Who marks the packets' drop precedence instead.
+    pub conditioner: Option<u32>,
+    /// Port at the receiving end.
+    pub port: u16,
+}
+
+impl User {
+    /// Receive buffer of the user's connections in bytes; 0 for datagrams.
+    pub(super) fn receive_window(&self) -> u64 {
+        match &self.entry {
+            Entry::Transfers { tcp, .. } => tcp.receive_window.0,
+            Entry::Datagrams { .. } => 0,
+        }
+    }
 }
 
 /// What a world is made from. Indices in it are positions in its vectors.
@@ -83,6 +118,8 @@ pub struct WorldSpec {
     pub seed: u64,
     /// Links with queues.
     pub links: Vec<LinkSpec>,
+    /// Boxes in front of links.
+    pub guards: Vec<Guard>,
     /// Where each lane leads.
     pub lanes: Vec<Target>,
     /// Stretches; those of one path follow each other, the last one's lane leads to a host.
@@ -91,6 +128,8 @@ pub struct WorldSpec {
     pub wireless: Option<NetworkSpec>,
     /// Who sends, with the meters of each.
     pub users: Vec<(User, UserMeter)>,
+    /// The markers at the senders' edge.
+    pub conditioners: Vec<Conditioner>,
     /// Names of the classes.
     pub classes: Vec<String>,
     /// Number of the first connection, above all numbers of datagram flows.
@@ -138,11 +177,13 @@ pub struct World {
     /// Timers and sources: entries that mostly rest.
     pub(super) resting: Agenda,
     links: Vec<Link>,
-    lanes: Vec<(Lane, Target)>,
-    stops: Vec<Stop>,
+    pub(super) guards: Vec<Guard>,
+    pub(super) lanes: Vec<(Lane, Target)>,
+    pub(super) stops: Vec<Stop>,
     wireless: Option<Box<(Network, Effects)>>,
     pub(super) hold: Hold,
     pub(super) users: Vec<User>,
+    pub(super) conditioners: Vec<Conditioner>,
     pub(super) user_meters: Vec<UserMeter>,
     pub(super) classes: Vec<ClassMeter>,
     pub(super) connections: Connections,
@@ -167,6 +208,7 @@ impl World {
             moving: Agenda::default(),
             resting: Agenda::default(),
             links: spec.links.into_iter().map(|link| Link::new(link, seed)).collect(),
+            guards: spec.guards,
             lanes: spec.lanes.into_iter().map(|target| (Lane::default(), target)).collect(),
             stops: spec.stops,
             wireless: spec
@@ -174,6 +216,7 @@ impl World {
                 .map(|spec| Box::new((Network::new(spec, seed), Effects::default()))),
             hold: Hold::default(),
             users,
+            conditioners: spec.conditioners,
             user_meters,
             classes: classes.map(|name| ClassMeter { name, ..ClassMeter::default() }).collect(),
             connections: Connections::new(spec.first_connection),
@@ -277,6 +320,8 @@ impl World {
                     match self.lanes[index as usize].1 {
                         Target::Link(link) => self.enter(link, packet),
                         Target::Host => self.deliver(packet),
+                        Target::GuardForward(guard) => self.guard_forward(guard, packet),
+                        Target::GuardBackward(guard) => self.guard_backward(guard, packet),
                         Target::Air(crossing) => self.in_air(|network, now, fx| {
                             network.enter(now, crossing, packet, fx);
                         }),
@@ -304,6 +349,7 @@ impl World {
         match event {
             Event::SenderTimer(flow) => self.on_sender_timer(flow, key),
             Event::ReceiverTimer(flow) => self.on_receiver_timer(flow, key),
+            Event::GuardTimer(guard) => self.on_guard_timer(guard, key),
             Event::Datagram(user) => self.send_datagram(user),
             Event::Transfer(transfer) => self.start_transfer(transfer),
             Event::RateChange(link) => {
@@ -349,7 +395,7 @@ impl World {
 
     /// A packet comes to the queue of a link.
     #[inline]
-    fn enter(&mut self, index: u32, packet: Packet) {
+    pub(super) fn enter(&mut self, index: u32, packet: Packet) {
         let link = &mut self.links[index as usize];
         let mut loss = Loss { hold: &mut self.hold, users: &mut self.user_meters };
         link.offer(self.now, packet, &mut loss);
@@ -458,13 +504,16 @@ impl World {
             stop: forward,
             flow: DATAGRAM,
             life: 0,
+            number: self.user_meters[index as usize].sends(datagram.len),
             user: index,
             backward: false,
         };
         let id = self.hold.store(cargo);
         let mut packet = Packet::new(id, first_flow + datagram.flow, datagram.len);
         datagram.marks.unwrap_or(user.marks).apply(&mut packet);
-        self.user_meters[index as usize].sent(datagram.len);
+        if let Some(conditioner) = user.conditioner {
+            self.conditioners[conditioner as usize].mark(self.now, &mut packet);
+        }
         self.launch(packet, forward, self.now);
         self.next_datagram(index, self.now);
     }
@@ -497,10 +546,21 @@ impl World {
             series.points.push(link.meter.sample(now));
             link.port().probe(now, &mut |name, value| series.variable(name, value));
         }
-        for (class, series) in self.classes.iter_mut().zip(&mut self.series.classes) {
+        for guard in &self.guards {
+            let series = &mut self.series.links[guard.link as usize];
+            guard.controller.probe(&mut |name, value| series.variable(name, value));
+        }
+        let mut windows = vec![(0_u64, 0_u64); self.classes.len()];
+        for (class, cwnd) in self.connections.windows(&self.user_meters) {
+            let (sum, count) = &mut windows[class as usize];
+            (*sum, *count) = (*sum + cwnd, *count + 1);
+        }
+        let classes = self.classes.iter_mut().zip(windows);
+        for ((class, (sum, count)), series) in classes.zip(&mut self.series.classes) {
             series.push(ClassPoint {
                 bytes: std::mem::take(&mut class.point_bytes),
                 completed: std::mem::take(&mut class.point_completed),
+                cwnd: if count > 0 { sum as f64 / count as f64 } else { f64::NAN },
             });
         }
         let sample = self.sample.expect("a sample was due");
@@ -510,6 +570,16 @@ impl World {
     /// Links, for the summary.
     pub fn links_mut(&mut self) -> &mut [Link] {
         &mut self.links
+    }
+
+    /// Name of a link.
+    pub fn link_name(&self, index: u32) -> &str {
+        &self.links[index as usize].name
+    }
+
+    /// Boxes, for the summary.
+    pub fn guards(&self) -> &[Guard] {
+        &self.guards
     }
 
     /// The wireless network, for the summary.

@@ -1,6 +1,7 @@
 //! What every user and every class of users got.
 
 use super::delay::DelayMeter;
+use super::loss::LossPattern;
 use crate::traffic::Codec;
 use forebay_core::{Duration, Time};
 
@@ -44,6 +45,8 @@ pub struct UserMeter {
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Window probes sent (RFC 9293, section 3.8.6.1).
+    pub probes: u64,
     /// Transfers completed.
     pub completed: u64,
     /// Connections given up (RFC 1122, R2).
@@ -61,6 +64,10 @@ pub struct UserMeter {
     /// Delay of the last packet, and the sum of absolute changes, in ns.
     last_delay: Option<Duration>,
     jitter_time: u128,
+    /// Data packets sent ever, the warm-up's included: they are numbered by it.
+    sent: u64,
+    /// How losses follow each other; made at the first loss.
+    pattern: Option<Box<LossPattern>>,
 }
 
 impl UserMeter {
@@ -71,14 +78,28 @@ impl UserMeter {
 
     /// Forgets the counts; who it is stays.
     pub fn restart(&mut self) {
-        *self = UserMeter::new(self.traffic, self.class, self.codec);
+        let sent = self.sent;
+        *self = UserMeter { sent, ..UserMeter::new(self.traffic, self.class, self.codec) };
     }
 
-    /// Is told of a data packet of `len` bytes that is sent.
+    /// Counts a data packet of `len` bytes that is sent, and numbers it.
     #[inline]
-    pub fn sent(&mut self, len: u32) {
+    pub fn sends(&mut self, len: u32) -> u64 {
         self.offered += 1;
         self.offered_bytes += u64::from(len);
+        self.sent += 1;
+        self.sent
+    }
+
+    /// Is told that the data packet numbered `number` was dropped.
+    pub fn lost(&mut self, number: u64) {
+        self.dropped += 1;
+        self.pattern.get_or_insert_default().lost(number);
+    }
+
+    /// How the losses so far follow each other; None without any.
+    pub fn loss_pattern(&self) -> Option<LossPattern> {
+        self.pattern.as_ref().map(|pattern| pattern.finished())
     }
 
     /// Is told of a data packet that arrived after `delay`, of which it `waited` a part in queues.

@@ -1,10 +1,11 @@
 //! From tables to a world: channels, paths, stretches, users.
 
 use super::grammar::{Direction, TrafficTable};
-use super::graph::{Graph, Hop};
+use super::graph::{Graph, Hop, LinkIndex};
 use super::link::{Channel, channels};
+use super::profile::Conditioners;
 use super::{Row, Scenario, Traffic};
-use crate::engine::{self, Entry, LinkSpec, Stop, Target, User, Wire, World, WorldSpec};
+use crate::engine::{self, Entry, Guard, LinkSpec, Stop, Target, User, Wire, World, WorldSpec};
 use crate::measure::UserMeter;
 use crate::traffic::{self, BuildSite, Generator, Marks};
 use crate::wireless::medium::Station;
@@ -24,6 +25,8 @@ struct Layout {
     lanes: Vec<Target>,
     /// (hop that the packets come from, wire that follows, where to): one lane each.
     known: HashMap<(Option<Hop>, Option<WireKind>, Target), u32>,
+    /// Boxes by the link that they stand in front of.
+    guards: HashMap<LinkIndex, u32>,
     /// Ways through the wireless network.
     crossings: Vec<(Station, Station)>,
 }
@@ -37,11 +40,19 @@ impl Layout {
         for &hop in hops {
             let wire = access.filter(|_| from.is_none());
             let target = match hop {
-                Hop::Link(link) => Target::Link(link as u32),
+                Hop::Link(link) => match self.guards.get(&link) {
+                    Some(&guard) => Target::GuardForward(guard),
+                    None => Target::Link(link as u32),
+                },
                 Hop::Air(entry, exit) => Target::Air(self.crossing((entry, exit))),
             };
             self.stop(from, wire, target);
             from = Some(hop);
+            if let Hop::Link(link) = hop
+                && let Some(&guard) = self.guards.get(&reverse(link))
+            {
+                self.stop(from, None, Target::GuardBackward(guard));
+            }
         }
         self.stop(from, access, Target::Host);
         first
@@ -65,6 +76,11 @@ impl Layout {
     }
 }
 
+/// The other direction of a link; the two stand beside each other.
+fn reverse(link: LinkIndex) -> LinkIndex {
+    link ^ 1
+}
+
 /// The path of a flow, there and back.
 struct Ways {
     forward: Vec<Hop>,
@@ -83,18 +99,29 @@ impl Scenario {
         let graph = self.graph()?;
         let ways = self.ways(&graph)?;
         let mut layout = Layout::default();
+        let mut guards = Vec::new();
+        for (index, link) in self.links.iter().enumerate() {
+            if let Some(controller) = link.controller()? {
+                layout.guards.insert(index, guards.len() as u32);
+                guards.push(Guard::new(index as u32, controller));
+            }
+        }
         let links = channels.into_iter().map(Channel::link).collect::<Result<Vec<_>, _>>()?;
-        let (users, classes, first_connection) = self.users(&ways, &mut layout, seed)?;
+        let mut conditioners = Conditioners::new(&self.profiles, seed);
+        let (users, classes, first_connection) =
+            self.users(&ways, &mut layout, &mut conditioners, seed)?;
         let spec = WorldSpec {
             duration: self.table.duration,
             warmup: self.table.warmup,
             sample: Some(self.sample()),
             seed,
             links,
+            guards,
             lanes: layout.lanes,
             stops: layout.stops,
             wireless: self.network(layout.crossings)?,
             users,
+            conditioners: conditioners.made,
             classes,
             first_connection,
         };
@@ -198,6 +225,7 @@ impl Scenario {
         &self,
         ways: &[Vec<Ways>],
         layout: &mut Layout,
+        conditioners: &mut Conditioners,
         seed: u64,
     ) -> Result<(Vec<(User, UserMeter)>, Vec<String>, u32), ConfigError> {
         let mut users = Vec::new();
@@ -235,6 +263,11 @@ impl Scenario {
                         Entry::Transfers { source, tcp: Box::new(traffic.tcp.clone()), backward }
                     }
                 };
+                let conditioner = table.profile.as_ref();
+                let conditioner = conditioner.map(|profile| conditioners.of(profile, &name));
+                let conditioner = conditioner
+                    .transpose()
+                    .map_err(|error| error.within(&format!("traffic[{index}]")))?;
                 let user = User {
                     entry,
                     rng: Rng::named(seed, &name),
@@ -242,6 +275,8 @@ impl Scenario {
                     stop: table.stop.map_or(Time::MAX, |stop| Time::ZERO + stop),
                     forward,
                     marks: marks(table),
+                    port: table.port,
+                    conditioner,
                 };
                 let meter = UserMeter::new(index as u32, class as u32, traffic.codec());
                 users.push((user, meter));

@@ -1,9 +1,11 @@
 //! Scenarios: what a file says, with every default filled in, ready to run.
 
+mod boxes;
 mod build;
 mod grammar;
 mod graph;
 mod link;
+mod profile;
 mod schema;
 mod size;
 
@@ -20,6 +22,7 @@ use forebay_tcp::Config as TcpConfig;
 use grammar::{LinkTable, TRAFFIC_FIELDS};
 use graph::Graph;
 use link::{DirectedLink, directions};
+use profile::NamedProfile;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -39,6 +42,7 @@ pub struct Scenario {
     table: ScenarioTable,
     links: Vec<DirectedLink>,
     row: Option<Row>,
+    profiles: Vec<NamedProfile>,
     /// Stations of the wireless network.
     sites: Vec<Site>,
     traffic: Vec<Traffic>,
@@ -70,6 +74,8 @@ impl Scenario {
     pub fn read(tree: &Value, base: &Path) -> Result<Self, ConfigError> {
         let table: ScenarioTable = read(tree)?;
         let (links, row) = read_links(&table)?;
+        let profiles = table.profile.iter().map(|(name, given)| NamedProfile::read(name, given));
+        let profiles = profiles.collect::<Result<Vec<_>, _>>()?;
         let sites = table.wireless.as_ref().map_or(Ok(Vec::new()), WirelessTable::sites);
         let sites = sites.map_err(|error| error.within("wireless"))?;
         let read_entry = |(index, entry)| {
@@ -78,7 +84,8 @@ impl Scenario {
         };
         let traffic = table.traffic.iter().enumerate().map(read_entry);
         let traffic = traffic.collect::<Result<Vec<_>, _>>()?;
-        let scenario = Scenario { links, row, sites, traffic, table, base: base.to_owned() };
+        let scenario =
+            Scenario { links, row, sites, profiles, traffic, table, base: base.to_owned() };
         scenario.check()?;
         Ok(scenario)
     }
@@ -174,6 +181,9 @@ impl Scenario {
             tree["wireless"] = Value::Object(table);
         }
         tree["route"] = json!(self.table.route);
+        if !self.profiles.is_empty() {
+            tree["profile"] = self.profiles.iter().map(NamedProfile::effective).collect();
+        }
         let traffic = self.traffic.iter().map(Traffic::effective).collect::<Result<Vec<_>, _>>()?;
         tree["traffic"] = Value::Array(traffic);
         if let Some(compare) = &self.table.compare {
@@ -190,6 +200,11 @@ impl Scenario {
                 let queue = registry::effective(queue, &link.setting(&self.base)?)
                     .map_err(|error| error.within(&format!("{}.queue", link.path)))?;
                 table.insert("queue".into(), queue);
+            }
+            if let Some(block) = &link.table.guard {
+                let block = boxes::effective(block)
+                    .map_err(|error| error.within(&format!("{}.box", link.path)))?;
+                table.insert("box".into(), block);
             }
             Ok(table)
         });

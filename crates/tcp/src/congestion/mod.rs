@@ -7,6 +7,7 @@
 mod cubic;
 mod hystart;
 mod new_reno;
+mod rfc2581;
 
 use crate::{Config, CongestionControl};
 use forebay_core::{Duration, Rate, Time};
@@ -14,6 +15,7 @@ use forebay_core::{Duration, Rate, Time};
 pub use cubic::Cubic;
 pub use hystart::HyStart;
 pub use new_reno::NewReno;
+pub use rfc2581::Rfc2581;
 
 /// Congestion window and slow start threshold, in bytes (RFC 5681, section 2).
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +30,8 @@ pub struct Window {
     pub initial: u64,
     /// Largest congestion window in bytes.
     pub maximum: u64,
+    /// Most bytes that one acknowledgment counts for.
+    pub per_ack: u64,
 }
 
 impl Window {
@@ -38,7 +42,8 @@ impl Window {
         let initial = (u64::from(config.initial_window) * mss).min(maximum);
         // RFC 5681, section 3.1: the initial ssthresh should be arbitrarily high.
         let ssthresh = config.initial_ssthresh.map_or(u64::MAX, |n| u64::from(n) * mss);
-        Window { cwnd: initial, ssthresh, mss, initial, maximum }
+        let per_ack = config.growth_per_ack.map_or(u64::MAX, |n| u64::from(n) * mss);
+        Window { cwnd: initial, ssthresh, mss, initial, maximum, per_ack }
     }
 
     /// Whether slow start applies (RFC 5681, section 3.1).
@@ -105,6 +110,10 @@ pub trait CongestionController {
     /// Congestion: sets `ssthresh`. The caller then sets `cwnd`, according to its recovery.
     fn on_congestion(&mut self, window: &mut Window, event: &CongestionEvent);
 
+    /// The retransmission timer expired again for a segment that was sent again at its last
+    /// expiry. RFC 5681, section 3.1, holds `ssthresh`.
+    fn on_repeated_timeout(&mut self, _window: &mut Window) {}
+
     /// The sender has had nothing in flight and now sends again.
     fn on_restart(&mut self, _now: Time) {}
 
@@ -134,7 +143,7 @@ impl SlowStart {
             // RFC 3465, section 2.3: L = 2, to make up for delayed acknowledgments, but 1 in the
             // slow start after a timeout, when one ACK may cover much that arrived before.
             let limit = if sample.after_timeout { 1 } else { 2 };
-            window.grow(sample.acked.min(limit * window.mss));
+            window.grow(sample.acked.min(limit * window.mss).min(window.per_ack));
         }
     }
 
@@ -149,6 +158,7 @@ impl SlowStart {
 pub(crate) enum Algorithm {
     NewReno(NewReno),
     Cubic(Cubic),
+    Rfc2581(Rfc2581),
 }
 
 /// The configured algorithm, with pacing over it if asked.
@@ -163,6 +173,7 @@ impl Controller {
         let algorithm = match config.congestion {
             CongestionControl::NewReno => Algorithm::NewReno(NewReno::new(config)),
             CongestionControl::Cubic => Algorithm::Cubic(Cubic::new(config)),
+            CongestionControl::Rfc2581 => Algorithm::Rfc2581(Rfc2581::new(config)),
         };
         Controller { algorithm, paced: config.pacing }
     }
@@ -174,6 +185,7 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_ack(window, sample),
             Algorithm::Cubic(algorithm) => algorithm.on_ack(window, sample),
+            Algorithm::Rfc2581(algorithm) => algorithm.on_ack(window, sample),
         }
     }
 
@@ -181,6 +193,15 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_congestion(window, event),
             Algorithm::Cubic(algorithm) => algorithm.on_congestion(window, event),
+            Algorithm::Rfc2581(algorithm) => algorithm.on_congestion(window, event),
+        }
+    }
+
+    fn on_repeated_timeout(&mut self, window: &mut Window) {
+        match &mut self.algorithm {
+            Algorithm::NewReno(algorithm) => algorithm.on_repeated_timeout(window),
+            Algorithm::Cubic(algorithm) => algorithm.on_repeated_timeout(window),
+            Algorithm::Rfc2581(algorithm) => algorithm.on_repeated_timeout(window),
         }
     }
 
@@ -188,6 +209,7 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_restart(now),
             Algorithm::Cubic(algorithm) => algorithm.on_restart(now),
+            Algorithm::Rfc2581(algorithm) => algorithm.on_restart(now),
         }
     }
 
