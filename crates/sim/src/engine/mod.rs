@@ -20,4 +20,6 @@ pub use guard::Guard;
 pub use lane::{Lane, Wire};
 pub use link::{Link, LinkSpec, PropagationDelay};
 pub use series::{ClassPoint, LinkSeries, Series};
-pub use world::{Conditioner, Entry, Progress, RunError, Stop, Target, User, World, WorldSpec};
+pub use world::{
+    Conditioner, Entry, Progress, RunError, Stop, Target, UDP_HEADERS, User, World, WorldSpec,
+};

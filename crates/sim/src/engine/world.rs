@@ -615,4 +615,4 @@ impl World {
 }
 
 /// IPv4 and UDP headers in bytes.
-const UDP_HEADERS: u32 = 28;
+pub const UDP_HEADERS: u32 = 28;
