@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="import-not-found"
 """The four scenarios: figures 8 to 20."""
 
 import math
