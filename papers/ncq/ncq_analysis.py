@@ -262,9 +262,9 @@ def why_splitting(_data):
     return (
         "With a threshold splitting never pays, as the paper says. Without one, class 1's wait "
         "stays bounded as the link fills while that of a common queue does not, so that it must "
-        f"pay in the end: 1 kB from a utilization of {large:.2f}, 500 B from {middle:.2f}, 140 B from "
-        f"{small:.2f} by the equations as printed. The paper's curves for 'without' lie higher "
-        "than these equations give; see its numbers below."
+        f"pay in the end: 1 kB from a utilization of {large:.2f}, 500 B from {middle:.2f}, 140 B "
+        f"from {small:.2f} by the equations as printed. The paper's curves for 'without' lie "
+        "higher than these equations give; see its numbers below."
     )
 
 

@@ -254,7 +254,8 @@ def why_sensors(data):
         f"drop-tail and {mean(50, 'NCQ 5 %', 'classes.sensors.loss'):.1%} under NCQ 5 %: what is "
         "left is lost in the wireless network. A gain of 92 % needs a loss of 48 % or more without "
         "NCQ, which ten to a hundred TCP flows with a window of 20 packets do not cause at "
-        "10 Mbit/s and 100 packets; the paper's link has other numbers, in its figure 13. (Study `sensors`.)"
+        "10 Mbit/s and 100 packets; the paper's link has other numbers, in its figure 13. "
+        "(Study `sensors`.)"
     )
 
 
