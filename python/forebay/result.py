@@ -191,9 +191,10 @@ def execute(
 
 
 def single(scenario: Scenario) -> Scenario:
-    """The scenario without its list of what to compare, which means nothing to one run."""
+    """The scenario without what to compare and tune, which means nothing to one run."""
     document = scenario.document
     document.pop("compare", None)
+    document.pop("tune", None)
     return Scenario.of(document, scenario.name, scenario.base)
 
 

@@ -31,6 +31,12 @@ fn variants(kind: &str) -> Vec<Value> {
                 { "limit": "20p", "local": [8, 12], "non_local": [10, 15] },
                 { "limit": "10p", "local": [5, 7] },
             ] }),
+            json!({ "precedences": 5, "thresholds": { "local": 0.5, "lower": 0.4 },
+                "adaptive": { "memory": "50ms", "interval": "1ms" },
+                "schedule": { "kind": "wfq", "weights": [1, 5] },
+                "queues": [{ "limit": "20p" }, { "limit": "10p" }] }),
+            json!({ "classify": { "kind": "dscp" }, "thresholds": { "local": 0.5 },
+                "precedences": 3, "queues": vec![json!({ "limit": "10p" }); 5] }),
         ],
         "drr" => vec![
             json!({ "weights": [1, 3, 2], "quantum": "100B", "limit": "20KB" }),
