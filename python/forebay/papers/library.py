@@ -6,8 +6,7 @@ import copy
 import importlib.util
 import json
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +53,12 @@ def load(key: str) -> Paper:
     spec = importlib.util.spec_from_file_location(f"forebay_paper_{key.replace('-', '_')}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    with _siblings(path.parent):
+    # A paper may be spread over several modules; their names begin with its key.
+    sys.path.insert(0, str(path.parent))
+    try:
         spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
     paper: Paper = module.PAPER
     _check(paper, str(path))
     return paper
@@ -88,20 +91,6 @@ def plan(study: Study, folder: Path, quick: bool) -> Plan:
     if study.tables and made.replications is None:
         raise sweep.StudyError(f"{path}: a study that keeps tables needs replications, not until")
     return made
-
-
-@contextmanager
-def _siblings(folder: Path) -> Iterator[None]:
-    """Let a paper import modules beside it, and no other paper find them."""
-    before = set(sys.modules)
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(folder))
-        for name in set(sys.modules) - before:
-            if str(getattr(sys.modules[name], "__file__", "")).startswith(f"{folder}/"):
-                del sys.modules[name]
 
 
 def _shortened(document: Mapping[str, Any], study: Study, folder: Path) -> dict[str, Any]:
