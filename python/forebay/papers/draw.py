@@ -62,28 +62,16 @@ def figure(panels: Sequence[Mapping[str, Any]]) -> Figure:
                 handles.values(),
                 handles.keys(),
                 loc="outside lower center",
-<<<<<<< HEAD
-                ncols=_columns(handles, 75 if wide == 1 else 115),
-=======
                 ncols=_legend_columns(list(handles), wide),
->>>>>>> main
             )
         return drawn
 
 
-<<<<<<< HEAD
-def _columns(labels: Mapping[str, Any], letters: int) -> int:
-    """Columns of a legend that is so many letters wide, its rows nearly equally long."""
-    # A marker takes the room of eight letters.
-    most = max(1, letters // (max(map(len, labels)) + 8))
-    return math.ceil(len(labels) / math.ceil(len(labels) / most))
-=======
 def _legend_columns(labels: Sequence[str], wide: int) -> int:
     """As many columns as fit under a figure that is `wide` panels wide, their rows even."""
     room, most = (88, 4) if wide == 1 else (132, 7)
     fit = max(1, min(most, room // (max(map(len, labels)) + 8)))
     return math.ceil(len(labels) / math.ceil(len(labels) / fit))
->>>>>>> main
 
 
 def save(panels: Sequence[Mapping[str, Any]], path: Path) -> None:
