@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 
-from claims import (
+from drop_strategies_claims import (
     both_reasons,
     crossing,
     ds_1,
@@ -20,9 +20,18 @@ from claims import (
     filled,
     longer,
 )
-from figures import cost, loss, oscillation, short, starvation, throughput, trace, victims
-from points import CASES, HERE, MAIN, MOVED, NEAR_BY, TRACES, text
-from sections import memory, sensitivity, timers, victim_table
+from drop_strategies_figures import (
+    cost,
+    loss,
+    oscillation,
+    short,
+    starvation,
+    throughput,
+    trace,
+    victims,
+)
+from drop_strategies_points import CASES, HERE, MAIN, MOVED, NEAR_BY, TRACES, text
+from drop_strategies_sections import memory, sensitivity, timers, victim_table
 
 from forebay.papers import Claim, Figure, Paper, Quick, Section, Study
 

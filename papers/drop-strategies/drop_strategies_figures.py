@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import polars as pl
-from points import (
+from drop_strategies_points import (
     AVERAGE,
     CASES,
     GENTLE_SACK,

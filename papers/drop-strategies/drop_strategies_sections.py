@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from points import (
+from drop_strategies_points import (
     AT_5_6,
     AT_8,
     AVERAGE,
