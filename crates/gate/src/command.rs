@@ -178,7 +178,7 @@ fn act(action: Action) -> io::Result<ExitCode> {
                     result.marked,
                 )?;
                 match &result.difference {
-                    None => writeln!(out, "Every verdict is the same.")?,
+                    None => writeln!(out, "All is the same.")?,
                     Some(difference) => writeln!(out, "The first difference: {difference}")?,
                 }
             }

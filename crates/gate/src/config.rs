@@ -3,6 +3,7 @@
 use forebay_core::config::{read, require};
 use forebay_core::{Bytes, Codepoint, ConfigError, Duration, Overhead, Rate, Setting};
 use forebay_disciplines::registry;
+use forebay_middlebox::aspq;
 use forebay_shaper::Plan;
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -72,6 +73,9 @@ pub struct Link {
     /// Without it, it leaves at the beginning, as in front of a real link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Duration>,
+    /// Box in front of the queue, which also sees what goes the other way: `{ kind = "aspq" }`.
+    #[serde(default, rename = "box", skip_serializing_if = "Option::is_none")]
+    pub guard: Option<BoxTable>,
     /// Queue discipline, as in a scenario: `{ kind = "codel", ... }` (see `forebay kinds`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<Value>,
@@ -82,6 +86,14 @@ pub struct Link {
 
 fn ethernet_mtu() -> Bytes {
     Bytes(1500)
+}
+
+/// A box and its parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum BoxTable {
+    /// The controller of amicable strict priority queuing.
+    Aspq(aspq::Params),
 }
 
 /// How packets come and go.
@@ -483,7 +495,9 @@ impl Link {
         require(self.rate.is_none() || self.queue.is_some(), "queue", || {
             "is missing; a rate needs a queue such as { kind = \"fq-codel\" }".into()
         })?;
-        self.plan()?;
+        if let Some(BoxTable::Aspq(params)) = &self.guard {
+            params.validate().map_err(|error| error.within("box"))?;
+        }
         if let Some(plan) = self.plan()? {
             registry::build(&plan.queue, &plan.setting()).map_err(|error| error.within("queue"))?;
         }

@@ -140,10 +140,9 @@ impl Gate {
             }
             for side in Side::BOTH {
                 self.lanes[side as usize].advance(now, &mut self.pool);
-                let out = &mut self.lanes[side as usize].out;
-                if !out.is_empty() {
-                    self.io.send(side.other(), out, &mut self.pool)?;
-                }
+            }
+            for side in Side::BOTH {
+                self.flush(side, now)?;
             }
             if let Ok(command) = self.commands.try_recv() {
                 if matches!(command, Command::Stop) {
@@ -160,6 +159,26 @@ impl Gate {
         Ok(result)
     }
 
+    /// Sends what has come through the gate from `side`.
+    fn flush(&mut self, side: Side, now: Time) -> io::Result<()> {
+        let [forward, reverse] = &mut self.lanes;
+        let (lane, other) = match side {
+            Side::Inside => (forward, reverse),
+            Side::Outside => (reverse, forward),
+        };
+        // The other direction's box also sees what comes back.
+        if let Some(guard) = &mut other.guard {
+            guard.backward(now, &self.rules[side as usize], &mut self.pool, &mut lane.out);
+        }
+        if !lane.out.is_empty() {
+            self.io.send(side.other(), &mut lane.out, &mut self.pool)?;
+        }
+        if let Some(guard) = &mut other.guard {
+            guard.left(lane.out.len());
+        }
+        Ok(())
+    }
+
     /// Takes a batch from `side`; true if there was anything.
     fn receive(&mut self, side: Side, now: Time, batch: &mut Vec<u32>) -> io::Result<bool> {
         batch.clear();
@@ -174,7 +193,8 @@ impl Gate {
     /// Sleeps until something is due or comes in; says from which sides.
     fn wait(&mut self) -> io::Result<[bool; 2]> {
         let now = self.clock.now();
-        let due = self.lanes.iter().filter_map(Lane::wake).min();
+        let guards = self.lanes.iter().filter_map(|lane| lane.guard.as_ref()?.wake());
+        let due = self.lanes.iter().filter_map(Lane::wake).chain(guards).min();
         let mut span = due.map(|due| due.since(now).as_nanos());
         if self.lanes.iter().any(|lane| !lane.out.is_empty()) {
             span = Some(span.map_or(PATIENCE, |span| span.min(PATIENCE)));
@@ -233,6 +253,11 @@ impl Gate {
         fixed("user", config.user == self.config.user)?;
         fixed("seed", config.seed == self.config.seed)?;
         fixed("link.mtu", config.mtu() == self.config.mtu())?;
+        let boxes = |config: &Config| {
+            let reverse = config.link.reverse.as_ref().and_then(|link| link.guard.clone());
+            (config.link.guard.clone(), reverse)
+        };
+        fixed("link.box", boxes(&config) == boxes(&self.config))?;
         // Its queues have been built once, when it was read: none of this fails halfway.
         let links = [Some(&config.link), config.link.reverse.as_deref()];
         for (lane, link) in self.lanes.iter_mut().zip(links) {

@@ -161,6 +161,16 @@ pub fn set_tos(frame: &mut [u8], at: u16, version: u8, tos: u8) {
     }
 }
 
+/// Sets the window of the TCP segment that `view` tells of, and keeps its checksum right.
+pub fn set_window(frame: &mut [u8], view: &IpView, window: u16) {
+    let header = view.transport_at.and_then(|at| frame.get_mut(usize::from(at)..));
+    let Some(header) = header.filter(|header| header.len() >= 20) else { return };
+    let old = u16::from_be_bytes([header[14], header[15]]);
+    let sum = u16::from_be_bytes([header[16], header[17]]);
+    header[14..16].copy_from_slice(&window.to_be_bytes());
+    header[16..18].copy_from_slice(&updated(sum, old, window).to_be_bytes());
+}
+
 /// The checksum after one 16-bit word that it covers went from `old` to `new` (RFC 1624,
 /// equation 3).
 #[inline]

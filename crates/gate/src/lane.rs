@@ -1,6 +1,7 @@
 //! One direction: from frames that came in to frames that go out.
 
 use crate::config::{Config, Link, Other};
+use crate::guard::{Fate, Guard};
 use crate::headers::{Frame, Layer, complete_checksum, set_tos};
 use crate::io::Pool;
 use crate::rules::Rules;
@@ -33,6 +34,8 @@ pub struct Lane {
     line: VecDeque<(Time, u32)>,
     /// Frames to send, now.
     pub out: VecDeque<u32>,
+    /// The box in front of the queue.
+    pub guard: Option<Guard>,
     origins: Vec<Origin>,
     other: Other,
     layer: Layer,
@@ -121,6 +124,7 @@ impl Lane {
             delay: link.and_then(|link| link.delay),
             line: VecDeque::new(),
             out: VecDeque::new(),
+            guard: if dry_run { None } else { guard(link, layer)? },
             origins: vec![Origin::default(); config.io.buffers as usize],
             other: config.other,
             layer,
@@ -210,6 +214,12 @@ impl Lane {
             }
         };
         self.counts.received.add(packet.len);
+        if let (Some(guard), Frame::Ip(view)) = (&mut self.guard, &frame)
+            && guard.forward(now, view, packet.class, index, pool) == Fate::Ended
+        {
+            pool.give(packet.retire());
+            return;
+        }
         let queued = match (&frame, self.other) {
             (Frame::Ip(_), _) => true,
             (Frame::Other { .. }, Other::Pass) => false,
@@ -363,6 +373,7 @@ impl Lane {
             mean_lateness_us: mean(counts.late.1, counts.late.0) * 1e3,
             max_lateness_us: millis(counts.late.2.as_nanos()) * 1e3,
             classes: classes.collect(),
+            guard: self.guard.as_ref().map(Guard::status),
             variables,
             recording: self
                 .shaper
@@ -371,6 +382,12 @@ impl Lane {
                 .map(|(bytes, open)| crate::status::Recording { bytes, open }),
         }
     }
+}
+
+/// The box of `link`, if it has one.
+fn guard(link: Option<&Link>, layer: Layer) -> Result<Option<Guard>, ConfigError> {
+    let table = link.and_then(|link| link.guard.as_ref());
+    table.map(|table| Guard::new(table, layer)).transpose()
 }
 
 impl Counts {

@@ -7,6 +7,7 @@ pub mod command;
 pub mod config;
 pub mod control;
 pub mod gate;
+pub mod guard;
 pub mod headers;
 pub mod io;
 pub mod lane;

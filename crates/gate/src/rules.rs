@@ -61,17 +61,26 @@ impl Rules {
     /// no sense get the default.
     #[inline]
     pub fn marks(&mut self, view: &IpView) -> Marks {
-        let found = if view.fragment || !view.whole {
-            None
-        } else {
-            self.rules.iter_mut().find(|rule| rule.matches(view))
-        };
+        let found = self.find(view).map(|place| &mut self.rules[place]);
         let (count, marks) = match found {
             Some(rule) => (&mut rule.count, rule.marks),
             None => (&mut self.default, self.fallback),
         };
         count.add(view.len);
         marks
+    }
+
+    /// The QoS class of `view`, which is not counted.
+    pub fn class(&self, view: &IpView) -> u8 {
+        self.find(view).map_or(self.fallback, |place| self.rules[place].marks).class
+    }
+
+    #[inline]
+    fn find(&self, view: &IpView) -> Option<usize> {
+        if view.fragment || !view.whole {
+            return None;
+        }
+        self.rules.iter().position(|rule| rule.matches(view))
     }
 
     /// Name and count of each rule, the default last.

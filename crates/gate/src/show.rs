@@ -1,6 +1,6 @@
 //! What the command prints for people.
 
-use crate::config::{Config, Interface, Link, Other, Rule};
+use crate::config::{BoxTable, Config, Interface, Link, Other, Rule};
 use crate::rules::shadowed;
 use crate::status::{Direction, Status};
 use forebay_core::ConfigError;
@@ -30,6 +30,10 @@ fn explain(config: &Config) -> Vec<String> {
         Some(netns) => format!("{} in {netns}", interface.name()),
     };
     let (inside, outside) = (name(&config.io.inside), name(&config.io.outside));
+    let boxed = |link: Option<&Link>| match link.and_then(|link| link.guard.as_ref()) {
+        None => "",
+        Some(BoxTable::Aspq(_)) => ", behind an ASPQ controller",
+    };
     let way = |link: Option<&Link>| match link
         .and_then(|link| Some((link.rate?, link.queue.as_ref()?)))
     {
@@ -39,9 +43,10 @@ fn explain(config: &Config) -> Vec<String> {
             format!("{rate} through {kind}")
         }
     };
+    let reverse = config.link.reverse.as_deref();
     let mut lines = vec![
-        format!("{inside} -> {outside}: {}", way(Some(&config.link))),
-        format!("{outside} -> {inside}: {}", way(config.link.reverse.as_deref())),
+        format!("{inside} -> {outside}: {}{}", way(Some(&config.link)), boxed(Some(&config.link))),
+        format!("{outside} -> {inside}: {}{}", way(reverse), boxed(reverse)),
         match config.other {
             Other::Pass => {
                 "ARP, neighbour discovery and what is not IP: passes unqueued".to_owned()
@@ -162,6 +167,21 @@ fn direction(out: &mut String, name: &str, way: &Direction, before: Option<&Dire
             per_second(way.passed.packets, passed.packets),
         ),
     };
+    if let Some(guard) = &way.guard {
+        let _ = writeln!(
+            out,
+            "  ASPQ: {} flows, {} frozen; {} freezes, {} releases, {} windows rewritten, {} probes \
+             answered, {} acknowledgments made, {} lost",
+            guard.flows,
+            guard.frozen,
+            guard.freezes,
+            guard.releases,
+            guard.rewritten,
+            guard.answered,
+            guard.made,
+            guard.lost,
+        );
+    }
     if way.kind.is_none() {
         return;
     }

@@ -38,8 +38,8 @@ pub struct Status {
     pub buffers_used: u32,
 }
 
-/// One direction since the beginning. Every packet received was passed, sent or dropped, or still
-/// waits.
+/// One direction since the beginning. Every packet received was passed, sent, dropped or answered
+/// by the box, or still waits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Direction {
     /// Kind of the queue; none if packets pass.
@@ -78,6 +78,8 @@ pub struct Direction {
     pub max_lateness_us: f64,
     /// By QoS class.
     pub classes: BTreeMap<u8, Class>,
+    /// What the box in front of the queue did, if there is one.
+    pub guard: Option<BoxStatus>,
     /// The discipline's own variables.
     pub variables: BTreeMap<String, f64>,
     /// The recording, if there is one.
@@ -114,6 +116,31 @@ pub struct Class {
     pub mean_delay_ms: f64,
     /// Longest time in the queue.
     pub max_delay_ms: f64,
+}
+
+/// What a box did.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct BoxStatus {
+    /// Freezes of a flow.
+    pub freezes: u64,
+    /// Ends of a freeze.
+    pub releases: u64,
+    /// Windows rewritten.
+    pub rewritten: u64,
+    /// Packets that went no further, since they were answered.
+    pub answered: u64,
+    /// Acknowledgments made, answers not counted.
+    pub made: u64,
+    /// Packets to be made for which there was no buffer or no way.
+    pub lost: u64,
+    /// Flows forgotten for lack of room.
+    pub evicted: u64,
+    /// Flows known.
+    pub flows: u64,
+    /// Flows frozen.
+    pub frozen: u64,
+    /// Flows for which others are held back.
+    pub active: u64,
 }
 
 /// A recording under way.

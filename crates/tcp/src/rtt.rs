@@ -16,6 +16,8 @@ pub(crate) struct RttEstimator {
     /// Times the timer has expired since the last valid sample (section 5.5).
     backoff: u8,
     rto: Duration,
+    /// G, in nanoseconds.
+    granularity: f64,
     minimum: Duration,
     maximum: Duration,
 }
@@ -29,6 +31,7 @@ impl RttEstimator {
             backoff: 0,
             // (2.1) Before the first measurement.
             rto: config.initial_rto,
+            granularity: config.clock_granularity.map_or(1000.0, |g| g.as_nanos() as f64),
             minimum: config.min_rto,
             maximum: config.max_rto,
         }
@@ -52,8 +55,9 @@ impl RttEstimator {
             self.srtt = rtt;
             self.variation = rtt / 2.0;
         }
-        // A clock granularity of one microsecond is G; (2.4) and (2.5) bound the result.
-        let rto = Duration::from_nanos((self.srtt + (4.0 * self.variation).max(1000.0)) as u64);
+        // (2.4) and (2.5) bound the result.
+        let margin = (4.0 * self.variation).max(self.granularity);
+        let rto = Duration::from_nanos((self.srtt + margin) as u64);
         self.rto = rto.max(self.minimum).min(self.maximum);
         self.backoff = 0;
     }
@@ -139,6 +143,14 @@ mod tests {
     fn estimator() -> RttEstimator {
         let min_rto = Duration::from_millis(200);
         RttEstimator::new(&Config { min_rto, ..Config::default() })
+    }
+
+    #[test]
+    fn a_coarse_clock_keeps_the_timeout_above_the_round_trip() {
+        let clock_granularity = Some(Duration::from_millis(200));
+        let mut rtt = RttEstimator::new(&Config { clock_granularity, ..Config::default() });
+        (0..100).for_each(|_| rtt.sample(Duration::from_millis(100), 1.0));
+        assert_eq!(rtt.rto(), Duration::from_millis(300));
     }
 
     #[test]

@@ -6,8 +6,12 @@
 mod net;
 
 use forebay_disciplines::registry::KINDS;
-use net::{Net, Way, conserved, possible};
+use net::{Gate, Net, Way, conserved, possible};
+use serde_json::Value;
 use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Sends `count` packets of `size` bytes of UDP payload, so many a second.
@@ -23,15 +27,37 @@ fn send(socket: &UdpSocket, count: usize, size: usize, per_second: f64) {
     }
 }
 
-/// Numbers of the packets that arrive until none does for a while.
-fn arrivals(socket: &UdpSocket) -> Vec<u64> {
-    let mut buffer = [0; 2048];
-    let mut numbers = Vec::new();
-    while let Ok(length) = socket.recv(&mut buffer) {
-        assert!(length >= 8);
-        numbers.push(u64::from_be_bytes(buffer[..8].try_into().unwrap()));
+/// Collects the numbers of the packets that arrive.
+struct Listener {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<u64>>,
+}
+
+impl Listener {
+    fn new(socket: UdpSocket) -> Listener {
+        socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let mut buffer = [0; 2048];
+            let mut numbers = Vec::new();
+            loop {
+                match socket.recv(&mut buffer) {
+                    Ok(_) => numbers.push(u64::from_be_bytes(buffer[..8].try_into().unwrap())),
+                    Err(_) if stopped.load(Ordering::Relaxed) => return numbers,
+                    Err(_) => {}
+                }
+            }
+        });
+        Listener { stop, thread }
     }
-    numbers
+
+    /// What has arrived once `gate` holds nothing any more, and the gate's state then.
+    fn settled(self, gate: &Gate) -> (Vec<u64>, Value) {
+        let status = gate.settled();
+        self.stop.store(true, Ordering::Relaxed);
+        (self.thread.join().unwrap(), status)
+    }
 }
 
 /// More than fits is dropped, the rest leaves at the rate, in order, and none is lost on the way.
@@ -49,11 +75,10 @@ fn overload_is_shaped_and_conserved() {
         "#;
         let mut gate = net.gate(config, &[]);
         let (sender, receiver) = net.udp(5000);
-        let listener = std::thread::spawn(move || arrivals(&receiver));
+        let listener = Listener::new(receiver);
         // 1000 B with UDP and IP headers: 1 ms each; twice as much is offered.
         send(&sender, 600, 972, 2_000.0);
-        let numbers = listener.join().unwrap();
-        let status = gate.settled();
+        let (numbers, status) = listener.settled(&gate);
         conserved(&status);
         assert!(numbers.is_sorted_by(|a, b| a < b), "{way:?}: order");
         let ours = &status["forward"]["classes"]["1"];
@@ -91,10 +116,9 @@ fn marks_and_classes_reach_the_wire() {
     let mut gate = net.gate(config, &[]);
     let (sender, receiver) = net.udp(5000);
     rustix::net::sockopt::set_ip_tos(&sender, 0b10).unwrap();
-    let listener = std::thread::spawn(move || arrivals(&receiver));
+    let listener = Listener::new(receiver);
     send(&sender, 600, 972, 1_500.0);
-    let numbers = listener.join().unwrap();
-    let status = gate.settled();
+    let (numbers, status) = listener.settled(&gate);
     conserved(&status);
     let forward = &status["forward"];
     assert!(forward["marked"].as_u64().unwrap() > 5, "{status}");
@@ -161,7 +185,7 @@ fn a_reload_drops_nothing() {
         |rate: &str, queue: &str| format!("link = {{ rate = \"{rate}\", queue = {{ {queue} }} }}");
     let mut gate = net.gate(&config("20Mbit", "kind = \"fifo\""), &[]);
     let (sender, receiver) = net.udp(5000);
-    let listener = std::thread::spawn(move || arrivals(&receiver));
+    let listener = Listener::new(receiver);
     let sending = std::thread::spawn(move || send(&sender, 900, 972, 3_000.0));
     std::thread::sleep(Duration::from_millis(80));
     let reload = || forebay_gate::control::ask(gate.socket(), "reload");
@@ -182,8 +206,7 @@ fn a_reload_drops_nothing() {
         std::thread::sleep(Duration::from_millis(10));
     }
     sending.join().unwrap();
-    let numbers = listener.join().unwrap();
-    let status = gate.settled();
+    let (numbers, status) = listener.settled(&gate);
     conserved(&status);
     assert_eq!(status["forward"]["kind"], "fifo");
     assert_eq!(numbers, (0..900).collect::<Vec<_>>(), "none is lost, none overtakes");
@@ -200,11 +223,65 @@ fn a_dry_run_touches_nothing() {
     let link = r#"link = { rate = "2Mbit", queue = { kind = "fifo", limit = "5p" } }"#;
     let mut gate = net.gate(link, &["--dry-run"]);
     let (sender, receiver) = net.udp(5000);
-    let listener = std::thread::spawn(move || arrivals(&receiver));
+    let listener = Listener::new(receiver);
     send(&sender, 300, 972, 2_000.0);
-    assert_eq!(listener.join().unwrap().len(), 300);
-    let status = gate.settled();
+    let (numbers, status) = listener.settled(&gate);
+    assert_eq!(numbers.len(), 300);
     conserved(&status);
     assert!(status["forward"]["dropped"]["overflow"].as_u64().unwrap() > 100, "{status}");
     assert!(gate.stop().contains("dry run"));
+}
+
+/// A real sender is frozen while a higher priority sends, goes on at once afterwards, and recovers
+/// by itself if the gate is killed while it is frozen.
+#[test]
+fn aspq_freezes_real_tcp() {
+    if !possible() {
+        return;
+    }
+    for way in [Way::Tun, Way::Packet] {
+        let net = Net::new(way);
+        let config = |guard: &str| {
+            format!(
+                r#"
+                [link]
+                rate = "8Mbit"
+                delay = "5ms"
+                queue = {{ kind = "prio", limit = ["50p", "50p"] }}
+                {guard}
+                [link.reverse]
+                delay = "5ms"
+                [[rule]]
+                name = "high"
+                protocol = "udp"
+                class = 1
+                "#
+            )
+        };
+        let guard = r#"box = { kind = "aspq", idle_timeout = "300ms", trickle = "150ms" }"#;
+        let mut gate = net.gate(&config(guard), &[]);
+        let transfer = net.transfer(7000);
+        let (high, _receiver) = net.udp(5000);
+        transfer.wait_for(300_000);
+        // A higher priority: 2 % of the link, for a second and a half.
+        send(&high, 10, 200, 20.0);
+        let frozen_at = transfer.delivered();
+        send(&high, 20, 200, 20.0);
+        let while_frozen = transfer.delivered() - frozen_at;
+        assert!(while_frozen < 100_000, "{way:?}: {while_frozen} B of a million");
+        transfer.wait_for(transfer.delivered() + 400_000);
+        let status = gate.status();
+        let guard = &status["forward"]["guard"];
+        assert!(guard["freezes"].as_u64() >= Some(1), "{status}");
+        assert_eq!(guard["freezes"], guard["releases"], "{status}");
+        assert_eq!(guard["lost"], 0, "{status}");
+        conserved(&status);
+        // Once more, and the gate dies; another one takes its place.
+        send(&high, 10, 200, 20.0);
+        assert_eq!(gate.status()["forward"]["guard"]["frozen"], 1);
+        drop(gate);
+        gate = net.gate(&config(""), &[]);
+        transfer.wait_for(transfer.delivered() + 400_000);
+        gate.stop();
+    }
 }

@@ -2,11 +2,12 @@
 
 use forebay_gate::io::within;
 use serde_json::Value;
-use std::io::Read;
-use std::net::UdpSocket;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Whether live tests can run here; says why not. In CI, where `FOREBAY_CI` is set, they must.
@@ -113,8 +114,28 @@ impl Net {
         let sender = bind(self.left(), "10.77.0.1");
         sender.connect(("10.77.0.2", port)).unwrap();
         let receiver = bind(self.right(), "10.77.0.2");
-        receiver.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         (sender, receiver)
+    }
+
+    /// A TCP transfer from the left host to `port` of the right one, until it is dropped.
+    pub fn transfer(&self, port: u16) -> Transfer {
+        let listener = within(Some(self.right()), || TcpListener::bind(("10.77.0.2", port)));
+        let listener = listener.unwrap();
+        let sender = within(Some(self.left()), || TcpStream::connect(("10.77.0.2", port)));
+        let mut sender = sender.unwrap();
+        rustix::net::sockopt::set_tcp_congestion(&sender, "cubic").unwrap();
+        let mut receiver = listener.accept().unwrap().0;
+        let delivered = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&delivered);
+        std::thread::spawn(move || {
+            let mut buffer = vec![0; 1 << 16];
+            while let Ok(length @ 1..) = receiver.read(&mut buffer) {
+                count.fetch_add(length as u64, Ordering::Relaxed);
+            }
+        });
+        let handle = sender.try_clone().unwrap();
+        std::thread::spawn(move || while sender.write_all(&[0; 1 << 14]).is_ok() {});
+        Transfer { handle, delivered }
     }
 
     /// Writes the configuration: `more`, and what joins it to these namespaces.
@@ -241,6 +262,34 @@ impl Drop for Gate {
     }
 }
 
+/// A TCP transfer under way; it ends with the value.
+pub struct Transfer {
+    handle: TcpStream,
+    delivered: Arc<AtomicU64>,
+}
+
+impl Transfer {
+    /// Bytes that have arrived.
+    pub fn delivered(&self) -> u64 {
+        self.delivered.load(Ordering::Relaxed)
+    }
+
+    /// Waits until so many bytes have arrived.
+    pub fn wait_for(&self, bytes: u64) {
+        let begin = Instant::now();
+        while self.delivered() < bytes {
+            assert!(begin.elapsed() < Duration::from_secs(30), "the transfer is stuck");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Transfer {
+    fn drop(&mut self) {
+        let _ = self.handle.shutdown(std::net::Shutdown::Both);
+    }
+}
+
 /// Every packet that came in was passed, sent or dropped, or waits.
 pub fn conserved(status: &Value) {
     for way in ["forward", "reverse"] {
@@ -252,7 +301,8 @@ pub fn conserved(status: &Value) {
             count(&way["passed"]["packets"])
                 + count(&way["sent"]["packets"])
                 + dropped
-                + count(&way["backlog_packets"]),
+                + count(&way["backlog_packets"])
+                + way["guard"]["answered"].as_u64().unwrap_or(0),
             "{way}"
         );
     }
