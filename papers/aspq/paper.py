@@ -131,7 +131,7 @@ def windows(data):
         drawn.append(
             Series(label, run["time_s"].to_list(), [each / 1000 for each in run["cwnd_bytes"]])
         )
-    return [Panel("", "time, s", "congestion window of the low sender, segments", drawn)]
+    return [Panel("", "time, s", "congestion window, segments", drawn)]
 
 
 def r2_figure(data):
@@ -485,57 +485,93 @@ def _traffic(high):
 
 def described(study, traffic):
     """(words, whether it fills the link while on, time on in s, low flows) of a traffic."""
-    flows = traffic.get("flows", 1)
     if study == "periods":
-        high = {"kind": "on-off", "rate": traffic["load"], "on": traffic["traffic.high.on"]}
+        on = traffic["traffic.high.on"]
+        high = {"kind": "on-off", "rate": traffic["load"], "on": on}
     else:
-        high = json.loads(traffic["high"])
+        high = json.loads(traffic["high" if "high" in traffic else "traffic.high"])
+    link = traffic.get("dumbbell.rate", "10Mbit")
+    words = _traffic(high) if link == "10Mbit" else f"{link}/s link: {_traffic(high)}"
+    flows = int(traffic.get("flows", 1))
     if high["kind"] == "files":
-        return _traffic(high), True, seconds(high["interval"]), flows
-    fills = quantity(high["rate"])[0] > 9.7e6
-    return _traffic(high), fills, seconds(high["on"]), flows
+        return words, True, seconds(high["interval"]), flows
+    fills = quantity(high["rate"])[0] > 0.97 * quantity(link)[0]
+    return words, fills, seconds(high["on"]), flows
 
 
 LONG = 10.0
 """Time on from which the rule freezes, in s."""
 
 
-def when_tables(data):
+def effects(data, studies):
     """Every traffic: what freezing and a guaranteed share change, and what the rule says."""
     rows, right = [], 0
-    for study in ("periods", "transfers", "flows"):
+    for study in studies:
         for traffic, variants in cells(data, study):
             words, fills, on, flows = described(study, traffic)
             if study == "flows" and flows == 1:
                 continue  # stands among the others
-            spq, frozen = variants[VARIANTS[0]], variants[VARIANTS[2]]
+            spq = variants[VARIANTS[0]]
             plain = data.interval(study, LOW, spq, scale=1e-6)
-            change = data.difference(study, LOW, frozen, spq, scale=100 / (1e6 * plain.mean))
-            freeze = fills and on >= LONG
+            percent = 100 / (1e6 * plain.mean)
+            change = data.difference(study, LOW, variants[VARIANTS[2]], spq, scale=percent)
+            share = data.difference(study, LOW, variants[VARIANTS[3]], spq, scale=percent)
             helps = change.low is not None and change.low > 1
             hurts = change.high is not None and change.high < -1
+            freeze = fills and on >= LONG
             good = not hurts if freeze else not helps
             right += good
-            share = data.difference(
-                study, LOW, variants[VARIANTS[3]], spq, scale=100 / (1e6 * plain.mean)
+            delays = [
+                data.interval(study, "classes.high.p99_delay_ms", variants[name]).mean
+                for name in (VARIANTS[0], VARIANTS[3])
+            ]
+            high = data.difference(
+                study, "classes.high.goodput_bps", variants[VARIANTS[3]], spq, scale=1e-6
             )
-            key = "classes.high.p99_delay_ms"
-            delays = [data.interval(study, key, variants[name]).mean
-                      for name in (VARIANTS[0], VARIANTS[3])]  # fmt: skip
-            effect = "helps" if helps else "hurts" if hurts else "neither"
-            rule = ("freeze" if freeze else "leave") + ("" if good else " (wrong)")
-            rows.append([words, flows, plain, change, effect, rule, share,
-                         f"{delays[0]:.0f} / {delays[1]:.0f}"])  # fmt: skip
-    heads = [
-        "High-priority traffic", "low flows", "SPQ, Mbit/s", "ASPQ, change in %", "freezing",
-        "rule", "DRR, change in %", "high p99 delay, SPQ / DRR, ms",
-    ]  # fmt: skip
-    summary = f"The rule is right for {right} of {len(rows)} traffics."
-    return [Table(heads, rows, text=summary)]
+            rows.append(
+                [
+                    words,
+                    flows,
+                    plain,
+                    change,
+                    "helps" if helps else "hurts" if hurts else "neither",
+                    ("freeze" if freeze else "leave") + ("" if good else " (wrong)"),
+                    share,
+                    high,
+                    f"{delays[0]:.0f} / {delays[1]:.0f}",
+                ]
+            )
+    return rows, right
+
+
+HEADS = [
+    "High-priority traffic",
+    "low flows",
+    "SPQ, Mbit/s",
+    "ASPQ, change in %",
+    "freezing",
+    "rule",
+    "DRR, change in %",
+    "its price: high, Mbit/s",
+    "high p99 delay, SPQ / DRR, ms",
+]
+
+
+def when_tables(data):
+    """The traffics that the rule was made from, and those that it was then tried on."""
+    tables = []
+    for heading, studies in (
+        ("The traffics that the rule was made from", ("periods", "transfers", "flows")),
+        ("Other links, on which it was then tried", ("elsewhere",)),
+    ):
+        rows, right = effects(data, studies)
+        summary = f"It is right, or does no harm, for {right} of {len(rows)} traffics."
+        tables.append(Table(HEADS, rows, heading, summary))
+    return tables
 
 
 GAPS = (
-    "The three longest, middle and shortest rows of table I under other readings. Growth by "
+    "The first, a middle and the last row of table I under other readings. Growth by "
     "acknowledgments and a threshold of two segments after repeated timeouts (`rfc2581`) are what "
     "SPQ's rows need; ASPQ's hardly depend on any of it, since its sender never times out."
 )
@@ -553,7 +589,7 @@ PERIODS_NOTE = (
     "end: pauses shorter than the idle timeout (1 s by default) leave the low flow frozen for "
     "good."
 )
-FLOWS_NOTE = "With many flows some sender always has something in the queue when a pause begins."
+FLOWS_NOTE = "The more low-priority flows there are, the less a freeze changes their sum."
 
 
 def text(name):
@@ -579,6 +615,7 @@ PAPER = Paper(
         Study("periods", "periods.toml", Quick(2)),
         Study("transfers", "transfers.toml", Quick(2)),
         Study("flows", "flows.toml", Quick(2)),
+        Study("elsewhere", "elsewhere.toml", Quick(2)),
     ),
     figures=(
         Figure("5", "Comparison of the performance of ASPQ against SPQ.", figure_5, ("figure5",),
@@ -587,7 +624,7 @@ PAPER = Paper(
                ("table1",)),
         Figure("windows", "(not in the paper) The congestion window that the freeze keeps.",
                windows, ("figure5",),
-               "RFC 2581 lets a window grow that is not used, beyond the receiver's 131 segments."),
+"It stands still while the sender is frozen."),
         Figure("R2", "(not in the paper) The connection that strict priority ends.", r2_figure,
                ("r2",), "Five retransmissions of a segment take 1 + 2 + 4 + 8 + 16 + 32 = 63 s."),
         Figure("periods", "(not in the paper) High-priority traffic that comes and goes.",
@@ -613,6 +650,7 @@ PAPER = Paper(
         Section("Table I, row by row", "", table_1, ("table1",)),
         Section("What the readings change", GAPS, gaps, ("rtt", "tcp")),
         Section("The options", OPTIONS, ablation, ("options",)),
-        Section("When to freeze", text("when.md"), when_tables, ("periods", "transfers", "flows")),
+        Section("When to freeze", text("when.md"), when_tables,
+                ("periods", "transfers", "flows", "elsewhere")),
     ),
 )  # fmt: skip
