@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 
 from forebay.papers import (
     Claim,
+    Data,
     Figure,
     Panel,
     Paper,
@@ -19,7 +23,7 @@ from forebay.papers import (
     Study,
     Table,
 )
-from forebay.stats import interval
+from forebay.stats import Interval, interval
 from forebay.sweep.axes import quantity
 
 LOW_BITS = 800e6
@@ -44,38 +48,38 @@ ROUND_TRIP = 2 * 4 * 5e-3
 """Round-trip time of figure 5's paths, without transmission, in s."""
 
 
-def goodput(data, delay, box):
+def goodput(data: Data, delay: str, box: str) -> Interval:
     """Goodput of one row of table I."""
     return data.interval("table1", GOODPUT, {"delay": delay, "box": box})
 
 
-def gain(data, delay):
+def gain(data: Data, delay: str) -> Interval:
     """ASPQ's goodput less SPQ's."""
     return data.difference(
         "table1", GOODPUT, {"delay": delay, "box": "aspq"}, {"delay": delay, "box": "none"}
     )
 
 
-def shown(data, delays=DELAYS):
+def shown(data: Data) -> list[str]:
     """The delays that were run; a quick run has fewer."""
     known = set(data.runs("table1")["delay"])
-    return [delay for delay in delays if delay in known]
+    return [delay for delay in DELAYS if delay in known]
 
 
-def rtt(delay):
+def rtt(delay: str) -> int:
     """The round-trip time that the paper gives a delay of the low sender's link."""
     return RTTS[DELAYS.index(delay)]
 
 
-def line(label, x, found, **more):
+def line(label: str, x: Sequence[float], found: Sequence[Interval]) -> Series:
     """A series of intervals."""
     return Series(
         label, x, [each.mean for each in found], [each.low for each in found],
-        [each.high for each in found], **more,
+        [each.high for each in found],
     )  # fmt: skip
 
 
-def figure_6(data):
+def figure_6(data: Data) -> list[Panel]:
     """Goodput and its difference over the round-trip time."""
     delays = shown(data)
     x = [rtt(delay) for delay in delays]
@@ -95,7 +99,7 @@ def figure_6(data):
     ]  # fmt: skip
 
 
-def around_the_end(data, box, before, after):
+def around_the_end(data: Data, box: str, before: float, after: float) -> list[pl.DataFrame]:
     """Time from the end of the high transfer in s, and the low one's throughput in bit/s, run by
     run. The end is that of the last interval in which high-priority data arrived."""
     runs = []
@@ -108,7 +112,7 @@ def around_the_end(data, box, before, after):
     return runs
 
 
-def figure_5(data):
+def figure_5(data: Data) -> list[Panel]:
     """Throughput of the low transfer around the end of the high one."""
     drawn = []
     for label, box in (("ASPQ", "aspq"), ("SPQ", "none")):
@@ -120,7 +124,7 @@ def figure_5(data):
     ]
 
 
-def windows(data):
+def windows(data: Data) -> list[Panel]:
     """Congestion windows over the whole run."""
     drawn = []
     for label, box in (("ASPQ", "aspq"), ("SPQ", "none")):
@@ -134,7 +138,7 @@ def windows(data):
     return [Panel("", "time, s", "congestion window, segments", drawn)]
 
 
-def r2_figure(data):
+def r2_figure(data: Data) -> list[Panel]:
     """How often the low connection survives, over the length of the high transfer."""
     sizes = list(dict.fromkeys(data.runs("r2")["traffic.high.size"]))
     drawn = []
@@ -156,7 +160,7 @@ def r2_figure(data):
     ]  # fmt: skip
 
 
-def claim_1(data):
+def claim_1(data: Data) -> list[Part]:
     """Every row of table I within 5 %."""
     parts = []
     for delay in shown(data):
@@ -174,7 +178,7 @@ def claim_1(data):
     return parts
 
 
-def growth(data, first, last):
+def growth(data: Data, first: str, last: str) -> Interval | None:
     """How much larger the difference is at one delay than at another."""
     frame = data.runs("table1").select("delay", "box", "replication", goodput=GOODPUT)
     wide = frame.pivot("box", index=["delay", "replication"], values="goodput")
@@ -183,7 +187,7 @@ def growth(data, first, last):
     return interval((wide[last] - wide[first]).to_list())
 
 
-def claim_2(data):
+def claim_2(data: Data) -> list[Part]:
     """The difference is positive, and grows over both halves of the range."""
     delays = shown(data)
     parts = [
@@ -198,10 +202,12 @@ def claim_2(data):
     return parts
 
 
-def claim_3(data):
+def claim_3(data: Data) -> list[Part]:
     """ASPQ is back within two round trips; SPQ bursts, then starts slowly."""
 
-    def over(box, first, last, take):
+    def over(
+        box: str, first: float, last: float, take: Callable[[pl.Series], Any]
+    ) -> Interval | None:
         values = []
         for run in around_the_end(data, box, first, last + 1e-9):
             values.append(100 * take(run["throughput_bps"]) / LINK)
@@ -222,7 +228,7 @@ def claim_3(data):
     ]  # fmt: skip
 
 
-def claim_4(data):
+def claim_4(data: Data) -> list[Part]:
     """A frozen sender only probes."""
     where = {"box": "aspq"}
     low = "classes.low."
@@ -232,9 +238,9 @@ def claim_4(data):
         .filter((pl.col("box") == "aspq") & (pl.col("class") == "low"))
         .group_by("replication", maintain_order=True)
     ):
-        # Frozen from one second after the high transfer began, while it lasts.
+        # The high transfer lasts from 2 s to about 87 s.
         frozen = run.filter(pl.col("time_s").is_between(5.0, 80.0))
-        spread.append(frozen["cwnd_bytes"].max() - frozen["cwnd_bytes"].min())
+        spread.append(float(np.ptp(frozen["cwnd_bytes"].to_numpy())))
     return [
         Part("timeouts", "none", data.interval("figure5", low + "timeouts", where), 0, 0),
         Part("retransmissions", "none",
@@ -249,7 +255,7 @@ def claim_4(data):
     ]  # fmt: skip
 
 
-def claim_5(data):
+def claim_5(data: Data) -> list[Part]:
     """A high transfer longer than R2 ends the low connection under SPQ only."""
     # 1 + 2 + 4 + 8 + 16 + 32 s until the sixth timeout.
     sizes = [
@@ -266,12 +272,12 @@ def claim_5(data):
     return parts
 
 
-def lost(aspq, spq):
+def lost(aspq: float, spq: float) -> float:
     """Time in s by which SPQ's transfer is longer, from both goodputs in kbit/s."""
     return LOW_BITS / 1000 * (1 / spq - 1 / aspq)
 
 
-def why_2(data):
+def why_2(data: Data) -> str:
     """Where the difference stops growing, and how long a slow start from two segments takes."""
     words = []
     for delay, window in (("50ms", 125), ("100ms", 131)):
@@ -299,7 +305,7 @@ def why_2(data):
     )
 
 
-def table_1(data):
+def table_1(data: Data) -> list[Table]:
     """Table I, row by row."""
     rows = []
     for delay in shown(data):
@@ -320,11 +326,11 @@ def table_1(data):
     ]  # fmt: skip
 
 
-def _percent(ours, theirs):
+def _percent(ours: float, theirs: float) -> str:
     return f"{100 * (ours / theirs - 1):+.1f} %"
 
 
-def gaps(data):
+def gaps(data: Data) -> list[Table]:
     """What the reading of the topology and of the sender's TCP changes."""
     rows = []
     for exit_delay, title in (("0ms", "three links of 2 ms: RTT 2 d + 8 ms"),
@@ -361,9 +367,9 @@ PLACES = {
 }
 
 
-def box_label(block):
+def box_label(written: str) -> str:
     """A box in words."""
-    block = json.loads(block) if isinstance(block, str) else block
+    block = json.loads(written)
     if block["kind"] == "none":
         return "SPQ"
     options = [f"{name.replace('_', ' ')} {value}" for name, value in block.items()
@@ -377,7 +383,7 @@ PLACE = (
 )  # fmt: skip
 
 
-def ablation(data):
+def ablation(data: Data) -> list[Table]:
     """The options, one by one."""
     frame = data.runs("options")
     tables = []
@@ -397,9 +403,9 @@ def ablation(data):
 VARIANTS = ("SPQ", "ASPQ", "ASPQ, idle timeout 100 ms", "DRR, a tenth for low")
 
 
-def variant_of(queue, box):
+def variant_of(written_queue: str, written_box: str) -> str:
     """Which variant a point of the on/off studies is."""
-    queue, box = (json.loads(each) if isinstance(each, str) else each for each in (queue, box))
+    queue, box = json.loads(written_queue), json.loads(written_box)
     if queue["kind"] == "drr":
         return VARIANTS[3]
     if box["kind"] == "none":
@@ -411,12 +417,14 @@ LOW = "classes.low.goodput_bps"
 QUEUE_AND_BOX = ("dumbbell.queue", "dumbbell.box")
 
 
-def seconds(written):
-    """A time of the study in s."""
-    return quantity(written)[0]
+def base(written: Any) -> float:
+    """A quantity of a study in base units."""
+    found = quantity(written)
+    assert found is not None, written
+    return found[0]
 
 
-def cells(data, study):
+def cells(data: Data, study: str) -> list[tuple[dict[str, Any], dict[str, dict[str, Any]]]]:
     """Every traffic of an on/off study: (its columns, point of each variant)."""
     frame = data.runs(study)
     end = frame.columns.index("discipline")
@@ -433,7 +441,12 @@ def cells(data, study):
     return found
 
 
-def curves(data, study, chosen, x):
+def curves(
+    data: Data,
+    study: str,
+    chosen: Sequence[tuple[Mapping[str, Any], Mapping[str, Mapping[str, Any]]]],
+    x: Callable[[Mapping[str, Any]], float],
+) -> list[Series]:
     """Goodput of the low flows under each variant, over what `x` makes of the traffic."""
     drawn = []
     for variant in VARIANTS:
@@ -446,25 +459,25 @@ def curves(data, study, chosen, x):
 GOODPUT_LABEL = "goodput of all low flows, Mbit/s"
 
 
-def period_panels(data):
+def period_panels(data: Data) -> list[Panel]:
     """Goodput of the low flow over the period of the high-priority traffic."""
     panels = []
     everything = cells(data, "periods")
     for load in dict.fromkeys(traffic["load"] for traffic, _ in everything):
         chosen = [cell for cell in everything if cell[0]["load"] == load]
-        drawn = curves(data, "periods", chosen, lambda at: 2 * seconds(at["traffic.high.on"]))
+        drawn = curves(data, "periods", chosen, lambda at: 2 * base(at["traffic.high.on"]))
         title = f"UDP, {load}/s while on, half of the time"
         panels.append(Panel(title, "period, s", GOODPUT_LABEL, drawn, x_log=True))
     drawn = curves(
         data, "transfers", cells(data, "transfers"),
-        lambda at: 2 * seconds(json.loads(at["high"])["interval"]),
+        lambda at: 2 * base(json.loads(at["high"])["interval"]),
     )  # fmt: skip
     title = "TCP transfers, with pauses as long as they"
     panels.append(Panel(title, "period, s (about)", GOODPUT_LABEL, drawn, x_log=True))
     return panels
 
 
-def flow_panels(data):
+def flow_panels(data: Data) -> list[Panel]:
     """Goodput of all low flows over their number."""
     panels = []
     everything = cells(data, "flows")
@@ -476,14 +489,14 @@ def flow_panels(data):
     return panels
 
 
-def _traffic(high):
+def _traffic(high: Mapping[str, Any]) -> str:
     """High-priority traffic in words."""
     if high["kind"] == "files":
         return f"TCP, {high['size']} each, pauses of {high['interval']}"
     return f"UDP, {high['rate']}/s, {high['on']} on and off"
 
 
-def described(study, traffic):
+def described(study: str, traffic: Mapping[str, Any]) -> tuple[str, bool, float, int]:
     """(words, whether it fills the link while on, time on in s, low flows) of a traffic."""
     if study == "periods":
         on = traffic["traffic.high.on"]
@@ -494,16 +507,16 @@ def described(study, traffic):
     words = _traffic(high) if link == "10Mbit" else f"{link}/s link: {_traffic(high)}"
     flows = int(traffic.get("flows", 1))
     if high["kind"] == "files":
-        return words, True, seconds(high["interval"]), flows
-    fills = quantity(high["rate"])[0] > 0.97 * quantity(link)[0]
-    return words, fills, seconds(high["on"]), flows
+        return words, True, base(high["interval"]), flows
+    fills = base(high["rate"]) > 0.97 * base(link)
+    return words, fills, base(high["on"]), flows
 
 
 LONG = 10.0
 """Time on from which the rule freezes, in s."""
 
 
-def effects(data, studies):
+def effects(data: Data, studies: Sequence[str]) -> tuple[list[list[Any]], int]:
     """Every traffic: what freezing and a guaranteed share change, and what the rule says."""
     rows, right = [], 0
     for study in studies:
@@ -557,7 +570,7 @@ HEADS = [
 ]
 
 
-def when_tables(data):
+def when_tables(data: Data) -> list[Table]:
     """The traffics that the rule was made from, and those that it was then tried on."""
     tables = []
     for heading, studies in (
@@ -592,7 +605,7 @@ PERIODS_NOTE = (
 FLOWS_NOTE = "The more low-priority flows there are, the less a freeze changes their sum."
 
 
-def text(name):
+def text(name: str) -> str:
     """A text that lies beside this file."""
     return Path(__file__).with_name(name).read_text("utf-8")
 
@@ -623,8 +636,7 @@ PAPER = Paper(
         Figure("6", "Measurement of the difference of goodput against different RTTs.", figure_6,
                ("table1",)),
         Figure("windows", "(not in the paper) The congestion window that the freeze keeps.",
-               windows, ("figure5",),
-"It stands still while the sender is frozen."),
+               windows, ("figure5",), "It stands still while the sender is frozen."),
         Figure("R2", "(not in the paper) The connection that strict priority ends.", r2_figure,
                ("r2",), "Five retransmissions of a segment take 1 + 2 + 4 + 8 + 16 + 32 = 63 s."),
         Figure("periods", "(not in the paper) High-priority traffic that comes and goes.",
