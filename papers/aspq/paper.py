@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,63 @@ from forebay.stats import Interval, interval
 from forebay.sweep.axes import quantity
 
 LOW_BITS = 800e6
-GOODPUT = LOW_BITS / 1000 / pl.col("classes.low.mean_completion_s")
-"""Average goodput of the low-priority transfer of 100 MB, in kbit/s."""
+
+
+def average_goodput(run: Mapping[str, Any]) -> float:
+    """Average goodput of the low-priority transfer of 100 MB, in kbit/s."""
+    return LOW_BITS / 1000 / float(run["classes.low.mean_completion_s"])
+
+
+Key = str | Callable[[Mapping[str, Any]], float | None]
+"""A measure, or what is made of the measures of a run."""
+
+
+@cache
+def runs(data: Data, study: str) -> list[dict[str, Any]]:
+    """The runs of a study as plain rows, for there are a thousand small questions to them."""
+    return data.study(study).runs.to_dicts()
+
+
+def samples(data: Data, study: str, key: Key, where: Mapping[str, Any]) -> dict[int, float | None]:
+    """A measure of every replication of a point."""
+    chosen = [
+        run
+        for run in runs(data, study)
+        if all(run[column] == value for column, value in where.items())
+    ]
+    if len({run["point"] for run in chosen}) != 1:
+        raise KeyError(f"{study}: {dict(where)} is not one point")
+    return {run["replication"]: run[key] if isinstance(key, str) else key(run) for run in chosen}
+
+
+def known(values: Sequence[float | None], scale: float = 1.0) -> Interval:
+    """The interval of those that were measured."""
+    found = interval([scale * each for each in values if each is not None])
+    if found is None:
+        raise KeyError("nothing was measured")
+    return found
+
+
+def measured(
+    data: Data, study: str, key: Key, where: Mapping[str, Any], scale: float = 1.0
+) -> Interval:
+    """Mean and interval of a measure at a point."""
+    return known(list(samples(data, study, key, where).values()), scale)
+
+
+def changed(
+    data: Data,
+    study: str,
+    key: Key,
+    first: Mapping[str, Any],
+    second: Mapping[str, Any],
+    scale: float = 1.0,
+) -> Interval:
+    """Mean and interval of `first - second`, paired replication by replication."""
+    one, other = samples(data, study, key, first), samples(data, study, key, second)
+    pairs = [(one[each], other[each]) for each in one if each in other]
+    return known([a - b for a, b in pairs if a is not None and b is not None], scale)
+
 
 DELAYS = [f"{delay}ms" for delay in range(10, 101, 10)]
 RTTS = [30, 50, 70, 90, 110, 130, 150, 170, 190, 210]
@@ -50,20 +106,24 @@ ROUND_TRIP = 2 * 4 * 5e-3
 
 def goodput(data: Data, delay: str, box: str) -> Interval:
     """Goodput of one row of table I."""
-    return data.interval("table1", GOODPUT, {"delay": delay, "box": box})
+    return measured(data, "table1", average_goodput, {"delay": delay, "box": box})
 
 
 def gain(data: Data, delay: str) -> Interval:
     """ASPQ's goodput less SPQ's."""
-    return data.difference(
-        "table1", GOODPUT, {"delay": delay, "box": "aspq"}, {"delay": delay, "box": "none"}
+    return changed(
+        data,
+        "table1",
+        average_goodput,
+        {"delay": delay, "box": "aspq"},
+        {"delay": delay, "box": "none"},
     )
 
 
 def shown(data: Data) -> list[str]:
     """The delays that were run; a quick run has fewer."""
-    known = set(data.runs("table1")["delay"])
-    return [delay for delay in DELAYS if delay in known]
+    ran = {run["delay"] for run in runs(data, "table1")}
+    return [delay for delay in DELAYS if delay in ran]
 
 
 def rtt(delay: str) -> int:
@@ -140,16 +200,19 @@ def windows(data: Data) -> list[Panel]:
 
 def r2_figure(data: Data) -> list[Panel]:
     """How often the low connection survives, over the length of the high transfer."""
-    sizes = list(dict.fromkeys(data.runs("r2")["traffic.high.size"]))
+    sizes = list(dict.fromkeys(run["traffic.high.size"] for run in runs(data, "r2")))
     drawn = []
     for label, box in (("ASPQ", "aspq"), ("SPQ", "none")):
         ended = [
-            data.interval("r2", "classes.low.aborted", {"box": box, "traffic.high.size": size})
+            measured(data, "r2", "classes.low.aborted", {"box": box, "traffic.high.size": size})
             for size in sizes
         ]
         length = [
-            data.interval(
-                "r2", "classes.high.mean_completion_s", {"box": box, "traffic.high.size": size}
+            measured(
+                data,
+                "r2",
+                "classes.high.mean_completion_s",
+                {"box": box, "traffic.high.size": size},
             ).mean
             for size in sizes
         ]
@@ -178,13 +241,14 @@ def claim_1(data: Data) -> list[Part]:
     return parts
 
 
-def growth(data: Data, first: str, last: str) -> Interval | None:
+def growth(data: Data, first: str, last: str) -> Interval:
     """How much larger the difference is at one delay than at another."""
-    frame = data.runs("table1").select("delay", "box", "replication", goodput=GOODPUT)
-    wide = frame.pivot("box", index=["delay", "replication"], values="goodput")
-    wide = wide.with_columns(gain=pl.col("aspq") - pl.col("none"))
-    wide = wide.pivot("delay", index="replication", values="gain")
-    return interval((wide[last] - wide[first]).to_list())
+    gains = []
+    for delay in (first, last):
+        aspq = samples(data, "table1", average_goodput, {"delay": delay, "box": "aspq"})
+        spq = samples(data, "table1", average_goodput, {"delay": delay, "box": "none"})
+        gains.append([(aspq[each] or 0.0) - (spq[each] or 0.0) for each in aspq])
+    return known([b - a for a, b in zip(*gains, strict=True)])
 
 
 def claim_2(data: Data) -> list[Part]:
@@ -228,6 +292,11 @@ def claim_3(data: Data) -> list[Part]:
     ]  # fmt: skip
 
 
+def unanswered(run: Mapping[str, Any]) -> float:
+    """Window probes that the controller did not answer."""
+    return float(run["classes.low.probes"] - run["boxes.trunk.probes_answered"])
+
+
 def claim_4(data: Data) -> list[Part]:
     """A frozen sender only probes."""
     where = {"box": "aspq"}
@@ -242,16 +311,15 @@ def claim_4(data: Data) -> list[Part]:
         frozen = run.filter(pl.col("time_s").is_between(5.0, 80.0))
         spread.append(float(np.ptp(frozen["cwnd_bytes"].to_numpy())))
     return [
-        Part("timeouts", "none", data.interval("figure5", low + "timeouts", where), 0, 0),
+        Part("timeouts", "none", measured(data, "figure5", low + "timeouts", where), 0, 0),
         Part("retransmissions", "none",
-             data.interval("figure5", low + "retransmissions", where), 0, 0),
+             measured(data, "figure5", low + "retransmissions", where), 0, 0),
         Part("change of its congestion window from 5 s to 80 s", "none", interval(spread), 0, 0,
              "B"),
-        Part("window probes", "the only packets: some", data.interval("figure5", low + "probes",
+        Part("window probes", "the only packets: some", measured(data, "figure5", low + "probes",
              where), 1),
         Part("probes that the controller did not answer", "none",
-             data.interval("figure5", pl.col(low + "probes") -
-                           pl.col("boxes.trunk.probes_answered"), where), 0, 0),
+             measured(data, "figure5", unanswered, where), 0, 0),
     ]  # fmt: skip
 
 
@@ -259,13 +327,15 @@ def claim_5(data: Data) -> list[Part]:
     """A high transfer longer than R2 ends the low connection under SPQ only."""
     # 1 + 2 + 4 + 8 + 16 + 32 s until the sixth timeout.
     sizes = [
-        size for size in ("100MB", "150MB") if size in set(data.runs("r2")["traffic.high.size"])
+        size
+        for size in ("100MB", "150MB")
+        if size in {run["traffic.high.size"] for run in runs(data, "r2")}
     ]
     parts = []
     for size in sizes:
         for label, box, count in (("SPQ", "none", 1), ("ASPQ", "aspq", 0)):
-            found = data.interval(
-                "r2", "classes.low.aborted", {"box": box, "traffic.high.size": size}
+            found = measured(
+                data, "r2", "classes.low.aborted", {"box": box, "traffic.high.size": size}
             )
             what = f"{label}, low connections given up, {size} of high-priority data"
             parts.append(Part(what, "ended" if count else "alive", found, count, count))
@@ -340,7 +410,7 @@ def gaps(data: Data) -> list[Table]:
             found = []
             for box, stated in (("aspq", TABLE_ASPQ[row]), ("none", TABLE_SPQ[row])):
                 where = {"link.low-exit.delay": exit_delay, "delay": delay, "box": box}
-                each = data.interval("rtt", GOODPUT, where)
+                each = measured(data, "rtt", average_goodput, where)
                 found += [each, _percent(each.mean, stated)]
             rows.append([title, delay, *found])
     heads = ["ASPQ", "", "SPQ", ""]
@@ -352,7 +422,7 @@ def gaps(data: Data) -> list[Table]:
             found = []
             for box, stated in (("aspq", TABLE_ASPQ[row]), ("none", TABLE_SPQ[row])):
                 where = {"congestion": kind, "delay": delay, "box": box}
-                each = data.interval("tcp", GOODPUT, where)
+                each = measured(data, "tcp", average_goodput, where)
                 found += [each, _percent(each.mean, stated)]
             rows.append([kind, delay, *found])
     return [places, Table(["Congestion control", "d", *heads], rows, "TCP")]
@@ -385,14 +455,14 @@ PLACE = (
 
 def ablation(data: Data) -> list[Table]:
     """The options, one by one."""
-    frame = data.runs("options")
+    ran = runs(data, "options")
     tables = []
-    for place in frame.select(PLACE).unique(maintain_order=True).iter_rows():
+    for place in dict.fromkeys(tuple(run[name] for name in PLACE) for run in ran):
         rows = []
-        for box in dict.fromkeys(frame["box"]):
+        for box in dict.fromkeys(run["box"] for run in ran):
             where = {**dict(zip(PLACE, place, strict=True)), "box": box}
             keys = ("mean_completion_s", "timeouts", "retransmissions", "dropped")
-            found = [data.interval("options", f"classes.low.{key}", where) for key in keys]
+            found = [measured(data, "options", f"classes.low.{key}", where) for key in keys]
             rows.append([box_label(box), *found])
         heads = ["Box", "low transfer takes, s", "timeouts", "sent again", "dropped"]
         *key, high = place
@@ -426,19 +496,14 @@ def base(written: Any) -> float:
 
 def cells(data: Data, study: str) -> list[tuple[dict[str, Any], dict[str, dict[str, Any]]]]:
     """Every traffic of an on/off study: (its columns, point of each variant)."""
-    frame = data.runs(study)
-    end = frame.columns.index("discipline")
-    axes = [name for name in frame.columns[1:end] if name not in QUEUE_AND_BOX]
-    found = []
-    for values in frame.select(axes).unique(maintain_order=True).iter_rows():
-        traffic = dict(zip(axes, values, strict=True))
-        points = data.runs(study, traffic).select(QUEUE_AND_BOX).unique(maintain_order=True)
-        variants = {
-            variant_of(*pair): {**traffic, **dict(zip(QUEUE_AND_BOX, pair, strict=True))}
-            for pair in points.iter_rows()
-        }
-        found.append((traffic, variants))
-    return found
+    columns = data.study(study).runs.columns
+    axes = [name for name in columns[1 : columns.index("discipline")] if name not in QUEUE_AND_BOX]
+    found: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
+    for run in runs(data, study):
+        variants = found.setdefault(tuple(run[name] for name in axes), {})
+        where = {name: run[name] for name in (*axes, *QUEUE_AND_BOX)}
+        variants.setdefault(variant_of(*(run[name] for name in QUEUE_AND_BOX)), where)
+    return [(dict(zip(axes, key, strict=True)), variants) for key, variants in found.items()]
 
 
 def curves(
@@ -450,7 +515,7 @@ def curves(
     """Goodput of the low flows under each variant, over what `x` makes of the traffic."""
     drawn = []
     for variant in VARIANTS:
-        found = [data.interval(study, LOW, variants[variant], scale=1e-6)
+        found = [measured(data, study, LOW, variants[variant], scale=1e-6)
                  for _, variants in chosen]  # fmt: skip
         drawn.append(line(variant, [x(traffic) for traffic, _ in chosen], found))
     return drawn
@@ -525,21 +590,21 @@ def effects(data: Data, studies: Sequence[str]) -> tuple[list[list[Any]], int]:
             if study == "flows" and flows == 1:
                 continue  # stands among the others
             spq = variants[VARIANTS[0]]
-            plain = data.interval(study, LOW, spq, scale=1e-6)
+            plain = measured(data, study, LOW, spq, scale=1e-6)
             percent = 100 / (1e6 * plain.mean)
-            change = data.difference(study, LOW, variants[VARIANTS[2]], spq, scale=percent)
-            share = data.difference(study, LOW, variants[VARIANTS[3]], spq, scale=percent)
+            change = changed(data, study, LOW, variants[VARIANTS[2]], spq, scale=percent)
+            share = changed(data, study, LOW, variants[VARIANTS[3]], spq, scale=percent)
             helps = change.low is not None and change.low > 1
             hurts = change.high is not None and change.high < -1
             freeze = fills and on >= LONG
             good = not hurts if freeze else not helps
             right += good
             delays = [
-                data.interval(study, "classes.high.p99_delay_ms", variants[name]).mean
+                measured(data, study, "classes.high.p99_delay_ms", variants[name]).mean
                 for name in (VARIANTS[0], VARIANTS[3])
             ]
-            high = data.difference(
-                study, "classes.high.goodput_bps", variants[VARIANTS[3]], spq, scale=1e-6
+            high = changed(
+                data, study, "classes.high.goodput_bps", variants[VARIANTS[3]], spq, scale=1e-6
             )
             rows.append(
                 [
