@@ -16,9 +16,12 @@ from rich.padding import Padding
 from forebay import _engine, study
 from forebay._engine import ScenarioError
 from forebay.console import Bar, friendly, stopped
+from forebay.lab.command import lab
 from forebay.papers.command import app as papers
 from forebay.result import run as run_once
-from forebay.scenario import Scenario, load, to_toml
+from forebay.scenario import load_with, to_toml
+from forebay.suite.command import suite
+from forebay.tune.command import command as tune
 
 app = typer.Typer(
     name="forebay",
@@ -32,6 +35,9 @@ app = typer.Typer(
 )
 
 app.add_typer(papers, name="paper")
+app.command()(suite)
+app.command()(lab)
+app.command("tune")(tune)
 
 ScenarioFile = Annotated[
     Path,
@@ -76,6 +82,14 @@ def compare(
     link: Annotated[
         str | None, typer.Option(help="The link whose queue is exchanged.", metavar="NAME")
     ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL",
+            help="The discipline beside which each class's gain and the system's efficiency are "
+            "given.",
+        ),
+    ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     seed: Seed = None,
     out: Annotated[
@@ -108,7 +122,7 @@ def compare(
         # Tables and figures need large libraries; the other commands start faster without.
         from forebay import advice, storage, terminal
 
-        prepared = _prepare(scenario, set_)
+        prepared = load_with(scenario, set_)
         folder = out if out is not None else Path("out") / scenario.stem
         storage.check_folder(folder)
         progress = Bar()
@@ -123,6 +137,7 @@ def compare(
                     jobs=jobs,
                     progress=progress.update,
                     command=shlex.join(["forebay", *sys.argv[1:]]),
+                    baseline=baseline,
                 )
             comparison.write(folder, report=not no_report)
         except KeyboardInterrupt:
@@ -178,7 +193,7 @@ def run(
     with friendly():
         from forebay import storage, terminal
 
-        prepared = _prepare(scenario, set_)
+        prepared = load_with(scenario, set_)
         if link is not None and discipline is None:
             raise ScenarioError("--link says where --discipline goes; give both or neither")
         if out is not None:
@@ -370,7 +385,7 @@ def check(
     Example: forebay check examples/branch-uplink.toml
     """
     with friendly():
-        effective = _prepare(scenario, set_).effective()
+        effective = load_with(scenario, set_).effective()
         if as_json:
             print(json.dumps(effective, indent=2, ensure_ascii=False))
         else:
@@ -447,13 +462,6 @@ def _unchanged(folder: Path) -> str:
     if folder.exists() and any(folder.iterdir()):
         return f"{folder} still holds the earlier result."
     return "Nothing was written."
-
-
-def _prepare(path: Path, settings: list[str]) -> Scenario:
-    scenario = load(path)
-    for setting in settings:
-        scenario = scenario.with_text(setting)
-    return scenario
 
 
 def _names(text: str | None) -> list[str] | None:

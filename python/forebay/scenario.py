@@ -6,6 +6,7 @@ import json
 import math
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -80,7 +81,7 @@ class Scenario:
         path, equals, text = assignment.partition("=")
         if not equals or not path.strip():
             raise ScenarioError(f'"{assignment}": expected PATH=VALUE, such as link[0].rate=5Mbit')
-        return self.with_(path.strip(), _value(text.strip()))
+        return self.with_(path.strip(), value_of(text.strip()))
 
     def effective(self) -> dict[str, Any]:
         """The scenario with every default filled in.
@@ -105,6 +106,33 @@ def load(path: str | Path) -> Scenario:
     """
     path = Path(path)
     return Scenario(_engine.load(str(path)), path.name, str(path.parent))
+
+
+def lookup(document: dict[str, Any], path: str) -> Any:
+    """What stands at `path` of a document; none if nothing does.
+
+    Raises:
+        ScenarioError: it is not a path.
+    """
+    found: Any = document
+    for step in _steps(path):
+        try:
+            found = found[step if isinstance(found, dict) else _index(found, step)]
+        except (KeyError, _NoSuchPlace):
+            return None
+    return found
+
+
+def load_with(path: str | Path, settings: Sequence[str]) -> Scenario:
+    """Read a scenario file and change fields of it, each written `PATH=VALUE`.
+
+    Raises:
+        ScenarioError: the file cannot be read or is not TOML, or a setting makes no sense.
+    """
+    scenario = load(path)
+    for setting in settings:
+        scenario = scenario.with_text(setting)
+    return scenario
 
 
 def to_toml(document: dict[str, Any]) -> str:
@@ -196,7 +224,7 @@ def _shown(step: str | int) -> str:
     return f"[{step}]" if isinstance(step, int) else f'"{step}"'
 
 
-def _value(text: str) -> Any:
+def value_of(text: str) -> Any:
     """The value that `text` writes in TOML, or the text itself."""
     try:
         value = tomllib.loads(f"value = {text}")

@@ -1,7 +1,10 @@
 //! What a run comes to: the summary with its stable keys, and the tables for plots.
 
-use crate::engine::{Guard, Link, LinkSeries, World};
-use crate::measure::{ClassMeter, LEVELS, Lengths, LossPattern, UserMeter, jain};
+use crate::engine::{ClassPoint, Guard, LinkSeries, World};
+use crate::measure::{
+    ClassMeter, LEVELS, Lengths, LossPattern, QueueMeter, QueuePoint, Share, UserMeter,
+    energy_potential, jain, satisfaction,
+};
 use crate::scenario::Scenario;
 use crate::wireless::Network;
 use forebay_core::{DropReason, Time};
@@ -29,8 +32,9 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
     let series = world.series().clone();
     let measured = series.time.partition_point(|end| *end <= from.as_secs_f64());
     for (link, series) in world.links_mut().iter_mut().zip(&series.links) {
-        links.insert(link.name.clone(), link_summary(link, from, until));
-        let mut queue = queue_summary(link, until);
+        let bits = link.port().capacity().bits_between(from, until);
+        links.insert(link.name.clone(), link_summary(link.sent, bits, link.wire_lost, seconds));
+        let mut queue = queue_summary(&link.kind, &mut link.meter, until);
         queue["variables"] = variables(series, measured);
         queues.insert(link.name.clone(), queue);
     }
@@ -40,10 +44,17 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
         boxes.insert(name, box_summary(guard));
     }
     let mut classes = Map::new();
+    let narrowest = scenario.narrowest(&|link| number(&links[link]["capacity_bps"]));
     for (index, class) in world.classes().iter().enumerate() {
         let members: Vec<_> = users.iter().filter(|user| user.class == index as u32).collect();
-        classes.insert(class.name.clone(), class_summary(class, &members, seconds));
+        let most = members.iter().map(|user| narrowest[user.traffic as usize]);
+        let most = most.fold(f64::INFINITY, f64::min);
+        let mut found = class_summary(class, &members, seconds);
+        let (sent, goodput) = (number(&found["sent_bps"]), number(&found["goodput_bps"]));
+        found["energy_potential"] = energy_potential(sent, goodput, most).into();
+        classes.insert(class.name.clone(), found);
     }
+    let everyone: Vec<_> = users.iter().collect();
     let names = scenario.traffic_names();
     let flows: Vec<_> = users
         .iter()
@@ -66,6 +77,7 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
         "queues": queues,
         "boxes": boxes,
         "classes": classes,
+        "system": system_summary(world.classes(), &everyone, seconds),
         "flows": flows,
     });
     if let Some(network) = world.network_mut() {
@@ -107,22 +119,21 @@ fn wireless_summary(network: &Network, from: Time, until: Time) -> Value {
     json!({ "stations": stations, "hops": hops })
 }
 
-fn link_summary(link: &Link, from: Time, until: Time) -> Value {
-    let (packets, bytes) = link.sent;
-    let bits = link.port().capacity().bits_between(from, until);
+/// A link that sent so many packets and bytes of the `bits` that it could have.
+pub(crate) fn link_summary(sent: (u64, u64), bits: f64, wire_lost: u64, seconds: f64) -> Value {
+    let (packets, bytes) = sent;
     let used = if bits > 0.0 { bytes as f64 * 8.0 / bits } else { 0.0 };
     json!({
         "utilization": used.min(1.0),
         "sent_packets": packets,
         "sent_bytes": bytes,
-        "capacity_bps": bits / (until - from).as_secs_f64(),
-        "wire_lost": link.wire_lost,
+        "capacity_bps": bits / seconds,
+        "wire_lost": wire_lost,
     })
 }
 
-fn queue_summary(link: &mut Link, until: Time) -> Value {
-    let (mean, std, bytes) = link.meter.averages(until);
-    let meter = &link.meter;
+pub(crate) fn queue_summary(kind: &str, meter: &mut QueueMeter, until: Time) -> Value {
+    let (mean, std, bytes) = meter.averages(until);
     let dropped = meter.dropped_total();
     let offered: u64 = meter.offered.iter().sum();
     let reasons: Map<_, _> = DropReason::ALL
@@ -142,7 +153,7 @@ fn queue_summary(link: &mut Link, until: Time) -> Value {
         })
         .collect();
     json!({
-        "kind": link.kind,
+        "kind": kind,
         "mean_packets": mean,
         "std_packets": std,
         "max_packets": meter.max_packets,
@@ -191,18 +202,68 @@ fn variables(series: &LinkSeries, measured: usize) -> Value {
     Value::Object(variables.collect())
 }
 
-fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Value {
+/// All flows together.
+fn system_summary(classes: &[ClassMeter], users: &[&UserMeter], seconds: f64) -> Value {
+    let bits = users.iter().map(|user| user.bytes).sum::<u64>() as f64 * 8.0;
+    let completed: u64 = users.iter().map(|user| user.completed).sum();
+    let time: u128 = users.iter().map(|user| user.completion_time).sum();
+    let longest = classes.iter().filter_map(|class| class.completion.max_ms());
+    let (asi, asi_by_flow) = satisfied(users);
+    let (asi_classes, _) = satisfied_classes(classes.len(), users);
+    json!({
+        "goodput_bps": bits / seconds,
+        "jain": jain(users.iter().map(|user| user.bytes as f64)),
+        "asi": asi,
+        "asi_by_flow": asi_by_flow,
+        "asi_of_classes": asi_classes,
+        "completed": completed,
+        "mean_completion_s": (completed > 0).then(|| time as f64 * 1e-9 / completed as f64),
+        "max_completion_s": longest.map(|ms| ms * 1e-3).reduce(f64::max),
+    })
+}
+
+/// Longest wait in queues of any packet, in ms.
+fn longest_wait(users: &[&UserMeter]) -> f64 {
+    users.iter().map(|user| user.longest_wait.as_millis_f64()).fold(0.0, f64::max)
+}
+
+/// The application satisfaction index of flows: (as printed, flow by flow).
+fn satisfied(users: &[&UserMeter]) -> (Option<f64>, Option<f64>) {
+    let share = |user: &&UserMeter| {
+        user.mean_wait_ms().map(|delay| Share { delay, data: user.bytes as f64 })
+    };
+    satisfaction(users.iter().filter_map(share), longest_wait(users)).unzip()
+}
+
+/// The same of classes, each as one.
+fn satisfied_classes(classes: usize, users: &[&UserMeter]) -> (Option<f64>, Option<f64>) {
+    let shares = (0..classes).filter_map(|class| {
+        let members = users.iter().filter(|user| user.class == class as u32);
+        let packets: u64 = members.clone().map(|user| user.delivered).sum();
+        let wait = |user: &&UserMeter| Some(user.mean_wait_ms()? * user.delivered as f64);
+        let waits: f64 = members.clone().filter_map(wait).sum();
+        let data = members.map(|user| user.bytes as f64).sum();
+        (packets > 0).then(|| Share { delay: waits / packets as f64, data })
+    });
+    satisfaction(shares, longest_wait(users)).unzip()
+}
+
+pub(crate) fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Value {
+    let (asi, asi_by_flow) = satisfied(members);
     let sum = |count: fn(&UserMeter) -> u64| members.iter().map(|user| count(user)).sum::<u64>();
     let mean = |value: &dyn Fn(&UserMeter) -> Option<f64>| {
         let values: Vec<_> = members.iter().filter_map(|user| value(user)).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     };
     let (delivered, dropped) = (sum(|user| user.delivered), sum(|user| user.dropped));
+    let goodput = sum(|user| user.bytes) as f64 * 8.0 / seconds;
+    let throughput = sum(|user| user.offered_bytes) as f64 * 8.0 / seconds;
     let mut losses = LossPattern::default();
     members.iter().filter_map(|user| user.loss_pattern()).for_each(|each| losses.merge(&each));
     json!({
         "flows": members.len(),
-        "goodput_bps": sum(|user| user.bytes) as f64 * 8.0 / seconds,
+        "goodput_bps": goodput,
+        "sent_bps": throughput,
         "offered": sum(|user| user.offered),
         "delivered": delivered,
         "dropped": dropped,
@@ -215,6 +276,7 @@ fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Va
         "p95_delay_ms": class.delay.quantile_ms(0.95),
         "p99_delay_ms": class.delay.quantile_ms(0.99),
         "max_delay_ms": class.delay.max_ms(),
+        "mean_wait_ms": mean(&UserMeter::mean_wait_ms),
         "jitter_ms": mean(&UserMeter::jitter_ms),
         "retransmissions": sum(|user| user.retransmissions),
         "timeouts": sum(|user| user.timeouts),
@@ -223,7 +285,11 @@ fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Va
         "aborted": sum(|user| user.aborted),
         "mean_completion_s": class.completion.mean_ms().map(|ms| ms * 1e-3),
         "p95_completion_s": class.completion.quantile_ms(0.95).map(|ms| ms * 1e-3),
+        "max_completion_s": class.completion.max_ms().map(|ms| ms * 1e-3),
+        "transfer_goodput_bps": mean(&UserMeter::transfer_goodput_bps),
         "jain": jain(members.iter().map(|user| user.bytes as f64)),
+        "asi": asi,
+        "asi_by_flow": asi_by_flow,
         "r_factor": mean(&|user| user.voice().map(|(r, _)| r)),
         "mos": mean(&|user| user.voice().map(|(_, mos)| mos)),
     })
@@ -240,7 +306,13 @@ fn lengths(lengths: &Lengths) -> Value {
     })
 }
 
-fn flow_summary(id: usize, user: &UserMeter, traffic: &str, class: &str, seconds: f64) -> Value {
+pub(crate) fn flow_summary(
+    id: usize,
+    user: &UserMeter,
+    traffic: &str,
+    class: &str,
+    seconds: f64,
+) -> Value {
     json!({
         "id": id,
         "traffic": traffic,
@@ -252,11 +324,17 @@ fn flow_summary(id: usize, user: &UserMeter, traffic: &str, class: &str, seconds
         "probes": user.probes,
         "loss": user.loss(),
         "mean_delay_ms": user.mean_delay_ms(),
+        "mean_wait_ms": user.mean_wait_ms(),
         "completed": user.completed,
         "completion_s": (user.completed > 0)
             .then(|| user.completion_time as f64 * 1e-9 / user.completed as f64),
+        "r_factor": user.voice().map(|(r, _)| r),
         "mos": user.voice().map(|(_, mos)| mos),
     })
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_default()
 }
 
 fn share(part: u64, whole: u64) -> Option<f64> {
@@ -269,46 +347,68 @@ pub fn tables(world: &mut World) -> Vec<Table> {
     let mut tables = Vec::new();
     let series = world.series().clone();
     let mut ends = series.time.clone();
-    let column = |name: &str, values: Vec<f64>| (name.to_owned(), values);
     for (link, series) in world.links_mut().iter().zip(&series.links) {
-        let points = &series.points;
-        let mut columns = vec![
-            column("time_s", ends.clone()),
-            column("mean_packets", points.iter().map(|point| point.mean_packets).collect()),
-            column("max_packets", points.iter().map(|point| point.max_packets).collect()),
-            column("mean_bytes", points.iter().map(|point| point.mean_bytes).collect()),
-            column("dropped", points.iter().map(|point| point.dropped).collect()),
-            column("marked", points.iter().map(|point| point.marked).collect()),
-        ];
+        let [mut queue, delay] = queue_tables(&link.name, &ends, &series.points, &link.meter);
         for (name, values) in &series.variables {
             let mut values = values.clone();
-            values.resize(points.len(), f64::NAN);
-            columns.push(column(name, values));
+            values.resize(series.points.len(), f64::NAN);
+            queue.columns.push(column(name, values));
         }
-        tables.push(Table { name: "queue", labels: vec![("link", link.name.clone())], columns });
-        tables.push(Table {
-            name: "queue_delay",
-            labels: vec![("link", link.name.clone())],
-            columns: distribution(link.meter.delay.distribution()),
-        });
+        tables.extend([queue, delay]);
     }
     // Rates from bytes: each interval ends at its time and begins at the one before.
     let mut begin = 0.0;
     let spans: Vec<f64> =
         ends.iter_mut().map(|end| *end - std::mem::replace(&mut begin, *end)).collect();
-    for (index, (class, bytes)) in world.classes().iter().zip(&series.class_bytes).enumerate() {
-        let rates = bytes.iter().zip(&spans).map(|(bytes, span)| bytes * 8.0 / span).collect();
-        let labels = vec![("class", class.name.clone())];
-        let columns = vec![
-            column("time_s", series.time.clone()),
-            column("throughput_bps", rates),
-            column("cwnd_bytes", series.class_cwnd[index].clone()),
-        ];
-        tables.push(Table { name: "class", labels: labels.clone(), columns });
-        let columns = distribution(class.delay.distribution());
-        tables.push(Table { name: "delay", labels, columns });
+    for (class, points) in world.classes().iter().zip(&series.classes) {
+        let rate = |(point, span): (&ClassPoint, &f64)| point.bytes as f64 * 8.0 / span;
+        let rates = points.iter().zip(&spans).map(rate).collect();
+        let [mut rates, delays] = class_tables(class, &series.time, rates);
+        let completed = points.iter().map(|point| f64::from(point.completed)).collect();
+        rates.columns.push(column("completed", completed));
+        rates.columns.push(column("cwnd_bytes", points.iter().map(|p| p.cwnd).collect()));
+        tables.extend([rates, delays]);
     }
     tables
+}
+
+/// The series of a link's queue, without the discipline's variables, and its waiting times.
+pub(crate) fn queue_tables(
+    link: &str,
+    ends: &[f64],
+    points: &[QueuePoint],
+    meter: &QueueMeter,
+) -> [Table; 2] {
+    let of = |value: fn(&QueuePoint) -> f64| points.iter().map(value).collect();
+    let columns = vec![
+        column("time_s", ends.to_vec()),
+        column("mean_packets", of(|point| point.mean_packets)),
+        column("max_packets", of(|point| point.max_packets)),
+        column("mean_bytes", of(|point| point.mean_bytes)),
+        column("dropped", of(|point| point.dropped)),
+        column("marked", of(|point| point.marked)),
+    ];
+    let labels = vec![("link", link.to_owned())];
+    let delays = distribution(meter.delay.distribution());
+    [
+        Table { name: "queue", labels: labels.clone(), columns },
+        Table { name: "queue_delay", labels, columns: delays },
+    ]
+}
+
+/// The series of a class and its one-way delays.
+pub(crate) fn class_tables(class: &ClassMeter, ends: &[f64], rates: Vec<f64>) -> [Table; 2] {
+    let labels = vec![("class", class.name.clone())];
+    let columns = vec![column("time_s", ends.to_vec()), column("throughput_bps", rates)];
+    let delays = distribution(class.delay.distribution());
+    [
+        Table { name: "class", labels: labels.clone(), columns },
+        Table { name: "delay", labels, columns: delays },
+    ]
+}
+
+fn column(name: &str, values: Vec<f64>) -> (String, Vec<f64>) {
+    (name.to_owned(), values)
 }
 
 fn distribution(steps: Vec<(f64, f64)>) -> Vec<(String, Vec<f64>)> {

@@ -40,6 +40,7 @@ pub fn possible() -> bool {
 pub enum Way {
     Tun,
     Packet,
+    Xdp,
 }
 
 /// Namespaces, gone with the value.
@@ -71,7 +72,7 @@ impl Net {
                     ip(&["-n", host, "tuntap", "add", "dev", near, "mode", "tun"]);
                     near
                 }
-                Way::Packet => {
+                Way::Packet | Way::Xdp => {
                     let peer = ["peer", "name", near, "netns", gate];
                     ip(&[&["link", "add", "host", "netns", host, "type", "veth"], &peer[..]]
                         .concat());
@@ -108,12 +109,21 @@ impl Net {
 
     /// A UDP socket of the left host towards `port` of the right one, and the right one's.
     pub fn udp(&self, port: u16) -> (UdpSocket, UdpSocket) {
+        self.udp_between(["10.77.0.1", "10.77.0.2"], port)
+    }
+
+    /// The same between the hosts' IPv6 addresses.
+    pub fn udp6(&self, port: u16) -> (UdpSocket, UdpSocket) {
+        self.udp_between(["fd77::1", "fd77::2"], port)
+    }
+
+    fn udp_between(&self, [from, to]: [&str; 2], port: u16) -> (UdpSocket, UdpSocket) {
         let bind = |name: &str, address: &str| {
             within(Some(name), || UdpSocket::bind((address, port))).unwrap()
         };
-        let sender = bind(self.left(), "10.77.0.1");
-        sender.connect(("10.77.0.2", port)).unwrap();
-        let receiver = bind(self.right(), "10.77.0.2");
+        let sender = bind(self.left(), from);
+        sender.connect((to, port)).unwrap();
+        let receiver = bind(self.right(), to);
         (sender, receiver)
     }
 
@@ -144,6 +154,7 @@ impl Net {
         let (backend, inside, outside) = match self.way {
             Way::Tun => ("tun", left, right),
             Way::Packet => ("packet", gate, gate),
+            Way::Xdp => ("xdp", gate, gate),
         };
         let file = self.file("gate.toml");
         let text = format!(

@@ -76,6 +76,20 @@ impl Layout {
     }
 }
 
+/// One flow of a traffic entry, before it is laid on links.
+pub(crate) struct Participant {
+    /// Name of its random stream.
+    pub name: String,
+    /// When it begins.
+    pub start: Time,
+    /// When it sends no more.
+    pub stop: Time,
+    /// Its random stream.
+    pub rng: Rng,
+    /// What it sends.
+    pub generator: Generator,
+}
+
 /// The other direction of a link; the two stand beside each other.
 fn reverse(link: LinkIndex) -> LinkIndex {
     link ^ 1
@@ -167,6 +181,22 @@ impl Scenario {
         self.traffic.iter().enumerate().map(within).collect()
     }
 
+    /// The least of the capacities on the way of each traffic entry, in bit/s; `capacity` tells that
+    /// of a link by its name. A wireless network has the rate of its frames.
+    pub fn narrowest(&self, capacity: &dyn Fn(&str) -> f64) -> Vec<f64> {
+        let ways = self.graph().and_then(|graph| self.ways(&graph));
+        let ways = ways.expect("the scenario has been run");
+        let wireless = self.table.wireless.as_ref().map_or(0, |wireless| wireless.rate.bps());
+        let of = |hop: &Hop| match *hop {
+            Hop::Link(link) => capacity(&self.links[link].table.name),
+            Hop::Air(..) => wireless as f64,
+        };
+        let least = |ways: &Vec<Ways>| {
+            ways.iter().flat_map(|way| &way.forward).map(of).fold(f64::INFINITY, f64::min)
+        };
+        ways.iter().map(least).collect()
+    }
+
     /// The nodes that a name stands for: the stations of a grid, or the one node.
     fn nodes(&self, name: String) -> Vec<String> {
         let grids = self.table.wireless.iter().flat_map(|wireless| &wireless.grid);
@@ -175,7 +205,7 @@ impl Scenario {
     }
 
     /// The nodes between which an entry's traffic runs.
-    fn ends(&self, table: &TrafficTable) -> Result<(String, String), ConfigError> {
+    pub(super) fn ends(&self, table: &TrafficTable) -> Result<(String, String), ConfigError> {
         match (&table.from, &table.to, &self.row) {
             (Some(from), Some(to), _) => Ok((from.clone(), to.clone())),
             (None, None, Some(row)) => {
@@ -230,12 +260,8 @@ impl Scenario {
                     _ => *laid.entry(hops.to_vec()).or_insert_with(|| layout.path(hops, None)),
                 };
                 let forward = lay(&ways.forward, layout);
-                let name = format!("traffic/{}/{flow}", table.name);
-                let start = self.start(table, flow, seed);
-                let generator =
-                    traffic::build(&traffic.source, &self.site(table, ways.place.as_ref()));
-                let generator =
-                    generator.map_err(|error| error.within(&format!("traffic[{index}]")))?;
+                let Participant { name, start, stop, rng, generator } =
+                    self.participant(index, flow, seed, ways.place.as_ref())?;
                 let entry = match generator {
                     Generator::Datagrams(source) => {
                         let first_flow = next_flow;
@@ -254,9 +280,9 @@ impl Scenario {
                     .map_err(|error| error.within(&format!("traffic[{index}]")))?;
                 let user = User {
                     entry,
-                    rng: Rng::named(seed, &name),
+                    rng,
                     start,
-                    stop: table.stop.map_or(Time::MAX, |stop| Time::ZERO + stop),
+                    stop,
                     forward,
                     marks: marks(table),
                     port: table.port,
@@ -267,6 +293,30 @@ impl Scenario {
             }
         }
         Ok((users, classes, next_flow))
+    }
+
+    /// Flow `flow` of traffic entry `index`, whose sender is at `place` if it is a station.
+    ///
+    /// # Errors
+    /// What is wrong with its source.
+    pub(crate) fn participant(
+        &self,
+        index: usize,
+        flow: u32,
+        seed: u64,
+        place: Option<&Track>,
+    ) -> Result<Participant, ConfigError> {
+        let traffic = &self.traffic[index];
+        let table = &traffic.table;
+        let name = format!("traffic/{}/{flow}", table.name);
+        let generator = traffic::build(&traffic.source, &self.site(table, place));
+        Ok(Participant {
+            generator: generator.map_err(|error| error.within(&format!("traffic[{index}]")))?,
+            rng: Rng::named(seed, &name),
+            start: self.start(table, flow, seed),
+            stop: table.stop.map_or(Time::MAX, |stop| Time::ZERO + stop),
+            name,
+        })
     }
 
     fn start(&self, table: &TrafficTable, flow: u32, seed: u64) -> Time {
