@@ -94,7 +94,9 @@ BYTES = pl.col("queues.bottleneck.mean_bytes") / 1500
 
 def noisy(data: Data, point: tuple[str, dict[str, Any]], key: str | pl.Expr) -> Interval:
     """The same point of one flow, beside small packets."""
-    return data.interval("noise", key, point[1], scale=100.0 if key == USED else 1.0)
+    return data.interval(
+        "noise", key, point[1], scale=100.0 if isinstance(key, str) and key == USED else 1.0
+    )
 
 
 def locked(data: Data, points: Sequence[tuple[str, dict[str, Any]]]) -> str:

@@ -28,6 +28,7 @@ _COLUMNS = (
     "dropped",
     "marked",
     "throughput_bps",
+    "completed",
     "delay_ms",
     "count",
 )
@@ -50,7 +51,11 @@ _FLOWS = pl.Schema(
         "timeouts": pl.Int64,
         "loss": pl.Float64,
         "mean_delay_ms": pl.Float64,
+        "mean_wait_ms": pl.Float64,
+        "completed": pl.Int64,
         "completion_s": pl.Float64,
+        "r_factor": pl.Float64,
+        "mos": pl.Float64,
     }
 )
 
@@ -186,9 +191,10 @@ def execute(
 
 
 def single(scenario: Scenario) -> Scenario:
-    """The scenario without its list of what to compare, which means nothing to one run."""
+    """The scenario without what to compare and tune, which means nothing to one run."""
     document = scenario.document
     document.pop("compare", None)
+    document.pop("tune", None)
     return Scenario.of(document, scenario.name, scenario.base)
 
 
@@ -220,6 +226,8 @@ def with_queue(
 ) -> Scenario:
     """The scenario with `discipline` as the queue of `link` (None for the dumbbell's).
 
+    `<name>-reverse` is the reverse direction of a link.
+
     Raises:
         ScenarioError: there is no such link.
     """
@@ -229,8 +237,12 @@ def with_queue(
     for number, entry in enumerate(links):
         if link is not None and entry.get("name") == link:
             return scenario.with_(f"link[{number}].queue", queue)
+        if link == f"{entry.get('name')}-reverse":
+            return scenario.with_(f"link[{number}].reverse.queue", queue)
     if "dumbbell" in document and link in (None, "bottleneck"):
         return scenario.with_("dumbbell.queue", queue)
+    if "dumbbell" in document and link == "bottleneck-reverse":
+        return scenario.with_("dumbbell.reverse.queue", queue)
     if len(links) == 1 and "name" not in links[0]:
         return scenario.with_("link[0].queue", queue)
     names = [str(entry.get("name")) for entry in links]

@@ -184,11 +184,11 @@ def _state(key: str) -> dict[str, Any]:
     state = f"forebay {found['version']}"
     if any(now.get(name) != was for name, was in then.items()) or set(now) != {
         *then,
-        *found["missing"],
+        *found.get("missing", []),
     }:
         state += ", its studies have changed since"
-    unfinished = [study["name"] for study in found["studies"] if not study["complete"]]
-    if unfinished := [*unfinished, *found["missing"]]:
+    unfinished = [study["name"] for study in found["studies"] if not study.get("complete", True)]
+    if unfinished := [*unfinished, *found.get("missing", [])]:
         state += f", not finished: {', '.join(unfinished)}"
     if missing := record.unexplained(found):
         state += f", unexplained: {', '.join(missing)}"

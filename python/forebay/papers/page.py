@@ -100,7 +100,7 @@ def _studies(found: Mapping[str, Any]) -> str:
             study["points"],
             study["runs"],
             _span(study["fewest"], study["most"]),
-            study["rule"] + ("" if study["complete"] else "; **not finished**"),
+            study["rule"] + ("" if study.get("complete", True) else "; **not finished**"),
             _span(*study["seeds"]),
         ]
         for study in found["studies"]
@@ -109,8 +109,8 @@ def _studies(found: Mapping[str, Any]) -> str:
         return ""
     head = ["study", "about", "points", "runs", "runs a point", "rule", "seeds"]
     table = _table(head, rows)
-    if found["missing"]:
-        names = ", ".join(f"`{name}`" for name in found["missing"])
+    if found.get("missing", []):
+        names = ", ".join(f"`{name}`" for name in found.get("missing", []))
         return f"{table}\n\nNot run yet, and left out below: {names}."
     return table
 

@@ -35,6 +35,8 @@ _FIELDS = {
     "until",
     "keys",
     "seed",
+    "baseline",
+    "efficiency",
 }
 
 
@@ -75,7 +77,8 @@ class Study:
     axes: tuple[Axis, ...]
     disciplines: tuple[tuple[str, dict[str, Any] | None], ...]
     """Label and queue; a single one without a queue runs the scenario's own."""
-    link: str | None
+    links: tuple[str | None, ...]
+    """Which links get the disciplines; None is the dumbbell's."""
     replications: int | None
     """Runs of every point; none if `until` decides."""
     until: Until | None
@@ -136,7 +139,8 @@ class Study:
         changed = self.base
         queue = dict(self.disciplines)[discipline]
         if queue is not None:
-            changed = with_queue(changed, self.link, queue)
+            for link in self.links:
+                changed = with_queue(changed, link, queue)
         for path, value in self.values(steps).items():
             changed = changed.with_(path, value)
         return changed
@@ -192,9 +196,9 @@ def read(document: Mapping[str, Any], name: str = "study", base: str | Path = ".
     written = _scenario(document.get("scenario"), name, Path(base))
     first = single(written)
     disciplines = _disciplines(document, name)
-    link = document.get("link")
-    if disciplines[0][1] is not None and link is None:
-        link = compared_link(written)
+    links: tuple[str | None, ...] = _links(document, name)
+    if disciplines[0][1] is not None and not links:
+        links = (compared_link(written),)
     axes = read_axes(document.get("axis", []), name)
     taken = {"point", "discipline", "replication", "seed", "version", "fingerprint"}
     for axis in axes:
@@ -211,28 +215,47 @@ def read(document: Mapping[str, Any], name: str = "study", base: str | Path = ".
         raise StudyError(f"{name}: seed: expected a whole number from 0")
     depends = {
         "scenario": {key: value for key, value in first.document.items() if key != "seed"},
-        "files": _inputs(first, axes),
-        "axes": [{"name": a.name, "paths": a.paths, "rows": a.rows} for a in axes],
+        "files": inputs(first, axes),
+        "axes": [axis.document for axis in axes],
         "disciplines": [[label, queue] for label, queue in disciplines],
-        "link": link,
+        "link": links[0] if len(links) == 1 else list(links) or None,
         "replications": document.get("replications") if until is None else None,
         "until": document.get("until"),
         "keys": keys,
         "seed": seed,
     }
+    depends |= _relative(document, name, [label for label, _ in disciplines])
     return Study(
         name,
         str(document.get("title") or first.document.get("title") or Path(name).stem),
         _unseeded(first),
         axes,
         disciplines,
-        link,
+        links,
         replications,
         until,
         (*keys, until.key) if keys and until is not None else tuple(keys),
         seed,
         json.loads(json.dumps(depends)),
     )
+
+
+def _relative(
+    document: Mapping[str, Any], name: str, labels: Sequence[str]
+) -> dict[str, str | list[str]]:
+    """Beside what gain and efficiency are given, if anything."""
+    baseline, classes = document.get("baseline"), document.get("efficiency", [])
+    if not isinstance(classes, list) or not all(isinstance(each, str) for each in classes):
+        raise StudyError(f'{name}: efficiency: expected a list of classes such as ["downloads"]')
+    if baseline is None:
+        if classes:
+            raise StudyError(f"{name}: efficiency: is beside a baseline; give one")
+        return {}
+    if baseline not in labels:
+        raise StudyError(
+            f'{name}: baseline: no discipline is called "{baseline}"; one of {", ".join(labels)}'
+        )
+    return {"baseline": baseline, "efficiency": classes}
 
 
 def _unseeded(base: Scenario) -> Scenario:
@@ -275,6 +298,14 @@ def _disciplines(
     return tuple(found.items())
 
 
+def _links(document: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    given = document.get("link", [])
+    links = [given] if isinstance(given, str) else given
+    if not isinstance(links, list) or not all(isinstance(link, str) for link in links):
+        raise StudyError(f"{name}: link: expected the name of a link, or a list of names")
+    return tuple(links)
+
+
 def _replications(document: Mapping[str, Any], name: str) -> tuple[int | None, Until | None]:
     if ("replications" in document) == ("until" in document):
         raise StudyError(
@@ -313,8 +344,8 @@ def _whole(value: Any, least: int, place: str) -> int:
     return value
 
 
-def _inputs(base: Scenario, axes: Sequence[Axis]) -> dict[str, str]:
-    """The hash of every file that the scenarios read."""
+def inputs(base: Scenario, axes: Sequence[Axis] = ()) -> dict[str, str]:
+    """The hash of every file that a scenario reads, also with the values of axes."""
     found: dict[str, str] = {}
 
     def look(value: Any, key: str) -> None:

@@ -5,7 +5,7 @@ use super::event::{Event, Key};
 use super::world::{Entry, User, World};
 use crate::measure::UserMeter;
 use crate::traffic::{Marks, Transfer};
-use forebay_core::{Ecn, Packet, PacketKind, Time};
+use forebay_core::{Duration, Ecn, Packet, PacketKind, Time};
 use forebay_tcp::{Flags, Receiver, Segment, Sender, State};
 
 /// One connection.
@@ -37,8 +37,6 @@ pub struct Connection {
 struct Planned {
     user: u32,
     bytes: Option<u64>,
-    /// Whether the user plans the next one when this one begins (open loop).
-    open_loop: bool,
 }
 
 /// All connections and planned transfers; places are used again.
@@ -123,20 +121,20 @@ impl World {
             unreachable!("the event belongs to a user of TCP")
         };
         let transfer = source.next(after, &mut user.rng);
-        self.plan_transfer(index, transfer, true);
+        self.plan_transfer(index, transfer);
     }
 
-    fn plan_transfer(&mut self, user: u32, transfer: Option<Transfer>, open_loop: bool) {
+    fn plan_transfer(&mut self, user: u32, transfer: Option<Transfer>) {
         let Some(Transfer { at, bytes }) = transfer else { return };
         if at < self.users[user as usize].stop {
-            let planned = self.connections.plan(Planned { user, bytes, open_loop });
+            let planned = self.connections.plan(Planned { user, bytes });
             self.rest(at, Event::Transfer(planned));
         }
     }
 
     /// A planned transfer begins, on a connection of its own.
     pub(super) fn start_transfer(&mut self, index: u32) {
-        let Planned { user, bytes, open_loop } = self.connections.planned[index as usize];
+        let Planned { user, bytes } = self.connections.planned[index as usize];
         self.connections.free_planned.push(index);
         let &User {
             entry: Entry::Transfers { ref tcp, backward, .. },
@@ -175,9 +173,7 @@ impl World {
             charged: [0; 3],
         });
         self.transmit(flow);
-        if open_loop {
-            self.next_transfer(user, self.now);
-        }
+        self.next_transfer(user, self.now);
     }
 
     /// A segment reaches the host that it is for.
@@ -204,10 +200,18 @@ impl World {
         let connection = &mut self.connections.places[cargo.flow as usize];
         if connection.receiver.finished() && !connection.finished {
             connection.finished = true;
-            let start = connection.start;
+            let (start, bytes) = (connection.start, connection.receiver.delivered());
+            let Entry::Transfers { source, .. } = &mut self.users[cargo.user as usize].entry else {
+                unreachable!("only a user of TCP has connections")
+            };
+            if !source.arrived() {
+                return;
+            }
             let meter = &mut self.user_meters[cargo.user as usize];
-            meter.ended(start, now);
-            self.classes[meter.class as usize].completion.record(now - start);
+            meter.ended(start, now, bytes);
+            let class = &mut self.classes[meter.class as usize];
+            class.completion.record(now - start);
+            class.point_completed += 1;
         }
     }
 
@@ -248,12 +252,13 @@ impl World {
                 *connection;
             let kind = kind_of(&segment);
             let number = match kind {
-                PacketKind::Data => self.user_meters[user as usize].sends(),
+                PacketKind::Data => self.user_meters[user as usize].sends(segment.ip_len()),
                 _ => 0,
             };
             let cargo = Cargo {
                 segment,
                 sent: self.now,
+                waited: Duration::ZERO,
                 stop: forward,
                 flow,
                 life,
@@ -300,8 +305,17 @@ impl World {
     pub(super) fn acknowledge_from(&mut self, flow: u32, segment: Segment, stop: u32) {
         let Connection { user, marks, number, life, .. } = self.connections.places[flow as usize];
         let marks = Marks { drop_precedence: 0, ..marks };
-        let cargo =
-            Cargo { segment, sent: self.now, stop, flow, life, number: 0, user, backward: true };
+        let cargo = Cargo {
+            segment,
+            sent: self.now,
+            waited: Duration::ZERO,
+            stop,
+            flow,
+            life,
+            number: 0,
+            user,
+            backward: true,
+        };
         let mut packet = Packet::new(self.hold.store(cargo), number, segment.ip_len());
         marks.apply(&mut packet);
         packet.kind = kind_of(&segment);
@@ -337,7 +351,7 @@ impl World {
             unreachable!("only a user of TCP has connections")
         };
         let next = source.completed(self.now, rng);
-        self.plan_transfer(user, next, false);
+        self.plan_transfer(user, next);
     }
 
     /// Charges what the connection's sender counted to its user.

@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from forebay import stats
 from forebay.measures import GOODPUT, MEASURES
+from forebay.relative import EFFICIENCY
 from forebay.report import embedded, plotly_source, resource
 from forebay.sweep.axes import StudyError
 from forebay.sweep.data import StudyData
@@ -92,8 +93,8 @@ def render(data: StudyData) -> str:
         study=json.dumps(data.layout.study, indent=2, ensure_ascii=False),
         hash=data.layout.manifest["hash"],
         until=data.layout.study["until"],
-        style=Markup(resource("report.css") + _own("report.css")),
-        script=Markup(_own("report.js")),
+        style=Markup(style()),
+        script=Markup(plotting() + _own("report.js")),
         plotly=Markup(plotly_source()),
         figures=Markup(embedded(figures)),
     )
@@ -118,6 +119,8 @@ def offered(data: StudyData) -> list[Shown]:
                 trade = measure is GOODPUT or measure.key in ("p99_delay_ms", "mos")
                 title = f"{name}: {measure.title}"
                 found.append(Shown(key, title, measure.unit, measure.scale, trade=trade))
+    if EFFICIENCY in known:
+        found.append(Shown(EFFICIENCY, "System efficiency", "x", 1.0))
     for group, last, title, unit, scale in _LINK_MEASURES:
         for name in _names(data, group):
             key = f"{group}.{name}.{last}"
@@ -134,6 +137,16 @@ def _names(data: StudyData, group: str) -> list[str]:
     pattern = re.compile(rf"{group}\.(.+)\.[^.]+")
     matches = (pattern.fullmatch(key) for key in data.measures)
     return sorted({match[1] for match in matches if match is not None})
+
+
+def style() -> str:
+    """The style sheet of the reports of studies and suites."""
+    return resource("report.css") + _own("report.css")
+
+
+def plotting() -> str:
+    """The script with which those reports draw."""
+    return _own("plot.js")
 
 
 def _own(name: str) -> str:

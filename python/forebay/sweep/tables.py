@@ -6,6 +6,7 @@ import queue
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -33,6 +34,7 @@ def keep(
     *,
     jobs: int | None,
     progress: Callable[[Progress], None],
+    replications: int | None = None,
 ) -> None:
     """Write the tables of every run of a complete study that are not there yet.
 
@@ -44,7 +46,8 @@ def keep(
     """
     home = folder / "tables"
     home.mkdir(exist_ok=True)
-    every = [(point, number) for number in range(plan.most) for point in plan.points]
+    count = min(replications or plan.most, plan.most)
+    every = [(point, number) for number in range(count) for point in plan.points]
     left = [each for each in every if not _path(home, *each).exists()]
     done: queue.SimpleQueue[Future[None]] = queue.SimpleQueue()
     cancel = Cancel()
@@ -68,6 +71,19 @@ def keep(
     progress(Progress(len(every), len(every), 1.0))
 
 
+def read_first(folder: Path, points: Sequence[str], table: str) -> dict[str, dict[str, list[Any]]]:
+    """One table of the first run of some points, as lists by column; none if it has no row."""
+    paths = {str(folder / "tables" / f"{point}-1.{table}.parquet"): point for point in points}
+    whole = pl.read_parquet(list(paths), include_file_paths="\0")
+    parts = whole.partition_by("\0", as_dict=True, include_key=False)
+    return {paths[name]: part.to_dict(as_series=False) for (name,), part in parts.items()}
+
+
+def read_one(folder: Path, point: str, replication: int, table: str) -> pl.DataFrame:
+    """One table of one run."""
+    return pl.read_parquet(folder / "tables" / f"{point}-{replication}.{table}.parquet")
+
+
 def read(folder: Path, study: StudyData, table: str) -> pl.DataFrame:
     """One table of all runs, with the columns that say of which run.
 
@@ -76,9 +92,7 @@ def read(folder: Path, study: StudyData, table: str) -> pl.DataFrame:
     named = [*study.columns, "discipline", "replication"]
     frames = []
     for row in study.runs.select("point", *named).iter_rows(named=True):
-        frame = pl.read_parquet(
-            folder / "tables" / f"{row['point']}-{row['replication']}.{table}.parquet"
-        )
+        frame = read_one(folder, row["point"], row["replication"], table)
         own = {name: f"{table}.{name}" for name in named if name in frame.columns}
         keys = [pl.lit(row[name]).alias(name) for name in named]
         frames.append(frame.rename(own).select(*keys, pl.all()))
