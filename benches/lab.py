@@ -88,7 +88,7 @@ def main() -> None:
         "version": version,
         "command": shlex.join(["python", "benches/lab.py", *sys.argv[1:]]),
         "text": [
-            f"`forebay lab` ran real Linux TCP (kernel {platform.release()}, SACK, timestamps) "
+            f"`forebay lab` ran real Linux TCP (kernel {platform.release().split('-')[0]}, SACK, timestamps) "
             "over the gate, `forebay run` simulated the same scenario: 10 Mb/s with PPP framing, "
             "45 kB of buffer, flows that start within 5 s, 60 s measured after 10 s, "
             f"{options.runs} runs of each with seeds 1 to {options.runs}, {options.jobs} labs at "
