@@ -80,8 +80,11 @@ pub struct Config {
     /// Segments at the start of a connection that are acknowledged at once, so that slow start is
     /// not slowed; Linux: 16, standards: 0.
     pub quick_acks: u32,
-    /// Smallest retransmission timeout (RFC 6298, section 2.4: 1 s; Linux: 200 ms).
+    /// Smallest retransmission timeout (RFC 6298, section 2.4: 1 s; ns-2: 200 ms).
     pub min_rto: Duration,
+    /// Least by which the retransmission timeout exceeds the smoothed round-trip time (RFC 6298,
+    /// section 2.3: G, the clock's granularity; Linux: 200 ms, beside which `min_rto` is idle).
+    pub rto_margin: Duration,
     /// Retransmission timeout before the first measurement (RFC 6298, section 2.1: 1 s).
     pub initial_rto: Duration,
     /// Largest retransmission timeout, after backoff too (RFC 6298, section 2.5: at least 60 s).
@@ -124,6 +127,7 @@ impl Default for Config {
             delayed_ack_timeout: Duration::from_millis(40),
             quick_acks: 0,
             min_rto: Duration::from_millis(200),
+            rto_margin: Duration::from_micros(1),
             initial_rto: Duration::from_secs(1),
             max_rto: Duration::from_secs(60),
             timestamps: false,
@@ -146,6 +150,7 @@ impl Config {
             Preset::Linux => Config {
                 congestion: CongestionControl::Cubic,
                 quick_acks: 16,
+                rto_margin: Duration::from_millis(200),
                 max_rto: Duration::from_secs(120),
                 timestamps: true,
                 prr: true,
@@ -173,6 +178,7 @@ impl Config {
                 receive_window: Bytes(131_072),
                 delayed_ack_timeout: Duration::from_millis(200),
                 min_rto: Duration::from_secs(1),
+                rto_margin: Duration::from_millis(1),
                 timestamps: true,
                 prr: true,
                 hystart: true,
@@ -237,6 +243,9 @@ impl Config {
         })?;
         require(self.min_rto > Duration::ZERO, "min_rto", || {
             format!("must be greater than 0, got \"{}\"", self.min_rto)
+        })?;
+        require(self.rto_margin > Duration::ZERO, "rto_margin", || {
+            format!("must be greater than 0, got \"{}\"", self.rto_margin)
         })?;
         require(self.initial_rto > Duration::ZERO, "initial_rto", || {
             format!("must be greater than 0, got \"{}\"", self.initial_rto)

@@ -18,6 +18,8 @@ pub(crate) struct RttEstimator {
     rto: Duration,
     minimum: Duration,
     maximum: Duration,
+    /// G, nanoseconds.
+    margin: f64,
 }
 
 impl RttEstimator {
@@ -31,6 +33,7 @@ impl RttEstimator {
             rto: config.initial_rto,
             minimum: config.min_rto,
             maximum: config.max_rto,
+            margin: config.rto_margin.as_nanos() as f64,
         }
     }
 
@@ -52,8 +55,9 @@ impl RttEstimator {
             self.srtt = rtt;
             self.variation = rtt / 2.0;
         }
-        // A clock granularity of one microsecond is G; (2.4) and (2.5) bound the result.
-        let rto = Duration::from_nanos((self.srtt + (4.0 * self.variation).max(1000.0)) as u64);
+        // (2.3), bounded by (2.4) and (2.5).
+        let rto =
+            Duration::from_nanos((self.srtt + (4.0 * self.variation).max(self.margin)) as u64);
         self.rto = rto.max(self.minimum).min(self.maximum);
         self.backoff = 0;
     }
@@ -163,6 +167,14 @@ mod tests {
         // The floor.
         (0..100).for_each(|_| rtt.sample(Duration::from_millis(10), 1.0));
         assert_eq!(rtt.rto(), Duration::from_millis(200));
+    }
+
+    #[test]
+    fn the_timeout_exceeds_the_round_trip_by_the_margin() {
+        // Linux: tcp_rto_min bounds the variance, not the sum.
+        let mut rtt = RttEstimator::new(&Config::preset(crate::Preset::Linux));
+        (0..200).for_each(|_| rtt.sample(Duration::from_millis(100), 1.0));
+        assert_eq!(rtt.rto(), Duration::from_millis(300));
     }
 
     #[test]

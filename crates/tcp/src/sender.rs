@@ -423,6 +423,9 @@ impl Sender {
         self.reduce(now, CongestionKind::Loss, self.outstanding());
         self.recovery.begin_fast(&mut self.window, self.una, self.next, delivered);
         self.timed.restart(u64::MAX);
+        // As BSD, Linux and ns-2 do; RFC 6298 is silent. A timer that still counts from the last
+        // new acknowledgment would often expire before the one for the retransmission comes.
+        self.set_timer(Timer::Retransmission, now + self.rtt.rto());
     }
 
     fn on_echo(&mut self, now: Time, acked: u64) {
