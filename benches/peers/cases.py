@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from peers import Case
+from peers import SIMULATORS, Case
 
 FLOWS = (1, 4, 16, 64)
 DELAYS = (0.002, 0.005, 0.02, 0.05)
@@ -27,7 +27,7 @@ class Experiment:
 def tail_drop() -> list[Case]:
     """Tail drop: every combination of control, flows and delay."""
     return [
-        Case("tail-drop", {"tcp": tcp, "flows": flows, "delay": delay} | TIMERS[tcp])
+        Case(tcp, {"tcp": tcp, "flows": flows, "delay": delay} | TIMERS[tcp])
         for tcp in CONTROLS
         for flows in FLOWS
         for delay in DELAYS
@@ -45,10 +45,10 @@ def delayed() -> list[Case]:
 
 def managed() -> list[Case]:
     """Active queue management, each where a peer has it."""
-    both, one = ("ns-2", "ns-3"), ("ns-3",)
+    both, one = SIMULATORS, ("forebay", "ns-3")
     return [
-        Case("aqm", {"queue": queue, "flows": flows, "delay": delay, "buffer": 200}, peers)
-        for queue, peers in (("red", both), ("codel", one), ("pie", one), ("fq-codel", one))
+        Case("aqm", {"queue": queue, "flows": flows, "delay": delay, "buffer": 200}, simulators)
+        for queue, simulators in (("red", both), ("codel", one), ("pie", one), ("fq-codel", one))
         for flows in (4, 16, 64)
         for delay in (0.005, 0.05)
     ]

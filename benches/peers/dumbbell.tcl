@@ -29,6 +29,14 @@ proc cpu_seconds {} {
     return [expr {([lindex $fields 11] + [lindex $fields 12]) / 100.0}]
 }
 
+# Most bytes that were ever resident.
+proc peak_memory {} {
+    set file [open /proc/self/status]
+    regexp {VmHWM:\s+(\d+)} [read $file] line kilobytes
+    close $file
+    return [expr {$kilobytes * 1024}]
+}
+
 # Without Flags the TCP agents read another header's bytes.
 remove-all-packet-headers
 add-packet-header IP TCP Flags
@@ -145,10 +153,10 @@ proc finish {} {
     }
     set span [expr {double($option(duration) - $option(warmup))}]
     if {!$option(monitor)} { set arrivals 1; set packets 1 }
-    puts [format {{"queue": %.4f, "utilization": %.5f, "loss": %.6f, "once": %.5f, "segments": %d, "retransmitted": %d, "run_cpu": %.2f}} \
+    puts [format {{"queue": %.4f, "utilization": %.5f, "loss": %.6f, "once": %.5f, "segments": %d, "retransmitted": %d, "run_cpu": %.2f, "memory": %d}} \
         [expr {$integral / $span}] [expr {$bytes * 8 / $option(rate) / $span}] \
         [expr {double($drops) / $arrivals}] [expr {double($once) / $packets}] $once $again \
-        [expr {[cpu_seconds] - $cpu_at_start}]]
+        [expr {[cpu_seconds] - $cpu_at_start}] [peak_memory]]
     exit 0
 }
 

@@ -7,13 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import forebay
+from engine import measure
 
 HERE = Path(__file__).parent
 NS3_LIBRARIES = [
@@ -26,8 +26,7 @@ NS3_LIBRARIES = [
     "stats",
     "core",
 ]
-PEERS = ("ns-2", "ns-3")
-SIMULATORS = ("forebay", *PEERS)
+SIMULATORS = ("forebay", "ns-2", "ns-3")
 
 # What no program may differ in unless a case says so. Times in s, rates in bit/s, the buffer in
 # waiting packets; a delayed acknowledgment of 0 s means one acknowledgment a segment.
@@ -38,7 +37,7 @@ COMMON: dict[str, Any] = {
     "rate": 10e6,
     "delay": 0.02,
     "buffer": 30,
-    "duration": 120.0,
+    "duration": 80.0,
     "warmup": 20.0,
     "spread": 5.0,
     "initial_window": 10,
@@ -54,7 +53,7 @@ class Case:
 
     group: str
     options: Mapping[str, Any]
-    peers: tuple[str, ...] = PEERS
+    simulators: tuple[str, ...] = SIMULATORS
     only: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What one simulator does differently: for ns-2 and ns-3 options of their programs, for
     forebay fields of its `tcp` table."""
@@ -80,12 +79,12 @@ class Measured:
     """Segments the application received."""
     run_cpu: float
     """CPU seconds of the run phase."""
-    cpu: float
-    """CPU seconds of the whole process."""
-    wall: float
-    """Elapsed seconds."""
-    memory: int
-    """Peak resident bytes of the process."""
+    cpu: float | None = None
+    """CPU seconds of the whole process; known if the run had one of its own."""
+    memory: int | None = None
+    """Peak resident bytes of that process."""
+    grown: int | None = None
+    """Of these, what the engine took while it ran; known of forebay alone."""
 
 
 class Toolbox:
@@ -107,8 +106,12 @@ class Toolbox:
             self.commands["ns-3"] = [str(program)]
             self.versions["ns-3"] = debian_version("libns3-dev")
 
-    def run(self, simulator: str, case: Case, seed: int, **more: Any) -> Measured:
-        """One run in a process of its own.
+    def run(
+        self, simulator: str, case: Case, seed: int, *, alone: bool = False, **more: Any
+    ) -> Measured:
+        """One run; `more` are options over the case's.
+
+        A peer runs in a process of its own, forebay only if it is to be `alone`.
 
         Raises:
             RuntimeError: the program failed; the message has what it said.
@@ -116,12 +119,13 @@ class Toolbox:
         own = case.only.get(simulator, {})
         if simulator == "forebay":
             document = json.dumps(scenario(case.settings | more, own, seed))
+            if not alone:
+                return Measured(**measure(document))
             command = [sys.executable, str(HERE / "engine.py"), document]
         else:
             options = program_options(simulator, case.settings | more) | dict(own)
             options["seed"] = seed
             command = self.commands[simulator] + spelled(simulator, options)
-        before = time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         with process.stdout as pipe:
@@ -130,12 +134,8 @@ class Toolbox:
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
             raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}\n{output}")
-        return Measured(
-            **parse(output),
-            cpu=usage.ru_utime + usage.ru_stime,
-            wall=time.monotonic() - before,
-            memory=usage.ru_maxrss * 1024,
-        )
+        # Not the kernel's ru_maxrss, which begins with what the parent had when it forked.
+        return Measured(**parse(output), cpu=usage.ru_utime + usage.ru_stime)
 
 
 def parse(output: str) -> dict[str, Any]:
@@ -148,10 +148,10 @@ def parse(output: str) -> dict[str, Any]:
     if line is None:
         raise ValueError(f"no measurement in the output: {output[:200]!r}")
     found = json.loads(line)
-    wanted = ("queue", "utilization", "loss", "once", "segments", "run_cpu")
+    wanted = ("queue", "utilization", "loss", "once", "segments", "run_cpu", "memory")
     if missing := [name for name in wanted if name not in found]:
         raise ValueError(f"the measurement lacks {', '.join(missing)}: {line}")
-    return {name: found[name] for name in wanted}
+    return {name: found[name] for name in wanted} | {"grown": found.get("grown")}
 
 
 def scenario(settings: Mapping[str, Any], tcp: Mapping[str, Any], seed: int) -> dict[str, Any]:

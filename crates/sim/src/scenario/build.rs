@@ -9,6 +9,7 @@ use crate::measure::UserMeter;
 use crate::traffic::{self, BuildSite, Generator, Marks};
 use forebay_core::{ConfigError, Duration, Rate, Rng, Time};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// What a host's access link costs: packets over equal ones may share a lane.
 type WireKind = (Rate, Duration, u32);
@@ -17,8 +18,7 @@ type WireKind = (Rate, Duration, u32);
 #[derive(Default)]
 struct Layout {
     stops: Vec<Stop>,
-    /// Targets of the lanes.
-    lanes: Vec<Target>,
+    lanes: Vec<(Target, Option<Wire>)>,
     /// (link that the packets come from, wire that follows, where to): one lane each.
     known: HashMap<(Option<LinkIndex>, Option<WireKind>, Target), u32>,
 }
@@ -40,11 +40,11 @@ impl Layout {
 
     fn stop(&mut self, from: Option<LinkIndex>, wire: Option<WireKind>, target: Target) {
         let lane = *self.known.entry((from, wire, target)).or_insert_with(|| {
-            self.lanes.push(target);
+            let wire = wire.map(|(rate, delay, overhead)| Wire::new(rate, delay, overhead));
+            self.lanes.push((target, wire));
             (self.lanes.len() - 1) as u32
         });
-        let wire = wire.map(|(rate, delay, overhead)| Wire::new(rate, delay, overhead));
-        self.stops.push(Stop { lane, wire });
+        self.stops.push(Stop { lane, free_at: Time::ZERO });
     }
 }
 
@@ -141,6 +141,7 @@ impl Scenario {
                 classes.push(class.clone());
                 classes.len() - 1
             });
+            let tcp = Arc::new(traffic.tcp.clone());
             for flow in 0..table.flows {
                 let mut lay = |links: &[LinkIndex], layout: &mut Layout| match &self.row {
                     Some(row) if table.from.is_none() => layout.path(links, Some(row.wire())),
@@ -160,7 +161,7 @@ impl Scenario {
                     }
                     Generator::Transfers(source) => {
                         let backward = lay(&ways.backward, layout);
-                        Entry::Transfers { source, tcp: Box::new(traffic.tcp.clone()), backward }
+                        Entry::Transfers { source, tcp: Arc::clone(&tcp), backward }
                     }
                 };
                 let user = User {
