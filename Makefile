@@ -3,6 +3,7 @@
 #   make demo     build, then compare queue disciplines on examples/branch-uplink.toml
 #   make test     every check and test
 #   make fuzz     each fuzzer for FUZZ_SECONDS, 60 by default
+#   make gate     build target/release/forebay-gate (Linux)
 #   make bench    benchmarks of the disciplines and of whole runs
 #   make lint     formatting, clippy, ruff and types, without the tests
 #   make format   format Rust and Python
@@ -17,7 +18,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test fuzz bench lint format docs lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: demo gate test fuzz bench lint format docs lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -44,6 +45,7 @@ python-lint: dev
 	@$(BIN)/ruff check
 	@echo "== mypy"
 	@$(BIN)/mypy
+	@for paper in $(wildcard papers/*/paper.py); do $(BIN)/mypy --no-error-summary $$paper || exit 1; done
 
 python-test: build dev
 	@echo "== pytest"
@@ -92,6 +94,11 @@ docs: build
 build: $(VENV)/installed
 	@echo "== building forebay (release; the first time takes a few minutes)"
 	@PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked
+
+# The gate needs no Python: target/release/forebay-gate.
+gate:
+	@echo "== building forebay-gate (release)"
+	@$(CARGO) build --release --locked -p forebay-gate
 
 dev: $(VENV)/installed-dev
 

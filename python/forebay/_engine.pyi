@@ -63,6 +63,13 @@ def run(
         Cancelled: `cancel` was set.
     """
 
+def replay(path: str) -> str:
+    """What the queue says to a recording of a gate, compared with what it said then, as JSON.
+
+    Raises:
+        ScenarioError: the file cannot be read, or is no recording.
+    """
+
 def kinds() -> str:
     """Every discipline, part of a discipline and traffic source with its parameters, as JSON."""
 

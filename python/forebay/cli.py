@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,10 +12,11 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from forebay import _engine, study
 from forebay._engine import ScenarioError
+from forebay.console import Bar, friendly, stopped
+from forebay.papers.command import app as papers
 from forebay.result import run as run_once
 from forebay.scenario import Scenario, load, to_toml
 
@@ -32,10 +31,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-BAD_INPUT = 2
-"""Exit code if what the user gave cannot be used."""
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells count it."""
+app.add_typer(papers, name="paper")
 
 ScenarioFile = Annotated[
     Path,
@@ -108,14 +104,14 @@ def compare(
 
     Example: forebay compare examples/branch-uplink.toml --disciplines fifo,fq-codel -r 20
     """
-    with _friendly():
+    with friendly():
         # Tables and figures need large libraries; the other commands start faster without.
         from forebay import advice, storage, terminal
 
         prepared = _prepare(scenario, set_)
         folder = out if out is not None else Path("out") / scenario.stem
         storage.check_folder(folder)
-        progress = _Bar()
+        progress = Bar()
         try:
             with progress:
                 comparison = study.compare(
@@ -130,7 +126,7 @@ def compare(
                 )
             comparison.write(folder, report=not no_report)
         except KeyboardInterrupt:
-            _stopped(
+            stopped(
                 f"{progress.state} had ended; their results are not kept, as they would not "
                 f"compare like with like. {_unchanged(folder)}"
             )
@@ -179,7 +175,7 @@ def run(
 
     Example: forebay run examples/branch-uplink.toml --discipline codel --set link[0].rate=5Mbit
     """
-    with _friendly():
+    with friendly():
         from forebay import storage, terminal
 
         prepared = _prepare(scenario, set_)
@@ -187,7 +183,7 @@ def run(
             raise ScenarioError("--link says where --discipline goes; give both or neither")
         if out is not None:
             storage.check_folder(out)
-        progress = _Bar()
+        progress = Bar()
         try:
             with progress:
                 result = run_once(
@@ -195,7 +191,7 @@ def run(
                 )
         except KeyboardInterrupt:
             kept = "" if out is None else f" {_unchanged(out)}"
-            _stopped(f"The run had not ended; nothing of it is kept.{kept}")
+            stopped(f"The run had not ended; nothing of it is kept.{kept}")
         if out is not None:
             result.write(out)
         if as_json:
@@ -240,7 +236,7 @@ def sweep(
 
     Example: forebay sweep examples/uplink-study.toml
     """
-    with _friendly():
+    with friendly():
         from forebay.sweep import cluster as dask
         from forebay.sweep import load as load_study
         from forebay.sweep import run as run_study
@@ -249,12 +245,12 @@ def sweep(
         folder = out if out is not None else Path("out") / study_file.stem
         if cluster is not None and jobs is not None:
             raise ScenarioError("--jobs is for this machine; a cluster's workers have their own")
-        progress = _Bar()
+        progress = Bar()
         try:
             with progress, dask.connected(cluster) as client:
                 total = run_study(plan, folder, jobs=jobs, client=client, progress=progress.update)
         except KeyboardInterrupt:
-            _stopped(f"{progress.state} are kept in {folder}; the same command goes on.")
+            stopped(f"{progress.state} are kept in {folder}; the same command goes on.")
         print(f"{total.finished} runs of {len(plan.points)} points: {folder}")
         print(f"Report: forebay report {shlex.quote(str(folder))}")
 
@@ -279,7 +275,7 @@ def report(
 
     Example: forebay report out/uplink-study
     """
-    with _friendly():
+    with friendly():
         from forebay.sweep.report import write
 
         print(f"Report: {write(study.load(folder), out)}")
@@ -292,11 +288,11 @@ def kinds(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """List the queue disciplines and traffic sources, or explain one of them.
+    """List the queue disciplines, traffic sources and profiles, or explain one of them.
 
     Example: forebay kinds codel
     """
-    with _friendly():
+    with friendly():
         from forebay import terminal
 
         catalogue: dict[str, Any] = json.loads(_engine.kinds())
@@ -325,8 +321,42 @@ def kinds(
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of a scenario, for editors that complete and check as you type."""
-    with _friendly():
+    with friendly():
         print(json.dumps(json.loads(_engine.schema()), indent=2, ensure_ascii=False))
+
+
+@app.command()
+def replay(
+    recording: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A recording of forebay-gate.", show_default=False),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Give the recorded traffic of a gate to the simulator's queue, and compare the verdicts.
+
+    Every packet must be queued, dropped, marked and sent as it was on the real link. Exit code 1 if
+    anything differs.
+
+    Example: forebay replay recording/forward.rec
+    """
+    with friendly():
+        found = json.loads(_engine.replay(str(recording)))
+        if as_json:
+            print(json.dumps(found, indent=2, ensure_ascii=False))
+        else:
+            dropped = sum(found["dropped"].values())
+            print(
+                f"{found['kind']}: {found['calls']} calls in {found['span_s']:.3f} s: "
+                f"{found['offered']} packets offered, {found['sent']} sent, {dropped} dropped, "
+                f"{found['marked']} marked"
+            )
+            if found["truncated"]:
+                print("The recording ends within a call.")
+            difference = found["difference"]
+            print(f"The first difference: {difference}" if difference else "All is the same.")
+        if found["difference"]:
+            raise typer.Exit(1)
 
 
 @app.command()
@@ -339,7 +369,7 @@ def check(
 
     Example: forebay check examples/branch-uplink.toml
     """
-    with _friendly():
+    with friendly():
         effective = _prepare(scenario, set_).effective()
         if as_json:
             print(json.dumps(effective, indent=2, ensure_ascii=False))
@@ -377,11 +407,11 @@ def validate(
 
     Example: forebay validate --only mm1-0.6
     """
-    with _friendly():
+    with friendly():
         from forebay.validate import command
 
         line = shlex.join(["forebay", *sys.argv[1:]])
-        with _Bar() as bar:
+        with Bar() as bar:
             record = command.execute(quick=quick, only=only, jobs=jobs, line=line, progress=bar.set)
         if out is not None:
             out.write_text(json.dumps(record.section, indent=1, ensure_ascii=False) + "\n", "utf-8")
@@ -411,64 +441,6 @@ def _options(
 def main() -> None:
     """Run the command line."""
     app()
-
-
-class _Bar:
-    """A progress bar on standard error, shown only to a person."""
-
-    def __init__(self) -> None:
-        console = Console(stderr=True)
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            TaskProgressColumn(),
-            TimeRemainingColumn(compact=True),
-            TextColumn("left"),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = self._progress.add_task("starting", total=1.0)
-        self.state = "0 runs"
-
-    def __enter__(self) -> _Bar:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def update(self, progress: study.Progress) -> None:
-        """Show how far a comparison is."""
-        self.state = f"{progress.finished} of {progress.runs} runs"
-        self._progress.update(self._task, description=self.state, completed=progress.fraction)
-
-    def set(self, fraction: float) -> None:
-        """Show how far one run is."""
-        self._progress.update(self._task, description="running", completed=fraction)
-
-
-@contextmanager
-def _friendly() -> Iterator[None]:
-    """Turn what a user can mend into one message and exit code 2."""
-    try:
-        yield
-    except (ScenarioError, OSError) as error:
-        typer.echo(f"error: {_message(error)}", err=True)
-        raise typer.Exit(BAD_INPUT) from None
-    except KeyboardInterrupt:
-        _stopped("Nothing had been written.")
-
-
-def _message(error: ScenarioError | OSError) -> str:
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename}: {error.strerror}"
-    return str(error)
-
-
-def _stopped(what: str) -> None:
-    typer.echo(f"stopped: {what}", err=True)
-    raise typer.Exit(INTERRUPTED)
 
 
 def _unchanged(folder: Path) -> str:

@@ -12,9 +12,9 @@ from forebay.terminal import GROUPS, default_text
 
 
 def kinds_page(catalogue: dict[str, Any]) -> str:
-    """Every discipline, part and source with its parameters, as a page of Markdown."""
+    """Every discipline, part, source and profile with its parameters, as a page of Markdown."""
     lines = [
-        "# Disciplines, parts and sources",
+        "# Disciplines, parts, sources and profiles",
         "",
         "Generated from the engine by `make docs`; `forebay kinds NAME` prints the same.",
     ]

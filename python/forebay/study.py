@@ -167,8 +167,7 @@ class Comparison:
         """A row for each run; columns are the keys of its summary, joined by dots."""
         rows = []
         for run in self.runs:
-            flat = {k: v for k, v in run.result.summary.items() if k != "flows"}
-            rows.append(_key(run) | flattened(flat))
+            rows.append(_key(run) | flattened(run.result.summary))
         return pl.from_dicts(rows, infer_schema_length=None)
 
     @cached_property
@@ -448,12 +447,12 @@ def _key(run: Run) -> dict[str, Any]:
 
 
 def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested tables as one, keys joined by dots."""
+    """Nested tables as one, keys joined by dots; lists are left out."""
     flat: dict[str, Any] = {}
     for key, inner in value.items():
         if isinstance(inner, Mapping):
             flat |= flattened(inner, f"{prefix}{key}.")
-        else:
+        elif not isinstance(inner, list):
             flat[prefix + key] = inner
     return flat
 

@@ -127,7 +127,7 @@ def print_run(console: Console, summary: dict[str, Any]) -> None:
 
 
 def print_kinds(console: Console, catalogue: dict[str, Any]) -> None:
-    """Print the name and a line of every discipline, part of one and traffic source."""
+    """Print the name and a line of every discipline, part of one, source and profile."""
     for group, title in GROUPS.items():
         table = Table(box=box.SIMPLE, show_header=False, pad_edge=False, title=title)
         table.title_justify = "left"
@@ -165,7 +165,9 @@ GROUPS = {
     "classifiers": "Classifiers (which queue a packet joins)",
     "admissions": "Admissions (whether it may stay, and if not who goes)",
     "schedulers": "Schedulers (who is served next)",
+    "boxes": "Boxes (before a link's queue, seeing both directions)",
     "sources": "Traffic sources",
+    "profiles": "Traffic profiles (how a sender's packets get their drop precedence)",
 }
 """The parts of the catalogue and what they are."""
 

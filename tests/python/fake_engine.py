@@ -263,7 +263,9 @@ def kinds() -> str:
             "classifiers": [entry("one", [])],
             "admissions": [entry("tail-drop", [limit])],
             "schedulers": [entry("fifo", [])],
+            "boxes": [entry("aspq", [])],
             "sources": [entry("pcap", [file])],
+            "profiles": [entry("tsw", [])],
         }
     )
 

@@ -4,6 +4,7 @@
 //! under `fuzz/` feed them what libFuzzer makes up; the tests of this crate feed them the corpora
 //! and every input that once failed.
 
+mod boxes;
 mod capture;
 mod disciplines;
 mod generate;
@@ -14,7 +15,8 @@ mod tcp;
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its corpus.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
+    ("aspq", boxes::aspq),
     ("disciplines", disciplines::operations),
     ("pcap", capture::pcap),
     ("scenario", scenario::text),

@@ -9,6 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::Value;
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -150,6 +152,16 @@ fn complete(world: &mut World, flag: &AtomicBool, progress: Option<&Py<PyAny>>) 
     }
 }
 
+/// Replay a gate's recording; what was found as JSON.
+#[pyfunction]
+fn replay(py: Python, path: &str) -> PyResult<String> {
+    let replayed = py.detach(|| {
+        let result = forebay_shaper::replay(BufReader::new(File::open(path)?))?;
+        Ok(serde_json::to_string(&result)?)
+    });
+    replayed.map_err(|error: std::io::Error| ScenarioError::new_err(format!("{path}: {error}")))
+}
+
 /// Every discipline, part and source with its parameters, as JSON.
 #[pyfunction]
 fn kinds() -> String {
@@ -183,5 +195,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(effective, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(replay, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)
 }

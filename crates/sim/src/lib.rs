@@ -8,6 +8,7 @@ pub mod scenario;
 pub mod summary;
 pub mod trace;
 pub mod traffic;
+pub mod wireless;
 
 pub use engine::{Progress, RunError, World};
 pub use scenario::Scenario;

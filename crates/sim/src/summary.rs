@@ -1,8 +1,9 @@
 //! What a run comes to: the summary with its stable keys, and the tables for plots.
 
-use crate::engine::{Link, World};
-use crate::measure::{ClassMeter, UserMeter, jain};
+use crate::engine::{Guard, Link, LinkSeries, World};
+use crate::measure::{ClassMeter, LEVELS, Lengths, LossPattern, UserMeter, jain};
 use crate::scenario::Scenario;
+use crate::wireless::Network;
 use forebay_core::{DropReason, Time};
 use serde_json::{Map, Value, json};
 
@@ -25,9 +26,18 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
     let (fingerprint, events, packets) = world.counts();
     let mut links = Map::new();
     let mut queues = Map::new();
-    for link in world.links_mut() {
+    let series = world.series().clone();
+    let measured = series.time.partition_point(|end| *end <= from.as_secs_f64());
+    for (link, series) in world.links_mut().iter_mut().zip(&series.links) {
         links.insert(link.name.clone(), link_summary(link, from, until));
-        queues.insert(link.name.clone(), queue_summary(link, until));
+        let mut queue = queue_summary(link, until);
+        queue["variables"] = variables(series, measured);
+        queues.insert(link.name.clone(), queue);
+    }
+    let mut boxes = Map::new();
+    for guard in world.guards() {
+        let name = world.link_name(guard.link).to_owned();
+        boxes.insert(name, box_summary(guard));
     }
     let mut classes = Map::new();
     for (index, class) in world.classes().iter().enumerate() {
@@ -43,7 +53,7 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
             flow_summary(id, user, &names[user.traffic as usize], class, seconds)
         })
         .collect();
-    json!({
+    let mut whole = json!({
         "title": scenario.table().title,
         "seed": seed,
         "duration_s": until.as_secs_f64(),
@@ -54,9 +64,47 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
         "packets": packets,
         "links": links,
         "queues": queues,
+        "boxes": boxes,
         "classes": classes,
         "flows": flows,
-    })
+    });
+    if let Some(network) = world.network_mut() {
+        whole["wireless"] = wireless_summary(network, from, until);
+    }
+    whole
+}
+
+/// What the stations did, and over which hops data went.
+fn wireless_summary(network: &Network, from: Time, until: Time) -> Value {
+    let seconds = (until - from).as_secs_f64();
+    let mut stations = Map::new();
+    let mut hops = Vec::new();
+    for ((name, track), meter) in network.names().iter().zip(network.tracks()).zip(network.meters())
+    {
+        let place = track.at(until);
+        stations.insert(
+            name.clone(),
+            json!({
+                "x_m": place.x,
+                "y_m": place.y,
+                "sending": meter.airtime.as_secs_f64() / seconds,
+                "receiving": meter.listened.as_secs_f64() / seconds,
+                "frames": meter.frames,
+                "retries": meter.retries,
+                "routing_messages": meter.routing,
+                "broken_links": meter.broken_links,
+                "received": meter.received,
+                "queue_dropped": meter.queue_dropped,
+                "link_dropped": meter.link_dropped,
+                "route_dropped": meter.route_dropped,
+            }),
+        );
+        hops.extend(meter.hops.iter().map(|(to, packets)| {
+            let to = &network.names()[usize::from(*to)];
+            json!({ "from": name, "to": to, "packets": packets })
+        }));
+    }
+    json!({ "stations": stations, "hops": hops })
 }
 
 fn link_summary(link: &Link, from: Time, until: Time) -> Value {
@@ -76,9 +124,22 @@ fn queue_summary(link: &mut Link, until: Time) -> Value {
     let (mean, std, bytes) = link.meter.averages(until);
     let meter = &link.meter;
     let dropped = meter.dropped_total();
+    let offered: u64 = meter.offered.iter().sum();
     let reasons: Map<_, _> = DropReason::ALL
         .into_iter()
-        .map(|reason| (reason.name().to_owned(), meter.drops[reason as usize].into()))
+        .map(|reason| {
+            let dropped: u64 = meter.drops[reason as usize].iter().sum();
+            (reason.name().to_owned(), dropped.into())
+        })
+        .collect();
+    let highest = (0..LEVELS).rfind(|level| meter.offered[*level] > 0).unwrap_or(0);
+    let levels: Map<_, _> = (0..=highest)
+        .map(|level| {
+            let (offered, dropped) = (meter.offered[level], meter.dropped_of(level));
+            let level_loss = share(dropped, offered);
+            let counts = json!({ "offered": offered, "dropped": dropped, "loss": level_loss });
+            (level.to_string(), counts)
+        })
         .collect();
     json!({
         "kind": link.kind,
@@ -89,12 +150,45 @@ fn queue_summary(link: &mut Link, until: Time) -> Value {
         "mean_delay_ms": meter.delay.mean_ms(),
         "p50_delay_ms": meter.delay.quantile_ms(0.5),
         "p99_delay_ms": meter.delay.quantile_ms(0.99),
-        "offered": meter.offered,
+        "offered": offered,
         "dropped": dropped,
         "marked": meter.marked,
-        "loss": share(dropped, meter.offered),
+        "loss": share(dropped, offered),
         "drops": Value::Object(reasons),
+        "drop_precedence": Value::Object(levels),
     })
+}
+
+/// Counts of the whole run, the warm-up included.
+fn box_summary(guard: &Guard) -> Value {
+    let stats = guard.controller.stats();
+    json!({
+        "kind": "aspq",
+        "freezes": stats.freezes,
+        "releases": stats.releases,
+        "rewritten": stats.rewritten,
+        "probes_answered": stats.probes_answered,
+        "made": stats.made,
+        "evicted": stats.evicted,
+    })
+}
+
+/// Mean, standard deviation and largest value of a queue's internal variables over the points of
+/// its series from `measured` on.
+fn variables(series: &LinkSeries, measured: usize) -> Value {
+    let moments = |values: &[f64]| {
+        let known: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+        let mean_of = |sum: f64| (!known.is_empty()).then(|| sum / known.len() as f64);
+        let mean = mean_of(known.iter().sum());
+        let squares = |mean: f64| known.iter().map(|value| (value - mean) * (value - mean)).sum();
+        let variance = mean.and_then(|mean| mean_of(squares(mean)));
+        let max = known.iter().copied().reduce(f64::max);
+        json!({ "mean": mean, "std": variance.map(f64::sqrt), "max": max })
+    };
+    let variables = series.variables.iter().map(|(name, values)| {
+        ((*name).to_owned(), moments(values.get(measured..).unwrap_or_default()))
+    });
+    Value::Object(variables.collect())
 }
 
 fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Value {
@@ -104,6 +198,8 @@ fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Va
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     };
     let (delivered, dropped) = (sum(|user| user.delivered), sum(|user| user.dropped));
+    let mut losses = LossPattern::default();
+    members.iter().filter_map(|user| user.loss_pattern()).for_each(|each| losses.merge(&each));
     json!({
         "flows": members.len(),
         "goodput_bps": sum(|user| user.bytes) as f64 * 8.0 / seconds,
@@ -111,6 +207,8 @@ fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Va
         "delivered": delivered,
         "dropped": dropped,
         "loss": share(dropped, delivered + dropped),
+        "loss_period": lengths(&losses.periods),
+        "loss_distance": lengths(&losses.distances),
         "marked": sum(|user| user.marked),
         "mean_delay_ms": class.delay.mean_ms(),
         "p50_delay_ms": class.delay.quantile_ms(0.5),
@@ -120,6 +218,7 @@ fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Va
         "jitter_ms": mean(&UserMeter::jitter_ms),
         "retransmissions": sum(|user| user.retransmissions),
         "timeouts": sum(|user| user.timeouts),
+        "probes": sum(|user| user.probes),
         "completed": sum(|user| user.completed),
         "aborted": sum(|user| user.aborted),
         "mean_completion_s": class.completion.mean_ms().map(|ms| ms * 1e-3),
@@ -127,6 +226,17 @@ fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Va
         "jain": jain(members.iter().map(|user| user.bytes as f64)),
         "r_factor": mean(&|user| user.voice().map(|(r, _)| r)),
         "mos": mean(&|user| user.voice().map(|(_, mos)| mos)),
+    })
+}
+
+fn lengths(lengths: &Lengths) -> Value {
+    let octaves = lengths.counts.iter().enumerate();
+    let octaves = octaves.map(|(octave, count)| (Lengths::label(octave), Value::from(*count)));
+    json!({
+        "count": lengths.count(),
+        "mean": lengths.mean(),
+        "longest": lengths.longest,
+        "octaves": Value::Object(octaves.collect()),
     })
 }
 
@@ -139,6 +249,7 @@ fn flow_summary(id: usize, user: &UserMeter, traffic: &str, class: &str, seconds
         "delivered_bytes": user.bytes,
         "retransmissions": user.retransmissions,
         "timeouts": user.timeouts,
+        "probes": user.probes,
         "loss": user.loss(),
         "mean_delay_ms": user.mean_delay_ms(),
         "completed": user.completed,
@@ -185,10 +296,14 @@ pub fn tables(world: &mut World) -> Vec<Table> {
     let mut begin = 0.0;
     let spans: Vec<f64> =
         ends.iter_mut().map(|end| *end - std::mem::replace(&mut begin, *end)).collect();
-    for (class, bytes) in world.classes().iter().zip(&series.class_bytes) {
+    for (index, (class, bytes)) in world.classes().iter().zip(&series.class_bytes).enumerate() {
         let rates = bytes.iter().zip(&spans).map(|(bytes, span)| bytes * 8.0 / span).collect();
         let labels = vec![("class", class.name.clone())];
-        let columns = vec![column("time_s", series.time.clone()), column("throughput_bps", rates)];
+        let columns = vec![
+            column("time_s", series.time.clone()),
+            column("throughput_bps", rates),
+            column("cwnd_bytes", series.class_cwnd[index].clone()),
+        ];
         tables.push(Table { name: "class", labels: labels.clone(), columns });
         let columns = distribution(class.delay.distribution());
         tables.push(Table { name: "delay", labels, columns });

@@ -56,6 +56,18 @@ fn every_fault_has_its_path_and_remedy() {
         ("/link/0/overhead", json!("atm"), "link[0].overhead:", "ethernet"),
         ("/link/0/steps", json!([["1s", "1Mbit"]]), "link[0].rate:", "only one"),
         ("/link/0/quantum", json!("4294967296B"), "link[0].quantum:", "at most 1GB"),
+        ("/link/0/box", json!("aspq"), "link[0].box:", "{ kind = \"aspq\" }"),
+        ("/link/0/box", json!({}), "link[0].box.kind:", "one of aspq, none"),
+        ("/link/0/box", json!({"kind": "asqp"}), "link[0].box.kind:", "one of aspq, none"),
+        ("/link/0/box", json!({"kind": "none", "a": 1}), "link[0].box.a:", "no parameters"),
+        ("/link/0/box", json!({"kind": "aspq", "a": 1}), "link[0].box.a:", "unknown field"),
+        ("/link/0/box", json!({"kind": "aspq", "max_flows": 0}), "link[0].box.max_flows:", "1 to"),
+        (
+            "/link/0/box",
+            json!({"kind": "aspq", "priority": {"dscp": [["EE"]]}}),
+            "link[0].box",
+            "EF",
+        ),
         ("/link/0/queue", json!("codel"), "link[0].queue:", "kind = "),
         ("/link/0/queue/target", json!("-5ms"), "link[0].queue.target:", "negative"),
         ("/link/0/queue/targett", json!("5ms"), "link[0].queue.targett", "unknown field"),
@@ -70,6 +82,10 @@ fn every_fault_has_its_path_and_remedy() {
         ("/traffic/0/dscp", json!("GOLD"), "traffic[0].dscp:", "AF41"),
         ("/traffic/0/rate", json!("1Mbit"), "traffic[0].rate", "unknown field"),
         ("/traffic/0/tcp", json!({ "congestion": "vegas" }), "traffic[0].tcp.congestion:", "cubic"),
+        ("/traffic/0/profile", json!("gold"), "traffic[0].profile:", "[profile.gold]"),
+        ("/profile", json!({ "gold": { "kind": "tws" } }), "profile.gold.kind:", "tsw"),
+        ("/profile", json!({ "gold": { "kind": "tsw" } }), "profile.gold:", "rate"),
+        ("/profile", json!({ "g": { "kind": "tsw", "per": "user" } }), "profile.g.per:", "flow"),
         ("/compare", json!({ "link": "up", "disciplines": [] }), "compare.link:", "uplink"),
         ("/route", json!([{ "at": "a", "to": "b", "link": "x" }]), "route[0].link:", "no link"),
     ] {
@@ -164,6 +180,7 @@ fn the_effective_configuration_is_a_scenario_that_says_the_same() {
     trees.push(json!({
         "duration": "10s",
         "parking_lot": {
+            "box": { "kind": "aspq", "priority": { "ports": [[443]] }, "trickle": "150ms" },
             "hops": 3, "steps": [["0s", "10Mbit"], ["2s", "5Mbit"]], "period": "4s",
             "queue": { "kind": "red" }, "reverse": { "rate": "1Mbit", "delay": "7ms" },
         },
@@ -183,4 +200,50 @@ fn the_effective_configuration_is_a_scenario_that_says_the_same() {
         };
         assert_eq!(run(&tree), run(&effective));
     }
+}
+
+#[test]
+fn faults_of_wireless_networks_are_named() {
+    let network = |wireless: Value, from: &str| {
+        let mut tree = good();
+        tree["wireless"] = wireless;
+        tree["traffic"][0]["from"] = json!(from);
+        tree
+    };
+    let grid = json!({ "name": "grid", "rows": 2, "columns": 2, "spacing": 100 });
+    let base = json!({ "name": "a", "at": [0, 0] });
+    let good = network(json!({ "node": [base], "grid": [grid] }), "grid");
+    Scenario::read(&good, Path::new(".")).unwrap().effective().unwrap();
+    let changed = |pointer: &str, value: Value| {
+        let mut tree = good.clone();
+        *tree.pointer_mut(pointer).unwrap() = value;
+        tree
+    };
+    let twice = json!([base, base]);
+    for (tree, path, remedy) in [
+        (changed("/wireless/grid/0/rows", json!(0)), "wireless.grid[0]:", "at least one row"),
+        (
+            changed("/wireless/grid/0/spacing", json!(-5)),
+            "wireless.grid[0].spacing:",
+            "greater than 0",
+        ),
+        (changed("/wireless/grid/0/columns", json!(900)), "wireless.grid[0]:", "at most 1000"),
+        (changed("/wireless/node", twice), "wireless.node:", "names are unique"),
+        (changed("/wireless/node/0/at", Value::Null), "wireless.node[0].at:", "either"),
+        (network(json!({ "node": [base] }), "a"), "wireless:", "at least two stations"),
+        (network(json!({ "nodes": [] }), "a"), "wireless", "unknown field"),
+        (changed("/traffic/0/from", json!("grid-3-1")), "traffic[0].from:", "grid-2-2"),
+        (changed("/wireless/grid/0", json!({ "name": "grid" })), "wireless.grid[0]", "rows"),
+    ] {
+        let message = refusal(&tree);
+        let found = message.starts_with(path) && message.contains(remedy);
+        assert!(found, "{message}");
+    }
+    let table = json!({ "node": [base], "grid": [grid], "queue": { "kind": "codle" } });
+    assert!(refusal(&network(table, "grid")).starts_with("wireless.queue.kind:"));
+    let table = json!({ "node": [base], "grid": [grid], "radio": { "capture": 0.5 } });
+    assert!(refusal(&network(table, "grid")).starts_with("wireless.radio.capture:"));
+    let mut tree = good.clone();
+    tree["traffic"][0] = json!({ "kind": "sensing", "from": "b", "to": "a" });
+    assert!(refusal(&tree).starts_with("traffic[0].from: must be a station"));
 }

@@ -14,6 +14,8 @@ pub enum CongestionControl {
     NewReno,
     /// RFC 9438.
     Cubic,
+    /// RFC 2581: growth counted in acknowledgments, and a lower threshold at every timeout.
+    Rfc2581,
 }
 
 /// How losses are found and repaired.
@@ -54,7 +56,8 @@ pub enum Preset {
 #[serde(default, deny_unknown_fields, remote = "Self")]
 #[schemars(transform = add_preset)]
 pub struct Config {
-    /// Congestion control: `"new-reno"` (RFC 5681) or `"cubic"` (RFC 9438).
+    /// Congestion control: `"new-reno"` (RFC 5681), `"cubic"` (RFC 9438) or `"rfc2581"`, which
+    /// grows by acknowledgments, not bytes, and lowers its threshold at every timeout.
     pub congestion: CongestionControl,
     /// Loss recovery: `"reno"` (RFC 5681), `"new-reno"` (RFC 6582) or `"sack"` (RFC 6675).
     pub recovery: LossRecovery,

@@ -449,6 +449,8 @@ impl Sender {
             // RFC 5681, section 3.1: once for a segment, however often it is sent again.
             if self.retries == 1 {
                 self.reduce(now, CongestionKind::Timeout, self.outstanding());
+            } else {
+                self.controller.on_repeated_timeout(&mut self.window);
             }
             self.window.cwnd = self.window.mss;
             self.recovery.begin_timeout(self.una, self.next);

@@ -110,7 +110,11 @@ fn transfer(config: &Config, network: &Network, bytes: u64) -> (Sender, Receiver
 
 fn configs() -> impl Strategy<Value = Config> {
     let kinds = (
-        prop_oneof![Just(CongestionControl::NewReno), Just(CongestionControl::Cubic)],
+        prop_oneof![
+            Just(CongestionControl::NewReno),
+            Just(CongestionControl::Cubic),
+            Just(CongestionControl::Rfc2581),
+        ],
         prop_oneof![
             Just(LossRecovery::Reno),
             Just(LossRecovery::NewReno),

@@ -17,6 +17,8 @@ pub struct Cargo {
     pub flow: u32,
     /// Life of the connection that it belongs to; an index is used again after the end.
     pub life: u32,
+    /// Number among the data packets of its user, in order of sending; unused by others.
+    pub number: u64,
     /// User whose traffic it is.
     pub user: u32,
     /// Whether it goes from receiver to sender.
@@ -51,6 +53,11 @@ impl Hold {
     #[inline]
     pub fn of(&mut self, packet: &Packet) -> &mut Cargo {
         &mut self.places[packet.id as usize]
+    }
+
+    /// The cargo of the packet with handle `id`.
+    pub fn at(&mut self, id: u32) -> &mut Cargo {
+        &mut self.places[id as usize]
     }
 
     /// Ends `packet`'s life and gives back its cargo.

@@ -3,6 +3,7 @@
 use super::cargo::Cargo;
 use super::event::{Event, Key};
 use super::world::{Entry, User, World};
+use crate::measure::UserMeter;
 use crate::traffic::{Marks, Transfer};
 use forebay_core::{Ecn, Packet, PacketKind, Time};
 use forebay_tcp::{Flags, Receiver, Segment, Sender, State};
@@ -14,14 +15,15 @@ pub struct Connection {
     sender: Sender,
     /// Keys of the agenda entries that stand for the timers; others are stale.
     sender_timer: Option<Key>,
-    /// Retransmissions and timeouts already charged to the user.
-    charged: (u64, u64),
+    /// Retransmissions, timeouts and window probes already charged to the user.
+    charged: [u64; 3],
     user: u32,
     /// First stops of the data's and of the acknowledgments' path, and the marks: the user's own,
     /// kept here because every packet asks for them.
     forward: u32,
     backward: u32,
     marks: Marks,
+    conditioner: Option<u32>,
     /// Number that flow-aware disciplines see; never used again.
     number: u32,
     /// Distinguishes successive connections in the same place.
@@ -67,6 +69,22 @@ impl Connections {
         self.places.len()
     }
 
+    /// Offset up to which the sender of the connection in place `flow` knows its data to be
+    /// acknowledged, and the first stop of the path back to it; None if its life is not `life`.
+    pub fn way_back(&self, flow: u32, life: u32) -> Option<(u64, u32)> {
+        let connection = self.places.get(flow as usize).filter(|place| place.life == life)?;
+        Some((1 + connection.sender.bytes_acked(), connection.backward))
+    }
+
+    /// (class, congestion window in bytes) of every connection that is open.
+    pub fn windows(&self, users: &[UserMeter]) -> impl Iterator<Item = (u32, u64)> {
+        let open = self
+            .places
+            .iter()
+            .filter(|place| matches!(place.sender.state(), State::Established | State::Closing));
+        open.map(|place| (users[place.user as usize].class, place.sender.cwnd()))
+    }
+
     fn plan(&mut self, planned: Planned) -> u32 {
         if let Some(index) = self.free_planned.pop() {
             self.planned[index as usize] = planned;
@@ -88,12 +106,14 @@ impl Connections {
 }
 
 impl Connection {
-    /// Retransmissions and timeouts since the last call.
-    fn uncharged(&mut self) -> (u64, u64) {
+    /// Adds to `meter` what the sender counted since the last call.
+    fn charge(&mut self, meter: &mut UserMeter) {
         let stats = self.sender.stats();
-        let now = (stats.retransmissions, stats.timeouts);
-        let last = std::mem::replace(&mut self.charged, now);
-        (now.0 - last.0, now.1 - last.1)
+        let counts = [stats.retransmissions, stats.timeouts, stats.probes];
+        let last = std::mem::replace(&mut self.charged, counts);
+        meter.retransmissions += counts[0] - last[0];
+        meter.timeouts += counts[1] - last[1];
+        meter.probes += counts[2] - last[2];
     }
 }
 
@@ -120,8 +140,13 @@ impl World {
     pub(super) fn start_transfer(&mut self, index: u32) {
         let Planned { user, bytes, open_loop } = self.connections.planned[index as usize];
         self.connections.free_planned.push(index);
-        let User { entry: Entry::Transfers { tcp, backward, .. }, forward, marks, .. } =
-            &self.users[user as usize]
+        let &User {
+            entry: Entry::Transfers { ref tcp, backward, .. },
+            forward,
+            marks,
+            conditioner,
+            ..
+        } = &self.users[user as usize]
         else {
             unreachable!("the transfer belongs to a user of TCP")
         };
@@ -139,16 +164,17 @@ impl World {
             sender,
             receiver: Receiver::new(tcp),
             user,
-            forward: *forward,
-            backward: *backward,
-            marks: *marks,
+            forward,
+            backward,
+            marks,
+            conditioner,
             number,
             life: 0,
             start: self.now,
             finished: false,
             sender_timer: None,
             receiver_timer: None,
-            charged: (0, 0),
+            charged: [0; 3],
         });
         self.transmit(flow);
         if open_loop {
@@ -220,17 +246,31 @@ impl World {
         loop {
             let connection = &mut self.connections.places[flow as usize];
             let Some(segment) = connection.sender.poll(self.now) else { break };
-            let Connection { user, forward, marks, number, life, .. } = *connection;
-            let cargo =
-                Cargo { segment, sent: self.now, stop: forward, flow, life, user, backward: false };
-            let mut packet = Packet::new(self.hold.store(cargo), number, segment.ip_len());
+            let Connection { user, forward, marks, conditioner, number: address, life, .. } =
+                *connection;
+            let kind = kind_of(&segment);
+            let number = match kind {
+                PacketKind::Data => self.user_meters[user as usize].sends(),
+                _ => 0,
+            };
+            let cargo = Cargo {
+                segment,
+                sent: self.now,
+                stop: forward,
+                flow,
+                life,
+                number,
+                user,
+                backward: false,
+            };
+            let mut packet = Packet::new(self.hold.store(cargo), address, segment.ip_len());
             marks.apply(&mut packet);
-            packet.kind = kind_of(&segment);
+            if let Some(conditioner) = conditioner {
+                self.conditioners[conditioner as usize].mark(self.now, &mut packet);
+            }
+            packet.kind = kind;
             if segment.is_ect() {
                 packet.set_ecn(Ecn::Ect0);
-            }
-            if packet.kind == PacketKind::Data {
-                self.user_meters[user as usize].offered += 1;
             }
             self.launch(packet, forward, self.now);
         }
@@ -253,15 +293,21 @@ impl World {
 
     #[inline]
     fn acknowledge(&mut self, flow: u32, segment: Segment) {
-        let Connection { user, backward, marks, number, life, .. } =
-            self.connections.places[flow as usize];
+        let stop = self.connections.places[flow as usize].backward;
+        self.acknowledge_from(flow, segment, stop);
+    }
+
+    /// Sends `segment` to the connection's sender, from the stop `stop` of the path on.
+    #[inline]
+    pub(super) fn acknowledge_from(&mut self, flow: u32, segment: Segment, stop: u32) {
+        let Connection { user, marks, number, life, .. } = self.connections.places[flow as usize];
         let marks = Marks { drop_precedence: 0, ..marks };
         let cargo =
-            Cargo { segment, sent: self.now, stop: backward, flow, life, user, backward: true };
+            Cargo { segment, sent: self.now, stop, flow, life, number: 0, user, backward: true };
         let mut packet = Packet::new(self.hold.store(cargo), number, segment.ip_len());
         marks.apply(&mut packet);
         packet.kind = kind_of(&segment);
-        self.launch(packet, backward, self.now);
+        self.launch(packet, stop, self.now);
     }
 
     #[inline]
@@ -296,13 +342,10 @@ impl World {
         self.plan_transfer(user, next, false);
     }
 
-    /// Charges the connection's retransmissions and timeouts to its user.
+    /// Charges what the connection's sender counted to its user.
     fn charge(&mut self, flow: u32) {
         let connection = &mut self.connections.places[flow as usize];
-        let (retransmissions, timeouts) = connection.uncharged();
-        let meter = &mut self.user_meters[connection.user as usize];
-        meter.retransmissions += retransmissions;
-        meter.timeouts += timeouts;
+        connection.charge(&mut self.user_meters[connection.user as usize]);
     }
 
     /// Brings the users' counts up to date with the connections that still run.

@@ -1,5 +1,6 @@
 //! The order of things: events and the queue that gives them back in order.
 
+use crate::wireless::Wake;
 use forebay_core::Time;
 
 /// What happens. Each carries the index of whom it happens to.
@@ -15,10 +16,14 @@ pub enum Event {
     SenderTimer(u32),
     /// A TCP receiver's timer: delayed acknowledgment.
     ReceiverTimer(u32),
+    /// A box wants to be asked what it has to send.
+    GuardTimer(u32),
     /// A datagram source sends.
     Datagram(u32),
     /// A scheduled transfer begins.
     Transfer(u32),
+    /// Something in the wireless network.
+    Wireless(Wake),
     /// The warm-up ends: measurements begin.
     WarmupEnd,
     /// A point of every time series is due.
@@ -33,8 +38,11 @@ impl Event {
         match self {
             Event::RateChange(_) => 0,
             Event::LinkFree(_) => 1,
-            Event::Arrival(_) => 2,
-            Event::SenderTimer(_) | Event::ReceiverTimer(_) => 3,
+            Event::Arrival(_) | Event::Wireless(Wake::FrameEnd(_)) => 2,
+            Event::SenderTimer(_)
+            | Event::ReceiverTimer(_)
+            | Event::GuardTimer(_)
+            | Event::Wireless(_) => 3,
             Event::Datagram(_) | Event::Transfer(_) => 4,
             Event::WarmupEnd | Event::Sample => 5,
         }

@@ -102,18 +102,18 @@ struct Charge<'a, 'b> {
 
 impl Loss<'_> {
     /// Ends a lost packet's life, at its user's charge.
-    fn charge(&mut self, packet: Packet) {
+    pub fn charge(&mut self, packet: Packet) {
         let counts = packet.kind == PacketKind::Data;
-        let user = self.hold.retire(packet).user;
+        let cargo = self.hold.retire(packet);
         if counts {
-            self.users[user as usize].dropped += 1;
+            self.users[cargo.user as usize].lost(cargo.number);
         }
     }
 }
 
 impl Sink for Charge<'_, '_> {
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        self.meter.dropped(reason, packet.len);
+        self.meter.dropped(reason, &packet);
         self.loss.charge(packet);
     }
 
@@ -149,7 +149,7 @@ impl Link {
     /// Takes an arriving packet into the queue.
     #[inline]
     pub fn offer(&mut self, now: Time, packet: Packet, loss: &mut Loss) -> Verdict {
-        self.meter.arrived(now, packet.len);
+        self.meter.arrived(now, &packet);
         let mut charge = Charge { loss, meter: &mut self.meter };
         let verdict = self.port.offer(packet, &mut Context::new(now, &mut self.rng, &mut charge));
         self.meter.settled();

@@ -8,6 +8,7 @@ mod capture;
 mod cargo;
 mod connection;
 mod event;
+mod guard;
 mod lane;
 mod link;
 mod series;
@@ -15,7 +16,8 @@ mod world;
 
 pub use capture::Capture;
 pub use event::{Agenda, Event, Key, Sequence};
+pub use guard::Guard;
 pub use lane::{Lane, Wire};
 pub use link::{Link, LinkSpec, PropagationDelay};
 pub use series::{LinkSeries, Series};
-pub use world::{Entry, Progress, RunError, Stop, Target, User, World, WorldSpec};
+pub use world::{Conditioner, Entry, Progress, RunError, Stop, Target, User, World, WorldSpec};

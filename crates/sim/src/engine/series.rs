@@ -36,4 +36,6 @@ pub struct Series {
     pub links: Vec<LinkSeries>,
     /// Payload bytes that arrived, by class.
     pub class_bytes: Vec<Vec<f64>>,
+    /// Mean congestion window of the open connections in bytes, by class; NaN without any.
+    pub class_cwnd: Vec<Vec<f64>>,
 }

@@ -3,12 +3,15 @@
 use super::cargo::{Cargo, DATAGRAM, Hold};
 use super::connection::Connections;
 use super::event::{Agenda, Event, Key, Sequence};
+use super::guard::Guard;
 use super::lane::{Lane, Wire};
 use super::link::{Action, Link, LinkSpec, Loss};
 use super::series::{LinkSeries, Series};
 use crate::measure::{ClassMeter, UserMeter};
 use crate::traffic::{Datagram, Datagrams, Marks, Transfers};
+use crate::wireless::{Effects, Network, NetworkSpec};
 use forebay_core::{Duration, Packet, PacketKind, Rng, Time};
+use forebay_middlebox::marker::Marker;
 use forebay_tcp::{Config as TcpConfig, Segment};
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +21,12 @@ use std::sync::Arc;
 pub enum Target {
     /// Into the queue of a link.
     Link(u32),
+    /// To a box, and from there into the queue of its link.
+    GuardForward(u32),
+    /// Off the reverse of a box's link, to the box, and on to the next stop.
+    GuardBackward(u32),
+    /// Into the wireless network, for the crossing of that number.
+    Air(u32),
     /// To the host at the end of the path.
     Host,
 }
@@ -54,6 +63,21 @@ pub enum Entry {
     },
 }
 
+/// A marker at the senders' edge, with its random stream.
+pub struct Conditioner {
+    /// The marker.
+    pub marker: Box<dyn Marker>,
+    /// Its random stream.
+    pub rng: Rng,
+}
+
+impl Conditioner {
+    /// Gives `packet`, sent at `now`, the drop precedence that the profile says.
+    pub(super) fn mark(&mut self, now: Time, packet: &mut Packet) {
+        packet.drop_precedence = self.marker.mark(now, packet.len, &mut self.rng);
+    }
+}
+
 /// One user: a flow of a traffic entry.
 pub struct User {
     /// What generates the traffic.
@@ -68,6 +92,20 @@ pub struct User {
     pub forward: u32,
     /// How the packets are marked.
     pub marks: Marks,
+    /// Who marks the packets' drop precedence instead.
+    pub conditioner: Option<u32>,
+    /// Port at the receiving end.
+    pub port: u16,
+}
+
+impl User {
+    /// Receive buffer of the user's connections in bytes; 0 for datagrams.
+    pub(super) fn receive_window(&self) -> u64 {
+        match &self.entry {
+            Entry::Transfers { tcp, .. } => tcp.receive_window.0,
+            Entry::Datagrams { .. } => 0,
+        }
+    }
 }
 
 /// What a world is made from. Indices in it are positions in its vectors.
@@ -82,12 +120,18 @@ pub struct WorldSpec {
     pub seed: u64,
     /// Links with queues.
     pub links: Vec<LinkSpec>,
+    /// Boxes in front of links.
+    pub guards: Vec<Guard>,
     /// Where each lane leads, over which access links.
     pub lanes: Vec<(Target, Option<Wire>)>,
     /// Stretches; those of one path follow each other, the last one's lane leads to a host.
     pub stops: Vec<Stop>,
+    /// The wireless network, if there is one.
+    pub wireless: Option<NetworkSpec>,
     /// Who sends, with the meters of each.
     pub users: Vec<(User, UserMeter)>,
+    /// The markers at the senders' edge.
+    pub conditioners: Vec<Conditioner>,
     /// Names of the classes.
     pub classes: Vec<String>,
     /// Number of the first connection, above all numbers of datagram flows.
@@ -135,10 +179,13 @@ pub struct World {
     /// Timers and sources: entries that mostly rest.
     pub(super) resting: Agenda,
     links: Vec<Link>,
-    lanes: Vec<(Lane, Target)>,
-    stops: Vec<Stop>,
+    pub(super) guards: Vec<Guard>,
+    pub(super) lanes: Vec<(Lane, Target)>,
+    pub(super) stops: Vec<Stop>,
+    wireless: Option<Box<(Network, Effects)>>,
     pub(super) hold: Hold,
     pub(super) users: Vec<User>,
+    pub(super) conditioners: Vec<Conditioner>,
     pub(super) user_meters: Vec<UserMeter>,
     pub(super) classes: Vec<ClassMeter>,
     pub(super) connections: Connections,
@@ -163,10 +210,15 @@ impl World {
             moving: Agenda::default(),
             resting: Agenda::default(),
             links: spec.links.into_iter().map(|link| Link::new(link, seed)).collect(),
+            guards: spec.guards,
             lanes: spec.lanes.into_iter().map(|(to, wire)| (Lane::new(wire), to)).collect(),
             stops: spec.stops,
+            wireless: spec
+                .wireless
+                .map(|spec| Box::new((Network::new(spec, seed), Effects::default()))),
             hold: Hold::default(),
             users,
+            conditioners: spec.conditioners,
             user_meters,
             classes: classes.map(|name| ClassMeter { name, ..ClassMeter::default() }).collect(),
             connections: Connections::new(spec.first_connection),
@@ -177,6 +229,7 @@ impl World {
         };
         world.series.links = vec![LinkSeries::default(); world.links.len()];
         world.series.class_bytes = vec![Vec::new(); world.classes.len()];
+        world.series.class_cwnd = vec![Vec::new(); world.classes.len()];
         world.begin();
         world
     }
@@ -230,7 +283,9 @@ impl World {
 
     fn overflowed(&self) -> RunError {
         let fullest = self.links.iter().max_by_key(|link| link.port().backlog().packets);
-        let fullest = fullest.expect("packets under way are on a link");
+        let Some(fullest) = fullest else {
+            return RunError("the stations hold more packets than memory; offer less".into());
+        };
         RunError(format!(
             "link \"{}\": {} packets wait at {:.3} s, more than memory holds; give its queue a \
              limit, or offer less than the link's rate",
@@ -268,6 +323,11 @@ impl World {
                     match self.lanes[index as usize].1 {
                         Target::Link(link) => self.enter(link, packet),
                         Target::Host => self.deliver(packet),
+                        Target::GuardForward(guard) => self.guard_forward(guard, packet),
+                        Target::GuardBackward(guard) => self.guard_backward(guard, packet),
+                        Target::Air(crossing) => self.in_air(|network, now, fx| {
+                            network.enter(now, crossing, packet, fx);
+                        }),
                     }
                 }
                 None => self.moving.pop(),
@@ -292,11 +352,15 @@ impl World {
         match event {
             Event::SenderTimer(flow) => self.on_sender_timer(flow, key),
             Event::ReceiverTimer(flow) => self.on_receiver_timer(flow, key),
+            Event::GuardTimer(guard) => self.on_guard_timer(guard, key),
             Event::Datagram(user) => self.send_datagram(user),
             Event::Transfer(transfer) => self.start_transfer(transfer),
             Event::RateChange(link) => {
                 self.links[link as usize].rate_changed(self.now);
                 self.schedule_rate_change(link);
+            }
+            Event::Wireless(wake) => {
+                self.in_air(|network, now, fx| network.wake(now, wake, fx));
             }
             Event::WarmupEnd => self.restart(),
             Event::Sample => self.take_sample(),
@@ -335,7 +399,7 @@ impl World {
 
     /// A packet comes to the queue of a link.
     #[inline]
-    fn enter(&mut self, index: u32, packet: Packet) {
+    pub(super) fn enter(&mut self, index: u32, packet: Packet) {
         let link = &mut self.links[index as usize];
         let mut loss = Loss { hold: &mut self.hold, users: &mut self.user_meters };
         link.offer(self.now, packet, &mut loss);
@@ -365,6 +429,28 @@ impl World {
         if let Some((packet, stop, at)) = sent {
             self.launch(packet, stop, at);
         }
+    }
+
+    /// Does something in the wireless network, and what follows from it.
+    fn in_air(&mut self, act: impl FnOnce(&mut Network, Time, &mut Effects)) {
+        let mut wireless = self.wireless.take().expect("only a network has such events");
+        let (network, fx) = &mut *wireless;
+        act(network, self.now, fx);
+        for (time, wake) in fx.wakes.drain(..) {
+            self.rest(time, Event::Wireless(wake));
+        }
+        for id in fx.marked.drain(..) {
+            let user = self.hold.at(id).user;
+            self.user_meters[user as usize].marked += 1;
+        }
+        for (packet, _) in fx.lost.drain(..) {
+            Loss { hold: &mut self.hold, users: &mut self.user_meters }.charge(packet);
+        }
+        for packet in fx.arrived.drain(..) {
+            let stop = self.hold.of(&packet).stop + 1;
+            self.launch(packet, stop, self.now);
+        }
+        self.wireless = Some(wireless);
     }
 
     /// A packet is at its host.
@@ -418,13 +504,16 @@ impl World {
             stop: forward,
             flow: DATAGRAM,
             life: 0,
+            number: self.user_meters[index as usize].sends(),
             user: index,
             backward: false,
         };
         let id = self.hold.store(cargo);
         let mut packet = Packet::new(id, first_flow + datagram.flow, datagram.len);
         datagram.marks.unwrap_or(user.marks).apply(&mut packet);
-        self.user_meters[index as usize].offered += 1;
+        if let Some(conditioner) = user.conditioner {
+            self.conditioners[conditioner as usize].mark(self.now, &mut packet);
+        }
         self.launch(packet, forward, self.now);
         self.next_datagram(index, self.now);
     }
@@ -439,6 +528,9 @@ impl World {
     fn restart(&mut self) {
         let now = self.now;
         self.links.iter_mut().for_each(|link| link.restart(now));
+        if let Some(wireless) = &mut self.wireless {
+            wireless.0.restart();
+        }
         self.collect_connections();
         self.user_meters.iter_mut().for_each(UserMeter::restart);
         for class in &mut self.classes {
@@ -454,6 +546,18 @@ impl World {
             series.points.push(link.meter.sample(now));
             link.port().probe(now, &mut |name, value| series.variable(name, value));
         }
+        for guard in &self.guards {
+            let series = &mut self.series.links[guard.link as usize];
+            guard.controller.probe(&mut |name, value| series.variable(name, value));
+        }
+        let mut windows = vec![(0_u64, 0_u64); self.classes.len()];
+        for (class, cwnd) in self.connections.windows(&self.user_meters) {
+            let (sum, count) = &mut windows[class as usize];
+            (*sum, *count) = (*sum + cwnd, *count + 1);
+        }
+        for ((sum, count), series) in windows.into_iter().zip(&mut self.series.class_cwnd) {
+            series.push(if count > 0 { sum as f64 / count as f64 } else { f64::NAN });
+        }
         for (class, series) in self.classes.iter_mut().zip(&mut self.series.class_bytes) {
             series.push(std::mem::take(&mut class.point_bytes) as f64);
         }
@@ -464,6 +568,21 @@ impl World {
     /// Links, for the summary.
     pub fn links_mut(&mut self) -> &mut [Link] {
         &mut self.links
+    }
+
+    /// Name of a link.
+    pub fn link_name(&self, index: u32) -> &str {
+        &self.links[index as usize].name
+    }
+
+    /// Boxes, for the summary.
+    pub fn guards(&self) -> &[Guard] {
+        &self.guards
+    }
+
+    /// The wireless network, for the summary.
+    pub fn network_mut(&mut self) -> Option<&mut Network> {
+        self.wireless.as_mut().map(|wireless| &mut wireless.0)
     }
 
     /// Classes, for the summary.

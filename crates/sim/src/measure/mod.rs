@@ -1,11 +1,13 @@
 //! What is measured, and how a run is summed up.
 
 mod delay;
+mod loss;
 mod queue;
 mod users;
 mod voice;
 
 pub use delay::DelayMeter;
-pub use queue::{QueueMeter, QueuePoint};
+pub use loss::{Lengths, LossPattern};
+pub use queue::{LEVELS, QueueMeter, QueuePoint};
 pub use users::{ClassMeter, UserMeter, jain};
 pub use voice::{mos, r_factor};

@@ -1,7 +1,7 @@
 //! What a queue did: exact time averages, sojourn times, drops by reason.
 
 use super::delay::DelayMeter;
-use forebay_core::{DropReason, Duration, Time};
+use forebay_core::{DropReason, Duration, Packet, Time};
 
 /// Measures one link's queue. Waiting packets count; the one in transmission does not.
 #[derive(Debug, Clone)]
@@ -21,13 +21,16 @@ pub struct QueueMeter {
     point: Snapshot,
     /// Waiting times.
     pub delay: DelayMeter,
-    /// Packets that arrived.
-    pub offered: u64,
+    /// Packets that arrived, by drop precedence.
+    pub offered: [u64; LEVELS],
     /// Packets marked congestion-experienced.
     pub marked: u64,
-    /// Packets dropped, by [`DropReason`].
-    pub drops: [u64; DropReason::ALL.len()],
+    /// Packets dropped, by [`DropReason`] and by drop precedence.
+    pub drops: [[u64; LEVELS]; DropReason::ALL.len()],
 }
+
+/// Drop precedences that are told apart, 0 to 7; higher ones count as 7.
+pub const LEVELS: usize = 8;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Snapshot {
@@ -68,9 +71,9 @@ impl QueueMeter {
             point_max: 0,
             point: Snapshot { at: now, ..Snapshot::default() },
             delay: DelayMeter::default(),
-            offered: 0,
+            offered: [0; LEVELS],
             marked: 0,
-            drops: [0; DropReason::ALL.len()],
+            drops: [[0; LEVELS]; DropReason::ALL.len()],
         }
     }
 
@@ -82,13 +85,13 @@ impl QueueMeter {
             (packets, bytes, packets, packets);
     }
 
-    /// A packet of `len` bytes arrives at `now`; it counts as waiting until it is taken away.
+    /// `packet` arrives at `now`; it counts as waiting until it is taken away.
     #[inline]
-    pub fn arrived(&mut self, now: Time, len: u32) {
+    pub fn arrived(&mut self, now: Time, packet: &Packet) {
         self.advance(now);
-        self.offered += 1;
+        self.offered[level(packet)] += 1;
         self.packets += 1;
-        self.bytes += u64::from(len);
+        self.bytes += u64::from(packet.len);
     }
 
     /// The arrival has been dealt with.
@@ -97,11 +100,11 @@ impl QueueMeter {
         self.point_max = self.point_max.max(self.packets);
     }
 
-    /// A packet of `len` bytes is dropped, at the instant of the last call.
+    /// `packet` is dropped, at the instant of the last call.
     #[inline]
-    pub fn dropped(&mut self, reason: DropReason, len: u32) {
-        self.drops[reason as usize] += 1;
-        self.left(len);
+    pub fn dropped(&mut self, reason: DropReason, packet: &Packet) {
+        self.drops[reason as usize][level(packet)] += 1;
+        self.left(packet.len);
     }
 
     /// A packet of `len` bytes leaves at `now`, after having waited for `wait`.
@@ -161,7 +164,12 @@ impl QueueMeter {
 
     /// Packets dropped for whatever reason.
     pub fn dropped_total(&self) -> u64 {
-        self.drops.iter().sum()
+        self.drops.iter().flatten().sum()
+    }
+
+    /// Packets of `level` dropped for whatever reason.
+    pub fn dropped_of(&self, level: usize) -> u64 {
+        self.drops.iter().map(|levels| levels[level]).sum()
     }
 
     /// Ends the measurement: (mean packets, their standard deviation over time, mean bytes).
@@ -175,16 +183,27 @@ impl QueueMeter {
     }
 }
 
+#[inline]
+fn level(packet: &Packet) -> usize {
+    usize::from(packet.drop_precedence).min(LEVELS - 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn arrive(meter: &mut QueueMeter, now: Time) {
+        let packet = Packet::new(0, 0, 100);
+        meter.arrived(now, &packet);
+        packet.retire();
+    }
 
     #[test]
     fn averages_are_integrals() {
         let at = Time::from_nanos;
         let mut meter = QueueMeter::new(at(0));
         for _ in 0..2 {
-            meter.arrived(at(10), 100);
+            arrive(&mut meter, at(10));
             meter.settled();
         }
         meter.advance(at(30));
@@ -199,17 +218,21 @@ mod tests {
         let square = (4.0 * 20.0 + 70.0) / 100.0;
         assert!((std - (square - mean * mean).sqrt()).abs() < 1e-12);
         assert_eq!(bytes, 110.0);
-        assert_eq!((meter.max_packets, meter.offered), (2, 2));
+        assert_eq!((meter.max_packets, meter.offered[0]), (2, 2));
     }
 
     #[test]
     fn a_refused_packet_never_waits() {
         let mut meter = QueueMeter::new(Time::ZERO);
-        meter.arrived(Time::ZERO, 100);
-        meter.dropped(DropReason::Overflow, 100);
+        let mut packet = Packet::new(0, 0, 100);
+        packet.drop_precedence = 1;
+        meter.arrived(Time::ZERO, &packet);
+        meter.dropped(DropReason::Overflow, &packet);
+        packet.retire();
         meter.settled();
         assert_eq!(meter.averages(Time::from_nanos(10)), (0.0, 0.0, 0.0));
         assert_eq!((meter.max_packets, meter.dropped_total()), (0, 1));
+        assert_eq!([0, 1, 2].map(|level| meter.dropped_of(level)), [0, 1, 0]);
     }
 
     #[test]
@@ -217,7 +240,7 @@ mod tests {
         let at = Time::from_nanos;
         let mut meter = QueueMeter::new(at(0));
         for _ in 0..4 {
-            meter.arrived(at(0), 100);
+            arrive(&mut meter, at(0));
         }
         meter.restart(at(50));
         assert_eq!(meter.averages(at(100)), (4.0, 0.0, 400.0));

@@ -1,6 +1,7 @@
 //! What every user and every class of users got.
 
 use super::delay::DelayMeter;
+use super::loss::LossPattern;
 use crate::traffic::Codec;
 use forebay_core::{Duration, Time};
 
@@ -24,10 +25,10 @@ pub struct UserMeter {
     // What every packet touches comes first, on one cache line and a half.
     /// Data packets sent, retransmissions included.
     pub offered: u64,
+    /// Data packets sent ever, the warm-up's included: they are numbered by it.
+    sent: u64,
     /// Data packets that arrived.
     pub delivered: u64,
-    /// Data packets dropped on the way.
-    pub dropped: u64,
     /// Payload bytes delivered in order.
     pub bytes: u64,
     /// Sum of one-way delays in ns.
@@ -40,18 +41,24 @@ pub struct UserMeter {
     pub class: u32,
     /// Index of the traffic entry.
     pub traffic: u32,
+    /// Data packets dropped on the way.
+    pub dropped: u64,
     /// Data packets marked congestion-experienced on the way.
     pub marked: u64,
     /// Segments sent again.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Window probes sent (RFC 9293, section 3.8.6.1).
+    pub probes: u64,
     /// Transfers completed.
     pub completed: u64,
     /// Connections given up (RFC 1122, R2).
     pub aborted: u64,
     /// Sum of completion times in ns.
     pub completion_time: u128,
+    /// How losses follow each other; made at the first loss.
+    pattern: Option<Box<LossPattern>>,
     /// Voice codec, for the quality of calls.
     pub codec: Option<Codec>,
 }
@@ -64,7 +71,27 @@ impl UserMeter {
 
     /// Forgets the counts; who it is stays.
     pub fn restart(&mut self) {
-        *self = UserMeter::new(self.traffic, self.class, self.codec);
+        let sent = self.sent;
+        *self = UserMeter { sent, ..UserMeter::new(self.traffic, self.class, self.codec) };
+    }
+
+    /// Counts a data packet that is sent, and numbers it.
+    #[inline]
+    pub fn sends(&mut self) -> u64 {
+        self.offered += 1;
+        self.sent += 1;
+        self.sent
+    }
+
+    /// Is told that the data packet numbered `number` was dropped.
+    pub fn lost(&mut self, number: u64) {
+        self.dropped += 1;
+        self.pattern.get_or_insert_default().lost(number);
+    }
+
+    /// How the losses so far follow each other; None without any.
+    pub fn loss_pattern(&self) -> Option<LossPattern> {
+        self.pattern.as_ref().map(|pattern| pattern.finished())
     }
 
     /// Is told of a data packet that arrived after `delay`.

@@ -1,13 +1,17 @@
 //! From tables to a world: channels, paths, stretches, users.
 
 use super::grammar::{Direction, TrafficTable};
-use super::graph::{Graph, LinkIndex};
+use super::graph::{Graph, Hop, LinkIndex};
 use super::link::{Channel, channels};
+use super::profile::Conditioners;
 use super::{Row, Scenario, Traffic};
-use crate::engine::{self, Entry, LinkSpec, Stop, Target, User, Wire, World, WorldSpec};
+use crate::engine::{self, Entry, Guard, LinkSpec, Stop, Target, User, Wire, World, WorldSpec};
 use crate::measure::UserMeter;
 use crate::traffic::{self, BuildSite, Generator, Marks};
+use crate::wireless::medium::Station;
+use crate::wireless::{NetworkSpec, Track};
 use forebay_core::{ConfigError, Duration, Rate, Rng, Time};
+use forebay_disciplines::registry;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -19,26 +23,50 @@ type WireKind = (Rate, Duration, u32);
 struct Layout {
     stops: Vec<Stop>,
     lanes: Vec<(Target, Option<Wire>)>,
-    /// (link that the packets come from, wire that follows, where to): one lane each.
-    known: HashMap<(Option<LinkIndex>, Option<WireKind>, Target), u32>,
+    /// (hop that the packets come from, wire that follows, where to): one lane each.
+    known: HashMap<(Option<Hop>, Option<WireKind>, Target), u32>,
+    /// Boxes by the link that they stand in front of.
+    guards: HashMap<LinkIndex, u32>,
+    /// Ways through the wireless network.
+    crossings: Vec<(Station, Station)>,
 }
 
 impl Layout {
-    /// Lays a path over `links`, with access links of its own at both ends if given; the answer is
+    /// Lays a path over `hops`, with access links of its own at both ends if given; the answer is
     /// its first stop.
-    fn path(&mut self, links: &[LinkIndex], access: Option<WireKind>) -> u32 {
+    fn path(&mut self, hops: &[Hop], access: Option<WireKind>) -> u32 {
         let first = self.stops.len() as u32;
         let mut from = None;
-        for &link in links {
+        for &hop in hops {
             let wire = access.filter(|_| from.is_none());
-            self.stop(from, wire, Target::Link(link as u32));
-            from = Some(link);
+            let target = match hop {
+                Hop::Link(link) => match self.guards.get(&link) {
+                    Some(&guard) => Target::GuardForward(guard),
+                    None => Target::Link(link as u32),
+                },
+                Hop::Air(entry, exit) => Target::Air(self.crossing((entry, exit))),
+            };
+            self.stop(from, wire, target);
+            from = Some(hop);
+            if let Hop::Link(link) = hop
+                && let Some(&guard) = self.guards.get(&reverse(link))
+            {
+                self.stop(from, None, Target::GuardBackward(guard));
+            }
         }
         self.stop(from, access, Target::Host);
         first
     }
 
-    fn stop(&mut self, from: Option<LinkIndex>, wire: Option<WireKind>, target: Target) {
+    fn crossing(&mut self, ends: (Station, Station)) -> u32 {
+        let known = self.crossings.iter().position(|known| *known == ends);
+        known.unwrap_or_else(|| {
+            self.crossings.push(ends);
+            self.crossings.len() - 1
+        }) as u32
+    }
+
+    fn stop(&mut self, from: Option<Hop>, wire: Option<WireKind>, target: Target) {
         let lane = *self.known.entry((from, wire, target)).or_insert_with(|| {
             let wire = wire.map(|(rate, delay, overhead)| Wire::new(rate, delay, overhead));
             self.lanes.push((target, wire));
@@ -48,10 +76,17 @@ impl Layout {
     }
 }
 
-/// The path of every traffic entry, in directed links.
+/// The other direction of a link; the two stand beside each other.
+fn reverse(link: LinkIndex) -> LinkIndex {
+    link ^ 1
+}
+
+/// The path of a flow, there and back.
 struct Ways {
-    forward: Vec<LinkIndex>,
-    backward: Vec<LinkIndex>,
+    forward: Vec<Hop>,
+    backward: Vec<Hop>,
+    /// Where its sender is, if it is a station.
+    place: Option<Track>,
 }
 
 impl Scenario {
@@ -64,33 +99,79 @@ impl Scenario {
         let graph = self.graph()?;
         let ways = self.ways(&graph)?;
         let mut layout = Layout::default();
+        let mut guards = Vec::new();
+        for (index, link) in self.links.iter().enumerate() {
+            if let Some(controller) = link.controller()? {
+                layout.guards.insert(index, guards.len() as u32);
+                guards.push(Guard::new(index as u32, controller));
+            }
+        }
         let links = channels.into_iter().map(Channel::link).collect::<Result<Vec<_>, _>>()?;
-        let (users, classes, first_connection) = self.users(&ways, &mut layout, seed)?;
+        let mut conditioners = Conditioners::new(&self.profiles, seed);
+        let (users, classes, first_connection) =
+            self.users(&ways, &mut layout, &mut conditioners, seed)?;
         let spec = WorldSpec {
             duration: self.table.duration,
             warmup: self.table.warmup,
             sample: Some(self.sample()),
             seed,
             links,
+            guards,
             lanes: layout.lanes,
             stops: layout.stops,
+            wireless: self.network(layout.crossings)?,
             users,
+            conditioners: conditioners.made,
             classes,
             first_connection,
         };
         Ok(World::new(spec))
     }
 
-    /// The ways of every traffic entry.
-    fn ways(&self, graph: &Graph) -> Result<Vec<Ways>, ConfigError> {
+    /// The wireless network, with the ways through it.
+    fn network(
+        &self,
+        crossings: Vec<(Station, Station)>,
+    ) -> Result<Option<NetworkSpec>, ConfigError> {
+        let Some(table) = &self.table.wireless else { return Ok(None) };
+        let queue = |_| registry::build(&table.queue, &table.setting());
+        let queues = self.sites.iter().map(queue).collect::<Result<_, _>>();
+        Ok(Some(NetworkSpec {
+            sites: self.sites.clone(),
+            queues: queues.map_err(|error: ConfigError| error.within("wireless.queue"))?,
+            radio: table.radio,
+            airtimes: table.airtimes(),
+            attempts: table.attempts,
+            crossings,
+        }))
+    }
+
+    /// The ways of every traffic entry; its flows take them in turn.
+    fn ways(&self, graph: &Graph) -> Result<Vec<Vec<Ways>>, ConfigError> {
         let lay = |traffic: &Traffic| {
             let (from, to) = self.ends(&traffic.table)?;
-            Ok(Ways { forward: graph.path(&from, &to)?, backward: graph.path(&to, &from)? })
+            let (from, to) = (self.nodes(from), self.nodes(to));
+            let way = |flow: usize| {
+                let (from, to) = (&from[flow % from.len()], &to[flow % to.len()]);
+                let (forward, backward) = (graph.path(from, to)?, graph.path(to, from)?);
+                let place = self.sites.iter().find(|site| site.name == *from);
+                let place = place.map(|site| site.track.clone());
+                Ok(Ways { forward, backward, place })
+            };
+            let pairs = (from.len() * to.len()).min(traffic.table.flows as usize);
+            (0..pairs).map(way).collect::<Result<_, ConfigError>>()
         };
         let within = |(index, traffic)| {
             lay(traffic).map_err(|error: ConfigError| error.within(&format!("traffic[{index}]")))
         };
         self.traffic.iter().enumerate().map(within).collect()
+    }
+
+    /// The nodes that a name stands for: the stations of a grid, or the one node.
+    fn nodes(&self, name: String) -> Vec<String> {
+        let grids = self.table.wireless.iter().flat_map(|wireless| &wireless.grid);
+        let mut named = grids.filter(|grid| grid.name == name);
+        named.next().map_or_else(|| vec![name.clone()], |grid| grid.names().collect())
     }
 
     /// The nodes between which an entry's traffic runs.
@@ -126,14 +207,15 @@ impl Scenario {
     #[expect(clippy::type_complexity)]
     fn users(
         &self,
-        ways: &[Ways],
+        ways: &[Vec<Ways>],
         layout: &mut Layout,
+        conditioners: &mut Conditioners,
         seed: u64,
     ) -> Result<(Vec<(User, UserMeter)>, Vec<String>, u32), ConfigError> {
         let mut users = Vec::new();
         let mut classes: Vec<String> = Vec::new();
         let mut next_flow = 0;
-        let mut laid: HashMap<Vec<LinkIndex>, u32> = HashMap::new();
+        let mut laid: HashMap<Vec<Hop>, u32> = HashMap::new();
         for (index, (traffic, ways)) in self.traffic.iter().zip(ways).enumerate() {
             let table = &traffic.table;
             let class = table.class.as_ref().unwrap_or(&table.name);
@@ -143,14 +225,16 @@ impl Scenario {
             });
             let tcp = Arc::new(traffic.tcp.clone());
             for flow in 0..table.flows {
-                let mut lay = |links: &[LinkIndex], layout: &mut Layout| match &self.row {
-                    Some(row) if table.from.is_none() => layout.path(links, Some(row.wire())),
-                    _ => *laid.entry(links.to_vec()).or_insert_with(|| layout.path(links, None)),
+                let ways = &ways[flow as usize % ways.len()];
+                let mut lay = |hops: &[Hop], layout: &mut Layout| match &self.row {
+                    Some(row) if table.from.is_none() => layout.path(hops, Some(row.wire())),
+                    _ => *laid.entry(hops.to_vec()).or_insert_with(|| layout.path(hops, None)),
                 };
                 let forward = lay(&ways.forward, layout);
                 let name = format!("traffic/{}/{flow}", table.name);
                 let start = self.start(table, flow, seed);
-                let generator = traffic::build(&traffic.source, &self.site(table));
+                let generator =
+                    traffic::build(&traffic.source, &self.site(table, ways.place.as_ref()));
                 let generator =
                     generator.map_err(|error| error.within(&format!("traffic[{index}]")))?;
                 let entry = match generator {
@@ -164,6 +248,11 @@ impl Scenario {
                         Entry::Transfers { source, tcp: Arc::clone(&tcp), backward }
                     }
                 };
+                let conditioner = table.profile.as_ref();
+                let conditioner = conditioner.map(|profile| conditioners.of(profile, &name));
+                let conditioner = conditioner
+                    .transpose()
+                    .map_err(|error| error.within(&format!("traffic[{index}]")))?;
                 let user = User {
                     entry,
                     rng: Rng::named(seed, &name),
@@ -171,6 +260,8 @@ impl Scenario {
                     stop: table.stop.map_or(Time::MAX, |stop| Time::ZERO + stop),
                     forward,
                     marks: marks(table),
+                    port: table.port,
+                    conditioner,
                 };
                 let meter = UserMeter::new(index as u32, class as u32, traffic.codec());
                 users.push((user, meter));
@@ -186,8 +277,8 @@ impl Scenario {
         Time::ZERO + earliest + Duration::from_secs_f64(spread)
     }
 
-    pub(super) fn site(&self, table: &TrafficTable) -> BuildSite<'_> {
-        BuildSite { base_dir: &self.base, marks: marks(table) }
+    fn site<'a>(&'a self, table: &TrafficTable, place: Option<&'a Track>) -> BuildSite<'a> {
+        BuildSite { base_dir: &self.base, marks: marks(table), place }
     }
 }
 

@@ -1,12 +1,11 @@
 //! What a scenario file may say: its tables, fields, units and defaults.
 
-use forebay_core::{Bytes, Codepoint, ConfigError, Duration, Rate, config};
+use crate::wireless::WirelessTable;
+use forebay_core::{Bytes, Codepoint, Duration, Overhead, Rate, config};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::fmt;
-use std::str::FromStr;
 
 /// A scenario: links, the traffic on them, and how long to watch.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -33,9 +32,14 @@ pub struct ScenarioTable {
     /// Short for a chain of congested links, one behind the other, with hosts of its own for every
     /// flow: a `dumbbell` with a number of `hops`.
     pub parking_lot: Option<Map<String, Value>>,
+    /// Traffic profiles by name; traffic entries name the one by which their packets are marked.
+    #[serde(default)]
+    pub profile: Map<String, Value>,
     /// Links between nodes; a node is whatever a link names.
     #[serde(default)]
     pub link: Vec<Map<String, Value>>,
+    /// Stations that share one radio channel.
+    pub wireless: Option<WirelessTable>,
     /// Next hops that replace those of the shortest path.
     #[serde(default)]
     pub route: Vec<RouteTable>,
@@ -99,10 +103,14 @@ pub struct LinkTable {
     /// `classify`, `admit` and `schedule`. A link without one never drops.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<Value>,
+    /// Box in front of the queue, which also sees what comes back over the reverse direction:
+    /// `{ kind = "aspq", ... }` (see `forebay kinds`); none if absent.
+    #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
+    pub guard: Option<Value>,
     /// File in which to record what the link sends, for Wireshark.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pcap: Option<String>,
-    /// What differs in the reverse direction; a queue here, since none is inherited.
+    /// What differs in the reverse direction; a queue or a box here, since none is inherited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Map<String, Value>>,
 }
@@ -171,10 +179,11 @@ pub struct TrafficTable {
     pub name: String,
     /// Kind of source; see `forebay kinds`.
     pub kind: String,
-    /// Node of the sender; left out on a dumbbell, where every flow has hosts of its own.
+    /// Node of the sender; left out on a dumbbell, where every flow has hosts of its own. The name
+    /// of a wireless grid: its stations in turn, a flow each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Node of the receiver.
+    /// Node of the receiver, as `from`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Way on a dumbbell or parking lot.
@@ -204,9 +213,16 @@ pub struct TrafficTable {
     /// Drop precedence, 0 to 7; higher is dropped first.
     #[serde(default)]
     pub drop_precedence: u8,
+    /// Name of the `profile` by which the sender's packets get their drop precedence instead;
+    /// acknowledgments that come back are not metered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     /// Differentiated services codepoint, by name or number.
     #[serde(default)]
     pub dscp: Codepoint,
+    /// Port at the receiving end, 0 to 65535, by which a box may tell the flows.
+    #[serde(default = "iperf")]
+    pub port: u16,
     /// What differs from the scenario's `tcp`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub tcp: Map<String, Value>,
@@ -216,8 +232,12 @@ fn one_flow() -> u32 {
     1
 }
 
+fn iperf() -> u16 {
+    5001
+}
+
 /// Names of the fields of [`TrafficTable`]; what else stands in an entry is the source's.
-pub const TRAFFIC_FIELDS: [&str; 14] = [
+pub const TRAFFIC_FIELDS: [&str; 16] = [
     "name",
     "kind",
     "from",
@@ -231,8 +251,21 @@ pub const TRAFFIC_FIELDS: [&str; 14] = [
     "q",
     "precedence",
     "drop_precedence",
+    "profile",
     "dscp",
+    "port",
 ];
+
+/// What one marker of a profile meters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Per {
+    /// All traffic that names the profile, as one stream: the edge of a site.
+    #[default]
+    Aggregate,
+    /// Each flow by itself: the profile is every user's own.
+    Flow,
+}
 
 /// Way on a dumbbell or parking lot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -307,73 +340,6 @@ impl JsonSchema for Start {
         json_schema!({
             "description": "a time such as \"2s\", or two such as [\"0s\", \"5s\"] between which each flow draws its own",
             "anyOf": [time, { "type": "array", "items": time, "minItems": 2, "maxItems": 2 }],
-        })
-    }
-}
-
-/// Bytes that a link adds to every IP packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Overhead(pub u32);
-
-/// Flag, header, protocol and check sequence.
-const PPP: u32 = 7;
-/// Preamble 8, header 14, check sequence 4, gap 12.
-const ETHERNET: u32 = 38;
-
-impl FromStr for Overhead {
-    type Err = ConfigError;
-    fn from_str(text: &str) -> Result<Self, ConfigError> {
-        match text {
-            "none" => Ok(Overhead(0)),
-            "ppp" => Ok(Overhead(PPP)),
-            "ethernet" => Ok(Overhead(ETHERNET)),
-            _ => match text.parse::<Bytes>() {
-                Ok(Bytes(bytes)) if bytes <= 1000 => Ok(Overhead(bytes as u32)),
-                _ => Err(ConfigError::new(
-                    "",
-                    format!(
-                        "expected \"none\", \"ppp\", \"ethernet\" or a size of at most 1KB such as \
-                         \"7B\", got \"{text}\""
-                    ),
-                )),
-            },
-        }
-    }
-}
-
-impl fmt::Display for Overhead {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            0 => f.write_str("none"),
-            PPP => f.write_str("ppp"),
-            ETHERNET => f.write_str("ethernet"),
-            bytes => Bytes(u64::from(bytes)).fmt(f),
-        }
-    }
-}
-
-impl Serialize for Overhead {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Overhead {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for Overhead {
-    fn schema_name() -> Cow<'static, str> {
-        "Overhead".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "description": "\"none\", \"ppp\" (7 B), \"ethernet\" (38 B) or a size such as \"7B\"",
-            "examples": ["none", "ppp", "ethernet", "7B"],
         })
     }
 }

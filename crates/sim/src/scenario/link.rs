@@ -1,5 +1,6 @@
 //! Directed links: what a link table and its reverse say, checked.
 
+use super::boxes;
 use super::grammar::{DrawTable, LinkTable};
 use crate::engine::{Capture, PropagationDelay};
 use crate::trace;
@@ -8,6 +9,7 @@ use forebay_core::{
     Bytes, Capacity, ConfigError, Discipline, Duration, Limit, Rate, Rng, Setting, Time,
 };
 use forebay_disciplines::registry;
+use forebay_middlebox::aspq::Controller;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -47,7 +49,7 @@ pub fn directions(
     let forward: LinkTable =
         read(&Value::Object(table.clone())).map_err(|error| error.within(path))?;
     let mut back = table.clone();
-    for field in ["queue", "pcap", "reverse", "loss"] {
+    for field in ["queue", "box", "pcap", "reverse", "loss"] {
         back.remove(field);
     }
     let own = forward.reverse.clone().unwrap_or_default();
@@ -131,6 +133,15 @@ impl DirectedLink {
             })
         };
         check().map_err(|error: ConfigError| error.within(&self.path))
+    }
+
+    /// The box in front of it.
+    ///
+    /// # Errors
+    /// A box that is not understood, with its path.
+    pub fn controller(&self) -> Result<Option<Controller>, ConfigError> {
+        let built = self.table.guard.as_ref().map(boxes::build).transpose();
+        built.map(Option::flatten).map_err(|error| error.within(&format!("{}.box", self.path)))
     }
 
     /// What the discipline is told of this link.

@@ -1,9 +1,11 @@
 //! Scenarios: what a file says, with every default filled in, ready to run.
 
+mod boxes;
 mod build;
 mod grammar;
 mod graph;
 mod link;
+mod profile;
 mod schema;
 mod size;
 
@@ -12,6 +14,7 @@ pub use schema::{catalogue, schema};
 pub use size::MOST_MEMORY;
 
 use crate::traffic::{self, Codec};
+use crate::wireless::{Site, WirelessTable};
 use forebay_core::config::{read, require};
 use forebay_core::{ConfigError, Duration};
 use forebay_disciplines::registry;
@@ -19,6 +22,7 @@ use forebay_tcp::Config as TcpConfig;
 use grammar::{LinkTable, TRAFFIC_FIELDS};
 use graph::Graph;
 use link::{DirectedLink, directions};
+use profile::NamedProfile;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -38,6 +42,9 @@ pub struct Scenario {
     table: ScenarioTable,
     links: Vec<DirectedLink>,
     row: Option<Row>,
+    profiles: Vec<NamedProfile>,
+    /// Stations of the wireless network.
+    sites: Vec<Site>,
     traffic: Vec<Traffic>,
     base: PathBuf,
 }
@@ -67,13 +74,18 @@ impl Scenario {
     pub fn read(tree: &Value, base: &Path) -> Result<Self, ConfigError> {
         let table: ScenarioTable = read(tree)?;
         let (links, row) = read_links(&table)?;
+        let profiles = table.profile.iter().map(|(name, given)| NamedProfile::read(name, given));
+        let profiles = profiles.collect::<Result<Vec<_>, _>>()?;
+        let sites = table.wireless.as_ref().map_or(Ok(Vec::new()), WirelessTable::sites);
+        let sites = sites.map_err(|error| error.within("wireless"))?;
         let read_entry = |(index, entry)| {
             Traffic::read(entry, &table.tcp)
                 .map_err(|error: ConfigError| error.within(&format!("traffic[{index}]")))
         };
         let traffic = table.traffic.iter().enumerate().map(read_entry);
         let traffic = traffic.collect::<Result<Vec<_>, _>>()?;
-        let scenario = Scenario { links, row, traffic, table, base: base.to_owned() };
+        let scenario =
+            Scenario { links, row, sites, profiles, traffic, table, base: base.to_owned() };
         scenario.check()?;
         Ok(scenario)
     }
@@ -112,7 +124,7 @@ impl Scenario {
         let links: Vec<_> = self.links.iter().map(ends).collect();
         let links =
             links.iter().map(|(name, from, to)| (name.as_str(), from.as_str(), to.as_str()));
-        Graph::new(links, &self.table.route)
+        Graph::new(links, &self.sites, &self.table.route)
     }
 
     /// Interval of the time series.
@@ -161,7 +173,17 @@ impl Scenario {
         }
         let links = pairs.into_iter().skip(in_row).map(Value::Object).collect();
         tree["link"] = Value::Array(links);
+        if let Some(wireless) = &self.table.wireless {
+            let mut table = to_object(wireless);
+            let queue = registry::effective(&wireless.queue, &wireless.setting());
+            let queue = queue.map_err(|error| error.within("wireless.queue"))?;
+            table.insert("queue".into(), queue);
+            tree["wireless"] = Value::Object(table);
+        }
         tree["route"] = json!(self.table.route);
+        if !self.profiles.is_empty() {
+            tree["profile"] = self.profiles.iter().map(NamedProfile::effective).collect();
+        }
         let traffic = self.traffic.iter().map(Traffic::effective).collect::<Result<Vec<_>, _>>()?;
         tree["traffic"] = Value::Array(traffic);
         if let Some(compare) = &self.table.compare {
@@ -178,6 +200,11 @@ impl Scenario {
                 let queue = registry::effective(queue, &link.setting(&self.base)?)
                     .map_err(|error| error.within(&format!("{}.queue", link.path)))?;
                 table.insert("queue".into(), queue);
+            }
+            if let Some(block) = &link.table.guard {
+                let block = boxes::effective(block)
+                    .map_err(|error| error.within(&format!("{}.box", link.path)))?;
+                table.insert("box".into(), block);
             }
             Ok(table)
         });
@@ -207,8 +234,9 @@ fn read_links(table: &ScenarioTable) -> Result<(Vec<DirectedLink>, Option<Row>),
     for (index, link) in table.link.iter().enumerate() {
         links.extend(directions(link, &format!("link[{index}]"))?);
     }
-    require(!links.is_empty(), "link", || {
-        "there is no link; give [[link]] entries, a [dumbbell] or a [parking_lot]".into()
+    require(!links.is_empty() || table.wireless.is_some(), "link", || {
+        "there is no link; give [[link]] entries, a [dumbbell], a [parking_lot] or [wireless]"
+            .into()
     })?;
     Ok((links, row))
 }

@@ -1,8 +1,10 @@
 //! JSON Schema of a scenario, put together from its tables, the disciplines and the sources.
 
-use super::grammar::{AccessTable, LinkTable, ScenarioTable, TRAFFIC_FIELDS, TrafficTable};
+use super::boxes::BOXES;
+use super::grammar::{AccessTable, LinkTable, Per, ScenarioTable, TRAFFIC_FIELDS, TrafficTable};
 use crate::traffic::SOURCES;
 use forebay_disciplines::registry::{self, ADMISSIONS, CLASSIFIERS, KINDS, SCHEDULERS};
+use forebay_middlebox::marker;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
@@ -17,6 +19,7 @@ pub fn schema() -> Value {
     let traffic = traffic(&mut generator, &tcp);
     let properties = &mut root["properties"];
     properties["tcp"] = tcp;
+    properties["profile"]["additionalProperties"] = json!({ "oneOf": profiles(&mut generator) });
     let mut parking_lot = dumbbell.clone();
     parking_lot["properties"]["hops"] =
         json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 2 });
@@ -25,21 +28,30 @@ pub fn schema() -> Value {
     properties["link"] = json!({ "type": "array", "items": { "$ref": "#/$defs/link" } });
     properties["traffic"] = json!({ "type": "array", "items": { "$ref": "#/$defs/traffic" } });
     let queue = queue(&mut generator);
+    let boxes = boxes(&mut generator);
     let mut definitions = generator.take_definitions(true);
     definitions.insert("link".into(), link);
     definitions.insert("traffic".into(), traffic);
     definitions.insert("queue".into(), queue);
+    definitions.insert("box".into(), boxes);
+    let wireless = &mut definitions["WirelessTable"]["properties"]["queue"];
+    let describe = wireless["description"].take();
+    *wireless = json!({ "$ref": "#/$defs/queue", "description": describe });
     root["$defs"] = Value::Object(definitions);
     root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     root["title"] = json!("forebay scenario");
     root
 }
 
-/// A link's `queue` and `reverse` are tables of known form.
+/// A link's `queue`, `box` and `reverse` are tables of known form.
 fn with_queue(mut link: Value) -> Value {
     let describe = |link: &Value, field: &str| link["properties"][field]["description"].clone();
-    let (queue, reverse) = (describe(&link, "queue"), describe(&link, "reverse"));
-    link["properties"]["queue"] = json!({ "$ref": "#/$defs/queue", "description": queue });
+    let reverse = describe(&link, "reverse");
+    for field in ["queue", "box"] {
+        let description = describe(&link, field);
+        let form = format!("#/$defs/{field}");
+        link["properties"][field] = json!({ "$ref": form, "description": description });
+    }
     let mut back = link.clone();
     for field in ["name", "from", "to", "reverse"] {
         back["properties"].as_object_mut().expect("a table").remove(field);
@@ -86,6 +98,19 @@ fn traffic(generator: &mut SchemaGenerator, tcp: &Value) -> Value {
     json!({ "oneOf": one_of })
 }
 
+/// Each kind of profile, and what one marker of it meters.
+fn profiles(generator: &mut SchemaGenerator) -> Vec<Value> {
+    let per = Per::json_schema(generator).to_value();
+    let with_per = |kind: &marker::Kind| {
+        let mut schema = with_kind(kind.name, kind.summary, (kind.schema)(generator));
+        schema["properties"]["per"] = per.clone();
+        let required = schema["required"].as_array_mut().expect("every kind requires its name");
+        required.push(json!("rate"));
+        schema
+    };
+    marker::KINDS.iter().map(with_per).collect()
+}
+
 /// A named kind, or one part of each sort.
 fn queue(generator: &mut SchemaGenerator) -> Value {
     let mut kinds = one_of(KINDS, generator);
@@ -104,21 +129,33 @@ fn queue(generator: &mut SchemaGenerator) -> Value {
 }
 
 fn one_of<T: ?Sized>(table: &[registry::Entry<T>], generator: &mut SchemaGenerator) -> Vec<Value> {
-    let with_kind = |entry: &registry::Entry<T>| {
-        let mut schema: Schema = entry.schema(generator);
-        let kind = json!({ "const": entry.name });
-        let properties = schema.ensure_object().entry("properties").or_insert_with(|| json!({}));
-        properties.as_object_mut().expect("a table").insert("kind".into(), kind);
-        let mut schema = schema.to_value();
-        schema["required"] = json!(["kind"]);
-        schema["title"] = json!(entry.name);
-        schema["description"] = json!(entry.summary);
-        schema
-    };
-    table.iter().map(with_kind).collect()
+    let named =
+        |entry: &registry::Entry<T>| with_kind(entry.name, entry.summary, entry.schema(generator));
+    table.iter().map(named).collect()
 }
 
-/// Everything that can be named in a scenario: kinds, parts and sources, each with its summary,
+/// The form of a box.
+fn boxes(generator: &mut SchemaGenerator) -> Value {
+    let forms = BOXES.iter().map(|entry| {
+        let schema = entry.schema(generator);
+        with_kind(entry.name, entry.summary, schema)
+    });
+    json!({ "oneOf": forms.collect::<Vec<_>>() })
+}
+
+/// The schema of a table whose `kind` is `name`, from that of its parameters.
+fn with_kind(name: &str, summary: &str, mut schema: Schema) -> Value {
+    let kind = json!({ "const": name });
+    let properties = schema.ensure_object().entry("properties").or_insert_with(|| json!({}));
+    properties.as_object_mut().expect("a table").insert("kind".into(), kind);
+    let mut schema = schema.to_value();
+    schema["required"] = json!(["kind"]);
+    schema["title"] = json!(name);
+    schema["description"] = json!(summary);
+    schema
+}
+
+/// Everything that can be named in a scenario: kinds, parts, sources and profiles, each with its summary,
 /// source and parameters (name, type, default, description).
 pub fn catalogue() -> Value {
     let mut generator = SchemaGenerator::default();
@@ -127,9 +164,17 @@ pub fn catalogue() -> Value {
         "classifiers": describe_all(CLASSIFIERS, &mut generator),
         "admissions": describe_all(ADMISSIONS, &mut generator),
         "schedulers": describe_all(SCHEDULERS, &mut generator),
+        "boxes": BOXES.iter().map(|entry| {
+            let schema = entry.schema(&mut generator).to_value();
+            describe(entry.name, entry.summary, entry.source, &schema, generator.definitions())
+        }).collect::<Vec<_>>(),
         "sources": SOURCES.iter().map(|entry| {
             let schema = entry.schema(&mut generator).to_value();
             describe(entry.name, entry.summary, entry.source, &schema, generator.definitions())
+        }).collect::<Vec<_>>(),
+        "profiles": marker::KINDS.iter().map(|kind| {
+            let schema = (kind.schema)(&mut generator).to_value();
+            describe(kind.name, kind.summary, kind.source, &schema, generator.definitions())
         }).collect::<Vec<_>>(),
     })
 }

@@ -14,6 +14,7 @@ mod pcap;
 mod poisson;
 mod registry;
 mod rules;
+mod sensing;
 mod voice;
 mod web;
 
@@ -27,6 +28,7 @@ pub use pcap::{Pcap, PcapParams};
 pub use poisson::{Poisson, PoissonParams};
 pub use registry::{BuildSite, Entry, Generator, SOURCES, Source, build, effective};
 pub use rules::{Prefix, Protocol, Rule};
+pub use sensing::{Sensing, SensingParams};
 pub use voice::{Codec, Voice, VoiceParams};
 pub use web::{Web, WebParams};
 

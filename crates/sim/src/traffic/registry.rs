@@ -1,8 +1,10 @@
 //! Every source of traffic, by name.
 
 use super::{
-    Bulk, Bursty, Cbr, Datagrams, Files, Marks, OnOff, Pcap, Poisson, Transfers, Voice, Web,
+    Bulk, Bursty, Cbr, Datagrams, Files, Marks, OnOff, Pcap, Poisson, Sensing, Transfers, Voice,
+    Web,
 };
+use crate::wireless::Track;
 use forebay_core::{ConfigError, config};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
@@ -24,6 +26,8 @@ pub struct BuildSite<'a> {
     pub base_dir: &'a Path,
     /// Marks of the traffic entry, for sources that replace some of them.
     pub marks: Marks,
+    /// Where the sender is, if it is a station of the wireless network.
+    pub place: Option<&'a Track>,
 }
 
 /// Something that a traffic entry can name.
@@ -113,6 +117,7 @@ pub static SOURCES: &[Entry] = &[
     entry::<OnOff>(),
     entry::<Pcap>(),
     entry::<Poisson>(),
+    entry::<Sensing>(),
     entry::<Voice>(),
     entry::<Web>(),
 ];
@@ -165,7 +170,7 @@ mod tests {
     use serde_json::json;
 
     fn site() -> BuildSite<'static> {
-        BuildSite { base_dir: Path::new("."), marks: Marks::default() }
+        BuildSite { base_dir: Path::new("."), marks: Marks::default(), place: None }
     }
 
     #[test]
@@ -184,10 +189,12 @@ mod tests {
 
     #[test]
     fn what_is_effective_builds_the_same() {
+        let place = Track::fixed(Default::default());
+        let site = BuildSite { place: Some(&place), ..site() };
         for entry in SOURCES.iter().filter(|entry| entry.name != "pcap") {
             let whole = entry.effective(&json!({})).unwrap();
             assert_eq!(entry.effective(&whole).unwrap(), whole, "{}", entry.name);
-            assert!(entry.build(&whole, &site()).is_ok(), "{}", entry.name);
+            assert!(entry.build(&whole, &site).is_ok(), "{}", entry.name);
         }
     }
 

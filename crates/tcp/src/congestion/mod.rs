@@ -7,6 +7,7 @@
 mod cubic;
 mod hystart;
 mod new_reno;
+mod rfc2581;
 
 use crate::{Config, CongestionControl};
 use forebay_core::{Duration, Rate, Time};
@@ -14,6 +15,7 @@ use forebay_core::{Duration, Rate, Time};
 pub use cubic::Cubic;
 pub use hystart::HyStart;
 pub use new_reno::NewReno;
+pub use rfc2581::Rfc2581;
 
 /// Congestion window and slow start threshold, in bytes (RFC 5681, section 2).
 #[derive(Debug, Clone, Copy)]
@@ -105,6 +107,10 @@ pub trait CongestionController {
     /// Congestion: sets `ssthresh`. The caller then sets `cwnd`, according to its recovery.
     fn on_congestion(&mut self, window: &mut Window, event: &CongestionEvent);
 
+    /// The retransmission timer expired again for a segment that was sent again at its last
+    /// expiry. RFC 5681, section 3.1, holds `ssthresh`.
+    fn on_repeated_timeout(&mut self, _window: &mut Window) {}
+
     /// The sender has had nothing in flight and now sends again.
     fn on_restart(&mut self, _now: Time) {}
 
@@ -150,6 +156,7 @@ impl SlowStart {
 pub(crate) enum Algorithm {
     NewReno(NewReno),
     Cubic(Cubic),
+    Rfc2581(Rfc2581),
 }
 
 /// The configured algorithm, with pacing over it if asked.
@@ -164,6 +171,7 @@ impl Controller {
         let algorithm = match config.congestion {
             CongestionControl::NewReno => Algorithm::NewReno(NewReno::new(config)),
             CongestionControl::Cubic => Algorithm::Cubic(Cubic::new(config)),
+            CongestionControl::Rfc2581 => Algorithm::Rfc2581(Rfc2581::new(config)),
         };
         Controller { algorithm, paced: config.pacing }
     }
@@ -175,6 +183,7 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_ack(window, sample),
             Algorithm::Cubic(algorithm) => algorithm.on_ack(window, sample),
+            Algorithm::Rfc2581(algorithm) => algorithm.on_ack(window, sample),
         }
     }
 
@@ -182,6 +191,15 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_congestion(window, event),
             Algorithm::Cubic(algorithm) => algorithm.on_congestion(window, event),
+            Algorithm::Rfc2581(algorithm) => algorithm.on_congestion(window, event),
+        }
+    }
+
+    fn on_repeated_timeout(&mut self, window: &mut Window) {
+        match &mut self.algorithm {
+            Algorithm::NewReno(algorithm) => algorithm.on_repeated_timeout(window),
+            Algorithm::Cubic(algorithm) => algorithm.on_repeated_timeout(window),
+            Algorithm::Rfc2581(algorithm) => algorithm.on_repeated_timeout(window),
         }
     }
 
@@ -189,6 +207,7 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_restart(now),
             Algorithm::Cubic(algorithm) => algorithm.on_restart(now),
+            Algorithm::Rfc2581(algorithm) => algorithm.on_restart(now),
         }
     }
 

@@ -1,0 +1,191 @@
+//! The command line.
+
+use crate::config::Config;
+use crate::control::{self, Control};
+use crate::gate::Gate;
+use crate::show;
+use crate::status::Status;
+use clap::{Args, Parser, Subcommand};
+use forebay_shaper::replay;
+use std::fs::File;
+use std::io::{self, BufReader, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// What the user gave cannot be used.
+const BAD_INPUT: u8 = 2;
+
+/// Shapes and queues real traffic between two interfaces, with any queue discipline that the
+/// simulator knows.
+#[derive(Parser)]
+#[command(name = "forebay-gate", version, after_help = "Start with: forebay-gate check gate.toml")]
+struct Line {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Run until stopped by SIGINT or SIGTERM; SIGHUP reads the configuration again.
+    Run {
+        /// The configuration.
+        config: PathBuf,
+        /// Forward everything untouched, and count what the discipline would have dropped.
+        #[arg(long)]
+        dry_run: bool,
+        /// Record every operation of the queues into forward.rec and reverse.rec in this folder.
+        #[arg(long, value_name = "DIR")]
+        record: Option<PathBuf>,
+    },
+    /// Print the configuration with every default filled in, and what would be matched.
+    Check {
+        /// The configuration.
+        config: PathBuf,
+        /// Print as JSON, without the words.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what a running gate did so far.
+    Status {
+        #[command(flatten)]
+        at: At,
+        /// Print as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what a running gate does, again and again.
+    Watch {
+        #[command(flatten)]
+        at: At,
+        /// Seconds between two looks.
+        #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+        every: f64,
+    },
+    /// Have a running gate read its configuration again; it refuses one that is wrong as a whole.
+    Reload {
+        #[command(flatten)]
+        at: At,
+    },
+    /// Give a recording to the simulator's queue, and compare verdict for verdict.
+    Replay {
+        /// The recording.
+        recording: PathBuf,
+        /// Print as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Args)]
+struct At {
+    /// Socket of the gate, as in its configuration.
+    #[arg(long, value_name = "PATH", default_value = "/run/forebay-gate.sock")]
+    socket: PathBuf,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|span| (0.1..=3600.0).contains(span))
+        .ok_or_else(|| format!("expected a number of seconds from 0.1 to 3600, got \"{text}\""))
+}
+
+/// Runs the command line.
+pub fn main() -> ExitCode {
+    match act(Line::parse().action) {
+        Ok(code) => code,
+        // Whoever read has gone, as `head` does.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(BAD_INPUT)
+        }
+    }
+}
+
+fn act(action: Action) -> io::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    match action {
+        Action::Run { config, dry_run, record } => {
+            drop(out);
+            let file = Config::load(&config).map_err(io::Error::other)?;
+            let control = Control::open(&file, &config)?;
+            let socket = file.socket.clone();
+            let (mut gate, handle) = Gate::open(file, dry_run, record.as_deref())?;
+            control.start(&handle)?;
+            eprintln!(
+                "forebay-gate: running; see forebay-gate status --socket {}",
+                socket.display()
+            );
+            let last = gate.run()?;
+            // Not ours to remove any more if privileges were dropped; the next gate replaces it.
+            let _ = std::fs::remove_file(&socket);
+            eprint!("{}", show::screen(&last, None));
+        }
+        Action::Check { config, json } => {
+            let file = Config::load(&config).map_err(io::Error::other)?;
+            let place = |error| io::Error::other(format!("{}: {error}", config.display()));
+            if json {
+                serde_json::to_writer_pretty(&mut out, &file.effective().map_err(place)?)?;
+                writeln!(out)?;
+            } else {
+                out.write_all(show::check(&file).map_err(place)?.as_bytes())?;
+            }
+        }
+        Action::Status { at, json } => {
+            let reply = control::ask(&at.socket, "status")?;
+            if json {
+                writeln!(out, "{reply:#}")?;
+            } else {
+                let status: Status = serde_json::from_value(reply)?;
+                out.write_all(show::screen(&status, None).as_bytes())?;
+            }
+        }
+        Action::Watch { at, every } => {
+            let clear = if out.is_terminal() { "\x1b[H\x1b[J" } else { "" };
+            let mut before: Option<Status> = None;
+            loop {
+                let status = serde_json::from_value(control::ask(&at.socket, "status")?)?;
+                write!(out, "{clear}{}", show::screen(&status, before.as_ref()))?;
+                out.flush()?;
+                before = Some(status);
+                std::thread::sleep(Duration::from_secs_f64(every));
+            }
+        }
+        Action::Reload { at } => {
+            control::ask(&at.socket, "reload")?;
+        }
+        Action::Replay { recording, json } => {
+            let file = File::open(&recording).map(BufReader::new);
+            let result = file.and_then(replay).map_err(|error| {
+                io::Error::new(error.kind(), format!("{}: {error}", recording.display()))
+            })?;
+            if json {
+                serde_json::to_writer_pretty(&mut out, &result)?;
+                writeln!(out)?;
+            } else {
+                let cut = if result.truncated { "; the recording ends within a call" } else { "" };
+                writeln!(
+                    out,
+                    "{}: {} calls in {:.3} s: {} packets offered, {} sent, {} dropped, {} marked{cut}",
+                    result.kind,
+                    result.calls,
+                    result.span_s,
+                    result.offered,
+                    result.sent,
+                    result.dropped.values().sum::<u64>(),
+                    result.marked,
+                )?;
+                match &result.difference {
+                    None => writeln!(out, "All is the same.")?,
+                    Some(difference) => writeln!(out, "The first difference: {difference}")?,
+                }
+            }
+            if result.difference.is_some() {
+                return Ok(ExitCode::FAILURE);
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,603 @@
+//! What `gate.toml` may say.
+
+use forebay_core::config::{read, require};
+use forebay_core::{Bytes, Codepoint, ConfigError, Duration, Overhead, Rate, Setting};
+use forebay_disciplines::registry;
+use forebay_middlebox::aspq;
+use forebay_shaper::Plan;
+use ipnet::IpNet;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// Most rules; each costs every packet that none before it matched.
+const MOST_RULES: usize = 1_000;
+/// Most buffers: 2 GiB with an MTU of 1500 B.
+const MOST_BUFFERS: u32 = 1 << 20;
+
+/// The whole file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The way from inside to outside.
+    pub link: Link,
+    /// Where packets come from and go to.
+    pub io: Io,
+    /// Class of packets that no rule matches.
+    #[serde(default, rename = "default")]
+    pub fallback: Marks,
+    /// What is neither IPv4 nor IPv6 (ARP, spanning tree, ...), and IPv6 neighbour discovery:
+    /// "pass", unqueued and uncounted against the rate, or a QoS class.
+    #[serde(default)]
+    pub other: Other,
+    /// Who gets which class; the first rule that matches decides.
+    #[serde(default)]
+    pub rule: Vec<Rule>,
+    /// Unix socket for `status`, `watch` and `reload`.
+    #[serde(default = "default_socket")]
+    pub socket: PathBuf,
+    /// Address and port of the Prometheus text, on the loopback interface; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<SocketAddr>,
+    /// User to run as once everything is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Seed of the disciplines' random numbers.
+    #[serde(default = "one")]
+    pub seed: u64,
+}
+
+fn default_socket() -> PathBuf {
+    PathBuf::from("/run/forebay-gate.sock")
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// One direction, in the words of a scenario's link.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Rate to shape to; above 0. Without it packets pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Bytes added to every IP packet on the wire: "none", "ppp" (7 B), "ethernet" (38 B) or a size.
+    #[serde(default)]
+    pub overhead: Overhead,
+    /// Largest IP packet; 68 B to 9000 B.
+    #[serde(default = "ethernet_mtu")]
+    pub mtu: Bytes,
+    /// Emulated propagation delay: a packet leaves so long after the end of its transmission.
+    /// Without it, it leaves at the beginning, as in front of a real link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Duration>,
+    /// Box in front of the queue, which also sees what goes the other way: `{ kind = "aspq" }`.
+    #[serde(default, rename = "box", skip_serializing_if = "Option::is_none")]
+    pub guard: Option<BoxTable>,
+    /// Queue discipline, as in a scenario: `{ kind = "codel", ... }` (see `forebay kinds`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Value>,
+    /// The way from outside to inside; without it packets pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse: Option<Box<Link>>,
+}
+
+fn ethernet_mtu() -> Bytes {
+    Bytes(1500)
+}
+
+/// A box and its parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum BoxTable {
+    /// The controller of amicable strict priority queuing.
+    Aspq(aspq::Params),
+}
+
+/// How packets come and go.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Io {
+    /// "tun": two TUN interfaces, to which the kernel routes; "packet": two existing interfaces at
+    /// layer 2, through AF_PACKET; "xdp": likewise through AF_XDP.
+    #[serde(default)]
+    pub backend: Backend,
+    /// Interface of the side whose packets `link` shapes.
+    pub inside: Interface,
+    /// Interface of the other side.
+    pub outside: Interface,
+    /// Packets that the gate can hold, queued or in transit.
+    #[serde(default = "default_buffers")]
+    pub buffers: u32,
+}
+
+fn default_buffers() -> u32 {
+    16_384
+}
+
+/// How packets come and go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// Two TUN interfaces: IP packets, no link layer.
+    #[default]
+    Tun,
+    /// AF_PACKET between two existing interfaces.
+    Packet,
+    /// AF_XDP between two existing interfaces.
+    Xdp,
+}
+
+/// A network interface, written `"eth0"` or `{ name = "eth0", netns = "left" }`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Interface {
+    /// By name, in the gate's own network namespace.
+    Here(String),
+    /// In another namespace.
+    There {
+        /// Name.
+        name: String,
+        /// Namespace, as `ip netns` calls it.
+        netns: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InterfaceTable {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    netns: Option<String>,
+}
+
+impl Interface {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Interface::Here(name) | Interface::There { name, .. } => name,
+        }
+    }
+
+    /// Its namespace, if it is not the gate's.
+    pub fn netns(&self) -> Option<&str> {
+        match self {
+            Interface::Here(_) => None,
+            Interface::There { netns, .. } => Some(netns),
+        }
+    }
+}
+
+impl Serialize for Interface {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Interface::Here(name) => serializer.serialize_str(name),
+            Interface::There { name, netns } => {
+                InterfaceTable { name: name.clone(), netns: Some(netns.clone()) }
+                    .serialize(serializer)
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Interface {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let value = Value::deserialize(deserializer)?;
+        if let Value::String(name) = value {
+            return Ok(Interface::Here(name));
+        }
+        let table: InterfaceTable = read(&value).map_err(|error| {
+            D::Error::custom(format!(
+                "expected \"eth0\" or {{ name = \"eth0\", netns = \"left\" }}: {error}"
+            ))
+        })?;
+        Ok(match table.netns {
+            None => Interface::Here(table.name),
+            Some(netns) => Interface::There { name: table.name, netns },
+        })
+    }
+}
+
+/// What a class decides about a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Marks {
+    /// QoS class, 0 to 255; higher is served first.
+    pub class: u8,
+    /// Precedence, 0 to 255; higher is more important.
+    pub precedence: u8,
+    /// Drop precedence, 0 to 7; higher is dropped first.
+    pub drop_precedence: u8,
+}
+
+/// What happens to packets that are not IP; written "pass" or a QoS class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Other {
+    /// Not queued.
+    #[default]
+    Pass,
+    /// Queued in this class.
+    Class(u8),
+}
+
+impl Serialize for Other {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Other::Pass => serializer.serialize_str("pass"),
+            Other::Class(class) => serializer.serialize_u8(*class),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Other {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let class = value.as_u64().and_then(|class| u8::try_from(class).ok());
+        match (value.as_str(), class) {
+            (Some("pass"), _) => Ok(Other::Pass),
+            (_, Some(class)) => Ok(Other::Class(class)),
+            _ => Err(serde::de::Error::custom(format!(
+                "expected \"pass\" or a QoS class from 0 to 255, got {value}"
+            ))),
+        }
+    }
+}
+
+/// Who gets which class. Every condition given must hold; of a list, one entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Name in the counters; unique.
+    pub name: String,
+    /// Differentiated services codepoints.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dscp: Vec<Codepoint>,
+    /// Protocol: "tcp", "udp", "icmp", "icmpv6" or a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
+    /// Prefixes of the source, such as "10.0.0.0/8" or "2001:db8::/32".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub source: Vec<IpNet>,
+    /// Prefixes of the destination.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub destination: Vec<IpNet>,
+    /// Source ports, such as 53 or "16384-32767".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub source_port: Vec<Ports>,
+    /// Destination ports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub destination_port: Vec<Ports>,
+    /// Ports of which the source or the destination must be one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub port: Vec<Ports>,
+    /// Shortest IP packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_size: Option<Bytes>,
+    /// Longest IP packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_size: Option<Bytes>,
+    /// QoS class, 0 to 255; higher is served first.
+    #[serde(default)]
+    pub class: u8,
+    /// Precedence, 0 to 255; higher is more important.
+    #[serde(default)]
+    pub precedence: u8,
+    /// Drop precedence, 0 to 7; higher is dropped first.
+    #[serde(default)]
+    pub drop_precedence: u8,
+}
+
+impl Rule {
+    /// What it decides.
+    pub fn marks(&self) -> Marks {
+        let Rule { class, precedence, drop_precedence, .. } = *self;
+        Marks { class, precedence, drop_precedence }
+    }
+}
+
+/// An IP protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Protocol(pub u8);
+
+const PROTOCOLS: [(&str, u8); 4] = [("tcp", 6), ("udp", 17), ("icmp", 1), ("icmpv6", 58)];
+
+impl Serialize for Protocol {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match PROTOCOLS.iter().find(|(_, number)| *number == self.0) {
+            Some((name, _)) => serializer.serialize_str(name),
+            None => serializer.serialize_u8(self.0),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Protocol {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let by_name =
+            |name| PROTOCOLS.iter().find(|(known, _)| *known == name).map(|known| known.1);
+        let number = match &value {
+            Value::String(name) => by_name(name.as_str()),
+            other => other.as_u64().and_then(|number| u8::try_from(number).ok()),
+        };
+        number.map(Protocol).ok_or_else(|| {
+            serde::de::Error::custom(format!(
+                "expected \"tcp\", \"udp\", \"icmp\", \"icmpv6\" or a number to 255, got {value}"
+            ))
+        })
+    }
+}
+
+/// A port, or a range of them with both ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ports {
+    /// The first.
+    pub first: u16,
+    /// The last.
+    pub last: u16,
+}
+
+impl Ports {
+    /// Whether `port` is among them.
+    #[inline]
+    pub fn contain(self, port: u16) -> bool {
+        (self.first..=self.last).contains(&port)
+    }
+}
+
+impl Serialize for Ports {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.first == self.last {
+            serializer.serialize_u16(self.first)
+        } else {
+            serializer.collect_str(&format_args!("{}-{}", self.first, self.last))
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Ports {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let parse = |text: &str| text.trim().parse::<u16>().ok();
+        let ends = match &value {
+            Value::String(text) => match text.split_once('-') {
+                Some((first, last)) => parse(first).zip(parse(last)),
+                None => parse(text).map(|port| (port, port)),
+            },
+            other => {
+                other.as_u64().and_then(|port| u16::try_from(port).ok()).map(|port| (port, port))
+            }
+        };
+        match ends {
+            Some((first, last)) if first <= last => Ok(Ports { first, last }),
+            _ => Err(serde::de::Error::custom(format!(
+                "expected a port such as 53 or a range such as \"16384-32767\", got {value}"
+            ))),
+        }
+    }
+}
+
+impl Config {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// What is wrong, with its path in the file and the remedy.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let refuse = |error: ConfigError| {
+            let place = path.display();
+            ConfigError { path: String::new(), message: format!("{place}: {error}") }
+        };
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| refuse(ConfigError::new("", error.to_string())))?;
+        Config::parse(&text).map_err(refuse)
+    }
+
+    /// Reads the TOML text `text`.
+    ///
+    /// # Errors
+    /// What is wrong, with its path in the file and the remedy.
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        let tree: Value =
+            toml::from_str(text).map_err(|error| ConfigError::new("", error.to_string()))?;
+        let config: Config = read(&tree)?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// What fields say together.
+    fn check(&self) -> Result<(), ConfigError> {
+        self.link.check().map_err(|error| error.within("link"))?;
+        if let Some(reverse) = &self.link.reverse {
+            require(reverse.reverse.is_none(), "link.reverse.reverse", || {
+                "has no place here: there are two directions".into()
+            })?;
+            reverse.check().map_err(|error| error.within("link.reverse"))?;
+        }
+        let Io { inside, outside, buffers, .. } = &self.io;
+        for (interface, path) in [(inside, "io.inside"), (outside, "io.outside")] {
+            let length = interface.name().len();
+            require((1..16).contains(&length), path, || {
+                format!("an interface has a name of 1 to 15 bytes, got \"{}\"", interface.name())
+            })?;
+            let plain = |netns: &str| !netns.is_empty() && !netns.contains('/');
+            require(interface.netns().is_none_or(plain), &format!("{path}.netns"), || {
+                "must be a name from `ip netns list`".into()
+            })?;
+        }
+        require(inside != outside, "io.outside", || "must differ from `inside`".into())?;
+        require((256..=MOST_BUFFERS).contains(buffers), "io.buffers", || {
+            format!("must be 256 to {MOST_BUFFERS}, got {buffers}")
+        })?;
+        check_drop_precedence(self.fallback.drop_precedence)
+            .map_err(|error| error.within("default"))?;
+        require(self.rule.len() <= MOST_RULES, "rule", || {
+            format!("at most {MOST_RULES} rules, got {}", self.rule.len())
+        })?;
+        for (index, rule) in self.rule.iter().enumerate() {
+            let place = |error: ConfigError| error.within(&format!("rule[{index}]"));
+            check_drop_precedence(rule.drop_precedence).map_err(place)?;
+            let is_new = self.rule[..index].iter().all(|other| other.name != rule.name);
+            require(is_new, "name", || format!("two rules are called \"{}\"", rule.name))
+                .map_err(place)?;
+            let in_order = rule.min_size.zip(rule.max_size).is_none_or(|(min, max)| min <= max);
+            require(in_order, "max_size", || "must not be below `min_size`".into())
+                .map_err(place)?;
+        }
+        if let Some(address) = self.metrics {
+            require(address.ip().is_loopback(), "metrics", || {
+                format!(
+                    "must be on the loopback interface, such as \"127.0.0.1:9101\", got \
+                     \"{address}\"; let a proxy with access control publish it"
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The configuration with every default filled in, those of the disciplines too.
+    ///
+    /// # Errors
+    /// What is wrong with a queue.
+    pub fn effective(&self) -> Result<Config, ConfigError> {
+        let mut whole = self.clone();
+        whole.link.fill_in().map_err(|error| error.within("link"))?;
+        if let Some(reverse) = &mut whole.link.reverse {
+            reverse.fill_in().map_err(|error| error.within("link.reverse"))?;
+        }
+        Ok(whole)
+    }
+
+    /// Largest IP packet of both ways, in bytes.
+    pub fn mtu(&self) -> u32 {
+        let reverse = self.link.reverse.as_ref().map_or(0, |reverse| reverse.mtu.0);
+        self.link.mtu.0.max(reverse) as u32
+    }
+}
+
+fn check_drop_precedence(value: u8) -> Result<(), ConfigError> {
+    require(value < 8, "drop_precedence", || format!("must be 0 to 7, got {value}"))
+}
+
+impl Link {
+    fn check(&self) -> Result<(), ConfigError> {
+        require((68..=9_000).contains(&self.mtu.0), "mtu", || {
+            format!("must be 68B to 9000B, got \"{}\"", self.mtu)
+        })?;
+        require(self.rate.is_none_or(|rate| rate.bps() > 0), "rate", || {
+            "must be greater than 0; leave it out to let packets pass".into()
+        })?;
+        require(self.queue.is_none() || self.rate.is_some(), "rate", || {
+            "is missing; a queue needs the rate at which it is emptied, a little below that of \
+             the link behind the gate"
+                .into()
+        })?;
+        require(self.rate.is_none() || self.queue.is_some(), "queue", || {
+            "is missing; a rate needs a queue such as { kind = \"fq-codel\" }".into()
+        })?;
+        if let Some(BoxTable::Aspq(params)) = &self.guard {
+            params.validate().map_err(|error| error.within("box"))?;
+        }
+        if let Some(plan) = self.plan()? {
+            registry::build(&plan.queue, &plan.setting()).map_err(|error| error.within("queue"))?;
+        }
+        Ok(())
+    }
+
+    fn setting(&self, rate: Rate) -> Setting {
+        Setting { rate, overhead: self.overhead.0, mtu: self.mtu.0 as u32, queues: 1 }
+    }
+
+    fn fill_in(&mut self) -> Result<(), ConfigError> {
+        if let (Some(rate), Some(queue)) = (self.rate, &self.queue) {
+            let whole = registry::effective(queue, &self.setting(rate));
+            self.queue = Some(whole.map_err(|error| error.within("queue"))?);
+        }
+        Ok(())
+    }
+
+    /// What the shaper is built from; None if packets pass.
+    ///
+    /// # Errors
+    /// What is wrong with the queue.
+    pub fn plan(&self) -> Result<Option<Plan>, ConfigError> {
+        let mut whole = self.clone();
+        whole.fill_in()?;
+        let Setting { overhead, mtu, .. } = self.setting(Rate::default());
+        Ok(whole.rate.zip(whole.queue).map(|(rate, queue)| Plan { rate, overhead, mtu, queue }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: &str = "link = {}\nio = { inside = \"a\", outside = \"b\" }\n";
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        let config = |more: &str| Config::parse(&format!("{more}\n{LEAST}"));
+        config("").unwrap();
+        for (more, expected) in [
+            ("metrics = \"0.0.0.0:9101\"", "metrics: must be on the loopback"),
+            ("other = \"drop\"", "other: expected \"pass\" or a QoS class"),
+            ("colour = 1", "colour: unknown field"),
+            ("rule = [{ name = \"a\", drop_precedence = 8 }]", "rule[0].drop_precedence: must be"),
+            ("rule = [{ name = \"a\" }, { name = \"a\" }]", "rule[1].name: two rules"),
+            ("rule = [{ name = \"a\", port = [70000] }]", "rule[0].port[0]: expected a port"),
+            ("rule = [{ name = \"a\", port = [\"9-3\"] }]", "rule[0].port[0]: expected a port"),
+            ("rule = [{ name = \"a\", protocol = \"sctp!\" }]", "rule[0].protocol: expected"),
+            ("rule = [{ name = \"a\", source = [\"10.0.0.0/40\"] }]", "rule[0].source[0]:"),
+            ("rule = [{ name = \"a\", dscp = [\"gold\"] }]", "rule[0].dscp[0]: unknown DSCP"),
+            (
+                "rule = [{ name = \"a\", min_size = \"9B\", max_size = \"5B\" }]",
+                "rule[0].max_size: must not be below",
+            ),
+        ] {
+            let error = config(more).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{more}: {error}");
+        }
+        for (link, expected) in [
+            ("rate = \"10Mbit\"", "link.queue: is missing"),
+            ("queue = { kind = \"fifo\" }", "link.rate: is missing"),
+            ("rate = \"0bit\", queue = { kind = \"fifo\" }", "link.rate: must be greater"),
+            ("mtu = \"10KB\"", "link.mtu: must be"),
+            ("rate = \"1Mbit\", queue = { kind = \"fiffo\" }", "link.queue.kind: unknown kind"),
+            (
+                "reverse = { rate = \"1Mbit\", queue = { kind = \"codel\", target = \"-1ms\" } }",
+                "link.reverse.queue.target: must not be negative",
+            ),
+        ] {
+            let io = LEAST.lines().nth(1).unwrap();
+            let error = Config::parse(&format!("link = {{ {link} }}\n{io}")).unwrap_err();
+            assert!(error.to_string().starts_with(expected), "{link}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_effective_configuration_is_one_in_its_own_right() {
+        let text = r#"
+            other = 2
+            [link]
+            rate = "10Mbit"
+            overhead = "ethernet"
+            queue = { kind = "codel" }
+            [io]
+            inside = { name = "a", netns = "left" }
+            outside = "b"
+            [[rule]]
+            name = "voice"
+            dscp = ["EF", 44]
+            protocol = "udp"
+            port = [5060, "16384-32767"]
+            source = ["10.0.0.0/8"]
+            max_size = "200B"
+            class = 1
+        "#;
+        let effective = Config::parse(text).unwrap().effective().unwrap();
+        let queue = effective.link.queue.as_ref().unwrap();
+        assert_eq!(queue["target"], "5ms");
+        let written = toml::to_string(&serde_json::to_value(&effective).unwrap()).unwrap();
+        assert_eq!(Config::parse(&written).unwrap(), effective);
+    }
+}

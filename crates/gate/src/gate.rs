@@ -1,0 +1,302 @@
+//! The loop: frames in, queue, frames out, against one clock.
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::io::{BATCH, Io, Pool, Side, open};
+use crate::lane::Lane;
+use crate::rules::Rules;
+use crate::status::{RuleStatus, Status};
+use forebay_core::{ConfigError, Time};
+use forebay_shaper::Recorder;
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::fd::{AsFd, OwnedFd};
+use std::fs::File;
+use std::io;
+use std::num::NonZero;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// Closer departures are not worth going to sleep for: it takes about as long to wake up.
+const NAP: u64 = 3_000;
+/// How long to wait for an interface that takes no more.
+const PATIENCE: u64 = 50_000;
+/// Bytes after which a recording ends.
+const MOST_RECORDED: u64 = 4_000_000_000;
+
+/// What other threads ask of the loop.
+pub enum Command {
+    /// What it did so far.
+    Status(Sender<Box<Status>>),
+    /// To follow another configuration.
+    Reload(Box<Config>, Sender<Result<(), ConfigError>>),
+    /// To end.
+    Stop,
+}
+
+/// The way for other threads to ask the loop.
+#[derive(Clone)]
+pub struct Handle {
+    commands: Sender<Command>,
+    bell: Arc<OwnedFd>,
+}
+
+impl Handle {
+    /// Hands `command` to the loop; false if it has ended.
+    pub fn send(&self, command: Command) -> bool {
+        let sent = self.commands.send(command).is_ok();
+        // A bell that cannot ring louder has rung already.
+        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+        sent
+    }
+}
+
+/// The gate.
+pub struct Gate {
+    config: Config,
+    io: Box<dyn Io>,
+    pool: Pool,
+    lanes: [Lane; 2],
+    rules: [Rules; 2],
+    clock: Clock,
+    epoll: OwnedFd,
+    bell: Arc<OwnedFd>,
+    commands: Receiver<Command>,
+    dry_run: bool,
+    reloads: u64,
+}
+
+const BELL: u64 = 2;
+
+impl Gate {
+    /// Opens the interfaces of `config`, and everything else that needs privileges.
+    ///
+    /// # Errors
+    /// What cannot be opened.
+    pub fn open(
+        config: Config,
+        dry_run: bool,
+        record: Option<&Path>,
+    ) -> io::Result<(Gate, Handle)> {
+        let (io, pool) = open(&config)?;
+        let reverse = config.link.reverse.as_deref();
+        let layer = io.layer();
+        let lane = |link| Lane::new(link, &config, layer, dry_run).map_err(io::Error::other);
+        let mut lanes = [lane(Some(&config.link))?, lane(reverse)?];
+        if let Some(folder) = record {
+            std::fs::create_dir_all(folder)?;
+            for (lane, name) in lanes.iter_mut().zip(["forward.rec", "reverse.rec"]) {
+                if let Some(plan) = lane.shaper().map(|shaper| shaper.plan().clone()) {
+                    let file = Box::new(File::create(folder.join(name))?);
+                    lane.record(Recorder::new(file, &plan, config.seed, MOST_RECORDED)?);
+                }
+            }
+        }
+        let (sender, commands) = channel();
+        let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        for side in Side::BOTH {
+            let data = epoll::EventData::new_u64(side as u64);
+            epoll::add(&epoll, io.descriptor(side), data, epoll::EventFlags::IN)?;
+        }
+        let data = epoll::EventData::new_u64(BELL);
+        epoll::add(&epoll, bell.as_fd(), data, epoll::EventFlags::IN)?;
+        let handle = Handle { commands: sender, bell: Arc::clone(&bell) };
+        let rules = Rules::new(&config);
+        let gate = Gate {
+            config,
+            io,
+            pool,
+            lanes,
+            rules: [rules.clone(), rules],
+            clock: Clock::new(),
+            epoll,
+            bell,
+            commands,
+            dry_run,
+            reloads: 0,
+        };
+        Ok((gate, handle))
+    }
+
+    /// Runs until it is told to stop, and says what it did.
+    ///
+    /// # Errors
+    /// An interface that has gone, or a recording that could not be written.
+    pub fn run(&mut self) -> io::Result<Status> {
+        // Else the kernel rounds every wait up by 50 us.
+        rustix::thread::set_current_timer_slack(NonZero::new(1))?;
+        let mut batch = Vec::with_capacity(BATCH);
+        let mut ready = [true; 2];
+        let result = loop {
+            let now = self.clock.now();
+            let mut busy = false;
+            for side in Side::BOTH {
+                // What is due was due before anything that arrives now.
+                self.lanes[side as usize].advance(now, &mut self.pool);
+                if ready[side as usize] {
+                    busy |= self.receive(side, now, &mut batch)?;
+                }
+            }
+            for side in Side::BOTH {
+                self.lanes[side as usize].advance(now, &mut self.pool);
+            }
+            for side in Side::BOTH {
+                self.flush(side, now)?;
+            }
+            if let Ok(command) = self.commands.try_recv() {
+                if matches!(command, Command::Stop) {
+                    break self.status(now);
+                }
+                self.obey(command, now);
+                continue;
+            }
+            ready = if busy { [true; 2] } else { self.wait()? };
+        };
+        for lane in &mut self.lanes {
+            lane.shaper().map_or(Ok(()), |shaper| shaper.finish())?;
+        }
+        Ok(result)
+    }
+
+    /// Sends what has come through the gate from `side`.
+    fn flush(&mut self, side: Side, now: Time) -> io::Result<()> {
+        let [forward, reverse] = &mut self.lanes;
+        let (lane, other) = match side {
+            Side::Inside => (forward, reverse),
+            Side::Outside => (reverse, forward),
+        };
+        // The other direction's box also sees what comes back.
+        if let Some(guard) = &mut other.guard {
+            guard.backward(now, &self.rules[side as usize], &mut self.pool, &mut lane.out);
+        }
+        if !lane.out.is_empty() {
+            self.io.send(side.other(), &mut lane.out, &mut self.pool)?;
+        }
+        if let Some(guard) = &mut other.guard {
+            guard.left(lane.out.len());
+        }
+        Ok(())
+    }
+
+    /// Takes a batch from `side`; true if there was anything.
+    fn receive(&mut self, side: Side, now: Time, batch: &mut Vec<u32>) -> io::Result<bool> {
+        batch.clear();
+        self.io.receive(side, &mut self.pool, batch)?;
+        let (lane, rules) = (&mut self.lanes[side as usize], &mut self.rules[side as usize]);
+        for index in batch.iter() {
+            lane.arrive(*index, now, &mut self.pool, rules);
+        }
+        Ok(!batch.is_empty())
+    }
+
+    /// Sleeps until something is due or comes in; says from which sides.
+    fn wait(&mut self) -> io::Result<[bool; 2]> {
+        let now = self.clock.now();
+        let guards = self.lanes.iter().filter_map(|lane| lane.guard.as_ref()?.wake());
+        let due = self.lanes.iter().filter_map(Lane::wake).chain(guards).min();
+        let mut span = due.map(|due| due.since(now).as_nanos());
+        if self.lanes.iter().any(|lane| !lane.out.is_empty()) {
+            span = Some(span.map_or(PATIENCE, |span| span.min(PATIENCE)));
+        }
+        if span.is_some_and(|span| span < NAP) {
+            return Ok([true; 2]);
+        }
+        let timeout = span.map(|span| Timespec {
+            tv_sec: (span / 1_000_000_000) as i64,
+            tv_nsec: (span % 1_000_000_000) as i64,
+        });
+        let mut events = [epoll::Event {
+            flags: epoll::EventFlags::empty(),
+            data: epoll::EventData::new_u64(0),
+        }; 3];
+        let count = match epoll::wait(&self.epoll, &mut events[..], timeout.as_ref()) {
+            Ok(count) => count,
+            Err(rustix::io::Errno::INTR) => 0,
+            Err(error) => return Err(error.into()),
+        };
+        let mut ready = [false; 2];
+        for event in &events[..count] {
+            match event.data.u64() {
+                BELL => {
+                    let mut rings = [0; 8];
+                    // It may have been answered already.
+                    let _ = rustix::io::read(&self.bell, &mut rings);
+                }
+                side => ready[side as usize] = true,
+            }
+        }
+        Ok(ready)
+    }
+
+    fn obey(&mut self, command: Command, now: Time) {
+        match command {
+            // Whoever asked may have gone.
+            Command::Status(answer) => drop(answer.send(Box::new(self.status(now)))),
+            Command::Reload(config, answer) => {
+                let result = self.reload(*config, now);
+                let _ = answer.send(result);
+            }
+            Command::Stop => {}
+        }
+    }
+
+    fn reload(&mut self, config: Config, now: Time) -> Result<(), ConfigError> {
+        let fixed = |path: &str, same: bool| {
+            forebay_core::config::require(same, path, || {
+                "cannot change while the gate runs; stop it and start it anew".into()
+            })
+        };
+        fixed("io", config.io == self.config.io)?;
+        fixed("socket", config.socket == self.config.socket)?;
+        fixed("metrics", config.metrics == self.config.metrics)?;
+        fixed("user", config.user == self.config.user)?;
+        fixed("seed", config.seed == self.config.seed)?;
+        fixed("link.mtu", config.mtu() == self.config.mtu())?;
+        let boxes = |config: &Config| {
+            let reverse = config.link.reverse.as_ref().and_then(|link| link.guard.clone());
+            (config.link.guard.clone(), reverse)
+        };
+        fixed("link.box", boxes(&config) == boxes(&self.config))?;
+        // Its queues have been built once, when it was read: none of this fails halfway.
+        let links = [Some(&config.link), config.link.reverse.as_deref()];
+        for (lane, link) in self.lanes.iter_mut().zip(links) {
+            lane.change(link, config.other, now)?;
+        }
+        for rules in &mut self.rules {
+            let mut new = Rules::new(&config);
+            new.inherit(rules);
+            *rules = new;
+        }
+        self.config = config;
+        self.reloads += 1;
+        Ok(())
+    }
+
+    /// What it did so far.
+    fn status(&mut self, now: Time) -> Status {
+        let config =
+            self.config.effective().ok().and_then(|whole| serde_json::to_value(whole).ok());
+        let [forward, reverse] = &self.rules;
+        let rules =
+            forward.counts().zip(reverse.counts()).map(|((name, one), (_, other))| RuleStatus {
+                name: name.to_owned(),
+                packets: one.packets + other.packets,
+                bytes: one.bytes + other.bytes,
+            });
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            uptime_s: now.as_secs_f64(),
+            dry_run: self.dry_run,
+            reloads: self.reloads,
+            config: config.unwrap_or_default(),
+            forward: self.lanes[0].status(now),
+            reverse: self.lanes[1].status(now),
+            rules: rules.collect(),
+            inside: self.io.missed(Side::Inside),
+            outside: self.io.missed(Side::Outside),
+            buffers: self.pool.count(),
+            buffers_used: self.pool.used(),
+        }
+    }
+}

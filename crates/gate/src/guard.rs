@@ -1,0 +1,294 @@
+//! A box in front of a direction's queue: the packets of both directions pass it, and it may
+//! rewrite their window or answer them.
+
+use crate::config::BoxTable;
+use crate::headers::{Frame, IpView, Layer, set_window};
+use crate::io::Pool;
+use crate::rules::Rules;
+use crate::status::BoxStatus;
+use etherparse::{PacketBuilder, TcpHeader, TcpOptionElement, TcpSlice};
+use forebay_core::{ConfigError, Time};
+use forebay_middlebox::aspq::Controller;
+use forebay_middlebox::{Ack, FiveTuple, Header, SackBlocks, Tcp, Verdict, flags};
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+
+/// Time to live of packets that the box makes.
+const HOPS: u8 = 64;
+
+/// A controller with what it needs to make frames.
+pub struct Guard {
+    controller: Controller,
+    layer: Layer,
+    neighbours: Neighbours,
+    /// Frames at the front of the other direction's output that it has seen.
+    seen: usize,
+    /// Answers under way.
+    made: Vec<u32>,
+    scratch: Vec<u8>,
+    /// Packets that went no further, since the box answered them.
+    pub answered: u64,
+    /// Packets made by the box that found no buffer.
+    lost: u64,
+}
+
+/// What becomes of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It goes on.
+    Pass,
+    /// It ends here; the answer is on its way.
+    Ended,
+}
+
+impl Guard {
+    /// The box that `table` describes.
+    ///
+    /// # Errors
+    /// A parameter out of range.
+    pub fn new(table: &BoxTable, layer: Layer) -> Result<Self, ConfigError> {
+        let BoxTable::Aspq(params) = table;
+        let controller = Controller::new(params).map_err(|error| error.within("box"))?;
+        Ok(Guard {
+            controller,
+            layer,
+            neighbours: Neighbours::new(params.max_flows as usize),
+            seen: 0,
+            made: Vec::new(),
+            scratch: Vec::with_capacity(256),
+            answered: 0,
+            lost: 0,
+        })
+    }
+
+    /// A frame on its way to the queue, of QoS class `class`.
+    pub fn forward(
+        &mut self,
+        now: Time,
+        view: &IpView,
+        class: u8,
+        index: u32,
+        pool: &mut Pool,
+    ) -> Fate {
+        let frame = pool.frame_mut(index);
+        let Some(header) = header(view, class, frame) else { return Fate::Pass };
+        match self.controller.forward(now, &header) {
+            Verdict::Pass => Fate::Pass,
+            Verdict::Rewrite { window } => {
+                set_window(frame, view, window);
+                Fate::Pass
+            }
+            Verdict::Answer(ack) => {
+                // To where the question came from, over the same tags.
+                let mut link = frame[..usize::from(view.at)].to_vec();
+                if link.len() >= 12 {
+                    let (to, from) = link.split_at_mut(6);
+                    to.swap_with_slice(&mut from[..6]);
+                }
+                self.answered += 1;
+                self.make(&link, &ack, pool);
+                Fate::Ended
+            }
+        }
+    }
+
+    /// Looks at the frames of `back`, which go to the senders, that it has not seen yet, and adds
+    /// those that it makes.
+    pub fn backward(
+        &mut self,
+        now: Time,
+        rules: &Rules,
+        pool: &mut Pool,
+        back: &mut VecDeque<u32>,
+    ) {
+        for index in back.range(self.seen.min(back.len())..) {
+            let frame = pool.frame_mut(*index);
+            let Frame::Ip(view) = Frame::read(frame, self.layer) else { continue };
+            let Some(header) = header(&view, rules.class(&view), frame) else { continue };
+            if header.tcp.is_some() && self.layer == Layer::Ethernet {
+                self.neighbours.learn(&header.flow, &frame[..usize::from(view.at)]);
+            }
+            if let Verdict::Rewrite { window } = self.controller.backward(now, &header) {
+                set_window(frame, &view, window);
+            }
+        }
+        while let Some(ack) = self.controller.poll(now) {
+            match self.layer {
+                Layer::Ip => self.make(&[], &ack, pool),
+                Layer::Ethernet => match self.neighbours.find(&ack.flow) {
+                    Some(link) => self.make(&link, &ack, pool),
+                    None => self.lost += 1,
+                },
+            }
+        }
+        back.extend(self.made.drain(..));
+        self.seen = back.len();
+    }
+
+    /// Is told that so many frames are left of those that it has seen.
+    pub fn left(&mut self, frames: usize) {
+        self.seen = frames;
+    }
+
+    /// When [`Guard::backward`] has something to make.
+    pub fn wake(&self) -> Option<Time> {
+        self.controller.wake()
+    }
+
+    /// What it did so far.
+    pub fn status(&self) -> BoxStatus {
+        let stats = self.controller.stats();
+        BoxStatus {
+            freezes: stats.freezes,
+            releases: stats.releases,
+            rewritten: stats.rewritten,
+            answered: self.answered,
+            made: stats.made,
+            lost: self.lost,
+            evicted: stats.evicted,
+            flows: self.controller.flows() as u64,
+            frozen: self.controller.frozen() as u64,
+            active: u64::from(self.controller.active()),
+        }
+    }
+
+    fn make(&mut self, link: &[u8], ack: &Ack, pool: &mut Pool) {
+        self.scratch.clear();
+        self.scratch.extend_from_slice(link);
+        let index = pool.take().filter(|_| write(ack, &mut self.scratch));
+        let Some(index) = index else {
+            self.lost += 1;
+            return;
+        };
+        pool.buffer(index)[..self.scratch.len()].copy_from_slice(&self.scratch);
+        pool.set_extent(index, 0, self.scratch.len());
+        self.made.push(index);
+    }
+}
+
+/// What a box sees of the frame; None for packets that make no sense.
+fn header(view: &IpView, class: u8, frame: &[u8]) -> Option<Header> {
+    if !view.whole {
+        return None;
+    }
+    let (source_port, destination_port) = view.ports.unwrap_or_default();
+    let flow = FiveTuple {
+        source_port,
+        destination_port,
+        source: view.source,
+        destination: view.destination,
+        protocol: view.protocol,
+    };
+    let tcp = (view.protocol == 6 && view.transport_at.is_some()).then(|| tcp(view, frame));
+    Some(Header { flow, class, dscp: view.tos >> 2, tcp: tcp.flatten() })
+}
+
+fn tcp(view: &IpView, frame: &[u8]) -> Option<Tcp> {
+    let end = usize::from(view.at) + view.len as usize;
+    let segment = frame.get(usize::from(view.transport_at?)..end)?;
+    let tcp = TcpSlice::from_slice(segment).ok()?;
+    let bit = |set: bool, bit: u8| if set { bit } else { 0 };
+    let mut read = Tcp {
+        seq: tcp.sequence_number(),
+        ack: tcp.acknowledgment_number(),
+        flags: bit(tcp.fin(), flags::FIN)
+            | bit(tcp.syn(), flags::SYN)
+            | bit(tcp.rst(), flags::RST)
+            | bit(tcp.ack(), flags::ACK),
+        window: tcp.window_size(),
+        payload_len: tcp.payload().len() as u32,
+        timestamps: None,
+        window_scale: None,
+        sack: SackBlocks::default(),
+    };
+    for option in tcp.options_iterator().map_while(Result::ok) {
+        match option {
+            TcpOptionElement::Timestamp(value, echo) => read.timestamps = Some((value, echo)),
+            TcpOptionElement::WindowScale(scale) => read.window_scale = Some(scale),
+            TcpOptionElement::SelectiveAcknowledgement((left, right), more) => {
+                read.sack.push(left, right);
+                more.into_iter().flatten().for_each(|(left, right)| read.sack.push(left, right));
+            }
+            _ => {}
+        }
+    }
+    Some(read)
+}
+
+/// Appends the IP packet of `ack` to `out`; false if that cannot be.
+fn write(ack: &Ack, out: &mut Vec<u8>) -> bool {
+    let FiveTuple { source_port, destination_port, source, destination, .. } = ack.flow;
+    let builder = match (source, destination) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => PacketBuilder::ipv4(from.octets(), to.octets(), HOPS),
+        (IpAddr::V6(from), IpAddr::V6(to)) => PacketBuilder::ipv6(from.octets(), to.octets(), HOPS),
+        _ => return false,
+    };
+    let mut header = TcpHeader::new(source_port, destination_port, ack.seq, ack.window);
+    header.ack = true;
+    header.acknowledgment_number = ack.ack;
+    let mut options = Vec::new();
+    if let Some((value, echo)) = ack.timestamps {
+        options.extend([
+            TcpOptionElement::Noop,
+            TcpOptionElement::Noop,
+            TcpOptionElement::Timestamp(value, echo),
+        ]);
+    }
+    // Beside timestamps there is room for three blocks (RFC 2018, section 3).
+    let most = if ack.timestamps.is_some() { 3 } else { 4 };
+    if let [first, more @ ..] = &ack.sack.as_slice()[..ack.sack.as_slice().len().min(most)] {
+        let more = [0, 1, 2].map(|at| more.get(at).copied());
+        let blocks = TcpOptionElement::SelectiveAcknowledgement(*first, more);
+        options.extend([TcpOptionElement::Noop, TcpOptionElement::Noop, blocks]);
+    }
+    if header.set_options(&options).is_err() {
+        return false;
+    }
+    builder.tcp_header(header).write(out, &[]).is_ok()
+}
+
+/// Link headers by which hosts are reached, learnt from frames that went to them.
+///
+/// Two generations of at most half the room each: whoever is not heard of for a whole generation
+/// is forgotten.
+struct Neighbours {
+    room: usize,
+    young: HashMap<(IpAddr, IpAddr), Link>,
+    old: HashMap<(IpAddr, IpAddr), Link>,
+}
+
+/// Addresses, tags and type: at most two tags.
+#[derive(Clone, Copy)]
+struct Link {
+    bytes: [u8; 22],
+    len: u8,
+}
+
+impl std::ops::Deref for Link {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl Neighbours {
+    fn new(room: usize) -> Self {
+        Neighbours { room, young: HashMap::new(), old: HashMap::new() }
+    }
+
+    /// Remembers the link header of a frame of `flow`.
+    fn learn(&mut self, flow: &FiveTuple, header: &[u8]) {
+        let mut link = Link { bytes: [0; 22], len: header.len() as u8 };
+        let Some(bytes) = link.bytes.get_mut(..header.len()) else { return };
+        bytes.copy_from_slice(header);
+        if self.young.len() > self.room / 2 {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert((flow.source, flow.destination), link);
+    }
+
+    fn find(&self, flow: &FiveTuple) -> Option<Link> {
+        let key = (flow.source, flow.destination);
+        self.young.get(&key).or_else(|| self.old.get(&key)).copied()
+    }
+}

@@ -1,0 +1,111 @@
+//! TUN: two interfaces of the kernel's, to which it routes IP packets.
+//!
+//! No link layer, and no offload: the kernel splits segments and completes checksums before it
+//! hands a packet over. A packet costs a read and a write.
+
+use super::{BATCH, Io, Missed, Pool, Side, because, system, within};
+use crate::config::{self, Interface};
+use crate::headers::Layer;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::{Errno, read, write};
+use std::collections::VecDeque;
+use std::io;
+
+/// Two TUN interfaces.
+pub struct Tun {
+    sides: [Device; 2],
+}
+
+struct Device {
+    fd: OwnedFd,
+    missed: Missed,
+    scratch: Vec<u8>,
+    longest: usize,
+}
+
+impl Tun {
+    /// Attaches to the interfaces of `io`, which are made unless they are there, and sets them up
+    /// with an MTU of `mtu` bytes.
+    pub fn open(io: &config::Io, mtu: usize) -> io::Result<Self> {
+        let device = |interface: &Interface| {
+            within(interface.netns(), || Device::open(interface.name(), mtu))
+                .map_err(|error| because(format!("TUN interface {}", interface.name()), error))
+        };
+        Ok(Tun { sides: [device(&io.inside)?, device(&io.outside)?] })
+    }
+}
+
+impl Device {
+    fn open(name: &str, mtu: usize) -> io::Result<Self> {
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let fd = open("/dev/net/tun", flags, Mode::empty())
+            .map_err(|error| because("/dev/net/tun", error))?;
+        let mut request = system::request(name);
+        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
+        system::ioctl(fd.as_fd(), libc::TUNSETIFF as _, &mut request)?;
+        system::set_up(name, mtu)?;
+        // One byte more than a packet may have, to tell those that are too long.
+        Ok(Device { fd, missed: Missed::default(), scratch: vec![0; mtu + 1], longest: mtu })
+    }
+}
+
+impl Io for Tun {
+    fn layer(&self) -> Layer {
+        Layer::Ip
+    }
+
+    fn receive(&mut self, side: Side, pool: &mut Pool, out: &mut Vec<u32>) -> io::Result<()> {
+        let device = &mut self.sides[side as usize];
+        for _ in 0..BATCH {
+            let index = pool.take();
+            let buffer = match index {
+                Some(index) => pool.buffer(index),
+                None => &mut device.scratch[..],
+            };
+            let length = read(&device.fd, buffer);
+            match (index, length) {
+                (Some(index), Ok(length)) if length <= device.longest => {
+                    pool.set_extent(index, 0, length);
+                    out.push(index);
+                    continue;
+                }
+                (None, Ok(_)) => device.missed.no_buffer += 1,
+                (_, Ok(_)) => device.missed.oversize += 1,
+                (_, Err(Errno::AGAIN | Errno::INTR)) => {}
+                (_, Err(error)) => return Err(because("reading from a TUN interface", error)),
+            }
+            if let Some(index) = index {
+                pool.give(index);
+            }
+            if length.is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, side: Side, frames: &mut VecDeque<u32>, pool: &mut Pool) -> io::Result<()> {
+        let device = &mut self.sides[side as usize];
+        while let Some(index) = frames.pop_front() {
+            match write(&device.fd, pool.frame(index)) {
+                Ok(_) => {}
+                Err(Errno::BADFD) => {
+                    return Err(because("writing to a TUN interface", Errno::BADFD));
+                }
+                // No IP packet, an interface that is down, or no memory: the packet is lost.
+                Err(_) => device.missed.refused += 1,
+            }
+            pool.give(index);
+        }
+        Ok(())
+    }
+
+    fn descriptor(&self, side: Side) -> BorrowedFd<'_> {
+        self.sides[side as usize].fd.as_fd()
+    }
+
+    fn missed(&mut self, side: Side) -> Missed {
+        self.sides[side as usize].missed
+    }
+}

@@ -1,0 +1,407 @@
+//! One direction: from frames that came in to frames that go out.
+
+use crate::config::{Config, Link, Other};
+use crate::guard::{Fate, Guard};
+use crate::headers::{Frame, Layer, complete_checksum, set_tos};
+use crate::io::Pool;
+use crate::rules::Rules;
+use crate::status::{Direction, Drops, Traffic};
+use foldhash::fast::FixedState;
+use forebay_core::{ConfigError, DropReason, Duration, Packet, PacketKind, Poll, Sink, Time};
+use forebay_shaper::{Recorder, Shaper};
+use hdrhistogram::Histogram;
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::BuildHasher;
+
+/// Frames that may wait for the interface before the queue is held.
+const MOST_WAITING: usize = 256;
+/// How far departures may lag behind the clock before the time is given up as lost: a longer burst
+/// would only queue behind the gate.
+const MOST_LAG: Duration = Duration::from_millis(20);
+/// Longest delay that is told apart.
+const LONGEST_DELAY: u64 = 100_000_000_000;
+
+/// One direction.
+pub struct Lane {
+    shaper: Option<Shaper>,
+    /// The shaper goes as soon as it is empty.
+    leaving: bool,
+    /// When the shaper is to be asked next.
+    due: Option<Time>,
+    /// Latest instant that the shaper was handed.
+    handed: Time,
+    delay: Option<Duration>,
+    line: VecDeque<(Time, u32)>,
+    /// Frames to send, now.
+    pub out: VecDeque<u32>,
+    /// The box in front of the queue.
+    pub guard: Option<Guard>,
+    origins: Vec<Origin>,
+    other: Other,
+    layer: Layer,
+    dry_run: bool,
+    hasher: FixedState,
+    seed: u64,
+    counts: Counts,
+}
+
+/// What is remembered of a frame while it waits.
+#[derive(Debug, Clone, Copy, Default)]
+struct Origin {
+    /// Where its IP header begins.
+    at: u16,
+    /// 4 or 6; 0 without IP.
+    version: u8,
+    /// DS field and ECN as it came.
+    tos: u8,
+}
+
+struct Counts {
+    received: Traffic,
+    passed: Traffic,
+    sent: Traffic,
+    completed: u64,
+    dropped: [u64; DropReason::ALL.len()],
+    marked: u64,
+    classes: Vec<ClassCount>,
+    delay: Histogram<u64>,
+    stalls: u64,
+    late: (u64, Duration, Duration),
+}
+
+#[derive(Clone, Copy, Default)]
+struct ClassCount {
+    offered: Traffic,
+    sent: Traffic,
+    dropped: u64,
+    marked: u64,
+    delay: Duration,
+    longest: Duration,
+}
+
+/// Where dropped packets go.
+struct Losses<'a> {
+    pool: &'a mut Pool,
+    counts: &'a mut Counts,
+    dry_run: bool,
+}
+
+impl Sink for Losses<'_> {
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        self.counts.dropped[reason as usize] += 1;
+        self.counts.classes[usize::from(packet.class)].dropped += 1;
+        let index = packet.retire();
+        if !self.dry_run {
+            self.pool.give(index);
+        }
+    }
+
+    fn marked(&mut self, packet: &Packet) {
+        self.counts.marked += 1;
+        self.counts.classes[usize::from(packet.class)].marked += 1;
+    }
+}
+
+impl Lane {
+    /// The direction that `link` describes.
+    ///
+    /// # Errors
+    /// What is wrong with its queue.
+    pub fn new(
+        link: Option<&Link>,
+        config: &Config,
+        layer: Layer,
+        dry_run: bool,
+    ) -> Result<Self, ConfigError> {
+        let plan = link.map_or(Ok(None), Link::plan)?;
+        let shaper = plan.map(|plan| Shaper::new(plan, config.seed)).transpose()?;
+        let delay = Histogram::new_with_max(LONGEST_DELAY, 2).expect("constant bounds");
+        Ok(Lane {
+            shaper,
+            leaving: false,
+            due: None,
+            handed: Time::ZERO,
+            delay: link.and_then(|link| link.delay),
+            line: VecDeque::new(),
+            out: VecDeque::new(),
+            guard: if dry_run { None } else { guard(link, layer)? },
+            origins: vec![Origin::default(); config.io.buffers as usize],
+            other: config.other,
+            layer,
+            dry_run,
+            hasher: FixedState::with_seed(config.seed),
+            seed: config.seed,
+            counts: Counts {
+                received: Traffic::default(),
+                passed: Traffic::default(),
+                sent: Traffic::default(),
+                completed: 0,
+                dropped: [0; DropReason::ALL.len()],
+                marked: 0,
+                classes: vec![ClassCount::default(); 256],
+                delay,
+                stalls: 0,
+                late: (0, Duration::ZERO, Duration::ZERO),
+            },
+        })
+    }
+
+    /// Follows `link` from `now` on; what waits stays.
+    ///
+    /// # Errors
+    /// What is wrong with its queue; nothing has changed then.
+    pub fn change(
+        &mut self,
+        link: Option<&Link>,
+        other: Other,
+        now: Time,
+    ) -> Result<(), ConfigError> {
+        let plan = link.map_or(Ok(None), Link::plan)?;
+        self.handed = self.handed.max(now);
+        match (plan, &mut self.shaper) {
+            (Some(plan), Some(shaper)) => shaper.change(plan, self.handed)?,
+            (Some(plan), None) => self.shaper = Some(Shaper::new(plan, self.seed)?),
+            (None, _) => {}
+        }
+        self.leaving = link.is_none_or(|link| link.queue.is_none());
+        self.delay = link.and_then(|link| link.delay);
+        self.other = other;
+        // A new rate may let the next packet go earlier.
+        self.due = self.due.map(|due| due.min(self.handed));
+        Ok(())
+    }
+
+    /// Records what the shaper does, if there is one; `recorder` gets its file.
+    pub fn record(&mut self, recorder: Recorder) {
+        if let Some(shaper) = &mut self.shaper {
+            shaper.record(recorder);
+        }
+    }
+
+    /// The shaper.
+    pub fn shaper(&mut self) -> Option<&mut Shaper> {
+        self.shaper.as_mut()
+    }
+
+    /// Takes the frame in `index`, which came in at `now`.
+    #[inline]
+    pub fn arrive(&mut self, index: u32, now: Time, pool: &mut Pool, rules: &mut Rules) {
+        let frame = Frame::read(pool.frame(index), self.layer);
+        let (mut packet, origin) = match &frame {
+            Frame::Ip(view) => {
+                if self.layer == Layer::Ethernet && complete_checksum(pool.frame_mut(index), view) {
+                    self.counts.completed += 1;
+                }
+                let marks = rules.marks(view);
+                let mut packet = Packet::new(index, 0, view.len);
+                packet.class = marks.class;
+                packet.precedence = marks.precedence;
+                packet.drop_precedence = marks.drop_precedence;
+                packet.tos = view.tos;
+                packet.kind = view.kind;
+                packet.flow = self.hasher.hash_one((
+                    view.source,
+                    view.destination,
+                    view.protocol,
+                    view.ports,
+                )) as u32;
+                (packet, Origin { at: view.at, version: view.version, tos: view.tos })
+            }
+            Frame::Other { len } => {
+                let mut packet = Packet::new(index, 0, *len);
+                packet.kind = PacketKind::Control;
+                (packet, Origin::default())
+            }
+        };
+        self.counts.received.add(packet.len);
+        if let (Some(guard), Frame::Ip(view)) = (&mut self.guard, &frame)
+            && guard.forward(now, view, packet.class, index, pool) == Fate::Ended
+        {
+            pool.give(packet.retire());
+            return;
+        }
+        let queued = match (&frame, self.other) {
+            (Frame::Ip(_), _) => true,
+            (Frame::Other { .. }, Other::Pass) => false,
+            (Frame::Other { .. }, Other::Class(class)) => {
+                packet.class = class;
+                true
+            }
+        };
+        let Some(shaper) = self.shaper.as_mut().filter(|_| queued) else {
+            self.counts.passed.add(packet.len);
+            let index = packet.retire();
+            return self.depart(index, now);
+        };
+        self.origins[index as usize] = origin;
+        self.counts.classes[usize::from(packet.class)].offered.add(packet.len);
+        self.handed = self.handed.max(now);
+        let mut losses = Losses { pool, counts: &mut self.counts, dry_run: self.dry_run };
+        shaper.offer(packet, self.handed, &mut losses);
+        if self.due.is_none() {
+            self.due = Some(self.handed);
+        }
+        if self.dry_run {
+            self.out.push_back(index);
+        }
+    }
+
+    /// Sends what is due at `now`.
+    #[inline]
+    pub fn advance(&mut self, now: Time, pool: &mut Pool) {
+        while let Some(due) = self.due.filter(|due| *due <= now) {
+            if self.out.len() >= MOST_WAITING {
+                break;
+            }
+            let lag = now - due;
+            self.handed = if lag > MOST_LAG {
+                self.counts.stalls += 1;
+                now
+            } else {
+                // The instant at which it should have been asked, so that a late clock does not
+                // lower the rate.
+                self.handed.max(due)
+            };
+            let at = self.handed;
+            let Some(shaper) = &mut self.shaper else { break };
+            let mut losses = Losses { pool, counts: &mut self.counts, dry_run: self.dry_run };
+            match shaper.poll(at, &mut losses) {
+                Poll::Idle => {
+                    self.due = None;
+                    if self.leaving && shaper.backlog().packets == 0 {
+                        let _ = shaper.finish();
+                        self.shaper = None;
+                    }
+                }
+                Poll::Until(time) => self.due = Some(time),
+                Poll::Send { packet, done_at } => {
+                    self.due = Some(done_at);
+                    self.counts.sent(&packet, at, lag);
+                    let tos = packet.tos;
+                    let index = packet.retire();
+                    if self.dry_run {
+                        continue;
+                    }
+                    let Origin { at, version, tos: before } = self.origins[index as usize];
+                    if tos != before {
+                        set_tos(pool.frame_mut(index), at, version, tos);
+                    }
+                    self.depart(index, done_at);
+                }
+            }
+        }
+        while let Some((at, index)) = self.line.front().copied()
+            && at <= now
+        {
+            self.line.pop_front();
+            self.out.push_back(index);
+        }
+    }
+
+    /// Lets `index` go: at once, or so long after `end` as the emulated wire takes.
+    #[inline]
+    fn depart(&mut self, index: u32, end: Time) {
+        match self.delay {
+            Some(delay) if !self.dry_run => {
+                // A delay that was lowered does not let packets overtake.
+                let last = self.line.back().map_or(Time::ZERO, |(at, _)| *at);
+                self.line.push_back((last.max(end + delay), index));
+            }
+            _ => self.out.push_back(index),
+        }
+    }
+
+    /// When [`Lane::advance`] has something to do next.
+    #[inline]
+    pub fn wake(&self) -> Option<Time> {
+        let line = self.line.front().map(|(at, _)| *at);
+        let due = self.due.filter(|_| self.out.len() < MOST_WAITING);
+        match (due, line) {
+            (Some(due), Some(line)) => Some(due.min(line)),
+            (due, line) => due.or(line),
+        }
+    }
+
+    /// What it did so far, and what it holds.
+    pub fn status(&self, now: Time) -> Direction {
+        let counts = &self.counts;
+        let backlog = self.shaper.as_ref().map(Shaper::backlog).unwrap_or_default();
+        let mut variables = BTreeMap::new();
+        if let Some(shaper) = &self.shaper {
+            shaper.probe(now, &mut |name, value| {
+                variables.insert(name.to_owned(), value);
+            });
+        }
+        let plan = self.shaper.as_ref().map(Shaper::plan);
+        let millis = |nanos: u64| nanos as f64 / 1e6;
+        let mean = |total: Duration, count: u64| millis(total.as_nanos()) / count.max(1) as f64;
+        let classes =
+            counts.classes.iter().enumerate().filter(|(_, class)| class.offered.packets > 0);
+        let classes = classes.map(|(name, class)| {
+            let status = crate::status::Class {
+                offered: class.offered,
+                sent: class.sent,
+                dropped: class.dropped,
+                marked: class.marked,
+                waiting: class.offered.packets - class.sent.packets - class.dropped,
+                delay_sum_s: class.delay.as_secs_f64(),
+                mean_delay_ms: mean(class.delay, class.sent.packets),
+                max_delay_ms: class.longest.as_millis_f64(),
+            };
+            (name as u8, status)
+        });
+        let reasons =
+            DropReason::ALL.into_iter().zip(counts.dropped).filter(|(_, count)| *count > 0);
+        Direction {
+            kind: plan.map(|plan| plan.queue["kind"].as_str().unwrap_or("combination").to_owned()),
+            rate_bps: plan.map(|plan| plan.rate.bps()),
+            received: counts.received,
+            passed: counts.passed,
+            sent: counts.sent,
+            dropped: Drops(
+                reasons.map(|(reason, count)| (reason.name().to_owned(), count)).collect(),
+            ),
+            marked: counts.marked,
+            backlog_packets: backlog.packets as u64,
+            backlog_bytes: backlog.bytes,
+            in_transit: (self.line.len() + self.out.len()) as u64,
+            p50_delay_ms: millis(counts.delay.value_at_quantile(0.5)),
+            p99_delay_ms: millis(counts.delay.value_at_quantile(0.99)),
+            max_delay_ms: millis(counts.delay.max()),
+            completed_checksums: counts.completed,
+            stalls: counts.stalls,
+            mean_lateness_us: mean(counts.late.1, counts.late.0) * 1e3,
+            max_lateness_us: millis(counts.late.2.as_nanos()) * 1e3,
+            classes: classes.collect(),
+            guard: self.guard.as_ref().map(Guard::status),
+            variables,
+            recording: self
+                .shaper
+                .as_ref()
+                .and_then(Shaper::recorded)
+                .map(|(bytes, open)| crate::status::Recording { bytes, open }),
+        }
+    }
+}
+
+/// The box of `link`, if it has one.
+fn guard(link: Option<&Link>, layer: Layer) -> Result<Option<Guard>, ConfigError> {
+    let table = link.and_then(|link| link.guard.as_ref());
+    table.map(|table| Guard::new(table, layer)).transpose()
+}
+
+impl Counts {
+    #[inline]
+    fn sent(&mut self, packet: &Packet, now: Time, lag: Duration) {
+        let delay = now.since(packet.queued);
+        self.sent.add(packet.len);
+        self.delay.saturating_record(delay.as_nanos());
+        let class = &mut self.classes[usize::from(packet.class)];
+        class.sent.add(packet.len);
+        class.delay += delay;
+        class.longest = class.longest.max(delay);
+        self.late.0 += 1;
+        self.late.1 += lag;
+        self.late.2 = self.late.2.max(lag);
+    }
+}

@@ -1,0 +1,156 @@
+//! Text for Prometheus (exposition format 0.0.4).
+
+use crate::status::{Direction, Status};
+use std::fmt::Write as _;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// Answers one HTTP request with the metrics of `status`; anything but `GET /metrics` gets a 404.
+///
+/// # Errors
+/// A client that goes away or takes longer than a second.
+pub fn serve(
+    mut client: TcpStream,
+    status: impl FnOnce() -> Option<Box<Status>>,
+) -> io::Result<()> {
+    client.set_read_timeout(Some(Duration::from_secs(1)))?;
+    client.set_write_timeout(Some(Duration::from_secs(1)))?;
+    let mut request = Vec::new();
+    let mut part = [0; 1024];
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        match client.read(&mut part)? {
+            0 => break,
+            _ if request.len() > 8192 => break,
+            count => request.extend(&part[..count]),
+        }
+    }
+    let wanted = request.starts_with(b"GET /metrics ");
+    let (code, body) = match status().filter(|_| wanted) {
+        Some(status) => ("200 OK", text(&status)),
+        None => ("404 Not Found", "ask for /metrics\n".to_owned()),
+    };
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    let length = body.len();
+    write!(
+        client,
+        "HTTP/1.1 {code}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\
+         Connection: close\r\n\r\n{body}"
+    )
+}
+
+/// One metric: its name, its type, its meaning, and its samples as labels and value.
+type Metric<'a> = (&'a str, &'a str, &'a str, Vec<(String, f64)>);
+
+/// The metrics of `status`.
+pub fn text(status: &Status) -> String {
+    let ways = [("forward", &status.forward), ("reverse", &status.reverse)];
+    let each = |value: fn(&Direction) -> f64| {
+        ways.map(|(way, direction)| (format!("direction=\"{way}\""), value(direction))).to_vec()
+    };
+    let classes = |value: fn(&crate::status::Class) -> f64| {
+        let of = |(way, direction): (&'static str, &Direction)| {
+            let class =
+                |(class, status)| (format!("direction=\"{way}\",class=\"{class}\""), value(status));
+            direction.classes.iter().map(class).collect::<Vec<_>>()
+        };
+        ways.into_iter().flat_map(of).collect::<Vec<_>>()
+    };
+    let drops = ways.into_iter().flat_map(|(way, direction)| {
+        let drops = direction.dropped.0.iter();
+        drops.map(move |(reason, count)| {
+            (format!("direction=\"{way}\",reason=\"{reason}\""), *count as f64)
+        })
+    });
+    let rules = status.rules.iter().map(|rule| {
+        let name = rule.name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        (format!("rule=\"{name}\""), rule.packets as f64)
+    });
+    let missed = [("inside", &status.inside), ("outside", &status.outside)];
+    let missed = missed.into_iter().flat_map(|(side, missed)| {
+        [
+            ("oversize", missed.oversize),
+            ("no_buffer", missed.no_buffer),
+            ("kernel", missed.kernel),
+            ("refused", missed.refused),
+        ]
+        .map(|(why, count)| (format!("side=\"{side}\",reason=\"{why}\""), count as f64))
+    });
+    let metrics: [Metric; 15] = [
+        (
+            "received_packets_total",
+            "counter",
+            "Packets that came in",
+            each(|d| d.received.packets as f64),
+        ),
+        (
+            "received_bytes_total",
+            "counter",
+            "Bytes of IP packets that came in",
+            each(|d| d.received.bytes as f64),
+        ),
+        (
+            "passed_packets_total",
+            "counter",
+            "Packets that were not queued",
+            each(|d| d.passed.packets as f64),
+        ),
+        (
+            "sent_packets_total",
+            "counter",
+            "Packets that left the queue",
+            each(|d| d.sent.packets as f64),
+        ),
+        (
+            "sent_bytes_total",
+            "counter",
+            "Bytes of IP packets that left the queue",
+            each(|d| d.sent.bytes as f64),
+        ),
+        ("dropped_packets_total", "counter", "Packets dropped by the queue", drops.collect()),
+        (
+            "marked_packets_total",
+            "counter",
+            "Packets marked congestion-experienced",
+            each(|d| d.marked as f64),
+        ),
+        ("backlog_packets", "gauge", "Packets that wait", each(|d| d.backlog_packets as f64)),
+        ("backlog_bytes", "gauge", "Bytes that wait", each(|d| d.backlog_bytes as f64)),
+        (
+            "rate_bits",
+            "gauge",
+            "Rate that is shaped to, in bit/s",
+            each(|d| d.rate_bps.unwrap_or(0) as f64),
+        ),
+        (
+            "class_sent_packets_total",
+            "counter",
+            "Packets of a class that left the queue",
+            classes(|c| c.sent.packets as f64),
+        ),
+        (
+            "class_dropped_packets_total",
+            "counter",
+            "Packets of a class dropped",
+            classes(|c| c.dropped as f64),
+        ),
+        (
+            "class_delay_seconds_total",
+            "counter",
+            "Sum of the times in the queue",
+            classes(|c| c.delay_sum_s),
+        ),
+        ("rule_matched_packets_total", "counter", "Packets that a rule matched", rules.collect()),
+        ("missed_frames_total", "counter", "Frames lost beside the queue", missed.collect()),
+    ];
+    let mut out = String::new();
+    for (name, kind, help, samples) in metrics {
+        // Writing to a string cannot fail.
+        let _ =
+            writeln!(out, "# HELP forebay_gate_{name} {help}.\n# TYPE forebay_gate_{name} {kind}");
+        for (labels, value) in samples {
+            let _ = writeln!(out, "forebay_gate_{name}{{{labels}}} {value}");
+        }
+    }
+    out
+}

@@ -1,0 +1,221 @@
+//! What the command prints for people.
+
+use crate::config::{BoxTable, Config, Interface, Link, Other, Rule};
+use crate::rules::shadowed;
+use crate::status::{Direction, Status};
+use forebay_core::ConfigError;
+use std::fmt::Write;
+
+/// The effective configuration as TOML, and what would be matched, as comments.
+///
+/// # Errors
+/// What is wrong with the configuration.
+pub fn check(config: &Config) -> Result<String, ConfigError> {
+    let effective = config.effective()?;
+    let tree = serde_json::to_value(&effective).expect("a configuration is plain data");
+    let toml = toml::to_string(&tree).map_err(|error| ConfigError::new("", error.to_string()))?;
+    let mut out = toml;
+    out.push('\n');
+    for line in explain(&effective) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "# {line}");
+    }
+    Ok(out)
+}
+
+/// What `config` does, in words.
+fn explain(config: &Config) -> Vec<String> {
+    let name = |interface: &Interface| match interface.netns() {
+        None => interface.name().to_owned(),
+        Some(netns) => format!("{} in {netns}", interface.name()),
+    };
+    let (inside, outside) = (name(&config.io.inside), name(&config.io.outside));
+    let boxed = |link: Option<&Link>| match link.and_then(|link| link.guard.as_ref()) {
+        None => "",
+        Some(BoxTable::Aspq(_)) => ", behind an ASPQ controller",
+    };
+    let way = |link: Option<&Link>| match link
+        .and_then(|link| Some((link.rate?, link.queue.as_ref()?)))
+    {
+        None => "packets pass".to_owned(),
+        Some((rate, queue)) => {
+            let kind = queue["kind"].as_str().unwrap_or("a combination");
+            format!("{rate} through {kind}")
+        }
+    };
+    let reverse = config.link.reverse.as_deref();
+    let mut lines = vec![
+        format!("{inside} -> {outside}: {}{}", way(Some(&config.link)), boxed(Some(&config.link))),
+        format!("{outside} -> {inside}: {}{}", way(reverse), boxed(reverse)),
+        match config.other {
+            Other::Pass => {
+                "ARP, neighbour discovery and what is not IP: passes unqueued".to_owned()
+            }
+            Other::Class(class) => {
+                format!("ARP, neighbour discovery and what is not IP: class {class}")
+            }
+        },
+    ];
+    for rule in &config.rule {
+        let decides = decision(rule.class, rule.precedence, rule.drop_precedence);
+        lines.push(format!("{}: {} -> {decides}", rule.name, conditions(rule)));
+    }
+    let marks = config.fallback;
+    let decides = decision(marks.class, marks.precedence, marks.drop_precedence);
+    lines.push(format!("default: the rest, fragments and malformed headers -> {decides}"));
+    for (earlier, later) in shadowed(&config.rule) {
+        let (earlier, later) = (&config.rule[earlier].name, &config.rule[later].name);
+        lines.push(format!(
+            "warning: {later} can never match: {earlier}, above it, takes all that it names"
+        ));
+    }
+    lines
+}
+
+fn decision(class: u8, precedence: u8, drop_precedence: u8) -> String {
+    let mut text = format!("class {class}");
+    if precedence > 0 {
+        let _ = write!(text, ", precedence {precedence}");
+    }
+    if drop_precedence > 0 {
+        let _ = write!(text, ", drop precedence {drop_precedence}");
+    }
+    text
+}
+
+/// What a rule asks for, in words.
+fn conditions(rule: &Rule) -> String {
+    fn list<T: serde::Serialize>(what: &str, values: &[T]) -> Option<String> {
+        let words = values.iter().map(|value| match serde_json::to_value(value) {
+            Ok(serde_json::Value::String(text)) => text,
+            Ok(other) => other.to_string(),
+            Err(_) => String::new(),
+        });
+        let words = words.collect::<Vec<_>>().join(" or ");
+        (!values.is_empty()).then(|| format!("{what} {words}"))
+    }
+    let protocol: Vec<_> = rule.protocol.into_iter().collect();
+    let parts = [
+        list("DSCP", &rule.dscp),
+        list("protocol", &protocol),
+        list("from", &rule.source),
+        list("to", &rule.destination),
+        list("from port", &rule.source_port),
+        list("to port", &rule.destination_port),
+        list("port", &rule.port),
+        rule.min_size.map(|size| format!("at least {size}")),
+        rule.max_size.map(|size| format!("at most {size}")),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "everything".to_owned() } else { parts.join(", ") }
+}
+
+/// The state of a gate for a terminal; with an earlier state, rates since then.
+pub fn screen(status: &Status, before: Option<&Status>) -> String {
+    let mut out = String::new();
+    let kind = if status.dry_run { ", dry run: nothing is held or dropped" } else { "" };
+    let _ = writeln!(out, "forebay-gate {}, up {:.0} s{kind}", status.version, status.uptime_s);
+    let span = before.map_or(status.uptime_s, |before| status.uptime_s - before.uptime_s);
+    let ways = [
+        ("inside -> outside", &status.forward, before.map(|before| &before.forward)),
+        ("outside -> inside", &status.reverse, before.map(|before| &before.reverse)),
+    ];
+    for (name, way, before) in ways {
+        direction(&mut out, name, way, before, span.max(1e-9));
+    }
+    let _ = writeln!(out, "\n{:<24}{:>14}{:>16}", "rule", "packets", "bytes");
+    for rule in &status.rules {
+        let never =
+            if rule.packets == 0 && rule.name != "default" { "  never matched" } else { "" };
+        let _ = writeln!(out, "{:<24}{:>14}{:>16}{never}", rule.name, rule.packets, rule.bytes);
+    }
+    for (side, missed) in [("inside", &status.inside), ("outside", &status.outside)] {
+        let parts = [
+            (
+                missed.oversize,
+                "too long (turn off offloads: ethtool -K IF tso off gso off gro off)",
+            ),
+            (missed.no_buffer, "found no buffer (raise io.buffers)"),
+            (missed.kernel, "lost by the kernel before the gate"),
+            (missed.refused, "refused by the interface"),
+        ];
+        for (count, what) in parts.into_iter().filter(|(count, _)| *count > 0) {
+            let _ = writeln!(out, "{side}: {count} frames {what}");
+        }
+    }
+    out
+}
+
+fn direction(out: &mut String, name: &str, way: &Direction, before: Option<&Direction>, span: f64) {
+    let zero = crate::status::Traffic::default();
+    let was = |pick: fn(&Direction) -> crate::status::Traffic| before.map_or(zero, pick);
+    let per_second = |now: u64, then: u64| now.saturating_sub(then) as f64 / span;
+    let (sent, passed) = (was(|way| way.sent), was(|way| way.passed));
+    let megabits = |now: u64, then: u64| per_second(now, then) * 8.0 / 1e6;
+    let _ = match (&way.kind, way.rate_bps) {
+        (Some(kind), Some(rate)) => writeln!(
+            out,
+            "\n{name}: {kind} at {:.3} Mbit/s; sent {:.3} Mbit/s, {:.0} packets/s",
+            rate as f64 / 1e6,
+            megabits(way.sent.bytes, sent.bytes),
+            per_second(way.sent.packets, sent.packets),
+        ),
+        _ => writeln!(
+            out,
+            "\n{name}: passes; {:.3} Mbit/s, {:.0} packets/s",
+            megabits(way.passed.bytes, passed.bytes),
+            per_second(way.passed.packets, passed.packets),
+        ),
+    };
+    if let Some(guard) = &way.guard {
+        let _ = writeln!(
+            out,
+            "  ASPQ: {} flows, {} frozen; {} freezes, {} releases, {} windows rewritten, {} probes \
+             answered, {} acknowledgments made, {} lost",
+            guard.flows,
+            guard.frozen,
+            guard.freezes,
+            guard.releases,
+            guard.rewritten,
+            guard.answered,
+            guard.made,
+            guard.lost,
+        );
+    }
+    if way.kind.is_none() {
+        return;
+    }
+    let drops = way.dropped.0.iter().map(|(reason, count)| format!("{count} {reason}"));
+    let drops = drops.collect::<Vec<_>>().join(", ");
+    let _ = writeln!(
+        out,
+        "  waiting {} packets, {} B; delay {:.2} ms median, {:.2} ms p99; dropped {}; marked {}",
+        way.backlog_packets,
+        way.backlog_bytes,
+        way.p50_delay_ms,
+        way.p99_delay_ms,
+        if drops.is_empty() { "0" } else { &drops },
+        way.marked,
+    );
+    let _ = writeln!(
+        out,
+        "  {:>5}{:>13}{:>12}{:>10}{:>12}{:>12}{:>10}",
+        "class", "Mbit/s", "packets", "waiting", "delay ms", "dropped", "marked"
+    );
+    for (name, class) in &way.classes {
+        let then = before.and_then(|before| before.classes.get(name));
+        let sent = then.map_or(zero, |then| then.sent);
+        let packets = class.sent.packets - sent.packets.min(class.sent.packets);
+        let waited = class.delay_sum_s - then.map_or(0.0, |then| then.delay_sum_s);
+        let _ = writeln!(
+            out,
+            "  {name:>5}{:>13.3}{:>12}{:>10}{:>12.2}{:>12}{:>10}",
+            megabits(class.sent.bytes, sent.bytes),
+            class.sent.packets,
+            class.waiting,
+            waited * 1e3 / packets.max(1) as f64,
+            class.dropped,
+            class.marked,
+        );
+    }
+}

@@ -1,0 +1,287 @@
+//! The gate on real packets, in network namespaces.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::disallowed_methods, reason = "live tests wait, and ask whether this is CI")]
+
+mod net;
+
+use forebay_disciplines::registry::KINDS;
+use net::{Gate, Net, Way, conserved, possible};
+use serde_json::Value;
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Sends `count` packets of `size` bytes of UDP payload, so many a second.
+fn send(socket: &UdpSocket, count: usize, size: usize, per_second: f64) {
+    let begin = Instant::now();
+    for number in 0..count {
+        let mut payload = vec![0; size];
+        payload[..8].copy_from_slice(&(number as u64).to_be_bytes());
+        // An interface that is being set up refuses.
+        let _ = socket.send(&payload);
+        let due = Duration::from_secs_f64(number as f64 / per_second);
+        std::thread::sleep(due.saturating_sub(begin.elapsed()));
+    }
+}
+
+/// Collects the numbers of the packets that arrive.
+struct Listener {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<u64>>,
+}
+
+impl Listener {
+    fn new(socket: UdpSocket) -> Listener {
+        socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let mut buffer = [0; 2048];
+            let mut numbers = Vec::new();
+            loop {
+                match socket.recv(&mut buffer) {
+                    Ok(_) => numbers.push(u64::from_be_bytes(buffer[..8].try_into().unwrap())),
+                    Err(_) if stopped.load(Ordering::Relaxed) => return numbers,
+                    Err(_) => {}
+                }
+            }
+        });
+        Listener { stop, thread }
+    }
+
+    /// What has arrived once `gate` holds nothing any more, and the gate's state then.
+    fn settled(self, gate: &Gate) -> (Vec<u64>, Value) {
+        let status = gate.settled();
+        self.stop.store(true, Ordering::Relaxed);
+        (self.thread.join().unwrap(), status)
+    }
+}
+
+/// More than fits is dropped, the rest leaves at the rate, in order, and none is lost on the way.
+#[test]
+fn overload_is_shaped_and_conserved() {
+    if !possible() {
+        return;
+    }
+    for way in [Way::Tun, Way::Packet] {
+        let net = Net::new(way);
+        // A class for what is sent here: hosts have more to say, as to multicast routers.
+        let config = r#"
+            link = { rate = "8Mbit", queue = { kind = "fifo", limit = "20p" } }
+            rule = [{ name = "ours", destination_port = [5000], class = 1 }]
+        "#;
+        let mut gate = net.gate(config, &[]);
+        let (sender, receiver) = net.udp(5000);
+        let listener = Listener::new(receiver);
+        // 1000 B with UDP and IP headers: 1 ms each; twice as much is offered.
+        send(&sender, 600, 972, 2_000.0);
+        let (numbers, status) = listener.settled(&gate);
+        conserved(&status);
+        assert!(numbers.is_sorted_by(|a, b| a < b), "{way:?}: order");
+        let ours = &status["forward"]["classes"]["1"];
+        assert_eq!(ours["sent"]["packets"], numbers.len(), "{way:?}");
+        assert!(status["forward"]["dropped"]["overflow"].as_u64().unwrap() > 100, "{status}");
+        // The queue holds 20 packets of 1 ms each; a machine under load may add to that.
+        let longest = status["forward"]["max_delay_ms"].as_f64().unwrap();
+        assert!(longest > 15.0, "{way:?}: {longest} ms");
+        let said = gate.stop();
+        assert!(said.contains("fifo at 8.000 Mbit/s"), "{said}");
+    }
+}
+
+/// A mark leaves the header's checksum right: the kernel would not hand on the packet otherwise.
+#[test]
+fn marks_and_classes_reach_the_wire() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new(Way::Packet);
+    let config = r#"
+        [link]
+        rate = "8Mbit"
+        queue = { kind = "codel", target = "1ms", interval = "5ms", ecn = true }
+        [[rule]]
+        name = "left"
+        source = ["10.77.0.1/32"]
+        destination_port = [5000]
+        protocol = "udp"
+        class = 3
+        [[rule]]
+        name = "unused"
+        dscp = ["EF"]
+    "#;
+    let mut gate = net.gate(config, &[]);
+    let (sender, receiver) = net.udp(5000);
+    rustix::net::sockopt::set_ip_tos(&sender, 0b10).unwrap();
+    let listener = Listener::new(receiver);
+    send(&sender, 600, 972, 1_500.0);
+    let (numbers, status) = listener.settled(&gate);
+    conserved(&status);
+    let forward = &status["forward"];
+    assert!(forward["marked"].as_u64().unwrap() > 5, "{status}");
+    assert_eq!(forward["classes"]["3"]["sent"]["packets"], numbers.len());
+    assert_eq!(numbers.len(), 600, "marked instead of dropped");
+    assert!(forward["completed_checksums"].as_u64().unwrap() >= 600, "left to the gate");
+    assert_eq!(status["rules"][0]["packets"], 600);
+    let said = gate.stop();
+    assert!(said.contains("unused") && said.contains("never matched"), "{said}");
+}
+
+/// The simulator's queue gives the same verdicts to what was recorded live, for every kind.
+#[test]
+fn every_kind_replays_live_traffic_verdict_for_verdict() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new(Way::Tun);
+    let pairs: Vec<_> = (0..4).map(|flow| net.udp(6000 + flow)).collect();
+    for (flow, (sender, _)) in pairs.iter().enumerate() {
+        // Flow 0: EF; 1: AF13 with ECT(0); 2: default; 3: LE.
+        rustix::net::sockopt::set_ip_tos(sender, [46 << 2, (14 << 2) | 2, 0, 4][flow]).unwrap();
+    }
+    for entry in KINDS {
+        let config = format!(
+            r#"
+            seed = 5
+            link = {{ rate = "5Mbit", queue = {{ kind = "{}" }} }}
+            rule = [
+                {{ name = "voice", dscp = ["EF"], class = 1, precedence = 1 }},
+                {{ name = "out of profile", dscp = ["AF13"], drop_precedence = 2 }},
+            ]"#,
+            entry.name
+        );
+        let folder = net.file(entry.name);
+        let mut gate = net.gate(&config, &["--record", folder.to_str().unwrap()]);
+        // 20 Mbit/s, four flows of different sizes.
+        for number in 0..200 {
+            for (flow, (sender, _)) in pairs.iter().enumerate() {
+                let _ = sender.send(&vec![0; [120, 1200, 1472, 400][flow]]);
+            }
+            if number % 4 == 0 {
+                std::thread::sleep(Duration::from_millis(4));
+            }
+        }
+        conserved(&gate.status());
+        gate.stop();
+        let file = std::fs::File::open(folder.join("forward.rec")).unwrap();
+        let replay = forebay_shaper::replay(std::io::BufReader::new(file)).unwrap();
+        assert_eq!(replay.difference, None, "{}", entry.name);
+        assert_eq!((replay.kind.as_str(), replay.truncated), (entry.name, false));
+        assert!(replay.offered > 500 && replay.sent > 100, "{replay:?}");
+    }
+}
+
+/// A new configuration takes over without a loss; a wrong one is refused as a whole.
+#[test]
+fn a_reload_drops_nothing() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new(Way::Tun);
+    let config =
+        |rate: &str, queue: &str| format!("link = {{ rate = \"{rate}\", queue = {{ {queue} }} }}");
+    let mut gate = net.gate(&config("20Mbit", "kind = \"fifo\""), &[]);
+    let (sender, receiver) = net.udp(5000);
+    let listener = Listener::new(receiver);
+    let sending = std::thread::spawn(move || send(&sender, 900, 972, 3_000.0));
+    std::thread::sleep(Duration::from_millis(80));
+    let reload = || forebay_gate::control::ask(gate.socket(), "reload");
+    net.configure(&config("40Mbit", "kind = \"codel\", target = \"-5ms\""));
+    let refused = reload().unwrap_err().to_string();
+    assert!(refused.contains("link.queue.target: must not be negative"), "{refused}");
+    assert_eq!(gate.status()["forward"]["rate_bps"], 20_000_000);
+    // What waits in the fifo leaves before what comes to its successor; the rate rises.
+    net.configure(&config("40Mbit", "kind = \"fq-codel\", limit = \"5000p\", target = \"90ms\""));
+    reload().unwrap();
+    // And by signal.
+    net.configure(&config("50Mbit", "kind = \"fifo\", limit = \"5000p\""));
+    let pid = rustix::process::Pid::from_raw(gate.pid()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+    let begin = Instant::now();
+    while gate.status()["reloads"] != 2 {
+        assert!(begin.elapsed() < Duration::from_secs(5), "the signal is not heard");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    sending.join().unwrap();
+    let (numbers, status) = listener.settled(&gate);
+    conserved(&status);
+    assert_eq!(status["forward"]["kind"], "fifo");
+    assert_eq!(numbers, (0..900).collect::<Vec<_>>(), "none is lost, none overtakes");
+    gate.stop();
+}
+
+/// A dry run counts what would be dropped, and drops nothing.
+#[test]
+fn a_dry_run_touches_nothing() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new(Way::Tun);
+    let link = r#"link = { rate = "2Mbit", queue = { kind = "fifo", limit = "5p" } }"#;
+    let mut gate = net.gate(link, &["--dry-run"]);
+    let (sender, receiver) = net.udp(5000);
+    let listener = Listener::new(receiver);
+    send(&sender, 300, 972, 2_000.0);
+    let (numbers, status) = listener.settled(&gate);
+    assert_eq!(numbers.len(), 300);
+    conserved(&status);
+    assert!(status["forward"]["dropped"]["overflow"].as_u64().unwrap() > 100, "{status}");
+    assert!(gate.stop().contains("dry run"));
+}
+
+/// A real sender is frozen while a higher priority sends, goes on at once afterwards, and recovers
+/// by itself if the gate is killed while it is frozen.
+#[test]
+fn aspq_freezes_real_tcp() {
+    if !possible() {
+        return;
+    }
+    for way in [Way::Tun, Way::Packet] {
+        let net = Net::new(way);
+        let config = |guard: &str| {
+            format!(
+                r#"
+                [link]
+                rate = "8Mbit"
+                delay = "5ms"
+                queue = {{ kind = "prio", limit = ["50p", "50p"] }}
+                {guard}
+                [link.reverse]
+                delay = "5ms"
+                [[rule]]
+                name = "high"
+                protocol = "udp"
+                class = 1
+                "#
+            )
+        };
+        let guard = r#"box = { kind = "aspq", idle_timeout = "300ms", trickle = "150ms" }"#;
+        let mut gate = net.gate(&config(guard), &[]);
+        let transfer = net.transfer(7000);
+        let (high, _receiver) = net.udp(5000);
+        transfer.wait_for(300_000);
+        // A higher priority: 2 % of the link, for a second and a half.
+        send(&high, 10, 200, 20.0);
+        let frozen_at = transfer.delivered();
+        send(&high, 20, 200, 20.0);
+        let while_frozen = transfer.delivered() - frozen_at;
+        assert!(while_frozen < 100_000, "{way:?}: {while_frozen} B of a million");
+        transfer.wait_for(transfer.delivered() + 400_000);
+        let status = gate.status();
+        let guard = &status["forward"]["guard"];
+        assert!(guard["freezes"].as_u64() >= Some(1), "{status}");
+        assert_eq!(guard["freezes"], guard["releases"], "{status}");
+        assert_eq!(guard["lost"], 0, "{status}");
+        conserved(&status);
+        // Once more, and the gate dies; another one takes its place.
+        send(&high, 10, 200, 20.0);
+        assert_eq!(gate.status()["forward"]["guard"]["frozen"], 1);
+        drop(gate);
+        gate = net.gate(&config(""), &[]);
+        transfer.wait_for(transfer.delivered() + 400_000);
+        gate.stop();
+    }
+}

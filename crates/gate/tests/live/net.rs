@@ -1,0 +1,309 @@
+//! Network namespaces for one test: a left host, a right host and a gate between them.
+
+use forebay_gate::io::within;
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Whether live tests can run here; says why not. In CI, where `FOREBAY_CI` is set, they must.
+pub fn possible() -> bool {
+    let must = std::env::var_os("FOREBAY_CI").is_some();
+    let missing = if !rustix::process::geteuid().is_root() {
+        Some("needs root, for network namespaces".to_owned())
+    } else {
+        let name = format!("fb{}-probe", std::process::id());
+        let made = Command::new("ip").args(["netns", "add", &name]).output();
+        let _ = Command::new("ip").args(["netns", "del", &name]).output();
+        match made {
+            Ok(output) if output.status.success() => None,
+            Ok(output) => Some(String::from_utf8_lossy(&output.stderr).into_owned()),
+            Err(error) => Some(format!("ip (of iproute2): {error}")),
+        }
+    };
+    match missing {
+        None => true,
+        Some(why) if must => panic!("live tests must run in CI: {why}"),
+        Some(why) => {
+            eprintln!("skipped: {why}");
+            false
+        }
+    }
+}
+
+/// How the gate is joined to the hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    Tun,
+    Packet,
+}
+
+/// Namespaces, gone with the value.
+pub struct Net {
+    way: Way,
+    names: [String; 3],
+    folder: PathBuf,
+}
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+impl Net {
+    pub fn new(way: Way) -> Net {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let base = format!("fb{}-{count}", std::process::id());
+        let folder = std::env::temp_dir().join(&base);
+        std::fs::create_dir_all(&folder).unwrap();
+        let names = ["l", "r", "g"].map(|side| format!("{base}{side}"));
+        let net = Net { way, names, folder };
+        for name in &net.names {
+            ip(&["netns", "add", name]);
+            ip(&["-n", name, "link", "set", "dev", "lo", "up"]);
+        }
+        let [left, right, gate] = &net.names;
+        for (host, near, address) in [(left, "in", "10.77.0.1/24"), (right, "out", "10.77.0.2/24")]
+        {
+            let device = match way {
+                Way::Tun => {
+                    ip(&["-n", host, "tuntap", "add", "dev", near, "mode", "tun"]);
+                    near
+                }
+                Way::Packet => {
+                    let peer = ["peer", "name", near, "netns", gate];
+                    ip(&[&["link", "add", "host", "netns", host, "type", "veth"], &peer[..]]
+                        .concat());
+                    // Super-packets would not fit the gate; checksums are left to it.
+                    let features = ["tso", "off", "gso", "off"];
+                    run(
+                        "ip",
+                        &[&["netns", "exec", host, "ethtool", "-K", "host"], &features[..]]
+                            .concat(),
+                    );
+                    ip(&["-n", gate, "link", "set", "dev", near, "up"]);
+                    "host"
+                }
+            };
+            ip(&["-n", host, "addr", "add", address, "dev", device]);
+            let six = address.replace("10.77.0.", "fd77::").replace("/24", "/64");
+            ip(&["-n", host, "addr", "add", &six, "dev", device, "nodad"]);
+            ip(&["-n", host, "link", "set", "dev", device, "up"]);
+        }
+        net
+    }
+
+    pub fn left(&self) -> &str {
+        &self.names[0]
+    }
+
+    pub fn right(&self) -> &str {
+        &self.names[1]
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// A UDP socket of the left host towards `port` of the right one, and the right one's.
+    pub fn udp(&self, port: u16) -> (UdpSocket, UdpSocket) {
+        let bind = |name: &str, address: &str| {
+            within(Some(name), || UdpSocket::bind((address, port))).unwrap()
+        };
+        let sender = bind(self.left(), "10.77.0.1");
+        sender.connect(("10.77.0.2", port)).unwrap();
+        let receiver = bind(self.right(), "10.77.0.2");
+        (sender, receiver)
+    }
+
+    /// A TCP transfer from the left host to `port` of the right one, until it is dropped.
+    pub fn transfer(&self, port: u16) -> Transfer {
+        let listener = within(Some(self.right()), || TcpListener::bind(("10.77.0.2", port)));
+        let listener = listener.unwrap();
+        let sender = within(Some(self.left()), || TcpStream::connect(("10.77.0.2", port)));
+        let mut sender = sender.unwrap();
+        rustix::net::sockopt::set_tcp_congestion(&sender, "cubic").unwrap();
+        let mut receiver = listener.accept().unwrap().0;
+        let delivered = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&delivered);
+        std::thread::spawn(move || {
+            let mut buffer = vec![0; 1 << 16];
+            while let Ok(length @ 1..) = receiver.read(&mut buffer) {
+                count.fetch_add(length as u64, Ordering::Relaxed);
+            }
+        });
+        let handle = sender.try_clone().unwrap();
+        std::thread::spawn(move || while sender.write_all(&[0; 1 << 14]).is_ok() {});
+        Transfer { handle, delivered }
+    }
+
+    /// Writes the configuration: `more`, and what joins it to these namespaces.
+    pub fn configure(&self, more: &str) -> PathBuf {
+        let [left, right, gate] = &self.names;
+        let (backend, inside, outside) = match self.way {
+            Way::Tun => ("tun", left, right),
+            Way::Packet => ("packet", gate, gate),
+        };
+        let file = self.file("gate.toml");
+        let text = format!(
+            "socket = {:?}\n{more}\n[io]\nbackend = \"{backend}\"\n\
+             inside = {{ name = \"in\", netns = \"{inside}\" }}\n\
+             outside = {{ name = \"out\", netns = \"{outside}\" }}\n",
+            self.file("socket"),
+        );
+        std::fs::write(&file, text).unwrap();
+        file
+    }
+
+    /// Starts a gate with this configuration and waits until it answers.
+    pub fn gate(&self, more: &str, arguments: &[&str]) -> Gate {
+        let config = self.configure(more);
+        let child = Command::new(env!("CARGO_BIN_EXE_forebay-gate"))
+            .arg("run")
+            .arg(config)
+            .args(arguments)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut gate = Gate { child, socket: self.file("socket") };
+        let begin = Instant::now();
+        while forebay_gate::control::ask(&gate.socket, "status").is_err() {
+            if begin.elapsed() > Duration::from_secs(10) || gate.child.try_wait().unwrap().is_some()
+            {
+                panic!("the gate does not answer: {}", gate.stop());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        gate
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "del", name]).output();
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn ip(arguments: &[&str]) {
+    run("ip", arguments);
+}
+
+pub fn run(program: &str, arguments: &[&str]) -> Output {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+/// A gate that runs; killed with the value.
+pub struct Gate {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Gate {
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    pub fn status(&self) -> Value {
+        forebay_gate::control::ask(&self.socket, "status").unwrap()
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    /// Waits until what is held has left; gives the last state.
+    pub fn settled(&self) -> Value {
+        let begin = Instant::now();
+        loop {
+            let status = self.status();
+            let held = |way: &str| {
+                let way = &status[way];
+                way["backlog_packets"].as_u64().unwrap() + way["in_transit"].as_u64().unwrap()
+            };
+            if held("forward") + held("reverse") == 0 {
+                return status;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(20), "it still holds packets: {status}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Ends it as systemd would; gives what it said.
+    pub fn stop(&mut self) -> String {
+        let pid = rustix::process::Pid::from_raw(self.pid()).unwrap();
+        if self.child.try_wait().unwrap().is_none() {
+            rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        }
+        let begin = Instant::now();
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(begin.elapsed() < Duration::from_secs(10), "the gate does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let mut said = String::new();
+        self.child.stderr.take().map(|mut from| from.read_to_string(&mut said));
+        said
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A TCP transfer under way; it ends with the value.
+pub struct Transfer {
+    handle: TcpStream,
+    delivered: Arc<AtomicU64>,
+}
+
+impl Transfer {
+    /// Bytes that have arrived.
+    pub fn delivered(&self) -> u64 {
+        self.delivered.load(Ordering::Relaxed)
+    }
+
+    /// Waits until so many bytes have arrived.
+    pub fn wait_for(&self, bytes: u64) {
+        let begin = Instant::now();
+        while self.delivered() < bytes {
+            assert!(begin.elapsed() < Duration::from_secs(30), "the transfer is stuck");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Transfer {
+    fn drop(&mut self) {
+        let _ = self.handle.shutdown(std::net::Shutdown::Both);
+    }
+}
+
+/// Every packet that came in was passed, sent or dropped, or waits.
+pub fn conserved(status: &Value) {
+    for way in ["forward", "reverse"] {
+        let way = &status[way];
+        let count = |value: &Value| value.as_u64().unwrap();
+        let dropped: u64 = way["dropped"].as_object().unwrap().values().map(count).sum();
+        assert_eq!(
+            count(&way["received"]["packets"]),
+            count(&way["passed"]["packets"])
+                + count(&way["sent"]["packets"])
+                + dropped
+                + count(&way["backlog_packets"])
+                + way["guard"]["answered"].as_u64().unwrap_or(0),
+            "{way}"
+        );
+    }
+}

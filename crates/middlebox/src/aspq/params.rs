@@ -1,0 +1,73 @@
+//! The controller's parameters.
+
+use super::{Priority, STEPS};
+use forebay_core::config::require;
+use forebay_core::{ConfigError, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of the controller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// How a packet's priority level is told: "class" (its QoS class), `{ dscp = [["EF"]] }` or
+    /// `{ ports = [[5001, 5002]] }`: lists of codepoints or ports, those of level 1 first; all
+    /// others are level 0.
+    pub priority: Priority,
+    /// Time without a packet after which a flow no longer holds lower levels back; above 0.
+    pub idle_timeout: Duration,
+    /// Flows known at once, 1 to 10 million, about 300 B each; the one silent longest is forgotten
+    /// first.
+    pub max_flows: u32,
+    /// Interval at which a frozen sender may send a segment; above 0. Never if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trickle: Option<Duration>,
+    /// Time over which a release opens the window in eight steps; above 0. At once if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub staged_release: Option<Duration>,
+    /// Interval at which a release is repeated until data come, at most ten times; above 0. Never
+    /// if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat_release: Option<Duration>,
+    /// Longest freeze; above 0. Without limit if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub freeze_limit: Option<Duration>,
+}
+
+impl Default for Params {
+    /// The paper's algorithm.
+    fn default() -> Self {
+        Params {
+            priority: Priority::Class,
+            idle_timeout: Duration::from_secs(1),
+            max_flows: 65_536,
+            trickle: None,
+            staged_release: None,
+            repeat_release: None,
+            freeze_limit: None,
+        }
+    }
+}
+
+impl Params {
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// Names the first field out of its range, and the range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.priority.validate().map_err(|error| error.within("priority"))?;
+        require((1..=10_000_000).contains(&self.max_flows), "max_flows", || {
+            format!("must be 1 to 10000000, got {}", self.max_flows)
+        })?;
+        let positive = |field, span: Option<Duration>| {
+            require(span != Some(Duration::ZERO), field, || "must be greater than 0".into())
+        };
+        positive("idle_timeout", Some(self.idle_timeout))?;
+        positive("trickle", self.trickle)?;
+        // An eighth of it must be some time, too.
+        let eighth = self.staged_release.map(|span| span / u64::from(STEPS));
+        positive("staged_release", eighth)?;
+        positive("repeat_release", self.repeat_release)?;
+        positive("freeze_limit", self.freeze_limit)
+    }
+}

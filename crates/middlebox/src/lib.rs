@@ -1,0 +1,10 @@
+//! Boxes that see packets pass, and may mark, rewrite or answer them.
+//!
+//! None does I/O, reads a clock or keeps a timer of its own: whoever carries the packets, the
+//! simulator or the gateway, hands over what is in their headers, and the time.
+
+pub mod aspq;
+mod header;
+pub mod marker;
+
+pub use header::{Ack, FiveTuple, Header, SackBlocks, Tcp, Verdict, flags};

@@ -1,0 +1,344 @@
+//! Recordings: everything a shaper was asked, and what it answered.
+//!
+//! A file begins with the line `forebay recording 1` and a line of JSON: the [`Plan`] and the seed.
+//! Operations follow, each a tag byte and its fields; an operation that begins a call (`Offer`,
+//! `Poll`, `Change`) holds the nanoseconds since the one before, what happens within the call
+//! follows it, and its answer ends it. Numbers are LEB128, seven bits a byte, lowest first. A
+//! packet offered and sent takes about 20 bytes.
+
+use crate::Plan;
+use forebay_core::{DropReason, Duration, Packet, PacketKind, Poll, Time, Verdict};
+use serde_json::{Value, json};
+use std::io::{self, BufRead, BufWriter, Read, Write};
+
+const MAGIC: &str = "forebay recording 1";
+
+/// One entry of a recording.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Operation {
+    /// A packet arrived.
+    Offer {
+        /// Its handle, unique among the packets that wait.
+        id: u32,
+        /// Length of the IP packet in bytes.
+        len: u32,
+        /// Hash of the five-tuple.
+        flow: u32,
+        /// QoS class, precedence and drop precedence.
+        marks: [u8; 3],
+        /// DS field and ECN.
+        tos: u8,
+        /// Data, pure ACK or control.
+        kind: PacketKind,
+    },
+    /// What became of it.
+    Verdict(Verdict),
+    /// The link was free, and the shaper was asked for a packet.
+    Poll,
+    /// It gave this one.
+    Sent {
+        /// Handle.
+        id: u32,
+        /// DS field and ECN as they leave.
+        tos: u8,
+        /// Time that the transmission takes.
+        takes: Duration,
+    },
+    /// It gave none, and asked to be asked again after this time.
+    Until(Duration),
+    /// It gave none, and asked to be asked after the next arrival.
+    Idle,
+    /// A packet was dropped.
+    Dropped {
+        /// Handle.
+        id: u32,
+        /// Why.
+        reason: DropReason,
+    },
+    /// A packet was marked congestion-experienced.
+    Marked {
+        /// Handle.
+        id: u32,
+    },
+    /// The plan was changed.
+    Change(Plan),
+}
+
+const KINDS: [PacketKind; 3] = [PacketKind::Data, PacketKind::PureAck, PacketKind::Control];
+
+impl Operation {
+    pub(crate) fn offer(packet: &Packet) -> Self {
+        Operation::Offer {
+            id: packet.id,
+            len: packet.len,
+            flow: packet.flow,
+            marks: [packet.class, packet.precedence, packet.drop_precedence],
+            tos: packet.tos,
+            kind: packet.kind,
+        }
+    }
+
+    pub(crate) fn answer(poll: &Poll, now: Time) -> Self {
+        match poll {
+            Poll::Idle => Operation::Idle,
+            Poll::Until(time) => Operation::Until(time.since(now)),
+            Poll::Send { packet, done_at } => {
+                Operation::Sent { id: packet.id, tos: packet.tos, takes: done_at.since(now) }
+            }
+        }
+    }
+
+    fn tag(&self) -> u8 {
+        match self {
+            Operation::Offer { .. } => 0,
+            Operation::Verdict(_) => 1,
+            Operation::Poll => 2,
+            Operation::Sent { .. } => 3,
+            Operation::Until(_) => 4,
+            Operation::Idle => 5,
+            Operation::Dropped { .. } => 6,
+            Operation::Marked { .. } => 7,
+            Operation::Change(_) => 8,
+        }
+    }
+
+    /// Whether it begins a call, and so carries its time.
+    pub(crate) fn is_call(&self) -> bool {
+        matches!(self, Operation::Offer { .. } | Operation::Poll | Operation::Change(_))
+    }
+}
+
+/// Writes a recording.
+pub struct Recorder {
+    out: BufWriter<Box<dyn Write + Send>>,
+    scratch: Vec<u8>,
+    last: Time,
+    bytes: u64,
+    limit: u64,
+    open: bool,
+    failed: Option<io::Error>,
+}
+
+impl Recorder {
+    /// Begins a recording of a shaper of `plan` and `seed`; it ends with the last call before
+    /// `limit` bytes.
+    ///
+    /// # Errors
+    /// A failure to write its head.
+    pub fn new(out: Box<dyn Write + Send>, plan: &Plan, seed: u64, limit: u64) -> io::Result<Self> {
+        let mut out = BufWriter::with_capacity(1 << 16, out);
+        writeln!(out, "{MAGIC}\n{}", json!({ "plan": plan, "seed": seed }))?;
+        out.flush()?;
+        let scratch = Vec::with_capacity(64);
+        Ok(Recorder { out, scratch, last: Time::ZERO, bytes: 0, limit, open: true, failed: None })
+    }
+
+    /// Bytes of operations so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether it still records: neither full nor failed.
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Appends `operation`, which happened at `now`.
+    pub(crate) fn write(&mut self, now: Time, operation: &Operation) {
+        if operation.is_call() && self.bytes >= self.limit {
+            self.open = false;
+        }
+        if !self.open {
+            return;
+        }
+        let out = &mut self.scratch;
+        out.clear();
+        out.push(operation.tag());
+        if operation.is_call() {
+            put(out, now.since(self.last).as_nanos());
+            self.last = now;
+        }
+        match operation {
+            Operation::Offer { id, len, flow, marks, tos, kind } => {
+                put(out, u64::from(*id));
+                put(out, u64::from(*len));
+                out.extend(flow.to_le_bytes());
+                out.extend(marks);
+                out.extend([*tos, *kind as u8]);
+            }
+            Operation::Verdict(verdict) => out.push(u8::from(*verdict == Verdict::Dropped)),
+            Operation::Poll | Operation::Idle => {}
+            Operation::Sent { id, tos, takes } => {
+                put(out, u64::from(*id));
+                out.push(*tos);
+                put(out, takes.as_nanos());
+            }
+            Operation::Until(span) => put(out, span.as_nanos()),
+            Operation::Dropped { id, reason } => {
+                put(out, u64::from(*id));
+                out.push(*reason as u8);
+            }
+            Operation::Marked { id } => put(out, u64::from(*id)),
+            Operation::Change(plan) => {
+                let text = json!(plan).to_string();
+                put(out, text.len() as u64);
+                out.extend(text.as_bytes());
+            }
+        }
+        self.bytes += out.len() as u64;
+        if let Err(error) = self.out.write_all(&self.scratch) {
+            self.failed = Some(error);
+            self.open = false;
+        }
+    }
+
+    /// Ends the recording.
+    ///
+    /// # Errors
+    /// A failure to write it, now or earlier.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.failed.take().map_or(Ok(()), Err)?;
+        self.out.flush()
+    }
+}
+
+/// A recording to read.
+pub struct Recording<R> {
+    input: R,
+    plan: Plan,
+    seed: u64,
+    now: Time,
+}
+
+/// Why a recording cannot be read.
+fn invalid(what: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.into())
+}
+
+impl<R: BufRead> Recording<R> {
+    /// Opens the recording in `input`.
+    ///
+    /// # Errors
+    /// What is wrong with its head.
+    pub fn open(mut input: R) -> io::Result<Self> {
+        let mut line = |limit| -> io::Result<String> {
+            let mut line = String::new();
+            let text = (&mut input).take(limit).read_line(&mut line).map(|_| line);
+            text.map_err(|_| invalid("is no recording of a gate"))
+        };
+        let magic = line(100)?;
+        if magic.trim_end() != MAGIC {
+            return Err(invalid(format!(
+                "is no recording that this version reads; its first line must be `{MAGIC}`"
+            )));
+        }
+        let head: Value = serde_json::from_str(&line(1 << 20)?)
+            .map_err(|error| invalid(format!("line 2: {error}")))?;
+        let plan = serde_json::from_value(head["plan"].clone())
+            .map_err(|error| invalid(format!("line 2: plan: {error}")))?;
+        let seed = head["seed"].as_u64().ok_or_else(|| invalid("line 2: seed is missing"))?;
+        Ok(Recording { input, plan, seed, now: Time::ZERO })
+    }
+
+    /// What the recorded shaper was built from.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Seed of its random numbers.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The next operation and its time; None at the end.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] if the file ends within an operation, and what is wrong
+    /// with it otherwise.
+    pub fn read(&mut self) -> io::Result<Option<(Time, Operation)>> {
+        if self.input.fill_buf()?.is_empty() {
+            return Ok(None);
+        }
+        let tag = self.byte()?;
+        if matches!(tag, 0 | 2 | 8) {
+            let span = Duration::from_nanos(self.number()?);
+            self.now += span;
+        }
+        let operation = match tag {
+            0 => Operation::Offer {
+                id: self.small()?,
+                len: self.small()?,
+                flow: u32::from_le_bytes(self.bytes()?),
+                marks: self.bytes()?,
+                tos: self.byte()?,
+                kind: *KINDS
+                    .get(usize::from(self.byte()?))
+                    .ok_or_else(|| invalid("unknown kind of packet"))?,
+            },
+            1 => Operation::Verdict(match self.byte()? {
+                0 => Verdict::Queued,
+                1 => Verdict::Dropped,
+                other => return Err(invalid(format!("unknown verdict {other}"))),
+            }),
+            2 => Operation::Poll,
+            3 => Operation::Sent {
+                id: self.small()?,
+                tos: self.byte()?,
+                takes: Duration::from_nanos(self.number()?),
+            },
+            4 => Operation::Until(Duration::from_nanos(self.number()?)),
+            5 => Operation::Idle,
+            6 => Operation::Dropped {
+                id: self.small()?,
+                reason: *DropReason::ALL
+                    .get(usize::from(self.byte()?))
+                    .ok_or_else(|| invalid("unknown reason of a drop"))?,
+            },
+            7 => Operation::Marked { id: self.small()? },
+            8 => {
+                let size = self.number()?;
+                let mut text = Vec::new();
+                (&mut self.input).take(size.min(1 << 20)).read_to_end(&mut text)?;
+                let plan = serde_json::from_slice(&text);
+                Operation::Change(plan.map_err(|error| invalid(format!("plan: {error}")))?)
+            }
+            other => return Err(invalid(format!("unknown operation {other}"))),
+        };
+        Ok(Some((self.now, operation)))
+    }
+
+    fn bytes<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.input.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn byte(&mut self) -> io::Result<u8> {
+        Ok(self.bytes::<1>()?[0])
+    }
+
+    fn number(&mut self) -> io::Result<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(invalid("a number of more than 64 bits"))
+    }
+
+    fn small(&mut self) -> io::Result<u32> {
+        u32::try_from(self.number()?).map_err(|_| invalid("a number of more than 32 bits"))
+    }
+}
+
+/// Appends `value` as LEB128.
+fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}

@@ -1,0 +1,269 @@
+//! Asks a shaper again what a recording says it was asked, and compares the answers.
+
+use crate::record::{Operation, Recording};
+use crate::shaper::Shaper;
+use forebay_core::{DropReason, Packet, Poll, Sink, Time};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, BufRead};
+
+/// What a replay found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Replay {
+    /// Kind of the queue at the beginning.
+    pub kind: String,
+    /// Calls replayed: packets offered, polls of a free link, changes of the plan.
+    pub calls: u64,
+    /// Packets offered.
+    pub offered: u64,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets dropped, by reason.
+    pub dropped: BTreeMap<&'static str, u64>,
+    /// Packets marked congestion-experienced.
+    pub marked: u64,
+    /// Time from the first call to the last.
+    pub span_s: f64,
+    /// Whether the recording ends within a call, as after a crash.
+    pub truncated: bool,
+    /// The first answer that differs from the recorded one, and where; None: all are the same.
+    pub difference: Option<String>,
+}
+
+/// What happens within one call.
+#[derive(Default)]
+struct Effects(Vec<Operation>);
+
+impl Sink for Effects {
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        self.0.push(Operation::Dropped { id: packet.retire(), reason });
+    }
+    fn marked(&mut self, packet: &Packet) {
+        self.0.push(Operation::Marked { id: packet.id });
+    }
+}
+
+/// Replays the recording in `input`: builds the recorded shaper anew, asks it the same at the same
+/// times, and compares every verdict, drop, mark and departure. Ends at the first difference.
+///
+/// # Errors
+/// A recording that cannot be read, or whose plan cannot be built.
+pub fn replay(input: impl BufRead) -> io::Result<Replay> {
+    let mut recording = Recording::open(input)?;
+    let plan = recording.plan().clone();
+    let refuse = |error| io::Error::new(io::ErrorKind::InvalidData, format!("plan: {error}"));
+    let kind = plan.queue["kind"].as_str().unwrap_or("combination").to_owned();
+    let mut shaper = Shaper::new(plan, recording.seed()).map_err(refuse)?;
+    let mut result = Replay {
+        kind,
+        calls: 0,
+        offered: 0,
+        sent: 0,
+        dropped: BTreeMap::new(),
+        marked: 0,
+        span_s: 0.0,
+        truncated: false,
+        difference: None,
+    };
+    let mut first = None;
+    while let Some((now, call)) = recording.read()? {
+        let Some(recorded) = answers(&mut recording, &call)? else {
+            result.truncated = true;
+            break;
+        };
+        let again = ask(&mut shaper, now, call.clone()).map_err(refuse)?;
+        result.calls += 1;
+        let begin = *first.get_or_insert(now);
+        result.span_s = now.since(begin).as_secs_f64();
+        result.count(&call, &again);
+        if again != recorded {
+            result.difference = Some(format!(
+                "call {} at {}: {call:?}: recorded {recorded:?}, replayed {again:?}",
+                result.calls,
+                now.since(begin)
+            ));
+            break;
+        }
+    }
+    Ok(result)
+}
+
+/// What the recording says about `call`: what happened, and the answer; None if it ends before.
+fn answers<R: BufRead>(
+    recording: &mut Recording<R>,
+    call: &Operation,
+) -> io::Result<Option<Vec<Operation>>> {
+    let mut answers = Vec::new();
+    if let Operation::Change(_) = call {
+        return Ok(Some(answers));
+    }
+    loop {
+        match recording.read() {
+            Ok(Some((_, answer))) => {
+                let is_last =
+                    !matches!(answer, Operation::Dropped { .. } | Operation::Marked { .. });
+                if is_last && answer.is_call() {
+                    let what = format!("{call:?} has no answer");
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+                }
+                answers.push(answer);
+                if is_last {
+                    return Ok(Some(answers));
+                }
+            }
+            Ok(None) => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn ask(
+    shaper: &mut Shaper,
+    now: Time,
+    call: Operation,
+) -> Result<Vec<Operation>, forebay_core::ConfigError> {
+    let mut effects = Effects::default();
+    match call {
+        Operation::Offer { id, len, flow, marks, tos, kind } => {
+            let mut packet = Packet::new(id, flow, len);
+            [packet.class, packet.precedence, packet.drop_precedence] = marks;
+            packet.tos = tos;
+            packet.kind = kind;
+            let verdict = shaper.offer(packet, now, &mut effects);
+            effects.0.push(Operation::Verdict(verdict));
+        }
+        Operation::Change(plan) => shaper.change(plan, now)?,
+        _ => {
+            let poll = shaper.poll(now, &mut effects);
+            effects.0.push(Operation::answer(&poll, now));
+            if let Poll::Send { packet, .. } = poll {
+                packet.retire();
+            }
+        }
+    }
+    Ok(effects.0)
+}
+
+impl Replay {
+    fn count(&mut self, call: &Operation, answers: &[Operation]) {
+        self.offered += u64::from(matches!(call, Operation::Offer { .. }));
+        for answer in answers {
+            match answer {
+                Operation::Sent { .. } => self.sent += 1,
+                Operation::Dropped { reason, .. } => {
+                    *self.dropped.entry(reason.name()).or_default() += 1;
+                }
+                Operation::Marked { .. } => self.marked += 1,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Plan, Recorder};
+    use forebay_core::{Rate, Rng};
+    use forebay_disciplines::registry::KINDS;
+    use serde_json::json;
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Ten megabits a second offered half as much again, in bursts; a new queue midway.
+    fn recorded(kind: &str) -> Vec<u8> {
+        let plan =
+            |queue| Plan { rate: Rate::from_bps(10_000_000), overhead: 38, mtu: 1500, queue };
+        let file = Shared::default();
+        let begin = plan(json!({ "kind": kind }));
+        let mut shaper = Shaper::new(begin.clone(), 7).unwrap();
+        let file_again = Box::new(file.clone());
+        shaper.record(Recorder::new(file_again, &begin, 7, u64::MAX).unwrap());
+        let mut traffic = Rng::named(1, "traffic");
+        let mut effects = Effects::default();
+        let mut due = Time::ZERO;
+        let mut now = Time::ZERO;
+        for id in 0..2_000 {
+            now += forebay_core::Duration::from_nanos(traffic.below(1_600_000));
+            while due <= now {
+                match shaper.poll(due, &mut effects) {
+                    Poll::Send { packet, done_at } => {
+                        packet.retire();
+                        due = done_at;
+                    }
+                    Poll::Until(time) => due = time,
+                    Poll::Idle => break,
+                }
+            }
+            due = due.max(now);
+            if id == 1_000 {
+                shaper.change(plan(json!({ "kind": kind, })), now).unwrap();
+                shaper.change(plan(json!({ "kind": "fifo", "limit": "50p" })), now).unwrap();
+                shaper.change(plan(json!({ "kind": kind })), now).unwrap();
+            }
+            for burst in 0..traffic.below(3) as u32 {
+                let mut packet = Packet::new(id * 4 + burst, traffic.next_u64() as u32 % 9, 1500);
+                packet.class = (id % 3) as u8;
+                packet.set_ecn(forebay_core::Ecn::Ect0);
+                shaper.offer(packet, now, &mut effects);
+            }
+        }
+        shaper.finish().unwrap();
+        file.0.lock().unwrap().clone()
+    }
+
+    #[test]
+    fn every_kind_replays_verdict_for_verdict() {
+        for entry in KINDS {
+            let bytes = recorded(entry.name);
+            let result = replay(&bytes[..]).unwrap();
+            assert_eq!(result.difference, None, "{}", entry.name);
+            assert!(!result.truncated && result.sent > 1000 && result.offered > 1500);
+        }
+    }
+
+    #[test]
+    fn another_queue_is_told_from_the_recorded_one() {
+        let bytes = recorded("fifo");
+        let end = bytes.iter().position(|byte| *byte == b'}').unwrap();
+        let mut changed = bytes[..end].to_vec();
+        changed.extend(br#","limit":"20p""#);
+        changed.extend(&bytes[end..]);
+        let difference = replay(&changed[..]).unwrap().difference.unwrap();
+        assert!(difference.contains("recorded [Verdict(Queued)]"), "{difference}");
+    }
+
+    #[test]
+    fn a_recording_cut_short_is_replayed_up_to_there() {
+        let bytes = recorded("codel");
+        let whole = replay(&bytes[..]).unwrap();
+        let cut = replay(&bytes[..bytes.len() - 3]).unwrap();
+        assert!(cut.difference.is_none() && cut.calls < whole.calls);
+        for (text, expected) in [
+            ("", "no recording"),
+            ("something else\n", "no recording"),
+            ("forebay recording 1\n{}\n", "plan"),
+            (
+                "forebay recording 1\n{\"plan\":{\"rate\":\"1Mbit\",\"overhead\":0,\"mtu\":1500,\"queue\":{\"kind\":\"x\"}},\"seed\":1}\n",
+                "unknown kind",
+            ),
+        ] {
+            let error = replay(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

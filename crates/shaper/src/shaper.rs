@@ -1,0 +1,281 @@
+//! A port whose discipline can be exchanged while packets wait in it.
+
+use crate::record::{Operation, Recorder};
+use forebay_core::config::require;
+use forebay_core::{
+    Backlog, Capacity, ConfigError, Context, DropReason, Packet, Poll, Port, Rate, Rng, Setting,
+    Sink, Time, Verdict,
+};
+use forebay_disciplines::registry;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::io;
+
+/// What a shaper is built from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The link's rate, above 0.
+    pub rate: Rate,
+    /// Bytes that the link adds to every IP packet.
+    pub overhead: u32,
+    /// Largest IP packet in bytes.
+    pub mtu: u32,
+    /// The queue discipline, as a scenario writes it.
+    pub queue: Value,
+}
+
+impl Plan {
+    /// What the discipline is told of the link.
+    pub fn setting(&self) -> Setting {
+        Setting { rate: self.rate, overhead: self.overhead, mtu: self.mtu, queues: 1 }
+    }
+
+    fn port(&self) -> Result<Port, ConfigError> {
+        require(self.rate.bps() > 0, "rate", || "must be greater than 0".into())?;
+        let discipline =
+            registry::build(&self.queue, &self.setting()).map_err(|error| error.within("queue"))?;
+        Ok(Port::new(discipline, Capacity::constant(self.rate), self.overhead))
+    }
+}
+
+/// A port, and the ports that it follows as long as packets wait in them.
+///
+/// A changed plan gets a port of its own: what waits in the old one leaves first, at the link's
+/// rate, and what arrives joins the new one. So a change drops nothing and keeps the order.
+pub struct Shaper {
+    /// The last one takes arrivals, the first one is served.
+    ports: VecDeque<Port>,
+    plan: Plan,
+    rng: Rng,
+    free_at: Time,
+    recorder: Option<Recorder>,
+}
+
+impl Shaper {
+    /// The shaper of `plan`; `seed` is that of the discipline's random numbers.
+    ///
+    /// # Errors
+    /// A rate of zero, and whatever is wrong with the queue, with its path.
+    pub fn new(plan: Plan, seed: u64) -> Result<Self, ConfigError> {
+        let port = plan.port()?;
+        let rng = Rng::named(seed, "shaper");
+        Ok(Shaper { ports: VecDeque::from([port]), plan, rng, free_at: Time::ZERO, recorder: None })
+    }
+
+    /// Records everything from now on; best begun before the first packet.
+    pub fn record(&mut self, recorder: Recorder) {
+        self.recorder = Some(recorder);
+    }
+
+    /// What it is built from.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Follows `plan` from `now` on.
+    ///
+    /// # Errors
+    /// As [`Shaper::new`]; nothing has changed then.
+    pub fn change(&mut self, plan: Plan, now: Time) -> Result<(), ConfigError> {
+        if plan == self.plan {
+            return Ok(());
+        }
+        let only_rate = Plan { rate: self.plan.rate, ..plan.clone() } == self.plan;
+        if only_rate {
+            require(plan.rate.bps() > 0, "rate", || "must be greater than 0".into())?;
+        } else {
+            self.ports.push_back(plan.port()?);
+        }
+        for port in &mut self.ports {
+            port.set_rate(now, plan.rate);
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.write(now, &Operation::Change(plan.clone()));
+        }
+        self.plan = plan;
+        Ok(())
+    }
+
+    /// Hands an arriving packet to the discipline; times never decrease from call to call.
+    #[inline]
+    pub fn offer(&mut self, packet: Packet, now: Time, sink: &mut dyn Sink) -> Verdict {
+        let port = self.ports.back_mut().expect("there is always a port");
+        let Some(recorder) = &mut self.recorder else {
+            return port.offer(packet, &mut Context::new(now, &mut self.rng, sink));
+        };
+        recorder.write(now, &Operation::offer(&packet));
+        let mut sink = Tee { sink, recorder, now };
+        let verdict = port.offer(packet, &mut Context::new(now, &mut self.rng, &mut sink));
+        recorder.write(now, &Operation::Verdict(verdict));
+        verdict
+    }
+
+    /// Starts the next transmission if the link is free.
+    #[inline]
+    pub fn poll(&mut self, now: Time, sink: &mut dyn Sink) -> Poll {
+        if now < self.free_at {
+            let waits = self.ports.iter().any(|port| port.backlog().packets > 0);
+            return if waits { Poll::Until(self.free_at) } else { Poll::Idle };
+        }
+        let poll = match &mut self.recorder {
+            None => serve(&mut self.ports, &mut self.rng, now, sink),
+            Some(recorder) => {
+                recorder.write(now, &Operation::Poll);
+                let mut sink = Tee { sink, recorder, now };
+                let poll = serve(&mut self.ports, &mut self.rng, now, &mut sink);
+                recorder.write(now, &Operation::answer(&poll, now));
+                poll
+            }
+        };
+        if let Poll::Send { done_at, .. } = &poll {
+            self.free_at = *done_at;
+        }
+        poll
+    }
+
+    /// What waits.
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        self.ports.iter().map(Port::backlog).fold(Backlog::default(), |sum, more| Backlog {
+            packets: sum.packets + more.packets,
+            bytes: sum.bytes + more.bytes,
+        })
+    }
+
+    /// Reports the discipline's internal variables.
+    pub fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(port) = self.ports.back() {
+            port.probe(now, out);
+        }
+    }
+
+    /// Bytes recorded so far, and whether the recording is still going on.
+    pub fn recorded(&self) -> Option<(u64, bool)> {
+        self.recorder.as_ref().map(|recorder| (recorder.bytes(), recorder.is_open()))
+    }
+
+    /// Ends the recording, if there is one.
+    ///
+    /// # Errors
+    /// A failure to write it, now or earlier.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.recorder.take().map_or(Ok(()), Recorder::finish)
+    }
+}
+
+/// Serves the oldest port in which something waits, and forgets those that are empty.
+#[inline]
+fn serve(ports: &mut VecDeque<Port>, rng: &mut Rng, now: Time, sink: &mut dyn Sink) -> Poll {
+    loop {
+        let last = ports.len() == 1;
+        let port = ports.front_mut().expect("there is always a port");
+        let poll = port.poll(&mut Context::new(now, rng, sink));
+        if last || poll != Poll::Idle {
+            return poll;
+        }
+        ports.pop_front();
+    }
+}
+
+/// A sink that writes down what it passes on.
+struct Tee<'a> {
+    sink: &'a mut dyn Sink,
+    recorder: &'a mut Recorder,
+    now: Time,
+}
+
+impl Sink for Tee<'_> {
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        self.recorder.write(self.now, &Operation::Dropped { id: packet.id, reason });
+        self.sink.dropped(packet, reason);
+    }
+
+    fn marked(&mut self, packet: &Packet) {
+        self.recorder.write(self.now, &Operation::Marked { id: packet.id });
+        self.sink.marked(packet);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    struct Count(u32);
+
+    impl Sink for Count {
+        fn dropped(&mut self, packet: Packet, _: DropReason) {
+            packet.retire();
+            self.0 += 1;
+        }
+        fn marked(&mut self, _: &Packet) {}
+    }
+
+    fn plan(rate: u64, queue: Value) -> Plan {
+        Plan { rate: Rate::from_bps(rate), overhead: 0, mtu: 1500, queue }
+    }
+
+    /// 1000 B at 8 Mbit/s take 1 ms.
+    fn ms(millis: u64) -> Time {
+        Time::from_nanos(millis * 1_000_000)
+    }
+
+    fn sent(shaper: &mut Shaper, now: Time, sink: &mut Count) -> Option<u32> {
+        match shaper.poll(now, sink) {
+            Poll::Send { packet, .. } => Some(packet.retire()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn an_exchange_drops_nothing_and_keeps_the_order() {
+        let mut sink = Count(0);
+        let mut shaper = Shaper::new(plan(8_000_000, json!({ "kind": "fifo" })), 1).unwrap();
+        for id in 0..10 {
+            shaper.offer(Packet::new(id, 0, 1000), ms(0), &mut sink);
+        }
+        assert_eq!(sent(&mut shaper, ms(0), &mut sink), Some(0));
+        // The new queue has room for two; nine wait in the old one.
+        let small = plan(8_000_000, json!({ "kind": "fifo", "limit": "2p" }));
+        shaper.change(small, ms(0)).unwrap();
+        for id in 10..13 {
+            shaper.offer(Packet::new(id, 0, 1000), ms(0), &mut sink);
+        }
+        assert_eq!((shaper.backlog().packets, sink.0), (11, 1));
+        // Busy until 1 ms, the exchange notwithstanding.
+        assert_eq!(sent(&mut shaper, Time::from_nanos(999_999), &mut sink), None);
+        let order: Vec<_> =
+            (1..=11).map(|at| sent(&mut shaper, ms(at), &mut sink).unwrap()).collect();
+        assert_eq!(order, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+        assert_eq!(shaper.poll(ms(12), &mut sink), Poll::Idle);
+        assert_eq!(shaper.ports.len(), 1);
+    }
+
+    #[test]
+    fn a_new_rate_alone_keeps_the_discipline() {
+        let mut sink = Count(0);
+        let mut shaper = Shaper::new(plan(8_000_000, json!({ "kind": "codel" })), 1).unwrap();
+        for id in 0..3 {
+            shaper.offer(Packet::new(id, 0, 1000), ms(0), &mut sink);
+        }
+        shaper.change(plan(4_000_000, json!({ "kind": "codel" })), ms(0)).unwrap();
+        assert_eq!(shaper.ports.len(), 1);
+        assert_eq!(sent(&mut shaper, ms(0), &mut sink), Some(0));
+        assert_eq!(shaper.poll(ms(1), &mut sink), Poll::Until(ms(2)));
+        assert_eq!(sent(&mut shaper, ms(2), &mut sink), Some(1));
+        assert_eq!(shaper.backlog().packets, 1);
+    }
+
+    #[test]
+    fn a_wrong_plan_changes_nothing() {
+        let mut shaper = Shaper::new(plan(8_000_000, json!({ "kind": "fifo" })), 1).unwrap();
+        let before = shaper.plan().clone();
+        let wrong = json!({ "kind": "codel", "target": "-5ms" });
+        let error = shaper.change(plan(8_000_000, wrong), ms(0)).unwrap_err();
+        assert_eq!(error.path, "queue.target");
+        let error = shaper.change(plan(0, json!({ "kind": "fifo" })), ms(0)).unwrap_err();
+        assert_eq!(error.path, "rate");
+        assert_eq!((shaper.plan(), shaper.ports.len()), (&before, 1));
+    }
+}

@@ -1,0 +1,178 @@
+//! Loss patterns: how losses of one flow follow each other.
+//!
+//! Source: R. Koodli and R. Ravikanth, "One-way Loss Pattern Sample Metrics", RFC 3357: section
+//! 4: a loss period is a run of successive lost packets, a loss distance the difference of the
+//! sequence numbers of two successive losses, 1 if nothing was sent between them.
+
+use std::collections::VecDeque;
+
+/// A queue that drops from within loses packets out of order, so that a loss is settled only when
+/// this many later ones of its flow are known.
+const UNSETTLED: usize = 64;
+
+/// Loss periods and loss distances of one flow or, merged, of many.
+#[derive(Debug, Clone, Default)]
+pub struct LossPattern {
+    /// Losses not settled yet, in order of sending.
+    unsettled: VecDeque<u64>,
+    /// The last settled loss, and the length of the period that it ends so far.
+    last: Option<u64>,
+    run: u64,
+    /// Loss periods by their length in packets.
+    pub periods: Lengths,
+    /// Loss distances in packets.
+    pub distances: Lengths,
+}
+
+/// A histogram of lengths in octaves: 1, 2, 3 to 4, 5 to 8 and so on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lengths {
+    /// Number in each octave; the last one is open.
+    pub counts: [u64; Lengths::OCTAVES],
+    /// Sum of the lengths.
+    pub total: u64,
+    /// The longest.
+    pub longest: u64,
+}
+
+impl LossPattern {
+    /// Is told that packet `number` of the flow is lost; packets are numbered in order of sending.
+    pub fn lost(&mut self, number: u64) {
+        let mut at = self.unsettled.len();
+        while at > 0 && self.unsettled[at - 1] > number {
+            at -= 1;
+        }
+        self.unsettled.insert(at, number);
+        if self.unsettled.len() > UNSETTLED {
+            let first = self.unsettled.pop_front().expect("it holds some");
+            self.settle(first);
+        }
+    }
+
+    fn settle(&mut self, number: u64) {
+        if let Some(last) = self.last {
+            // A loss that comes to be known even later than allowed for counts as a new period.
+            let distance = number.saturating_sub(last);
+            self.distances.add(distance.max(1));
+            if distance != 1 {
+                self.periods.add(self.run);
+                self.run = 0;
+            }
+        }
+        self.last = self.last.max(Some(number));
+        self.run += 1;
+    }
+
+    /// The pattern with all losses settled.
+    pub fn finished(&self) -> LossPattern {
+        let mut pattern = self.clone();
+        for number in std::mem::take(&mut pattern.unsettled) {
+            pattern.settle(number);
+        }
+        if pattern.last.take().is_some() {
+            pattern.periods.add(std::mem::take(&mut pattern.run));
+        }
+        pattern
+    }
+
+    /// Adds the finished pattern of another flow.
+    pub fn merge(&mut self, other: &LossPattern) {
+        self.periods.merge(&other.periods);
+        self.distances.merge(&other.distances);
+    }
+}
+
+impl Lengths {
+    /// Octaves, the last one from 129 on.
+    pub const OCTAVES: usize = 9;
+
+    fn add(&mut self, length: u64) {
+        let octave = (64 - (length - 1).leading_zeros()) as usize;
+        self.counts[octave.min(Lengths::OCTAVES - 1)] += 1;
+        self.total += length;
+        self.longest = self.longest.max(length);
+    }
+
+    fn merge(&mut self, other: &Lengths) {
+        self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
+        self.total += other.total;
+        self.longest = self.longest.max(other.longest);
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Their mean; None if there are none.
+    pub fn mean(&self) -> Option<f64> {
+        let count = self.count();
+        (count > 0).then(|| self.total as f64 / count as f64)
+    }
+
+    /// What octave `octave` holds: "1", "2", "3-4", ... "129+".
+    pub fn label(octave: usize) -> String {
+        let longest = 1_u64 << octave;
+        match octave {
+            0 | 1 => longest.to_string(),
+            _ if octave + 1 == Lengths::OCTAVES => format!("{}+", longest / 2 + 1),
+            _ => format!("{}-{longest}", longest / 2 + 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pattern(lost: impl IntoIterator<Item = u64>) -> LossPattern {
+        let mut pattern = LossPattern::default();
+        lost.into_iter().for_each(|number| pattern.lost(number));
+        pattern.finished()
+    }
+
+    #[test]
+    fn a_run_is_one_period_and_every_step_a_distance() {
+        let found = pattern([3, 6, 7, 9]);
+        assert_eq!((found.periods.count(), found.periods.total, found.periods.longest), (3, 4, 2));
+        assert_eq!((found.distances.count(), found.distances.total), (3, 6));
+        assert_eq!(found.distances.counts[..3], [1, 1, 1]);
+        assert_eq!(pattern([]).periods.mean(), None);
+        assert_eq!(pattern([5]).periods.mean(), Some(1.0));
+    }
+
+    #[test]
+    fn octaves_cover_every_length_once() {
+        let labels: Vec<_> = (0..Lengths::OCTAVES).map(Lengths::label).collect();
+        let wanted = ["1", "2", "3-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+"];
+        assert_eq!(labels, wanted);
+        for (length, octave) in
+            [(1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (128, 7), (129, 8), (9999, 8)]
+        {
+            let mut lengths = Lengths::default();
+            lengths.add(length);
+            assert_eq!(lengths.counts[octave], 1, "{length}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn order_does_not_matter_within_what_is_unsettled(
+            lost in proptest::collection::btree_set(0..200_u64, 1..=UNSETTLED),
+            seed in 0..1000_u64,
+        ) {
+            let in_order: Vec<_> = lost.iter().copied().collect();
+            let mut shuffled = in_order.clone();
+            let mut rng = forebay_core::Rng::named(seed, "shuffle");
+            for at in (1..shuffled.len()).rev() {
+                shuffled.swap(at, rng.below(at as u64 + 1) as usize);
+            }
+            let (a, b) = (pattern(in_order.iter().copied()), pattern(shuffled));
+            prop_assert_eq!((a.periods, a.distances), (b.periods, b.distances));
+            // Every loss is in one period, and every two successive ones have a distance.
+            prop_assert_eq!(a.periods.total, in_order.len() as u64);
+            prop_assert_eq!(a.distances.total, in_order[in_order.len() - 1] - in_order[0]);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Traffic profiles: the markers at the senders' edge.
+
+use super::grammar::Per;
+use crate::engine::Conditioner;
+use forebay_core::{ConfigError, Rng, config};
+use forebay_middlebox::marker::Profile;
+use serde_json::{Map, Value};
+
+/// A profile that traffic entries may name.
+#[derive(Debug, Clone)]
+pub struct NamedProfile {
+    name: String,
+    profile: Profile,
+    per: Per,
+}
+
+impl NamedProfile {
+    /// Reads the table called `name`: `per`, `kind` and that kind's parameters.
+    ///
+    /// # Errors
+    /// An unknown kind or field, a value of the wrong form or out of range, with its path.
+    pub fn read(name: &str, table: &Value) -> Result<Self, ConfigError> {
+        let read = || {
+            let mut table: Map<String, Value> = config::read(table)?;
+            let per = table.remove("per").map(|per| config::read(&per)).transpose();
+            let per = per.map_err(|error: ConfigError| error.within("per"))?.unwrap_or_default();
+            let profile = Profile::read(&table)?;
+            profile.marker()?;
+            Ok(NamedProfile { name: name.to_owned(), profile, per })
+        };
+        read().map_err(|error: ConfigError| error.within(&format!("profile.{name}")))
+    }
+
+    /// Its name, and its table with every default filled in.
+    pub fn effective(&self) -> (String, Value) {
+        let mut table = super::to_object(&self.profile);
+        table.insert("per".into(), serde_json::json!(self.per));
+        (self.name.clone(), Value::Object(table))
+    }
+}
+
+/// The conditioners of a world, made as flows ask for them.
+pub struct Conditioners<'a> {
+    profiles: &'a [NamedProfile],
+    seed: u64,
+    /// The conditioner of each profile that is metered as an aggregate.
+    shared: Vec<Option<u32>>,
+    /// Those made so far; flows hold positions in it.
+    pub made: Vec<Conditioner>,
+}
+
+impl<'a> Conditioners<'a> {
+    /// None made yet.
+    pub fn new(profiles: &'a [NamedProfile], seed: u64) -> Self {
+        Conditioners { profiles, seed, shared: vec![None; profiles.len()], made: Vec::new() }
+    }
+
+    /// Position of the conditioner of flow `flow` (a name of its own) under profile `name`.
+    ///
+    /// # Errors
+    /// No profile is called so.
+    pub fn of(&mut self, name: &str, flow: &str) -> Result<u32, ConfigError> {
+        let at =
+            self.profiles.iter().position(|profile| profile.name == name).ok_or_else(|| {
+                let names: Vec<_> = self.profiles.iter().map(|each| each.name.as_str()).collect();
+                let message = match names.as_slice() {
+                    [] => format!("there is no profile \"{name}\"; give a [profile.{name}] table"),
+                    names => format!("there is no profile \"{name}\"; one of {}", names.join(", ")),
+                };
+                ConfigError::new("profile", message)
+            })?;
+        let NamedProfile { profile, per, .. } = &self.profiles[at];
+        let stream = match (per, self.shared[at]) {
+            (Per::Aggregate, Some(known)) => return Ok(known),
+            (Per::Aggregate, None) => format!("profile/{name}"),
+            (Per::Flow, _) => format!("profile/{name}/{flow}"),
+        };
+        let index = self.made.len() as u32;
+        self.shared[at] = Some(index);
+        let rng = Rng::named(self.seed, &stream);
+        self.made.push(Conditioner { marker: profile.marker()?, rng });
+        Ok(index)
+    }
+}

@@ -1,0 +1,49 @@
+//! The congestion control of 1999 (RFC 2581), as many simulators had it for long: the window grows
+//! by acknowledgments, not by the bytes that they cover, so that delayed acknowledgments halve its
+//! growth; and every timeout sets the slow start threshold anew, not only the first of a segment.
+
+use super::{AckSample, CongestionController, CongestionEvent, HyStart, Window};
+use crate::Config;
+
+/// Slow start, and one segment a window of acknowledgments after it.
+#[derive(Debug)]
+pub struct Rfc2581 {
+    hystart: Option<HyStart>,
+}
+
+impl Rfc2581 {
+    /// The state of a new connection.
+    pub fn new(config: &Config) -> Self {
+        Rfc2581 { hystart: config.hystart.then(|| HyStart::new(config.pacing)) }
+    }
+}
+
+impl CongestionController for Rfc2581 {
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, sample: &AckSample) {
+        if window.in_slow_start()
+            && let Some(hystart) = &mut self.hystart
+        {
+            return hystart.on_ack(window, sample);
+        }
+        if !sample.limited {
+            // A window that is not used says nothing about the path (RFC 7661, section 4).
+            return;
+        }
+        // Section 3.1; equation 2, at least one byte.
+        let step =
+            if window.in_slow_start() { window.mss } else { window.mss.pow(2) / window.cwnd };
+        window.grow(step.max(1));
+    }
+
+    fn on_congestion(&mut self, window: &mut Window, event: &CongestionEvent) {
+        // Equation 3.
+        window.ssthresh = (event.flight / 2).max(2 * window.mss);
+        self.hystart = None;
+    }
+
+    fn on_repeated_timeout(&mut self, window: &mut Window) {
+        // Equation 3 again: one segment has been sent since the last timeout.
+        window.ssthresh = 2 * window.mss;
+    }
+}

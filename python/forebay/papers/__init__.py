@@ -1,0 +1,36 @@
+"""Reproductions of papers: declared as data, run by the sweep engine, judged by intervals.
+
+`docs/papers/README.md` explains how one is written; `forebay paper list` shows them all.
+"""
+
+from forebay.papers.data import Data
+from forebay.papers.declare import (
+    Claim,
+    Figure,
+    Panel,
+    Paper,
+    Quick,
+    Region,
+    Section,
+    Series,
+    Study,
+    Table,
+)
+from forebay.papers.judge import NotTestable, Part, exactly
+
+__all__ = [
+    "Claim",
+    "Data",
+    "Figure",
+    "NotTestable",
+    "Panel",
+    "Paper",
+    "Part",
+    "Quick",
+    "Region",
+    "Section",
+    "Series",
+    "Study",
+    "Table",
+    "exactly",
+]

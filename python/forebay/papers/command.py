@@ -1,0 +1,217 @@
+"""The commands `forebay paper`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from forebay._engine import ScenarioError
+from forebay.console import Bar, friendly, stopped
+from forebay.papers import library, record
+
+app = typer.Typer(
+    help="Reproduce the papers that forebay is built to hold: figures, and verdicts on claims.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+UNEXPLAINED = 1
+"""Exit code if a claim differs and the paper's folder does not say why."""
+
+Key = Annotated[
+    str, typer.Argument(metavar="KEY", help="The paper; see forebay paper list.",
+                        show_default=False)
+]  # fmt: skip
+AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON and nothing else.")]
+
+
+@app.command("list")
+def list_(as_json: AsJson = False) -> None:
+    """Show all papers and what became of their claims when they were last run in full.
+
+    Example: forebay paper list
+    """
+    with friendly():
+        states = [_state(key) for key in library.names()]
+        if as_json:
+            print(json.dumps(states, indent=2, ensure_ascii=False))
+            return
+        table = Table(box=box.SIMPLE_HEAD)
+        for column in ("paper", "title"):
+            table.add_column(column)
+        for column in ("reproduced", "differs", "not testable"):
+            table.add_column(column, justify="right")
+        table.add_column("state")
+        for each in states:
+            counts = each["claims"] or {}
+            table.add_row(
+                each["paper"],
+                escape(each["title"]),
+                *(str(counts.get(name, "")) for name in ("reproduced", "differs", "not testable")),
+                escape(each["state"]),
+            )
+        Console().print(table)
+
+
+@app.command("run")
+def run_(
+    key: Key,
+    figure: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Only this figure, and the claims that its runs decide.",
+            show_default=False,
+        ),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="Fewer and shorter runs: a look, no judgement. Kept in its own folder."
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Where results go, or where an earlier run left them.",
+            show_default="out/papers/ and the key",
+        ),
+    ] = None,
+    page: Annotated[
+        bool,
+        typer.Option(
+            "--page",
+            help="Keep the results with the paper and write its page in docs/papers (from a source "
+            "tree, full runs only).",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", help="Runs at a time.", show_default="one a core", min=1),
+    ] = None,
+) -> None:
+    """Run a paper's studies, draw its figures and judge its claims.
+
+    Every run is kept as soon as it ends: stopped at any moment, the same command goes on where it
+    was. Exit code 1 if a claim differs and no reason is known.
+
+    Example: forebay paper run cp-aqm --quick
+    """
+    with friendly():
+        from forebay.papers import run  # and matplotlib, which takes its time
+
+        if page and (quick or figure is not None):
+            raise ScenarioError("--page keeps full results; leave out --quick and --figure")
+        if page:
+            run.docs_folder()
+        folder = out if out is not None else run.folder_for(key, quick)
+        bar = Bar()
+        try:
+            with bar:
+                found = run.run(
+                    key,
+                    folder,
+                    figure=figure,
+                    quick=quick,
+                    jobs=jobs,
+                    command=shlex.join(["forebay", *sys.argv[1:]]),
+                    tell=bar.say,
+                )
+        except KeyboardInterrupt:
+            stopped(f"Every run that had ended is kept in {folder}; the same command goes on.")
+        written = run.keep(found) if page else None
+        if as_json:
+            print(json.dumps(found, indent=2, ensure_ascii=False))
+        else:
+            _print(found)
+            print(f"Figures: {folder / 'images'}")
+            if figure is None:
+                print(f"Page: {written or folder / f'{key}.md'}")
+        if record.unexplained(found):
+            raise typer.Exit(UNEXPLAINED)
+
+
+@app.command("page")
+def page_(
+    key: Key,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Where.", show_default="docs/papers"),
+    ] = None,
+) -> None:
+    """Write a paper's page again from the results kept with it, without running anything.
+
+    Example: forebay paper page cp-aqm --out /tmp
+    """
+    with friendly():
+        from forebay.papers import page, run
+
+        found = library.kept(key)
+        if found is None:
+            raise ScenarioError(f"{key} has no full results yet; forebay paper run {key} --page")
+        print(page.write(found, run.docs_folder() if out is None else out))
+
+
+def _state(key: str) -> dict[str, Any]:
+    paper, found, home = library.load(key), library.kept(key), library.folder_of(key)
+    if found is None:
+        return {"paper": key, "title": paper.title, "claims": None, "state": "not run in full"}
+    now = record.hashes({each.name: library.plan(each, home, False) for each in paper.studies})
+    then = {study["name"]: study["hash"] for study in found["studies"]}
+    state = f"forebay {found['version']}"
+    if now != then:
+        state += ", its studies have changed since"
+    if missing := record.unexplained(found):
+        state += f", unexplained: {', '.join(missing)}"
+    claims = record.counts(found)
+    return {"paper": key, "title": paper.title, "claims": claims, "state": state}
+
+
+def _print(found: Mapping[str, Any]) -> None:
+    from forebay.papers.page import between, cell
+
+    console = Console()
+    for study in found["studies"]:
+        few, most = study["fewest"], study["most"]
+        each = str(few) if few == most else f"{few} to {most}"
+        console.print(
+            f"{study['name']}: {study['points']} points, {each} replications a point", style="dim"
+        )
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("claim", "quantity", "paper"):
+        table.add_column(column)
+    for column in ("ours", "95 % interval"):
+        table.add_column(column, justify="right")
+    table.add_column("verdict")
+    for claim in found["claims"]:
+        verdict = claim["verdict"]
+        style = {"reproduced": "green", "differs": "bold red"}.get(verdict, "yellow")
+        table.add_row(claim["id"], escape(claim["words"]), "", "", "", f"[{style}]{verdict}[/]")
+        for part in claim["parts"]:
+            ours = f"{cell(part['value'])} {part['unit']}".strip()
+            table.add_row(
+                "", f"  {escape(part['what'])}", escape(part["paper"]), ours, between(part),
+                part["verdict"],
+            )  # fmt: skip
+    if found["claims"]:
+        console.print(table)
+    counts = ", ".join(f"{count} {name}" for name, count in record.counts(found).items())
+    console.print(f"{counts}; {found['cpu_seconds']:.0f} s of processor time.")
+    for name in record.unexplained(found):
+        console.print(f"{name} differs, and no reason is given", style="bold red")
+    if found["quick"]:
+        console.print("A quick run: too few replications to judge by.", style="yellow")

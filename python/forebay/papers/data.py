@@ -1,0 +1,123 @@
+"""What figures and claims ask of the studies' results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from forebay import stats
+from forebay.papers import tables
+from forebay.papers.declare import Paper
+from forebay.study import load
+from forebay.sweep.data import StudyData
+
+Where = Mapping[str, Any]
+"""Columns (an axis by its name, `discipline`) and the values that they must have."""
+
+
+class Data:
+    """The results of a paper's studies, read when they are asked for."""
+
+    def __init__(self, paper: Paper, folder: Path, quick: bool) -> None:
+        """The results in `folder`."""
+        self.quick = quick
+        self._folder = folder
+        self._tables = {study.name: study.tables for study in paper.studies}
+        self.study = cache(self._study)
+        self.table = cache(self._table)
+
+    def _study(self, name: str) -> StudyData:
+        """Runs of a study, intervals, differences and regions.
+
+        Raises:
+            KeyError: the paper has no such study.
+        """
+        if name not in self._tables:
+            raise KeyError(f'no study "{name}"; one of {", ".join(self._tables)}')
+        return load(self._folder / name)
+
+    def _table(self, name: str, table: str) -> pl.DataFrame:
+        """A table of all runs of a study that keeps it.
+
+        Its columns are the axes', `discipline`, `replication`, then the table's own (see
+        `forebay.Result`).
+
+        Raises:
+            KeyError: the study keeps no such table.
+        """
+        if table not in self._tables[name]:
+            raise KeyError(f'study "{name}" does not keep the table "{table}"')
+        return tables.read(self._folder / name, self.study(name), table)
+
+    def runs(self, name: str, where: Where | None = None) -> pl.DataFrame:
+        """Runs of a study at some points.
+
+        Raises:
+            KeyError: there are none.
+        """
+        frame = self.study(name).runs
+        for column, value in (where or {}).items():
+            frame = frame.filter(pl.col(column) == value)
+        if frame.is_empty():
+            raise KeyError(f'study "{name}": no run has {dict(where or {})}')
+        return frame
+
+    def interval(
+        self, name: str, key: str | pl.Expr, where: Where | None = None, *, scale: float = 1.0
+    ) -> stats.Interval:
+        """Mean and 95 % interval over the replications of one point.
+
+        Args:
+            name: the study.
+            key: a measure, or a polars expression of measures.
+            where: the point, by the values of its columns.
+            scale: factor, such as 100 for a share in percent.
+
+        Raises:
+            KeyError: no run, or more than one point, has these values.
+        """
+        samples = self._samples(name, key, where)[1]
+        found = stats.interval([scale * each for each in samples if each is not None])
+        if found is None:
+            raise KeyError(f'study "{name}": {key} was not measured where {dict(where or {})}')
+        return found
+
+    def difference(
+        self,
+        name: str,
+        key: str | pl.Expr,
+        first: Where,
+        second: Where,
+        *,
+        scale: float = 1.0,
+    ) -> stats.Interval:
+        """Mean of `first - second` with its 95 % interval, paired replication by replication.
+
+        Raises:
+            KeyError: no run, or more than one point, has these values; no replication has both.
+        """
+        one = dict(zip(*self._samples(name, key, first), strict=True))
+        other = dict(zip(*self._samples(name, key, second), strict=True))
+        pairs = [(one[each], other[each]) for each in one if each in other]
+        found = stats.interval(
+            [scale * (a - b) for a, b in pairs if a is not None and b is not None]
+        )
+        if found is None:
+            raise KeyError(f'study "{name}": no replication has both {first} and {second}')
+        return found
+
+    def _samples(
+        self, name: str, key: str | pl.Expr, where: Where | None
+    ) -> tuple[list[int], list[float | None]]:
+        """Replications and a value of each."""
+        frame = self.runs(name, where)
+        if frame["point"].n_unique() > 1:
+            raise KeyError(f'study "{name}": {dict(where or {})} is more than one point')
+        if isinstance(key, str) and key not in frame.columns:
+            raise KeyError(f'study "{name}": no measure "{key}"')
+        value = pl.col(key) if isinstance(key, str) else key
+        return frame["replication"].to_list(), frame.select(value).to_series().to_list()

@@ -1,0 +1,126 @@
+"""Where papers are: a folder each, with `paper.py`, its studies, and the results last kept."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from forebay import scenario, sweep
+from forebay._engine import ScenarioError
+from forebay.papers.declare import Paper, Study
+from forebay.scenario import Scenario
+from forebay.sweep.plan import Study as Plan
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+LIBRARY = Path(__file__).parent / "collection"
+"""The folders of all papers: in a source tree a link to `papers`, in a wheel a copy."""
+RESULTS = "results.json"
+"""The record of a run (see `forebay.papers.record`), as it is kept with its paper."""
+
+
+def names() -> list[str]:
+    """The papers that there are."""
+    return sorted(path.parent.name for path in LIBRARY.glob("*/paper.py"))
+
+
+def folder_of(key: str) -> Path:
+    """The folder of a paper.
+
+    Raises:
+        ScenarioError: there is no such paper.
+    """
+    if key not in names():
+        raise ScenarioError(f'there is no paper "{key}"; one of {", ".join(names())}')
+    return LIBRARY / key
+
+
+def load(key: str) -> Paper:
+    """A paper's declaration.
+
+    Raises:
+        ScenarioError: there is no such paper.
+    """
+    path = folder_of(key) / "paper.py"
+    spec = importlib.util.spec_from_file_location(f"forebay_paper_{key.replace('-', '_')}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    paper: Paper = module.PAPER
+    _check(paper, str(path))
+    return paper
+
+
+def kept(key: str) -> dict[str, Any] | None:
+    """The results that are kept with a paper; none if it has not been run in full."""
+    try:
+        found: dict[str, Any] = json.loads((folder_of(key) / RESULTS).read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    return found
+
+
+def plan(study: Study, folder: Path, quick: bool) -> Plan:
+    """What the sweep engine runs for a study of the paper in `folder`.
+
+    Raises:
+        StudyError: the study's file is not understood.
+        OSError: it cannot be read.
+    """
+    path = folder / study.file
+    try:
+        document = tomllib.loads(path.read_text("utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise sweep.StudyError(f"{path}: {error}") from None
+    if quick:
+        document = _shortened(document, study, folder)
+    made = sweep.read(document, study.file, folder)
+    if study.tables and made.replications is None:
+        raise sweep.StudyError(f"{path}: a study that keeps tables needs replications, not until")
+    return made
+
+
+def _shortened(document: Mapping[str, Any], study: Study, folder: Path) -> dict[str, Any]:
+    short = copy.deepcopy(dict(document))
+    short.pop("until", None)
+    short["replications"] = study.quick.replications
+    if study.quick.set:
+        given = short["scenario"]
+        base = scenario.load(folder / given) if isinstance(given, str) else Scenario.of(given)
+        for path, value in study.quick.set.items():
+            base = base.with_(path, value)
+        short["scenario"] = base.document
+    axes = {axis.get("name", axis.get("path")): axis for axis in short.get("axis", [])}
+    for name, values in study.quick.axes.items():
+        if name not in axes:
+            raise sweep.StudyError(f'{study.file}: quick: there is no axis "{name}"')
+        axes[name].pop("range", None)
+        axes[name]["rows" if "paths" in axes[name] else "values"] = list(values)
+    return short
+
+
+def _check(paper: Paper, place: str) -> None:
+    """Find slips in a declaration before anything runs."""
+    known = {study.name for study in paper.studies}
+    needs = {f"figure {each.number}": each.studies for each in paper.figures}
+    needs |= {f"claim {each.id}": each.studies for each in paper.claims}
+    needs |= {f'section "{each.heading}"': each.studies for each in paper.sections}
+    for name, studies in needs.items():
+        if missing := set(studies) - known:
+            raise ScenarioError(f'{place}: {name}: there is no study "{min(missing)}"')
+    for kind, names in (
+        ("study", [study.name for study in paper.studies]),
+        ("figure", [figure.number for figure in paper.figures]),
+        ("claim", [claim.id for claim in paper.claims]),
+    ):
+        twice = {name for name in names if names.count(name) > 1}
+        if twice:
+            raise ScenarioError(f'{place}: two are called {kind} "{min(twice)}"')

@@ -1,0 +1,165 @@
+"""A paper's page, from the record of a run: figures beside the paper's words, and each claim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from forebay.papers import draw, record
+
+IMAGES = "images"
+"""Folder of the figures, beside the page."""
+
+
+def write(found: Mapping[str, Any], folder: Path) -> Path:
+    """Write the page and its images to `folder`; returns the page."""
+    draw_all(found, folder)
+    path = folder / f"{found['paper']}.md"
+    path.write_text(text(found), "utf-8")
+    return path
+
+
+def draw_all(found: Mapping[str, Any], folder: Path) -> None:
+    """Draw the figures of a record."""
+    (folder / IMAGES).mkdir(parents=True, exist_ok=True)
+    for figure in found["figures"]:
+        draw.save(figure["panels"], folder / image(found, figure))
+
+
+def image(found: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
+    """A figure's file, as the page names it."""
+    return f"{IMAGES}/{found['paper']}-{figure['number'].lower().replace(' ', '-')}.svg"
+
+
+def text(found: Mapping[str, Any]) -> str:
+    """The page in Markdown."""
+    parts = [f"# {found['title']}", found["citation"]]
+    if found["quick"]:
+        parts.append("**A quick run: too few replications to judge by.**")
+    parts += [_summary(found), "## Setup", found["setup"], "## Statistics", found["statistics"]]
+    parts += [_studies(found), "## Figures"] if found["figures"] else [_studies(found)]
+    for figure in found["figures"]:
+        parts.append(f"### Figure {figure['number']}")
+        parts.append(f"![Figure {figure['number']}]({image(found, figure)})")
+        parts.append(f"> {figure['caption']}")
+        if figure["note"]:
+            parts.append(figure["note"])
+    if found["claims"]:
+        parts += ["## Claims", _RULE]
+    for claim in found["claims"]:
+        parts.append(f"### {claim['id']}: {claim['verdict']}")
+        parts.append(f"> {claim['words']}")
+        if claim["parts"]:
+            parts.append(_parts(claim["parts"]))
+        if claim["reason"]:
+            parts.append(f"{'Why' if claim['verdict'] == 'differs' else 'Note'}: {claim['reason']}")
+    for section in found["sections"]:
+        parts += [f"## {section['heading']}", section["text"]]
+        for table in section["tables"]:
+            if table["heading"]:
+                parts.append(f"### {table['heading']}")
+            if table["text"]:
+                parts.append(table["text"])
+            parts.append(_table(table["columns"], table["rows"]))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+_RULE = (
+    "Each number stands with its 95 % interval over the replications and the range that the "
+    "paper's words allow. *Reproduced*: the whole interval lies in that range; *differs*: all of "
+    "it lies outside; *not testable*: neither."
+)
+
+
+def _summary(found: Mapping[str, Any]) -> str:
+    counts = record.counts(found)
+    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    rows = [
+        [f"[{claim['id']}](#{_anchor(claim)})", claim["verdict"], claim["words"]]
+        for claim in found["claims"]
+    ]
+    made = (
+        f"Made by `{found['command']}` with forebay {found['version']}; "
+        f"{found['cpu_seconds'] / 60:.1f} minutes of processor time."
+    )
+    if not rows:
+        return made
+    return f"{made}\n\n{len(rows)} claims: {said}.\n\n{_table(['claim', 'verdict', 'paper'], rows)}"
+
+
+def _anchor(claim: Mapping[str, Any]) -> str:
+    return f"{claim['id']}-{claim['verdict']}".lower().replace(" ", "-")
+
+
+def _studies(found: Mapping[str, Any]) -> str:
+    rows = [
+        [
+            f"`{study['name']}`",
+            study["title"],
+            study["points"],
+            study["runs"],
+            _span(study["fewest"], study["most"]),
+            study["rule"],
+            _span(*study["seeds"]),
+        ]
+        for study in found["studies"]
+    ]
+    if not rows:
+        return ""
+    return _table(["study", "about", "points", "runs", "runs a point", "rule", "seeds"], rows)
+
+
+def _parts(parts: Sequence[Mapping[str, Any]]) -> str:
+    rows = [
+        [
+            part["what"],
+            part["paper"],
+            _range(part["allowed"], part["unit"]),
+            cell(part["value"]) + (f" {part['unit']}" if part["unit"] else ""),
+            between(part),
+            part["runs"] or "",
+            part["verdict"],
+        ]
+        for part in parts
+    ]
+    head = ["quantity", "paper", "allowed", "ours", "95 % interval", "runs", "verdict"]
+    return _table(head, rows)
+
+
+def between(part: Mapping[str, Any]) -> str:
+    """The interval of a part; nothing if it is not known or the number has no chance in it."""
+    if part["low"] is None or not part["runs"]:
+        return ""
+    return f"{cell(part['low'])} to {cell(part['high'])}"
+
+
+def _range(allowed: Sequence[float | None], unit: str) -> str:
+    low, high = allowed
+    unit = f" {unit}" if unit else ""
+    if low is None:
+        return "any" if high is None else f"at most {cell(high)}{unit}"
+    if high is None:
+        return f"at least {cell(low)}{unit}"
+    return f"{cell(low)}{unit}" if low == high else f"{cell(low)} to {cell(high)}{unit}"
+
+
+def _span(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(map(cell, line))} |" for line in lines)
+
+
+def cell(value: Any) -> str:
+    """A table's cell: four digits, and intervals as mean ± half-width."""
+    if value is None:
+        return ""
+    if isinstance(value, Mapping):
+        width = value["half_width"]
+        return cell(value["mean"]) + (f" ± {width:.2g}" if width else "")
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value).replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,181 @@
+"""The record of a paper's run: everything that its page says, as plain values.
+
+It is small (claims, figures' points, counts), is kept with the paper, and is all that
+`forebay paper list` and `forebay paper page` read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from forebay import _engine
+from forebay.papers.data import Data
+from forebay.papers.declare import Claim, Figure, Paper, Section
+from forebay.papers.judge import NotTestable, Part, Verdict, verdict_of
+from forebay.sweep.plan import Study as Plan
+
+FORMAT = 1
+"""Version of the record."""
+DIGITS = 6
+"""Significant digits of its numbers."""
+
+
+def record(
+    paper: Paper,
+    plans: Mapping[str, Plan],
+    data: Data,
+    *,
+    key: str,
+    command: str,
+    cpu_seconds: float,
+    figure: str | None,
+) -> dict[str, Any]:
+    """Judge and draw what the finished studies allow.
+
+    Args:
+        paper: the declaration.
+        plans: the studies that have run, by name.
+        data: their results.
+        key: the paper's.
+        command: the command line.
+        cpu_seconds: processor time that the runs took.
+        figure: the only figure that is wanted, if there is one.
+    """
+
+    def ready(each: Figure | Claim | Section) -> bool:
+        return set(each.studies) <= set(plans)
+
+    found: dict[str, Any] = {
+        "forebay paper": FORMAT,
+        "paper": key,
+        "title": paper.title,
+        "citation": paper.citation,
+        "version": _engine.version,
+        "command": command,
+        "quick": data.quick,
+        "cpu_seconds": cpu_seconds,
+        "setup": paper.setup,
+        "statistics": paper.statistics,
+        "studies": [_study(name, plan, data) for name, plan in plans.items()],
+        "claims": [_claim(each, data) for each in paper.claims if figure is None or ready(each)],
+        "figures": [
+            {
+                "number": each.number,
+                "caption": each.caption,
+                "note": each.note,
+                "panels": [dataclasses.asdict(panel) for panel in each.panels(data)],
+            }
+            for each in paper.figures
+            if figure in (None, each.number)
+        ],
+        "sections": [_section(each, data) for each in paper.sections if figure is None],
+    }
+    plain: dict[str, Any] = _plain(found)
+    return plain
+
+
+def hashes(plans: Mapping[str, Plan]) -> dict[str, str]:
+    """What tells whether a record belongs to the studies as they are now."""
+    return {name: plan.hash[:16] for name, plan in plans.items()}
+
+
+def counts(found: Mapping[str, Any]) -> dict[Verdict, int]:
+    """Claims of each verdict."""
+    verdicts: tuple[Verdict, ...] = ("reproduced", "differs", "not testable")
+    return {
+        verdict: sum(claim["verdict"] == verdict for claim in found["claims"])
+        for verdict in verdicts
+    }
+
+
+def unexplained(found: Mapping[str, Any]) -> list[str]:
+    """Claims that differ, and nobody says why."""
+    return [
+        claim["id"]
+        for claim in found["claims"]
+        if claim["verdict"] == "differs" and not claim["reason"]
+    ]
+
+
+def _study(name: str, plan: Plan, data: Data) -> dict[str, Any]:
+    runs = data.study(name).runs
+    samples = runs.group_by("point").len()["len"]
+    until = plan.until
+    width = "" if until is None else f"{until.half_width * 100:g} %" if until.relative else ""
+    return {
+        "name": name,
+        "title": plan.title,
+        "hash": plan.hash[:16],
+        "points": len(plan.points),
+        "runs": runs.height,
+        "fewest": samples.min(),
+        "most": samples.max(),
+        "seeds": [plan.seed, plan.seed + plan.most - 1],
+        "rule": f"{plan.replications} runs a point"
+        if until is None
+        else f"until the 95 % half-width of {until.key} is {width or until.half_width}, "
+        f"{until.at_least} to {until.at_most} runs",
+    }
+
+
+def _claim(claim: Claim, data: Data) -> dict[str, Any]:
+    judged = claim.judge(data)
+    if isinstance(judged, NotTestable):
+        return {
+            "id": claim.id,
+            "words": claim.words,
+            "verdict": "not testable",
+            "reason": judged.why,
+            "parts": [],
+        }
+    verdict = verdict_of(judged)
+    reason = ""
+    if verdict == "differs":
+        reason = claim.reason if isinstance(claim.reason, str) else claim.reason(data)
+    elif verdict == "not testable":
+        reason = "an interval has an end on either side of what the paper's words allow"
+    return {
+        "id": claim.id,
+        "words": claim.words,
+        "verdict": verdict,
+        "reason": reason,
+        "parts": [_part(part) for part in judged],
+    }
+
+
+def _part(part: Part) -> dict[str, Any]:
+    found = part.found
+    return {
+        "what": part.what,
+        "paper": part.paper,
+        "unit": part.unit,
+        "value": None if found is None else found.mean,
+        "low": None if found is None else found.low,
+        "high": None if found is None else found.high,
+        "runs": None if found is None else found.samples,
+        "allowed": [part.low, part.high],
+        "verdict": part.verdict,
+    }
+
+
+def _section(section: Section, data: Data) -> dict[str, Any]:
+    tables = section.tables(data) if section.tables is not None else ()
+    return {
+        "heading": section.heading,
+        "text": section.text,
+        "tables": [dataclasses.asdict(table) for table in tables],
+    }
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON can hold it; what is not finite becomes null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+    return value

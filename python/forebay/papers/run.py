@@ -1,0 +1,176 @@
+"""Running a paper: its studies, one after another, then figures, verdicts and the page."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from forebay import sweep
+from forebay._engine import ScenarioError
+from forebay.papers import library, page, record, tables
+from forebay.papers.data import Data
+from forebay.papers.declare import Paper
+from forebay.study import Progress
+from forebay.sweep.axes import quantity
+from forebay.sweep.plan import Study as Plan
+
+Tell = Callable[[str, float], None]
+"""Called with what runs, and the share of the work that is done."""
+
+
+def folder_for(key: str, quick: bool) -> Path:
+    """Where the results of a paper go unless told otherwise."""
+    return Path("out") / "papers" / (f"{key}-quick" if quick else key)
+
+
+def run(
+    key: str,
+    folder: Path,
+    *,
+    figure: str | None = None,
+    quick: bool = False,
+    jobs: int | None = None,
+    command: str,
+    tell: Tell = lambda _text, _share: None,
+) -> dict[str, Any]:
+    """Run what a paper's studies still lack, judge its claims and draw its figures.
+
+    Interrupted at any moment it goes on, called again, where it was.
+
+    Args:
+        key: the paper.
+        folder: results of the studies, `results.json`, the page and its images.
+        figure: only this one, and the claims that its studies decide.
+        quick: fewer and shorter runs, as the paper declares.
+        jobs: runs at a time; one a core unless given.
+        command: the command line, for the page.
+        tell: called about ten times a second.
+
+    Returns:
+        The record (see `forebay.papers.record`).
+
+    Raises:
+        ScenarioError: no such paper or figure, or a study that could not run.
+        OSError: results could not be kept.
+        KeyboardInterrupt: interrupted; every finished run is kept.
+    """
+    paper = library.load(key)
+    numbers = [each.number for each in paper.figures]
+    if figure is not None and figure not in numbers:
+        raise ScenarioError(f'{key} has no figure "{figure}"; one of {", ".join(numbers)}')
+    home = library.folder_of(key)
+    plans = {study.name: library.plan(study, home, quick) for study in paper.needed(figure)}
+    _claim(folder, key, quick)
+    _run_studies(paper, plans, folder, jobs, tell)
+    found = record.record(
+        paper,
+        plans,
+        Data(paper, folder, quick),
+        key=key,
+        command=command,
+        cpu_seconds=sum(_spent(folder).get(name, 0.0) for name in plans),
+        figure=figure,
+    )
+    if figure is None:
+        write(folder / library.RESULTS, found)
+        page.write(found, folder)
+    else:
+        page.draw_all(found, folder)
+    return found
+
+
+def keep(found: Mapping[str, Any]) -> Path:
+    """Keep a record with its paper and write the paper's page in docs/papers.
+
+    Raises:
+        ScenarioError: this is not a source tree.
+    """
+    docs = docs_folder()
+    key = found["paper"]
+    write(library.folder_of(key) / library.RESULTS, found)
+    return page.write(found, docs)
+
+
+def docs_folder() -> Path:
+    """The pages of the papers in the source tree.
+
+    Raises:
+        ScenarioError: this is not a source tree.
+    """
+    docs = library.LIBRARY.resolve().parent / "docs" / "papers"
+    if not docs.is_dir():
+        raise ScenarioError("pages are kept in a source tree, and this forebay is not run from one")
+    return docs
+
+
+def write(path: Path, found: Mapping[str, Any]) -> None:
+    """Write a record, whole or not at all."""
+    fresh = path.with_name(f".{path.name}.partial")
+    fresh.write_text(json.dumps(found, ensure_ascii=False) + "\n", "utf-8")
+    fresh.rename(path)
+
+
+def _claim(folder: Path, key: str, quick: bool) -> None:
+    """Refuse a folder that holds something else, so that nothing of it is replaced."""
+    mark = folder / "paper.json"
+    wanted = {"paper": key, "quick": quick}
+    if mark.exists():
+        held = json.loads(mark.read_text("utf-8"))
+        if held != wanted:
+            what = f"{'quick' if held['quick'] else 'full'} results of {held['paper']}"
+            raise ScenarioError(f"{folder}: holds {what}; give another folder with --out")
+        return
+    if folder.exists() and any(folder.iterdir()):
+        raise ScenarioError(
+            f"{folder}: holds files that are not a paper's results; give another with --out"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    write(mark, wanted)
+
+
+def _run_studies(
+    paper: Paper, plans: Mapping[str, Plan], folder: Path, jobs: int | None, tell: Tell
+) -> None:
+    weights = {name: _weight(plan) for name, plan in plans.items()}
+    whole, done = sum(weights.values()), 0.0
+    kept = {study.name: study.tables for study in paper.studies}
+    for name, plan in plans.items():
+        # Runs whose tables are kept are run twice.
+        part = weights[name] / (2 if kept[name] else 1) / whole
+        begun = time.process_time()
+        try:
+            sweep.run(plan, folder / name, jobs=jobs, progress=_share(tell, name, done, part))
+            if kept[name]:
+                told = _share(tell, f"{name}, tables", done + part, part)
+                tables.keep(plan, folder / name, kept[name], jobs=jobs, progress=told)
+        finally:
+            spent = _spent(folder)
+            spent[name] = spent.get(name, 0.0) + time.process_time() - begun
+            write(folder / "spent.json", spent)
+        done += weights[name] / whole
+
+
+def _share(tell: Tell, name: str, before: float, part: float) -> Callable[[Progress], None]:
+    """Tells of a study whose work is a part of the whole."""
+    return lambda now: tell(
+        f"{name}: {now.finished} of {now.runs} runs", before + part * now.fraction
+    )
+
+
+def _weight(plan: Plan) -> float:
+    """Simulated time of a study, as far as it is known before it runs."""
+    runs = plan.until.at_least if plan.until is not None else plan.most
+    length = quantity(plan.base.document.get("duration"))
+    return len(plan.points) * runs * (length[0] if length is not None else 1.0)
+
+
+def _spent(folder: Path) -> dict[str, float]:
+    """Processor seconds of each study, over all calls."""
+    try:
+        spent: dict[str, float] = json.loads((folder / "spent.json").read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    return spent

@@ -1,0 +1,100 @@
+"""Studies that keep tables of every run: a file for each run, which says that it has ended."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import polars as pl
+
+from forebay._engine import Cancel
+from forebay.result import Result, execute
+from forebay.study import Progress, cores
+from forebay.sweep import Study
+from forebay.sweep.data import StudyData
+from forebay.sweep.plan import Point
+
+TABLES: Mapping[str, Callable[[Result], pl.DataFrame]] = {
+    "queue": lambda result: result.queue,
+    "class": lambda result: result.classes,
+    "delay": lambda result: result.delay,
+    "queue_delay": lambda result: result.queue_delay,
+    "flows": lambda result: result.flows,
+}
+"""Tables that a study may keep."""
+
+
+def keep(
+    plan: Study,
+    folder: Path,
+    wanted: Sequence[str],
+    *,
+    jobs: int | None,
+    progress: Callable[[Progress], None],
+) -> None:
+    """Write the tables of every run of a complete study that are not there yet.
+
+    Runs are repeated with the same seeds, so that the tables belong to the summaries.
+
+    Raises:
+        OSError: they could not be written.
+        KeyboardInterrupt: interrupted; what had ended is kept.
+    """
+    home = folder / "tables"
+    home.mkdir(exist_ok=True)
+    every = [(point, number) for number in range(plan.most) for point in plan.points]
+    left = [each for each in every if not _path(home, *each).exists()]
+    done: queue.SimpleQueue[Future[None]] = queue.SimpleQueue()
+    cancel = Cancel()
+    with ThreadPoolExecutor(jobs or cores(), thread_name_prefix="forebay") as pool:
+        try:
+            for each in left:
+                pool.submit(_run, plan, home, *each, wanted, cancel).add_done_callback(done.put)
+            for number in range(len(left)):
+                ended = len(every) - len(left) + number
+                progress(Progress(ended, len(every), ended / len(every)))
+                while True:
+                    try:
+                        done.get(timeout=0.1).result()
+                        break
+                    except queue.Empty:
+                        continue
+        except BaseException:
+            cancel.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    progress(Progress(len(every), len(every), 1.0))
+
+
+def read(folder: Path, study: StudyData, table: str) -> pl.DataFrame:
+    """One table of all runs, with the columns that say of which run."""
+    named = [*study.columns, "discipline", "replication"]
+    frames = []
+    for row in study.runs.select("point", *named).iter_rows(named=True):
+        frame = pl.read_parquet(
+            folder / "tables" / f"{row['point']}-{row['replication']}.{table}.parquet"
+        )
+        keys = [pl.lit(row[name]).alias(name) for name in named if name not in frame.columns]
+        frames.append(frame.select(*keys, pl.all()))
+    return pl.concat(frames, how="diagonal")
+
+
+def _run(
+    plan: Study, home: Path, point: Point, number: int, wanted: Sequence[str], cancel: Cancel
+) -> None:
+    scenario = plan.scenario_of(point.steps, point.discipline).with_("seed", plan.seed + number)
+    result = execute(scenario, cancel, None)
+    whole = _path(home, point, number)
+    for name in wanted:
+        fresh = home / f".{whole.name}.{name}.partial"
+        TABLES[name](result).write_parquet(fresh, statistics=False)
+        fresh.rename(home / f"{whole.stem}.{name}.parquet")
+    # Written last: a run without it is run again.
+    whole.touch()
+
+
+def _path(home: Path, point: Point, number: int) -> Path:
+    """The mark of a run whose tables are whole."""
+    return home / f"{point.id}-{number + 1}.done"

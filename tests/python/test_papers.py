@@ -1,0 +1,215 @@
+"""Papers: verdicts, quick and full results apart, going on after a stop, the page."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import toy_paper
+from forebay import cli
+from forebay._engine import ScenarioError
+from forebay.papers import Part, exactly, library, page, run, tables
+from forebay.papers.judge import verdict_of
+from forebay.stats import Interval
+from forebay.study import load
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture
+def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A source tree with one toy paper, and nothing else."""
+    home = tmp_path / "papers"
+    toy_paper.write(home)
+    (tmp_path / "docs" / "papers").mkdir(parents=True)
+    monkeypatch.setattr(library, "LIBRARY", home)
+    monkeypatch.chdir(tmp_path)
+    return home
+
+
+def made(folder: str, **arguments: Any) -> dict[str, Any]:
+    return run.run("toy", Path(folder), command="forebay paper run toy", **arguments)
+
+
+def verdicts(found: dict[str, Any]) -> dict[str, str]:
+    return {claim["id"]: claim["verdict"] for claim in found["claims"]}
+
+
+@pytest.mark.parametrize(
+    ("mean", "half_width", "verdict"),
+    [
+        (5.0, 0.9, "reproduced"),
+        (5.0, 1.1, "not testable"),
+        (3.5, 0.6, "not testable"),
+        (3.0, 0.9, "differs"),
+        (7.0, 0.5, "differs"),
+        (5.0, None, "not testable"),
+        (math.nan, 0.0, "not testable"),
+    ],
+)
+def test_a_verdict_is_where_the_interval_lies(
+    mean: float, half_width: float | None, verdict: str
+) -> None:
+    part = Part("x", "4 to 6", Interval(mean, half_width, 3), 4.0, 6.0)
+    assert part.verdict == verdict
+
+
+def test_one_part_that_differs_decides() -> None:
+    good, bad = Part("", "", exactly(1), 0, 2), Part("", "", exactly(3), 0, 2)
+    unknown = Part("", "", None, 0, 2)
+    assert verdict_of([good, good]) == "reproduced"
+    assert verdict_of([good, unknown]) == "not testable"
+    assert verdict_of([good, unknown, bad]) == "differs"
+    with pytest.raises(ValueError, match="without parts"):
+        verdict_of([])
+
+
+@pytest.mark.usefixtures("papers")
+def test_a_run_judges_draws_and_writes_its_page() -> None:
+    found = made("out")
+    assert verdicts(found) == {
+        "T-1": "reproduced",
+        "T-2": "differs",
+        "T-3": "reproduced",
+        "T-4": "not testable",
+    }
+    assert json.loads(Path("out/results.json").read_text()) == found
+    text = Path("out/toy.md").read_text()
+    assert "### T-2: differs" in text and "Why: as codel drops" in text
+    assert "Note: needs a kernel" in text
+    for number in "123":
+        image = Path(f"out/images/toy-{number}.svg")
+        assert f"(images/{image.name})" in text and image.stat().st_size > 1000
+    study = found["studies"][0]
+    assert study["points"] == 4 and 3 <= study["fewest"] <= study["most"] <= 6
+    # The page needs nothing but the record.
+    before = image.read_bytes()
+    page.write(found, Path("again"))
+    assert Path("again/toy.md").read_text() == text
+    assert Path("again/images", image.name).read_bytes() == before
+
+
+def test_quick_results_do_not_touch_full_ones(papers: Path) -> None:
+    made("out")
+    before = Path("out/results.json").read_bytes()
+    with pytest.raises(ScenarioError, match="holds full results"):
+        made("out", quick=True)
+    quick = made("quick", quick=True)
+    assert [study["most"] for study in quick["studies"]] == [3, 1]
+    assert "too few replications" in Path("quick/toy.md").read_text()
+    assert Path("out/results.json").read_bytes() == before
+    outcome = RUNNER.invoke(cli.app, ["paper", "run", "toy", "--quick", "--page"])
+    assert outcome.exit_code == 2 and "leave out --quick" in outcome.output
+    assert not (papers / "toy" / "results.json").exists()
+
+
+def test_quick_shortens_runs_and_axes(papers: Path) -> None:
+    home = toy_paper.write(papers, quick=True)
+    rates = library.load("toy").studies[0]
+    plan = library.plan(rates, home, quick=True)
+    assert plan.replications == 2 and plan.until is None
+    assert plan.base.document["duration"] == "2s"
+    assert plan.axes[0].rows == (("5Mbit",),)
+    full = library.plan(rates, home, quick=False)
+    assert full.until is not None and len(full.axes[0].rows) == 2
+
+
+@pytest.mark.usefixtures("papers")
+def test_an_interrupted_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop_at(name: str, share: float) -> Any:
+        def tell(text: str, done: float) -> None:
+            if text.startswith(name) and done >= share:
+                raise KeyboardInterrupt
+
+        return tell
+
+    with pytest.raises(KeyboardInterrupt):
+        made("out", jobs=1, tell=stop_at("rates", 0.3))
+    with pytest.raises(KeyboardInterrupt):
+        made("out", jobs=1, tell=stop_at("time, tables: 1 of", 0.0))
+    assert not Path("out/results.json").exists()
+    before = len(load("out/rates").runs)
+    rerun: list[str] = []
+    genuine = tables._run
+
+    def watched(*arguments: Any) -> None:
+        rerun.append(str(arguments))
+        genuine(*arguments)
+
+    monkeypatch.setattr(tables, "_run", watched)
+    monkeypatch.setattr("forebay.sweep.control.Threads", None)  # every run is there
+    found = made("out")
+    assert len(rerun) <= 1
+    assert [study["runs"] for study in found["studies"]] == [before, 2]
+
+
+@pytest.mark.usefixtures("papers")
+def test_a_figure_runs_only_its_studies() -> None:
+    found = made("out", figure="2")
+    assert [study["name"] for study in found["studies"]] == ["time"]
+    assert set(verdicts(found)) == {"T-3", "T-4"}
+    assert [path.name for path in Path("out/images").iterdir()] == ["toy-2.svg"]
+    assert not Path("out/results.json").exists()
+    table = tables.TABLES
+    assert set(table) >= {"queue", "class", "delay", "queue_delay", "flows"}
+
+
+def test_commands(papers: Path) -> None:
+    home = papers
+    listed = RUNNER.invoke(cli.app, ["paper", "list", "--json"])
+    [state] = json.loads(listed.output)
+    assert state["paper"] == "toy" and state["claims"] is None
+    done = RUNNER.invoke(cli.app, ["paper", "run", "toy", "--page"])
+    assert done.exit_code == 0, done.output
+    assert Path("docs/papers/toy.md").exists() and (home / "toy" / "results.json").exists()
+    [state] = json.loads(RUNNER.invoke(cli.app, ["paper", "list", "--json"]).output)
+    assert state["claims"] == {"reproduced": 2, "differs": 1, "not testable": 1}
+    assert "changed" not in state["state"]
+    again = RUNNER.invoke(cli.app, ["paper", "page", "toy", "--out", "again"])
+    assert again.exit_code == 0
+    assert Path("again/toy.md").read_text() == Path("docs/papers/toy.md").read_text()
+    study = home / "toy" / "rates.toml"
+    study.write_text(study.read_text().replace('"5%"', '"6%"'))
+    [state] = json.loads(RUNNER.invoke(cli.app, ["paper", "list", "--json"]).output)
+    assert "changed since" in state["state"]
+    refused = RUNNER.invoke(cli.app, ["paper", "run", "toy"])
+    assert refused.exit_code == 2 and "another study" in refused.output
+
+
+def test_a_difference_without_a_reason_fails(papers: Path) -> None:
+    toy_paper.write(papers, reason="")
+    outcome = RUNNER.invoke(cli.app, ["paper", "run", "toy"])
+    assert outcome.exit_code == 1 and "T-2 differs, and no reason is given" in outcome.output
+
+
+def test_what_does_not_exist_is_named(papers: Path) -> None:
+    for arguments, said in (
+        (["run", "nothing"], 'no paper "nothing"; one of toy'),
+        (["run", "toy", "--figure", "9"], 'no figure "9"'),
+        (["page", "toy"], "no full results yet"),
+    ):
+        outcome = RUNNER.invoke(cli.app, ["paper", *arguments])
+        assert outcome.exit_code == 2 and said in outcome.output
+    text = (papers / "toy" / "paper.py").read_text()
+    Path("papers/toy/paper.py").write_text(text.replace('("time",), note', '("tim",), note'))
+    outcome = RUNNER.invoke(cli.app, ["paper", "run", "toy"])
+    assert outcome.exit_code == 2 and 'no study "tim"' in outcome.output
+    Path("out").mkdir()
+    Path("out/mine").touch()
+    toy_paper.write(Path("papers"))
+    outcome = RUNNER.invoke(cli.app, ["paper", "run", "toy", "--out", "out"])
+    assert outcome.exit_code == 2 and "not a paper's results" in outcome.output
+
+
+def test_every_paper_of_the_library_loads() -> None:
+    for key in library.names():
+        paper, home = library.load(key), library.folder_of(key)
+        assert paper.claims or paper.figures
+        for study in paper.studies:
+            for quick in (False, True):
+                assert library.plan(study, home, quick).most > 0
