@@ -1,4 +1,4 @@
-"""Validation against ns-2 and ns-3: runs every case in all three, writes docs/validation/peers.json.
+"""Every case in forebay, ns-2 and ns-3; writes docs/validation/peers.json.
 
 Usage: python benches/peers/compare.py [--seeds 3] [--jobs 2] [--only GROUP] [--output FILE]
 

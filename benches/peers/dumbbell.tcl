@@ -9,7 +9,7 @@ array set option {
     access_rate 1e9  access_delay 0.0001
     duration 120  warmup 20  seed 1  spread 5
     initial_window 10  min_rto 0.2  initial_rto 1.0  delayed_ack 0.04  tick 0.001  limited_transmit 1
-    newreno_fix 1
+    newreno_fix 1  cubic_beta 0  cubic_friendly 1
     min_th 5  max_th 15  max_p 0.1  weight 0.002
     monitor 1
 }
@@ -111,7 +111,16 @@ for {set flow 0} {$flow < $option(flows)} {incr flow} {
     $ns attach-agent $source $tcp($flow)
     $ns attach-agent $target $sink_agent
     $ns connect $tcp($flow) $sink_agent
-    if {$option(tcp) eq "cubic"} { $ns at 0.0 "$tcp($flow) select_ca cubic" }
+    if {$option(tcp) eq "cubic"} {
+        $ns at 0.0 "$tcp($flow) select_ca cubic"
+        # Linux counts beta in 1024ths; 0 leaves the module's own.
+        if {$option(cubic_beta) > 0} {
+            $ns at 0.0 "$tcp($flow) set_ca_param cubic beta $option(cubic_beta)"
+        }
+        if {!$option(cubic_friendly)} {
+            $ns at 0.0 "$tcp($flow) set_ca_param cubic tcp_friendliness 0"
+        }
+    }
     set ftp [new Application/FTP]
     $ftp attach-agent $tcp($flow)
     $ns at [$starts value] "$ftp start"

@@ -19,7 +19,7 @@ def measure(document: str, progress: Callable[[float], None] | None = None) -> d
     tcp = json.loads(document)["tcp"]
     payload = 1500 - HEADERS - (12 if tcp.get("timestamps") else 0)
     summary = json.loads(_engine.run(document, ".", progress=progress).summary)
-    [users] = summary["classes"].values()
+    users = summary["classes"]["bulk"]
     link = summary["links"]["bottleneck"]
     queue = summary["queues"]["bottleneck"]
     span = summary["duration_s"] - summary["warmup_s"]

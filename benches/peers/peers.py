@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import forebay
 from engine import measure
+
+import forebay
 
 HERE = Path(__file__).parent
 NS3_LIBRARIES = [
@@ -45,6 +47,8 @@ COMMON: dict[str, Any] = {
     "initial_rto": 1.0,
     "delayed_ack": 0.0,
 }
+BACKGROUND = {"name": "background", "kind": "poisson", "size": "1500B"}
+"""Traffic that a case may put beside forebay's flows, as `background` bit/s."""
 
 
 @dataclass(frozen=True)
@@ -139,18 +143,18 @@ class Toolbox:
 
 
 def parse(output: str) -> dict[str, Any]:
-    """The measurement in what a program printed: the line that is a JSON object.
+    """The measurement in what a program printed: a JSON object, between what ns-2 says besides.
 
     Raises:
         ValueError: there is none, or it lacks something.
     """
-    line = next((line for line in output.splitlines() if line.startswith("{")), None)
-    if line is None:
+    match = re.search(r"\{[^{}]*\}", output)
+    if match is None:
         raise ValueError(f"no measurement in the output: {output[:200]!r}")
-    found = json.loads(line)
+    found = json.loads(match.group())
     wanted = ("queue", "utilization", "loss", "once", "segments", "run_cpu", "memory")
     if missing := [name for name in wanted if name not in found]:
-        raise ValueError(f"the measurement lacks {', '.join(missing)}: {line}")
+        raise ValueError(f"the measurement lacks {', '.join(missing)}: {found}")
     return {name: found[name] for name in wanted} | {"grown": found.get("grown")}
 
 
@@ -173,6 +177,10 @@ def scenario(settings: Mapping[str, Any], tcp: Mapping[str, Any], seed: int) -> 
     if settings["queue"] == "red":
         queue |= {"min_th": "5p", "max_th": "15p", "max_p": 0.1, "weight": 0.002}
         queue |= {"gentle": True, "mean_packet": "1500B"}
+    bulk = {"name": "bulk", "kind": "bulk", "flows": settings["flows"]}
+    traffic = [bulk | {"start": ["0s", seconds(settings["spread"])]}]
+    if rate := settings.get("background"):
+        traffic.append(BACKGROUND | {"rate": f"{int(rate)}bit"})
     return {
         "duration": seconds(settings["duration"]),
         "warmup": seconds(settings["warmup"]),
@@ -183,14 +191,7 @@ def scenario(settings: Mapping[str, Any], tcp: Mapping[str, Any], seed: int) -> 
             "delay": seconds(settings["delay"]),
             "queue": queue,
         },
-        "traffic": [
-            {
-                "name": "bulk",
-                "kind": "bulk",
-                "flows": settings["flows"],
-                "start": ["0s", seconds(settings["spread"])],
-            }
-        ],
+        "traffic": traffic,
     }
 
 
@@ -201,7 +202,7 @@ def seconds(value: float) -> str:
 
 def program_options(simulator: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """What a peer's program is told."""
-    options = dict(settings)
+    options = {name: value for name, value in settings.items() if name != "background"}
     if simulator == "ns-3" and settings["tcp"] != "cubic":
         # TcpNewReno counts acknowledgments as ns-2 does.
         options["control"] = "new-reno"

@@ -22,8 +22,12 @@ NONE = "–"
 def section(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The section of the comparison; `results` by group, in order."""
     rows = [row for group in results.values() for row in group["rows"] if "change" not in row]
-    apart = [row for row in rows if any(outside(row["found"], each) is not None for each in COMPARED)]
-    versions = {name: text for group in results.values() for name, text in group["versions"].items()}
+    apart = [
+        row for row in rows if any(outside(row["found"], each) is not None for each in COMPARED)
+    ]
+    versions = {
+        name: text for group in results.values() for name, text in group["versions"].items()
+    }
     tables = [
         {
             "heading": heading,
@@ -134,7 +138,7 @@ def why(row: Mapping[str, Any]) -> str:
     apart = [quantity for quantity in COMPARED if outside(row["found"], quantity) is not None]
     keys = dict.fromkeys(reason_of(row["options"], quantity) for quantity in apart)
     order = list(REASONS)
-    return ", ".join("not explained" if key is None else str(order.index(key) + 1) for key in keys)
+    return ", ".join("open" if key is None else str(order.index(key) + 1) for key in keys)
 
 
 def experiments(
@@ -165,7 +169,8 @@ def experiments(
 
 def key(row: Mapping[str, Any]) -> str:
     """What makes two cases the same scenario."""
-    return repr(sorted(row["options"].items()))
+    options = {name: value for name, value in row["options"].items() if name != "background"}
+    return repr(sorted(options.items()))
 
 
 def speed_section(document: Mapping[str, Any]) -> dict[str, Any]:
