@@ -75,3 +75,62 @@ def kinds() -> str:
 
 def schema() -> str:
     """The JSON Schema of a scenario."""
+
+def plan(scenario: str, base: str) -> str:
+    """What the scenario (JSON) asks of an emulation, as JSON: its links, and everyone's way.
+
+    Raises:
+        ScenarioError: anything in it that could not run.
+    """
+
+def flow_hash(
+    seed: int, source: str, destination: str, protocol: int, ports: tuple[int, int] | None
+) -> int:
+    """The number that a gate of this seed gives to a flow (ports: source, destination)."""
+
+class Live:
+    """Sources and meters of a scenario (JSON) that runs on real packets.
+
+    Times are nanoseconds since the scenario began. A step of a source is (when, bytes, flow among
+    the source's own): the size of a datagram's IP packet, or a transfer's payload, None without
+    end.
+    """
+
+    def __init__(self, scenario: str, base: str, seed: int) -> None: ...
+    def participants(self) -> list[tuple[int, int, int]]:
+        """Everyone who sends: (number of the traffic entry, start, stop)."""
+
+    def measured(self) -> tuple[int, int]:
+        """End of the warm-up, and of the scenario."""
+
+    def next(self, index: int, after_ns: int) -> tuple[int, int | None, int] | None:
+        """What a participant does next, at `after_ns` or later; None when it has ended."""
+
+    def completed(self, index: int, now_ns: int) -> tuple[int, int | None, int] | None:
+        """The transfer that a participant begins because one has ended."""
+
+    def datagram(self, index: int, payload: int, sent_ns: int, arrived_ns: int | None) -> None:
+        """A datagram was sent, and has arrived or not; to be told in order of sending."""
+
+    def payload(self, index: int, count: float, at_ns: int) -> None:
+        """So many bytes of payload of a transfer have arrived."""
+
+    def transferred(self, index: int, start_ns: int, end_ns: int) -> None:
+        """A transfer has ended."""
+
+    def retransmitted(self, index: int, segments: int) -> None:
+        """Segments were sent again while measured."""
+
+    def recording(
+        self, name: str, path: str, began_ns: int, flows: dict[int, tuple[int, bool]]
+    ) -> None:
+        """What the queue of link `name` did, by a gate's recording whose clock began so late.
+
+        `flows` has the participant of each flow of TCP data, and whether the link is its last.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+
+    def finish(self) -> Output:
+        """Summary and tables, as of a simulated run; it can do nothing else afterwards."""

@@ -16,9 +16,10 @@ from rich.padding import Padding
 from forebay import _engine, study
 from forebay._engine import ScenarioError
 from forebay.console import Bar, friendly, stopped
+from forebay.lab.command import lab
 from forebay.papers.command import app as papers
 from forebay.result import run as run_once
-from forebay.scenario import Scenario, load, to_toml
+from forebay.scenario import load_with, to_toml
 
 app = typer.Typer(
     name="forebay",
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 
 app.add_typer(papers, name="paper")
+app.command()(lab)
 
 ScenarioFile = Annotated[
     Path,
@@ -108,7 +110,7 @@ def compare(
         # Tables and figures need large libraries; the other commands start faster without.
         from forebay import advice, storage, terminal
 
-        prepared = _prepare(scenario, set_)
+        prepared = load_with(scenario, set_)
         folder = out if out is not None else Path("out") / scenario.stem
         storage.check_folder(folder)
         progress = Bar()
@@ -178,7 +180,7 @@ def run(
     with friendly():
         from forebay import storage, terminal
 
-        prepared = _prepare(scenario, set_)
+        prepared = load_with(scenario, set_)
         if link is not None and discipline is None:
             raise ScenarioError("--link says where --discipline goes; give both or neither")
         if out is not None:
@@ -370,7 +372,7 @@ def check(
     Example: forebay check examples/branch-uplink.toml
     """
     with friendly():
-        effective = _prepare(scenario, set_).effective()
+        effective = load_with(scenario, set_).effective()
         if as_json:
             print(json.dumps(effective, indent=2, ensure_ascii=False))
         else:
@@ -447,13 +449,6 @@ def _unchanged(folder: Path) -> str:
     if folder.exists() and any(folder.iterdir()):
         return f"{folder} still holds the earlier result."
     return "Nothing was written."
-
-
-def _prepare(path: Path, settings: list[str]) -> Scenario:
-    scenario = load(path)
-    for setting in settings:
-        scenario = scenario.with_text(setting)
-    return scenario
 
 
 def _names(text: str | None) -> list[str] | None:

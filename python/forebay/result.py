@@ -182,7 +182,7 @@ def execute(
     """Run in the calling thread, which cannot be interrupted but through `cancel`."""
     with named(scenario):
         output = _engine.run(scenario.text, scenario.base, cancel, progress)
-    return Result(json.loads(output.summary), _frames(output))
+    return Result(json.loads(output.summary), frames(output))
 
 
 def single(scenario: Scenario) -> Scenario:
@@ -255,7 +255,7 @@ def _order(column: str) -> tuple[int, str]:
     return (_COLUMNS.index(column) if column in _COLUMNS else len(_COLUMNS), column)
 
 
-def _frames(output: Output) -> dict[str, pl.DataFrame]:
+def frames(output: Output) -> dict[str, pl.DataFrame]:
     """The engine's tables, those of one name stacked with their labels as columns."""
     parts: dict[str, list[pl.DataFrame]] = {}
     for name, labels, columns in output.tables():

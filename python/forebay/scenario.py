@@ -6,6 +6,7 @@ import json
 import math
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -105,6 +106,18 @@ def load(path: str | Path) -> Scenario:
     """
     path = Path(path)
     return Scenario(_engine.load(str(path)), path.name, str(path.parent))
+
+
+def load_with(path: str | Path, settings: Sequence[str]) -> Scenario:
+    """Read a scenario file and change fields of it, each written `PATH=VALUE`.
+
+    Raises:
+        ScenarioError: the file cannot be read or is not TOML, or a setting makes no sense.
+    """
+    scenario = load(path)
+    for setting in settings:
+        scenario = scenario.with_text(setting)
+    return scenario
 
 
 def to_toml(document: dict[str, Any]) -> str:

@@ -22,6 +22,11 @@ title = "Over time"
 scenario = "base.toml"
 disciplines = ["fifo"]
 replications = 2
+
+[[axis]]
+name = "mean_packets" # as a column of the table
+path = "traffic.bulk.flows"
+values = [1]
 """
 PAPER = """\
 from forebay.papers import (
@@ -51,7 +56,8 @@ def over_time(data):
     table = data.table("time", "queue")
     one = table.filter(replication=1)
     return [Panel("One run", "s", "packets", [
-        Series("fifo", one["time_s"].to_list(), one["mean_packets"].to_list(), style="steps")])]
+        Series("fifo", one["time_s"].to_list(), one["queue.mean_packets"].to_list(),
+               style="steps")])]
 
 
 def shorter(data):

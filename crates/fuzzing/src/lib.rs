@@ -7,6 +7,8 @@
 mod boxes;
 mod capture;
 mod disciplines;
+#[cfg(target_os = "linux")]
+mod frames;
 mod generate;
 mod scenario;
 mod tcp;
@@ -15,9 +17,11 @@ mod tcp;
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its corpus.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: &[(&str, Target)] = &[
     ("aspq", boxes::aspq),
     ("disciplines", disciplines::operations),
+    #[cfg(target_os = "linux")]
+    ("frames", frames::frames),
     ("pcap", capture::pcap),
     ("scenario", scenario::text),
     ("tcp", tcp::segments),

@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::control::{self, Control};
 use crate::gate::Gate;
+use crate::privileges;
 use crate::show;
 use crate::status::Status;
 use clap::{Args, Parser, Subcommand};
@@ -111,8 +112,9 @@ fn act(action: Action) -> io::Result<ExitCode> {
             drop(out);
             let file = Config::load(&config).map_err(io::Error::other)?;
             let control = Control::open(&file, &config)?;
-            let socket = file.socket.clone();
+            let (socket, user) = (file.socket.clone(), file.user.clone());
             let (mut gate, handle) = Gate::open(file, dry_run, record.as_deref())?;
+            privileges::drop(user.as_deref())?;
             control.start(&handle)?;
             eprintln!(
                 "forebay-gate: running; see forebay-gate status --socket {}",

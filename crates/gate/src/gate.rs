@@ -81,7 +81,8 @@ impl Gate {
         let (io, pool) = open(&config)?;
         let reverse = config.link.reverse.as_deref();
         let layer = io.layer();
-        let lane = |link| Lane::new(link, &config, layer, dry_run).map_err(io::Error::other);
+        let lane =
+            |link| Lane::new(link, &config, layer, pool.count(), dry_run).map_err(io::Error::other);
         let mut lanes = [lane(Some(&config.link))?, lane(reverse)?];
         if let Some(folder) = record {
             std::fs::create_dir_all(folder)?;
@@ -170,7 +171,7 @@ impl Gate {
         if let Some(guard) = &mut other.guard {
             guard.backward(now, &self.rules[side as usize], &mut self.pool, &mut lane.out);
         }
-        if !lane.out.is_empty() {
+        if !lane.out.is_empty() || self.io.is_pending(side.other()) {
             self.io.send(side.other(), &mut lane.out, &mut self.pool)?;
         }
         if let Some(guard) = &mut other.guard {
@@ -196,7 +197,10 @@ impl Gate {
         let guards = self.lanes.iter().filter_map(|lane| lane.guard.as_ref()?.wake());
         let due = self.lanes.iter().filter_map(Lane::wake).chain(guards).min();
         let mut span = due.map(|due| due.since(now).as_nanos());
-        if self.lanes.iter().any(|lane| !lane.out.is_empty()) {
+        let is_held = |side: Side| {
+            !self.lanes[side as usize].out.is_empty() || self.io.is_pending(side.other())
+        };
+        if Side::BOTH.into_iter().any(is_held) {
             span = Some(span.map_or(PATIENCE, |span| span.min(PATIENCE)));
         }
         if span.is_some_and(|span| span < NAP) {

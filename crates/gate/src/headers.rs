@@ -138,6 +138,10 @@ fn read_ip(parsed: &LaxSlicedPacket, bytes: &[u8]) -> Option<Frame> {
         }
         _ => {}
     }
+    // A length of zero, which a jumbogram has, is taken for the whole frame by the parser.
+    if view.transport_at.is_some_and(|start| u32::from(start - at) >= len) {
+        (view.whole, view.len) = (false, there);
+    }
     Some(Frame::Ip(view))
 }
 

@@ -6,12 +6,10 @@ use crate::headers::{Frame, Layer, complete_checksum, set_tos};
 use crate::io::Pool;
 use crate::rules::Rules;
 use crate::status::{Direction, Drops, Traffic};
-use foldhash::fast::FixedState;
 use forebay_core::{ConfigError, DropReason, Duration, Packet, PacketKind, Poll, Sink, Time};
-use forebay_shaper::{Recorder, Shaper};
+use forebay_shaper::{FlowHash, Recorder, Shaper};
 use hdrhistogram::Histogram;
 use std::collections::{BTreeMap, VecDeque};
-use std::hash::BuildHasher;
 
 /// Frames that may wait for the interface before the queue is held.
 const MOST_WAITING: usize = 256;
@@ -40,7 +38,7 @@ pub struct Lane {
     other: Other,
     layer: Layer,
     dry_run: bool,
-    hasher: FixedState,
+    flows: FlowHash,
     seed: u64,
     counts: Counts,
 }
@@ -111,6 +109,7 @@ impl Lane {
         link: Option<&Link>,
         config: &Config,
         layer: Layer,
+        buffers: u32,
         dry_run: bool,
     ) -> Result<Self, ConfigError> {
         let plan = link.map_or(Ok(None), Link::plan)?;
@@ -125,11 +124,11 @@ impl Lane {
             line: VecDeque::new(),
             out: VecDeque::new(),
             guard: if dry_run { None } else { guard(link, layer)? },
-            origins: vec![Origin::default(); config.io.buffers as usize],
+            origins: vec![Origin::default(); buffers as usize],
             other: config.other,
             layer,
             dry_run,
-            hasher: FixedState::with_seed(config.seed),
+            flows: FlowHash::new(config.seed),
             seed: config.seed,
             counts: Counts {
                 received: Traffic::default(),
@@ -199,12 +198,8 @@ impl Lane {
                 packet.drop_precedence = marks.drop_precedence;
                 packet.tos = view.tos;
                 packet.kind = view.kind;
-                packet.flow = self.hasher.hash_one((
-                    view.source,
-                    view.destination,
-                    view.protocol,
-                    view.ports,
-                )) as u32;
+                packet.flow =
+                    self.flows.of(view.source, view.destination, view.protocol, view.ports);
                 (packet, Origin { at: view.at, version: view.version, tos: view.tos })
             }
             Frame::Other { len } => {

@@ -12,6 +12,7 @@ pub mod headers;
 pub mod io;
 pub mod lane;
 pub mod metrics;
+pub mod privileges;
 pub mod rules;
 pub mod show;
 pub mod status;

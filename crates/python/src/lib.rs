@@ -2,6 +2,7 @@
 
 use cpu_time::ThreadTime;
 use forebay_core::ConfigError;
+use forebay_shaper::FlowHash;
 use forebay_sim::{Scenario, Table, World, scenario, summary, tables};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
@@ -11,9 +12,12 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufReader;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+mod live;
 
 create_exception!(
     _engine,
@@ -152,6 +156,24 @@ fn complete(world: &mut World, flag: &AtomicBool, progress: Option<&Py<PyAny>>) 
     }
 }
 
+/// What a scenario asks of an emulation, as JSON.
+#[pyfunction]
+fn plan(py: Python, scenario: &str, base: &str) -> PyResult<String> {
+    py.detach(|| read(scenario, base)?.plan().map(|plan| plan.to_string()).map_err(refused))
+}
+
+/// The number that a gate of this seed gives to a flow in its recordings.
+#[pyfunction]
+fn flow_hash(
+    seed: u64,
+    source: IpAddr,
+    destination: IpAddr,
+    protocol: u8,
+    ports: Option<(u16, u16)>,
+) -> u32 {
+    FlowHash::new(seed).of(source, destination, protocol, ports)
+}
+
 /// Replay a gate's recording; what was found as JSON.
 #[pyfunction]
 fn replay(py: Python, path: &str) -> PyResult<String> {
@@ -191,9 +213,12 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Cancelled", module.py().get_type::<Cancelled>())?;
     module.add_class::<Cancel>()?;
     module.add_class::<Output>()?;
+    module.add_class::<live::Live>()?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(effective, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(plan, module)?)?;
+    module.add_function(wrap_pyfunction!(flow_hash, module)?)?;
     module.add_function(wrap_pyfunction!(kinds, module)?)?;
     module.add_function(wrap_pyfunction!(replay, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)

@@ -1,6 +1,7 @@
 //! The closed-loop simulator: engine, links, traffic, scenarios and measurements.
 
 pub mod engine;
+pub mod live;
 pub mod measure;
 pub mod pcap_in;
 pub mod pcap_out;
@@ -11,5 +12,6 @@ pub mod traffic;
 pub mod wireless;
 
 pub use engine::{Progress, RunError, World};
+pub use live::Live;
 pub use scenario::Scenario;
 pub use summary::{Table, summary, tables};

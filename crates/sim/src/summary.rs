@@ -1,7 +1,9 @@
 //! What a run comes to: the summary with its stable keys, and the tables for plots.
 
-use crate::engine::{Guard, Link, LinkSeries, World};
-use crate::measure::{ClassMeter, LEVELS, Lengths, LossPattern, UserMeter, jain};
+use crate::engine::{Guard, LinkSeries, World};
+use crate::measure::{
+    ClassMeter, LEVELS, Lengths, LossPattern, QueueMeter, QueuePoint, UserMeter, jain,
+};
 use crate::scenario::Scenario;
 use crate::wireless::Network;
 use forebay_core::{DropReason, Time};
@@ -29,8 +31,9 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
     let series = world.series().clone();
     let measured = series.time.partition_point(|end| *end <= from.as_secs_f64());
     for (link, series) in world.links_mut().iter_mut().zip(&series.links) {
-        links.insert(link.name.clone(), link_summary(link, from, until));
-        let mut queue = queue_summary(link, until);
+        let bits = link.port().capacity().bits_between(from, until);
+        links.insert(link.name.clone(), link_summary(link.sent, bits, link.wire_lost, seconds));
+        let mut queue = queue_summary(&link.kind, &mut link.meter, until);
         queue["variables"] = variables(series, measured);
         queues.insert(link.name.clone(), queue);
     }
@@ -107,22 +110,21 @@ fn wireless_summary(network: &Network, from: Time, until: Time) -> Value {
     json!({ "stations": stations, "hops": hops })
 }
 
-fn link_summary(link: &Link, from: Time, until: Time) -> Value {
-    let (packets, bytes) = link.sent;
-    let bits = link.port().capacity().bits_between(from, until);
+/// A link that sent so many packets and bytes of the `bits` that it could have.
+pub(crate) fn link_summary(sent: (u64, u64), bits: f64, wire_lost: u64, seconds: f64) -> Value {
+    let (packets, bytes) = sent;
     let used = if bits > 0.0 { bytes as f64 * 8.0 / bits } else { 0.0 };
     json!({
         "utilization": used.min(1.0),
         "sent_packets": packets,
         "sent_bytes": bytes,
-        "capacity_bps": bits / (until - from).as_secs_f64(),
-        "wire_lost": link.wire_lost,
+        "capacity_bps": bits / seconds,
+        "wire_lost": wire_lost,
     })
 }
 
-fn queue_summary(link: &mut Link, until: Time) -> Value {
-    let (mean, std, bytes) = link.meter.averages(until);
-    let meter = &link.meter;
+pub(crate) fn queue_summary(kind: &str, meter: &mut QueueMeter, until: Time) -> Value {
+    let (mean, std, bytes) = meter.averages(until);
     let dropped = meter.dropped_total();
     let offered: u64 = meter.offered.iter().sum();
     let reasons: Map<_, _> = DropReason::ALL
@@ -142,7 +144,7 @@ fn queue_summary(link: &mut Link, until: Time) -> Value {
         })
         .collect();
     json!({
-        "kind": link.kind,
+        "kind": kind,
         "mean_packets": mean,
         "std_packets": std,
         "max_packets": meter.max_packets,
@@ -191,7 +193,7 @@ fn variables(series: &LinkSeries, measured: usize) -> Value {
     Value::Object(variables.collect())
 }
 
-fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Value {
+pub(crate) fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Value {
     let sum = |count: fn(&UserMeter) -> u64| members.iter().map(|user| count(user)).sum::<u64>();
     let mean = |value: &dyn Fn(&UserMeter) -> Option<f64>| {
         let values: Vec<_> = members.iter().filter_map(|user| value(user)).collect();
@@ -240,7 +242,13 @@ fn lengths(lengths: &Lengths) -> Value {
     })
 }
 
-fn flow_summary(id: usize, user: &UserMeter, traffic: &str, class: &str, seconds: f64) -> Value {
+pub(crate) fn flow_summary(
+    id: usize,
+    user: &UserMeter,
+    traffic: &str,
+    class: &str,
+    seconds: f64,
+) -> Value {
     json!({
         "id": id,
         "traffic": traffic,
@@ -269,28 +277,14 @@ pub fn tables(world: &mut World) -> Vec<Table> {
     let mut tables = Vec::new();
     let series = world.series().clone();
     let mut ends = series.time.clone();
-    let column = |name: &str, values: Vec<f64>| (name.to_owned(), values);
     for (link, series) in world.links_mut().iter().zip(&series.links) {
-        let points = &series.points;
-        let mut columns = vec![
-            column("time_s", ends.clone()),
-            column("mean_packets", points.iter().map(|point| point.mean_packets).collect()),
-            column("max_packets", points.iter().map(|point| point.max_packets).collect()),
-            column("mean_bytes", points.iter().map(|point| point.mean_bytes).collect()),
-            column("dropped", points.iter().map(|point| point.dropped).collect()),
-            column("marked", points.iter().map(|point| point.marked).collect()),
-        ];
+        let [mut queue, delay] = queue_tables(&link.name, &ends, &series.points, &link.meter);
         for (name, values) in &series.variables {
             let mut values = values.clone();
-            values.resize(points.len(), f64::NAN);
-            columns.push(column(name, values));
+            values.resize(series.points.len(), f64::NAN);
+            queue.columns.push(column(name, values));
         }
-        tables.push(Table { name: "queue", labels: vec![("link", link.name.clone())], columns });
-        tables.push(Table {
-            name: "queue_delay",
-            labels: vec![("link", link.name.clone())],
-            columns: distribution(link.meter.delay.distribution()),
-        });
+        tables.extend([queue, delay]);
     }
     // Rates from bytes: each interval ends at its time and begins at the one before.
     let mut begin = 0.0;
@@ -298,17 +292,50 @@ pub fn tables(world: &mut World) -> Vec<Table> {
         ends.iter_mut().map(|end| *end - std::mem::replace(&mut begin, *end)).collect();
     for (index, (class, bytes)) in world.classes().iter().zip(&series.class_bytes).enumerate() {
         let rates = bytes.iter().zip(&spans).map(|(bytes, span)| bytes * 8.0 / span).collect();
-        let labels = vec![("class", class.name.clone())];
-        let columns = vec![
-            column("time_s", series.time.clone()),
-            column("throughput_bps", rates),
-            column("cwnd_bytes", series.class_cwnd[index].clone()),
-        ];
-        tables.push(Table { name: "class", labels: labels.clone(), columns });
-        let columns = distribution(class.delay.distribution());
-        tables.push(Table { name: "delay", labels, columns });
+        let [mut rates, delays] = class_tables(class, &series.time, rates);
+        rates.columns.push(column("cwnd_bytes", series.class_cwnd[index].clone()));
+        tables.extend([rates, delays]);
     }
     tables
+}
+
+/// The series of a link's queue, without the discipline's variables, and its waiting times.
+pub(crate) fn queue_tables(
+    link: &str,
+    ends: &[f64],
+    points: &[QueuePoint],
+    meter: &QueueMeter,
+) -> [Table; 2] {
+    let of = |value: fn(&QueuePoint) -> f64| points.iter().map(value).collect();
+    let columns = vec![
+        column("time_s", ends.to_vec()),
+        column("mean_packets", of(|point| point.mean_packets)),
+        column("max_packets", of(|point| point.max_packets)),
+        column("mean_bytes", of(|point| point.mean_bytes)),
+        column("dropped", of(|point| point.dropped)),
+        column("marked", of(|point| point.marked)),
+    ];
+    let labels = vec![("link", link.to_owned())];
+    let delays = distribution(meter.delay.distribution());
+    [
+        Table { name: "queue", labels: labels.clone(), columns },
+        Table { name: "queue_delay", labels, columns: delays },
+    ]
+}
+
+/// The series of a class and its one-way delays.
+pub(crate) fn class_tables(class: &ClassMeter, ends: &[f64], rates: Vec<f64>) -> [Table; 2] {
+    let labels = vec![("class", class.name.clone())];
+    let columns = vec![column("time_s", ends.to_vec()), column("throughput_bps", rates)];
+    let delays = distribution(class.delay.distribution());
+    [
+        Table { name: "class", labels: labels.clone(), columns },
+        Table { name: "delay", labels, columns: delays },
+    ]
+}
+
+fn column(name: &str, values: Vec<f64>) -> (String, Vec<f64>) {
+    (name.to_owned(), values)
 }
 
 fn distribution(steps: Vec<(f64, f64)>) -> Vec<(String, Vec<f64>)> {

@@ -73,6 +73,10 @@ pub struct Config {
     /// Largest congestion window in segments, at least 1; unlimited if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_window: Option<u32>,
+    /// Most segments that one acknowledgment counts for when the window grows, at least 1; as many
+    /// as it acknowledges if absent (RFC 3465). 1 is RFC 5681, section 3.1, and Linux before 4.0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub growth_per_ack: Option<u32>,
     /// Receive buffer, and so the window advertised by a reader that keeps up, from one segment to
     /// 1 GiB (RFC 7323, section 2.3).
     pub receive_window: Bytes,
@@ -83,13 +87,18 @@ pub struct Config {
     /// Segments at the start of a connection that are acknowledged at once, so that slow start is
     /// not slowed; Linux: 16, standards: 0.
     pub quick_acks: u32,
-    /// Smallest retransmission timeout (RFC 6298, section 2.4: 1 s; ns-2: 200 ms).
+    /// Silence after which as many segments are acknowledged at once again; never if absent (Linux:
+    /// the receiver's own retransmission timeout, 200 ms and a round trip).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quick_acks_after: Option<Duration>,
+    /// Smallest retransmission timeout (RFC 6298, section 2.4: 1 s; Linux: 200 ms).
     pub min_rto: Duration,
-    /// Least by which the retransmission timeout exceeds the smoothed round-trip time (RFC 6298,
-    /// section 2.3: G, the clock's granularity; Linux: 200 ms, beside which `min_rto` is idle).
-    pub rto_margin: Duration,
     /// Retransmission timeout before the first measurement (RFC 6298, section 2.1: 1 s).
     pub initial_rto: Duration,
+    /// Clock granularity (G of RFC 6298, section 2.3): the timeout is at least this far above the
+    /// smoothed round-trip time; 1us if absent (Linux: in effect 200ms).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_granularity: Option<Duration>,
     /// Largest retransmission timeout, after backoff too (RFC 6298, section 2.5: at least 60 s).
     pub max_rto: Duration,
     /// Timestamps on every segment and a round-trip sample from every new acknowledgment (RFC
@@ -125,13 +134,15 @@ impl Default for Config {
             initial_window: 10,
             initial_ssthresh: None,
             max_window: None,
+            growth_per_ack: None,
             receive_window: Bytes(6_000_000),
             delayed_ack_count: 2,
             delayed_ack_timeout: Duration::from_millis(40),
             quick_acks: 0,
+            quick_acks_after: None,
             min_rto: Duration::from_millis(200),
-            rto_margin: Duration::from_micros(1),
             initial_rto: Duration::from_secs(1),
+            clock_granularity: None,
             max_rto: Duration::from_secs(60),
             timestamps: false,
             ecn: false,
@@ -153,7 +164,6 @@ impl Config {
             Preset::Linux => Config {
                 congestion: CongestionControl::Cubic,
                 quick_acks: 16,
-                rto_margin: Duration::from_millis(200),
                 max_rto: Duration::from_secs(120),
                 timestamps: true,
                 prr: true,
@@ -181,7 +191,6 @@ impl Config {
                 receive_window: Bytes(131_072),
                 delayed_ack_timeout: Duration::from_millis(200),
                 min_rto: Duration::from_secs(1),
-                rto_margin: Duration::from_millis(1),
                 timestamps: true,
                 prr: true,
                 hystart: true,
@@ -232,6 +241,7 @@ impl Config {
         at_least("initial_window", Some(self.initial_window), 1)?;
         at_least("initial_ssthresh", self.initial_ssthresh, 2)?;
         at_least("max_window", self.max_window, 1)?;
+        at_least("growth_per_ack", self.growth_per_ack, 1)?;
         at_least("max_retransmissions", self.max_retransmissions, 1)?;
         require((self.mss()..=1 << 30).contains(&self.receive_window.0), "receive_window", || {
             format!("must be from {}B to 1GiB, got \"{}\"", self.mss(), self.receive_window)
@@ -246,9 +256,6 @@ impl Config {
         })?;
         require(self.min_rto > Duration::ZERO, "min_rto", || {
             format!("must be greater than 0, got \"{}\"", self.min_rto)
-        })?;
-        require(self.rto_margin > Duration::ZERO, "rto_margin", || {
-            format!("must be greater than 0, got \"{}\"", self.rto_margin)
         })?;
         require(self.initial_rto > Duration::ZERO, "initial_rto", || {
             format!("must be greater than 0, got \"{}\"", self.initial_rto)

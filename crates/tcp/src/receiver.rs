@@ -30,7 +30,12 @@ pub struct Receiver {
     early: RangeSet,
     /// Offset of the FIN, once seen.
     fin: Option<u64>,
+    /// When the last data came.
+    arrived: Time,
+    /// Segments yet to be acknowledged at once, how many at a start, and the silence that is one.
     quick: u32,
+    quick_acks: u32,
+    quick_after: Duration,
     /// TS.Recent (RFC 7323, section 4.3).
     ts_recent: u32,
     /// Segments not yet acknowledged, and how many at most.
@@ -63,6 +68,9 @@ impl Receiver {
             pending: 0,
             count: config.delayed_ack_count,
             quick: config.quick_acks,
+            quick_acks: config.quick_acks,
+            quick_after: config.quick_acks_after.unwrap_or(Duration::MAX),
+            arrived: Time::MAX,
             reading: true,
             sack: config.recovery == LossRecovery::Sack,
             ecn: config.ecn,
@@ -94,6 +102,12 @@ impl Receiver {
         if self.ecn && segment.len > 0 {
             // RFC 3168, section 6.1.3: CWR answers what came before; CE is new.
             self.echo = (self.echo && !segment.flags.has(Flags::CWR)) || ce;
+        }
+        if segment.len > 0 {
+            if now.since(self.arrived) > self.quick_after {
+                self.quick = self.quick_acks;
+            }
+            self.arrived = now;
         }
         let edge = self.read + self.buffer;
         if start == self.next && end <= edge && self.early.is_empty() && !has_fin {

@@ -16,10 +16,10 @@ pub(crate) struct RttEstimator {
     /// Times the timer has expired since the last valid sample (section 5.5).
     backoff: u8,
     rto: Duration,
+    /// G, in nanoseconds.
+    granularity: f64,
     minimum: Duration,
     maximum: Duration,
-    /// G, nanoseconds.
-    margin: f64,
 }
 
 impl RttEstimator {
@@ -31,9 +31,9 @@ impl RttEstimator {
             backoff: 0,
             // (2.1) Before the first measurement.
             rto: config.initial_rto,
+            granularity: config.clock_granularity.map_or(1000.0, |g| g.as_nanos() as f64),
             minimum: config.min_rto,
             maximum: config.max_rto,
-            margin: config.rto_margin.as_nanos() as f64,
         }
     }
 
@@ -55,9 +55,9 @@ impl RttEstimator {
             self.srtt = rtt;
             self.variation = rtt / 2.0;
         }
-        // (2.3), bounded by (2.4) and (2.5).
-        let rto =
-            Duration::from_nanos((self.srtt + (4.0 * self.variation).max(self.margin)) as u64);
+        // (2.4) and (2.5) bound the result.
+        let margin = (4.0 * self.variation).max(self.granularity);
+        let rto = Duration::from_nanos((self.srtt + margin) as u64);
         self.rto = rto.max(self.minimum).min(self.maximum);
         self.backoff = 0;
     }
@@ -147,6 +147,14 @@ mod tests {
     }
 
     #[test]
+    fn a_coarse_clock_keeps_the_timeout_above_the_round_trip() {
+        let clock_granularity = Some(Duration::from_millis(200));
+        let mut rtt = RttEstimator::new(&Config { clock_granularity, ..Config::default() });
+        (0..100).for_each(|_| rtt.sample(Duration::from_millis(100), 1.0));
+        assert_eq!(rtt.rto(), Duration::from_millis(300));
+    }
+
+    #[test]
     fn follows_rfc_6298_section_2() {
         let mut rtt = estimator();
         assert_eq!(rtt.rto(), Duration::from_secs(1));
@@ -168,14 +176,6 @@ mod tests {
         // The floor.
         (0..100).for_each(|_| rtt.sample(Duration::from_millis(10), 1.0));
         assert_eq!(rtt.rto(), Duration::from_millis(200));
-    }
-
-    #[test]
-    fn the_timeout_exceeds_the_round_trip_by_the_margin() {
-        // Linux: tcp_rto_min bounds the variance, not the sum.
-        let mut rtt = RttEstimator::new(&Config::preset(crate::Preset::Linux));
-        (0..200).for_each(|_| rtt.sample(Duration::from_millis(100), 1.0));
-        assert_eq!(rtt.rto(), Duration::from_millis(300));
     }
 
     #[test]

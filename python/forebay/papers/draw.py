@@ -1,7 +1,7 @@
 """Figures from the panels of a record, by matplotlib.
 
-Colours are Okabe and Ito's, which colour-blind readers tell apart; markers and dashes do so in
-grey. Steps of one parameter take cividis from dark to light instead.
+Colours are Okabe and Ito's and one of Tol's, which colour-blind readers tell apart; markers and
+dashes do so in grey. Steps of one parameter take cividis from dark to light instead.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 
-COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999")
-MARKERS = "osD^vPX*"
+COLOURS = (
+    "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999",
+    "#882255",
+)  # fmt: skip
+MARKERS = "osD^vPX*h"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
 STYLE: Any = {
     "font.size": 9,
@@ -44,14 +47,14 @@ def figure(panels: Sequence[Mapping[str, Any]]) -> Figure:
         high = math.ceil(len(panels) / wide)
         # As wide as a page of text; one panel leaves room beside it for the legend.
         drawn = Figure(figsize=(6.4 if wide == 1 else 9.6, 3.5 * high), layout="constrained")
-        grid = drawn.subplots(high, wide, squeeze=False).flat
+        grid = list(drawn.subplots(high, wide, squeeze=False).flat)
         looks: dict[str, dict[str, Any]] = {}
         for axes, panel in zip(grid, panels, strict=False):
             _panel(axes, panel, looks)
-        for axes in list(grid)[len(panels) :]:
+        for axes in grid[len(panels) :]:
             axes.set_visible(False)
         handles: dict[str, Any] = {}
-        for axes in drawn.axes:
+        for axes in grid:
             marks, labels = axes.get_legend_handles_labels()
             handles |= {label: mark for mark, label in zip(marks, labels, strict=True)}
         if len(handles) > 1:
@@ -59,7 +62,7 @@ def figure(panels: Sequence[Mapping[str, Any]]) -> Figure:
                 handles.values(),
                 handles.keys(),
                 loc="outside lower center",
-                ncols=min(len(handles), 4 if wide == 1 else 6),
+                ncols=math.ceil(len(handles) / math.ceil(len(handles) / (4 if wide == 1 else 7))),
             )
         return drawn
 

@@ -69,15 +69,19 @@ def keep(
 
 
 def read(folder: Path, study: StudyData, table: str) -> pl.DataFrame:
-    """One table of all runs, with the columns that say of which run."""
+    """One table of all runs, with the columns that say of which run.
+
+    A column of the table that is called like one of those gets the table's name before its own.
+    """
     named = [*study.columns, "discipline", "replication"]
     frames = []
     for row in study.runs.select("point", *named).iter_rows(named=True):
         frame = pl.read_parquet(
             folder / "tables" / f"{row['point']}-{row['replication']}.{table}.parquet"
         )
-        keys = [pl.lit(row[name]).alias(name) for name in named if name not in frame.columns]
-        frames.append(frame.select(*keys, pl.all()))
+        own = {name: f"{table}.{name}" for name in named if name in frame.columns}
+        keys = [pl.lit(row[name]).alias(name) for name in named]
+        frames.append(frame.rename(own).select(*keys, pl.all()))
     return pl.concat(frames, how="diagonal")
 
 

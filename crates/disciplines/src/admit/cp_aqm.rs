@@ -31,6 +31,10 @@
 //!   its transport understands that, and costs nothing, as a dropped one: so the marking rate is the
 //!   dropping rate that the same arrivals would have met, and a mark means what a drop means (RFC
 //!   3168, section 5). Charging it would leave none for the packets that are not marked.
+//! - D5: where capacity varies, which the paper leaves open, R_CA = C is kept by `follow`: either
+//!   the link tells its rate, or what leaves pays back the bucket: each packet its size on the wire,
+//!   when it leaves. While packets wait that is the tokens of R_CA = C, whatever C is, without an
+//!   estimate and its lag; while none wait the bucket fills at the rate at which the last ones left.
 //!
 //! Cost: a refill and, in congestion, one 128-bit division a packet.
 
@@ -38,7 +42,8 @@ use crate::Admit;
 use crate::registry::Named;
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, Bytes, ConfigError, Context, DropReason, Limit, Packet, QueueId, Rate, Setting, Time,
+    Bank, Bytes, ConfigError, Context, DropReason, Duration, Limit, Packet, QueueId, Rate, Setting,
+    Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,8 +54,36 @@ pub struct CpAqm {
     congestion: Congestion,
     overhead: u32,
     ecn: bool,
-    follow_rate: bool,
+    follow: Follow,
+    drain: Drain,
     tokens: Bucket,
+}
+
+/// What the congestion allowance rate follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Follow {
+    /// It is constant.
+    #[default]
+    Nothing,
+    /// The link's rate, as the link tells it.
+    Link,
+    /// What leaves the queue.
+    Drain,
+}
+
+/// What has left, for an allowance that follows it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Drain {
+    /// When the last packet left.
+    last: Time,
+    /// Its size on the wire.
+    frame: u64,
+    /// Whether others waited then, so that the link has been sending ever since.
+    busy: bool,
+    /// Bytes on the wire, and nanoseconds that they took, since the rate was last measured.
+    bytes: u64,
+    span: u64,
 }
 
 /// Congestion as a function of the occupancy (equation 1).
@@ -71,6 +104,9 @@ struct Bucket {
     filled: Time,
 }
 
+/// Bytes on the wire over which the drain rate is measured (as PIE's DQ_THRESHOLD, RFC 8033,
+/// section 5.2).
+const MEASURED: u64 = 1 << 14;
 /// Nanobits in a byte.
 const BYTE: u64 = 8_000_000_000;
 /// c_max is resolved to this fraction.
@@ -91,8 +127,9 @@ pub struct CpAqmParams {
     pub max_congestion: f64,
     /// Congestion allowance rate (R_CA; section 3.3). Default: the link's rate.
     pub rate: Option<Rate>,
-    /// Whether the allowance rate becomes the link's rate when that changes.
-    pub follow_rate: bool,
+    /// What the allowance rate follows where capacity varies: "nothing"; "link", the rate that the
+    /// link tells; or "drain", what leaves the queue, with `rate` until that is known.
+    pub follow: Follow,
     /// Bucket size (B_CA; section 3.3), above 0 to 2 GB. Default: 1.5 Q_max times the largest packet
     /// on the wire over the same without overhead, and one packet more if the threshold is 0.
     pub bucket: Option<Bytes>,
@@ -107,7 +144,7 @@ impl Default for CpAqmParams {
             threshold: Limit::Packets(5),
             max_congestion: 1.2,
             rate: None,
-            follow_rate: false,
+            follow: Follow::default(),
             bucket: None,
             ecn: false,
         }
@@ -167,7 +204,8 @@ impl CpAqm {
             congestion: Congestion { threshold, capacity, excess },
             overhead: setting.overhead,
             ecn: params.ecn,
-            follow_rate: params.follow_rate,
+            follow: params.follow,
+            drain: Drain::default(),
             tokens: Bucket {
                 rate: params.rate.unwrap_or(setting.rate),
                 size,
@@ -206,6 +244,9 @@ impl Congestion {
 impl Bucket {
     #[inline]
     fn fill(&mut self, now: Time) {
+        if now <= self.filled {
+            return;
+        }
         let span = now.since(self.filled).as_nanos();
         self.filled = now;
         let missing = self.size - self.level;
@@ -214,6 +255,33 @@ impl Bucket {
             let gained = u128::from(self.rate.bps()) * u128::from(span);
             self.level += u64::try_from(gained).unwrap_or(u64::MAX).min(missing);
         }
+    }
+
+    /// Pays back what a packet of `frame` bytes on the wire leaves by, from `now` until it has left.
+    fn pay(&mut self, now: Time, frame: u64) {
+        self.level = self.size.min(self.level + frame * BYTE);
+        self.filled = now + Duration::from_nanos(frame * BYTE / self.rate.bps().max(1));
+    }
+}
+
+impl Drain {
+    /// A packet of `frame` bytes on the wire leaves; `waiting` others stay.
+    fn depart(&mut self, now: Time, frame: u64, waiting: usize, tokens: &mut Bucket) {
+        if self.busy {
+            self.bytes += self.frame;
+            self.span += now.since(self.last).as_nanos();
+            if self.bytes >= MEASURED && self.span > 0 {
+                let bps = u128::from(self.bytes * BYTE) / u128::from(self.span);
+                // A quarter is new (RFC 8033, appendix B).
+                let bps = (u128::from(tokens.rate.bps()) * 3 + bps) / 4;
+                tokens.rate = Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX).max(1));
+                (self.bytes, self.span) = (0, 0);
+            }
+        } else {
+            tokens.fill(now);
+        }
+        tokens.pay(now, frame);
+        (self.last, self.frame, self.busy) = (now, frame, waiting > 0);
     }
 }
 
@@ -245,7 +313,9 @@ impl Admit for CpAqm {
         if !self.limit.admits(held.packets, held.bytes, packet.len) {
             return Err(DropReason::Overflow);
         }
-        self.tokens.fill(cx.now);
+        if !self.drain.busy {
+            self.tokens.fill(cx.now);
+        }
         let cost = self.congestion.cost(held.bytes, u64::from(packet.len + self.overhead));
         if cost <= self.tokens.level {
             self.tokens.level -= cost;
@@ -257,8 +327,18 @@ impl Admit for CpAqm {
         }
     }
 
+    #[inline]
+    fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet> {
+        let packet = bank.pop(queue)?;
+        if self.follow == Follow::Drain {
+            let frame = u64::from(packet.len + self.overhead);
+            self.drain.depart(cx.now, frame, bank.total().packets, &mut self.tokens);
+        }
+        Some(packet)
+    }
+
     fn set_link_rate(&mut self, now: Time, rate: Rate) {
-        if self.follow_rate {
+        if self.follow == Follow::Link {
             self.tokens.fill(now);
             self.tokens.rate = rate;
         }
@@ -266,7 +346,9 @@ impl Admit for CpAqm {
 
     fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
         let mut tokens = self.tokens;
-        tokens.fill(now);
+        if !self.drain.busy {
+            tokens.fill(now);
+        }
         out("tokens", tokens.level as f64 / BYTE as f64);
         out("congestion", self.congestion.at(bank.total().bytes));
     }
@@ -276,7 +358,7 @@ impl Admit for CpAqm {
 mod tests {
     use super::*;
     use crate::kinds;
-    use forebay_core::{Capacity, Discipline, Duration, Ecn, Poll, Port, Rng, Sink, Verdict};
+    use forebay_core::{Capacity, Discipline, Ecn, Poll, Port, Rng, Sink, Verdict};
     use proptest::prelude::*;
 
     #[derive(Default)]
@@ -388,8 +470,8 @@ mod tests {
 
     #[test]
     fn the_allowance_follows_the_link_only_if_asked() {
-        for (follow_rate, bytes) in [(true, 125), (false, 1250)] {
-            let params = CpAqmParams { follow_rate, ..CpAqmParams::default() };
+        for (follow, bytes) in [(Follow::Link, 125), (Follow::Nothing, 1250)] {
+            let params = CpAqmParams { follow, ..CpAqmParams::default() };
             let mut cp = CpAqm::new(&params, &SETTING).unwrap();
             cp.tokens.level = 0;
             cp.set_link_rate(Time::ZERO, Rate::from_bps(1_000_000));
@@ -401,11 +483,26 @@ mod tests {
     /// Which packets a port of 10 Mb/s drops of these (gap, length) arrivals.
     fn losses(queue: Box<dyn Discipline>, arrivals: &[(u64, u32)]) -> Vec<bool> {
         let mut port = Port::new(queue, Capacity::constant(SETTING.rate), SETTING.overhead);
+        offer(&mut port, arrivals, |_, _| {})
+    }
+
+    /// Offers (gap, length) arrivals to a port; tells the backlog after each, and answers which are
+    /// lost.
+    fn offer(
+        port: &mut Port,
+        arrivals: &[(u64, u32)],
+        mut seen: impl FnMut(Time, usize),
+    ) -> Vec<bool> {
         let (mut rng, mut sink) = (Rng::named(1, "port"), Count::default());
         let (mut now, mut free) = (Time::ZERO, Time::ZERO);
+        let mut change = port.capacity().next_change(now);
         let mut lost = Vec::new();
         for (id, (gap, len)) in arrivals.iter().enumerate() {
             let arrival = now + Duration::from_nanos(*gap);
+            if let Some(at) = change.filter(|at| *at <= arrival) {
+                port.rate_changed(at);
+                change = port.capacity().next_change(at);
+            }
             while port.backlog().packets > 0 && free <= arrival {
                 let mut cx = Context::new(free.max(now), &mut rng, &mut sink);
                 match port.poll(&mut cx) {
@@ -419,8 +516,33 @@ mod tests {
             now = arrival;
             let mut cx = Context::new(now, &mut rng, &mut sink);
             lost.push(port.offer(Packet::new(id as u32, 0, *len), &mut cx) == Verdict::Dropped);
+            seen(now, port.backlog().packets);
         }
         lost
+    }
+
+    /// From 100 to 10 Mb/s after a second, 15 Mb/s offered throughout: an allowance of 100 Mb/s is
+    /// never used up, and the buffer stays full; one that follows keeps the queue at T_c = 5.
+    #[test]
+    fn an_allowance_that_follows_holds_the_queue_when_the_link_slows() {
+        let arrivals = vec![(803_733, 1500); 10_000];
+        let second = |count| Time::ZERO + Duration::from_secs(count);
+        for (follow, longest) in [(Follow::Nothing, 30), (Follow::Link, 7), (Follow::Drain, 7)] {
+            let setting = Setting { rate: Rate::from_bps(100_000_000), ..SETTING };
+            let params = CpAqmParams { follow, ..CpAqmParams::default() };
+            let queue = <kinds::CpAqm as Named<dyn Discipline>>::build(&params, &setting).unwrap();
+            let steps = vec![(second(0), setting.rate), (second(1), SETTING.rate)];
+            let mut port = Port::new(queue, Capacity::steps(steps, None), SETTING.overhead);
+            let (mut most, mut full) = (0, 0);
+            offer(&mut port, &arrivals, |now, packets| {
+                full = full.max(packets);
+                if now > second(3) {
+                    most = most.max(packets);
+                }
+            });
+            assert_eq!(full, 30, "the burst that the step is fits ({follow:?})");
+            assert!(most <= longest && most + 3 > longest, "{follow:?}: up to {most} packets");
+        }
     }
 
     proptest! {
@@ -442,8 +564,10 @@ mod tests {
             let tail = losses(tail, &arrivals);
             // 777 B take 0.62 ms on average.
             prop_assert!(longest_gap > 900_000 || tail.contains(&true));
-            let policed = losses(build(&with(threshold, 1.0)), &arrivals);
-            prop_assert_eq!(policed, tail);
+            for follow in [Follow::Nothing, Follow::Drain] {
+                let params = CpAqmParams { follow, ..with(threshold, 1.0) };
+                prop_assert_eq!(&losses(build(&params), &arrivals), &tail, "{:?}", follow);
+            }
         }
     }
 

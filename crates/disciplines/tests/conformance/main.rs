@@ -17,7 +17,7 @@ fn variants(kind: &str) -> Vec<Value> {
         "codel" => vec![json!({ "limit": "30p", "ecn": true }), json!({ "limit": "45KB" })],
         "cp-aqm" => vec![
             json!({ "limit": "10p", "threshold": "2p", "max_congestion": 2.0, "bucket": "3KB" }),
-            json!({ "bucket": "2KB", "threshold": "0p", "ecn": true, "follow_rate": true }),
+            json!({ "bucket": "2KB", "threshold": "0p", "ecn": true, "follow": "drain" }),
         ],
         "cq-aqm" => vec![
             json!({ "queues": [

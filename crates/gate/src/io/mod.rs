@@ -5,6 +5,7 @@ mod packet;
 mod pool;
 mod system;
 mod tun;
+mod xdp;
 
 pub use netns::within;
 pub use pool::Pool;
@@ -73,6 +74,11 @@ pub trait Io: Send {
     /// An interface that has gone.
     fn send(&mut self, side: Side, frames: &mut VecDeque<u32>, pool: &mut Pool) -> io::Result<()>;
 
+    /// Whether frames that were handed over still wait to be sent on `side`.
+    fn is_pending(&self, _side: Side) -> bool {
+        false
+    }
+
     /// What to wait on for frames from `side`.
     fn descriptor(&self, side: Side) -> BorrowedFd<'_>;
 
@@ -88,11 +94,12 @@ pub fn open(config: &Config) -> io::Result<(Box<dyn Io>, Pool)> {
     let mtu = config.mtu() as usize;
     // Link header and two VLAN tags.
     let longest = mtu + 14 + 8;
-    let pool = Pool::new(config.io.buffers, longest)?;
+    let in_rings = if config.io.backend == Backend::Xdp { xdp::IN_RINGS } else { 0 };
+    let mut pool = Pool::new(config.io.buffers + in_rings, longest)?;
     let io: Box<dyn Io> = match config.io.backend {
         Backend::Tun => Box::new(tun::Tun::open(&config.io, mtu)?),
         Backend::Packet => Box::new(packet::PacketSockets::open(&config.io, longest)?),
-        Backend::Xdp => return Err(io::Error::other("io.backend: xdp is not there yet")),
+        Backend::Xdp => Box::new(xdp::XdpSockets::open(&config.io, longest, &mut pool)?),
     };
     Ok((io, pool))
 }

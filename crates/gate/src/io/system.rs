@@ -85,6 +85,19 @@ pub fn set_up(name: &str, mtu: usize) -> io::Result<()> {
     ioctl(fd, libc::SIOCSIFFLAGS, &mut asked)
 }
 
+/// Receive queues of the interface called `name`; 1 if it does not say.
+pub fn receive_queues(name: &str) -> u32 {
+    // struct ethtool_channels: command, maxima (rx, tx, other, combined), counts likewise.
+    let mut channels = [0_u32; 9];
+    channels[0] = 0x3c;
+    let mut asked = request(name);
+    asked.ifr_ifru.ifru_data = (&raw mut channels).cast();
+    let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, 0);
+    let answer = socket
+        .and_then(|socket| ioctl(rustix::fd::AsFd::as_fd(&socket), libc::SIOCETHTOOL, &mut asked));
+    answer.map_or(1, |()| channels[5] + channels[8]).max(1)
+}
+
 /// The result of a system call, or the error it left.
 pub fn checked(result: i32) -> io::Result<i32> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }

@@ -5,9 +5,14 @@
 
 mod net;
 
+use etherparse::PacketBuilder;
 use forebay_disciplines::registry::KINDS;
+use forebay_gate::config::Config;
+use forebay_gate::io::{Side, open};
 use net::{Gate, Net, Way, conserved, possible};
 use serde_json::Value;
+use std::collections::VecDeque;
+use std::io::{Read, Write};
 use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,7 +71,7 @@ fn overload_is_shaped_and_conserved() {
     if !possible() {
         return;
     }
-    for way in [Way::Tun, Way::Packet] {
+    for way in [Way::Tun, Way::Packet, Way::Xdp] {
         let net = Net::new(way);
         // A class for what is sent here: hosts have more to say, as to multicast routers.
         let config = r#"
@@ -239,7 +244,7 @@ fn aspq_freezes_real_tcp() {
     if !possible() {
         return;
     }
-    for way in [Way::Tun, Way::Packet] {
+    for way in [Way::Tun, Way::Packet, Way::Xdp] {
         let net = Net::new(way);
         let config = |guard: &str| {
             format!(
@@ -284,4 +289,140 @@ fn aspq_freezes_real_tcp() {
         transfer.wait_for(transfer.delivered() + 400_000);
         gate.stop();
     }
+}
+
+/// Once everything is open it has no privileges left, and still does all that it must.
+#[test]
+fn privileges_are_given_up() {
+    if !possible() {
+        return;
+    }
+    for way in [Way::Tun, Way::Packet, Way::Xdp] {
+        let net = Net::new(way);
+        let config = |limit: &str| {
+            format!(
+                r#"
+                user = "nobody"
+                metrics = "127.0.0.1:0"
+                link = {{ rate = "20Mbit", queue = {{ kind = "fifo", limit = "{limit}" }} }}
+                "#
+            )
+        };
+        let mut gate = net.gate(&config("100p"), &[]);
+        let status = std::fs::read_to_string(format!("/proc/{}/status", gate.pid())).unwrap();
+        let line = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+            line.split_whitespace().nth(1).unwrap().to_owned()
+        };
+        for set in ["CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"] {
+            assert_eq!(u64::from_str_radix(&line(set), 16).unwrap(), 0, "{set}");
+        }
+        assert_ne!(line("Uid:"), "0");
+        // Mode 2 is a filter.
+        assert_eq!((line("NoNewPrivs:").as_str(), line("Seccomp:").as_str()), ("1", "2"));
+        let mode = std::os::unix::fs::PermissionsExt::mode(
+            &std::fs::metadata(gate.socket()).unwrap().permissions(),
+        );
+        assert_eq!(mode & 0o777, 0o660);
+        net.configure(&config("50p"));
+        forebay_gate::control::ask(gate.socket(), "reload").unwrap();
+        let (sender, receiver) = net.udp(5000);
+        let listener = Listener::new(receiver);
+        send(&sender, 50, 972, 1_000.0);
+        let (numbers, status) = listener.settled(&gate);
+        assert_eq!(numbers.len(), 50, "{way:?}: {status}");
+        gate.stop();
+    }
+}
+
+/// Tagged frames pass with their tags, and their IP packets are classified behind them. The hosts'
+/// ends are raw sockets, since not every kernel has VLAN interfaces.
+#[test]
+fn vlan_tags_pass() {
+    if !possible() {
+        return;
+    }
+    for way in [Way::Packet, Way::Xdp] {
+        let net = Net::new(way);
+        let config = r#"
+            link = { rate = "20Mbit", queue = { kind = "fifo" } }
+            rule = [{ name = "tagged", destination = ["10.78.0.0/24"], class = 2 }]
+        "#;
+        let mut gate = net.gate(config, &[]);
+        let ends = format!(
+            "link = {{}}\n[io]\nbackend = \"packet\"\nbuffers = 256\n\
+             inside = {{ name = \"host\", netns = \"{}\" }}\n\
+             outside = {{ name = \"host\", netns = \"{}\" }}",
+            net.left(),
+            net.right()
+        );
+        let (mut io, mut pool) = open(&Config::parse(&ends).unwrap()).unwrap();
+        let mut sent = Vec::new();
+        for (tags, id) in [(1, 5_u16), (2, 7)] {
+            let mut frame = Vec::new();
+            let ethernet = PacketBuilder::ethernet2([2; 6], [4; 6]);
+            let [outer, inner] = [id, id + 1].map(|id| id.try_into().unwrap());
+            let ethernet = match tags {
+                1 => ethernet.single_vlan(outer),
+                _ => ethernet.double_vlan(outer, inner),
+            };
+            let packet = ethernet.ipv4([10, 78, 0, 1], [10, 78, 0, 2], 64).udp(1, 2);
+            packet.write(&mut frame, &[7; 400]).unwrap();
+            let index = pool.take().unwrap();
+            pool.buffer(index)[..frame.len()].copy_from_slice(&frame);
+            pool.set_extent(index, 0, frame.len());
+            io.send(Side::Inside, &mut VecDeque::from([index]), &mut pool).unwrap();
+            sent.push(frame);
+        }
+        let mut arrived = Vec::new();
+        let begin = Instant::now();
+        while arrived.len() < sent.len() {
+            assert!(begin.elapsed() < Duration::from_secs(5), "{way:?}: {}", gate.status());
+            let mut batch = Vec::new();
+            io.receive(Side::Outside, &mut pool, &mut batch).unwrap();
+            for index in batch {
+                // The hosts themselves have things to say.
+                let frame = pool.frame(index).to_vec();
+                arrived.extend(frame.starts_with(&[4; 6]).then_some(frame));
+                pool.give(index);
+            }
+        }
+        assert_eq!(arrived, sent, "{way:?}");
+        assert_eq!(gate.status()["forward"]["classes"]["2"]["sent"]["packets"], 2, "{way:?}");
+        gate.stop();
+    }
+}
+
+/// Prometheus finds its text on the loopback interface, and nothing else does.
+#[test]
+fn metrics_are_served() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new(Way::Tun);
+    // A port that is free now.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let config = format!(
+        "metrics = \"127.0.0.1:{port}\"\n\
+         link = {{ rate = \"20Mbit\", queue = {{ kind = \"fifo\" }} }}\n\
+         rule = [{{ name = \"a \\\"quoted\\\" name\", port = [5000] }}]"
+    );
+    let mut gate = net.gate(&config, &[]);
+    let (sender, receiver) = net.udp(5000);
+    let listener = Listener::new(receiver);
+    send(&sender, 20, 100, 1_000.0);
+    listener.settled(&gate);
+    let ask = |path: &str| {
+        let mut client = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        write!(client, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut reply = String::new();
+        client.read_to_string(&mut reply).unwrap();
+        reply
+    };
+    let reply = ask("/metrics");
+    assert!(reply.starts_with("HTTP/1.1 200 OK\r\n"), "{reply}");
+    let matched = "forebay_gate_rule_matched_packets_total{rule=\"a \\\"quoted\\\" name\"} 20\n";
+    assert!(reply.contains(matched), "{reply}");
+    assert!(ask("/").starts_with("HTTP/1.1 404"));
+    gate.stop();
 }

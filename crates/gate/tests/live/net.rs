@@ -40,6 +40,7 @@ pub fn possible() -> bool {
 pub enum Way {
     Tun,
     Packet,
+    Xdp,
 }
 
 /// Namespaces, gone with the value.
@@ -71,7 +72,7 @@ impl Net {
                     ip(&["-n", host, "tuntap", "add", "dev", near, "mode", "tun"]);
                     near
                 }
-                Way::Packet => {
+                Way::Packet | Way::Xdp => {
                     let peer = ["peer", "name", near, "netns", gate];
                     ip(&[&["link", "add", "host", "netns", host, "type", "veth"], &peer[..]]
                         .concat());
@@ -144,6 +145,7 @@ impl Net {
         let (backend, inside, outside) = match self.way {
             Way::Tun => ("tun", left, right),
             Way::Packet => ("packet", gate, gate),
+            Way::Xdp => ("xdp", gate, gate),
         };
         let file = self.file("gate.toml");
         let text = format!(

@@ -76,6 +76,20 @@ impl Layout {
     }
 }
 
+/// One flow of a traffic entry, before it is laid on links.
+pub(crate) struct Participant {
+    /// Name of its random stream.
+    pub name: String,
+    /// When it begins.
+    pub start: Time,
+    /// When it sends no more.
+    pub stop: Time,
+    /// Its random stream.
+    pub rng: Rng,
+    /// What it sends.
+    pub generator: Generator,
+}
+
 /// The other direction of a link; the two stand beside each other.
 fn reverse(link: LinkIndex) -> LinkIndex {
     link ^ 1
@@ -175,7 +189,7 @@ impl Scenario {
     }
 
     /// The nodes between which an entry's traffic runs.
-    fn ends(&self, table: &TrafficTable) -> Result<(String, String), ConfigError> {
+    pub(super) fn ends(&self, table: &TrafficTable) -> Result<(String, String), ConfigError> {
         match (&table.from, &table.to, &self.row) {
             (Some(from), Some(to), _) => Ok((from.clone(), to.clone())),
             (None, None, Some(row)) => {
@@ -231,12 +245,8 @@ impl Scenario {
                     _ => *laid.entry(hops.to_vec()).or_insert_with(|| layout.path(hops, None)),
                 };
                 let forward = lay(&ways.forward, layout);
-                let name = format!("traffic/{}/{flow}", table.name);
-                let start = self.start(table, flow, seed);
-                let generator =
-                    traffic::build(&traffic.source, &self.site(table, ways.place.as_ref()));
-                let generator =
-                    generator.map_err(|error| error.within(&format!("traffic[{index}]")))?;
+                let Participant { name, start, stop, rng, generator } =
+                    self.participant(index, flow, seed, ways.place.as_ref())?;
                 let entry = match generator {
                     Generator::Datagrams(source) => {
                         let first_flow = next_flow;
@@ -255,9 +265,9 @@ impl Scenario {
                     .map_err(|error| error.within(&format!("traffic[{index}]")))?;
                 let user = User {
                     entry,
-                    rng: Rng::named(seed, &name),
+                    rng,
                     start,
-                    stop: table.stop.map_or(Time::MAX, |stop| Time::ZERO + stop),
+                    stop,
                     forward,
                     marks: marks(table),
                     port: table.port,
@@ -268,6 +278,30 @@ impl Scenario {
             }
         }
         Ok((users, classes, next_flow))
+    }
+
+    /// Flow `flow` of traffic entry `index`, whose sender is at `place` if it is a station.
+    ///
+    /// # Errors
+    /// What is wrong with its source.
+    pub(crate) fn participant(
+        &self,
+        index: usize,
+        flow: u32,
+        seed: u64,
+        place: Option<&Track>,
+    ) -> Result<Participant, ConfigError> {
+        let traffic = &self.traffic[index];
+        let table = &traffic.table;
+        let name = format!("traffic/{}/{flow}", table.name);
+        let generator = traffic::build(&traffic.source, &self.site(table, place));
+        Ok(Participant {
+            generator: generator.map_err(|error| error.within(&format!("traffic[{index}]")))?,
+            rng: Rng::named(seed, &name),
+            start: self.start(table, flow, seed),
+            stop: table.stop.map_or(Time::MAX, |stop| Time::ZERO + stop),
+            name,
+        })
     }
 
     fn start(&self, table: &TrafficTable, flow: u32, seed: u64) -> Time {

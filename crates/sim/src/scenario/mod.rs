@@ -5,6 +5,7 @@ mod build;
 mod grammar;
 mod graph;
 mod link;
+mod plan;
 mod profile;
 mod schema;
 mod size;
@@ -51,8 +52,8 @@ pub struct Scenario {
 
 /// A traffic entry: what all have in common, the source's own parameters, and its TCP.
 #[derive(Debug, Clone)]
-struct Traffic {
-    table: TrafficTable,
+pub(crate) struct Traffic {
+    pub(crate) table: TrafficTable,
     /// `kind` and the source's parameters, all defaults filled in.
     source: Map<String, Value>,
     tcp: TcpConfig,
@@ -135,6 +136,18 @@ impl Scenario {
     /// The scenario's own fields.
     pub fn table(&self) -> &ScenarioTable {
         &self.table
+    }
+
+    /// Ends of the time series' intervals in s.
+    pub(crate) fn points(&self) -> Vec<f64> {
+        let (sample, duration) = (self.sample(), self.table.duration);
+        let count = duration.as_nanos() / sample.as_nanos();
+        (1..=count).map(|point| (sample * point).as_secs_f64()).collect()
+    }
+
+    /// The traffic entries, in order.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Traffic> {
+        self.traffic.iter()
     }
 
     /// Names of the traffic entries, in order.
@@ -318,7 +331,7 @@ impl Traffic {
     }
 
     /// Voice codec, for the quality of calls.
-    fn codec(&self) -> Option<Codec> {
+    pub(crate) fn codec(&self) -> Option<Codec> {
         (self.table.kind == "voice").then(|| read(&self.source["codec"]).ok()).flatten()
     }
 

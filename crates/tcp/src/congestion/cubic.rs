@@ -107,7 +107,7 @@ impl CongestionController for Cubic {
         let t = now.since(epoch).as_secs_f64();
         // Section 4.3, equation 4; alpha is 1 once the window before the reduction is regained.
         let alpha = if self.w_est >= self.prior { 1.0 } else { ALPHA };
-        self.w_est += alpha * acked / cwnd;
+        self.w_est += alpha * acked.min(window.per_ack as f64 / mss) / cwnd;
         let next = if w_cubic(t, self.k, self.w_max) < self.w_est {
             self.w_est.max(cwnd)
         } else {

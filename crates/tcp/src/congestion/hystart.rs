@@ -47,7 +47,7 @@ impl HyStart {
             self.window_end = sample.sent;
         }
         if sample.limited {
-            let acked = sample.acked.min(self.limit * window.mss);
+            let acked = sample.acked.min(self.limit * window.mss).min(window.per_ack);
             window.grow(if self.css.is_some() { acked / CSS_GROWTH_DIVISOR } else { acked });
         }
         if let Some(rtt) = sample.rtt {

@@ -30,6 +30,8 @@ pub struct Window {
     pub initial: u64,
     /// Largest congestion window in bytes.
     pub maximum: u64,
+    /// Most bytes that one acknowledgment counts for.
+    pub per_ack: u64,
 }
 
 impl Window {
@@ -40,7 +42,8 @@ impl Window {
         let initial = (u64::from(config.initial_window) * mss).min(maximum);
         // RFC 5681, section 3.1: the initial ssthresh should be arbitrarily high.
         let ssthresh = config.initial_ssthresh.map_or(u64::MAX, |n| u64::from(n) * mss);
-        Window { cwnd: initial, ssthresh, mss, initial, maximum }
+        let per_ack = config.growth_per_ack.map_or(u64::MAX, |n| u64::from(n) * mss);
+        Window { cwnd: initial, ssthresh, mss, initial, maximum, per_ack }
     }
 
     /// Whether slow start applies (RFC 5681, section 3.1).
@@ -141,7 +144,7 @@ impl SlowStart {
             // RFC 3465, section 2.3: L = 2, to make up for delayed acknowledgments, but 1 in the
             // slow start after a timeout, when one ACK may cover much that arrived before.
             let limit = if sample.after_timeout { 1 } else { 2 };
-            window.grow(sample.acked.min(limit * window.mss));
+            window.grow(sample.acked.min(limit * window.mss).min(window.per_ack));
         }
     }
 

@@ -28,7 +28,7 @@ impl CongestionController for NewReno {
             // A window that is not used says nothing about the path (RFC 7661, section 4).
             return;
         }
-        self.acked += sample.acked;
+        self.acked += sample.acked.min(window.per_ack);
         if self.acked >= window.cwnd {
             self.acked -= window.cwnd;
             window.grow(window.mss);

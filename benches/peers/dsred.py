@@ -1,0 +1,198 @@
+"""In- and out-of-profile TCP in forebay and in ns-2's diffserv module: a section of validation.md.
+
+Usage: python benches/peers/dsred.py [--seeds 10] [--output docs/validation/dsred.json]
+
+Both mark with a time sliding window of 1 s at the senders' edge and drop arrivals by WRED, level 1
+between 15 and 45 packets. Only the simulators differ: packets of 1500 bytes, one acknowledgment a
+segment, minimum RTO 0.2 s, initial window 10.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from peers import debian_version
+
+import forebay
+from forebay import Interval, Scenario, interval
+
+HERE = Path(__file__).parent
+ABOUT = (
+    "16 downloads over 10 Mbit/s and 40 ms there and back; a time sliding window of 1 s marks "
+    "their packets at the edge, WRED drops arrivals of level 1 from 15 to 45 packets (max_p 0.1, "
+    "weight 0.002, not gentle) and never those of level 0. ns-2 runs its diffserv module (TSW2CM, "
+    "dsRED), in RIO-C mode, which comes to the same where level 0 is never dropped, and avoids the "
+    "wrong idle flag of its WRED mode. Means with 95 % intervals of {seeds} seeds."
+)
+RATES = (0.0, 2.0, 4.0, 6.0, 8.0)
+"""In-profile rates in Mbit/s, of 10."""
+MEASURES = {
+    "share_in": ("share in profile", "%", 100.0),
+    "loss": ("loss", "%", 100.0),
+    "loss_out": ("loss out of profile", "%", 100.0),
+    "queue": ("waiting packets", "", 1.0),
+    "goodput": ("goodput", "Mbit/s", 1e-6),
+}
+
+
+def scenario(tcp: str, rate: float, seed: int, **queue: Any) -> Scenario:
+    """The scenario of `dsred.tcl` with an in-profile rate in Mbit/s; `queue` changes its queue."""
+    document = {
+        "duration": "120s",
+        "warmup": "20s",
+        "seed": seed,
+        "tcp": {
+            "preset": "ns-2",
+            "recovery": tcp,
+            "mtu": "1500B",
+            "receive_window": "16MB",
+            "initial_window": 10,
+            "initial_rto": "1s",
+        },
+        "dumbbell": {
+            "rate": "10Mbit",
+            "delay": "20ms",
+            "queue": {"kind": "wred", "limit": "1000000p", "mean_packet": "1500B"} | queue,
+        },
+        "profile": {"edge": {"kind": "tsw", "rate": f"{rate}Mbit"}},
+        "traffic": [
+            {
+                "name": "downloads",
+                "kind": "bulk",
+                "flows": 16,
+                "start": ["0s", "5s"],
+                "profile": "edge",
+            }
+        ],
+    }
+    return Scenario.of(document)
+
+
+def ours(tcp: str, rate: float, seed: int, queue: Mapping[str, Any]) -> dict[str, float]:
+    """One run of forebay."""
+    found = forebay.run(scenario(tcp, rate, seed, **queue)).summary
+    at = found["queues"]["bottleneck"]
+    levels = at["drop_precedence"]
+    return {
+        "queue": at["mean_packets"],
+        "loss": at["loss"],
+        "loss_out": levels["1"]["loss"],
+        "share_in": levels["0"]["offered"] / at["offered"],
+        "goodput": found["classes"]["downloads"]["goodput_bps"],
+    }
+
+
+def theirs(tcp: str, rate: float, seed: int) -> dict[str, float]:
+    """One run of ns-2."""
+    options = {"tcp": tcp, "in_profile": rate * 1e6, "seed": seed}
+    words = [word for name, value in options.items() for word in (name, str(value))]
+    command = ["ns", str(HERE / "dsred.tcl"), *words]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    line = next(line for line in output.splitlines() if line.startswith("{"))
+    found: dict[str, float] = json.loads(line)
+    return found
+
+
+def measured(runs: list[dict[str, float]]) -> dict[str, Interval]:
+    """Mean and 95 % interval of every measure."""
+    found = {name: interval([run[name] * MEASURES[name][2] for run in runs]) for name in MEASURES}
+    return {name: each for name, each in found.items() if each is not None}
+
+
+def rows(found: Mapping[str, Any]) -> list[list[Any]]:
+    """A row for every measure of every rate: ns-2, ours, and the difference."""
+    table = []
+    for (tcp, rate), (one, other) in found.items():
+        for name, (label, unit, _) in MEASURES.items():
+            a, b = one[name], other[name]
+            difference = f"{100 * (b.mean / a.mean - 1):+.1f} %" if a.mean else "-"
+            table.append(
+                [
+                    tcp,
+                    rate,
+                    label,
+                    unit,
+                    shown(a),
+                    shown(b),
+                    difference,
+                    "yes" if disjoint(a, b) else "",
+                ]
+            )
+    return table
+
+
+def words(found: Mapping[Any, tuple[Mapping[str, Interval], Mapping[str, Interval]]]) -> str:
+    """What the table comes to."""
+    pairs = [(one[name], other[name]) for one, other in found.values() for name in MEASURES]
+    known = [(a, b) for a, b in pairs if a.mean]
+    apart = sum(disjoint(a, b) for a, b in known)
+    differences = sorted(abs(b.mean / a.mean - 1) for a, b in known)
+    return (
+        f"Of {len(known)} means half differ by less than {100 * median(differences):.1f} % and all "
+        f"by less than {100 * differences[-1]:.1f} %; {apart} intervals are apart. `share in "
+        "profile` is the marker's work, loss and waiting packets that of WRED and TCP together. "
+        "In-profile packets are never lost in either."
+    )
+
+
+def disjoint(a: Interval, b: Interval) -> bool:
+    """Whether two intervals have nothing in common."""
+    ends = (a.low, a.high, b.low, b.high)
+    return None not in ends and (b.low > a.high or a.low > b.high)  # type: ignore[operator]
+
+
+def shown(found: Interval) -> str:
+    """Mean and half-width."""
+    half = (found.high or 0.0) - found.mean
+    return f"{found.mean:.2f} ± {half:.2f}"
+
+
+def main() -> int:
+    """Run both, write the section."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=10, help="runs of each point")
+    parser.add_argument("--output", type=Path, default=Path("docs/validation/dsred.json"))
+    options = parser.parse_args()
+    if shutil.which("ns") is None:
+        print("error: ns-2 is missing; on Debian: apt-get install ns2", file=sys.stderr)
+        return 2
+    seeds = range(1, options.seeds + 1)
+    found = {}
+    with ThreadPoolExecutor(2) as pool:
+        for tcp in ("reno", "sack"):
+            for rate in RATES:
+                peer = pool.map(lambda seed, at=(tcp, rate): theirs(*at, seed), seeds)
+                own = pool.map(lambda seed, at=(tcp, rate): ours(*at, seed, {}), seeds)
+                found[tcp, rate] = (measured(list(peer)), measured(list(own)))
+    table = rows(found)
+    document = {
+        "section": "WRED and time sliding window beside ns-2's diffserv module",
+        "order": 5,
+        "version": forebay.__version__,
+        "command": f"python benches/peers/dsred.py --seeds {options.seeds}",
+        "text": [ABOUT.format(seeds=options.seeds), words(found)],
+        "tables": [
+            {
+                "heading": "",
+                "text": "",
+                "columns": ["TCP", "in profile, Mbit/s", "measure", "unit",
+                            f"ns-2 {debian_version('ns2')}", "forebay", "difference", "apart"],
+                "rows": table,
+            }
+        ],
+    }  # fmt: skip
+    options.output.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

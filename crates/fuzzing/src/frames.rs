@@ -1,0 +1,53 @@
+//! The gate's reading and rewriting of packets.
+
+use etherparse::{IpSlice, Ipv4Header, TcpSlice};
+use forebay_gate::headers::{Frame, IpView, Layer, complete_checksum, set_tos, set_window};
+
+/// The first byte chooses how the frame begins and what is written into it; the rest is the frame.
+///
+/// # Panics
+/// If a rewrite changes anything else, or a checksum that was right is wrong after it.
+pub fn frames(data: &[u8]) {
+    let Some((choice, frame)) = data.split_first() else { return };
+    let layer = if choice & 1 == 0 { Layer::Ethernet } else { Layer::Ip };
+    // Buffers hold no longer ones.
+    let frame = &frame[..frame.len().min(9_100)];
+    let Frame::Ip(view) = Frame::read(frame, layer) else { return };
+    assert!(usize::from(view.at) + view.len as usize <= frame.len());
+    let before = rights(frame, &view);
+    let mut written = frame.to_vec();
+    set_tos(&mut written, view.at, view.version, *choice);
+    let again = Frame::read(&written, layer);
+    assert_eq!(again, Frame::Ip(IpView { tos: *choice, ..view.clone() }));
+    set_window(&mut written, &view, u16::from(*choice) * 257);
+    assert_eq!(Frame::read(&written, layer), again);
+    let after = rights(&written, &view);
+    assert!(before.0 <= after.0 && before.1 <= after.1, "{before:?} {after:?} {view:?}");
+    if complete_checksum(&mut written, &view) {
+        assert!(rights(&written, &view).1, "{view:?}");
+    }
+}
+
+/// Whether the IP header's checksum is right, and TCP's.
+fn rights(frame: &[u8], view: &IpView) -> (bool, bool) {
+    let packet = &frame[usize::from(view.at)..];
+    let header = Ipv4Header::from_slice(packet)
+        .is_ok_and(|(header, _)| header.header_checksum == header.calc_header_checksum());
+    let segment = view.transport_at.filter(|_| view.whole && view.protocol == 6).and_then(|at| {
+        TcpSlice::from_slice(&frame[usize::from(at)..usize::from(view.at) + view.len as usize]).ok()
+    });
+    let right = segment.is_some_and(|tcp| match IpSlice::from_slice(packet) {
+        Ok(IpSlice::Ipv4(ip)) => {
+            let header = ip.header();
+            tcp.calc_checksum_ipv4(header.source(), header.destination())
+                .is_ok_and(|sum| sum == tcp.checksum())
+        }
+        Ok(IpSlice::Ipv6(ip)) => {
+            let header = ip.header();
+            tcp.calc_checksum_ipv6(header.source(), header.destination())
+                .is_ok_and(|sum| sum == tcp.checksum())
+        }
+        Err(_) => false,
+    });
+    (header, right)
+}

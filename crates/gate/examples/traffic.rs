@@ -1,0 +1,168 @@
+//! Traffic between two network namespaces, and what becomes of it: the other end of
+//! `benches/gate.py`. Prints JSON.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::disallowed_methods, reason = "it measures in real time")]
+
+use clap::{Parser, Subcommand};
+use forebay_gate::io::within;
+use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
+use serde_json::json;
+use std::io::{self, IoSlice};
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Sends UDP from one namespace to another.
+#[derive(Parser)]
+struct Line {
+    /// Namespace of the sender.
+    left: String,
+    /// Namespace of the receiver.
+    right: String,
+    /// Address of the receiver.
+    address: String,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// As many packets as go, unless a rate is given; counts what arrives, and at which rate.
+    Flood {
+        /// Length of the IP packets in bytes, 28 or more.
+        #[arg(long, default_value_t = 1500)]
+        size: usize,
+        /// Rate of IP packets to send at, in Mbit/s.
+        #[arg(long)]
+        rate: Option<f64>,
+        /// How long.
+        #[arg(long, default_value_t = 3.0)]
+        seconds: f64,
+        /// What arrives so long after the beginning is not counted.
+        #[arg(long, default_value_t = 0.5)]
+        warmup: f64,
+    },
+    /// Single packets, and the time that each takes.
+    Delay {
+        /// How many.
+        #[arg(long, default_value_t = 1000)]
+        count: usize,
+        /// Time between two, in ms.
+        #[arg(long, default_value_t = 2.0)]
+        every: f64,
+    },
+}
+
+const PORT: u16 = 9_000;
+/// Packets handed over at once.
+const AT_ONCE: usize = 32;
+/// IPv4 and UDP headers.
+const HEADERS: usize = 28;
+
+fn main() -> io::Result<()> {
+    let line = Line::parse();
+    let receiver = within(Some(&line.right), || UdpSocket::bind((line.address.as_str(), PORT)))?;
+    receiver.set_read_timeout(Some(Duration::from_millis(50)))?;
+    rustix::net::sockopt::set_socket_recv_buffer_size_force(&receiver, 64 << 20)?;
+    let sender = within(Some(&line.left), || UdpSocket::bind(("0.0.0.0", PORT)))?;
+    sender.connect((line.address.as_str(), PORT))?;
+    let result = match line.what {
+        What::Flood { size, rate, seconds, warmup } => {
+            flood(sender, receiver, size, rate, seconds, warmup)?
+        }
+        What::Delay { count, every } => delay(&sender, receiver, count, every)?,
+    };
+    println!("{result}");
+    Ok(())
+}
+
+fn flood(
+    sender: UdpSocket,
+    receiver: UdpSocket,
+    size: usize,
+    rate: Option<f64>,
+    seconds: f64,
+    warmup: f64,
+) -> io::Result<serde_json::Value> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let begin = Instant::now();
+    let span = Duration::from_secs_f64(seconds);
+    let sending = std::thread::spawn(move || -> io::Result<u64> {
+        let payload = vec![0; size - HEADERS];
+        let slices = [IoSlice::new(&payload)];
+        let mut sent = 0;
+        while begin.elapsed() < span {
+            if let Some(rate) = rate {
+                let due = Duration::from_secs_f64(sent as f64 * size as f64 * 8.0 / (rate * 1e6));
+                std::thread::sleep(due.saturating_sub(begin.elapsed()));
+            }
+            let mut controls: [SendAncillaryBuffer; AT_ONCE] = Default::default();
+            let messages = controls.iter_mut().map(|control| MMsgHdr::new(&slices, control));
+            let mut messages: Vec<_> = messages.collect();
+            match sendmmsg(&sender, &mut messages, SendFlags::empty()) {
+                Ok(count) => sent += count as u64,
+                Err(rustix::io::Errno::NOBUFS | rustix::io::Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        stopped.store(true, Ordering::Relaxed);
+        Ok(sent)
+    });
+    let mut buffer = [0; 1 << 16];
+    let (mut packets, mut first, mut last) = (0_u64, None, begin);
+    // Until the sender stops: what is still queued then leaves at the same rate.
+    while !stop.load(Ordering::Relaxed) {
+        if receiver.recv(&mut buffer).is_ok() && begin.elapsed().as_secs_f64() > warmup {
+            last = Instant::now();
+            // The first one begins the time and does not count.
+            match first {
+                None => first = Some(last),
+                Some(_) => packets += 1,
+            }
+        }
+    }
+    let sent = sending.join().expect("the sender does not panic")?;
+    let seconds = first.map_or(0.0, |first| (last - first).as_secs_f64());
+    Ok(json!({
+        "sent": sent,
+        "arrived": packets,
+        "seconds": seconds,
+        "packets_per_second": packets as f64 / seconds,
+        "bits_per_second": packets as f64 * size as f64 * 8.0 / seconds,
+    }))
+}
+
+fn delay(
+    sender: &UdpSocket,
+    receiver: UdpSocket,
+    count: usize,
+    every: f64,
+) -> io::Result<serde_json::Value> {
+    let begin = Instant::now();
+    let listening = std::thread::spawn(move || {
+        let mut delays = Vec::new();
+        let mut buffer = [0; 2048];
+        while delays.len() < count {
+            let Ok(length) = receiver.recv(&mut buffer) else { break };
+            let now = begin.elapsed().as_nanos() as u64;
+            if let Ok(sent) = buffer[..length.min(8)].try_into() {
+                delays.push(now - u64::from_be_bytes(sent));
+            }
+        }
+        delays
+    });
+    for number in 0..count {
+        let due = Duration::from_secs_f64(every * number as f64 / 1e3);
+        std::thread::sleep(due.saturating_sub(begin.elapsed()));
+        sender.send(&(begin.elapsed().as_nanos() as u64).to_be_bytes())?;
+    }
+    let mut delays = listening.join().expect("the listener does not panic");
+    delays.sort_unstable();
+    let at = |share: f64| {
+        delays.get((delays.len() as f64 * share) as usize).map(|delay| *delay as f64 / 1e3)
+    };
+    Ok(json!({ "arrived": delays.len(), "p50_us": at(0.5), "p90_us": at(0.9), "p99_us": at(0.99) }))
+}

@@ -1,0 +1,250 @@
+//! AF_XDP between two existing interfaces: frames are received into the pool, which is shared with
+//! the kernel, and sent from it.
+//!
+//! In copy mode, which every driver can do; the program runs in the driver if it can (native), and
+//! in the kernel otherwise (generic). Frames of one receive queue: an interface with more must be
+//! told to use one.
+#![expect(unsafe_code, reason = "rings shared with the kernel, and bpf")]
+
+mod program;
+mod ring;
+
+use super::{BATCH, Io, Missed, Pool, Side, because, system, within};
+use crate::config::{self, Interface};
+use crate::headers::Layer;
+use program::Program;
+use ring::{Ring, SIZE};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::net::xdp::{
+    SocketAddrXdp, SocketAddrXdpFlags, SocketAddrXdpWithSharedUmem, XDP_PGOFF_RX_RING,
+    XDP_PGOFF_TX_RING, XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING, XdpDesc,
+    XdpDescOptions, XdpUmemReg, XdpUmemRegFlags,
+};
+use rustix::net::{bind, sockopt};
+use std::collections::VecDeque;
+use std::io;
+
+/// Buffers that may lie in the rings of both sides, to be received into or just sent.
+pub const IN_RINGS: u32 = 4 * SIZE;
+
+/// Largest buffer that the kernel allows: a page.
+const LARGEST: usize = 4_096;
+
+/// Sockets on two interfaces.
+pub struct XdpSockets {
+    sides: [Port; 2],
+}
+
+struct Port {
+    name: String,
+    socket: OwnedFd,
+    receive: Ring<XdpDesc>,
+    send: Ring<XdpDesc>,
+    fill: Ring<u64>,
+    completed: Ring<u64>,
+    longest: usize,
+    missed: Missed,
+    program: Option<Program>,
+}
+
+impl XdpSockets {
+    /// Opens the interfaces of `io` for frames of up to `longest` bytes, in the buffers of `pool`.
+    pub fn open(io: &config::Io, longest: usize, pool: &mut Pool) -> io::Result<Self> {
+        if pool.size() > LARGEST {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "link.mtu: AF_XDP has room for packets of up to 3800 B; lower it, or use the \
+                 packet backend",
+            ));
+        }
+        let mut open = |interface: &Interface, first: Option<&Port>| {
+            within(interface.netns(), || Port::open(interface.name(), longest, pool, first))
+                .map_err(|error| because(format!("interface {}", interface.name()), error))
+        };
+        let inside = open(&io.inside, None)?;
+        let outside = open(&io.outside, Some(&inside))?;
+        Ok(XdpSockets { sides: [inside, outside] })
+    }
+}
+
+impl Port {
+    fn open(name: &str, longest: usize, pool: &mut Pool, first: Option<&Port>) -> io::Result<Self> {
+        let interface = system::index(name)?;
+        let queues = system::receive_queues(name);
+        if queues > 1 {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("it has {queues} receive queues; run `ethtool -L {name} combined 1`"),
+            ));
+        }
+        let socket = system::socket(libc::AF_XDP, libc::SOCK_RAW, 0)?;
+        let fd = socket.as_fd();
+        if first.is_none() {
+            let (address, length) = pool.memory();
+            let registration = XdpUmemReg {
+                addr: address,
+                len: length,
+                chunk_size: pool.size() as u32,
+                headroom: 0,
+                flags: XdpUmemRegFlags::empty(),
+                tx_metadata_len: 0,
+            };
+            sockopt::set_xdp_umem_reg(fd, registration)
+                .map_err(|error| because("sharing the buffers", error))?;
+        }
+        sockopt::set_xdp_umem_fill_ring_size(fd, SIZE)?;
+        sockopt::set_xdp_umem_completion_ring_size(fd, SIZE)?;
+        sockopt::set_xdp_rx_ring_size(fd, SIZE)?;
+        sockopt::set_xdp_tx_ring_size(fd, SIZE)?;
+        let offsets = sockopt::xdp_mmap_offsets(fd)?;
+        let mut port = Port {
+            name: name.to_owned(),
+            receive: Ring::map(fd, XDP_PGOFF_RX_RING, offsets.rx)?,
+            send: Ring::map(fd, XDP_PGOFF_TX_RING, offsets.tx)?,
+            fill: Ring::map(fd, XDP_UMEM_PGOFF_FILL_RING, offsets.fr)?,
+            completed: Ring::map(fd, XDP_UMEM_PGOFF_COMPLETION_RING, offsets.cr)?,
+            socket,
+            longest,
+            missed: Missed::default(),
+            program: None,
+        };
+        port.stock(pool);
+        match first {
+            None => {
+                let flags = SocketAddrXdpFlags::XDP_COPY | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
+                bind(&port.socket, &SocketAddrXdp::new(flags, interface, 0))?;
+            }
+            Some(first) => {
+                let addr = SocketAddrXdp::new(SocketAddrXdpFlags::XDP_SHARED_UMEM, interface, 0);
+                let shared_umem_fd = first.socket.as_fd();
+                bind(&port.socket, &SocketAddrXdpWithSharedUmem { addr, shared_umem_fd })?;
+            }
+        }
+        let program = Program::attach(interface, port.socket.as_fd())?;
+        if !program.native {
+            eprintln!("forebay-gate: {name}: generic XDP, slower than native; its driver has none");
+        }
+        port.program = Some(program);
+        Ok(port)
+    }
+
+    /// Lays free buffers out to be received into.
+    fn stock(&mut self, pool: &mut Pool) {
+        let mut any = false;
+        for _ in 0..self.fill.room() {
+            let Some(index) = pool.take() else { break };
+            self.fill.put(u64::from(index) * pool.size() as u64);
+            any = true;
+        }
+        if any {
+            self.fill.publish();
+        }
+    }
+
+    /// Gives the buffers of what was sent back.
+    fn reap(&mut self, pool: &mut Pool) {
+        let mut any = false;
+        while let Some(address) = self.completed.take() {
+            pool.give((address / pool.size() as u64) as u32);
+            any = true;
+        }
+        if any {
+            self.completed.release();
+        }
+    }
+
+    /// Has the kernel send what it was shown.
+    fn kick(&mut self) -> io::Result<()> {
+        // Each call sends a few frames.
+        while self.send.is_pending() && self.send.needs_wakeup() {
+            // SAFETY: nothing is read: the frames are in the ring.
+            let sent = unsafe {
+                libc::sendto(
+                    self.socket.as_raw_fd(),
+                    std::ptr::null(),
+                    0,
+                    libc::MSG_DONTWAIT,
+                    std::ptr::null(),
+                    0,
+                )
+            };
+            if sent < 0 {
+                let error = io::Error::last_os_error();
+                match error.raw_os_error() {
+                    Some(libc::EAGAIN | libc::EINTR) => {}
+                    // The interface is full or down for now; the frames stay in the ring.
+                    Some(libc::EBUSY | libc::ENOBUFS | libc::ENETDOWN) => return Ok(()),
+                    _ => return Err(because(format!("interface {} has gone", self.name), error)),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Io for XdpSockets {
+    fn layer(&self) -> Layer {
+        Layer::Ethernet
+    }
+
+    fn receive(&mut self, side: Side, pool: &mut Pool, out: &mut Vec<u32>) -> io::Result<()> {
+        let port = &mut self.sides[side as usize];
+        let size = pool.size() as u64;
+        let mut any = false;
+        for _ in 0..BATCH {
+            let Some(entry) = port.receive.take() else { break };
+            any = true;
+            let (index, start) = ((entry.addr / size) as u32, (entry.addr % size) as usize);
+            let len = entry.len as usize;
+            if len > port.longest || len < 14 {
+                port.missed.oversize += 1;
+                pool.give(index);
+            } else {
+                pool.set_extent(index, start, len);
+                out.push(index);
+            }
+        }
+        if any {
+            port.receive.release();
+            port.reap(pool);
+            port.stock(pool);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, side: Side, frames: &mut VecDeque<u32>, pool: &mut Pool) -> io::Result<()> {
+        let port = &mut self.sides[side as usize];
+        port.reap(pool);
+        for _ in 0..port.send.room().min(frames.len() as u32) {
+            let Some(index) = frames.pop_front() else { break };
+            let extent = pool.extent(index);
+            port.send.put(XdpDesc {
+                addr: u64::from(index) * pool.size() as u64 + u64::from(extent.start),
+                len: u32::from(extent.len),
+                options: XdpDescOptions::empty(),
+            });
+        }
+        port.send.publish();
+        port.kick()?;
+        port.reap(pool);
+        // What was taken out of the pool while it was empty may be missing in the ring.
+        port.stock(pool);
+        Ok(())
+    }
+
+    fn is_pending(&self, side: Side) -> bool {
+        self.sides[side as usize].send.is_pending()
+    }
+
+    fn descriptor(&self, side: Side) -> BorrowedFd<'_> {
+        self.sides[side as usize].socket.as_fd()
+    }
+
+    fn missed(&mut self, side: Side) -> Missed {
+        let port = &mut self.sides[side as usize];
+        if let Ok(counts) = sockopt::xdp_statistics(port.socket.as_fd()) {
+            port.missed.kernel = counts.rx_dropped + counts.rx_ring_full.unwrap_or(0);
+        }
+        port.missed
+    }
+}

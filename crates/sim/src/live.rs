@@ -1,0 +1,387 @@
+//! Scenarios on real packets: the same sources send, the same meters measure.
+//!
+//! A lab builds the scenario's links out of gates and its nodes out of hosts. [`Live`] tells it who
+//! sends what and when ([`Live::next`], [`Live::completed`]: the very generators and random streams
+//! of a simulated run), is told what was seen, and sums it up under the keys and with the
+//! definitions of a simulated run.
+
+use crate::measure::{ClassMeter, QueueMeter, QueuePoint, UserMeter};
+use crate::scenario::Scenario;
+use crate::summary::{self, Table};
+use crate::traffic::{Datagram, Generator, Transfer};
+use forebay_core::{ConfigError, Duration, Packet, Rng, Time};
+use forebay_shaper::{Operation, Recording};
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::io::{self, BufRead};
+
+/// One flow of a traffic entry.
+pub struct Participant {
+    /// Index of the traffic entry.
+    pub traffic: usize,
+    /// When it begins.
+    pub start: Time,
+    /// When it sends no more.
+    pub stop: Time,
+    generator: Generator,
+    rng: Rng,
+}
+
+/// What a source does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// It sends a datagram.
+    Datagram(Datagram),
+    /// It begins a transfer.
+    Transfer(Transfer),
+}
+
+/// A scenario that runs on real packets.
+pub struct Live {
+    scenario: Scenario,
+    seed: u64,
+    participants: Vec<Participant>,
+    meters: Vec<UserMeter>,
+    classes: Vec<ClassMeter>,
+    /// Payload bytes of each class in each interval of the series.
+    class_bytes: Vec<Vec<f64>>,
+    links: Map<String, Value>,
+    queues: Map<String, Value>,
+    tables: Vec<Table>,
+}
+
+impl Live {
+    /// `scenario` with `seed` for the random streams of its sources.
+    ///
+    /// # Errors
+    /// What is wrong with a source.
+    pub fn new(scenario: Scenario, seed: u64) -> Result<Self, ConfigError> {
+        let (mut participants, mut meters) = (Vec::new(), Vec::new());
+        let mut classes: Vec<ClassMeter> = Vec::new();
+        for (index, entry) in scenario.entries().enumerate() {
+            let name = entry.table.class.as_ref().unwrap_or(&entry.table.name);
+            let class = classes.iter().position(|class| class.name == *name);
+            let class = class.unwrap_or_else(|| {
+                classes.push(ClassMeter { name: name.clone(), ..ClassMeter::default() });
+                classes.len() - 1
+            });
+            for flow in 0..entry.table.flows {
+                let each = scenario.participant(index, flow, seed, None)?;
+                participants.push(Participant {
+                    traffic: index,
+                    start: each.start,
+                    stop: each.stop,
+                    generator: each.generator,
+                    rng: each.rng,
+                });
+                meters.push(UserMeter::new(index as u32, class as u32, entry.codec()));
+            }
+        }
+        let points = scenario.points().len();
+        Ok(Live {
+            scenario,
+            seed,
+            participants,
+            meters,
+            class_bytes: vec![vec![0.0; points]; classes.len()],
+            classes,
+            links: Map::new(),
+            queues: Map::new(),
+            tables: Vec::new(),
+        })
+    }
+
+    /// Everyone who sends, in order.
+    pub fn participants(&self) -> &[Participant] {
+        &self.participants
+    }
+
+    /// What participant `index` does next, at `after` or later: its start at the first call, the
+    /// instant of its last step from then on. None when it has ended.
+    pub fn next(&mut self, index: usize, after: Time) -> Option<Step> {
+        let Participant { generator, rng, stop, .. } = &mut self.participants[index];
+        let step = match generator {
+            Generator::Datagrams(source) => source.next(after, rng).map(Step::Datagram),
+            Generator::Transfers(source) => source.next(after, rng).map(Step::Transfer),
+        };
+        step.filter(|step| step.at() < *stop)
+    }
+
+    /// The transfer that participant `index` begins after one has ended at `now`.
+    pub fn completed(&mut self, index: usize, now: Time) -> Option<Step> {
+        let Participant { generator, rng, stop, .. } = &mut self.participants[index];
+        let Generator::Transfers(source) = generator else { return None };
+        source.completed(now, rng).map(Step::Transfer).filter(|step| step.at() < *stop)
+    }
+
+    /// Beginning and end of the span that is measured.
+    pub fn measured(&self) -> (Time, Time) {
+        let table = self.scenario.table();
+        (Time::ZERO + table.warmup, Time::ZERO + table.duration)
+    }
+
+    /// Participant `index` sent a datagram with so many bytes of payload at `sent`, and it came at
+    /// `arrived` or, without, never. In order of sending.
+    pub fn datagram(&mut self, index: usize, payload: u64, sent: Time, arrived: Option<Time>) {
+        let (from, until) = self.measured();
+        let is_measured = |at: Time| at >= from && at < until;
+        let meter = &mut self.meters[index];
+        let number = is_measured(sent).then(|| meter.sends());
+        match (arrived, number) {
+            (Some(arrived), _) if is_measured(arrived) => {
+                let delay = arrived.since(sent);
+                meter.arrived(delay);
+                self.classes[meter.class as usize].delay.record(delay);
+            }
+            (None, Some(number)) => meter.lost(number),
+            _ => {}
+        }
+        if let Some(arrived) = arrived {
+            self.payload(index, payload as f64, arrived);
+        }
+    }
+
+    /// Bytes of payload that came for participant `index` at `at`.
+    pub fn payload(&mut self, index: usize, bytes: f64, at: Time) {
+        let (from, until) = self.measured();
+        if at >= until {
+            return;
+        }
+        let meter = &mut self.meters[index];
+        let point = at.as_nanos() / self.scenario.sample().as_nanos();
+        if let Some(sum) = self.class_bytes[meter.class as usize].get_mut(point as usize) {
+            *sum += bytes;
+        }
+        if at >= from {
+            meter.bytes += bytes as u64;
+        }
+    }
+
+    /// A transfer of participant `index` ended.
+    pub fn transferred(&mut self, index: usize, start: Time, end: Time) {
+        let (from, until) = self.measured();
+        if end >= from && end < until {
+            let meter = &mut self.meters[index];
+            meter.ended(start, end);
+            self.classes[meter.class as usize].completion.record(end.since(start));
+        }
+    }
+
+    /// Segments that participant `index` sent again while it was measured.
+    pub fn retransmitted(&mut self, index: usize, segments: u64) {
+        self.meters[index].retransmissions += segments;
+    }
+
+    /// What the queue of link `name` did, by the recording in `input`, whose clock began at the
+    /// scenario's time `began_ns`, which may be negative. `flows` says whose data the flows of the
+    /// recording are; what they lose is counted as theirs, and what leaves as delivered if the link
+    /// is the last of their path.
+    ///
+    /// # Errors
+    /// A recording that cannot be read.
+    pub fn recording(
+        &mut self,
+        name: &str,
+        input: impl BufRead,
+        began_ns: i64,
+        flows: &HashMap<u32, (usize, bool)>,
+    ) -> io::Result<()> {
+        let (from, until) = self.measured();
+        let mut recording = Recording::open(input)?;
+        let plan = recording.plan().clone();
+        let kind = plan.queue["kind"].as_str().unwrap_or("combination").to_owned();
+        let ends = self.scenario.points();
+        let mut queue = Queue::new(&ends, from);
+        while let Some((at, operation)) = read(&mut recording)? {
+            let at = Time::from_nanos((at.as_nanos() as i64 + began_ns).max(0) as u64);
+            if at >= until {
+                break;
+            }
+            queue.advance(at);
+            let owner = |waiting: &Waiting| flows.get(&waiting.flow).filter(|_| at >= from);
+            match operation {
+                Operation::Offer { id, len, flow, marks, .. } => {
+                    let waiting = Waiting { len, flow, drop_precedence: marks[2], since: at };
+                    waiting.as_packet(|packet| queue.meter.arrived(at, packet));
+                    queue.waiting.insert(id, waiting);
+                }
+                Operation::Verdict(_) => queue.meter.settled(),
+                Operation::Sent { id, .. } => {
+                    let Some(waiting) = queue.waiting.remove(&id) else { continue };
+                    queue.meter.sent(waiting.len, at.since(waiting.since));
+                    queue.sent.0 += 1;
+                    queue.sent.1 += u64::from(waiting.len + plan.overhead);
+                    if let Some((index, true)) = owner(&waiting) {
+                        self.meters[*index].delivered += 1;
+                    }
+                }
+                Operation::Dropped { id, reason } => {
+                    let Some(waiting) = queue.waiting.remove(&id) else { continue };
+                    waiting.as_packet(|packet| queue.meter.dropped(reason, packet));
+                    if let Some((index, _)) = owner(&waiting) {
+                        self.meters[*index].dropped += 1;
+                    }
+                }
+                Operation::Marked { id } => {
+                    queue.meter.marked += 1;
+                    if let Some((index, _)) = queue.waiting.get(&id).and_then(owner) {
+                        self.meters[*index].marked += 1;
+                    }
+                }
+                Operation::Poll | Operation::Until(_) | Operation::Idle | Operation::Change(_) => {}
+            }
+        }
+        queue.advance(until);
+        let seconds = (until - from).as_secs_f64();
+        let bits = plan.rate.bps() as f64 * seconds;
+        self.links.insert(name.to_owned(), summary::link_summary(queue.sent, bits, 0, seconds));
+        let mut found = summary::queue_summary(&kind, &mut queue.meter, until);
+        found["variables"] = json!({});
+        self.queues.insert(name.to_owned(), found);
+        self.tables.extend(summary::queue_tables(name, &ends, &queue.points, &queue.meter));
+        Ok(())
+    }
+
+    /// The summary and the tables. What the lab cannot see is null: one-way delays of TCP data,
+    /// retransmission timeouts, and how losses of TCP data follow each other.
+    pub fn finish(mut self) -> (Value, Vec<Table>) {
+        let (from, until) = self.measured();
+        let seconds = (until - from).as_secs_f64();
+        let mut classes = Map::new();
+        let tcp: Vec<bool> = self
+            .participants
+            .iter()
+            .map(|each| matches!(each.generator, Generator::Transfers(_)))
+            .collect();
+        for (index, class) in self.classes.iter().enumerate() {
+            let is_member = |(meter, _): &(&UserMeter, &bool)| meter.class == index as u32;
+            let (members, members_tcp): (Vec<_>, Vec<_>) =
+                self.meters.iter().zip(&tcp).filter(is_member).unzip();
+            let mut found = summary::class_summary(class, &members, seconds);
+            if members_tcp.contains(&&true) {
+                let offered: u64 =
+                    members.iter().map(|meter| meter.delivered + meter.dropped).sum();
+                found["offered"] = offered.into();
+                for unseen in ["timeouts", "aborted", "loss_period", "loss_distance"] {
+                    found[unseen] = Value::Null;
+                }
+            }
+            classes.insert(class.name.clone(), found);
+        }
+        let names = self.scenario.traffic_names();
+        let flows = self.meters.iter().enumerate().map(|(id, meter)| {
+            let class = &self.classes[meter.class as usize].name;
+            let traffic = &names[meter.traffic as usize];
+            let mut flow = summary::flow_summary(id, meter, traffic, class, seconds);
+            if tcp[id] {
+                flow["timeouts"] = Value::Null;
+            }
+            flow
+        });
+        let whole = json!({
+            "title": self.scenario.table().title,
+            "seed": self.seed,
+            "duration_s": until.as_secs_f64(),
+            "warmup_s": from.as_secs_f64(),
+            "version": env!("CARGO_PKG_VERSION"),
+            "fingerprint": null,
+            "events": null,
+            "packets": self.meters.iter().map(|meter| meter.delivered).sum::<u64>(),
+            "links": self.links,
+            "queues": self.queues,
+            "classes": classes,
+            "flows": flows.collect::<Vec<_>>(),
+        });
+        let ends = self.scenario.points();
+        let span = self.scenario.sample().as_secs_f64();
+        for (class, bytes) in self.classes.iter().zip(&self.class_bytes) {
+            let rates = bytes.iter().map(|bytes| bytes * 8.0 / span).collect();
+            self.tables.extend(summary::class_tables(class, &ends, rates));
+        }
+        (whole, self.tables)
+    }
+}
+
+/// A packet that waits in a queue.
+#[derive(Clone, Copy)]
+struct Waiting {
+    len: u32,
+    flow: u32,
+    drop_precedence: u8,
+    since: Time,
+}
+
+impl Waiting {
+    /// Shows it to a meter.
+    fn as_packet(&self, show: impl FnOnce(&Packet)) {
+        let mut packet = Packet::new(0, self.flow, self.len);
+        packet.drop_precedence = self.drop_precedence;
+        show(&packet);
+        packet.retire();
+    }
+}
+
+/// A recorded queue while its recording is read.
+struct Queue<'a> {
+    meter: QueueMeter,
+    waiting: HashMap<u32, Waiting>,
+    /// Packets and bytes sent while measured.
+    sent: (u64, u64),
+    points: Vec<QueuePoint>,
+    ends: &'a [f64],
+    /// End of the warm-up, as long as it is to come.
+    from: Option<Time>,
+}
+
+impl<'a> Queue<'a> {
+    fn new(ends: &'a [f64], from: Time) -> Self {
+        Queue {
+            meter: QueueMeter::new(Time::ZERO),
+            waiting: HashMap::new(),
+            sent: (0, 0),
+            points: Vec::with_capacity(ends.len()),
+            ends,
+            from: Some(from),
+        }
+    }
+
+    /// Brings the series and the averages up to `now`.
+    fn advance(&mut self, now: Time) {
+        loop {
+            let end = self.ends.get(self.points.len());
+            let end = end.map(|end| Time::ZERO + Duration::from_secs_f64(*end));
+            let point = end.filter(|end| *end <= now);
+            match (point, self.from.filter(|from| *from <= now)) {
+                (Some(end), from) if from.is_none_or(|from| end <= from) => {
+                    self.points.push(self.meter.sample(end));
+                }
+                (_, Some(from)) => {
+                    self.meter.advance(from);
+                    self.meter.restart(from);
+                    self.sent = (0, 0);
+                    self.from = None;
+                }
+                _ => break,
+            }
+        }
+        self.meter.advance(now);
+    }
+}
+
+/// The next operation; none at the end, wherever a gate that was killed left it.
+fn read<R: BufRead>(recording: &mut Recording<R>) -> io::Result<Option<(Time, Operation)>> {
+    match recording.read() {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        other => other,
+    }
+}
+
+impl Step {
+    /// When.
+    pub fn at(&self) -> Time {
+        match self {
+            Step::Datagram(datagram) => datagram.at,
+            Step::Transfer(transfer) => transfer.at,
+        }
+    }
+}

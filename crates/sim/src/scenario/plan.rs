@@ -1,0 +1,68 @@
+//! What a scenario asks of an emulation: its links, and the way of every traffic entry.
+
+use super::Scenario;
+use super::graph::Hop;
+use super::link::DirectedLink;
+use forebay_core::ConfigError;
+use forebay_core::config::require;
+use forebay_disciplines::registry;
+use serde_json::{Value, json};
+
+impl Scenario {
+    /// Links and traffic as an emulation needs them:
+    /// - `links`: every directed link, those of one table next to each other, with the fields of a
+    ///   scenario's link, all defaults filled in; links of a dumbbell or parking lot have names.
+    /// - `traffic`: for every entry its table with all defaults, `from` and `to`, `forward` and
+    ///   `backward` (names of the links on the way), `tos` (its DS field) and `access_ns` (delay of
+    ///   the access links at both ends together).
+    ///
+    /// Some fields stand there as numbers too: `delay_ns`, `mtu_bytes`, and of TCP `min_rto_ms` and
+    /// `receive_window_bytes`.
+    ///
+    /// # Errors
+    /// As [`Scenario::effective`].
+    pub fn plan(&self) -> Result<Value, ConfigError> {
+        self.effective()?;
+        let graph = self.graph()?;
+        let links = self.links.iter().map(|link| self.plan_link(link)).collect::<Result<_, _>>()?;
+        require(self.table.wireless.is_none(), "wireless", || {
+            "cannot be emulated: an emulation has no radio; take it out".into()
+        })?;
+        let names = |path: Vec<Hop>| -> Vec<&str> {
+            let links = path.into_iter().filter_map(|hop| match hop {
+                Hop::Link(link) => Some(link),
+                Hop::Air(..) => None,
+            });
+            links.map(|link| self.links[link].table.name.as_str()).collect()
+        };
+        let mut traffic = Vec::new();
+        for entry in &self.traffic {
+            let (from, to) = self.ends(&entry.table)?;
+            let mut plan = entry.effective()?;
+            plan["forward"] = json!(names(graph.path(&from, &to)?));
+            plan["backward"] = json!(names(graph.path(&to, &from)?));
+            let access = self.row.as_ref().filter(|_| entry.table.from.is_none());
+            let access = access.map_or(0, |row| 2 * row.access.delay.as_nanos());
+            plan["access_ns"] = access.into();
+            plan["tos"] = (entry.table.dscp.value() << 2).into();
+            if let Some(Value::Object(tcp)) = plan.get_mut("tcp") {
+                let min_rto = entry.tcp.min_rto.as_nanos() / 1_000_000;
+                tcp.insert("min_rto_ms".into(), min_rto.into());
+                tcp.insert("receive_window_bytes".into(), entry.tcp.receive_window.0.into());
+            }
+            (plan["from"], plan["to"]) = (from.into(), to.into());
+            traffic.push(plan);
+        }
+        Ok(json!({ "links": Value::Array(links), "traffic": traffic }))
+    }
+
+    fn plan_link(&self, link: &DirectedLink) -> Result<Value, ConfigError> {
+        let mut plan = json!(link.table);
+        plan["delay_ns"] = link.table.delay.as_nanos().into();
+        plan["mtu_bytes"] = link.table.mtu.0.into();
+        if let Some(queue) = &link.table.queue {
+            plan["queue"] = registry::effective(queue, &link.setting(&self.base)?)?;
+        }
+        Ok(plan)
+    }
+}

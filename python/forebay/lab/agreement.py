@@ -1,0 +1,116 @@
+"""A scenario in the lab and in the simulator, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from forebay import stats
+from forebay.lab.session import run
+from forebay.measures import MEASURES
+from forebay.result import Result
+from forebay.result import run as simulate
+from forebay.scenario import Scenario
+
+BUSY = 0.1
+"""Utilization below which a link's queue has nothing to tell."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity on both sides."""
+
+    where: str
+    """A class of traffic, or a link."""
+    what: str
+    unit: str
+    live: stats.Interval | None
+    simulated: stats.Interval | None
+
+    @property
+    def difference(self) -> float | None:
+        """Of the live mean from the simulated one, as a share of it."""
+        if self.live is None or self.simulated is None or self.simulated.mean == 0:
+            return None
+        return self.live.mean / self.simulated.mean - 1
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Runs of one scenario in the lab, and as many simulated with the same seeds."""
+
+    scenario: Scenario
+    live: tuple[Result, ...]
+    simulated: tuple[Result, ...]
+
+    def rows(self) -> list[Row]:
+        """Every quantity that both sides measured."""
+        found = []
+        for link in self.live[0].summary["links"]:
+            if self.simulated[0].summary["links"][link]["utilization"] < BUSY:
+                continue
+            for section, key, what, unit, scale in (
+                ("links", "utilization", "utilization", "%", 100.0),
+                ("queues", "mean_packets", "mean queue", "packets", 1.0),
+                ("queues", "p99_delay_ms", "p99 wait", "ms", 1.0),
+                ("queues", "loss", "loss", "%", 100.0),
+            ):
+                found.append(self._row(section, link, key, what, unit, scale))
+        for class_ in self.live[0].summary["classes"]:
+            for measure in MEASURES:
+                found.append(
+                    self._row(
+                        "classes", class_, measure.key, measure.short, measure.unit, measure.scale
+                    )
+                )
+        return [row for row in found if row.live is not None and row.simulated is not None]
+
+    def _row(self, section: str, where: str, key: str, what: str, unit: str, scale: float) -> Row:
+        def of(results: tuple[Result, ...]) -> stats.Interval | None:
+            values = [result.summary[section][where].get(key) for result in results]
+            return stats.interval([None if v is None else v * scale for v in values])
+
+        return Row(where, what, unit, of(self.live), of(self.simulated))
+
+
+def against_simulation(
+    scenario: Scenario,
+    *,
+    seed: int | None = None,
+    replications: int = 1,
+    congestion: str | None = None,
+    gate: str | Path | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Agreement:
+    """Run a scenario in the lab and in the simulator, each several times with the same seeds.
+
+    Args:
+        scenario: what to run.
+        seed: of the first replication; the following ones count up from it.
+        replications: runs on each side.
+        congestion: as for `run`; the simulator keeps the scenario's own.
+        gate: as for `run`.
+        progress: called with the fraction that is done.
+
+    Raises:
+        ScenarioError: the scenario cannot run, or asks for what a lab does not have.
+        LabError: the lab cannot be built, or something in it failed.
+    """
+    first = seed if seed is not None else int(scenario.effective()["seed"])
+    live, simulated = [], []
+    for number in range(replications):
+        told = _part(progress, number, replications)
+        live.append(
+            run(scenario, seed=first + number, congestion=congestion, gate=gate, progress=told)
+        )
+        simulated.append(simulate(scenario, seed=first + number))
+    return Agreement(scenario, tuple(live), tuple(simulated))
+
+
+def _part(
+    progress: Callable[[float], None] | None, number: int, of: int
+) -> Callable[[float], None] | None:
+    if progress is None:
+        return None
+    return lambda fraction: progress((number + fraction) / of)

@@ -1,0 +1,214 @@
+"""What a scenario comes to in namespaces: nodes, links as gates, addresses, rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from forebay import _engine
+from forebay._engine import ScenarioError
+from forebay.scenario import Scenario, named
+
+SEED = 1
+"""Of the gates; what a recording calls a flow depends on it."""
+BASE_PORT = 20_000
+"""The first port at which traffic arrives."""
+MOST_PORTS = 10_000
+
+UNLIMITED = {"kind": "fifo", "limit": "10000p"}
+"""What stands for the queue without limit of a link that names none; gates have 16384 buffers."""
+
+TRANSFERS = ("bulk", "files", "web")
+"""Sources that use TCP."""
+
+CONGESTION = {"new-reno": "reno", "cubic": "cubic"}
+"""Linux' names of congestion controls."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gate:
+    """Both directions of a link: a gate between two namespaces."""
+
+    number: int
+    forward: Mapping[str, Any]
+    """The link's table, every default filled in."""
+    reverse: Mapping[str, Any]
+
+    @property
+    def device(self) -> str:
+        """Name of the interface at both of its ends."""
+        return f"link{self.number}"
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A scenario as a lab builds it."""
+
+    scenario: Scenario
+    gates: tuple[Gate, ...]
+    traffic: tuple[Mapping[str, Any], ...]
+    """The traffic entries: all defaults filled in, with their ways."""
+
+    @cached_property
+    def nodes(self) -> tuple[str, ...]:
+        """Every node, in order of appearance."""
+        ends = ((gate.forward["from"], gate.forward["to"]) for gate in self.gates)
+        return tuple(dict.fromkeys(node for pair in ends for node in pair))
+
+    @cached_property
+    def ports(self) -> tuple[range, ...]:
+        """Ports at which the flows of each traffic entry arrive.
+
+        Transfers without end have one each, as a server of iperf3 knows one at a time.
+        """
+        ranges = []
+        first = BASE_PORT
+        for entry in self.traffic:
+            count = entry["flows"] if entry["kind"] == "bulk" else 1
+            ranges.append(range(first, first + count))
+            first += count
+        return tuple(ranges)
+
+    def address(self, node: str) -> str:
+        """IPv4 address of a node."""
+        number = self.nodes.index(node) + 1
+        return f"10.211.{number // 250}.{number % 250 + 1}"
+
+    def gate_of(self, link: str) -> Gate:
+        """The gate that a directed link is part of."""
+        return next(g for g in self.gates if link in (g.forward["name"], g.reverse["name"]))
+
+    def routes(self) -> Iterator[tuple[str, str, str]]:
+        """(node, destination, interface) of every hop that some traffic takes."""
+        found: dict[tuple[str, str], str] = {}
+        for entry in self.traffic:
+            for way, goal in (("forward", entry["to"]), ("backward", entry["from"])):
+                for link in entry[way]:
+                    gate = self.gate_of(link)
+                    at = gate.forward if link == gate.forward["name"] else gate.reverse
+                    found[at["from"], goal] = gate.device
+        yield from ((at, goal, device) for (at, goal), device in found.items())
+
+    def access_delay_ns(self, link: str) -> int:
+        """What the access links add to the way over `link`, both ends together."""
+        delays = {
+            entry["access_ns"]
+            for entry in self.traffic
+            if link in (*entry["forward"], *entry["backward"])
+        }
+        return max(delays, default=0)
+
+    def config(self, gate: Gate, folder: str, names: Mapping[str, str]) -> dict[str, Any]:
+        """The gate's configuration; `names` are the nodes' namespaces."""
+        ends = {
+            side: {"name": gate.device, "netns": names[gate.forward[end]]}
+            for side, end in (("inside", "from"), ("outside", "to"))
+        }
+        link = self._direction(gate.forward)
+        link["reverse"] = self._direction(gate.reverse)
+        rules = [
+            {
+                "name": entry["name"],
+                "port": [f"{ports[0]}-{ports[-1]}"],
+                "class": entry["q"],
+                "precedence": entry["precedence"],
+                "drop_precedence": entry["drop_precedence"],
+            }
+            for entry, ports in zip(self.traffic, self.ports, strict=True)
+        ]
+        return {
+            "link": link,
+            "io": {"backend": "tun", **ends},
+            "rule": rules,
+            "socket": f"{folder}/{gate.device}.sock",
+            "seed": SEED,
+        }
+
+    def _direction(self, link: Mapping[str, Any]) -> dict[str, Any]:
+        delay = link["delay_ns"] + self.access_delay_ns(link["name"])
+        return {
+            "rate": link["rate"],
+            "overhead": link["overhead"],
+            "mtu": link["mtu"],
+            "delay": f"{delay}ns",
+            "queue": link.get("queue") or UNLIMITED,
+        }
+
+
+def read(scenario: Scenario, congestion: str | None = None) -> Topology:
+    """What `scenario` comes to; `congestion` is Linux' name of the one for all TCP, if given.
+
+    Raises:
+        ScenarioError: it cannot run, or asks for what a lab does not have.
+    """
+    with named(scenario):
+        plan = json.loads(_engine.plan(scenario.text, scenario.base))
+        links = plan["links"]
+        for link in links:
+            _check_link(link)
+        for number, entry in enumerate(plan["traffic"]):
+            _check_traffic(f"traffic[{number}]", entry, links)
+            if entry["kind"] in TRANSFERS:
+                entry["tcp"]["linux"] = congestion or CONGESTION[entry["tcp"]["congestion"]]
+        _check_hosts(plan["traffic"])
+    pairs = zip(links[::2], links[1::2], strict=True)
+    gates = tuple(Gate(number, *pair) for number, pair in enumerate(pairs))
+    topology = Topology(scenario, gates, tuple(plan["traffic"]))
+    if topology.ports[-1].stop > BASE_PORT + MOST_PORTS:
+        raise ScenarioError(f"{scenario.name}: traffic: the lab runs at most {MOST_PORTS} flows")
+    return topology
+
+
+def flow_number(source: str, goal: str, protocol: int, ports: tuple[int, int]) -> int:
+    """What the gates' recordings call a flow."""
+    return _engine.flow_hash(SEED, source, goal, protocol, ports)
+
+
+def _check_link(link: Mapping[str, Any]) -> None:
+    place = f'link "{link["name"]}"'
+    for field in ("steps", "trace", "draw", "delays"):
+        if link.get(field) is not None:
+            raise ScenarioError(
+                f"{place}: {field}: the lab's links keep their rate and delay; give `rate` and "
+                "`delay`"
+            )
+    if link["loss"] > 0:
+        raise ScenarioError(f"{place}: loss: the lab's links lose nothing; take it out")
+
+
+def _check_traffic(place: str, entry: Mapping[str, Any], links: list[Mapping[str, Any]]) -> None:
+    if entry["kind"] == "pcap":
+        raise ScenarioError(f"{place}: kind: the lab cannot replay captures; use another source")
+    if entry.get("profile") is not None:
+        raise ScenarioError(f"{place}: profile: the lab has no markers; take it out")
+    mtus = {
+        link["mtu"] for link in links if link["name"] in (*entry["forward"], *entry["backward"])
+    }
+    if entry["kind"] in TRANSFERS and entry["tcp"]["mtu"] not in mtus:
+        raise ScenarioError(
+            f"{place}: tcp.mtu: must be the links' mtu of {', '.join(sorted(mtus))}, got "
+            f"{entry['tcp']['mtu']}: Linux goes by the links"
+        )
+
+
+def _check_hosts(traffic: list[Mapping[str, Any]]) -> None:
+    """All TCP flows from a node share its kernel's settings."""
+    first: dict[str, tuple[int, Mapping[str, Any]]] = {}
+    for number, entry in enumerate(traffic):
+        if entry["kind"] not in TRANSFERS:
+            continue
+        for node in (entry["from"], entry["to"]):
+            other, tcp = first.setdefault(node, (number, entry["tcp"]))
+            for field in HOST_FIELDS:
+                if tcp[field] != entry["tcp"][field]:
+                    raise ScenarioError(
+                        f"traffic[{number}]: tcp.{field}: must be that of traffic[{other}], which "
+                        f'uses the host "{node}" too: both share its kernel\'s settings'
+                    )
+
+
+HOST_FIELDS = ("recovery", "timestamps", "ecn", "slow_start_after_idle", "receive_window")
+"""Fields of `tcp` that become settings of a host's kernel."""
