@@ -88,5 +88,4 @@ EXPERIMENTS = [
     *cubic_by({"cubic_beta": 717, "cubic_friendly": 0}, "beta 0.7, and no Reno-friendly region"),
     disturbed("cubic", 0.02),
     disturbed("cubic", 0.05),
-    disturbed("newreno", 0.02),
 ]

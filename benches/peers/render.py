@@ -28,6 +28,7 @@ def section(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     versions = {
         name: text for group in results.values() for name, text in group["versions"].items()
     }
+    left_out = [heading for group, heading in GROUPS.items() if group not in results]
     tables = [
         {
             "heading": heading,
@@ -50,6 +51,7 @@ def section(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             f"ns-2 {versions['ns-2']} and ns-3 {versions['ns-3']}, as Debian builds them; the "
             "scripts are in `benches/peers`.",
             *CONVENTIONS,
+            *([f"Not measured yet: {'; '.join(left_out)}."] if left_out else []),
             f"Of {len(rows)} scenarios, {len(rows) - len(apart)} are within the span of the peers' "
             f"means, or at most 10 % outside it, in all three quantities. The other {len(apart)} "
             "have the number in **bold** and the number of the reason, or are marked open where none "
