@@ -20,6 +20,7 @@ from forebay.lab.command import lab
 from forebay.papers.command import app as papers
 from forebay.result import run as run_once
 from forebay.scenario import load_with, to_toml
+from forebay.suite.command import suite
 
 app = typer.Typer(
     name="forebay",
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 
 app.add_typer(papers, name="paper")
+app.command()(suite)
 app.command()(lab)
 
 ScenarioFile = Annotated[

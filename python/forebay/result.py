@@ -220,6 +220,8 @@ def with_queue(
 ) -> Scenario:
     """The scenario with `discipline` as the queue of `link` (None for the dumbbell's).
 
+    `<name>-reverse` is the reverse direction of a link.
+
     Raises:
         ScenarioError: there is no such link.
     """
@@ -229,8 +231,12 @@ def with_queue(
     for number, entry in enumerate(links):
         if link is not None and entry.get("name") == link:
             return scenario.with_(f"link[{number}].queue", queue)
+        if link == f"{entry.get('name')}-reverse":
+            return scenario.with_(f"link[{number}].reverse.queue", queue)
     if "dumbbell" in document and link in (None, "bottleneck"):
         return scenario.with_("dumbbell.queue", queue)
+    if "dumbbell" in document and link == "bottleneck-reverse":
+        return scenario.with_("dumbbell.reverse.queue", queue)
     if len(links) == 1 and "name" not in links[0]:
         return scenario.with_("link[0].queue", queue)
     names = [str(entry.get("name")) for entry in links]

@@ -11,6 +11,10 @@ narrow. Two classical remedies are joined here:
   output*, Operations Research 30(3), 1982): what is left is cut into 10 to 30 batches of equal
   length, whose means are nearly independent and normal, and get Student's interval. The largest
   of 30, 20 and 10 whose means show no significant correlation at lag one is taken.
+
+That a minimum in the second half decides nothing, and that the last five groups are not considered,
+as their few values may lie close together by chance, is as K. Hoad, S. Robinson and R. Davies have
+it (*Automating warm-up length estimation*, Journal of the Operational Research Society 61, 2010).
 """
 
 from __future__ import annotations

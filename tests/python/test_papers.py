@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 import toy_paper
 from forebay import cli
 from forebay._engine import ScenarioError
-from forebay.papers import Part, exactly, library, page, run, tables
+from forebay.papers import Part, exactly, library, page, run
 from forebay.papers.judge import verdict_of
 from forebay.stats import Interval
 from forebay.study import load
+from forebay.sweep import tables
 
 RUNNER = CliRunner()
 

@@ -369,3 +369,29 @@ def test_the_command_sweeps_and_reports(tmp_path: Path) -> None:
     nobody = call("sweep", "study.json", "--cluster", "nonsense://x")
     assert nobody.returncode == 2
     assert "no Dask scheduler answers" in nobody.stderr
+
+
+def test_disciplines_go_to_every_link_that_is_named(tmp_path: Path) -> None:
+    both = study(tmp_path, link=["up", "up-reverse"], disciplines=["codel"], axis=[])
+    sweep.run(both, tmp_path / "out")
+    runs = load(tmp_path / "out").runs
+    assert runs["queues.up.kind"].unique().to_list() == ["codel"]
+    assert runs["queues.up-reverse.kind"].unique().to_list() == ["codel"]
+    assert study(tmp_path, link=["up"], axis=[]).hash == study(tmp_path, link="up", axis=[]).hash
+    with pytest.raises(sweep.StudyError, match="link: expected the name"):
+        study(tmp_path, link=3)
+
+
+def test_steps_may_have_names(tmp_path: Path) -> None:
+    named = study(tmp_path, axis=[RATE | {"labels": ["slow", "fast"]}], disciplines=["fifo"])
+    [axis] = named.axes
+    assert axis.labels == ("slow", "fast")
+    assert axis.numbers is None
+    assert axis.rows == (("2Mbit",), ("10Mbit",))
+    sweep.run(named, tmp_path / "out")
+    data = load(tmp_path / "out")
+    assert data.axes == named.axes
+    assert data.runs["rate"].unique(maintain_order=True).to_list() == ["2Mbit", "10Mbit"]
+    for labels in (["slow"], ["slow", "slow"], "slow"):
+        with pytest.raises(sweep.StudyError, match=r"axis\[0\]\.labels: expected 2 different"):
+            study(tmp_path, axis=[RATE | {"labels": labels}])

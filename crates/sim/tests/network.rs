@@ -208,3 +208,19 @@ fn a_parking_lot_has_cross_traffic_at_each_hop() {
     assert!(delay("through") > 15.0 && delay("second") < 7.0);
     assert!(delay("back") > 15.0);
 }
+
+#[test]
+fn a_page_is_complete_when_all_of_its_connections_are() {
+    let pages = json!([{ "name": "web", "kind": "pages", "objects": 12, "size": "1KB" }]);
+    let summary = run(&dumbbell(json!({ "kind": "fifo" }), pages), 1);
+    // One round trip for the handshake, then six connections of 2 KB each that begin together:
+    // twelve segments on a link of 10 Mbit/s, three milliseconds. The FINs' round trip ends it.
+    let completed = number(&summary, "classes/web/completed");
+    let goodput = number(&summary, "classes/web/goodput_bps");
+    assert!((goodput * 20.0 / 8.0 / 12_000.0 - completed).abs() <= 1.0, "{completed} pages");
+    let took = number(&summary, "classes/web/mean_completion_s");
+    let path = 0.0052;
+    let want = 3.0 * path + 12_000.0 * 8.0 / 10e6;
+    assert!((took / want - 1.0).abs() < 0.1, "{took} against {want}");
+    assert!((20.0 / completed) > took + path, "the next page waits for the last connection's end");
+}

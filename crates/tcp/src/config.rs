@@ -14,8 +14,29 @@ pub enum CongestionControl {
     NewReno,
     /// RFC 9438.
     Cubic,
+    /// RFC 6817: takes what others leave, by the delay that it measures; needs `timestamps`.
+    Ledbat,
     /// RFC 2581: growth counted in acknowledgments, and a lower threshold at every timeout.
     Rfc2581,
+}
+
+/// Parameters of LEDBAT (RFC 6817, section 2.5).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LedbatParams {
+    /// Queueing delay to keep, one way; above 0, at most 100 ms.
+    pub target: Duration,
+    /// Segments a round trip by which the window grows while there is no queue, and shrinks while
+    /// the queue is twice the target; above 0. RFC 6817 allows at most 1; RFC 7928, section 5.4,
+    /// asks for 10 with a target of 5 ms.
+    pub gain: f64,
+}
+
+impl Default for LedbatParams {
+    /// 100 ms and 1.
+    fn default() -> Self {
+        LedbatParams { target: Duration::from_millis(100), gain: 1.0 }
+    }
 }
 
 /// How losses are found and repaired.
@@ -52,13 +73,17 @@ pub enum Preset {
 ///
 /// In a file, `preset = "linux"` (or `"rfc"`, `"ns-2"`, `"ns-3"`) chooses a set of conventions and
 /// every other field given overrides it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, remote = "Self")]
 #[schemars(transform = add_preset)]
 pub struct Config {
-    /// Congestion control: `"new-reno"` (RFC 5681), `"cubic"` (RFC 9438) or `"rfc2581"`, which
-    /// grows by acknowledgments, not bytes, and lowers its threshold at every timeout.
+    /// Congestion control: `"new-reno"` (RFC 5681), `"cubic"` (RFC 9438), `"ledbat"` (RFC 6817,
+    /// which asks for an `initial_window` of 2) or `"rfc2581"`, which grows by acknowledgments, not
+    /// bytes, and lowers its threshold at every timeout.
     pub congestion: CongestionControl,
+    /// Parameters of `congestion = "ledbat"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledbat: Option<LedbatParams>,
     /// Loss recovery: `"reno"` (RFC 5681), `"new-reno"` (RFC 6582) or `"sack"` (RFC 6675).
     pub recovery: LossRecovery,
     /// Largest IP packet in bytes, 100 to 65535; a segment carries 40 bytes less, and 12 less
@@ -129,6 +154,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             congestion: CongestionControl::NewReno,
+            ledbat: None,
             recovery: LossRecovery::Sack,
             mtu: Bytes(1500),
             initial_window: 10,
@@ -217,7 +243,11 @@ impl Config {
             unreachable!("parameters are plain data");
         };
         whole.extend(given);
-        read(&Value::Object(whole)).map(|Plain(config)| config)
+        let Plain(mut config) = read(&Value::Object(whole))?;
+        if config.congestion == CongestionControl::Ledbat {
+            config.ledbat.get_or_insert_default();
+        }
+        Ok(config)
     }
 
     /// Payload of a full segment in bytes: the MTU less 40 bytes of headers, less 12 more with
@@ -243,6 +273,7 @@ impl Config {
         at_least("max_window", self.max_window, 1)?;
         at_least("growth_per_ack", self.growth_per_ack, 1)?;
         at_least("max_retransmissions", self.max_retransmissions, 1)?;
+        self.validate_ledbat()?;
         require((self.mss()..=1 << 30).contains(&self.receive_window.0), "receive_window", || {
             format!("must be from {}B to 1GiB, got \"{}\"", self.mss(), self.receive_window)
         })?;
@@ -263,6 +294,21 @@ impl Config {
         let least = self.min_rto.max(self.initial_rto);
         require(self.max_rto >= least, "max_rto", || {
             format!("must be at least min_rto and initial_rto ({least}), got \"{}\"", self.max_rto)
+        })
+    }
+
+    fn validate_ledbat(&self) -> Result<(), ConfigError> {
+        let LedbatParams { target, gain } = self.ledbat.unwrap_or_default();
+        let most = Duration::from_millis(100);
+        require(target > Duration::ZERO && target <= most, "ledbat.target", || {
+            format!("must be greater than 0 and at most 100ms, got \"{target}\"")
+        })?;
+        require(gain > 0.0 && gain.is_finite(), "ledbat.gain", || {
+            format!("must be greater than 0, got {gain}")
+        })?;
+        let needless = self.congestion != CongestionControl::Ledbat || self.timestamps;
+        require(needless, "congestion", || {
+            "\"ledbat\" measures delays by timestamps; set timestamps = true".to_owned()
         })
     }
 }
@@ -343,6 +389,20 @@ mod tests {
             // Where the reader has no path to give, the message has it.
             let error = parse(value).unwrap_err();
             assert!(error.contains(path), "{error}");
+        }
+        let ledbat = json!({"congestion": "ledbat", "timestamps": true});
+        let config = parse(ledbat.clone()).unwrap();
+        config.validate().unwrap();
+        assert_eq!(config.ledbat, Some(LedbatParams::default()));
+        for (field, value, path) in [
+            ("timestamps", json!(false), "congestion"),
+            ("ledbat", json!({"target": "101ms"}), "ledbat.target"),
+            ("ledbat", json!({"target": "0s"}), "ledbat.target"),
+            ("ledbat", json!({"gain": -1}), "ledbat.gain"),
+        ] {
+            let mut bad = ledbat.clone();
+            bad[field] = value;
+            assert_eq!(parse(bad).unwrap().validate().unwrap_err().path, path);
         }
         let bad = Config { delayed_ack_count: 3, ..Config::default() };
         assert_eq!(bad.validate().unwrap_err().path, "delayed_ack_count");

@@ -37,7 +37,7 @@
 //! - Loss detection and recovery: RFC 5681, 6582, 6675, 3042, 6937, with the retransmission timer
 //!   of RFC 6298.
 //! - Congestion control behind [`congestion::CongestionController`]: RFC 5681 and CUBIC (RFC
-//!   9438), with HyStart++ (RFC 9406) for either.
+//!   9438), with HyStart++ (RFC 9406) for either, and LEDBAT (RFC 6817).
 //! - Flow control, window probes and delayed acknowledgments: RFC 9293.
 //! - ECN (RFC 3168), timestamps (RFC 7323), selective acknowledgments (RFC 2018).
 //!
@@ -68,7 +68,7 @@ mod segment;
 mod sender;
 mod state;
 
-pub use config::{Config, CongestionControl, LossRecovery, Preset};
+pub use config::{Config, CongestionControl, LedbatParams, LossRecovery, Preset};
 pub use receiver::Receiver;
 pub use segment::{Flags, SackBlock, Segment};
 pub use sender::Sender;

@@ -393,6 +393,7 @@ impl Sender {
                         sent: next,
                         rtt,
                         srtt: self.rtt.srtt(),
+                        one_way: one_way_delay(segment),
                         limited: self.limited,
                         after_timeout: phase == Phase::Timeout,
                     };
@@ -608,6 +609,13 @@ impl Sender {
         }
         segment
     }
+}
+
+/// The delay of the data that `segment` acknowledges, by both clocks.
+#[inline]
+fn one_way_delay(segment: &Segment) -> Option<Duration> {
+    let micros = segment.tsval.wrapping_sub(segment.tsecr);
+    segment.has_timestamp.then(|| Duration::from_micros(u64::from(micros)))
 }
 
 /// The timestamp clock: microseconds, wrapping.

@@ -113,6 +113,7 @@ fn configs() -> impl Strategy<Value = Config> {
         prop_oneof![
             Just(CongestionControl::NewReno),
             Just(CongestionControl::Cubic),
+            Just(CongestionControl::Ledbat),
             Just(CongestionControl::Rfc2581),
         ],
         prop_oneof![
@@ -132,7 +133,7 @@ fn configs() -> impl Strategy<Value = Config> {
             receive_window: Bytes(window),
             max_window,
             delayed_ack_count,
-            timestamps: on[0],
+            timestamps: on[0] || congestion == CongestionControl::Ledbat,
             ecn: on[1],
             limited_transmit: on[2],
             prr: on[3],

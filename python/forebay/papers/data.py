@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 
 from forebay import stats
-from forebay.papers import tables
 from forebay.papers.declare import Paper
 from forebay.study import load
+from forebay.sweep import tables
 from forebay.sweep.data import StudyData
 
 Where = Mapping[str, Any]

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from forebay import sweep
 from forebay._engine import ScenarioError
-from forebay.papers import library, page, record, tables
+from forebay.papers import library, page, record
 from forebay.papers.data import Data
-from forebay.papers.declare import Paper
-from forebay.study import Progress
-from forebay.sweep.axes import quantity
-from forebay.sweep.plan import Study as Plan
-
-Tell = Callable[[str, float], None]
-"""Called with what runs, and the share of the work that is done."""
+from forebay.sweep import several
 
 
 def folder_for(key: str, quick: bool) -> Path:
@@ -34,7 +26,7 @@ def run(
     quick: bool = False,
     jobs: int | None = None,
     command: str,
-    tell: Tell = lambda _text, _share: None,
+    tell: several.Tell = lambda _text, _share: None,
 ) -> dict[str, Any]:
     """Run what a paper's studies still lack, judge its claims and draw its figures.
 
@@ -64,14 +56,14 @@ def run(
     home = library.folder_of(key)
     plans = {study.name: library.plan(study, home, quick) for study in paper.needed(figure)}
     _claim(folder, key, quick)
-    _run_studies(paper, plans, folder, jobs, tell)
+    several.run(plans, folder, {each.name: each.tables for each in paper.studies}, jobs, tell)
     found = record.record(
         paper,
         plans,
         Data(paper, folder, quick),
         key=key,
         command=command,
-        cpu_seconds=sum(_spent(folder).get(name, 0.0) for name in plans),
+        cpu_seconds=several.spent(folder, plans),
         figure=figure,
     )
     if figure is None:
@@ -129,48 +121,3 @@ def _claim(folder: Path, key: str, quick: bool) -> None:
         )
     folder.mkdir(parents=True, exist_ok=True)
     write(mark, wanted)
-
-
-def _run_studies(
-    paper: Paper, plans: Mapping[str, Plan], folder: Path, jobs: int | None, tell: Tell
-) -> None:
-    weights = {name: _weight(plan) for name, plan in plans.items()}
-    whole, done = sum(weights.values()), 0.0
-    kept = {study.name: study.tables for study in paper.studies}
-    for name, plan in plans.items():
-        # Runs whose tables are kept are run twice.
-        part = weights[name] / (2 if kept[name] else 1) / whole
-        begun = time.process_time()
-        try:
-            sweep.run(plan, folder / name, jobs=jobs, progress=_share(tell, name, done, part))
-            if kept[name]:
-                told = _share(tell, f"{name}, tables", done + part, part)
-                tables.keep(plan, folder / name, kept[name], jobs=jobs, progress=told)
-        finally:
-            spent = _spent(folder)
-            spent[name] = spent.get(name, 0.0) + time.process_time() - begun
-            write(folder / "spent.json", spent)
-        done += weights[name] / whole
-
-
-def _share(tell: Tell, name: str, before: float, part: float) -> Callable[[Progress], None]:
-    """Tells of a study whose work is a part of the whole."""
-    return lambda now: tell(
-        f"{name}: {now.finished} of {now.runs} runs", before + part * now.fraction
-    )
-
-
-def _weight(plan: Plan) -> float:
-    """Simulated time of a study, as far as it is known before it runs."""
-    runs = plan.until.at_least if plan.until is not None else plan.most
-    length = quantity(plan.base.document.get("duration"))
-    return len(plan.points) * runs * (length[0] if length is not None else 1.0)
-
-
-def _spent(folder: Path) -> dict[str, float]:
-    """Processor seconds of each study, over all calls."""
-    try:
-        spent: dict[str, float] = json.loads((folder / "spent.json").read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
-    return spent

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -27,6 +27,24 @@ class Axis:
     """The fields, as `Scenario.with_` takes them; several if they are zipped."""
     rows: tuple[tuple[Any, ...], ...]
     """A value of each field, for every step of the axis."""
+    names: tuple[str, ...] = ()
+    """What figures and tables call each step; the values themselves if empty."""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The axis as plain values."""
+        plain = {"name": self.name, "paths": self.paths, "rows": self.rows}
+        return plain | ({"labels": self.names} if self.names else {})
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Axis:
+        """The axis that `document` describes, as `Axis.document` gives it."""
+        return cls(
+            document["name"],
+            tuple(document["paths"]),
+            tuple(map(tuple, document["rows"])),
+            tuple(document.get("labels", ())),
+        )
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -36,12 +54,15 @@ class Axis:
     @property
     def labels(self) -> tuple[str, ...]:
         """Each step as text."""
+        if self.names:
+            return self.names
         return tuple(", ".join(shown(value) for value in row) for row in self.rows)
 
     @property
     def numbers(self) -> tuple[float, ...] | None:
         """Each step in base units (bit/s, bytes, seconds) if all are quantities of one kind."""
-        found = [quantity(row[0]) for row in self.rows] if len(self.paths) == 1 else [None]
+        plain = len(self.paths) == 1 and not self.names
+        found = [quantity(row[0]) for row in self.rows] if plain else [None]
         kinds = {None if each is None else each[1] for each in found}
         if None in kinds or len(kinds) != 1:
             return None
@@ -124,7 +145,7 @@ def _split(value: Any) -> tuple[float, str] | None:
 def _axis(entry: Any, place: str) -> Axis:
     if not isinstance(entry, Mapping):
         raise StudyError(f"{place}: expected a table with path and values")
-    known = {"name", "path", "values", "range", "paths", "rows"}
+    known = {"name", "path", "values", "range", "paths", "rows", "labels"}
     unknown = sorted(set(entry) - known)
     if unknown:
         raise StudyError(
@@ -135,7 +156,17 @@ def _axis(entry: Any, place: str) -> Axis:
             f'{place}: give path = "link[0].rate" with values or range, '
             'or paths = ["...", "..."] with rows'
         )
-    return _zipped(entry, place) if "paths" in entry else _single(entry, place)
+    axis = _zipped(entry, place) if "paths" in entry else _single(entry, place)
+    labels = entry.get("labels")
+    if labels is None:
+        return axis
+    if (
+        not isinstance(labels, list)
+        or len(labels) != len({*map(str, labels)})
+        or len(labels) != len(axis.rows)
+    ):
+        raise StudyError(f"{place}.labels: expected {len(axis.rows)} different names")
+    return replace(axis, names=tuple(map(str, labels)))
 
 
 def _single(entry: Mapping[str, Any], place: str) -> Axis:

@@ -69,7 +69,7 @@ def run(
 
 def common_of(study: Study) -> Common:
     """What all runs of a study share."""
-    return Common(study.base, study.link, study.keys, study.long_run, _engine.version)
+    return Common(study.base, study.links, study.keys, study.long_run, _engine.version)
 
 
 def _pool(common: Common, jobs: int | None, client: Client | None) -> Pool:

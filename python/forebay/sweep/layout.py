@@ -82,10 +82,7 @@ class Layout:
     @property
     def axes(self) -> tuple[Axis, ...]:
         """The axes of the study."""
-        return tuple(
-            Axis(each["name"], tuple(each["paths"]), tuple(map(tuple, each["rows"])))
-            for each in self.study["axes"]
-        )
+        return tuple(map(Axis.of, self.study["axes"]))
 
     @property
     def axis_schema(self) -> dict[str, type[pl.DataType]]:

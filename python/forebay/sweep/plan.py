@@ -75,7 +75,8 @@ class Study:
     axes: tuple[Axis, ...]
     disciplines: tuple[tuple[str, dict[str, Any] | None], ...]
     """Label and queue; a single one without a queue runs the scenario's own."""
-    link: str | None
+    links: tuple[str | None, ...]
+    """Which links get the disciplines; None is the dumbbell's."""
     replications: int | None
     """Runs of every point; none if `until` decides."""
     until: Until | None
@@ -136,7 +137,8 @@ class Study:
         changed = self.base
         queue = dict(self.disciplines)[discipline]
         if queue is not None:
-            changed = with_queue(changed, self.link, queue)
+            for link in self.links:
+                changed = with_queue(changed, link, queue)
         for path, value in self.values(steps).items():
             changed = changed.with_(path, value)
         return changed
@@ -192,9 +194,9 @@ def read(document: Mapping[str, Any], name: str = "study", base: str | Path = ".
     written = _scenario(document.get("scenario"), name, Path(base))
     first = single(written)
     disciplines = _disciplines(document, name)
-    link = document.get("link")
-    if disciplines[0][1] is not None and link is None:
-        link = compared_link(written)
+    links: tuple[str | None, ...] = _links(document, name)
+    if disciplines[0][1] is not None and not links:
+        links = (compared_link(written),)
     axes = read_axes(document.get("axis", []), name)
     taken = {"point", "discipline", "replication", "seed", "version", "fingerprint"}
     for axis in axes:
@@ -212,9 +214,9 @@ def read(document: Mapping[str, Any], name: str = "study", base: str | Path = ".
     depends = {
         "scenario": {key: value for key, value in first.document.items() if key != "seed"},
         "files": _inputs(first, axes),
-        "axes": [{"name": a.name, "paths": a.paths, "rows": a.rows} for a in axes],
+        "axes": [axis.document for axis in axes],
         "disciplines": [[label, queue] for label, queue in disciplines],
-        "link": link,
+        "link": links[0] if len(links) == 1 else list(links) or None,
         "replications": document.get("replications") if until is None else None,
         "until": document.get("until"),
         "keys": keys,
@@ -226,7 +228,7 @@ def read(document: Mapping[str, Any], name: str = "study", base: str | Path = ".
         _unseeded(first),
         axes,
         disciplines,
-        link,
+        links,
         replications,
         until,
         (*keys, until.key) if keys and until is not None else tuple(keys),
@@ -273,6 +275,14 @@ def _disciplines(
             )
         found[label] = queue
     return tuple(found.items())
+
+
+def _links(document: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    given = document.get("link", [])
+    links = [given] if isinstance(given, str) else given
+    if not isinstance(links, list) or not all(isinstance(link, str) for link in links):
+        raise StudyError(f"{name}: link: expected the name of a link, or a list of names")
+    return tuple(links)
 
 
 def _replications(document: Mapping[str, Any], name: str) -> tuple[int | None, Until | None]:

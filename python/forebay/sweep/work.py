@@ -41,7 +41,7 @@ class Common:
 
     base: Scenario
     """Without a seed."""
-    link: str | None
+    links: tuple[str | None, ...]
     keys: tuple[str, ...]
     long_run: bool
     version: str
@@ -67,7 +67,8 @@ def scenario_text(common: Common, task: Task) -> str:
     """The scenario of a run as JSON."""
     changed = common.base
     if task.queue is not None:
-        changed = with_queue(changed, common.link, task.queue)
+        for link in common.links:
+            changed = with_queue(changed, link, task.queue)
     for path, value in task.values:
         changed = changed.with_(path, value)
     return f'{{"seed": {task.seed}, {changed.text[1:]}'

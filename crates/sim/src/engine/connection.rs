@@ -39,8 +39,6 @@ pub struct Connection {
 struct Planned {
     user: u32,
     bytes: Option<u64>,
-    /// Whether the user plans the next one when this one begins (open loop).
-    open_loop: bool,
 }
 
 /// All connections and planned transfers; places are used again.
@@ -125,20 +123,20 @@ impl World {
             unreachable!("the event belongs to a user of TCP")
         };
         let transfer = source.next(after, &mut user.rng);
-        self.plan_transfer(index, transfer, true);
+        self.plan_transfer(index, transfer);
     }
 
-    fn plan_transfer(&mut self, user: u32, transfer: Option<Transfer>, open_loop: bool) {
+    fn plan_transfer(&mut self, user: u32, transfer: Option<Transfer>) {
         let Some(Transfer { at, bytes }) = transfer else { return };
         if at < self.users[user as usize].stop {
-            let planned = self.connections.plan(Planned { user, bytes, open_loop });
+            let planned = self.connections.plan(Planned { user, bytes });
             self.rest(at, Event::Transfer(planned));
         }
     }
 
     /// A planned transfer begins, on a connection of its own.
     pub(super) fn start_transfer(&mut self, index: u32) {
-        let Planned { user, bytes, open_loop } = self.connections.planned[index as usize];
+        let Planned { user, bytes } = self.connections.planned[index as usize];
         self.connections.free_planned.push(index);
         let &User {
             entry: Entry::Transfers { ref tcp, backward, .. },
@@ -177,9 +175,7 @@ impl World {
             charged: [0; 3],
         });
         self.transmit(flow);
-        if open_loop {
-            self.next_transfer(user, self.now);
-        }
+        self.next_transfer(user, self.now);
     }
 
     /// A segment reaches the host that it is for.
@@ -207,6 +203,12 @@ impl World {
         if connection.receiver.finished() && !connection.finished {
             connection.finished = true;
             let start = connection.start;
+            let Entry::Transfers { source, .. } = &mut self.users[cargo.user as usize].entry else {
+                unreachable!("only a user of TCP has connections")
+            };
+            if !source.arrived() {
+                return;
+            }
             let meter = &mut self.user_meters[cargo.user as usize];
             meter.ended(start, now);
             self.classes[meter.class as usize].completion.record(now - start);
@@ -339,7 +341,7 @@ impl World {
             unreachable!("only a user of TCP has connections")
         };
         let next = source.completed(self.now, rng);
-        self.plan_transfer(user, next, false);
+        self.plan_transfer(user, next);
     }
 
     /// Charges what the connection's sender counted to its user.

@@ -4,12 +4,14 @@
 //! [`SOURCES`] lists them all. Each flow of an entry has a generator and a random stream of its
 //! own; a replayed capture is one generator of many flows.
 
+mod adaptive_video;
 mod bulk;
 mod bursty;
 mod cbr;
 mod files;
 mod law;
 mod on_off;
+mod pages;
 mod pcap;
 mod poisson;
 mod registry;
@@ -18,12 +20,14 @@ mod sensing;
 mod voice;
 mod web;
 
+pub use adaptive_video::{AdaptiveVideo, AdaptiveVideoParams};
 pub use bulk::{Bulk, BulkParams};
 pub use bursty::{Bursty, BurstyParams};
 pub use cbr::{Cbr, CbrParams};
 pub use files::{Arrivals, Files, FilesParams};
 pub use law::{Law, Variate};
 pub use on_off::{OnOff, OnOffParams};
+pub use pages::{Pages, PagesParams};
 pub use pcap::{Pcap, PcapParams};
 pub use poisson::{Poisson, PoissonParams};
 pub use registry::{BuildSite, Entry, Generator, SOURCES, Source, build, effective};
@@ -95,12 +99,20 @@ pub struct Transfer {
 /// A user who transfers data over TCP.
 ///
 /// An open-loop user answers `next` for ever (or `count` times) and `completed` never; a closed-loop
-/// user answers `next` once and `completed` from then on.
+/// user answers `next` once and `completed` from then on, and `next` again if several of its
+/// transfers run side by side.
 pub trait Transfers: Send {
     /// The first transfer, or the one that follows whatever becomes of the last, at `after` or
     /// later. `after` is the user's start at the first call and the last transfer's beginning from
-    /// then on. Once it has answered None it is not asked again.
+    /// then on. Once it has answered None it is asked again only when a transfer that `completed`
+    /// gave has begun.
     fn next(&mut self, after: Time, rng: &mut Rng) -> Option<Transfer>;
+
+    /// All data of a transfer have arrived: whether with them something is whole whose completion
+    /// time, from that transfer's beginning, counts.
+    fn arrived(&mut self) -> bool {
+        true
+    }
 
     /// The transfer that follows the end of one (closed loop), at `now` or later.
     fn completed(&mut self, _now: Time, _rng: &mut Rng) -> Option<Transfer> {

@@ -1,8 +1,8 @@
 //! Every source of traffic, by name.
 
 use super::{
-    Bulk, Bursty, Cbr, Datagrams, Files, Marks, OnOff, Pcap, Poisson, Sensing, Transfers, Voice,
-    Web,
+    AdaptiveVideo, Bulk, Bursty, Cbr, Datagrams, Files, Marks, OnOff, Pages, Pcap, Poisson,
+    Sensing, Transfers, Voice, Web,
 };
 use crate::wireless::Track;
 use forebay_core::{ConfigError, config};
@@ -110,11 +110,13 @@ impl Entry {
 
 /// The sources.
 pub static SOURCES: &[Entry] = &[
+    entry::<AdaptiveVideo>(),
     entry::<Bulk>(),
     entry::<Bursty>(),
     entry::<Cbr>(),
     entry::<Files>(),
     entry::<OnOff>(),
+    entry::<Pages>(),
     entry::<Pcap>(),
     entry::<Poisson>(),
     entry::<Sensing>(),
@@ -203,7 +205,7 @@ mod tests {
         let refuse = |block: Value| {
             build(block.as_object().unwrap(), &site()).err().expect("refused").to_string()
         };
-        assert!(refuse(json!({})).contains("one of bulk, bursty"));
+        assert!(refuse(json!({})).contains("one of adaptive-video, bulk"));
         assert!(refuse(json!({"kind": "vioce"})).contains("unknown source of traffic \"vioce\""));
         assert!(refuse(json!({"kind": "cbr", "rat": "1Mbit"})).contains("rat"));
         let zero = refuse(json!({"kind": "cbr", "rate": "0bit"}));

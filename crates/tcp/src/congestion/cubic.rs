@@ -189,6 +189,7 @@ mod tests {
                         sent: 1,
                         rtt: Some(rtt_span),
                         srtt: Some(rtt_span),
+                        one_way: None,
                         limited,
                         after_timeout: false,
                     },

@@ -112,6 +112,7 @@ mod tests {
                 sent: start + (i - 1) * mss + window.cwnd,
                 rtt,
                 srtt: rtt,
+                one_way: None,
                 limited: true,
                 after_timeout: false,
             };

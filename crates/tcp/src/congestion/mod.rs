@@ -6,6 +6,7 @@
 
 mod cubic;
 mod hystart;
+mod ledbat;
 mod new_reno;
 mod rfc2581;
 
@@ -14,6 +15,7 @@ use forebay_core::{Duration, Rate, Time};
 
 pub use cubic::Cubic;
 pub use hystart::HyStart;
+pub use ledbat::Ledbat;
 pub use new_reno::NewReno;
 pub use rfc2581::Rfc2581;
 
@@ -74,6 +76,9 @@ pub struct AckSample {
     pub rtt: Option<Duration>,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
+    /// Delay from sender to receiver, by the difference of their clocks (RFC 7323), which need not
+    /// agree.
+    pub one_way: Option<Duration>,
     /// Whether the window, not the application or the receiver, held the sender back.
     pub limited: bool,
     /// Whether this is slow start after a retransmission timeout.
@@ -159,6 +164,8 @@ impl SlowStart {
 pub(crate) enum Algorithm {
     NewReno(NewReno),
     Cubic(Cubic),
+    /// By far the largest, and the rarest.
+    Ledbat(Box<Ledbat>),
     Rfc2581(Rfc2581),
 }
 
@@ -174,6 +181,7 @@ impl Controller {
         let algorithm = match config.congestion {
             CongestionControl::NewReno => Algorithm::NewReno(NewReno::new(config)),
             CongestionControl::Cubic => Algorithm::Cubic(Cubic::new(config)),
+            CongestionControl::Ledbat => Algorithm::Ledbat(Box::new(Ledbat::new(config))),
             CongestionControl::Rfc2581 => Algorithm::Rfc2581(Rfc2581::new(config)),
         };
         Controller { algorithm, paced: config.pacing }
@@ -186,6 +194,7 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_ack(window, sample),
             Algorithm::Cubic(algorithm) => algorithm.on_ack(window, sample),
+            Algorithm::Ledbat(algorithm) => algorithm.on_ack(window, sample),
             Algorithm::Rfc2581(algorithm) => algorithm.on_ack(window, sample),
         }
     }
@@ -194,6 +203,7 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_congestion(window, event),
             Algorithm::Cubic(algorithm) => algorithm.on_congestion(window, event),
+            Algorithm::Ledbat(algorithm) => algorithm.on_congestion(window, event),
             Algorithm::Rfc2581(algorithm) => algorithm.on_congestion(window, event),
         }
     }
@@ -202,6 +212,7 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_repeated_timeout(window),
             Algorithm::Cubic(algorithm) => algorithm.on_repeated_timeout(window),
+            Algorithm::Ledbat(algorithm) => algorithm.on_repeated_timeout(window),
             Algorithm::Rfc2581(algorithm) => algorithm.on_repeated_timeout(window),
         }
     }
@@ -210,6 +221,7 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_restart(now),
             Algorithm::Cubic(algorithm) => algorithm.on_restart(now),
+            Algorithm::Ledbat(algorithm) => algorithm.on_restart(now),
             Algorithm::Rfc2581(algorithm) => algorithm.on_restart(now),
         }
     }

@@ -92,8 +92,8 @@ def render(data: StudyData) -> str:
         study=json.dumps(data.layout.study, indent=2, ensure_ascii=False),
         hash=data.layout.manifest["hash"],
         until=data.layout.study["until"],
-        style=Markup(resource("report.css") + _own("report.css")),
-        script=Markup(_own("report.js")),
+        style=Markup(style()),
+        script=Markup(plotting() + _own("report.js")),
         plotly=Markup(plotly_source()),
         figures=Markup(embedded(figures)),
     )
@@ -134,6 +134,16 @@ def _names(data: StudyData, group: str) -> list[str]:
     pattern = re.compile(rf"{group}\.(.+)\.[^.]+")
     matches = (pattern.fullmatch(key) for key in data.measures)
     return sorted({match[1] for match in matches if match is not None})
+
+
+def style() -> str:
+    """The style sheet of the reports of studies and suites."""
+    return resource("report.css") + _own("report.css")
+
+
+def plotting() -> str:
+    """The script with which those reports draw."""
+    return _own("plot.js")
 
 
 def _own(name: str) -> str:

@@ -1,41 +1,15 @@
 "use strict";
 (async () => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const packed = Uint8Array.from(atob(document.getElementById("plotly").textContent), c => c.charCodeAt(0));
-  const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const library = document.createElement("script");
-  library.textContent = await new Response(plain).text();
-  document.head.append(library);
-
+  const { shown, colour, ink, symbol, escaped, layout, wide, clear, draw, ellipse, legend } = await plotting(data.labels);
   const MOST_PANELS = 30;
-  const symbols = ["circle", "square", "diamond", "triangle-up", "cross", "star"];
-  const shown = new Set(data.labels);
   const get = id => document.getElementById(id);
-  const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const ink = at => colour(`--d${at % 10}`);
-  const symbol = at => symbols[(at + Math.floor(at / 10)) % symbols.length];
   const withUnit = measure => measure.unit ? `${measure.title}, ${measure.unit}` : measure.title;
-  const options = { responsive: true, displaylogo: false, displayModeBar: false };
-
   function choices(id, names, chosen, onChange) {
     const select = get(id);
     names.forEach(([value, text]) => select.append(new Option(text, value, false, String(value) === String(chosen))));
     select.addEventListener("change", onChange);
   }
-
-  function layout(title, x, y) {
-    const axis = { gridcolor: colour("--line"), linecolor: colour("--line"), zeroline: false, automargin: true };
-    return {
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-      font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("--ink") },
-      margin: { l: 52, r: 14, t: title ? 34 : 14, b: 42 }, showlegend: false, hovermode: "closest",
-      title: title ? { text: escaped(title), x: 0, xanchor: "left", xref: "paper", font: { size: 13 } } : undefined,
-      dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
-      xaxis: { ...axis, ...x, title: { text: escaped(x.label), standoff: 6 } },
-      yaxis: { ...axis, ...y, title: { text: escaped(y.label), standoff: 6 } },
-    };
-  }
-  const escaped = text => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;");
 
   // The axis along x, and a panel for every combination of steps on the others.
   function axisAlong() { return data.axes.length ? Number(get("along").value) : -1; }
@@ -60,23 +34,8 @@
     return { values: axis.numbers, x: { label: axis.name, type: log ? "log" : "linear", ...ticks } };
   }
 
-  function clear(id) {
-    const parent = get(id);
-    for (const old of parent.children) Plotly.purge(old);
-    parent.replaceChildren();
-    return parent;
-  }
-  function panel(parent, description) {
-    const element = document.createElement("div");
-    element.className = "figure";
-    element.setAttribute("role", "img");
-    element.setAttribute("aria-label", description);
-    parent.append(element);
-    return element;
-  }
-
   function multiples(id, cells, label, zero) {
-    const parent = clear(id), along = axisAlong(), scale = scaleOf(data.axes[along]);
+    const parent = clear(get(id)), along = axisAlong(), scale = scaleOf(data.axes[along]);
     for (const [title, rows] of panels(along).slice(0, MOST_PANELS)) {
       const traces = data.labels.map((name, at) => {
         const points = rows.filter(row => cells[row][at]);
@@ -89,26 +48,18 @@
           hovertemplate: `${escaped(name)}<br>%{y:.4~g} ± %{error_y.array:.2~g}<extra></extra>`,
         };
       }).filter(trace => trace.x.length > 0);
-      const y = zero ? { label, zeroline: true, zerolinecolor: colour("--quiet") } : { label };
+      const log = !zero && wide(traces.flatMap(trace => trace.y));
+      const y = zero ? { label, zeroline: true, zerolinecolor: colour("--quiet") }
+        : log ? { label: `${label} (log)`, type: "log", dtick: 1 } : { label };
       const text = `${label} for each discipline${title ? `, ${title}` : ""}`;
-      Plotly.newPlot(panel(parent, text), traces, layout(title, scale.x, y), options);
+      draw(parent, text, traces, layout(title, scale.x, y));
     }
-  }
-
-  function ellipse([x, y, xx, xy, yy]) {
-    const a = Math.sqrt(xx), b = a > 0 ? xy / a : 0, c = Math.sqrt(Math.max(0, yy - b * b));
-    const xs = [], ys = [];
-    for (let k = 0; k <= 60; k++) {
-      const u = Math.cos(2 * Math.PI * k / 60), v = Math.sin(2 * Math.PI * k / 60);
-      xs.push(x + a * u); ys.push(y + b * u + c * v);
-    }
-    return [xs, ys];
   }
 
   function trades() {
     const first = Number(get("trade-x").value), second = Number(get("trade-y").value);
     const turned = first > second, key = turned ? `${second},${first}` : `${first},${second}`;
-    const parent = clear("trades"), cells = data.regions[key];
+    const parent = clear(get("trades")), cells = data.regions[key];
     get("trades-left").textContent = "";
     if (!cells) {
       get("trades-left").textContent = first === second ? "Choose two different measures." :
@@ -134,7 +85,7 @@
       });
       const title = describe(steps, -1);
       const label = [first, second].map(at => withUnit(data.measures[at]));
-      Plotly.newPlot(panel(parent, `${label[1]} against ${label[0]}, ${title}`), traces, layout(title, { label: label[0] }, { label: label[1] }), options);
+      draw(parent, `${label[1]} against ${label[0]}, ${title}`, traces, layout(title, { label: label[0] }, { label: label[1] }));
     });
     const left = data.settings.length - MOST_PANELS;
     if (left > 0) get("trades-left").textContent = `${left} more settings are not drawn; forebay.study.load(...).regions gives them.`;
@@ -172,7 +123,7 @@
     const measure = Number(get("measure").value);
     multiples("means", data.means[measure], withUnit(data.measures[measure]), false);
     const against = data.differences[get("against").value];
-    if (against) multiples("differences", against[measure], `minus ${get("against").value}: ${withUnit(data.measures[measure])}`, true);
+    if (against) multiples("differences", against[measure], ["difference", data.measures[measure].unit].filter(Boolean).join(", "), true);
     table();
     if (get("trade-x").options.length > 1) trades();
   }
@@ -193,24 +144,5 @@
   choices("trade-y", traded, delay && data.regions[`${pair[0]},${delay[0]}`] ? delay[0] : pair[1], redraw);
   if (traded.length < 2) get("trades-section").hidden = true;
 
-  data.labels.forEach((label, index) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.title = "Show or hide; double click to show only this one";
-    button.setAttribute("aria-pressed", "true");
-    const swatch = document.createElement("i");
-    swatch.className = `swatch d${index % 10}`;
-    button.append(swatch, label);
-    const update = () => {
-      for (const [at, other] of [...document.querySelectorAll("#legend button")].entries()) {
-        other.setAttribute("aria-pressed", String(shown.has(data.labels[at])));
-      }
-      redraw();
-    };
-    button.addEventListener("click", () => { if (!shown.delete(label)) shown.add(label); update(); });
-    button.addEventListener("dblclick", () => { shown.clear(); shown.add(label); update(); });
-    get("legend").append(button);
-  });
-  redraw();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  legend(get("legend"), redraw);
 })();

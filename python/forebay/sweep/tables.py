@@ -33,6 +33,7 @@ def keep(
     *,
     jobs: int | None,
     progress: Callable[[Progress], None],
+    replications: int | None = None,
 ) -> None:
     """Write the tables of every run of a complete study that are not there yet.
 
@@ -44,7 +45,8 @@ def keep(
     """
     home = folder / "tables"
     home.mkdir(exist_ok=True)
-    every = [(point, number) for number in range(plan.most) for point in plan.points]
+    count = min(replications or plan.most, plan.most)
+    every = [(point, number) for number in range(count) for point in plan.points]
     left = [each for each in every if not _path(home, *each).exists()]
     done: queue.SimpleQueue[Future[None]] = queue.SimpleQueue()
     cancel = Cancel()
@@ -68,6 +70,11 @@ def keep(
     progress(Progress(len(every), len(every), 1.0))
 
 
+def read_one(folder: Path, point: str, replication: int, table: str) -> pl.DataFrame:
+    """One table of one run."""
+    return pl.read_parquet(folder / "tables" / f"{point}-{replication}.{table}.parquet")
+
+
 def read(folder: Path, study: StudyData, table: str) -> pl.DataFrame:
     """One table of all runs, with the columns that say of which run.
 
@@ -76,9 +83,7 @@ def read(folder: Path, study: StudyData, table: str) -> pl.DataFrame:
     named = [*study.columns, "discipline", "replication"]
     frames = []
     for row in study.runs.select("point", *named).iter_rows(named=True):
-        frame = pl.read_parquet(
-            folder / "tables" / f"{row['point']}-{row['replication']}.{table}.parquet"
-        )
+        frame = read_one(folder, row["point"], row["replication"], table)
         own = {name: f"{table}.{name}" for name in named if name in frame.columns}
         keys = [pl.lit(row[name]).alias(name) for name in named]
         frames.append(frame.rename(own).select(*keys, pl.all()))

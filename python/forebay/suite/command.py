@@ -1,0 +1,70 @@
+"""The command `forebay suite`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forebay.console import Bar, friendly, stopped
+
+
+def suite(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="The suite; rfc7928 is the only one.", show_default=False
+        ),
+    ],
+    disciplines: Annotated[
+        str | None,
+        typer.Option(
+            "--disciplines",
+            "-d",
+            metavar="KIND,KIND,...",
+            help="Disciplines to test; see forebay kinds.",
+            show_default="fifo,red,codel,pie,gsp,fq-codel,cp-aqm",
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Three runs of each point, for a look.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Where results go, or where an earlier run left them.",
+            show_default="out/ and the name",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", help="Runs at a time.", show_default="one a core", min=1),
+    ] = None,
+) -> None:
+    """Test disciplines by a published set of scenarios: RFC 7928, sections 5 to 10.
+
+    Every run is kept as soon as it ends: stopped at any moment, the same command goes on where it
+    was.
+
+    Example: forebay suite rfc7928 --disciplines fifo,codel,pie --quick
+    """
+    with friendly():
+        from forebay.suite import catalogue, run
+
+        kinds = None if disciplines is None else [each for each in disciplines.split(",") if each]
+        what = catalogue.load(name, kinds, quick)
+        folder = out if out is not None else run.folder_for(name, quick)
+        bar = Bar()
+        try:
+            with bar:
+                command = shlex.join(["forebay", *sys.argv[1:]])
+                written = run.run(what, folder, jobs=jobs, command=command, tell=bar.say)
+        except KeyboardInterrupt:
+            stopped(f"Every run that had ended is kept in {folder}; the same command goes on.")
+        print(f"Report: {written}")

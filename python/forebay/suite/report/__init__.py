@@ -1,0 +1,109 @@
+"""The report of a suite: one HTML file that needs no network, and a table in Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from forebay import _engine
+from forebay.report import embedded, plotly_source
+from forebay.suite.results import QUANTILES
+from forebay.sweep.report import plotting, style
+
+if TYPE_CHECKING:
+    from forebay.suite.catalogue import Suite
+    from forebay.suite.results import Outcome, Row
+
+
+def write(
+    suite: Suite, outcomes: Sequence[Outcome], folder: Path, command: str, cpu_seconds: float
+) -> Path:
+    """Write `report.html` and `summary.md`.
+
+    Args:
+        suite: what was run.
+        outcomes: what it came to.
+        folder: where to write.
+        command: the command line.
+        cpu_seconds: processor time that the runs took.
+    """
+    environment = Environment(
+        loader=PackageLoader("forebay.suite.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    labels = list(outcomes[0].data.disciplines)
+    figures = {"labels": labels, "tests": {each.anchor: each.figures for each in outcomes}}
+    figures["quantiles"] = QUANTILES.tolist()
+    said = {
+        "suite": suite,
+        "outcomes": outcomes,
+        "labels": labels,
+        "glance": list(_glance(outcomes)),
+        "runs": sum(each.data.runs.height for each in outcomes),
+        "replications": outcomes[0].test.study.most,
+        "version": _engine.version,
+        "command": command,
+        "cpu_seconds": cpu_seconds,
+    }
+    html = environment.get_template("template.html").render(
+        **said,
+        studies=[(each, _settings_of(each)) for each in outcomes],
+        style=Markup(style()),
+        script=Markup(plotting() + _own("suite.js")),
+        plotly=Markup(plotly_source()),
+        figures=Markup(embedded(figures)),
+    )
+    (folder / "summary.md").write_text(_markdown(said), "utf-8")
+    path = folder / "report.html"
+    path.write_text(html, "utf-8")
+    return path
+
+
+def _glance(outcomes: Sequence[Outcome]) -> Iterator[tuple[Outcome, str, Row, Row]]:
+    """Queueing delay and use of every link under test, for every setting."""
+    for outcome in outcomes:
+        links = len(outcome.test.study.links)
+        for setting in outcome.settings:
+            for name, (used, delay, *_) in setting.blocks[:links]:
+                said = [setting.title, name] if links > 1 else [setting.title]
+                yield outcome, ", ".join(filter(None, said)), delay, used
+
+
+def _settings_of(outcome: Outcome) -> str:
+    """The study as it was run, for whoever wants to repeat it."""
+    study: dict[str, Any] = dict(outcome.data.layout.study)
+    return json.dumps(study, indent=2, ensure_ascii=False)
+
+
+def _markdown(said: Mapping[str, Any]) -> str:
+    """The table at a glance, for documents."""
+    seed, count = said["outcomes"][0].test.study.seed, said["replications"]
+    lines = [
+        f"`{said['command']}`, forebay {said['version']}: {said['runs']} runs, {count} of each "
+        f"point with seeds {seed} to {seed + count - 1}, {said['cpu_seconds']:.0f} s of processor "
+        "time. Mean queueing delay in ms with its 95 % interval / share of the link used in %.",
+        "",
+        "| Section | Test | " + " | ".join(said["labels"]) + " |",
+        "|---|---|" + "---|" * len(said["labels"]),
+    ]
+    for outcome, setting, delay, used in said["glance"]:
+        name = outcome.test.title + (f": {setting}" if setting else "")
+        cells = [
+            f"{d.text} / {100 * u.interval.mean:.1f}" if d.interval and u.interval else "–"
+            for d, u in zip(delay.cells, used.cells, strict=True)
+        ]
+        lines.append(f"| {outcome.test.section} | {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _own(name: str) -> str:
+    return resources.files("forebay.suite.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,328 @@
+"""What the runs of a suite come to: a table, trade-offs, distributions and courses of every test.
+
+The quantities are those of RFC 7928, section 2: goodput, loss, queueing delay (one-way delay beyond
+propagation) with its 99th percentile, jitter, completion time, and of the queue its delay, length,
+drops and the use of the link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from forebay import stats, study
+from forebay.measures import COMPLETION, GOODPUT, LOSS, MOS, Measure, text
+from forebay.suite.catalogue import Suite, Test, Trade, anchor
+from forebay.sweep import tables
+from forebay.sweep.axes import quantity
+from forebay.sweep.data import StudyData
+from forebay.sweep.plan import Point
+
+KEPT = ("class", "delay", "queue")
+"""Tables of a run that the report draws, of the first replication."""
+QUANTILES = np.concatenate([np.linspace(0, 0.98, 50), [0.985, 0.99, 0.995, 0.998, 1.0]])
+
+
+def _measure(key: str, title: str, unit: str, scale: float, decimals: int) -> Measure:
+    return Measure(key, title, title, unit, scale, decimals, False, 0.0, 0.0)
+
+
+OF_LINKS = (
+    _measure("utilization", "link used", "%", 100.0, 1),
+    _measure("mean_delay_ms", "mean queueing delay", "ms", 1.0, 1),
+    _measure("p99_delay_ms", "99th percentile queueing delay", "ms", 1.0, 1),
+    _measure("mean_packets", "mean queue", "packets", 1.0, 1),
+    _measure("loss", "dropped", "%", 100.0, 3),
+)
+QUEUEING = _measure("mean_delay_ms", "mean queueing delay", "ms", 1.0, 1)
+QUEUEING_TAIL = _measure("p99_delay_ms", "99th percentile queueing delay", "ms", 1.0, 1)
+OF_CLASSES = (
+    GOODPUT,
+    LOSS,
+    QUEUEING,
+    QUEUEING_TAIL,
+    _measure("jitter_ms", "jitter (RFC 3550)", "ms", 1.0, 2),
+    COMPLETION,
+    _measure("p95_completion_s", "95th percentile completion time", "s", 1.0, 2),
+    _measure("jain", "fairness of the flows (Jain)", "", 1.0, 3),
+    MOS,
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A measure at one point."""
+
+    interval: stats.Interval | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measure under every discipline."""
+
+    title: str
+    unit: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One combination of the axes' values."""
+
+    steps: str
+    """The values."""
+    title: str
+    """Empty if there is only one."""
+    blocks: tuple[tuple[str, tuple[Row, ...]], ...]
+    """Of each link and class, links first, its name and what was measured."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All of a test that the report shows."""
+
+    test: Test
+    anchor: str
+    data: StudyData
+    settings: tuple[Setting, ...]
+    figures: dict[str, Any]
+    """What the report's script draws, as plain values."""
+
+
+def collect(suite: Suite, folder: Path) -> list[Outcome]:
+    """The outcome of every test.
+
+    Raises:
+        StudyError: a test has not been run.
+    """
+    return [_outcome(test, folder / test.name) for test in suite.tests]
+
+
+def _outcome(test: Test, folder: Path) -> Outcome:
+    data = study.load(folder)
+    by_setting: dict[int, list[Point]] = {}
+    for point in test.study.points:
+        by_setting.setdefault(point.setting, []).append(point)
+    settings = [
+        Setting(
+            ", ".join(step for _, step in _steps(test, points[0])),
+            ", ".join(map(" ".join, _steps(test, points[0]))),
+            tuple(_blocks(test, data, points)),
+        )
+        for points in by_setting.values()
+    ]
+    titles = [each.title for each in settings]
+    figures = {
+        "trades": _trades(test, data, by_setting, titles),
+        "curves": _curves(test, folder, by_setting, titles),
+        "course": _course(test, folder),
+        "ratios": _ratios(test, settings),
+    }
+    return Outcome(test, anchor(test), data, tuple(settings), figures)
+
+
+def _steps(test: Test, point: Point) -> list[tuple[str, str]]:
+    """Names and values of the axes at a point."""
+    pairs = zip(test.study.axes, point.steps, strict=True)
+    return [(axis.name, axis.labels[step]) for axis, step in pairs]
+
+
+def _blocks(
+    test: Test, data: StudyData, points: Sequence[Point]
+) -> Iterator[tuple[str, tuple[Row, ...]]]:
+    runs = [data.runs.filter(pl.col("point") == point.id) for point in points]
+    for link in _links(test):
+        rows = []
+        for measure in OF_LINKS:
+            group = "links" if measure.key == "utilization" else "queues"
+            rows += _row(measure, runs, pl.col(f"{group}.{link}.{measure.key}"))
+        yield f"link {link}", tuple(rows)
+    propagation = {trade.class_: trade.propagation_ms for trade in test.trades}
+    for name in _classes(data):
+        if not all(_silent(frame, name) for frame in runs):
+            yield name, tuple(_class_rows(name, data, runs, propagation.get(name)))
+    if test.ratios:
+        rows = []
+        for ratio in test.ratios:
+            quotient = pl.col(ratio.of) / pl.col(ratio.over)
+            rows += _row(_measure("ratio", ratio.title, "", 1.0, 3), runs, quotient)
+        yield "fairness", tuple(rows)
+
+
+def _class_rows(
+    name: str, data: StudyData, runs: Sequence[pl.DataFrame], propagation_ms: float | None
+) -> Iterator[Row]:
+    for measure in OF_CLASSES:
+        key = f"classes.{name}.{measure.key}"
+        if key not in data.measures:
+            continue
+        value = pl.col(key)
+        if measure in (QUEUEING, QUEUEING_TAIL):
+            if propagation_ms is None:
+                continue
+            value = value - propagation_ms
+        if measure.key == "jain" and all(frame[f"classes.{name}.flows"][0] < 2 for frame in runs):
+            continue
+        yield from _row(measure, runs, value)
+
+
+def _row(measure: Measure, runs: Sequence[pl.DataFrame], value: pl.Expr) -> list[Row]:
+    """One row, or none if nothing was measured."""
+    found = [stats.interval(frame.select(value).to_series().to_list()) for frame in runs]
+    if all(each is None for each in found):
+        return []
+    title = measure.title[0].lower() + measure.title[1:]
+    return [Row(title, measure.unit, tuple(Cell(each, text(each, measure)) for each in found))]
+
+
+def _links(test: Test) -> list[str]:
+    """The links whose queues are under test, and their reverse if it has a queue too."""
+    names = ["bottleneck" if link is None else link for link in test.study.links]
+    dumbbell = test.study.base.document.get("dumbbell", {})
+    if "queue" in dumbbell.get("reverse", {}) and "bottleneck-reverse" not in names:
+        names.append("bottleneck-reverse")
+    return names
+
+
+def _classes(data: StudyData) -> list[str]:
+    """Classes in the scenario's order."""
+    traffic = data.layout.study["scenario"]["traffic"]
+    return list(dict.fromkeys(each.get("class", each["name"]) for each in traffic))
+
+
+def _silent(runs: pl.DataFrame, name: str) -> bool:
+    return not runs[f"classes.{name}.offered"].sum()
+
+
+def _trades(
+    test: Test, data: StudyData, by_setting: dict[int, list[Point]], titles: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The graphs of section 2.7: runs, their median, and how they spread."""
+    panels = []
+    for trade in test.trades:
+        for (_, points), title in zip(by_setting.items(), titles, strict=True):
+            marks = [_mark(data, trade, point) for point in points]
+            if any(marks):
+                panels.append({"class": trade.class_, "setting": title, "marks": marks})
+    return panels
+
+
+def _mark(data: StudyData, trade: Trade, point: Point) -> dict[str, Any] | None:
+    prefix = f"classes.{trade.class_}"
+    runs = data.runs.filter(pl.col("point") == point.id).select(
+        (pl.col(f"{prefix}.mean_delay_ms") - trade.propagation_ms).alias("x"),
+        (pl.col(f"{prefix}.goodput_bps") * 1e-6).alias("y"),
+    )
+    pairs = runs.drop_nulls().to_numpy()
+    if not len(pairs):
+        return None
+    covariance = np.cov(pairs.T, ddof=0) if len(pairs) > 2 else None
+    ellipse = None
+    if covariance is not None:
+        centre = pairs.mean(axis=0)
+        ellipse = [*centre, covariance[0, 0], covariance[0, 1], covariance[1, 1]]
+    return {
+        "runs": _short(pairs.T.tolist()),
+        "median": _short(np.median(pairs, axis=0).tolist()),
+        "ellipse": None if ellipse is None else _short([float(each) for each in ellipse]),
+    }
+
+
+def _curves(
+    test: Test,
+    folder: Path,
+    by_setting: dict[int, list[Point]],
+    titles: Sequence[str],
+) -> list[dict[str, Any]]:
+    """Distributions over the packets and over the seconds of the first run of each point."""
+    panels = []
+    for trade in test.trades:
+        for (_, points), title in zip(by_setting.items(), titles, strict=True):
+            delays = [_delays(folder, trade, point) for point in points]
+            if all(each is None for each in delays):
+                continue
+            rates = [_rates(test, folder, trade, point) for point in points]
+            where = {"class": trade.class_, "setting": title}
+            panels.append(where | {"delays": delays, "rates": rates})
+    return panels
+
+
+def _delays(folder: Path, trade: Trade, point: Point) -> list[float] | None:
+    table = tables.read_one(folder, point.id, 1, "delay")
+    mine = table.filter(pl.col("class") == trade.class_)
+    if mine.is_empty():
+        return None
+    share = np.cumsum(mine["count"].to_numpy()) / mine["count"].sum()
+    at = np.searchsorted(share, np.minimum(QUANTILES, share[-1]))
+    return _short((mine["delay_ms"].to_numpy()[at] - trade.propagation_ms).tolist())
+
+
+def _rates(test: Test, folder: Path, trade: Trade, point: Point) -> list[float] | None:
+    """Quantiles of the goodput over a second, in Mbit/s."""
+    warmup = quantity(test.study.scenario_of(point.steps, point.discipline).document["warmup"])
+    assert warmup is not None
+    table = tables.read_one(folder, point.id, 1, "class")
+    mine = table.filter((pl.col("class") == trade.class_) & (pl.col("time_s") > warmup[0]))
+    if mine.is_empty():
+        return None
+    return _short(np.quantile(mine["throughput_bps"].to_numpy() * 1e-6, QUANTILES).tolist())
+
+
+def _course(test: Test, folder: Path) -> list[dict[str, Any]] | None:
+    """Queue and goodput over time of the first run, where conditions change."""
+    if test.evolution is None:
+        return None
+    step = test.study.axes[0].labels.index(test.evolution)
+    found = []
+    for point in test.study.points:
+        if point.steps[0] != step:
+            continue
+        queue = tables.read_one(folder, point.id, 1, "queue").filter(
+            pl.col("link") == _links(test)[0]
+        )
+        rates = tables.read_one(folder, point.id, 1, "class").filter(
+            pl.col("class") == test.trades[0].class_
+        )
+        found.append(
+            {
+                "time": _short(queue["time_s"].to_list()),
+                "queue": _short(queue["mean_packets"].to_list()),
+                "rate": _short((rates["throughput_bps"] * 1e-6).to_list()),
+            }
+        )
+    return found
+
+
+def _ratios(test: Test, settings: Sequence[Setting]) -> list[dict[str, Any]]:
+    """Each ratio over the settings, with its intervals."""
+    found = []
+    for number, ratio in enumerate(test.ratios):
+        rows = [setting.blocks[-1][1][number].cells for setting in settings]
+        lines = [
+            [
+                [each.interval.mean, each.interval.half_width or 0.0]
+                for each in cells
+                if each.interval
+            ]
+            for cells in zip(*rows, strict=True)
+        ]
+        found.append(
+            {
+                "title": ratio.title,
+                "axis": ", ".join(axis.name for axis in test.study.axes),
+                "labels": [setting.steps for setting in settings],
+                "lines": [_short(line) for line in lines],
+            }
+        )
+    return found
+
+
+def _short(values: Sequence[Any]) -> list[Any]:
+    """Numbers to five digits."""
+    return [_short(value) if isinstance(value, list) else float(f"{value:.5g}") for value in values]

@@ -1,0 +1,192 @@
+"""The suite of RFC 7928: that it says what the RFC says, runs, goes on, and reports."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import forebay
+from forebay import cli
+from forebay._engine import ScenarioError
+from forebay.study import load
+from forebay.suite import catalogue, run
+from forebay.sweep.axes import quantity
+
+SUITE = catalogue.load("rfc7928")
+TESTS = {test.name: test for test in SUITE.tests}
+
+
+def base(name: str) -> dict[str, Any]:
+    return TESTS[name].study.base.document
+
+
+def number(text: str) -> float:
+    found = quantity(text)
+    assert found is not None
+    return found[0]
+
+
+def test_every_section_from_5_to_10_is_there_in_order() -> None:
+    sections = [test.section for test in SUITE.tests]
+    assert list(dict.fromkeys(sections)) == [
+        "5.1.1", "5.1.2", "5.2", "5.3", "5.4", "6.2", "7.2", "8.2.2 to 8.2.4", "8.2.5", "8.2.6",
+        "9.1", "9.2", "10.2",
+    ]  # fmt: skip
+    assert [label for label, _ in SUITE.tests[0].study.disciplines] == [
+        "fifo", "red", "codel", "pie", "gsp", "fq-codel", "cp-aqm",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(TESTS))
+def test_all_disciplines_of_a_test_have_one_buffer_of_a_bandwidth_delay_product(name: str) -> None:
+    test = TESTS[name]
+    limits = {queue["limit"] for _, queue in test.study.disciplines if queue}
+    assert len(limits) == 1
+    # Section 3.2: of the bottleneck's capacity and the largest round-trip time.
+    [limit] = limits
+    document = test.study.base.document
+    link = document.get("dumbbell") or next(each for each in document["link"] if "queue" in each)
+    rates = [rate for _, rate in link["steps"]] if "steps" in link else [link["rate"]]
+    packets = max(map(number, rates)) * 0.1 / 8 / 1500
+    assert number(limit) == round(packets)
+
+
+def test_fairness_buffers_follow_the_larger_round_trip_time() -> None:
+    axis = TESTS["6.2-rtt-fairness"].study.axes[0]
+    for (delay, limit), label in zip(axis.rows, axis.labels, strict=True):
+        rtt = 2 * (number(delay) + 0.0005)
+        assert f"{1e3 * rtt:g} ms" == label
+        assert 0.005 <= rtt <= 0.56 + 1e-9
+        assert number(limit) == round(10e6 * max(rtt, 0.1) / 8 / 1500)
+
+
+def test_numbers_of_flows_are_those_of_section_8_2() -> None:
+    s = 10e6 * 0.1 / 8 / 1500 + 83
+    want = [round(share * s) for share in (0.036, 0.081, 0.114)]
+    assert [row[0] for row in TESTS["8.2-congestion-levels"].study.axes[0].rows] == want
+    flows = [traffic["flows"] for traffic in base("8.2.5-varying-congestion")["traffic"]]
+    assert np.cumsum(flows).tolist() == want
+    # The model of section 8.2.1 with these losses.
+    for share, loss in zip((0.036, 0.081, 0.114), (0.001, 0.005, 0.01), strict=True):
+        assert math.sqrt(loss / 0.76) == pytest.approx(share, rel=0.02)
+    for name in ("9.2-bidirectional", "9.2-bidirectional-both"):
+        for rate, limit, uplink in TESTS[name].study.axes[0].rows:
+            s = number(rate) * 0.1 / 8 / 1500 + number(limit)
+            assert uplink == round(0.036 * s)
+
+
+@pytest.mark.parametrize("name", list(TESTS))
+def test_propagation_is_what_a_lone_packet_takes(name: str) -> None:
+    """Each class alone, as a few small datagrams: its delay less transmission times."""
+    test = TESTS[name]
+    document = test.study.base.document
+    for trade in test.trades:
+        [entry, *_] = [
+            each
+            for each in document["traffic"]
+            if trade.class_ in (each["name"], each.get("class"))
+        ]
+        place = {key: entry[key] for key in ("from", "to", "direction") if key in entry}
+        lone = document | {
+            "duration": "1s",
+            "warmup": "0s",
+            "traffic": [{"name": "lone", "kind": "cbr", "rate": "1kbit", "size": "20B"} | place],
+        }
+        summary = forebay.run(forebay.scenario.Scenario.of(lone, name, "."), seed=1).summary
+        delay = summary["classes"]["lone"]["mean_delay_ms"]
+        assert trade.propagation_ms <= delay < trade.propagation_ms + 0.2
+
+
+def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="no suite"):
+        catalogue.load("rfc1")
+    with pytest.raises(ScenarioError, match=r'kind.*"codle"'):
+        _ = catalogue.load("rfc7928", ["codle"]).tests[0].study.points
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ScenarioError, match="not a suite's results"):
+        run.run(small(), tmp_path)
+
+
+def small(quick: bool = True) -> catalogue.Suite:
+    """Two tests, one of several settings and a ratio, one with a course."""
+    suite = catalogue.load("rfc7928", ["fifo", "codel"], quick)
+    wanted = ("5.4-less-than-best-effort", "8.2.6-varying-capacity")
+    tests = tuple(test for test in suite.tests if test.name in wanted)
+    return catalogue.Suite(suite.name, suite.title, suite.citation, suite.quick, tests)
+
+
+def test_it_runs_goes_on_and_reports(tmp_path: Path) -> None:
+    suite, out = small(), tmp_path / "out"
+    seen: list[float] = []
+
+    def interrupt(_text: str, share: float) -> None:
+        seen.append(share)
+        if share > 0.5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run.run(suite, out, tell=interrupt)
+    first = load(out / suite.tests[0].name)
+    assert first.runs.height == 12
+    report = run.run(suite, out, command="forebay suite rfc7928")
+    with pytest.raises(ScenarioError, match="holds quick results"):
+        run.run(small(quick=False), out)
+
+    text = report.read_text("utf-8")
+    assert not re.search(r'(src|href)="http', text), "it needs no network"
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert data is not None
+    figures = json.loads(data[1])
+    assert figures["labels"] == ["fifo", "codel"]
+    ledbat, varying = figures["tests"].values()
+
+    # The graph of section 2.7, computed anew from the runs.
+    panel = next(p for p in ledbat["trades"] if p["class"] == "ledbat" and "5 ms" in p["setting"])
+    runs = first.runs.filter(
+        (pl.col("discipline") == "codel") & (pl.col("traffic.ledbat.tcp.ledbat.target") == "5ms")
+    )
+    x = runs["classes.ledbat.mean_delay_ms"].to_numpy() - 50.0
+    y = runs["classes.ledbat.goodput_bps"].to_numpy() / 1e6
+    mark = panel["marks"][1]
+    assert mark["median"] == pytest.approx([np.median(x), np.median(y)], rel=1e-4)
+    assert mark["ellipse"] == pytest.approx(
+        [x.mean(), y.mean(), x.var(), ((x - x.mean()) * (y - y.mean())).mean(), y.var()],
+        rel=1e-3, abs=1e-6,
+    )  # fmt: skip
+    shares = (runs["classes.ledbat.goodput_bps"] / runs["classes.tcp.goodput_bps"]).to_numpy()
+    assert ledbat["ratios"][0]["lines"][1][0][0] == pytest.approx(shares.mean(), rel=1e-4)
+    # LEDBAT cannot see TCP behind CoDel, and makes way for it in a deep queue.
+    fifo, codel = (line[0][0] for line in ledbat["ratios"][0]["lines"])
+    assert fifo < 0.1 < codel
+
+    # Distributions ascend from about nothing; in the slow phase the link gives 10 Mbit/s.
+    for curve in ledbat["curves"]:
+        assert all(np.diff(row).min() >= 0 for row in curve["delays"])
+    slow = next(p for p in varying["trades"] if "10 Mbit/s" in p["setting"])
+    assert 8 < slow["marks"][0]["median"][1] < 10
+    course = varying["course"][0]
+    assert course["time"][-1] == 80
+    late = [
+        rate for time, rate in zip(course["time"], course["rate"], strict=True) if 45 < time < 60
+    ]
+    assert np.mean(late) > 60, "the fast phase"
+    assert "| 8.2.6 |" in (out / "summary.md").read_text("utf-8")
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    two = small()
+    monkeypatch.setattr(catalogue, "load", lambda *_: two)
+    called = CliRunner().invoke(cli.app, ["suite", "rfc7928", "--quick", "-o", str(tmp_path / "o")])
+    assert called.exit_code == 0, called.output
+    assert called.stdout == f"Report: {tmp_path / 'o' / 'report.html'}\n"
+    monkeypatch.undo()
+    bad = CliRunner().invoke(cli.app, ["suite", "rfc1"])
+    assert bad.exit_code == 2
