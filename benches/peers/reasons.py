@@ -39,10 +39,10 @@ REASONS = {
     "has beta 0.8 and grows by a third of a segment, ns-3.37 has beta 0.7 and no such region. On "
     "these paths the region decides, and forebay's grows fastest: the buffer is filled sooner and "
     "emptied more often. In the experiments a beta of 0.7 moves ns-2's queue toward forebay's; "
-    "without its region too, ns-2 has ns-3's loss with one flow at 2 ms and four at 20 ms (0.07 and "
-    "0.20 %). "
-    "With one flow at 2 ms, ns-2's loss at beta 0.7, times 9/17 over a third for the faster growth, "
-    "is 0.17 %; with 16 at 50 ms forebay lies between ns-2 with the region and without it.",
+    "without its region too, ns-2 has ns-3's loss with one flow at 2 ms and four at 20 ms (0.07 "
+    "and 0.20 %). With one flow at 2 ms, ns-2's loss at beta 0.7, times 9/17 over a third for the "
+    "faster growth, is 0.17 %; with 16 at 50 ms forebay lies between ns-2 with the region and "
+    "without it.",
     "lockstep": "**Flows in lockstep.** With equal paths and nothing random the 16 flows lose "
     "packets in the same round trips, and the queue empties; Jain's index of their rates is "
     "0.99999. It is a phase effect (Floyd and Jacobson 1992). The experiment adds 1 % of Poisson "
