@@ -4,6 +4,7 @@
 #   make test     every check and test
 #   make fuzz     each fuzzer for FUZZ_SECONDS, 60 by default
 #   make gate     build target/release/forebay-gate (Linux)
+#   make soak     the gate at overload for SOAK_SECONDS, an hour by default (Linux, root)
 #   make bench    benchmarks of the disciplines and of whole runs
 #   make lint     formatting, clippy, ruff and types, without the tests
 #   make format   format Rust and Python
@@ -20,7 +21,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo gate test fuzz bench validate validate-peers bench-peers lint format docs lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: demo gate soak test fuzz bench validate validate-peers bench-peers lint format docs lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -78,6 +79,13 @@ $(CARGO_FUZZ):
 
 bench: build
 	$(CARGO) bench --workspace --locked
+
+# An hour at overload with every packet accounted for, and ten million mutated packets; as root.
+SOAK_SECONDS ?= 3600
+soak:
+	@$(CARGO) build --release --locked -p forebay-gate --bins --examples
+	FOREBAY_MUTATIONS=10000000 $(CARGO) test --release --locked -p forebay-fuzzing --test mutations
+	$(PYTHON) benches/gate.py soak --seconds $(SOAK_SECONDS)
 
 validate: build
 	$(BIN)/forebay validate --out docs/validation/closed-forms.json

@@ -6,6 +6,7 @@
 
 use clap::{Parser, Subcommand};
 use forebay_gate::io::within;
+use rustix::io::Errno;
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 use serde_json::json;
 use std::io::{self, IoSlice};
@@ -104,7 +105,8 @@ fn flood(
             let mut messages: Vec<_> = messages.collect();
             match sendmmsg(&sender, &mut messages, SendFlags::empty()) {
                 Ok(count) => sent += count as u64,
-                Err(rustix::io::Errno::NOBUFS | rustix::io::Errno::AGAIN) => {}
+                // A word of an earlier run's port, or no room.
+                Err(Errno::NOBUFS | Errno::AGAIN | Errno::CONNREFUSED) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -113,6 +115,7 @@ fn flood(
     });
     let mut buffer = [0; 1 << 16];
     let (mut packets, mut first, mut last) = (0_u64, None, begin);
+    let mut line = Fit::default();
     // Until the sender stops: what is still queued then leaves at the same rate.
     while !stop.load(Ordering::Relaxed) {
         if receiver.recv(&mut buffer).is_ok() && begin.elapsed().as_secs_f64() > warmup {
@@ -120,7 +123,10 @@ fn flood(
             // The first one begins the time and does not count.
             match first {
                 None => first = Some(last),
-                Some(_) => packets += 1,
+                Some(first) => {
+                    packets += 1;
+                    line.add((last - first).as_secs_f64(), packets as f64);
+                }
             }
         }
     }
@@ -131,8 +137,33 @@ fn flood(
         "arrived": packets,
         "seconds": seconds,
         "packets_per_second": packets as f64 / seconds,
-        "bits_per_second": packets as f64 * size as f64 * 8.0 / seconds,
+        "packets_per_second_fitted": line.slope(),
     }))
+}
+
+/// Least squares over arrivals: the rate, whatever held up the first and the last of them.
+#[derive(Default)]
+struct Fit {
+    count: f64,
+    times: f64,
+    packets: f64,
+    squares: f64,
+    products: f64,
+}
+
+impl Fit {
+    fn add(&mut self, time: f64, packets: f64) {
+        self.count += 1.0;
+        self.times += time;
+        self.packets += packets;
+        self.squares += time * time;
+        self.products += time * packets;
+    }
+
+    fn slope(&self) -> f64 {
+        (self.count * self.products - self.times * self.packets)
+            / (self.count * self.squares - self.times * self.times)
+    }
 }
 
 fn delay(
@@ -141,12 +172,19 @@ fn delay(
     count: usize,
     every: f64,
 ) -> io::Result<serde_json::Value> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
     let begin = Instant::now();
     let listening = std::thread::spawn(move || {
         let mut delays = Vec::new();
         let mut buffer = [0; 2048];
         while delays.len() < count {
-            let Ok(length) = receiver.recv(&mut buffer) else { break };
+            let Ok(length) = receiver.recv(&mut buffer) else {
+                if stopped.load(Ordering::Relaxed) {
+                    break;
+                }
+                continue;
+            };
             let now = begin.elapsed().as_nanos() as u64;
             if let Ok(sent) = buffer[..length.min(8)].try_into() {
                 delays.push(now - u64::from_be_bytes(sent));
@@ -157,8 +195,11 @@ fn delay(
     for number in 0..count {
         let due = Duration::from_secs_f64(every * number as f64 / 1e3);
         std::thread::sleep(due.saturating_sub(begin.elapsed()));
-        sender.send(&(begin.elapsed().as_nanos() as u64).to_be_bytes())?;
+        // An earlier run's port may be refused.
+        let _ = sender.send(&(begin.elapsed().as_nanos() as u64).to_be_bytes());
     }
+    std::thread::sleep(Duration::from_millis(200));
+    stop.store(true, Ordering::Relaxed);
     let mut delays = listening.join().expect("the listener does not panic");
     delays.sort_unstable();
     let at = |share: f64| {

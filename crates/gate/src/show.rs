@@ -63,6 +63,17 @@ fn explain(config: &Config) -> Vec<String> {
     let marks = config.fallback;
     let decides = decision(marks.class, marks.precedence, marks.drop_precedence);
     lines.push(format!("default: the rest, fragments and malformed headers -> {decides}"));
+    for link in [Some(&config.link), reverse].into_iter().flatten() {
+        let limit = link.queue.as_ref().and_then(|queue| queue["limit"].as_str());
+        let packets = limit.and_then(|limit| limit.strip_suffix('p')?.parse::<u32>().ok());
+        if let Some(packets) = packets.filter(|packets| *packets > config.io.buffers) {
+            lines.push(format!(
+                "warning: the queue may hold {packets} packets and the gate {}: what finds no \
+                 buffer is dropped before the queue; raise io.buffers",
+                config.io.buffers
+            ));
+        }
+    }
     for (earlier, later) in shadowed(&config.rule) {
         let (earlier, later) = (&config.rule[earlier].name, &config.rule[later].name);
         lines.push(format!(

@@ -135,6 +135,31 @@ fn marks_and_classes_reach_the_wire() {
     assert!(said.contains("unused") && said.contains("never matched"), "{said}");
 }
 
+/// IPv6: neighbour discovery passes, and what follows is classified and shaped.
+#[test]
+fn ipv6_is_shaped() {
+    if !possible() {
+        return;
+    }
+    for way in [Way::Tun, Way::Packet, Way::Xdp] {
+        let net = Net::new(way);
+        let config = r#"
+            link = { rate = "8Mbit", queue = { kind = "fifo", limit = "20p" } }
+            rule = [{ name = "six", source = ["fd77::/64"], destination_port = [5006], class = 4 }]
+        "#;
+        let mut gate = net.gate(config, &[]);
+        let (sender, receiver) = net.udp6(5006);
+        let listener = Listener::new(receiver);
+        send(&sender, 200, 952, 2_000.0);
+        let (numbers, status) = listener.settled(&gate);
+        conserved(&status);
+        let six = &status["forward"]["classes"]["4"];
+        assert_eq!(six["sent"]["packets"], numbers.len(), "{way:?}: {status}");
+        assert!(six["dropped"].as_u64() > Some(20), "{way:?}: {status}");
+        gate.stop();
+    }
+}
+
 /// The simulator's queue gives the same verdicts to what was recorded live, for every kind.
 #[test]
 fn every_kind_replays_live_traffic_verdict_for_verdict() {

@@ -109,12 +109,21 @@ impl Net {
 
     /// A UDP socket of the left host towards `port` of the right one, and the right one's.
     pub fn udp(&self, port: u16) -> (UdpSocket, UdpSocket) {
+        self.udp_between(["10.77.0.1", "10.77.0.2"], port)
+    }
+
+    /// The same between the hosts' IPv6 addresses.
+    pub fn udp6(&self, port: u16) -> (UdpSocket, UdpSocket) {
+        self.udp_between(["fd77::1", "fd77::2"], port)
+    }
+
+    fn udp_between(&self, [from, to]: [&str; 2], port: u16) -> (UdpSocket, UdpSocket) {
         let bind = |name: &str, address: &str| {
             within(Some(name), || UdpSocket::bind((address, port))).unwrap()
         };
-        let sender = bind(self.left(), "10.77.0.1");
-        sender.connect(("10.77.0.2", port)).unwrap();
-        let receiver = bind(self.right(), "10.77.0.2");
+        let sender = bind(self.left(), from);
+        sender.connect((to, port)).unwrap();
+        let receiver = bind(self.right(), to);
         (sender, receiver)
     }
 
