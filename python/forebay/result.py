@@ -28,6 +28,7 @@ _COLUMNS = (
     "dropped",
     "marked",
     "throughput_bps",
+    "completed",
     "delay_ms",
     "count",
 )
@@ -50,7 +51,11 @@ _FLOWS = pl.Schema(
         "timeouts": pl.Int64,
         "loss": pl.Float64,
         "mean_delay_ms": pl.Float64,
+        "mean_wait_ms": pl.Float64,
+        "completed": pl.Int64,
         "completion_s": pl.Float64,
+        "r_factor": pl.Float64,
+        "mos": pl.Float64,
     }
 )
 

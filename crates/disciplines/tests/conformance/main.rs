@@ -48,6 +48,7 @@ fn variants(kind: &str) -> Vec<Value> {
         "gsp" => vec![json!({ "limit": "30p", "threshold": "10p", "adaptive": true })],
         "ncq" => vec![
             json!({ "limit": "30p", "ncqthresh": 0.5, "favour_acks": true, "favour_control": true }),
+            json!({ "limit": "20KB", "ncqthresh": 0.5, "push_out": true }),
             json!({ "limit": "45KB", "window": { "sliding": "100ms" }, "mode": "probabilistic" }),
             json!({
                 "limit": "30p", "window": { "decaying": "1s" }, "impact": 0.1,

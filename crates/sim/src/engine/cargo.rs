@@ -1,6 +1,6 @@
 //! What the simulator knows of a packet beyond what a queue sees.
 
-use forebay_core::{Packet, Time};
+use forebay_core::{Duration, Packet, Time};
 use forebay_tcp::Segment;
 
 /// The rest of a packet; the packet's `id` is its index.
@@ -10,6 +10,8 @@ pub struct Cargo {
     pub segment: Segment,
     /// When the packet was sent.
     pub sent: Time,
+    /// How long it has waited in queues so far.
+    pub waited: Duration,
     /// Where it goes next: index among the stops.
     pub stop: u32,
     /// Connection (index among the flows), or [`DATAGRAM`].

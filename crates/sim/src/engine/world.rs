@@ -6,7 +6,7 @@ use super::event::{Agenda, Event, Key, Sequence};
 use super::guard::Guard;
 use super::lane::{Lane, Wire};
 use super::link::{Action, Link, LinkSpec, Loss};
-use super::series::{LinkSeries, Series};
+use super::series::{ClassPoint, LinkSeries, Series};
 use crate::measure::{ClassMeter, UserMeter};
 use crate::traffic::{Datagram, Datagrams, Marks, Transfers};
 use crate::wireless::{Effects, Network, NetworkSpec};
@@ -226,8 +226,7 @@ impl World {
             packets: 0,
         };
         world.series.links = vec![LinkSeries::default(); world.links.len()];
-        world.series.class_bytes = vec![Vec::new(); world.classes.len()];
-        world.series.class_cwnd = vec![Vec::new(); world.classes.len()];
+        world.series.classes = vec![Vec::new(); world.classes.len()];
         world.begin();
         world
     }
@@ -436,6 +435,9 @@ impl World {
         for (time, wake) in fx.wakes.drain(..) {
             self.rest(time, Event::Wireless(wake));
         }
+        for (id, wait) in fx.waited.drain(..) {
+            self.hold.at(id).waited += wait;
+        }
         for id in fx.marked.drain(..) {
             let user = self.hold.at(id).user;
             self.user_meters[user as usize].marked += 1;
@@ -465,7 +467,7 @@ impl World {
             self.packets += 1;
             let delay = self.now - cargo.sent;
             let user = &mut self.user_meters[cargo.user as usize];
-            user.arrived(delay);
+            user.arrived(delay, cargo.waited);
             let class = &mut self.classes[user.class as usize];
             class.delay.record(delay);
             class.point_bytes += u64::from(payload);
@@ -498,10 +500,11 @@ impl World {
         let cargo = Cargo {
             segment: Segment::default(),
             sent: self.now,
+            waited: Duration::ZERO,
             stop: forward,
             flow: DATAGRAM,
             life: 0,
-            number: self.user_meters[index as usize].sends(),
+            number: self.user_meters[index as usize].sends(datagram.len),
             user: index,
             backward: false,
         };
@@ -552,11 +555,13 @@ impl World {
             let (sum, count) = &mut windows[class as usize];
             (*sum, *count) = (*sum + cwnd, *count + 1);
         }
-        for ((sum, count), series) in windows.into_iter().zip(&mut self.series.class_cwnd) {
-            series.push(if count > 0 { sum as f64 / count as f64 } else { f64::NAN });
-        }
-        for (class, series) in self.classes.iter_mut().zip(&mut self.series.class_bytes) {
-            series.push(std::mem::take(&mut class.point_bytes) as f64);
+        let classes = self.classes.iter_mut().zip(windows);
+        for ((class, (sum, count)), series) in classes.zip(&mut self.series.classes) {
+            series.push(ClassPoint {
+                bytes: std::mem::take(&mut class.point_bytes),
+                completed: std::mem::take(&mut class.point_completed),
+                cwnd: if count > 0 { sum as f64 / count as f64 } else { f64::NAN },
+            });
         }
         let sample = self.sample.expect("a sample was due");
         self.rest(now + sample, Event::Sample);
@@ -610,4 +615,4 @@ impl World {
 }
 
 /// IPv4 and UDP headers in bytes.
-const UDP_HEADERS: u32 = 28;
+pub const UDP_HEADERS: u32 = 28;

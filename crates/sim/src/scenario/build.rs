@@ -181,6 +181,22 @@ impl Scenario {
         self.traffic.iter().enumerate().map(within).collect()
     }
 
+    /// The least of the capacities on the way of each traffic entry, in bit/s; `capacity` tells that
+    /// of a link by its name. A wireless network has the rate of its frames.
+    pub fn narrowest(&self, capacity: &dyn Fn(&str) -> f64) -> Vec<f64> {
+        let ways = self.graph().and_then(|graph| self.ways(&graph));
+        let ways = ways.expect("the scenario has been run");
+        let wireless = self.table.wireless.as_ref().map_or(0, |wireless| wireless.rate.bps());
+        let of = |hop: &Hop| match *hop {
+            Hop::Link(link) => capacity(&self.links[link].table.name),
+            Hop::Air(..) => wireless as f64,
+        };
+        let least = |ways: &Vec<Ways>| {
+            ways.iter().flat_map(|way| &way.forward).map(of).fold(f64::INFINITY, f64::min)
+        };
+        ways.iter().map(least).collect()
+    }
+
     /// The nodes that a name stands for: the stations of a grid, or the one node.
     fn nodes(&self, name: String) -> Vec<String> {
         let grids = self.table.wireless.iter().flat_map(|wireless| &wireless.grid);
