@@ -347,11 +347,12 @@ def b_3_reason(data: Data) -> str:
     one, three = (beside_fixed(data, 100 * P0, "300", m) for m in (1, 3))
     assert one is not None and three is not None
     return (
-        "Efficiency counts TCP alone and rises as T_local falls (CQ-10): the lowest threshold wins. "
-        f"Fixed settings that hold p = 1 to 0.2 % at every mix: {', '.join(steady(data)) or 'none'}"
-        f". Beside T_local = 300, which comes nearest, adaptive ones lose {-one.mean:.0f} percentage "
-        f"points less of p = 0 with one important flow of each kind, and {three.mean:.0f} more with "
-        "three (mean over the loads): the last tenth of a percent for p = 1 is dear there."
+        "Efficiency counts TCP alone and rises as T_local falls (CQ-10): the lowest threshold "
+        "wins. Fixed settings that hold p = 1 to 0.2 % at every mix: "
+        f"{', '.join(steady(data)) or 'none'}. Beside T_local = 300, which comes nearest, "
+        f"adaptive ones lose {-one.mean:.0f} percentage points less of p = 0 with one important "
+        f"flow of each kind, and {three.mean:.0f} more with three (mean over the loads): the last "
+        "tenth of a percent for p = 1 is dear there."
     )
 
 
