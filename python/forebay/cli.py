@@ -21,6 +21,7 @@ from forebay.papers.command import app as papers
 from forebay.result import run as run_once
 from forebay.scenario import load_with, to_toml
 from forebay.suite.command import suite
+from forebay.tune.command import command as tune
 
 app = typer.Typer(
     name="forebay",
@@ -36,6 +37,7 @@ app = typer.Typer(
 app.add_typer(papers, name="paper")
 app.command()(suite)
 app.command()(lab)
+app.command("tune")(tune)
 
 ScenarioFile = Annotated[
     Path,
@@ -79,6 +81,14 @@ def compare(
     ] = None,
     link: Annotated[
         str | None, typer.Option(help="The link whose queue is exchanged.", metavar="NAME")
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL",
+            help="The discipline beside which each class's gain and the system's efficiency are "
+            "given.",
+        ),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     seed: Seed = None,
@@ -127,6 +137,7 @@ def compare(
                     jobs=jobs,
                     progress=progress.update,
                     command=shlex.join(["forebay", *sys.argv[1:]]),
+                    baseline=baseline,
                 )
             comparison.write(folder, report=not no_report)
         except KeyboardInterrupt:

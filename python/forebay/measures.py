@@ -48,7 +48,9 @@ COMPLETION = Measure(
 )
 MOS = Measure("mos", "Voice quality, MOS", "MOS", "1 to 4.5", 1.0, 2, True, 0.0, 0.1, worst=1.0)
 
-MEASURES = (GOODPUT, MEDIAN_DELAY, TAIL_DELAY, LOSS, COMPLETION, MOS)
+GAIN = Measure("gain", "Gain, times the baseline's goodput", "gain", "x", 1.0, 3, True, 0.02, 0.0)
+
+MEASURES = (GOODPUT, GAIN, MEDIAN_DELAY, TAIL_DELAY, LOSS, COMPLETION, MOS)
 """In the order in which they are shown."""
 
 ABSENT = "–"

@@ -28,6 +28,7 @@ _COLUMNS = (
     "dropped",
     "marked",
     "throughput_bps",
+    "completed",
     "delay_ms",
     "count",
 )
@@ -50,7 +51,11 @@ _FLOWS = pl.Schema(
         "timeouts": pl.Int64,
         "loss": pl.Float64,
         "mean_delay_ms": pl.Float64,
+        "mean_wait_ms": pl.Float64,
+        "completed": pl.Int64,
         "completion_s": pl.Float64,
+        "r_factor": pl.Float64,
+        "mos": pl.Float64,
     }
 )
 
@@ -186,9 +191,10 @@ def execute(
 
 
 def single(scenario: Scenario) -> Scenario:
-    """The scenario without its list of what to compare, which means nothing to one run."""
+    """The scenario without what to compare and tune, which means nothing to one run."""
     document = scenario.document
     document.pop("compare", None)
+    document.pop("tune", None)
     return Scenario.of(document, scenario.name, scenario.base)
 
 

@@ -81,7 +81,7 @@ class Scenario:
         path, equals, text = assignment.partition("=")
         if not equals or not path.strip():
             raise ScenarioError(f'"{assignment}": expected PATH=VALUE, such as link[0].rate=5Mbit')
-        return self.with_(path.strip(), _value(text.strip()))
+        return self.with_(path.strip(), value_of(text.strip()))
 
     def effective(self) -> dict[str, Any]:
         """The scenario with every default filled in.
@@ -106,6 +106,21 @@ def load(path: str | Path) -> Scenario:
     """
     path = Path(path)
     return Scenario(_engine.load(str(path)), path.name, str(path.parent))
+
+
+def lookup(document: dict[str, Any], path: str) -> Any:
+    """What stands at `path` of a document; none if nothing does.
+
+    Raises:
+        ScenarioError: it is not a path.
+    """
+    found: Any = document
+    for step in _steps(path):
+        try:
+            found = found[step if isinstance(found, dict) else _index(found, step)]
+        except (KeyError, _NoSuchPlace):
+            return None
+    return found
 
 
 def load_with(path: str | Path, settings: Sequence[str]) -> Scenario:
@@ -209,7 +224,7 @@ def _shown(step: str | int) -> str:
     return f"[{step}]" if isinstance(step, int) else f'"{step}"'
 
 
-def _value(text: str) -> Any:
+def value_of(text: str) -> Any:
     """The value that `text` writes in TOML, or the text itself."""
     try:
         value = tomllib.loads(f"value = {text}")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from forebay import stats
+from forebay import relative, stats
 from forebay._engine import Cancel, ScenarioError
-from forebay.measures import MEASURES, Measure
+from forebay.measures import GAIN, MEASURES, Measure
 from forebay.result import Result, compared_link, execute, single, with_queue
 from forebay.scenario import Scenario, named
 
@@ -78,6 +78,10 @@ class Comparison:
     """In order of variant, then replication."""
     level: float = stats.LEVEL
     """Confidence level of every interval."""
+    baseline: str | None = None
+    """The discipline beside which gain and system efficiency are given."""
+    efficient: tuple[str, ...] = ()
+    """Classes whose flows make system efficiency; all if empty."""
     command: str | None = field(default=None)
     """The command that made it, for the report."""
 
@@ -109,7 +113,12 @@ class Comparison:
         return tuple(run for run in self.runs if run.discipline == label)
 
     def samples(self, label: str, class_: str, key: str) -> list[float | None]:
-        """One value a replication of a measure of a class; None where it was not measured."""
+        """One value a replication of a measure of a class; None where it was not measured.
+
+        `gain` is measured if there is a baseline.
+        """
+        if key == GAIN.key:
+            return self._relative(label, relative.gain(class_))
         return [
             run.result.summary["classes"].get(class_, {}).get(key) for run in self.runs_of(label)
         ]
@@ -130,6 +139,10 @@ class Comparison:
         return stats.interval(
             [run.result.summary["queues"][self.link].get(key) for run in runs], self.level
         )
+
+    def efficiency(self, label: str) -> stats.Interval | None:
+        """System efficiency: mean goodput over flows, as a share of the baseline's."""
+        return stats.interval(self._relative(label, relative.EFFICIENCY), self.level)
 
     def utilization(self, label: str) -> stats.Interval | None:
         """Share of the compared link's capacity that was used."""
@@ -168,7 +181,10 @@ class Comparison:
         rows = []
         for run in self.runs:
             rows.append(_key(run) | flattened(run.result.summary))
-        return pl.from_dicts(rows, infer_schema_length=None)
+        table = pl.from_dicts(rows, infer_schema_length=None)
+        if self.baseline is None:
+            return table
+        return relative.relative(table, ["replication"], self.baseline, self.efficient)
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -198,6 +214,7 @@ class Comparison:
             "replications": len(self.seeds),
             "seeds": list(self.seeds),
             "confidence": self.level,
+            "baseline": self.baseline,
             "disciplines": [self._summary_of(variant) for variant in self.variants],
             "advice": {
                 "pick": advice.pick,
@@ -246,6 +263,7 @@ class Comparison:
             "queue": variant.queue,
             "fingerprints": [run.result.fingerprint for run in self.runs_of(label)],
             "utilization": _plain(self.utilization(label)),
+            "efficiency": _plain(self.efficiency(label)),
             "queue_measures": {
                 key: _plain(self.queue_interval(label, key))
                 for key, value in queue_keys.items()
@@ -259,6 +277,11 @@ class Comparison:
                 for class_ in self.classes
             },
         }
+
+    def _relative(self, label: str, key: str) -> list[float | None]:
+        """One value a replication of a measure that is set against the baseline."""
+        runs = self.runs_table.filter(pl.col("discipline") == label)
+        return runs[key].to_list() if key in runs.columns else [None] * runs.height
 
     def _stacked(self, tables: Callable[[Result], list[pl.DataFrame]]) -> pl.DataFrame:
         frames: list[pl.DataFrame] = []
@@ -278,6 +301,7 @@ def compare(
     jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
     command: str | None = None,
+    baseline: str | None = None,
 ) -> Comparison:
     """Run a scenario under several disciplines, several times each, on all cores.
 
@@ -291,6 +315,7 @@ def compare(
         jobs: runs at a time; one a core unless given.
         progress: called from this thread, about ten times a second.
         command: what to call the command in the report.
+        baseline: the discipline beside which gain and system efficiency are given.
 
     Raises:
         ScenarioError: anything that could not run; found before the first run starts.
@@ -305,6 +330,14 @@ def compare(
     if count < 1:
         raise ScenarioError(f"{scenario.name}: compare.replications: must be at least 1")
     first = int(seed if seed is not None else checked.get("seed", 1))
+    labels = [variant.label for variant in variants]
+    if baseline is None and (disciplines is None or settings.get("baseline") in labels):
+        baseline = settings.get("baseline")
+    if baseline is not None and baseline not in labels:
+        raise ScenarioError(
+            f'{scenario.name}: compare.baseline: no discipline is called "{baseline}"; '
+            f"one of {', '.join(labels)}"
+        )
     results = _run_all(variants, range(first, first + count), jobs or cores(), progress)
     runs = tuple(
         Run(variant.label, number + 1, first + number, results[index * count + number])
@@ -313,7 +346,16 @@ def compare(
     )
     queues = runs[0].result.summary["queues"]
     name = where if where is not None and where in queues else next(iter(queues))
-    return Comparison(scenario, name, variants, runs, command=command)
+    efficient = tuple(settings.get("efficiency") or ())
+    unknown = sorted(set(efficient) - set(runs[0].result.summary["classes"]))
+    if unknown:
+        raise ScenarioError(
+            f'{scenario.name}: compare.efficiency: no class is called "{unknown[0]}"; '
+            f"one of {', '.join(runs[0].result.summary['classes'])}"
+        )
+    return Comparison(
+        scenario, name, variants, runs, command=command, baseline=baseline, efficient=efficient
+    )
 
 
 def load(folder: str | Path) -> StudyData:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from forebay import stats
-from forebay.measures import ABSENT, MEASURES, Measure, largest, shown_in, text
+from forebay.measures import ABSENT, GAIN, MEASURES, Measure, largest, shown_in, text
 from forebay.study import Comparison
 
 _NARROWEST = 5
@@ -77,6 +77,11 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
             for label, row in zip(comparison.labels, rows, strict=True):
                 table.add_row(Text(f" {label}"), *(_cell(*row[at]) for at in page))
         console.print(table)
+    if comparison.baseline is not None:
+        found = (
+            f"{label} {text(comparison.efficiency(label), GAIN)}" for label in comparison.labels
+        )
+        console.print(f"System efficiency beside {comparison.baseline}: {', '.join(found)}.")
     if len(comparison.seeds) > 1:
         level = f"{100 * comparison.level:g} %"
         console.print(

@@ -218,3 +218,23 @@ def test_progress_counts_up_to_all(scenario_file: Path) -> None:
     seen: list[forebay.Progress] = []
     forebay.compare(forebay.load(scenario_file), progress=seen.append)
     assert (seen[-1].finished, seen[-1].runs, seen[-1].fraction) == (12, 12, 1.0)
+
+
+def test_gain_and_efficiency_beside_a_baseline(comparison: Comparison, scenario_file: Path) -> None:
+    assert comparison.efficiency("codel") is None
+    beside = forebay.compare(forebay.load(scenario_file), baseline="fifo", jobs=2)
+    own, base = (beside.samples(label, "web", "goodput_bps") for label in ("ncq", "fifo"))
+    ratios = [a / b for a, b in zip(own, base, strict=True) if a is not None and b is not None]
+    assert beside.samples("ncq", "web", "gain") == pytest.approx(ratios)
+    found = beside.efficiency("fifo")
+    assert found is not None and (found.mean, found.half_width) == (1.0, 0.0)
+    summary = beside.summary()
+    assert summary["baseline"] == "fifo"
+    assert summary["disciplines"][3]["classes"]["web"]["gain"]["mean"] == pytest.approx(
+        sum(ratios) / 3
+    )
+    screen = StringIO()
+    print_comparison(Console(file=screen, width=120), beside)
+    assert "System efficiency beside fifo" in screen.getvalue()
+    with pytest.raises(ScenarioError, match=r"compare\.baseline.*one of fifo"):
+        forebay.compare(forebay.load(scenario_file), baseline="fio")

@@ -371,6 +371,21 @@ def test_the_command_sweeps_and_reports(tmp_path: Path) -> None:
     assert "no Dask scheduler answers" in nobody.stderr
 
 
+def test_gain_and_efficiency_beside_a_baseline(tmp_path: Path) -> None:
+    sweep.run(study(tmp_path, baseline="fifo", efficiency=["bulk"]), tmp_path / "out")
+    runs = load(tmp_path / "out").runs
+    base = runs.filter(discipline="fifo")
+    assert set(base["efficiency"].to_list()) == {1.0} == set(base["classes.sensors.gain"].to_list())
+    others = runs.filter(pl.col("discipline") != "fifo")
+    both = others.join(base, on=["rate", "replication"], suffix=" of fifo")
+    ratio = both["classes.bulk.goodput_bps"] / both["classes.bulk.goodput_bps of fifo"]
+    assert both["efficiency"].to_list() == ratio.to_list() == both["classes.bulk.gain"].to_list()
+    with pytest.raises(sweep.StudyError, match="one of fifo"):
+        study(tmp_path, baseline="none")
+    with pytest.raises(sweep.StudyError, match="baseline"):
+        study(tmp_path, efficiency=["bulk"])
+
+
 def test_disciplines_go_to_every_link_that_is_named(tmp_path: Path) -> None:
     both = study(tmp_path, link=["up", "up-reverse"], disciplines=["codel"], axis=[])
     sweep.run(both, tmp_path / "out")

@@ -184,6 +184,12 @@ impl Bank {
         if head == NONE { None } else { Some(self.take(queue, head)) }
     }
 
+    /// The packet that joined `queue` last.
+    pub fn last(&self, queue: QueueId) -> Option<Place> {
+        let tail = self.fifos[queue].ends.tail;
+        (tail != NONE).then_some(Place(tail))
+    }
+
     /// Takes the packet at `place` out of the middle of `queue`.
     ///
     /// # Panics

@@ -9,6 +9,10 @@ pub trait Classify: Send {
     /// Number of queues; constant.
     fn queues(&self) -> usize;
 
+    /// Reads into `packet`, before it is classified, what admission will ask for (its precedence)
+    /// and only this classifier knows.
+    fn mark(&self, _packet: &mut Packet) {}
+
     /// The queue, below [`Classify::queues`], that `packet` joins.
     fn classify(&mut self, packet: &Packet, bank: &Bank, cx: &mut Context) -> QueueId;
 
@@ -84,6 +88,7 @@ impl<C: Classify, A: Admit, S: Schedule> Composed<C, A, S> {
 
 impl<C: Classify, A: Admit, S: Schedule> Discipline for Composed<C, A, S> {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Context) -> Verdict {
+        self.classify.mark(&mut packet);
         let queue = self.classify.classify(&packet, &self.bank, cx);
         match self.admit.arrive(queue, &mut packet, &mut self.bank, cx) {
             Ok(()) => {
@@ -128,6 +133,9 @@ impl<C: Classify, A: Admit, S: Schedule> Discipline for Composed<C, A, S> {
 }
 
 impl Classify for Box<dyn Classify> {
+    fn mark(&self, packet: &mut Packet) {
+        (**self).mark(packet);
+    }
     fn queues(&self) -> usize {
         (**self).queues()
     }

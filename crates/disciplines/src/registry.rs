@@ -148,6 +148,7 @@ pub static SCHEDULERS: &[Entry<dyn Schedule>] = &[
     entry::<schedule::Fair, _>(),
     entry::<schedule::Fifo, _>(),
     entry::<schedule::StrictPriority, _>(),
+    entry::<schedule::Wfq, _>(),
     entry::<schedule::Wrr, _>(),
 ];
 

@@ -5,6 +5,7 @@
 //! of a simulated run), is told what was seen, and sums it up under the keys and with the
 //! definitions of a simulated run.
 
+use crate::engine::UDP_HEADERS;
 use crate::measure::{ClassMeter, QueueMeter, QueuePoint, UserMeter};
 use crate::scenario::Scenario;
 use crate::summary::{self, Table};
@@ -126,11 +127,11 @@ impl Live {
         let (from, until) = self.measured();
         let is_measured = |at: Time| at >= from && at < until;
         let meter = &mut self.meters[index];
-        let number = is_measured(sent).then(|| meter.sends());
+        let number = is_measured(sent).then(|| meter.sends(payload as u32 + UDP_HEADERS));
         match (arrived, number) {
             (Some(arrived), _) if is_measured(arrived) => {
                 let delay = arrived.since(sent);
-                meter.arrived(delay);
+                meter.arrived(delay, Duration::ZERO);
                 self.classes[meter.class as usize].delay.record(delay);
             }
             (None, Some(number)) => meter.lost(number),
@@ -162,7 +163,7 @@ impl Live {
         let (from, until) = self.measured();
         if end >= from && end < until {
             let meter = &mut self.meters[index];
-            meter.ended(start, end);
+            meter.ended(start, end, 0);
             self.classes[meter.class as usize].completion.record(end.since(start));
         }
     }
@@ -242,7 +243,7 @@ impl Live {
         Ok(())
     }
 
-    /// The summary and the tables. What the lab cannot see is null: one-way delays of TCP data,
+    /// The summary and the tables. What the lab cannot see is null: waits in queues, one-way delays of TCP data,
     /// retransmission timeouts, and how losses of TCP data follow each other.
     pub fn finish(mut self) -> (Value, Vec<Table>) {
         let (from, until) = self.measured();
@@ -258,11 +259,21 @@ impl Live {
             let (members, members_tcp): (Vec<_>, Vec<_>) =
                 self.meters.iter().zip(&tcp).filter(is_member).unzip();
             let mut found = summary::class_summary(class, &members, seconds);
+            for unseen in ["mean_wait_ms", "asi", "asi_by_flow"] {
+                found[unseen] = Value::Null;
+            }
             if members_tcp.contains(&&true) {
                 let offered: u64 =
                     members.iter().map(|meter| meter.delivered + meter.dropped).sum();
                 found["offered"] = offered.into();
-                for unseen in ["timeouts", "aborted", "loss_period", "loss_distance"] {
+                for unseen in [
+                    "sent_bps",
+                    "transfer_goodput_bps",
+                    "timeouts",
+                    "aborted",
+                    "loss_period",
+                    "loss_distance",
+                ] {
                     found[unseen] = Value::Null;
                 }
             }
@@ -273,6 +284,7 @@ impl Live {
             let class = &self.classes[meter.class as usize].name;
             let traffic = &names[meter.traffic as usize];
             let mut flow = summary::flow_summary(id, meter, traffic, class, seconds);
+            flow["mean_wait_ms"] = Value::Null;
             if tcp[id] {
                 flow["timeouts"] = Value::Null;
             }

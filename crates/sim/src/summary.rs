@@ -1,8 +1,9 @@
 //! What a run comes to: the summary with its stable keys, and the tables for plots.
 
-use crate::engine::{Guard, LinkSeries, World};
+use crate::engine::{ClassPoint, Guard, LinkSeries, World};
 use crate::measure::{
-    ClassMeter, LEVELS, Lengths, LossPattern, QueueMeter, QueuePoint, UserMeter, jain,
+    ClassMeter, LEVELS, Lengths, LossPattern, QueueMeter, QueuePoint, Share, UserMeter,
+    energy_potential, jain, satisfaction,
 };
 use crate::scenario::Scenario;
 use crate::wireless::Network;
@@ -43,10 +44,17 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
         boxes.insert(name, box_summary(guard));
     }
     let mut classes = Map::new();
+    let narrowest = scenario.narrowest(&|link| number(&links[link]["capacity_bps"]));
     for (index, class) in world.classes().iter().enumerate() {
         let members: Vec<_> = users.iter().filter(|user| user.class == index as u32).collect();
-        classes.insert(class.name.clone(), class_summary(class, &members, seconds));
+        let most = members.iter().map(|user| narrowest[user.traffic as usize]);
+        let most = most.fold(f64::INFINITY, f64::min);
+        let mut found = class_summary(class, &members, seconds);
+        let (sent, goodput) = (number(&found["sent_bps"]), number(&found["goodput_bps"]));
+        found["energy_potential"] = energy_potential(sent, goodput, most).into();
+        classes.insert(class.name.clone(), found);
     }
+    let everyone: Vec<_> = users.iter().collect();
     let names = scenario.traffic_names();
     let flows: Vec<_> = users
         .iter()
@@ -69,6 +77,7 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
         "queues": queues,
         "boxes": boxes,
         "classes": classes,
+        "system": system_summary(world.classes(), &everyone, seconds),
         "flows": flows,
     });
     if let Some(network) = world.network_mut() {
@@ -193,18 +202,68 @@ fn variables(series: &LinkSeries, measured: usize) -> Value {
     Value::Object(variables.collect())
 }
 
+/// All flows together.
+fn system_summary(classes: &[ClassMeter], users: &[&UserMeter], seconds: f64) -> Value {
+    let bits = users.iter().map(|user| user.bytes).sum::<u64>() as f64 * 8.0;
+    let completed: u64 = users.iter().map(|user| user.completed).sum();
+    let time: u128 = users.iter().map(|user| user.completion_time).sum();
+    let longest = classes.iter().filter_map(|class| class.completion.max_ms());
+    let (asi, asi_by_flow) = satisfied(users);
+    let (asi_classes, _) = satisfied_classes(classes.len(), users);
+    json!({
+        "goodput_bps": bits / seconds,
+        "jain": jain(users.iter().map(|user| user.bytes as f64)),
+        "asi": asi,
+        "asi_by_flow": asi_by_flow,
+        "asi_of_classes": asi_classes,
+        "completed": completed,
+        "mean_completion_s": (completed > 0).then(|| time as f64 * 1e-9 / completed as f64),
+        "max_completion_s": longest.map(|ms| ms * 1e-3).reduce(f64::max),
+    })
+}
+
+/// Longest wait in queues of any packet, in ms.
+fn longest_wait(users: &[&UserMeter]) -> f64 {
+    users.iter().map(|user| user.longest_wait.as_millis_f64()).fold(0.0, f64::max)
+}
+
+/// The application satisfaction index of flows: (as printed, flow by flow).
+fn satisfied(users: &[&UserMeter]) -> (Option<f64>, Option<f64>) {
+    let share = |user: &&UserMeter| {
+        user.mean_wait_ms().map(|delay| Share { delay, data: user.bytes as f64 })
+    };
+    satisfaction(users.iter().filter_map(share), longest_wait(users)).unzip()
+}
+
+/// The same of classes, each as one.
+fn satisfied_classes(classes: usize, users: &[&UserMeter]) -> (Option<f64>, Option<f64>) {
+    let shares = (0..classes).filter_map(|class| {
+        let members = users.iter().filter(|user| user.class == class as u32);
+        let packets: u64 = members.clone().map(|user| user.delivered).sum();
+        let wait = |user: &&UserMeter| Some(user.mean_wait_ms()? * user.delivered as f64);
+        let waits: f64 = members.clone().filter_map(wait).sum();
+        let data = members.map(|user| user.bytes as f64).sum();
+        (packets > 0).then(|| Share { delay: waits / packets as f64, data })
+    });
+    satisfaction(shares, longest_wait(users)).unzip()
+}
+
 pub(crate) fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Value {
+    let (asi, asi_by_flow) = satisfied(members);
     let sum = |count: fn(&UserMeter) -> u64| members.iter().map(|user| count(user)).sum::<u64>();
     let mean = |value: &dyn Fn(&UserMeter) -> Option<f64>| {
         let values: Vec<_> = members.iter().filter_map(|user| value(user)).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     };
     let (delivered, dropped) = (sum(|user| user.delivered), sum(|user| user.dropped));
+    let goodput = sum(|user| user.bytes) as f64 * 8.0 / seconds;
+    let throughput = sum(|user| user.offered_bytes) as f64 * 8.0 / seconds;
     let mut losses = LossPattern::default();
     members.iter().filter_map(|user| user.loss_pattern()).for_each(|each| losses.merge(&each));
     json!({
         "flows": members.len(),
-        "goodput_bps": sum(|user| user.bytes) as f64 * 8.0 / seconds,
+        "goodput_bps": goodput,
+        "sent_bps": throughput,
         "offered": sum(|user| user.offered),
         "delivered": delivered,
         "dropped": dropped,
@@ -217,6 +276,7 @@ pub(crate) fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds:
         "p95_delay_ms": class.delay.quantile_ms(0.95),
         "p99_delay_ms": class.delay.quantile_ms(0.99),
         "max_delay_ms": class.delay.max_ms(),
+        "mean_wait_ms": mean(&UserMeter::mean_wait_ms),
         "jitter_ms": mean(&UserMeter::jitter_ms),
         "retransmissions": sum(|user| user.retransmissions),
         "timeouts": sum(|user| user.timeouts),
@@ -225,7 +285,11 @@ pub(crate) fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds:
         "aborted": sum(|user| user.aborted),
         "mean_completion_s": class.completion.mean_ms().map(|ms| ms * 1e-3),
         "p95_completion_s": class.completion.quantile_ms(0.95).map(|ms| ms * 1e-3),
+        "max_completion_s": class.completion.max_ms().map(|ms| ms * 1e-3),
+        "transfer_goodput_bps": mean(&UserMeter::transfer_goodput_bps),
         "jain": jain(members.iter().map(|user| user.bytes as f64)),
+        "asi": asi,
+        "asi_by_flow": asi_by_flow,
         "r_factor": mean(&|user| user.voice().map(|(r, _)| r)),
         "mos": mean(&|user| user.voice().map(|(_, mos)| mos)),
     })
@@ -260,11 +324,17 @@ pub(crate) fn flow_summary(
         "probes": user.probes,
         "loss": user.loss(),
         "mean_delay_ms": user.mean_delay_ms(),
+        "mean_wait_ms": user.mean_wait_ms(),
         "completed": user.completed,
         "completion_s": (user.completed > 0)
             .then(|| user.completion_time as f64 * 1e-9 / user.completed as f64),
+        "r_factor": user.voice().map(|(r, _)| r),
         "mos": user.voice().map(|(_, mos)| mos),
     })
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_default()
 }
 
 fn share(part: u64, whole: u64) -> Option<f64> {
@@ -290,10 +360,13 @@ pub fn tables(world: &mut World) -> Vec<Table> {
     let mut begin = 0.0;
     let spans: Vec<f64> =
         ends.iter_mut().map(|end| *end - std::mem::replace(&mut begin, *end)).collect();
-    for (index, (class, bytes)) in world.classes().iter().zip(&series.class_bytes).enumerate() {
-        let rates = bytes.iter().zip(&spans).map(|(bytes, span)| bytes * 8.0 / span).collect();
+    for (class, points) in world.classes().iter().zip(&series.classes) {
+        let rate = |(point, span): (&ClassPoint, &f64)| point.bytes as f64 * 8.0 / span;
+        let rates = points.iter().zip(&spans).map(rate).collect();
         let [mut rates, delays] = class_tables(class, &series.time, rates);
-        rates.columns.push(column("cwnd_bytes", series.class_cwnd[index].clone()));
+        let completed = points.iter().map(|point| f64::from(point.completed)).collect();
+        rates.columns.push(column("completed", completed));
+        rates.columns.push(column("cwnd_bytes", points.iter().map(|p| p.cwnd).collect()));
         tables.extend([rates, delays]);
     }
     tables

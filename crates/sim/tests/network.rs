@@ -29,6 +29,15 @@ fn overload_by_datagrams_fills_the_queue_and_the_link() {
     let wait = number(&summary, "queues/bottleneck/mean_delay_ms");
     let frame = 1507.0 * 8.0 / 10e6 * 1e3;
     assert!((29.0 * frame..=30.0 * frame).contains(&wait), "{wait}");
+    // The one queue on the way is all that the class waits in, and the one flow is the system.
+    let own = number(&summary, "classes/udp/mean_wait_ms");
+    assert!((own / wait - 1.0).abs() < 1e-3, "{own}");
+    let longest = 30.0 * frame;
+    let asi = 1.0 - (1.0 - own / longest).abs();
+    assert!((number(&summary, "system/asi") - asi).abs() < 0.005);
+    // Sent 15 Mbit/s, carried 10; 1472 of 1507 B are payload.
+    let potential = 0.5 * (1.0 + 1472.0 / 1507.0);
+    assert!((number(&summary, "classes/udp/energy_potential") - potential).abs() < 1e-3);
 }
 
 #[test]
@@ -93,6 +102,12 @@ fn transfers_complete_and_users_go_on() {
     // 100 kB from an initial window of ten segments take a few round trips of 10.4 ms.
     let time = number(&summary, "classes/files/mean_completion_s");
     assert!((0.08..0.4).contains(&time), "{time}");
+    let worst = number(&summary, "classes/files/max_completion_s");
+    assert!(worst >= time && worst <= number(&summary, "system/max_completion_s"));
+    // The mean of size over time is at least size over the mean time, and near it here.
+    let rate = number(&summary, "classes/files/transfer_goodput_bps");
+    let least = 100e3 * 8.0 / time;
+    assert!((least..2.0 * least).contains(&rate), "{rate} and {least}");
 }
 
 #[test]

@@ -62,9 +62,16 @@ def figure(panels: Sequence[Mapping[str, Any]]) -> Figure:
                 handles.values(),
                 handles.keys(),
                 loc="outside lower center",
-                ncols=math.ceil(len(handles) / math.ceil(len(handles) / (4 if wide == 1 else 7))),
+                ncols=_legend_columns(list(handles), wide),
             )
         return drawn
+
+
+def _legend_columns(labels: Sequence[str], wide: int) -> int:
+    """As many columns as fit under a figure that is `wide` panels wide, their rows even."""
+    room, most = (88, 4) if wide == 1 else (132, 7)
+    fit = max(1, min(most, room // (max(map(len, labels)) + 8)))
+    return math.ceil(len(labels) / math.ceil(len(labels) / fit))
 
 
 def save(panels: Sequence[Mapping[str, Any]], path: Path) -> None:

@@ -53,7 +53,12 @@ def load(key: str) -> Paper:
     spec = importlib.util.spec_from_file_location(f"forebay_paper_{key.replace('-', '_')}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    # A paper may be spread over several modules; their names begin with its key.
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
     paper: Paper = module.PAPER
     _check(paper, str(path))
     return paper

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from forebay.advice import advise
-from forebay.measures import LOSS, MEDIAN_DELAY, text
+from forebay.measures import GAIN, LOSS, MEDIAN_DELAY, text
 from forebay.scenario import to_toml
 from forebay.study import Comparison
 from forebay.terminal import blocks
@@ -163,6 +163,9 @@ def _queue_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
             [text(comparison.utilization(label), LOSS) for label in comparison.labels],
         )
     ]
+    if comparison.baseline is not None:
+        cells = [text(comparison.efficiency(label), GAIN) for label in comparison.labels]
+        rows.append((f"Efficiency, times {comparison.baseline}", cells))
     for title, key, measure in (
         ("Mean queue, packets", "mean_packets", MEDIAN_DELAY),
         ("Mean time in queue, ms", "mean_delay_ms", MEDIAN_DELAY),

@@ -7,13 +7,14 @@ drops and the use of the link.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from forebay import stats, study
 from forebay.measures import COMPLETION, GOODPUT, LOSS, MOS, Measure, text
@@ -52,6 +53,12 @@ OF_CLASSES = (
     _measure("jain", "fairness of the flows (Jain)", "", 1.0, 3),
     MOS,
 )
+
+
+Samples = Mapping[str, list[Any]]
+"""Columns by name: a value for each run of a point, or for each row of a table."""
+Group = tuple[str, list[Point]]
+"""A setting's title and its points, one for each discipline."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,9 @@ def collect(suite: Suite, folder: Path) -> list[Outcome]:
 
 def _outcome(test: Test, folder: Path) -> Outcome:
     data = study.load(folder)
+    # Plain lists: there are thousands of small sums to take, and few numbers in each.
+    whole = data.runs.partition_by("point", as_dict=True)
+    runs = {str(id_): frame.to_dict(as_series=False) for (id_,), frame in whole.items()}
     by_setting: dict[int, list[Point]] = {}
     for point in test.study.points:
         by_setting.setdefault(point.setting, []).append(point)
@@ -113,14 +123,14 @@ def _outcome(test: Test, folder: Path) -> Outcome:
         Setting(
             ", ".join(step for _, step in _steps(test, points[0])),
             ", ".join(map(" ".join, _steps(test, points[0]))),
-            tuple(_blocks(test, data, points)),
+            tuple(_blocks(test, data, [runs[point.id] for point in points])),
         )
         for points in by_setting.values()
     ]
-    titles = [each.title for each in settings]
+    groups = list(zip([each.title for each in settings], by_setting.values(), strict=True))
     figures = {
-        "trades": _trades(test, data, by_setting, titles),
-        "curves": _curves(test, folder, by_setting, titles),
+        "trades": _trades(test, runs, groups),
+        "curves": _curves(test, folder, groups),
         "course": _course(test, folder),
         "ratios": _ratios(test, settings),
     }
@@ -134,47 +144,56 @@ def _steps(test: Test, point: Point) -> list[tuple[str, str]]:
 
 
 def _blocks(
-    test: Test, data: StudyData, points: Sequence[Point]
+    test: Test, data: StudyData, runs: Sequence[Samples]
 ) -> Iterator[tuple[str, tuple[Row, ...]]]:
-    runs = [data.runs.filter(pl.col("point") == point.id) for point in points]
     for link in _links(test):
         rows = []
         for measure in OF_LINKS:
             group = "links" if measure.key == "utilization" else "queues"
-            rows += _row(measure, runs, pl.col(f"{group}.{link}.{measure.key}"))
+            rows += _row(measure, [each[f"{group}.{link}.{measure.key}"] for each in runs])
         yield f"link {link}", tuple(rows)
     propagation = {trade.class_: trade.propagation_ms for trade in test.trades}
     for name in _classes(data):
-        if not all(_silent(frame, name) for frame in runs):
+        if any(sum(each[f"classes.{name}.offered"]) for each in runs):
             yield name, tuple(_class_rows(name, data, runs, propagation.get(name)))
     if test.ratios:
         rows = []
         for ratio in test.ratios:
-            quotient = pl.col(ratio.of) / pl.col(ratio.over)
-            rows += _row(_measure("ratio", ratio.title, "", 1.0, 3), runs, quotient)
+            quotients = [
+                [
+                    a / b if b else None
+                    for a, b in zip(each[ratio.of], each[ratio.over], strict=True)
+                ]
+                for each in runs
+            ]
+            rows += _row(_measure("ratio", ratio.title, "", 1.0, 3), quotients)
         yield "fairness", tuple(rows)
 
 
 def _class_rows(
-    name: str, data: StudyData, runs: Sequence[pl.DataFrame], propagation_ms: float | None
+    name: str, data: StudyData, runs: Sequence[Samples], propagation_ms: float | None
 ) -> Iterator[Row]:
     for measure in OF_CLASSES:
         key = f"classes.{name}.{measure.key}"
         if key not in data.measures:
             continue
-        value = pl.col(key)
+        values = [each[key] for each in runs]
         if measure in (QUEUEING, QUEUEING_TAIL):
             if propagation_ms is None:
                 continue
-            value = value - propagation_ms
-        if measure.key == "jain" and all(frame[f"classes.{name}.flows"][0] < 2 for frame in runs):
+            values = [_beyond(each, propagation_ms) for each in values]
+        if measure.key == "jain" and all(each[f"classes.{name}.flows"][0] < 2 for each in runs):
             continue
-        yield from _row(measure, runs, value)
+        yield from _row(measure, values)
 
 
-def _row(measure: Measure, runs: Sequence[pl.DataFrame], value: pl.Expr) -> list[Row]:
+def _beyond(values: Sequence[float | None], amount: float) -> list[float | None]:
+    return [None if value is None else value - amount for value in values]
+
+
+def _row(measure: Measure, runs: Sequence[Sequence[float | None]]) -> list[Row]:
     """One row, or none if nothing was measured."""
-    found = [stats.interval(frame.select(value).to_series().to_list()) for frame in runs]
+    found = [stats.interval(values) for values in runs]
     if all(each is None for each in found):
         return []
     title = measure.title[0].lower() + measure.title[1:]
@@ -196,82 +215,86 @@ def _classes(data: StudyData) -> list[str]:
     return list(dict.fromkeys(each.get("class", each["name"]) for each in traffic))
 
 
-def _silent(runs: pl.DataFrame, name: str) -> bool:
-    return not runs[f"classes.{name}.offered"].sum()
-
-
 def _trades(
-    test: Test, data: StudyData, by_setting: dict[int, list[Point]], titles: Sequence[str]
+    test: Test, runs: Mapping[str, Samples], groups: Sequence[Group]
 ) -> list[dict[str, Any]]:
     """The graphs of section 2.7: runs, their median, and how they spread."""
     panels = []
     for trade in test.trades:
-        for (_, points), title in zip(by_setting.items(), titles, strict=True):
-            marks = [_mark(data, trade, point) for point in points]
+        for title, points in groups:
+            marks = [_mark(runs[point.id], trade) for point in points]
             if any(marks):
                 panels.append({"class": trade.class_, "setting": title, "marks": marks})
     return panels
 
 
-def _mark(data: StudyData, trade: Trade, point: Point) -> dict[str, Any] | None:
+def _mark(runs: Samples, trade: Trade) -> dict[str, Any] | None:
     prefix = f"classes.{trade.class_}"
-    runs = data.runs.filter(pl.col("point") == point.id).select(
-        (pl.col(f"{prefix}.mean_delay_ms") - trade.propagation_ms).alias("x"),
-        (pl.col(f"{prefix}.goodput_bps") * 1e-6).alias("y"),
+    delays, goodputs = runs[f"{prefix}.mean_delay_ms"], runs[f"{prefix}.goodput_bps"]
+    pairs = np.array(
+        [
+            (delay - trade.propagation_ms, goodput * 1e-6)
+            for delay, goodput in zip(delays, goodputs, strict=True)
+            if delay is not None
+        ]
     )
-    pairs = runs.drop_nulls().to_numpy()
     if not len(pairs):
         return None
-    covariance = np.cov(pairs.T, ddof=0) if len(pairs) > 2 else None
     ellipse = None
-    if covariance is not None:
-        centre = pairs.mean(axis=0)
-        ellipse = [*centre, covariance[0, 0], covariance[0, 1], covariance[1, 1]]
+    if len(pairs) > 2:
+        spread = np.cov(pairs.T, ddof=0)
+        ellipse = _short([*pairs.mean(axis=0), spread[0, 0], spread[0, 1], spread[1, 1]])
     return {
         "runs": _short(pairs.T.tolist()),
         "median": _short(np.median(pairs, axis=0).tolist()),
-        "ellipse": None if ellipse is None else _short([float(each) for each in ellipse]),
+        "ellipse": ellipse,
     }
 
 
-def _curves(
-    test: Test,
-    folder: Path,
-    by_setting: dict[int, list[Point]],
-    titles: Sequence[str],
-) -> list[dict[str, Any]]:
+def _curves(test: Test, folder: Path, groups: Sequence[Group]) -> list[dict[str, Any]]:
     """Distributions over the packets and over the seconds of the first run of each point."""
+    ids = [point.id for point in test.study.points]
+    delays = tables.read_first(folder, ids, "delay")
+    rates = tables.read_first(folder, ids, "class")
     panels = []
     for trade in test.trades:
-        for (_, points), title in zip(by_setting.items(), titles, strict=True):
-            delays = [_delays(folder, trade, point) for point in points]
-            if all(each is None for each in delays):
+        for title, points in groups:
+            found = [_delays(delays.get(point.id), trade) for point in points]
+            if all(each is None for each in found):
                 continue
-            rates = [_rates(test, folder, trade, point) for point in points]
+            seconds = [_rates(rates[point.id], trade, _warmup(test, point)) for point in points]
             where = {"class": trade.class_, "setting": title}
-            panels.append(where | {"delays": delays, "rates": rates})
+            panels.append(where | {"delays": found, "rates": seconds})
     return panels
 
 
-def _delays(folder: Path, trade: Trade, point: Point) -> list[float] | None:
-    table = tables.read_one(folder, point.id, 1, "delay")
-    mine = table.filter(pl.col("class") == trade.class_)
-    if mine.is_empty():
+def _warmup(test: Test, point: Point) -> float:
+    """Seconds."""
+    set_ = test.study.values(point.steps).get("warmup", test.study.base.document["warmup"])
+    found = quantity(set_)
+    assert found is not None
+    return found[0]
+
+
+def _of(table: Samples, trade: Trade, column: str) -> NDArray[np.float64]:
+    """A column of a table, for one class."""
+    return np.array(
+        [v for v, name in zip(table[column], table["class"], strict=True) if name == trade.class_]
+    )
+
+
+def _delays(table: Samples | None, trade: Trade) -> list[float] | None:
+    if table is None or not len(counts := _of(table, trade, "count")):
         return None
-    share = np.cumsum(mine["count"].to_numpy()) / mine["count"].sum()
+    share = np.cumsum(counts) / counts.sum()
     at = np.searchsorted(share, np.minimum(QUANTILES, share[-1]))
-    return _short((mine["delay_ms"].to_numpy()[at] - trade.propagation_ms).tolist())
+    return _short((_of(table, trade, "delay_ms")[at] - trade.propagation_ms).tolist())
 
 
-def _rates(test: Test, folder: Path, trade: Trade, point: Point) -> list[float] | None:
+def _rates(table: Samples, trade: Trade, warmup: float) -> list[float]:
     """Quantiles of the goodput over a second, in Mbit/s."""
-    warmup = quantity(test.study.scenario_of(point.steps, point.discipline).document["warmup"])
-    assert warmup is not None
-    table = tables.read_one(folder, point.id, 1, "class")
-    mine = table.filter((pl.col("class") == trade.class_) & (pl.col("time_s") > warmup[0]))
-    if mine.is_empty():
-        return None
-    return _short(np.quantile(mine["throughput_bps"].to_numpy() * 1e-6, QUANTILES).tolist())
+    rates = _of(table, trade, "throughput_bps")[_of(table, trade, "time_s") > warmup]
+    return _short(np.quantile(rates * 1e-6, QUANTILES).tolist())
 
 
 def _course(test: Test, folder: Path) -> list[dict[str, Any]] | None:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from scipy.special import fdtri, stdtrit
 
-from forebay import stats
+from forebay import relative, stats
 from forebay.sweep.axes import Axis
 from forebay.sweep.layout import COMPLETE, Layout, read_runs
 
@@ -166,7 +166,11 @@ def load(folder: str | Path) -> StudyData:
     """
     folder = Path(folder)
     layout = Layout.read(folder)
-    return StudyData(folder, layout, read_runs(folder, layout))
+    runs, study = read_runs(folder, layout), layout.study
+    if "baseline" in study and study["baseline"] in runs["discipline"]:
+        on = [*layout.axis_schema, "replication"]
+        runs = relative.relative(runs, on, study["baseline"], study["efficiency"])
+    return StudyData(folder, layout, runs)
 
 
 def _summarised(

@@ -35,6 +35,8 @@ _FIELDS = {
     "until",
     "keys",
     "seed",
+    "baseline",
+    "efficiency",
 }
 
 
@@ -213,7 +215,7 @@ def read(document: Mapping[str, Any], name: str = "study", base: str | Path = ".
         raise StudyError(f"{name}: seed: expected a whole number from 0")
     depends = {
         "scenario": {key: value for key, value in first.document.items() if key != "seed"},
-        "files": _inputs(first, axes),
+        "files": inputs(first, axes),
         "axes": [axis.document for axis in axes],
         "disciplines": [[label, queue] for label, queue in disciplines],
         "link": links[0] if len(links) == 1 else list(links) or None,
@@ -222,6 +224,7 @@ def read(document: Mapping[str, Any], name: str = "study", base: str | Path = ".
         "keys": keys,
         "seed": seed,
     }
+    depends |= _relative(document, name, [label for label, _ in disciplines])
     return Study(
         name,
         str(document.get("title") or first.document.get("title") or Path(name).stem),
@@ -235,6 +238,24 @@ def read(document: Mapping[str, Any], name: str = "study", base: str | Path = ".
         seed,
         json.loads(json.dumps(depends)),
     )
+
+
+def _relative(
+    document: Mapping[str, Any], name: str, labels: Sequence[str]
+) -> dict[str, str | list[str]]:
+    """Beside what gain and efficiency are given, if anything."""
+    baseline, classes = document.get("baseline"), document.get("efficiency", [])
+    if not isinstance(classes, list) or not all(isinstance(each, str) for each in classes):
+        raise StudyError(f'{name}: efficiency: expected a list of classes such as ["downloads"]')
+    if baseline is None:
+        if classes:
+            raise StudyError(f"{name}: efficiency: is beside a baseline; give one")
+        return {}
+    if baseline not in labels:
+        raise StudyError(
+            f'{name}: baseline: no discipline is called "{baseline}"; one of {", ".join(labels)}'
+        )
+    return {"baseline": baseline, "efficiency": classes}
 
 
 def _unseeded(base: Scenario) -> Scenario:
@@ -323,8 +344,8 @@ def _whole(value: Any, least: int, place: str) -> int:
     return value
 
 
-def _inputs(base: Scenario, axes: Sequence[Axis]) -> dict[str, str]:
-    """The hash of every file that the scenarios read."""
+def inputs(base: Scenario, axes: Sequence[Axis] = ()) -> dict[str, str]:
+    """The hash of every file that a scenario reads, also with the values of axes."""
     found: dict[str, str] = {}
 
     def look(value: Any, key: str) -> None:

@@ -63,7 +63,7 @@ class Store:
         self._layout = Layout.of(study)
         check_folder(folder)
         (folder / "runs").mkdir(parents=True, exist_ok=True)
-        self._lock = _locked(folder)
+        self._lock = locked(folder)
         self._journal: io.FileIO | None = None
         try:
             self._claim()
@@ -130,7 +130,7 @@ class Store:
             self._write(self._layout.arranged([pl.read_parquet(name) for name in names]))
             for name in names:
                 name.unlink()
-        _write_whole(self.folder / COMPLETE, b"")
+        write_whole(self.folder / COMPLETE, b"")
 
     def close(self) -> None:
         """Let go of the folder; what was kept is safe from a power cut."""
@@ -154,7 +154,7 @@ class Store:
         path = self.folder / "study.json"
         if not path.exists():
             text = json.dumps(self._layout.manifest, indent=1, ensure_ascii=False)
-            _write_whole(path, f"{text}\n".encode())
+            write_whole(path, f"{text}\n".encode())
             return
         found = Layout.read(self.folder)
         if found.manifest["hash"] != self._layout.manifest["hash"]:
@@ -191,7 +191,7 @@ class Store:
         frame.write_parquet(buffer, statistics=False)
         names = parts(self.folder)
         number = int(names[-1].stem.rpartition("-")[2]) + 1 if names else 1
-        _write_whole(self.folder / "runs" / f"part-{number:06d}.parquet", buffer.getvalue())
+        write_whole(self.folder / "runs" / f"part-{number:06d}.parquet", buffer.getvalue())
 
     def _sync(self) -> None:
         assert self._journal is not None
@@ -219,7 +219,7 @@ def check_folder(folder: Path) -> None:
         )
 
 
-def _locked(folder: Path) -> io.FileIO:
+def locked(folder: Path) -> io.FileIO:
     """The folder's lock file, held until it is closed or the process ends."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     lock = io.FileIO(os.open(folder / "lock", flags, 0o666), "r+")
@@ -239,7 +239,7 @@ def _locked(folder: Path) -> io.FileIO:
     return lock
 
 
-def _write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
     """Write a file that is whole or absent, even after a power cut."""
     fresh = path.with_name(f".{path.name}.partial")
     try:

@@ -6,6 +6,7 @@ import queue
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -68,6 +69,14 @@ def keep(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     progress(Progress(len(every), len(every), 1.0))
+
+
+def read_first(folder: Path, points: Sequence[str], table: str) -> dict[str, dict[str, list[Any]]]:
+    """One table of the first run of some points, as lists by column; none if it has no row."""
+    paths = {str(folder / "tables" / f"{point}-1.{table}.parquet"): point for point in points}
+    whole = pl.read_parquet(list(paths), include_file_paths="\0")
+    parts = whole.partition_by("\0", as_dict=True, include_key=False)
+    return {paths[name]: part.to_dict(as_series=False) for (name,), part in parts.items()}
 
 
 def read_one(folder: Path, point: str, replication: int, table: str) -> pl.DataFrame:

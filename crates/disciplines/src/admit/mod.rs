@@ -16,7 +16,7 @@ mod wred;
 pub use average::{Average, Pace};
 pub use codel::{Codel, CodelLaw, CodelParams, CodelState};
 pub use cp_aqm::{CpAqm, CpAqmParams};
-pub use cq_aqm::{CqAqm, CqAqmParams, CqQueueParams};
+pub use cq_aqm::{AdaptiveParams, CqAqm, CqAqmParams, CqQueueParams, SharesParams};
 pub use curve::{Curve, Measure, Signal, Spacing};
 pub use fattest_drop::FattestDrop;
 pub use gsp::{Gsp, GspParams};

@@ -1,8 +1,9 @@
 //! Tail drop over one buffer that all queues share: what arrives at a full buffer is dropped,
-//! whichever queue it was for.
+//! whichever queue it was for. With `push_out` it takes the place of the last packet of the lowest
+//! queue instead, if that is lower than its own.
 //!
-//! Source: RFC 7567, section 2; the NCQ paper's "within the same buffer" (section 3). Cost: one
-//! comparison a packet.
+//! Source: RFC 7567, section 2; the NCQ paper's "within the same buffer" (section 3). `push_out` is
+//! what ns-2's `Queue/DropTail/PriQueue` does. Cost: one comparison a packet.
 
 use crate::Admit;
 use crate::registry::Named;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 /// Drops what arrives when the queues together are full.
 pub struct SharedTailDrop {
     limit: Limit,
+    push_out: bool,
 }
 
 /// Parameters of shared tail drop.
@@ -23,11 +25,14 @@ pub struct SharedTailDropParams {
     /// Room for all queues together, in packets ("100p") or bytes ("150KB"); the packet in
     /// transmission not counted. Above 0.
     pub limit: Limit,
+    /// Whether a packet for a higher queue that finds the buffer full takes the place of the last one
+    /// of the lowest.
+    pub push_out: bool,
 }
 
 impl Default for SharedTailDropParams {
     fn default() -> Self {
-        SharedTailDropParams { limit: Limit::Packets(1000) }
+        SharedTailDropParams { limit: Limit::Packets(1000), push_out: false }
     }
 }
 
@@ -38,7 +43,7 @@ impl SharedTailDrop {
     /// A limit of zero.
     pub fn new(params: &SharedTailDropParams) -> Result<Self, ConfigError> {
         require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
-        Ok(SharedTailDrop { limit: params.limit })
+        Ok(SharedTailDrop { limit: params.limit, push_out: params.push_out })
     }
 }
 
@@ -57,16 +62,21 @@ impl Admit for SharedTailDrop {
     #[inline]
     fn arrive(
         &mut self,
-        _: QueueId,
+        queue: QueueId,
         packet: &mut Packet,
         bank: &mut Bank,
-        _: &mut Context,
+        cx: &mut Context,
     ) -> Result<(), DropReason> {
-        let held = bank.total();
-        if self.limit.admits(held.packets, held.bytes, packet.len) {
-            Ok(())
-        } else {
-            Err(DropReason::Overflow)
+        loop {
+            let held = bank.total();
+            if self.limit.admits(held.packets, held.bytes, packet.len) {
+                return Ok(());
+            }
+            let lower = if self.push_out { 0..queue } else { 0..0 };
+            let mut last = lower.filter_map(|queue| Some((queue, bank.last(queue)?)));
+            let (queue, place) = last.next().ok_or(DropReason::Overflow)?;
+            let victim = bank.remove(queue, place);
+            cx.drop(victim, DropReason::PushedOut);
         }
     }
 }

@@ -3,13 +3,18 @@
 //! Source: RFC 2474 (the field), RFC 4594 (service classes and their codepoints), RFC 5127,
 //! section 4 (their aggregation into four), RFC 8622 (lower effort), RFC 5865 (VOICE-ADMIT).
 //!
-//! | queue | aggregate (RFC 5127) | codepoints of the default table |
+//! | queue | aggregate (RFC 5127) | codepoints of the default table, by precedence |
 //! |---|---|---|
-//! | 4 | network control | CS6, CS7 |
-//! | 3 | real time | EF, VA, CS5, AF41-AF43, CS4, CS3 |
-//! | 2 | assured elastic | CS2, AF31-AF33, AF21-AF23, AF11-AF13 |
-//! | 1 | elastic | DF and every codepoint not listed |
-//! | 0 | lower effort | LE, CS1 |
+//! | 4 | network control | 2: CS6, CS7 |
+//! | 3 | real time | 2: EF, VA, CS5, AF41, CS4, CS3; 1: AF42; 0: AF43 |
+//! | 2 | assured elastic | 2: CS2, AF31, AF21, AF11; 1: AF32, AF22, AF12; 0: AF33, AF23, AF13 |
+//! | 1 | elastic | 1: DF and every codepoint not listed |
+//! | 0 | lower effort | 0: LE, CS1 |
+//!
+//! The precedence, of which only rules such as CQ-AQM ask, follows the tolerance to loss that RFC
+//! 4594, figure 2, gives each service class (high: 0, not specified: 1, medium and lower: 2), and
+//! within an assured forwarding class the drop precedence (RFC 2597, section 2). What the field
+//! cannot say, such as a commander's word, takes a table of one's own.
 //!
 //! Deviations
 //! - D1: CS1 is served with LE and not with the elastic aggregate: RFC 4594, section 4.10, gives it
@@ -29,7 +34,46 @@ use std::collections::BTreeMap;
 /// A queue for each codepoint, by table.
 pub struct Dscp {
     table: [u8; 64],
+    /// Precedence of each codepoint; [`AS_IT_CAME`] where the table gives none.
+    precedence: [u8; 64],
     queues: usize,
+}
+
+const AS_IT_CAME: u8 = u8::MAX;
+
+/// What a codepoint asks for; written `3`, a queue alone, or `{ queue = 3, precedence = 2 }`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "a queue such as 3, or { queue = 3, precedence = 2 }")]
+pub enum Treatment {
+    /// The queue; the precedence stays as the packet came.
+    Queue(usize),
+    /// The queue and the precedence.
+    Both(QueueAndPrecedence),
+}
+
+/// Queue and precedence of a codepoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueueAndPrecedence {
+    /// The queue; below the number of queues.
+    pub queue: usize,
+    /// Importance of the content, 0 to 7; higher is more important.
+    pub precedence: u8,
+}
+
+impl Treatment {
+    fn queue(self) -> usize {
+        match self {
+            Treatment::Queue(queue) | Treatment::Both(QueueAndPrecedence { queue, .. }) => queue,
+        }
+    }
+
+    fn precedence(self) -> u8 {
+        match self {
+            Treatment::Queue(_) => AS_IT_CAME,
+            Treatment::Both(both) => both.precedence,
+        }
+    }
 }
 
 /// Parameters of `dscp`.
@@ -38,28 +82,38 @@ pub struct Dscp {
 pub struct DscpParams {
     /// Number of queues, 1 to 256.
     pub queues: usize,
-    /// Queue of the codepoints that the table does not list; below `queues`.
-    pub default: usize,
-    /// Queue of each codepoint, by name or number: `{ EF = 3, AF41 = 2, "1" = 0 }`; each below
-    /// `queues`. A table given replaces the default one as a whole.
-    pub table: BTreeMap<Codepoint, usize>,
+    /// Queue, and precedence if one is given, of the codepoints that the table does not list.
+    pub default: Treatment,
+    /// Queue of each codepoint, by name or number, below `queues`, and its precedence, 0 to 7:
+    /// `{ EF = { queue = 3, precedence = 2 }, AF41 = 2, "1" = 0 }`. A table given replaces the
+    /// default one as a whole.
+    pub table: BTreeMap<Codepoint, Treatment>,
 }
 
-const AGGREGATES: [(usize, &[&str]); 4] = [
-    (0, &["LE", "CS1"]),
-    (2, &["CS2", "AF31", "AF32", "AF33", "AF21", "AF22", "AF23", "AF11", "AF12", "AF13"]),
-    (3, &["EF", "VA", "CS5", "AF41", "AF42", "AF43", "CS4", "CS3"]),
-    (4, &["CS6", "CS7"]),
+/// Queue, precedence and codepoints.
+const AGGREGATES: [(usize, u8, &[&str]); 8] = [
+    (0, 0, &["LE", "CS1"]),
+    (2, 0, &["AF33", "AF23", "AF13"]),
+    (2, 1, &["AF32", "AF22", "AF12"]),
+    (2, 2, &["CS2", "AF31", "AF21", "AF11"]),
+    (3, 0, &["AF43"]),
+    (3, 1, &["AF42"]),
+    (3, 2, &["EF", "VA", "CS5", "AF41", "CS4", "CS3"]),
+    (4, 2, &["CS6", "CS7"]),
 ];
+
+fn both(queue: usize, precedence: u8) -> Treatment {
+    Treatment::Both(QueueAndPrecedence { queue, precedence })
+}
 
 impl Default for DscpParams {
     fn default() -> Self {
         let table = AGGREGATES
             .iter()
-            .flat_map(|(queue, names)| names.iter().map(|name| (*name, *queue)))
-            .map(|(name, queue)| (name.parse().expect("a name of the list"), queue))
+            .flat_map(|(queue, p, names)| names.iter().map(|name| (*name, both(*queue, *p))))
+            .map(|(name, treatment)| (name.parse().expect("a name of the list"), treatment))
             .collect();
-        DscpParams { queues: 5, default: 1, table }
+        DscpParams { queues: 5, default: both(1, 1), table }
     }
 }
 
@@ -71,18 +125,24 @@ impl Dscp {
     pub fn new(params: &DscpParams) -> Result<Self, ConfigError> {
         let queues = params.queues;
         check_queues(queues)?;
-        let check = |queue: usize, path: &str| {
+        let check = |treatment: Treatment, path: &str| {
+            let (queue, precedence) = (treatment.queue(), treatment.precedence());
             require(queue < queues, path, || {
                 format!("must be below the number of queues ({queues}), got {queue}")
+            })?;
+            require(precedence <= 7 || precedence == AS_IT_CAME, path, || {
+                format!("the precedence must be 0 to 7, got {precedence}")
             })
         };
         check(params.default, "default")?;
-        let mut table = [params.default as u8; 64];
-        for (codepoint, queue) in &params.table {
-            check(*queue, &format!("table.{codepoint}"))?;
-            table[usize::from(codepoint.value())] = *queue as u8;
+        let mut table = [params.default.queue() as u8; 64];
+        let mut precedence = [params.default.precedence(); 64];
+        for (codepoint, treatment) in &params.table {
+            check(*treatment, &format!("table.{codepoint}"))?;
+            table[usize::from(codepoint.value())] = treatment.queue() as u8;
+            precedence[usize::from(codepoint.value())] = treatment.precedence();
         }
-        Ok(Dscp { table, queues })
+        Ok(Dscp { table, precedence, queues })
     }
 }
 
@@ -98,6 +158,14 @@ impl Named<dyn Classify> for Dscp {
 }
 
 impl Classify for Dscp {
+    #[inline]
+    fn mark(&self, packet: &mut Packet) {
+        let precedence = self.precedence[usize::from(packet.dscp() & 63)];
+        if precedence != AS_IT_CAME {
+            packet.precedence = precedence;
+        }
+    }
+
     #[inline]
     fn queues(&self) -> usize {
         self.queues
@@ -158,6 +226,34 @@ mod tests {
     }
 
     #[test]
+    fn precedence_is_read_off_the_codepoint() {
+        let read = |params: &DscpParams, name: &str| {
+            let mut packet = Packet::new(0, 0, 100);
+            packet.set_dscp(name.parse::<Codepoint>().unwrap().value());
+            packet.precedence = 6;
+            Dscp::new(params).unwrap().mark(&mut packet);
+            let precedence = packet.precedence;
+            packet.retire();
+            precedence
+        };
+        let standard = DscpParams::default();
+        for (precedence, names) in [
+            (2, ["CS6", "EF", "VA", "CS5", "AF41", "AF31", "AF11", "CS2"].as_slice()),
+            (1, &["DF", "AF12", "AF42", "63"]),
+            (0, &["LE", "CS1", "AF13", "AF43"]),
+        ] {
+            for name in names {
+                assert_eq!(read(&standard, name), precedence, "{name}");
+            }
+        }
+        let own = json!({ "queues": 2, "default": 0, "table": {
+            "EF": 1, "41": { "queue": 1, "precedence": 4 },
+        }});
+        let own: DscpParams = config::read(&own).unwrap();
+        assert_eq!([read(&own, "EF"), read(&own, "41"), read(&own, "DF")], [6, 4, 6]);
+    }
+
+    #[test]
     fn a_wrong_table_is_refused_by_path() {
         let read = |value| config::read::<DscpParams>(&value);
         let params = read(json!({ "queues": 2, "table": { "EF": 1, "46": 1, "1": 0 } })).unwrap();
@@ -166,6 +262,11 @@ mod tests {
         assert_eq!(Dscp::new(&params).err().unwrap().path, "table.EF");
         let params = read(json!({ "queues": 1, "table": {} })).unwrap();
         assert_eq!(Dscp::new(&params).err().unwrap().path, "default");
+        let table = json!({ "EF": { "queue": 1, "precedence": 8 } });
+        let params = read(json!({ "queues": 2, "table": table })).unwrap();
+        assert_eq!(Dscp::new(&params).err().unwrap().path, "table.EF");
+        let wrong = json!({ "EF": { "queue": 1, "importance": 8 } });
+        assert!(read(json!({ "table": wrong })).unwrap_err().message.contains("precedence = 2"));
         assert!(read(json!({ "table": { "XY": 0 } })).unwrap_err().message.contains("AF41"));
     }
 }

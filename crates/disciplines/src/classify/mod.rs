@@ -9,9 +9,9 @@ mod one;
 mod precedence;
 mod service_share;
 
-pub(crate) use class::MOST_QUEUES;
 pub use class::{Class, ClassParams};
-pub use dscp::{Dscp, DscpParams};
+pub(crate) use class::{MOST_QUEUES, check_queues};
+pub use dscp::{Dscp, DscpParams, Treatment};
 pub use flow_hash::{FlowHash, FlowHashParams};
 pub use ncq::{FavourMode, FlowParams, Identify, Ncq, NcqParams, Window};
 pub use one::{One, OneParams};

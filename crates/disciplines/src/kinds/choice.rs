@@ -1,7 +1,9 @@
 //! Choices of a part that several kinds offer, without the cost of a virtual call.
 
 use crate::classify::{Class, ClassParams, Dscp, DscpParams, MOST_QUEUES};
-use crate::schedule::{Drr, DrrParams, StrictPriority, StrictPriorityParams, Wrr, WrrParams};
+use crate::schedule::{
+    Drr, DrrParams, StrictPriority, StrictPriorityParams, Wfq, WfqParams, Wrr, WrrParams,
+};
 use crate::{Classify, Schedule};
 use forebay_core::{Bank, ConfigError, Context, Packet, QueueId, Setting};
 use schemars::JsonSchema;
@@ -55,6 +57,13 @@ impl Sorter {
 
 impl Classify for Sorter {
     #[inline]
+    fn mark(&self, packet: &mut Packet) {
+        if let Sorter::Dscp(dscp) = self {
+            dscp.mark(packet);
+        }
+    }
+
+    #[inline]
     fn queues(&self) -> usize {
         match self {
             Sorter::Class(class) => class.queues(),
@@ -81,6 +90,8 @@ pub enum ServerParams {
     Wrr(WrrParams),
     /// Deficit round robin, by bytes.
     Drr(DrrParams),
+    /// Weighted fair queuing, by bytes.
+    Wfq(WfqParams),
 }
 
 impl Default for ServerParams {
@@ -96,15 +107,17 @@ impl ServerParams {
             ServerParams::StrictPriority(_) => {}
             ServerParams::Wrr(params) => params.resolve(queues),
             ServerParams::Drr(params) => params.resolve(queues, setting.mtu),
+            ServerParams::Wfq(params) => params.resolve(queues),
         }
     }
 }
 
-/// Strict priority or one of the round robins.
+/// Strict priority, one of the round robins, or weighted fair queuing.
 pub(super) enum Server {
     StrictPriority(StrictPriority),
     Wrr(Wrr),
     Drr(Drr),
+    Wfq(Wfq),
 }
 
 impl Server {
@@ -115,6 +128,7 @@ impl Server {
             ServerParams::StrictPriority(_) => Ok(Server::StrictPriority(StrictPriority)),
             ServerParams::Wrr(params) => Wrr::new(params, queues).map(Server::Wrr),
             ServerParams::Drr(params) => Drr::new(params, queues).map(Server::Drr),
+            ServerParams::Wfq(params) => Wfq::new(params, queues).map(Server::Wfq),
         }
         .map_err(|error| error.within("schedule"))
     }
@@ -127,6 +141,7 @@ impl Schedule for Server {
             Server::StrictPriority(server) => server.joined(queue, bank),
             Server::Wrr(server) => server.joined(queue, bank),
             Server::Drr(server) => server.joined(queue, bank),
+            Server::Wfq(server) => server.joined(queue, bank),
         }
     }
 
@@ -136,6 +151,7 @@ impl Schedule for Server {
             Server::StrictPriority(server) => server.next(bank),
             Server::Wrr(server) => server.next(bank),
             Server::Drr(server) => server.next(bank),
+            Server::Wfq(server) => server.next(bank),
         }
     }
 
@@ -145,6 +161,7 @@ impl Schedule for Server {
             Server::StrictPriority(server) => server.served(queue, len, bank),
             Server::Wrr(server) => server.served(queue, len, bank),
             Server::Drr(server) => server.served(queue, len, bank),
+            Server::Wfq(server) => server.served(queue, len, bank),
         }
     }
 }

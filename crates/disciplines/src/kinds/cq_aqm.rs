@@ -2,11 +2,11 @@
 //!
 //! The rule, its generalisation and what it guarantees: [`crate::admit::CqAqm`].
 
-use super::choice::{Server, ServerParams};
-use crate::Composed;
-use crate::admit::{self, CqQueueParams};
-use crate::classify::{Class, ClassParams};
+use super::choice::{Server, ServerParams, Sorter, SorterParams};
+use crate::admit::{self, AdaptiveParams, CqQueueParams, SharesParams};
+use crate::classify::check_queues;
 use crate::registry::Named;
+use crate::{Classify, Composed};
 use forebay_core::{ConfigError, Discipline, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,13 +20,23 @@ pub struct CqAqm;
 pub struct CqAqmParams {
     /// Number of precedences (P), 2 to 8; packets beyond count as the highest.
     pub precedences: u8,
-    /// One entry a queue, lowest first, 1 to 256: class q joins queue q, those beyond the highest.
+    /// How packets are sorted: `{ kind = "class", queues = 2 }`, or `{ kind = "dscp" }`, which
+    /// reads the precedence too. Default: by class, class q joins queue q, those beyond the
+    /// highest.
+    pub classify: Option<SorterParams>,
+    /// One entry a queue, lowest first, 1 to 256.
     /// Default: the paper's mixed experiment (section IV), low { limit = "750p", local = 500,
     /// non_local = 650 } and high { limit = "10p", local = 7 }; 10 is ours, for the paper does not
     /// give B_high.
     pub queues: Vec<CqQueueParams>,
+    /// Thresholds of the queues that give no `local`, from two or three numbers, as shares of
+    /// each queue's room: `{ local = 0.6, non_local = 0.8 }`.
+    pub thresholds: Option<SharesParams>,
+    /// Thresholds that follow the traffic: `{ target = 0.001 }`. Those of p = 0 are where they
+    /// begin.
+    pub adaptive: Option<AdaptiveParams>,
     /// Who is served next: `{ kind = "strict-priority" }` (default), `{ kind = "wrr", weights =
-    /// [...] }` or `{ kind = "drr", weights = [...] }`.
+    /// [...] }`, `{ kind = "drr", weights = [...] }` or `{ kind = "wfq", weights = [...] }`.
     pub schedule: ServerParams,
 }
 
@@ -35,13 +45,25 @@ impl Default for CqAqmParams {
         let low = CqQueueParams::new(750, Some(500), Some(650));
         let high = CqQueueParams::new(10, Some(7), None);
         let precedences = admit::CqAqmParams::default().precedences;
-        CqAqmParams { precedences, queues: vec![low, high], schedule: ServerParams::default() }
+        CqAqmParams {
+            precedences,
+            classify: None,
+            queues: vec![low, high],
+            thresholds: None,
+            adaptive: None,
+            schedule: ServerParams::default(),
+        }
     }
 }
 
 impl CqAqmParams {
     fn admit(&self) -> admit::CqAqmParams {
-        admit::CqAqmParams { precedences: self.precedences, queues: self.queues.clone() }
+        admit::CqAqmParams {
+            precedences: self.precedences,
+            queues: self.queues.clone(),
+            thresholds: self.thresholds.clone(),
+            adaptive: self.adaptive.clone(),
+        }
     }
 }
 
@@ -56,12 +78,14 @@ impl Named<dyn Discipline> for CqAqm {
         let mut admit = params.admit();
         admit.resolve(queues);
         params.queues = admit.queues;
+        params.classify.get_or_insert(SorterParams::by_class(queues));
         params.schedule.resolve(queues, setting);
     }
 
     fn build(params: &CqAqmParams, _: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
-        let queues = params.queues.len();
-        let classify = Class::new(&ClassParams { queues })?;
+        check_queues(params.queues.len())?;
+        let classify = Sorter::new(&params.classify)?;
+        let queues = classify.queues();
         let admit = admit::CqAqm::new(&params.admit(), queues)?;
         let server = Server::new(&params.schedule, queues)?;
         Ok(Box::new(Composed::new(classify, admit, server)))

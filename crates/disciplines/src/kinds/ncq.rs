@@ -2,8 +2,10 @@
 //!
 //! The favour rule: [`crate::classify::Ncq`]. Favoured packets may overtake others of their flow.
 //!
-//! Source: "Less Impact, Better Service", section 3: non-preemptive priority within one buffer;
-//! what is dropped at a full buffer is the arriving packet.
+//! Source: "Less Impact, Better Service", section 3: non-preemptive priority within one buffer. The
+//! paper does not say what is dropped when it is full: here the arriving packet, or, with
+//! `push_out`, the last of the normal ones if the arriving one is favoured, as in the priority queue
+//! of ns-2, with which the paper was simulated.
 
 use crate::admit::{SharedTailDrop, SharedTailDropParams};
 use crate::classify::{self, FavourMode, Identify, NcqParams as FavourParams, Window};
@@ -22,6 +24,8 @@ pub struct Ncq;
 pub struct NcqParams {
     /// Room for both queues together, in packets ("100p") or bytes. Above 0.
     pub limit: Limit,
+    /// Whether a favoured packet that finds the buffer full takes the place of the last normal one.
+    pub push_out: bool,
     /// Largest favoured share of all received packets (ncqthresh, section 3), 0 to 1; typically
     /// 0.01 to 0.05.
     pub ncqthresh: f64,
@@ -49,6 +53,7 @@ impl Default for NcqParams {
         let favour = FavourParams::default();
         NcqParams {
             limit: SharedTailDropParams::default().limit,
+            push_out: false,
             ncqthresh: favour.ncqthresh,
             length: favour.length,
             window: favour.window,
@@ -85,7 +90,36 @@ impl Named<dyn Discipline> for Ncq {
 
     fn build(params: &NcqParams, _: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
         let classify = classify::Ncq::new(&params.favour())?;
-        let admit = SharedTailDrop::new(&SharedTailDropParams { limit: params.limit })?;
+        let admit = SharedTailDrop::new(&SharedTailDropParams {
+            limit: params.limit,
+            push_out: params.push_out,
+        })?;
         Ok(Box::new(Composed::new(classify, admit, schedule::StrictPriority)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Rig;
+    use forebay_core::{DropReason, Time};
+    use serde_json::json;
+
+    /// Room for two, both large; then two small ones, the first of which is favoured. What is sent.
+    fn sent(push_out: bool) -> (Vec<u32>, Vec<(u32, DropReason)>) {
+        let mut rig = Rig::new(
+            json!({ "kind": "ncq", "limit": "2p", "ncqthresh": 0.25, "push_out": push_out }),
+        );
+        for len in [1500, 1500, 100, 100] {
+            rig.offer(Time::ZERO, |packet| packet.len = len);
+        }
+        let sent = std::iter::from_fn(|| rig.take(Time::ZERO)).collect();
+        (sent, rig.record.dropped)
+    }
+
+    #[test]
+    fn a_favoured_packet_may_take_the_place_of_the_last_normal_one() {
+        use DropReason::{Overflow, PushedOut};
+        assert_eq!(sent(false), (vec![0, 1], vec![(2, Overflow), (3, Overflow)]));
+        assert_eq!(sent(true), (vec![2, 0], vec![(1, PushedOut), (3, Overflow)]));
     }
 }

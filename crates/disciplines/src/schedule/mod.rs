@@ -5,10 +5,12 @@ mod fair;
 mod fifo;
 mod strict_priority;
 mod weights;
+mod wfq;
 mod wrr;
 
 pub use drr::{Drr, DrrParams};
 pub use fair::{Fair, FairParams};
 pub use fifo::{Fifo, FifoParams};
 pub use strict_priority::{StrictPriority, StrictPriorityParams};
+pub use wfq::{Wfq, WfqParams};
 pub use wrr::{Wrr, WrrParams};

@@ -31,6 +31,12 @@ fn variants(kind: &str) -> Vec<Value> {
                 { "limit": "20p", "local": [8, 12], "non_local": [10, 15] },
                 { "limit": "10p", "local": [5, 7] },
             ] }),
+            json!({ "precedences": 5, "thresholds": { "local": 0.5, "lower": 0.4 },
+                "adaptive": { "memory": "50ms", "interval": "1ms" },
+                "schedule": { "kind": "wfq", "weights": [1, 5] },
+                "queues": [{ "limit": "20p" }, { "limit": "10p" }] }),
+            json!({ "classify": { "kind": "dscp" }, "thresholds": { "local": 0.5 },
+                "precedences": 3, "queues": vec![json!({ "limit": "10p" }); 5] }),
         ],
         "drr" => vec![
             json!({ "weights": [1, 3, 2], "quantum": "100B", "limit": "20KB" }),
@@ -42,6 +48,7 @@ fn variants(kind: &str) -> Vec<Value> {
         "gsp" => vec![json!({ "limit": "30p", "threshold": "10p", "adaptive": true })],
         "ncq" => vec![
             json!({ "limit": "30p", "ncqthresh": 0.5, "favour_acks": true, "favour_control": true }),
+            json!({ "limit": "20KB", "ncqthresh": 0.5, "push_out": true }),
             json!({ "limit": "45KB", "window": { "sliding": "100ms" }, "mode": "probabilistic" }),
             json!({
                 "limit": "30p", "window": { "decaying": "1s" }, "impact": 0.1,

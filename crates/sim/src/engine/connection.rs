@@ -5,13 +5,18 @@ use super::event::{Event, Key};
 use super::world::{Entry, User, World};
 use crate::measure::UserMeter;
 use crate::traffic::{Marks, Transfer};
-use forebay_core::{Ecn, Packet, PacketKind, Time};
+use forebay_core::{Duration, Ecn, Packet, PacketKind, Time};
 use forebay_tcp::{Flags, Receiver, Segment, Sender, State};
 
-/// One connection.
+/// One connection. What a packet needs on its way to the sender lies together, and likewise what
+/// it needs on its way to the receiver.
+#[repr(C, align(64))]
 pub struct Connection {
     sender: Sender,
-    receiver: Receiver,
+    /// Keys of the agenda entries that stand for the timers; others are stale.
+    sender_timer: Option<Key>,
+    /// Retransmissions, timeouts and window probes already charged to the user.
+    charged: [u64; 3],
     user: u32,
     /// First stops of the data's and of the acknowledgments' path, and the marks: the user's own,
     /// kept here because every packet asks for them.
@@ -23,13 +28,10 @@ pub struct Connection {
     number: u32,
     /// Distinguishes successive connections in the same place.
     life: u32,
-    start: Time,
     finished: bool,
-    /// Keys of the agenda entries that stand for the timers; others are stale.
-    sender_timer: Option<Key>,
     receiver_timer: Option<Key>,
-    /// Retransmissions, timeouts and window probes already charged to the user.
-    charged: [u64; 3],
+    receiver: Receiver,
+    start: Time,
 }
 
 /// A transfer that is to begin.
@@ -200,7 +202,7 @@ impl World {
         let connection = &mut self.connections.places[cargo.flow as usize];
         if connection.receiver.finished() && !connection.finished {
             connection.finished = true;
-            let start = connection.start;
+            let (start, bytes) = (connection.start, connection.receiver.delivered());
             let Entry::Transfers { source, .. } = &mut self.users[cargo.user as usize].entry else {
                 unreachable!("only a user of TCP has connections")
             };
@@ -208,8 +210,10 @@ impl World {
                 return;
             }
             let meter = &mut self.user_meters[cargo.user as usize];
-            meter.ended(start, now);
-            self.classes[meter.class as usize].completion.record(now - start);
+            meter.ended(start, now, bytes);
+            let class = &mut self.classes[meter.class as usize];
+            class.completion.record(now - start);
+            class.point_completed += 1;
         }
     }
 
@@ -250,12 +254,13 @@ impl World {
                 *connection;
             let kind = kind_of(&segment);
             let number = match kind {
-                PacketKind::Data => self.user_meters[user as usize].sends(),
+                PacketKind::Data => self.user_meters[user as usize].sends(segment.ip_len()),
                 _ => 0,
             };
             let cargo = Cargo {
                 segment,
                 sent: self.now,
+                waited: Duration::ZERO,
                 stop: forward,
                 flow,
                 life,
@@ -302,8 +307,17 @@ impl World {
     pub(super) fn acknowledge_from(&mut self, flow: u32, segment: Segment, stop: u32) {
         let Connection { user, marks, number, life, .. } = self.connections.places[flow as usize];
         let marks = Marks { drop_precedence: 0, ..marks };
-        let cargo =
-            Cargo { segment, sent: self.now, stop, flow, life, number: 0, user, backward: true };
+        let cargo = Cargo {
+            segment,
+            sent: self.now,
+            waited: Duration::ZERO,
+            stop,
+            flow,
+            life,
+            number: 0,
+            user,
+            backward: true,
+        };
         let mut packet = Packet::new(self.hold.store(cargo), number, segment.ip_len());
         marks.apply(&mut packet);
         packet.kind = kind_of(&segment);

@@ -171,7 +171,9 @@ impl Link {
             Poll::Idle => Action::Rest,
             Poll::Until(time) => Action::Wake(time),
             Poll::Send { packet, done_at } => {
-                self.meter.sent(packet.len, now.since(packet.queued));
+                let wait = now.since(packet.queued);
+                self.meter.sent(packet.len, wait);
+                loss.hold.of(&packet).waited += wait;
                 self.sent.0 += 1;
                 self.sent.1 += u64::from(packet.len + self.port.overhead());
                 if let Some(capture) = &mut self.capture {

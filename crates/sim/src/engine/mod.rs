@@ -19,5 +19,7 @@ pub use event::{Agenda, Event, Key, Sequence};
 pub use guard::Guard;
 pub use lane::{Lane, Wire};
 pub use link::{Link, LinkSpec, PropagationDelay};
-pub use series::{LinkSeries, Series};
-pub use world::{Conditioner, Entry, Progress, RunError, Stop, Target, User, World, WorldSpec};
+pub use series::{ClassPoint, LinkSeries, Series};
+pub use world::{
+    Conditioner, Entry, Progress, RunError, Stop, Target, UDP_HEADERS, User, World, WorldSpec,
+};

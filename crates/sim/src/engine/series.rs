@@ -34,8 +34,17 @@ pub struct Series {
     pub time: Vec<f64>,
     /// By link.
     pub links: Vec<LinkSeries>,
-    /// Payload bytes that arrived, by class.
-    pub class_bytes: Vec<Vec<f64>>,
-    /// Mean congestion window of the open connections in bytes, by class; NaN without any.
-    pub class_cwnd: Vec<Vec<f64>>,
+    /// By class, a point an interval.
+    pub classes: Vec<Vec<ClassPoint>>,
+}
+
+/// What a class got in an interval.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ClassPoint {
+    /// Payload bytes that arrived.
+    pub bytes: u64,
+    /// Transfers that ended.
+    pub completed: u32,
+    /// Mean congestion window of the open connections in bytes; NaN without any.
+    pub cwnd: f64,
 }

@@ -6,7 +6,7 @@ use super::event::{Agenda, Event, Key, Sequence};
 use super::guard::Guard;
 use super::lane::{Lane, Wire};
 use super::link::{Action, Link, LinkSpec, Loss};
-use super::series::{LinkSeries, Series};
+use super::series::{ClassPoint, LinkSeries, Series};
 use crate::measure::{ClassMeter, UserMeter};
 use crate::traffic::{Datagram, Datagrams, Marks, Transfers};
 use crate::wireless::{Effects, Network, NetworkSpec};
@@ -14,6 +14,7 @@ use forebay_core::{Duration, Packet, PacketKind, Rng, Time};
 use forebay_middlebox::marker::Marker;
 use forebay_tcp::{Config as TcpConfig, Segment};
 use std::fmt;
+use std::sync::Arc;
 
 /// Where a packet goes at the end of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,13 +31,14 @@ pub enum Target {
     Host,
 }
 
-/// One stretch of a path, to the next queue or host.
+/// One stretch of a path, to the next queue or host. Every packet touches one of its flow's own, so
+/// that it holds only what differs from flow to flow.
 #[derive(Debug, Clone)]
 pub struct Stop {
     /// Lane on which the packets of this stretch travel.
     pub lane: u32,
-    /// The host's own access link, if it is on this stretch.
-    pub wire: Option<Wire>,
+    /// When the host's own access link is free, if there is one on this stretch.
+    pub free_at: Time,
 }
 
 /// What generates a user's traffic.
@@ -55,7 +57,7 @@ pub enum Entry {
         /// The user.
         source: Box<dyn Transfers>,
         /// How the connections behave.
-        tcp: Box<TcpConfig>,
+        tcp: Arc<TcpConfig>,
         /// First stop of the acknowledgments' path.
         backward: u32,
     },
@@ -120,8 +122,8 @@ pub struct WorldSpec {
     pub links: Vec<LinkSpec>,
     /// Boxes in front of links.
     pub guards: Vec<Guard>,
-    /// Where each lane leads.
-    pub lanes: Vec<Target>,
+    /// Where each lane leads, over which access links.
+    pub lanes: Vec<(Target, Option<Wire>)>,
     /// Stretches; those of one path follow each other, the last one's lane leads to a host.
     pub stops: Vec<Stop>,
     /// The wireless network, if there is one.
@@ -209,7 +211,7 @@ impl World {
             resting: Agenda::default(),
             links: spec.links.into_iter().map(|link| Link::new(link, seed)).collect(),
             guards: spec.guards,
-            lanes: spec.lanes.into_iter().map(|target| (Lane::default(), target)).collect(),
+            lanes: spec.lanes.into_iter().map(|(to, wire)| (Lane::new(wire), to)).collect(),
             stops: spec.stops,
             wireless: spec
                 .wireless
@@ -226,8 +228,7 @@ impl World {
             packets: 0,
         };
         world.series.links = vec![LinkSeries::default(); world.links.len()];
-        world.series.class_bytes = vec![Vec::new(); world.classes.len()];
-        world.series.class_cwnd = vec![Vec::new(); world.classes.len()];
+        world.series.classes = vec![Vec::new(); world.classes.len()];
         world.begin();
         world
     }
@@ -386,11 +387,12 @@ impl World {
     #[inline]
     pub(super) fn launch(&mut self, packet: Packet, stop: u32, at: Time) {
         self.hold.of(&packet).stop = stop;
-        let Stop { lane, ref mut wire } = self.stops[stop as usize];
-        let at = wire.as_mut().map_or(at, |wire| wire.carry(at, packet.len));
-        let key = self.sequence.key(at, Event::Arrival(lane));
-        if self.lanes[lane as usize].0.push(key, packet) {
-            self.moving.push(key, Event::Arrival(lane));
+        let Stop { lane: index, ref mut free_at } = self.stops[stop as usize];
+        let lane = &mut self.lanes[index as usize].0;
+        let at = lane.wire.map_or(at, |wire| wire.carry(free_at, at, packet.len));
+        let key = self.sequence.key(at, Event::Arrival(index));
+        if lane.push(key, packet) {
+            self.moving.push(key, Event::Arrival(index));
         }
     }
 
@@ -436,6 +438,9 @@ impl World {
         for (time, wake) in fx.wakes.drain(..) {
             self.rest(time, Event::Wireless(wake));
         }
+        for (id, wait) in fx.waited.drain(..) {
+            self.hold.at(id).waited += wait;
+        }
         for id in fx.marked.drain(..) {
             let user = self.hold.at(id).user;
             self.user_meters[user as usize].marked += 1;
@@ -465,7 +470,7 @@ impl World {
             self.packets += 1;
             let delay = self.now - cargo.sent;
             let user = &mut self.user_meters[cargo.user as usize];
-            user.arrived(delay);
+            user.arrived(delay, cargo.waited);
             let class = &mut self.classes[user.class as usize];
             class.delay.record(delay);
             class.point_bytes += u64::from(payload);
@@ -498,10 +503,11 @@ impl World {
         let cargo = Cargo {
             segment: Segment::default(),
             sent: self.now,
+            waited: Duration::ZERO,
             stop: forward,
             flow: DATAGRAM,
             life: 0,
-            number: self.user_meters[index as usize].sends(),
+            number: self.user_meters[index as usize].sends(datagram.len),
             user: index,
             backward: false,
         };
@@ -552,11 +558,13 @@ impl World {
             let (sum, count) = &mut windows[class as usize];
             (*sum, *count) = (*sum + cwnd, *count + 1);
         }
-        for ((sum, count), series) in windows.into_iter().zip(&mut self.series.class_cwnd) {
-            series.push(if count > 0 { sum as f64 / count as f64 } else { f64::NAN });
-        }
-        for (class, series) in self.classes.iter_mut().zip(&mut self.series.class_bytes) {
-            series.push(std::mem::take(&mut class.point_bytes) as f64);
+        let classes = self.classes.iter_mut().zip(windows);
+        for ((class, (sum, count)), series) in classes.zip(&mut self.series.classes) {
+            series.push(ClassPoint {
+                bytes: std::mem::take(&mut class.point_bytes),
+                completed: std::mem::take(&mut class.point_completed),
+                cwnd: if count > 0 { sum as f64 / count as f64 } else { f64::NAN },
+            });
         }
         let sample = self.sample.expect("a sample was due");
         self.rest(now + sample, Event::Sample);
@@ -610,4 +618,4 @@ impl World {
 }
 
 /// IPv4 and UDP headers in bytes.
-const UDP_HEADERS: u32 = 28;
+pub const UDP_HEADERS: u32 = 28;

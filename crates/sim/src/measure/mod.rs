@@ -9,5 +9,5 @@ mod voice;
 pub use delay::DelayMeter;
 pub use loss::{Lengths, LossPattern};
 pub use queue::{LEVELS, QueueMeter, QueuePoint};
-pub use users::{ClassMeter, UserMeter, jain};
+pub use users::{ClassMeter, Share, UserMeter, energy_potential, jain, satisfaction};
 pub use voice::{mos, r_factor};

@@ -14,29 +14,45 @@ pub struct ClassMeter {
     pub delay: DelayMeter,
     /// Times that completed transfers took.
     pub completion: DelayMeter,
-    /// Payload bytes that arrived since the last point of the series.
+    /// Payload bytes that arrived since the last point of the series, and transfers that ended.
     pub point_bytes: u64,
+    /// Transfers that ended since then.
+    pub point_completed: u32,
 }
 
 /// Measures one user: one flow of a traffic entry, with all its successive transfers.
 #[derive(Debug, Clone, Default)]
+#[repr(C, align(64))]
 pub struct UserMeter {
-    /// Index of the traffic entry.
-    pub traffic: u32,
-    /// Index of the class.
-    pub class: u32,
-    /// Voice codec, for the quality of calls.
-    pub codec: Option<Codec>,
+    // What every packet touches comes first, on two cache lines.
     /// Data packets sent, retransmissions included.
     pub offered: u64,
+    /// Bytes of these, IP headers included.
+    pub offered_bytes: u64,
+    /// Data packets sent ever, the warm-up's included: they are numbered by it.
+    sent: u64,
     /// Data packets that arrived.
     pub delivered: u64,
+    /// Payload bytes delivered in order.
+    pub bytes: u64,
+    /// Delay of the last packet.
+    last_delay: Option<Duration>,
+    /// Index of the class.
+    pub class: u32,
+    /// Index of the traffic entry.
+    pub traffic: u32,
+    /// Sum of one-way delays in ns.
+    delay_time: u128,
+    /// Sum of the absolute changes of delay from packet to packet, in ns.
+    jitter_time: u128,
+    /// Sum of the waits in queues in ns.
+    wait_time: u128,
+    /// Longest wait in queues of any delivered packet.
+    pub longest_wait: Duration,
     /// Data packets dropped on the way.
     pub dropped: u64,
     /// Data packets marked congestion-experienced on the way.
     pub marked: u64,
-    /// Payload bytes delivered in order.
-    pub bytes: u64,
     /// Segments sent again.
     pub retransmissions: u64,
     /// Retransmission timeouts.
@@ -49,15 +65,12 @@ pub struct UserMeter {
     pub aborted: u64,
     /// Sum of completion times in ns.
     pub completion_time: u128,
-    /// Sum of one-way delays in ns.
-    delay_time: u128,
-    /// Delay of the last packet, and the sum of absolute changes, in ns.
-    last_delay: Option<Duration>,
-    jitter_time: u128,
-    /// Data packets sent ever, the warm-up's included: they are numbered by it.
-    sent: u64,
+    /// Sum of the goodputs of completed transfers, in bit/s.
+    completion_rate: f64,
     /// How losses follow each other; made at the first loss.
     pattern: Option<Box<LossPattern>>,
+    /// Voice codec, for the quality of calls.
+    pub codec: Option<Codec>,
 }
 
 impl UserMeter {
@@ -72,10 +85,11 @@ impl UserMeter {
         *self = UserMeter { sent, ..UserMeter::new(self.traffic, self.class, self.codec) };
     }
 
-    /// Counts a data packet that is sent, and numbers it.
+    /// Counts a data packet of `len` bytes that is sent, and numbers it.
     #[inline]
-    pub fn sends(&mut self) -> u64 {
+    pub fn sends(&mut self, len: u32) -> u64 {
         self.offered += 1;
+        self.offered_bytes += u64::from(len);
         self.sent += 1;
         self.sent
     }
@@ -91,18 +105,21 @@ impl UserMeter {
         self.pattern.as_ref().map(|pattern| pattern.finished())
     }
 
-    /// Is told of a data packet that arrived after `delay`.
+    /// Is told of a data packet that arrived after `delay`, of which it `waited` a part in queues.
     #[inline]
-    pub fn arrived(&mut self, delay: Duration) {
+    pub fn arrived(&mut self, delay: Duration, waited: Duration) {
         self.delivered += 1;
+        self.wait_time += u128::from(waited.as_nanos());
+        self.longest_wait = self.longest_wait.max(waited);
         self.delay_time += u128::from(delay.as_nanos());
         let last = self.last_delay.replace(delay).unwrap_or(delay);
         self.jitter_time += u128::from(delay.as_nanos().abs_diff(last.as_nanos()));
     }
 
-    /// Is told of a transfer that ended, begun at `start`.
-    pub fn ended(&mut self, start: Time, now: Time) {
+    /// Is told of a transfer of `bytes` that ended, begun at `start`.
+    pub fn ended(&mut self, start: Time, now: Time, bytes: u64) {
         self.completed += 1;
+        self.completion_rate += bytes as f64 * 8.0 / now.since(start).as_secs_f64();
         self.completion_time += u128::from(now.since(start).as_nanos());
     }
 
@@ -110,6 +127,16 @@ impl UserMeter {
     pub fn loss(&self) -> Option<f64> {
         let total = self.dropped + self.delivered;
         (total > 0).then(|| self.dropped as f64 / total as f64)
+    }
+
+    /// Mean goodput of its completed transfers, each its size over its time, in bit/s.
+    pub fn transfer_goodput_bps(&self) -> Option<f64> {
+        (self.completed > 0).then(|| self.completion_rate / self.completed as f64)
+    }
+
+    /// Mean time in queues of a delivered packet, in ms.
+    pub fn mean_wait_ms(&self) -> Option<f64> {
+        (self.delivered > 0).then(|| self.wait_time as f64 / self.delivered as f64 * 1e-6)
     }
 
     /// Mean one-way delay in ms.
@@ -131,6 +158,46 @@ impl UserMeter {
     }
 }
 
+/// What satisfaction is computed from: a flow's mean time in queues in ms, and the data that it
+/// brought to its receiver.
+#[derive(Debug, Clone, Copy)]
+pub struct Share {
+    /// Mean time in queues of its packets, ms.
+    pub delay: f64,
+    /// Payload bytes.
+    pub data: f64,
+}
+
+/// Application satisfaction index of flows whose packets waited `longest` ms at most: (as printed,
+/// flow by flow); None if nobody waited or nothing arrived.
+///
+/// Source: NCQ paper, section 5.2.2. 1 - |sum of (delay_i - share_i longest)| / (n longest), where
+/// share_i is the flow's part of all data. The bars enclose the whole sum as printed, so that the
+/// index is 1 - |mean delay / longest - 1 / n|, whoever of the flows it is that waits; the second
+/// form sums the absolute values. Both lie in 0 to 1.
+pub fn satisfaction(
+    flows: impl Iterator<Item = Share> + Clone,
+    longest: f64,
+) -> Option<(f64, f64)> {
+    let n = flows.clone().count() as f64;
+    let data: f64 = flows.clone().map(|flow| flow.data).sum();
+    if longest <= 0.0 || data <= 0.0 {
+        return None;
+    }
+    let excess = flows.map(|flow| flow.delay - flow.data / data * longest);
+    let whole: f64 = excess.clone().sum();
+    let each: f64 = excess.map(f64::abs).sum();
+    Some((1.0 - whole.abs() / (n * longest), 1.0 - each / (n * longest)))
+}
+
+/// Energy potential: 1 when all that the channel could carry is original data.
+///
+/// Source: NCQ paper, section 5.2.2, with a = b = 1/2: 1 - (a (throughput - goodput) + b (most -
+/// throughput)) / most. Equal weights make it (1 + goodput / most) / 2, whatever the throughput.
+pub fn energy_potential(throughput: f64, goodput: f64, most: f64) -> f64 {
+    1.0 - (0.5 * (throughput - goodput) + 0.5 * (most - throughput)) / most
+}
+
 /// Jain's fairness index of `shares`: 1 when all are equal, 1/n when one has all; None if nobody
 /// has anything. Source: Jain, Chiu and Hawe, DEC-TR-301, 1984.
 pub fn jain(shares: impl Iterator<Item = f64> + Clone) -> Option<f64> {
@@ -145,6 +212,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn satisfaction_by_hand() {
+        let share = |delay, data| Share { delay, data };
+        // Expected 10 and 90 ms of 100; waited 10 and 90.
+        let fair = [share(10.0, 1e3), share(90.0, 9e3)];
+        assert_eq!(satisfaction(fair.into_iter(), 100.0), Some((1.0, 1.0)));
+        // The other way around: the printed form does not see it, (80 + 80) / 200 does.
+        let unfair = [share(90.0, 1e3), share(10.0, 9e3)];
+        assert_eq!(satisfaction(unfair.into_iter(), 100.0), Some((1.0, 1.0 - 160.0 / 200.0)));
+        // 1 - |mean / longest - 1 / n|.
+        let slow = [share(50.0, 1.0), share(100.0, 1.0), share(60.0, 2.0)];
+        let (printed, _) = satisfaction(slow.into_iter(), 100.0).unwrap();
+        assert!((printed - (1.0 - (0.7 - 1.0 / 3.0))).abs() < 1e-12);
+        assert_eq!(satisfaction(fair.into_iter(), 0.0), None);
+    }
+
+    #[test]
+    fn energy_is_wasted_on_what_is_repeated_and_on_waiting() {
+        assert_eq!(energy_potential(10.0, 10.0, 10.0), 1.0);
+        assert_eq!(energy_potential(8.0, 6.0, 10.0), 0.8);
+        assert_eq!(energy_potential(0.0, 0.0, 10.0), 0.5);
+    }
+
+    #[test]
     fn fairness_runs_from_one_over_n_to_one() {
         assert_eq!(jain([2.0, 2.0, 2.0].into_iter()), Some(1.0));
         assert_eq!(jain([1.0, 0.0, 0.0, 0.0].into_iter()), Some(0.25));
@@ -155,13 +245,15 @@ mod tests {
     fn jitter_is_the_mean_change_of_delay() {
         let mut user = UserMeter::default();
         for millis in [10, 12, 9] {
-            user.arrived(Duration::from_millis(millis));
+            user.arrived(Duration::from_millis(millis), Duration::from_millis(millis - 8));
         }
         assert_eq!(user.jitter_ms(), Some(2.5));
         assert!((user.mean_delay_ms().unwrap() - 31.0 / 3.0).abs() < 1e-9);
+        assert!((user.mean_wait_ms().unwrap() - 7.0 / 3.0).abs() < 1e-9);
+        assert_eq!(user.longest_wait, Duration::from_millis(4));
         // However long they are.
         let mut user = UserMeter::default();
-        (0..3).for_each(|_| user.arrived(Duration::MAX));
+        (0..3).for_each(|_| user.arrived(Duration::MAX, Duration::MAX));
         assert_eq!(user.mean_delay_ms(), Some(Duration::MAX.as_millis_f64()));
     }
 }

@@ -13,6 +13,7 @@ use crate::wireless::{NetworkSpec, Track};
 use forebay_core::{ConfigError, Duration, Rate, Rng, Time};
 use forebay_disciplines::registry;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// What a host's access link costs: packets over equal ones may share a lane.
 type WireKind = (Rate, Duration, u32);
@@ -21,8 +22,7 @@ type WireKind = (Rate, Duration, u32);
 #[derive(Default)]
 struct Layout {
     stops: Vec<Stop>,
-    /// Targets of the lanes.
-    lanes: Vec<Target>,
+    lanes: Vec<(Target, Option<Wire>)>,
     /// (hop that the packets come from, wire that follows, where to): one lane each.
     known: HashMap<(Option<Hop>, Option<WireKind>, Target), u32>,
     /// Boxes by the link that they stand in front of.
@@ -68,11 +68,11 @@ impl Layout {
 
     fn stop(&mut self, from: Option<Hop>, wire: Option<WireKind>, target: Target) {
         let lane = *self.known.entry((from, wire, target)).or_insert_with(|| {
-            self.lanes.push(target);
+            let wire = wire.map(|(rate, delay, overhead)| Wire::new(rate, delay, overhead));
+            self.lanes.push((target, wire));
             (self.lanes.len() - 1) as u32
         });
-        let wire = wire.map(|(rate, delay, overhead)| Wire::new(rate, delay, overhead));
-        self.stops.push(Stop { lane, wire });
+        self.stops.push(Stop { lane, free_at: Time::ZERO });
     }
 }
 
@@ -181,6 +181,22 @@ impl Scenario {
         self.traffic.iter().enumerate().map(within).collect()
     }
 
+    /// The least of the capacities on the way of each traffic entry, in bit/s; `capacity` tells that
+    /// of a link by its name. A wireless network has the rate of its frames.
+    pub fn narrowest(&self, capacity: &dyn Fn(&str) -> f64) -> Vec<f64> {
+        let ways = self.graph().and_then(|graph| self.ways(&graph));
+        let ways = ways.expect("the scenario has been run");
+        let wireless = self.table.wireless.as_ref().map_or(0, |wireless| wireless.rate.bps());
+        let of = |hop: &Hop| match *hop {
+            Hop::Link(link) => capacity(&self.links[link].table.name),
+            Hop::Air(..) => wireless as f64,
+        };
+        let least = |ways: &Vec<Ways>| {
+            ways.iter().flat_map(|way| &way.forward).map(of).fold(f64::INFINITY, f64::min)
+        };
+        ways.iter().map(least).collect()
+    }
+
     /// The nodes that a name stands for: the stations of a grid, or the one node.
     fn nodes(&self, name: String) -> Vec<String> {
         let grids = self.table.wireless.iter().flat_map(|wireless| &wireless.grid);
@@ -237,6 +253,7 @@ impl Scenario {
                 classes.push(class.clone());
                 classes.len() - 1
             });
+            let tcp = Arc::new(traffic.tcp.clone());
             for flow in 0..table.flows {
                 let ways = &ways[flow as usize % ways.len()];
                 let mut lay = |hops: &[Hop], layout: &mut Layout| match &self.row {
@@ -254,7 +271,7 @@ impl Scenario {
                     }
                     Generator::Transfers(source) => {
                         let backward = lay(&ways.backward, layout);
-                        Entry::Transfers { source, tcp: Box::new(traffic.tcp.clone()), backward }
+                        Entry::Transfers { source, tcp: Arc::clone(&tcp), backward }
                     }
                 };
                 let conditioner = table.profile.as_ref();

@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// A scenario: links, the traffic on them, and how long to watch.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +48,8 @@ pub struct ScenarioTable {
     pub traffic: Vec<Map<String, Value>>,
     /// What `forebay compare` compares.
     pub compare: Option<CompareTable>,
+    /// What `forebay tune` tunes.
+    pub tune: Option<TuneTable>,
 }
 
 fn one() -> u64 {
@@ -289,6 +292,30 @@ pub struct CompareTable {
     pub replications: u32,
     /// Disciplines: names of kinds, or queue tables; a table may carry a `label`.
     pub disciplines: Vec<Value>,
+    /// Discipline beside which gain and system efficiency are given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<String>,
+    /// Classes whose flows make system efficiency; all if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub efficiency: Vec<String>,
+}
+
+/// What `forebay tune` tunes, unless its command line says otherwise.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TuneTable {
+    /// Measure to make large, a key of the summary joined by dots; or give `minimize`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maximize: Option<String>,
+    /// Measure to make small.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimize: Option<String>,
+    /// Bounds such as "classes.voice.loss <= 0.001".
+    #[serde(default)]
+    pub subject_to: Vec<String>,
+    /// Fields by path, and what each may be: `{ "link.uplink.queue.target" = "1ms..50ms:log" }`.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, String>,
 }
 
 fn ten() -> u32 {

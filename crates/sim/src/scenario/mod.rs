@@ -202,6 +202,9 @@ impl Scenario {
         if let Some(compare) = &self.table.compare {
             tree["compare"] = json!(compare);
         }
+        if let Some(tune) = &self.table.tune {
+            tree["tune"] = json!(tune);
+        }
         Ok(tree)
     }
 

@@ -68,6 +68,8 @@ pub struct Effects {
     pub arrived: Vec<Packet>,
     /// Packets lost.
     pub lost: Vec<(Packet, LossReason)>,
+    /// Packets, by handle, that a queue has let go, and how long they waited in it.
+    pub waited: Vec<(u32, Duration)>,
     /// Handles of packets that a queue marked congestion-experienced.
     pub marked: Vec<u32>,
 }
@@ -397,6 +399,7 @@ impl Network {
                 }
                 return;
             };
+            fx.waited.push((packet.id, now.since(packet.queued)));
             let destination = self.trips[packet.id as usize].destination;
             let node = self.node(station);
             match node.router.next_hop(now, destination) {

@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from forebay import stats
 from forebay.measures import GOODPUT, MEASURES
+from forebay.relative import EFFICIENCY
 from forebay.report import embedded, plotly_source, resource
 from forebay.sweep.axes import StudyError
 from forebay.sweep.data import StudyData
@@ -118,6 +119,8 @@ def offered(data: StudyData) -> list[Shown]:
                 trade = measure is GOODPUT or measure.key in ("p99_delay_ms", "mos")
                 title = f"{name}: {measure.title}"
                 found.append(Shown(key, title, measure.unit, measure.scale, trade=trade))
+    if EFFICIENCY in known:
+        found.append(Shown(EFFICIENCY, "System efficiency", "x", 1.0))
     for group, last, title, unit, scale in _LINK_MEASURES:
         for name in _names(data, group):
             key = f"{group}.{name}.{last}"

@@ -1,0 +1,172 @@
+//! Thresholds that follow the traffic: the room kept for higher precedence.
+//!
+//! The paper closes with the wish for "a dynamic threshold setting based upon monitoring the
+//! incoming traffic characteristics"; the law is ours. It keeps, in each queue, a reserve of R
+//! packets for what is more important than p = 0, as small as lets the highest precedence lose no
+//! more than `target` of its packets: local\[0\] = limit - R.
+//!
+//! While p = 0 is denied, only higher precedence fills the reserve, so how full it gets tells how
+//! large it must be, before anything is lost. Peaks over a threshold u = limit - R / 2 (J. Pickands,
+//! "Statistical inference using extreme order statistics", 1975, with an exponential tail): of all
+//! arrivals of the highest precedence a share q finds u packets or more, and of these the excess
+//! over u has the mean m, in which a packet that finds the queue full counts as an excess that was
+//! not seen to its end. Then P(full) = q exp(-(R / 2) / m), which is the target for
+//!
+//! R* = R / 2 + m ln(q / target),
+//!
+//! and R* = R / 2 if q is not above the target. Both are estimated from counts that fade with the
+//! time constant `memory`. At the first arrival after each `interval` T:
+//! - R* above R: R takes it at once, but no more than twice what it was, as protection is urgent;
+//! - R* below R: R moves towards it by the share 1 - exp(-T / memory), as room for p = 0 is not.
+//!
+//! R stays within 1 and limit - 1. The plea and the lower threshold keep their places: the plea its
+//! share of the way from one precedence's `local` to the next, the lower threshold its distance.
+//! Thresholds move while denials and pleas are set. What finds itself past its threshold is set
+//! then, what finds itself below its lower one cleared, so that no precedence is inverted.
+//!
+//! Cost: an exponential and a logarithm each `interval`, two additions an arrival.
+
+use super::params::Spread;
+use forebay_core::config::require;
+use forebay_core::{ConfigError, Duration, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How thresholds follow the traffic.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AdaptiveParams {
+    /// Share of the highest precedence's packets that may be lost. Above 0, below 1.
+    pub target: f64,
+    /// Time constant with which what was seen fades. Above 0.
+    pub memory: Duration,
+    /// Time between adjustments (T). Above 0.
+    pub interval: Duration,
+}
+
+impl Default for AdaptiveParams {
+    fn default() -> Self {
+        AdaptiveParams {
+            target: 1e-3,
+            memory: Duration::from_secs(60),
+            interval: Duration::from_secs(1),
+        }
+    }
+}
+
+impl AdaptiveParams {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        require(self.target > 0.0 && self.target < 1.0, "target", || {
+            format!("must be above 0 and below 1, such as 0.001, got {}", self.target)
+        })
+        .and_then(|()| {
+            for (path, span) in [("memory", self.memory), ("interval", self.interval)] {
+                require(span > Duration::ZERO, path, || {
+                    format!("must be above 0s, such as \"30s\", got \"{span}\"")
+                })?;
+            }
+            Ok(())
+        })
+        .map_err(|error| error.within("adaptive"))
+    }
+}
+
+/// The reserve of one queue and what its arrivals showed.
+pub(super) struct Reserve {
+    target: f64,
+    /// Seconds.
+    memory: f64,
+    interval: Duration,
+    limit: u32,
+    /// R, in packets.
+    packets: f64,
+    /// The plea's share of the way from one `local` to the next.
+    plea: Option<f64>,
+    /// Packets between `local` and the lower threshold.
+    gap: f64,
+    last: Time,
+    /// Faded counts of arrivals of the highest precedence: all, those beyond u, and of these those
+    /// that found room; and the sum of the excesses.
+    arrivals: f64,
+    beyond: f64,
+    within: f64,
+    excess: f64,
+}
+
+impl Reserve {
+    /// Beginning with the thresholds of p = 0: `local_lower`, `local`, `non_local`.
+    pub(super) fn new(law: &AdaptiveParams, limit: u32, start: [u32; 3]) -> Self {
+        let [lower, local, non_local] = start.map(f64::from);
+        let room = f64::from(limit);
+        let plea = (non_local < room).then(|| (non_local - local) / (room - local));
+        Reserve {
+            target: law.target,
+            memory: law.memory.as_secs_f64(),
+            interval: law.interval,
+            limit,
+            packets: room - local,
+            plea,
+            gap: local - lower,
+            last: Time::ZERO,
+            arrivals: 0.0,
+            beyond: 0.0,
+            within: 0.0,
+            excess: 0.0,
+        }
+    }
+
+    /// R, in packets.
+    pub(super) fn packets(&self) -> f64 {
+        self.packets
+    }
+
+    /// Sees an arrival of the highest precedence that found `found` packets.
+    #[inline]
+    pub(super) fn see(&mut self, found: usize) {
+        self.arrivals += 1.0;
+        let excess = found as f64 - (f64::from(self.limit) - self.packets / 2.0);
+        if excess >= 0.0 {
+            self.beyond += 1.0;
+            self.excess += excess;
+            self.within += f64::from(found < self.limit as usize);
+        }
+    }
+
+    /// Whether an interval has passed.
+    #[inline]
+    pub(super) fn due(&self, now: Time) -> bool {
+        now.since(self.last) >= self.interval
+    }
+
+    /// Adjusts R for the time that has passed and says where the thresholds of p = 0 now are;
+    /// those of `levels` precedences follow.
+    pub(super) fn adjust(&mut self, now: Time, levels: usize) -> Spread {
+        let passed = now.since(self.last).as_secs_f64();
+        self.last = now;
+        let fade = libm::exp(-passed / self.memory);
+        let half = self.packets / 2.0;
+        let mut wanted = half;
+        // Without one that found room there is no mean excess; more room will show it.
+        if self.beyond > self.target * self.arrivals {
+            let mean = (self.excess / self.within.max(0.5)).max(0.5);
+            wanted += mean * libm::log(self.beyond / self.arrivals / self.target);
+        }
+        let most = f64::from(self.limit - 1).max(1.0);
+        self.packets = if wanted > self.packets {
+            wanted.min(2.0 * self.packets)
+        } else {
+            self.packets + (1.0 - fade) * (wanted - self.packets)
+        }
+        .clamp(1.0, most);
+        for count in [&mut self.arrivals, &mut self.beyond, &mut self.within, &mut self.excess] {
+            *count *= fade;
+        }
+        let step = self.packets / levels as f64;
+        Spread {
+            limit: self.limit,
+            local: f64::from(self.limit) - self.packets,
+            plea: self.plea.map(|share| share * step),
+            gap: self.gap,
+        }
+    }
+}

@@ -1,0 +1,410 @@
+"""The search: an optimiser proposes, replications judge, fresh seeds decide.
+
+1. Every trial is run with the same seeds (common random numbers), so that trials differ by their
+   parameters and not by luck. The optimiser (optuna's tree-structured Parzen estimator, with the
+   bounds as constraints) sees the mean of the measure, and of each bound the worse end of its
+   interval.
+2. The best of many noisy numbers is too good to be true. So the best trials are run again with more
+   replications and with seeds that the search has not seen, beside the scenario as it is written
+   and the disciplines that it compares. Only these runs decide.
+3. Of the candidates whose intervals keep every bound, the best mean is chosen; those whose paired
+   difference from it holds zero are named as its equals, at a level that allows for their number
+   (Bonferroni).
+
+The optimiser's random numbers depend on the seed and the trial's number alone and finished runs are
+kept, so a search that was stopped retraces its steps and goes on.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from forebay import relative, stats
+from forebay._engine import ScenarioError
+from forebay.result import with_queue
+from forebay.scenario import Scenario
+from forebay.study import Progress
+from forebay.tune.goal import UNMEASURED, Estimate, Goal
+from forebay.tune.runs import Point, Runs
+from forebay.tune.space import Parameter, combinations
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.trial import Trial
+
+_TOGETHER = 4
+"""Trials that are proposed before the next are judged; not by the number of cores, so that a search
+does not depend on it."""
+_FIRST = 12
+"""Trials that look around before the optimiser trusts what it saw."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is tuned, and how much is run."""
+
+    scenario: Scenario
+    """Without its [compare] and [tune] tables."""
+    link: str | None
+    queue: dict[str, Any] | None
+    """The discipline that is tuned; the scenario's own if none."""
+    parameters: tuple[Parameter, ...]
+    goal: Goal
+    beside: tuple[tuple[str, dict[str, Any] | None], ...] = ()
+    """Label and queue of what the candidates are shown beside; no queue is the scenario's own."""
+    baseline: tuple[str, dict[str, Any]] | None = None
+    """The discipline beside which gain and efficiency are given."""
+    efficient: tuple[str, ...] = ()
+    """Classes whose flows make the efficiency; all if empty."""
+    trials: int = 40
+    replications: int = 8
+    """Of each trial."""
+    candidates: int = 6
+    """Trials that are run again."""
+    verify: int = 30
+    """Replications of these, with other seeds."""
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A trial, or a candidate with fresh seeds, or what stands beside."""
+
+    label: str
+    values: tuple[Any, ...]
+    """Of the parameters, in order; empty for what stands beside."""
+    estimate: Estimate | None
+    """None if it could not run."""
+    refusal: str = ""
+    """Why it could not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a search found."""
+
+    plan: Plan
+    trials: tuple[Tried, ...]
+    """Distinct ones, in the order in which they were proposed, with the search's seeds."""
+    candidates: tuple[Tried, ...]
+    """The best of them with fresh seeds, best first by the search."""
+    beside: tuple[Tried, ...]
+    """With fresh seeds too."""
+
+    @property
+    def best(self) -> Tried | None:
+        """The candidate that is chosen; none if no candidate keeps the bounds."""
+        kept = [each for each in self.candidates if self._standing(each) == "holds"]
+        best: Tried | None = None
+        for each in kept:
+            if best is None or self.plan.goal.better(self._mean(each), self._mean(best)):
+                best = each
+        return best
+
+    @property
+    def equals(self) -> tuple[Tried, ...]:
+        """Candidates that keep the bounds and cannot be told from the best."""
+        best, key = self.best, self.plan.goal.key
+        others = [
+            each for each in self.candidates if each is not best and self._standing(each) == "holds"
+        ]
+        if best is None or best.estimate is None or not others:
+            return ()
+        level = 1 - (1 - stats.LEVEL) / len(others)
+        found = []
+        for each in others:
+            assert each.estimate is not None
+            difference = stats.paired_difference(
+                each.estimate.samples[key], best.estimate.samples[key], level
+            )
+            if difference is None or not difference.excludes_zero:
+                found.append(each)
+        return tuple(found)
+
+    def _standing(self, tried: Tried) -> str:
+        return "fails" if tried.estimate is None else tried.estimate.standing(self.plan.goal)
+
+    def _mean(self, tried: Tried) -> float:
+        found = None if tried.estimate is None else tried.estimate.interval(self.plan.goal.key)
+        return float("nan") if found is None else found.mean
+
+
+def search(plan: Plan, runs: Runs, progress: Callable[[Progress], None] | None = None) -> Outcome:
+    """Look for the best point, and judge the best candidates with fresh seeds.
+
+    Args:
+        plan: what is tuned.
+        runs: where finished runs are kept.
+        progress: called about ten times a second.
+
+    Raises:
+        ScenarioError: a measure that no run has, or no trial that could run.
+        KeyboardInterrupt: interrupted; every finished run is kept.
+    """
+    return _Search(plan, runs, progress).outcome()
+
+
+class _Search:
+    def __init__(self, plan: Plan, runs: Runs, progress: Callable[[Progress], None] | None) -> None:
+        self._plan = plan
+        self._runs = runs
+        self._progress = progress
+        baseline = 1 if plan.baseline is not None else 0
+        again = plan.candidates + len(plan.beside) + baseline
+        self._whole = (plan.trials + baseline) * plan.replications + again * plan.verify
+        self._done = 0
+        self._baseline_follows = plan.baseline is not None and any(
+            not self._within_queue(parameter.path) for parameter in plan.parameters
+        )
+
+    def outcome(self) -> Outcome:
+        plan = self._plan
+        self._probe()
+        seeds = range(plan.seed, plan.seed + plan.replications)
+        trials = self._search(seeds)
+        usable = [each for each in trials if each.estimate is not None]
+        if not usable:
+            why = next((each.refusal for each in trials if each.refusal), "none was measured")
+            raise ScenarioError(f"no trial could run; the first one: {why}")
+        fresh = range(seeds.stop, seeds.stop + plan.verify)
+        best = _shortlist(plan, usable)
+        again = [self._point(each.values) for each in best]
+        again += [Point(queue, ()) for _, queue in plan.beside]
+        estimates = self._estimates(again, fresh)
+        judged = [
+            Tried(each.label, each.values, estimate)
+            for each, estimate in zip(best, estimates, strict=False)
+        ]
+        shown = [
+            Tried(label, (), estimate)
+            for (label, _), estimate in zip(plan.beside, estimates[len(best) :], strict=True)
+        ]
+        return Outcome(plan, tuple(trials), tuple(judged), tuple(shown))
+
+    def _probe(self) -> None:
+        """Find out with one run that every measure exists."""
+        plan = self._plan
+        points = [Point(plan.queue, ())]
+        if plan.baseline is not None:
+            points.append(Point(plan.baseline[1], ()))
+        for point in points:
+            self._runs.check(point)
+        measured = self._runs.measures([(point, plan.seed) for point in points])
+        known = {key for key, value in measured[0].items() if not isinstance(value, str)}
+        if plan.baseline is not None:
+            known |= {relative.gain(each) for each in relative.classes_of(known)}
+            known.add(relative.EFFICIENCY)
+        elif any(key.endswith(".gain") or key == relative.EFFICIENCY for key in plan.goal.keys):
+            raise ScenarioError(
+                "gain and efficiency are beside a baseline; name a discipline with --baseline, or "
+                "in the scenario's [compare] table"
+            )
+        plan.goal.check(known)
+
+    def _search(self, seeds: range) -> list[Tried]:
+        plan = self._plan
+        study = _study(plan.goal)
+        for drawn in self._start():
+            study.enqueue_trial(drawn)
+        found: dict[tuple[Any, ...], Tried] = {}
+        left = min(plan.trials, combinations(plan.parameters))
+        number, asked = 0, 0
+        # What was tried already costs nothing, but must not go on for ever.
+        while len(found) < left and asked < 4 * plan.trials:
+            batch: list[tuple[Trial, tuple[Any, ...]]] = []
+            for _ in range(_TOGETHER):
+                study.sampler = _sampler(plan.seed, number)
+                trial = study.ask({each.path: each.distribution for each in plan.parameters})
+                number += 1
+                values = tuple(
+                    parameter.value(trial.params[parameter.path]) for parameter in plan.parameters
+                )
+                batch.append((trial, values))
+            fresh = list(dict.fromkeys(values for _, values in batch if values not in found))
+            fresh = fresh[: int(left) - len(found)] if left < float("inf") else fresh
+            for values, tried in zip(fresh, self._tries(fresh, seeds, len(found)), strict=True):
+                found[values] = tried
+            for trial, values in batch:
+                if values in found:
+                    _tell(study, trial, found[values], plan.goal)
+            asked += len(batch)
+        return list(found.values())
+
+    def _start(self) -> list[dict[str, float | int]]:
+        """Where the search begins: the values that the scenario and its disciplines have now."""
+        from forebay.scenario import lookup
+
+        plan = self._plan
+        queues = [plan.queue, *(queue for _, queue in plan.beside)]
+        starts = []
+        for queue in queues:
+            try:
+                effective = self._runs.scenario(Point(queue, ())).effective()
+            except ScenarioError:
+                continue
+            drawn = {
+                parameter.path: parameter.drawn(lookup(effective, parameter.path))
+                for parameter in plan.parameters
+            }
+            known = {path: value for path, value in drawn.items() if value is not None}
+            if len(known) == len(drawn) and known not in starts:
+                starts.append(known)
+        return starts
+
+    def _tries(self, many: Sequence[tuple[Any, ...]], seeds: range, first: int) -> list[Tried]:
+        """Trials of these values of the parameters."""
+        points: list[Point | None] = []
+        refusals = []
+        for values in many:
+            point = self._point(values)
+            try:
+                self._runs.check(point)
+                points.append(point)
+                refusals.append("")
+            except ScenarioError as error:
+                points.append(None)
+                refusals.append(str(error))
+        estimates = iter(self._estimates([each for each in points if each is not None], seeds))
+        return [
+            Tried(
+                f"trial {first + at + 1}",
+                values,
+                None if points[at] is None else next(estimates),
+                refusals[at],
+            )
+            for at, values in enumerate(many)
+        ]
+
+    def _estimates(self, points: Sequence[Point], seeds: range) -> list[Estimate]:
+        """What the goal's measures are at some points, with these seeds."""
+        bases = [self._base_of(point) for point in points]
+        every = [*points, *(base for base in bases if base is not None)]
+        wanted = [(point, seed) for point in every for seed in seeds]
+        before = self._done
+
+        def tell(done: int) -> None:
+            self._done = before + done
+            if self._progress is not None:
+                whole = max(self._whole, self._done)
+                self._progress(Progress(self._done, whole, self._done / whole))
+
+        measured = self._runs.measures(wanted, tell)
+        rows = [measured[at : at + len(seeds)] for at in range(0, len(measured), len(seeds))]
+        own, others = rows[: len(points)], iter(rows[len(points) :])
+        goal = self._plan.goal
+        return [
+            _estimate(goal, samples, None if base is None else next(others), self._plan.efficient)
+            for samples, base in zip(own, bases, strict=True)
+        ]
+
+    def _point(self, values: tuple[Any, ...]) -> Point:
+        paths = [parameter.path for parameter in self._plan.parameters]
+        return Point(self._plan.queue, tuple(zip(paths, values, strict=True)))
+
+    def _base_of(self, point: Point) -> Point | None:
+        """The same scenario under the baseline: with the values that are not the queue's."""
+        plan = self._plan
+        if plan.baseline is None:
+            return None
+        if not self._baseline_follows:
+            return Point(plan.baseline[1], ())
+        kept = tuple(each for each in point.values if not self._within_queue(each[0]))
+        return Point(plan.baseline[1], kept)
+
+    def _within_queue(self, path: str) -> bool:
+        """Whether a path leads into the queue that disciplines are put on."""
+        plain = {"kind": "fifo"}
+        bare = with_queue(self._plan.scenario, self._plan.link, self._plan.queue or plain)
+        try:
+            changed = bare.with_(path, 0)
+        except ScenarioError:
+            return True
+        link = self._plan.link
+        return with_queue(changed, link, plain).document == with_queue(bare, link, plain).document
+
+
+def _estimate(
+    goal: Goal,
+    samples: Sequence[dict[str, float | str]],
+    base: Sequence[dict[str, float | str]] | None,
+    efficient: Sequence[str],
+) -> Estimate:
+    rows: list[dict[str, Any]] = [dict(each) for each in samples]
+    if base is not None:
+        keys = [relative.goodput(each) for each in relative.classes_of(rows[0])]
+        table = pl.DataFrame(
+            [
+                {"discipline": label, "replication": at, **{key: row.get(key) for key in keys}}
+                for label, many in (("own", rows), ("base", base))
+                for at, row in enumerate(many)
+            ]
+        )
+        both = relative.relative(table, ["replication"], "base", efficient)
+        own = both.filter(pl.col("discipline") == "own").to_dicts()
+        rows = [row | more for row, more in zip(rows, own, strict=True)]
+    return Estimate({key: [row.get(key) for row in rows] for key in goal.keys})
+
+
+def _shortlist(plan: Plan, usable: Sequence[Tried]) -> list[Tried]:
+    """Trials to judge again: half of those that surely keep the bounds, half of those that may."""
+    goal = plan.goal
+
+    def ranked(cautious: bool) -> list[Tried]:
+        def order(tried: Tried) -> tuple[float, float]:
+            assert tried.estimate is not None
+            excess = sum(max(0.0, each) for each in tried.estimate.excess(goal, cautious=cautious))
+            found = tried.estimate.interval(goal.key)
+            value = UNMEASURED if found is None else found.mean * (-1 if goal.maximize else 1)
+            return excess, value
+
+        return sorted(usable, key=order)
+
+    chosen: dict[str, Tried] = {}
+    for sure, maybe in zip(ranked(True), ranked(False), strict=True):
+        for each in (sure, maybe):
+            if len(chosen) < plan.candidates:
+                chosen[each.label] = each
+    return list(chosen.values())
+
+
+def _study(goal: Goal) -> Study:
+    try:
+        import optuna
+    except ImportError:
+        raise ScenarioError(
+            'forebay tune needs optuna, which is not installed: pip install "forebay[tune]"'
+        ) from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna.create_study(direction="maximize" if goal.maximize else "minimize")
+
+
+def _sampler(seed: int, number: int) -> Any:
+    from optuna.samplers import TPESampler
+
+    with warnings.catch_warnings():
+        # Constraints are called experimental since 2021.
+        warnings.simplefilter("ignore")
+        return TPESampler(
+            n_startup_trials=_FIRST,
+            multivariate=True,
+            constant_liar=True,
+            constraints_func=lambda trial: trial.user_attrs["excess"],
+            seed=(seed * 1_000_003 + number) % 2**32,
+        )
+
+
+def _tell(study: Study, trial: Trial, tried: Tried, goal: Goal) -> None:
+    found = None if tried.estimate is None else tried.estimate.interval(goal.key)
+    if tried.estimate is None or found is None:
+        # Told as far beyond the bounds, so that the optimiser keeps away.
+        trial.set_user_attr("excess", [UNMEASURED])
+        study.tell(trial, 0.0)
+    else:
+        excess = list(tried.estimate.excess(goal, cautious=True))
+        trial.set_user_attr("excess", excess or [0.0])
+        study.tell(trial, found.mean)

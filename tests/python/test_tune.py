@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from forebay import ScenarioError, load
+from forebay.cli import app
+from forebay.relative import relative
+from forebay.study import Progress
+from forebay.sweep.layout import read_journal
+from forebay.tune import Outcome, tune
+from forebay.tune.goal import Estimate, Goal, read_bound, read_goal
+from forebay.tune.search import Plan, Tried
+from forebay.tune.space import Parameter, combinations, read_parameter
+from small_study import BASE
+
+GOODPUT, DELAY = "classes.bulk.goodput_bps", "classes.sensors.mean_delay_ms"
+FEW: dict[str, Any] = {"trials": 6, "replications": 2, "candidates": 2, "verify": 3}
+LIMIT = "link.up.queue.limit=2p..60p"
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(BASE)
+    return path
+
+
+def limited(scenario: Path, folder: Path, **more: Any) -> Outcome:
+    """The largest goodput with sensors' delay below 30 ms, by the limit of a FIFO."""
+    arguments: dict[str, Any] = {
+        "maximize": GOODPUT,
+        "subject_to": [f"{DELAY} <= 30"],
+        "parameters": [LIMIT],
+    }
+    return tune(load(scenario), folder, **(arguments | FEW | more))
+
+
+def test_a_bound_is_kept_by_what_is_chosen(scenario: Path, tmp_path: Path) -> None:
+    outcome = limited(scenario, tmp_path / "out", trials=24, candidates=4)
+    assert outcome.best is not None and outcome.best.estimate is not None
+    delay = outcome.best.estimate.interval(DELAY)
+    assert delay is not None and delay.high is not None and delay.high <= 30
+    # 60 packets of 1500 B at 5 Mb/s are 144 ms: the bound binds, and well below the room's end.
+    [written] = outcome.beside
+    assert written.estimate is not None
+    assert written.estimate.standing(outcome.plan.goal) == "fails"
+    found = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert found["best"]["values"] == {"link.up.queue.limit": outcome.best.values[0]}
+    assert (tmp_path / "out" / "pareto.png").stat().st_size > 10_000
+
+
+def test_only_seeds_that_the_search_has_not_seen_decide(scenario: Path, tmp_path: Path) -> None:
+    outcome = limited(scenario, tmp_path / "out")
+    records, _ = read_journal(tmp_path / "out" / "journal")
+    seeds: dict[str, set[int]] = {}
+    for record in records:
+        seeds.setdefault(record.point, set()).add(record.replication)
+    # From the scenario's seed 11 on: two for every trial, the next three for some.
+    assert set().union(*seeds.values()) == {11, 12, 13, 14, 15}
+    assert sum({13, 14, 15} <= each for each in seeds.values()) == 3
+    assert all(
+        len(each.estimate.samples[DELAY]) == 3 for each in outcome.candidates if each.estimate
+    )
+
+
+def test_stopped_anywhere_it_ends_as_if_it_had_not_been(scenario: Path, tmp_path: Path) -> None:
+    whole = limited(scenario, tmp_path / "whole", jobs=1)
+
+    class Stop:
+        after = 4
+
+        def __call__(self, progress: Progress) -> None:
+            if progress.finished >= self.after:
+                raise KeyboardInterrupt
+
+    stop = Stop()
+    for stop.after in (3, 9):
+        with pytest.raises(KeyboardInterrupt):
+            limited(scenario, tmp_path / "parts", progress=stop)
+    kept, _ = read_journal(tmp_path / "parts" / "journal")
+    assert len(kept) >= 9
+    parts = limited(scenario, tmp_path / "parts")
+    assert (parts.trials, parts.candidates, parts.beside) == (
+        whole.trials,
+        whole.candidates,
+        whole.beside,
+    )
+    journal = (tmp_path / "parts" / "journal").read_bytes()
+    limited(scenario, tmp_path / "parts", subject_to=[f"{DELAY} <= 30", f"{GOODPUT} >= 0"])
+    records, _ = read_journal(tmp_path / "parts" / "journal")
+    assert len({(each.point, each.replication) for each in records}) == len(records)
+    assert (tmp_path / "parts" / "journal").read_bytes().startswith(journal)
+
+
+def test_what_the_engine_refuses_is_avoided(scenario: Path, tmp_path: Path) -> None:
+    queue = {"kind": "cq-aqm", "queues": [{"limit": "20p", "local": 10}]}
+    outcome = limited(
+        scenario,
+        tmp_path / "out",
+        discipline=queue,
+        parameters=[
+            "link.up.queue.queues[0].local=1..20",
+            "link.up.queue.queues[0].non_local=1..20",
+        ],
+        trials=16,
+    )
+    refused = [each for each in outcome.trials if each.estimate is None]
+    assert refused and all("non_local" in each.refusal for each in refused)
+    assert all(local <= non_local for local, non_local in (e.values for e in outcome.candidates))
+
+
+def test_efficiency_is_beside_a_baseline(scenario: Path, tmp_path: Path) -> None:
+    base = {"maximize": "efficiency", "subject_to": [], "discipline": "codel", "parameters": [
+        "link.up.queue.target=1ms|20ms".replace("|", ","), "traffic.bulk.flows=1,2"]}  # fmt: skip
+    outcome = limited(scenario, tmp_path / "out", baseline="fifo", **base)
+    assert len(outcome.trials) == 4 == combinations(outcome.plan.parameters)
+    one, two = (
+        {t.values[1]: t for t in outcome.trials if t.values[0] == "20ms"}[n] for n in (1, 2)
+    )
+    # The baseline has as many flows as the trial, so that the number of flows is no gain.
+    for each in (one, two):
+        assert each.estimate is not None
+        found = each.estimate.interval("efficiency")
+        assert found is not None and 0.8 < found.mean < 1.1
+    with pytest.raises(ScenarioError, match="--baseline"):
+        limited(scenario, tmp_path / "other", **base)
+
+
+def test_the_scenario_can_say_it_all(scenario: Path, tmp_path: Path) -> None:
+    table = f'\n[tune]\nminimize = "{DELAY}"\nsubject_to = ["{GOODPUT} >= 1e6"]\n'
+    scenario.write_text(BASE + table + 'parameters = { "link.up.queue.limit" = "2p..60p" }\n')
+    arguments = ["tune", str(scenario), "-o", str(tmp_path / "out"), "--json", "--trials", "5"]
+    arguments += ["-r", "2", "--verify", "3", "--candidates", "2"]
+    ran = CliRunner().invoke(app, arguments)
+    assert ran.exit_code == 0, ran.output
+    found = json.loads(ran.stdout)
+    assert found["goal"] == f"minimize {DELAY} subject to {GOODPUT} >= 1e+06"
+    assert found["best"]["bounds"] == "holds"
+    ran = CliRunner().invoke(app, arguments[:4])
+    assert "Use it: forebay run" in ran.output and "Picture:" in ran.output
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--maximize", "classes.bulk.godput_bps"], "nearest are classes.bulk.goodput_bps"),
+        (["--maximize", "efficiency"], "--baseline"),
+        ([], "give one of --maximize KEY"),
+        (["--maximize", GOODPUT, "--subject-to", "x < 1"], "expected KEY <= VALUE"),
+        (["--maximize", GOODPUT, "--param", "duration=1s-2s"], "LOW..HIGH"),
+        (["--maximize", GOODPUT, "--param", "link.down.rate=1..2"], '"down"'),
+        (["--maximize", GOODPUT, "--discipline", "nosuch"], "nosuch"),
+        (["--maximize", GOODPUT, "--param", "link.up.delay=-9ms..-1ms"], "no trial could run"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    scenario: Path, tmp_path: Path, more: list[str], message: str
+) -> None:
+    arguments = ["tune", str(scenario), "-o", str(tmp_path / "out"), *more]
+    if "--param" not in more:
+        arguments += ["--param", LIMIT]
+    ran = CliRunner().invoke(app, [*arguments, "--trials", "2", "-r", "2"])
+    assert ran.exit_code == 2
+    assert message in " ".join(ran.output.split()), ran.output
+
+
+def test_a_folder_of_something_else_is_left_alone(scenario: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").write_text("mine")
+    with pytest.raises(ScenarioError, match=r"thesis\.tex"):
+        limited(scenario, tmp_path / "out")
+
+
+def test_parameters_as_they_are_written() -> None:
+    assert read_parameter("a.b=1..9") == Parameter("a.b", 1, 9, whole=True)
+    assert read_parameter("a=0.5 .. 2:log") == Parameter("a", 0.5, 2, log=True)
+    assert read_parameter("a=10p..400p").value(17) == "17p"
+    assert read_parameter("a=0.5ms..20ms").value(1.23456789) == "1.23457ms"
+    choice = read_parameter('a="fifo",codel,3')
+    assert [choice.value(each) for each in range(3)] == ["fifo", "codel", 3]
+    assert [read_parameter("a=1p..9p").drawn(each) for each in ("4p", "4.5p", "10p", 4)] == [
+        4, None, None, None]  # fmt: skip
+    for wrong in ("a", "a=", "=1..2", "a=2..1", "a=0..1:log", "a=1ms..2s", "a=5"):
+        with pytest.raises(ScenarioError, match="expected PATH"):
+            read_parameter(wrong)
+
+
+def test_bounds_and_where_intervals_lie() -> None:
+    bound = read_bound(" classes.p1.loss<=0.1% ")
+    assert (bound.key, bound.at_most, bound.value) == ("classes.p1.loss", True, 0.001)
+    goal = read_goal("g", None, ["x <= 1", "y >= 2"])
+
+    def standing(x: list[float], y: list[float | None]) -> str:
+        return Estimate({"x": x, "y": y, "g": [0.0]}).standing(goal)
+
+    assert standing([0.5, 0.6, 0.5], [3.0, 3.0, 3.0]) == "holds"
+    assert standing([0.9, 1.05, 0.9], [3.0, 3.0, 3.0]) == "open"
+    assert standing([0.5, 0.6, 0.5], [1.0, 1.0, 1.1]) == "fails"
+    assert standing([0.5, 0.6, 0.5], [None, None, None]) == "fails"
+    with pytest.raises(ScenarioError, match="one of"):
+        read_goal("a", "b", [])
+
+
+def test_the_best_is_chosen_among_those_that_hold_and_its_equals_are_named(scenario: Path) -> None:
+    goal = Goal("g", True, (read_bound("x <= 1"),))
+    plan = Plan(load(scenario), None, None, (), goal)
+
+    def tried(label: str, g: list[float], x: float) -> Tried:
+        return Tried(label, (), Estimate({"g": g, "x": [x] * len(g)}))
+
+    many = (
+        tried("breaks it", [99, 99, 99, 99], 2),
+        tried("best", [10, 12, 11, 13], 0.5),
+        tried("equal", [9.9, 12.2, 10.8, 12.9], 0.1),
+        tried("worse, though it varies as much", [9, 11, 10, 12], 0.1),
+    )
+    outcome = Outcome(plan, (), many, ())
+    assert outcome.best is many[1]
+    assert outcome.equals == (many[2],)
+    assert Outcome(plan, (), many[:1], ()).best is None
+
+
+def test_gain_and_efficiency_are_ratios_within_a_replication() -> None:
+    runs = pl.DataFrame(
+        {
+            "discipline": ["none", "none", "cq", "cq"],
+            "replication": [1, 2, 1, 2],
+            "classes.p1.goodput_bps": [100.0, 200.0, 150.0, 240.0],
+            "classes.p0.goodput_bps": [300.0, 0.0, 240.0, 10.0],
+            "classes.voice.goodput_bps": [5.0, 5.0, 5.0, 5.0],
+        }
+    )
+    found = relative(runs, ["replication"], "none", ["p1", "p0"])
+    assert found["classes.p1.gain"].to_list() == [1.0, 1.0, 1.5, 1.2]
+    assert found["classes.p0.gain"].to_list() == [1.0, None, 0.8, None]
+    assert found["efficiency"].to_list() == [1.0, 1.0, 390 / 400, 250 / 200]
+    every = relative(runs, ["replication"], "none")
+    assert every["efficiency"][2] == 395 / 405
+    with pytest.raises(ScenarioError, match="one of none, cq"):
+        relative(runs, ["replication"], "zzz")
