@@ -11,7 +11,7 @@ array set option {
     tcp sack  flows 16  rate 10e6  delay 0.02  in_profile 4e6  window 1.0
     access_rate 1e9  access_delay 0.0001
     duration 120  warmup 20  seed 1  spread 5
-    initial_window 10  min_rto 0.2  initial_rto 1.0  tick 0.001
+    initial_window 10  min_rto 0.2  initial_rto 1.0  tick 0.001  bugfix 1
     min_th 15  max_th 45  max_p 0.1  mode RIO-C
 }
 foreach {name value} $argv {
@@ -39,6 +39,7 @@ Agent/TCP set minrto_ $option(min_rto)
 Agent/TCP set rtxcur_init_ $option(initial_rto)
 Agent/TCP set tcpTick_ $option(tick)
 Agent/TCP set singledup_ 1
+Agent/TCP set bugFix_ $option(bugfix)
 Agent/TCPSink set packetSize_ 40
 
 switch $option(tcp) {

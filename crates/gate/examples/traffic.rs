@@ -44,6 +44,9 @@ enum What {
         /// What arrives so long after the beginning is not counted.
         #[arg(long, default_value_t = 0.5)]
         warmup: f64,
+        /// Do not read what arrives, for rates at which reading is the bottleneck.
+        #[arg(long)]
+        unread: bool,
     },
     /// Single packets, and the time that each takes.
     Delay {
@@ -70,8 +73,8 @@ fn main() -> io::Result<()> {
     let sender = within(Some(&line.left), || UdpSocket::bind(("0.0.0.0", PORT)))?;
     sender.connect((line.address.as_str(), PORT))?;
     let result = match line.what {
-        What::Flood { size, rate, seconds, warmup } => {
-            flood(sender, receiver, size, rate, seconds, warmup)?
+        What::Flood { size, rate, seconds, warmup, unread } => {
+            flood(sender, receiver, size, rate, seconds, warmup, unread)?
         }
         What::Delay { count, every } => delay(&sender, receiver, count, every)?,
     };
@@ -86,6 +89,7 @@ fn flood(
     rate: Option<f64>,
     seconds: f64,
     warmup: f64,
+    unread: bool,
 ) -> io::Result<serde_json::Value> {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
@@ -117,7 +121,7 @@ fn flood(
     let (mut packets, mut first, mut last) = (0_u64, None, begin);
     let mut line = Fit::default();
     // Until the sender stops: what is still queued then leaves at the same rate.
-    while !stop.load(Ordering::Relaxed) {
+    while !unread && !stop.load(Ordering::Relaxed) {
         if receiver.recv(&mut buffer).is_ok() && begin.elapsed().as_secs_f64() > warmup {
             last = Instant::now();
             // The first one begins the time and does not count.

@@ -20,7 +20,7 @@ pub const BOXES: [BoxEntry; 2] = [
     BoxEntry {
         name: "aspq",
         summary: "freezes low-priority TCP senders while traffic of a higher priority comes",
-        source: "Rahimi and Pournaghshband 2015, section III-B",
+        source: "Rahimi and Pournaghshband, ASPQ, section III-B",
     },
     BoxEntry { name: "none", summary: "as if there were no box, for studies", source: "none" },
 ];

@@ -1,0 +1,94 @@
+"""Bodin and Schelén: drop strategies and loss-rate differentiation."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+from drop_strategies_claims import (
+    both_reasons,
+    crossing,
+    ds_1,
+    ds_2,
+    ds_3,
+    ds_4,
+    ds_5,
+    ds_6,
+    ds_7,
+    ds_8,
+    ds_9,
+    filled,
+    longer,
+)
+from drop_strategies_figures import (
+    cost,
+    loss,
+    oscillation,
+    short,
+    starvation,
+    throughput,
+    trace,
+    victims,
+)
+from drop_strategies_points import CASES, HERE, MAIN, MOVED, NEAR_BY, TRACES, text
+from drop_strategies_sections import memory, sensitivity, timers, victim_table
+
+from forebay.papers import Claim, Figure, Paper, Quick, Section, Study
+
+QUICK_RATES = [
+    [rate, rate]
+    for rate in ("0bit", "400kbit", "2500kbit", "2800kbit", "3400kbit", "4000kbit", "4600kbit")
+]
+SHORT = Quick(2, set={"duration": "40s"})
+PAPER_FIGURES = [
+    Figure(str(4 + 3 * number + at), f"{what} - {name}", partial(drawn, case=case), (study,))
+    for number, (case, name) in enumerate(CASES.items())
+    for at, (what, drawn, study) in enumerate(
+        (("Loss-rates", loss, MAIN), ("Throughputs", throughput, MAIN), ("Queues", trace, TRACES))
+    )
+]
+OWN_FIGURES = [
+    Figure("oscillation", "Queue oscillation over the in-profile rate", oscillation, (MAIN,)),
+    Figure("short", "Short round trips and a weaker law", short, (NEAR_BY,), text("short")),
+    Figure("cost", "What dropping from the queue costs, and buys", cost, (MAIN,), text("cost")),
+    Figure("victims", "Which packet to drop", victims, ("victims",)),
+    Figure("starvation", "In-profile traffic that is not policed", starvation, ("starvation",),
+           text("starvation")),
+]  # fmt: skip
+WORDS = json.loads((HERE / "claims.json").read_text("utf-8"))
+PAPER = Paper(
+    title="Drop strategies and loss-rate differentiation",
+    citation=text("citation"),
+    setup=text("setup"),
+    statistics=text("statistics"),
+    studies=(
+        Study(MAIN, "strategies.toml", Quick(2, {"duration": "40s"}, {"rate": QUICK_RATES})),
+        Study(TRACES, "traces.toml", Quick(1), tables=("queue",)),
+        Study(MOVED, "round-trips.toml", SHORT),
+        Study(NEAR_BY, "short-round-trips.toml", SHORT),
+        Study("timers", "timers.toml", SHORT),
+        Study("conditioners", "conditioners.toml", SHORT),
+        Study("victims", "victims.toml", SHORT),
+        Study("starvation", "starvation.toml", SHORT),
+    ),
+    figures=(*PAPER_FIGURES, *OWN_FIGURES),
+    claims=(
+        Claim("DS-1", WORDS["DS-1"], ds_1, (MAIN, MOVED), crossing),
+        Claim("DS-2", WORDS["DS-2"], ds_2, (MAIN, MOVED), crossing),
+        Claim("DS-3", WORDS["DS-3"], ds_3, (MAIN, MOVED), both_reasons),
+        Claim("DS-4", WORDS["DS-4"], ds_4, (MAIN, TRACES, MOVED), crossing),
+        Claim("DS-5", WORDS["DS-5"], ds_5, (MAIN, MOVED), both_reasons),
+        Claim("DS-6", WORDS["DS-6"], ds_6, (MAIN, MOVED), longer),
+        Claim("DS-7", WORDS["DS-7"], ds_7, (MAIN, MOVED), filled),
+        Claim("DS-8", WORDS["DS-8"], ds_8, (MAIN,)),
+        Claim("DS-9", WORDS["DS-9"], ds_9, (MAIN, "conditioners")),
+    ),
+    sections=(
+        Section("Round trips and the spacing of drops", text("round-trips"), sensitivity, (MOVED,)),
+        Section("The minimum retransmission timeout", text("timers"), timers, (MAIN, "timers")),
+        Section(
+            "The last, the first or a random packet", text("victims"), victim_table, ("victims",)
+        ),
+        Section("Memory", text("memory"), memory),
+    ),
+)
