@@ -9,6 +9,8 @@
 #   make lint     formatting, clippy, ruff and types, without the tests
 #   make format   format Rust and Python
 #   make validate the simulator against theory; writes docs/validation.md
+#   make validate-peers  beside ns-2 and ns-3 (20 minutes; Debian: ns2 libns3-dev g++), likewise
+#   make bench-peers     speed and memory beside them, on a quiet machine, likewise
 #   make docs     write the generated reference pages
 #   make lock     choose new versions of the Python packages
 
@@ -19,7 +21,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo gate soak test fuzz bench lint format docs lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: demo gate soak test fuzz bench validate validate-peers bench-peers lint format docs lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -88,7 +90,18 @@ soak:
 validate: build
 	$(BIN)/forebay validate --out docs/validation/closed-forms.json
 	$(BIN)/forebay validate --only replications --out docs/validation/replications.json
-	$(BIN)/python -m forebay.validate.page docs/validation docs/validation.md
+	@$(VALIDATION_PAGE)
+
+# PEER_GROUPS="--only sack --only aqm" runs these again and keeps the rest.
+validate-peers: build
+	$(BIN)/python benches/peers/compare.py $(PEER_GROUPS)
+	@$(VALIDATION_PAGE)
+
+bench-peers: build
+	$(BIN)/python benches/peers/bench.py
+	@$(VALIDATION_PAGE)
+
+VALIDATION_PAGE = $(BIN)/python -m forebay.validate.page docs/validation docs/validation.md
 
 format: dev
 	$(CARGO) fmt --all

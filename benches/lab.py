@@ -82,14 +82,15 @@ def main() -> None:
     with ProcessPoolExecutor(options.jobs) as pool:
         rows = list(pool.map(compare, cases, [options.runs] * len(cases)))
     load.append(os.getloadavg()[0])
+    kernel = platform.release().split("-")[0]
     section = {
         "section": "Live against simulated",
         "order": 5,
         "version": version,
         "command": shlex.join(["python", "benches/lab.py", *sys.argv[1:]]),
         "text": [
-            f"`forebay lab` ran real Linux TCP (kernel {platform.release()}, SACK, timestamps) "
-            "over the gate, `forebay run` simulated the same scenario: 10 Mb/s with PPP framing, "
+            f"`forebay lab` ran real Linux TCP (kernel {kernel}, SACK, timestamps) over the gate, "
+            "`forebay run` simulated the same scenario: 10 Mb/s with PPP framing, "
             "45 kB of buffer, flows that start within 5 s, 60 s measured after 10 s, "
             f"{options.runs} runs of each with seeds 1 to {options.runs}, {options.jobs} labs at "
             "a time; 95 % intervals. Mean queue in packets, waiting only; utilization and loss in "

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from peers import Case
+from peers import SIMULATORS, Case
 
 FLOWS = (1, 4, 16, 64)
 DELAYS = (0.002, 0.005, 0.02, 0.05)
 CONTROLS = ("newreno", "sack", "cubic")
 # Without SACK and with a minimum RTO of 0.2 s, ns-3.37 keeps sending again what arrived.
-TIMERS = {"newreno": {"min_rto": 1.0}, "sack": {}, "cubic": {}}
+TIMERS: dict[str, dict[str, Any]] = {"newreno": {"min_rto": 1.0}, "sack": {}, "cubic": {}}
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Experiment:
 def tail_drop() -> list[Case]:
     """Tail drop: every combination of control, flows and delay."""
     return [
-        Case("tail-drop", {"tcp": tcp, "flows": flows, "delay": delay} | TIMERS[tcp])
+        Case(tcp, {"tcp": tcp, "flows": flows, "delay": delay} | TIMERS[tcp])
         for tcp in CONTROLS
         for flows in FLOWS
         for delay in DELAYS
@@ -45,15 +47,45 @@ def delayed() -> list[Case]:
 
 def managed() -> list[Case]:
     """Active queue management, each where a peer has it."""
-    both, one = ("ns-2", "ns-3"), ("ns-3",)
+    both, one = SIMULATORS, ("forebay", "ns-3")
     return [
-        Case("aqm", {"queue": queue, "flows": flows, "delay": delay, "buffer": 200}, peers)
-        for queue, peers in (("red", both), ("codel", one), ("pie", one), ("fq-codel", one))
+        Case("aqm", {"queue": queue, "flows": flows, "delay": delay, "buffer": 200}, simulators)
+        for queue, simulators in (("red", both), ("codel", one), ("pie", one), ("fq-codel", one))
         for flows in (4, 16, 64)
         for delay in (0.005, 0.05)
     ]
 
 
+def cubic_by(change: Mapping[str, Any], words: str) -> list[Experiment]:
+    """CUBIC where forebay stands apart, with ns-2's changed."""
+    return [
+        Experiment(
+            "friendly",
+            words,
+            Case(
+                "experiments",
+                {"tcp": "cubic", "flows": flows, "delay": delay},
+                ("ns-2",),
+                {"ns-2": change},
+            ),
+        )
+        for flows, delay in ((1, 0.002), (4, 0.02), (4, 0.05), (16, 0.05), (64, 0.05))
+    ]
+
+
+def disturbed(tcp: str, delay: float) -> Experiment:
+    """Sixteen flows of forebay with a little traffic beside them."""
+    options = {"tcp": tcp, "delay": delay, "flows": 16} | TIMERS[tcp]
+    words = "1 % of Poisson traffic beside the flows"
+    case = Case("experiments", options | {"background": 100e3}, ("forebay",))
+    return Experiment("lockstep", words, case)
+
+
 CASES = [*tail_drop(), *delayed(), *managed()]
 
-EXPERIMENTS: list[Experiment] = []
+EXPERIMENTS = [
+    *cubic_by({"cubic_beta": 717}, "beta 0.7 instead of 0.8"),
+    *cubic_by({"cubic_beta": 717, "cubic_friendly": 0}, "beta 0.7, and no Reno-friendly region"),
+    disturbed("cubic", 0.02),
+    disturbed("cubic", 0.05),
+]

@@ -13,6 +13,7 @@
 #include <ns3/traffic-control-module.h>
 
 #include <ctime>
+#include <fstream>
 #include <iomanip>
 #include <iostream>
 #include <string>
@@ -39,6 +40,22 @@ constexpr uint32_t PPP_BYTES = 2;
 double CpuSeconds()
 {
     return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+// Most bytes that were ever resident.
+uint64_t PeakMemory()
+{
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;)
+    {
+        if (word == "VmHWM:")
+        {
+            uint64_t kilobytes = 0;
+            status >> kilobytes;
+            return kilobytes * 1024;
+        }
+    }
+    return 0;
 }
 
 // What the congested link did: an exact integral of waiting packets, and counters.
@@ -316,7 +333,8 @@ int main(int argc, char** argv)
               << ", \"loss\": " << (arrivals > 0 ? (after.drops - before.drops) / arrivals : 0) //
               << ", \"once\": " << (packets > 0 ? segments / packets : 0)                    //
               << ", \"segments\": " << uint64_t(segments)                                    //
-              << ", \"run_cpu\": " << runCpu << "}" << std::endl;
+              << ", \"run_cpu\": " << runCpu                                                  //
+              << ", \"memory\": " << PeakMemory() << "}" << std::endl;
     Simulator::Destroy();
     return 0;
 }

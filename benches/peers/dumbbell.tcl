@@ -9,7 +9,7 @@ array set option {
     access_rate 1e9  access_delay 0.0001
     duration 120  warmup 20  seed 1  spread 5
     initial_window 10  min_rto 0.2  initial_rto 1.0  delayed_ack 0.04  tick 0.001  limited_transmit 1
-    newreno_fix 1
+    newreno_fix 1  cubic_beta 0  cubic_friendly 1
     min_th 5  max_th 15  max_p 0.1  weight 0.002
     monitor 1
 }
@@ -27,6 +27,14 @@ proc cpu_seconds {} {
     set fields [split [string range [set line [read $file]] [expr {[string last ")" $line] + 2}] end]]
     close $file
     return [expr {([lindex $fields 11] + [lindex $fields 12]) / 100.0}]
+}
+
+# Most bytes that were ever resident.
+proc peak_memory {} {
+    set file [open /proc/self/status]
+    regexp {VmHWM:\s+(\d+)} [read $file] line kilobytes
+    close $file
+    return [expr {$kilobytes * 1024}]
 }
 
 # Without Flags the TCP agents read another header's bytes.
@@ -103,7 +111,16 @@ for {set flow 0} {$flow < $option(flows)} {incr flow} {
     $ns attach-agent $source $tcp($flow)
     $ns attach-agent $target $sink_agent
     $ns connect $tcp($flow) $sink_agent
-    if {$option(tcp) eq "cubic"} { $ns at 0.0 "$tcp($flow) select_ca cubic" }
+    if {$option(tcp) eq "cubic"} {
+        $ns at 0.0 "$tcp($flow) select_ca cubic"
+        # Linux counts beta in 1024ths; 0 leaves the module's own.
+        if {$option(cubic_beta) > 0} {
+            $ns at 0.0 "$tcp($flow) set_ca_param cubic beta $option(cubic_beta)"
+        }
+        if {!$option(cubic_friendly)} {
+            $ns at 0.0 "$tcp($flow) set_ca_param cubic tcp_friendliness 0"
+        }
+    }
     set ftp [new Application/FTP]
     $ftp attach-agent $tcp($flow)
     $ns at [$starts value] "$ftp start"
@@ -145,10 +162,10 @@ proc finish {} {
     }
     set span [expr {double($option(duration) - $option(warmup))}]
     if {!$option(monitor)} { set arrivals 1; set packets 1 }
-    puts [format {{"queue": %.4f, "utilization": %.5f, "loss": %.6f, "once": %.5f, "segments": %d, "retransmitted": %d, "run_cpu": %.2f}} \
+    puts [format {{"queue": %.4f, "utilization": %.5f, "loss": %.6f, "once": %.5f, "segments": %d, "retransmitted": %d, "run_cpu": %.2f, "memory": %d}} \
         [expr {$integral / $span}] [expr {$bytes * 8 / $option(rate) / $span}] \
         [expr {double($drops) / $arrivals}] [expr {double($once) / $packets}] $once $again \
-        [expr {[cpu_seconds] - $cpu_at_start}]]
+        [expr {[cpu_seconds] - $cpu_at_start}] [peak_memory]]
     exit 0
 }
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from engine import measure
 
 import forebay
 
@@ -26,8 +28,7 @@ NS3_LIBRARIES = [
     "stats",
     "core",
 ]
-PEERS = ("ns-2", "ns-3")
-SIMULATORS = ("forebay", *PEERS)
+SIMULATORS = ("forebay", "ns-2", "ns-3")
 
 # What no program may differ in unless a case says so. Times in s, rates in bit/s, the buffer in
 # waiting packets; a delayed acknowledgment of 0 s means one acknowledgment a segment.
@@ -38,7 +39,7 @@ COMMON: dict[str, Any] = {
     "rate": 10e6,
     "delay": 0.02,
     "buffer": 30,
-    "duration": 120.0,
+    "duration": 80.0,
     "warmup": 20.0,
     "spread": 5.0,
     "initial_window": 10,
@@ -46,6 +47,8 @@ COMMON: dict[str, Any] = {
     "initial_rto": 1.0,
     "delayed_ack": 0.0,
 }
+BACKGROUND = {"name": "background", "kind": "poisson", "size": "1500B"}
+"""Traffic that a case may put beside forebay's flows, as `background` bit/s."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Case:
 
     group: str
     options: Mapping[str, Any]
-    peers: tuple[str, ...] = PEERS
+    simulators: tuple[str, ...] = SIMULATORS
     only: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What one simulator does differently: for ns-2 and ns-3 options of their programs, for
     forebay fields of its `tcp` table."""
@@ -80,12 +83,12 @@ class Measured:
     """Segments the application received."""
     run_cpu: float
     """CPU seconds of the run phase."""
-    cpu: float
-    """CPU seconds of the whole process."""
-    wall: float
-    """Elapsed seconds."""
-    memory: int
-    """Peak resident bytes of the process."""
+    cpu: float | None = None
+    """CPU seconds of the whole process; known if the run had one of its own."""
+    memory: int | None = None
+    """Peak resident bytes of that process."""
+    grown: int | None = None
+    """Of these, what the engine took while it ran; known of forebay alone."""
 
 
 class Toolbox:
@@ -107,8 +110,12 @@ class Toolbox:
             self.commands["ns-3"] = [str(program)]
             self.versions["ns-3"] = debian_version("libns3-dev")
 
-    def run(self, simulator: str, case: Case, seed: int, **more: Any) -> Measured:
-        """One run in a process of its own.
+    def run(
+        self, simulator: str, case: Case, seed: int, *, alone: bool = False, **more: Any
+    ) -> Measured:
+        """One run; `more` are options over the case's.
+
+        A peer runs in a process of its own, forebay only if it is to be `alone`.
 
         Raises:
             RuntimeError: the program failed; the message has what it said.
@@ -116,12 +123,13 @@ class Toolbox:
         own = case.only.get(simulator, {})
         if simulator == "forebay":
             document = json.dumps(scenario(case.settings | more, own, seed))
+            if not alone:
+                return Measured(**measure(document))
             command = [sys.executable, str(HERE / "engine.py"), document]
         else:
             options = program_options(simulator, case.settings | more) | dict(own)
             options["seed"] = seed
             command = self.commands[simulator] + spelled(simulator, options)
-        before = time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         with process.stdout as pipe:
@@ -130,28 +138,24 @@ class Toolbox:
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
             raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}\n{output}")
-        return Measured(
-            **parse(output),
-            cpu=usage.ru_utime + usage.ru_stime,
-            wall=time.monotonic() - before,
-            memory=usage.ru_maxrss * 1024,
-        )
+        # Not the kernel's ru_maxrss, which begins with what the parent had when it forked.
+        return Measured(**parse(output), cpu=usage.ru_utime + usage.ru_stime)
 
 
 def parse(output: str) -> dict[str, Any]:
-    """The measurement in what a program printed: the line that is a JSON object.
+    """The measurement in what a program printed: a JSON object, between what ns-2 says besides.
 
     Raises:
         ValueError: there is none, or it lacks something.
     """
-    line = next((line for line in output.splitlines() if line.startswith("{")), None)
-    if line is None:
+    match = re.search(r"\{[^{}]*\}", output)
+    if match is None:
         raise ValueError(f"no measurement in the output: {output[:200]!r}")
-    found = json.loads(line)
-    wanted = ("queue", "utilization", "loss", "once", "segments", "run_cpu")
+    found = json.loads(match.group())
+    wanted = ("queue", "utilization", "loss", "once", "segments", "run_cpu", "memory")
     if missing := [name for name in wanted if name not in found]:
-        raise ValueError(f"the measurement lacks {', '.join(missing)}: {line}")
-    return {name: found[name] for name in wanted}
+        raise ValueError(f"the measurement lacks {', '.join(missing)}: {found}")
+    return {name: found[name] for name in wanted} | {"grown": found.get("grown")}
 
 
 def scenario(settings: Mapping[str, Any], tcp: Mapping[str, Any], seed: int) -> dict[str, Any]:
@@ -173,6 +177,10 @@ def scenario(settings: Mapping[str, Any], tcp: Mapping[str, Any], seed: int) -> 
     if settings["queue"] == "red":
         queue |= {"min_th": "5p", "max_th": "15p", "max_p": 0.1, "weight": 0.002}
         queue |= {"gentle": True, "mean_packet": "1500B"}
+    bulk = {"name": "bulk", "kind": "bulk", "flows": settings["flows"]}
+    traffic = [bulk | {"start": ["0s", seconds(settings["spread"])]}]
+    if rate := settings.get("background"):
+        traffic.append(BACKGROUND | {"rate": f"{int(rate)}bit"})
     return {
         "duration": seconds(settings["duration"]),
         "warmup": seconds(settings["warmup"]),
@@ -183,14 +191,7 @@ def scenario(settings: Mapping[str, Any], tcp: Mapping[str, Any], seed: int) -> 
             "delay": seconds(settings["delay"]),
             "queue": queue,
         },
-        "traffic": [
-            {
-                "name": "bulk",
-                "kind": "bulk",
-                "flows": settings["flows"],
-                "start": ["0s", seconds(settings["spread"])],
-            }
-        ],
+        "traffic": traffic,
     }
 
 
@@ -201,7 +202,7 @@ def seconds(value: float) -> str:
 
 def program_options(simulator: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """What a peer's program is told."""
-    options = dict(settings)
+    options = {name: value for name, value in settings.items() if name != "background"}
     if simulator == "ns-3" and settings["tcp"] != "cubic":
         # TcpNewReno counts acknowledgments as ns-2 does.
         options["control"] = "new-reno"

@@ -288,9 +288,9 @@ def strategy_numbers(_data):
 def why_strategies(_data):
     large = 100 * (float(strategies(KB, 0.6)["120 B, NCQ without threshold"][0]) / 1.0)
     return (
-        "All six follow from the equations as printed if a packet of 1 kB has 1024 B and the "
-        "packets a second stay the same; the three with a threshold then come out within a few "
-        "percent, the three without do not. Those would need a wait of class 1 that is 1.34 times "
+        "The three with a threshold follow from the equations as printed, within a few percent, if "
+        "a packet of 1 kB has 1024 B and the packets a second stay the same; the three without do "
+        "not. Those would need a wait of class 1 that is 1.34 times "
         f"equation 1's (its delay here is {10 * large:.2f} ms) at every packet size, which no "
         "reading of the equations gives: neither the same utilization before and after, nor the "
         "same bytes a second, nor equation 9's mean service time. The direction agrees throughout."

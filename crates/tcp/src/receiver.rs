@@ -11,7 +11,9 @@ const RECENT: usize = 4;
 /// The receiving side of a connection, with an application that reads everything at once until
 /// told to stop ([`Receiver::set_reading`]).
 #[derive(Debug)]
+#[repr(C)]
 pub struct Receiver {
+    // What every segment touches comes first.
     /// RCV.NXT: the next offset expected; 0 until the SYN.
     next: u64,
     /// Offset up to which the application has read.
@@ -19,19 +21,26 @@ pub struct Receiver {
     /// RCV.NXT + RCV.WND as last told to the sender.
     advertised: u64,
     buffer: u64,
-    mss: u64,
     /// When the delayed acknowledgment goes.
     deadline: Time,
     delay: Duration,
-    /// Segments not yet acknowledged, and how many at most.
-    pending: u8,
-    count: u8,
+    last_ack: u64,
+    mss: u64,
+    /// Data above a hole.
+    early: RangeSet,
+    /// Offset of the FIN, once seen.
+    fin: Option<u64>,
+    /// When the last data came.
+    arrived: Time,
     /// Segments yet to be acknowledged at once, how many at a start, and the silence that is one.
     quick: u32,
     quick_acks: u32,
     quick_after: Duration,
-    /// When the last data came.
-    arrived: Time,
+    /// TS.Recent (RFC 7323, section 4.3).
+    ts_recent: u32,
+    /// Segments not yet acknowledged, and how many at most.
+    pending: u8,
+    count: u8,
     reading: bool,
     sack: bool,
     ecn: bool,
@@ -39,13 +48,6 @@ pub struct Receiver {
     /// Congestion experienced since the last CWR (RFC 3168, section 6.1.3).
     echo: bool,
     closed: bool,
-    /// TS.Recent (RFC 7323, section 4.3).
-    ts_recent: u32,
-    last_ack: u64,
-    /// Offset of the FIN, once seen.
-    fin: Option<u64>,
-    /// Data above a hole.
-    early: RangeSet,
     /// One offset of each of the blocks most recently received, newest first; 0 where none.
     recent: [u64; RECENT],
     duplicate_bytes: u64,

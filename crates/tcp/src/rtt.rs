@@ -96,12 +96,13 @@ impl RttEstimator {
 /// Send times of up to eight segments spread over the window, for connections without timestamps:
 /// enough for HyStart++'s eight samples a round at sixteen bytes each.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct TimedSegments {
-    entries: [(u64, Time); TIMED],
-    head: u8,
-    count: u8,
     /// The next segment that ends above this is timed.
     next: u64,
+    head: u8,
+    count: u8,
+    entries: [(u64, Time); TIMED],
 }
 
 impl TimedSegments {

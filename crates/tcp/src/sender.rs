@@ -25,7 +25,11 @@ const FOREVER: u64 = u64::MAX >> 2;
 /// Feed it what arrives ([`Sender::on_segment`]) and the passing of its [`Sender::deadline`]
 /// ([`Sender::on_deadline`]), and after each of these, and after [`Sender::write`] and
 /// [`Sender::close`], call [`Sender::poll`] until it answers None.
+///
+/// The order of the fields is that of use: with many connections memory is what a packet waits
+/// for, and what every acknowledgment touches lies on adjacent cache lines.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Sender {
     /// SND.UNA: the first offset not acknowledged.
     una: u64,
@@ -37,8 +41,11 @@ pub struct Sender {
     edge: u64,
     /// Largest window ever offered, in bytes (RFC 9293, Max(SND.WND)).
     largest_window: u64,
-    window: Window,
     deadline: Time,
+    last_sent: Time,
+    /// No reduction for ECN until this is passed: once a window (RFC 3168, section 6.1.2).
+    reduced_at: u64,
+    window: Window,
     timer: Timer,
     state: State,
     closed: bool,
@@ -55,22 +62,20 @@ pub struct Sender {
     /// CWR goes on the next new data (RFC 3168, section 6.1.2).
     cwr_due: bool,
     slow_start_after_idle: bool,
+    /// A segment waits for pacing.
+    paced: bool,
     persist_backoff: u8,
     /// Expiries of the timer without progress.
     retries: u32,
-    retries_allowed: u32,
-    /// No reduction for ECN until this is passed: once a window (RFC 3168, section 6.1.2).
-    reduced_at: u64,
-    last_sent: Time,
-    /// When pacing next lets a segment go, and whether one waits for it.
-    paced_until: Time,
-    paced: bool,
     ts_recent: u32,
+    rtt: RttEstimator,
     recovery: Recovery,
     controller: Controller,
-    rtt: RttEstimator,
-    timed: TimedSegments,
     stats: SenderStats,
+    timed: TimedSegments,
+    /// When pacing next lets a segment go.
+    paced_until: Time,
+    retries_allowed: u32,
 }
 
 impl Sender {
@@ -424,6 +429,9 @@ impl Sender {
         self.reduce(now, CongestionKind::Loss, self.outstanding());
         self.recovery.begin_fast(&mut self.window, self.una, self.next, delivered);
         self.timed.restart(u64::MAX);
+        // As BSD, Linux and ns-2 do; RFC 6298 is silent. A timer that still counts from the last
+        // new acknowledgment would often expire before the one for the retransmission comes.
+        self.set_timer(Timer::Retransmission, now + self.rtt.rto());
     }
 
     fn on_echo(&mut self, now: Time, acked: u64) {

@@ -18,6 +18,8 @@
 //! recv 1 1000 [options]                       payload arrives: first offset, length
 //! syn                                         a SYN arrives at a receiver
 //! stop-reading | read                         the application of a receiver
+//! answer 100ms until 5s                       every segment sent is acknowledged 100 ms later
+//! ignore                                      what was sent until now is of no interest
 //! ```
 //!
 //! with the options `win=N` (default: the window advertised last), `sack=START-END,...` (absolute
@@ -32,7 +34,8 @@
 //! expect syn | expect syn-ack | expect fin 5001
 //! expect nothing [until 200ms]                nothing waits, nor is sent up to that time
 //! expect cwnd=5000 rto=300ms ...              the state: cwnd, ssthresh, rto, state, timeouts,
-//!                                             retransmissions, delivered, duplicate, finished
+//!                                             retransmissions, delivered, duplicate, finished;
+//!                                             cwnd~5000 is within one percent of it
 //! ```
 //!
 //! The words of an expected segment (`ece`, `cwr`, `fin`, `ect`) are all that it carries, and its
@@ -147,6 +150,8 @@ impl Script {
             }
             (Side::Sender(sender), "write") => sender.write(number(argument(0))?),
             (Side::Sender(sender), "close") => sender.close(),
+            (Side::Sender(_), "answer") => return self.answer(arguments),
+            (_, "ignore") => self.sent.clear(),
             (Side::Receiver(receiver), "stop-reading" | "read") => {
                 let update = receiver.set_reading(now, action == "read");
                 self.sent.extend(update.map(|segment| (now, segment)));
@@ -164,6 +169,24 @@ impl Script {
             _ => return Err(format!("not an action of this side: {action}")),
         }
         self.drain();
+        Ok(())
+    }
+
+    /// Acknowledges what is sent, each segment by itself and a round trip after it left.
+    fn answer(&mut self, arguments: &[&str]) -> Outcome {
+        let [round_trip, "until", until] = arguments else {
+            return Err("answer SPAN until TIME".to_owned());
+        };
+        let round_trip: Duration = round_trip.parse().map_err(|_| "not a span")?;
+        let until = time(until).ok_or("not a time")?;
+        while let Some(&(at, segment)) = self.sent.front()
+            && at + round_trip <= until
+        {
+            self.advance(at + round_trip);
+            self.sent.pop_front();
+            self.act("ack", &[&segment.end().to_string()])?;
+        }
+        self.advance(until);
         Ok(())
     }
 
@@ -272,6 +295,15 @@ impl Script {
     }
 
     fn state(&self, pair: &str) -> Outcome {
+        if let Some((name, want)) = pair.split_once('~') {
+            let want: f64 = number(Some(want))?;
+            let got = match (&self.side, name) {
+                (Side::Sender(sender), "cwnd") => sender.cwnd(),
+                _ => return Err(format!("no such state: {name}")),
+            };
+            let near = (got as f64 / want - 1.0).abs() < 0.01;
+            return if near { Ok(()) } else { Err(format!("{name} is {got}")) };
+        }
         let (name, want) = pair.split_once('=').ok_or(format!("not understood: {pair}"))?;
         let got = match (&self.side, name) {
             (Side::Sender(sender), "cwnd") => sender.cwnd().to_string(),

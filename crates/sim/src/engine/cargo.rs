@@ -2,6 +2,7 @@
 
 use forebay_core::{Duration, Packet, Time};
 use forebay_tcp::Segment;
+use std::collections::VecDeque;
 
 /// The rest of a packet; the packet's `id` is its index.
 #[derive(Debug, Clone, Copy)]
@@ -29,18 +30,20 @@ pub struct Cargo {
 /// The flow of a packet that belongs to no connection.
 pub const DATAGRAM: u32 = u32::MAX;
 
-/// All cargo under way; freed places are used again.
+/// All cargo under way; freed places are used again, those first that were freed first: packets
+/// end their lives about in the order in which they began, and so their cargo lies about in the
+/// order in which it is needed, which is what caches foresee.
 #[derive(Debug, Default)]
 pub struct Hold {
     places: Vec<Cargo>,
-    free: Vec<u32>,
+    free: VecDeque<u32>,
 }
 
 impl Hold {
     /// Stores `cargo` and gives its index.
     #[inline]
     pub fn store(&mut self, cargo: Cargo) -> u32 {
-        if let Some(index) = self.free.pop() {
+        if let Some(index) = self.free.pop_front() {
             self.places[index as usize] = cargo;
             return index;
         }
@@ -63,7 +66,7 @@ impl Hold {
     #[inline]
     pub fn retire(&mut self, packet: Packet) -> Cargo {
         let index = packet.retire();
-        self.free.push(index);
+        self.free.push_back(index);
         self.places[index as usize]
     }
 

@@ -8,10 +8,15 @@ use crate::traffic::{Marks, Transfer};
 use forebay_core::{Duration, Ecn, Packet, PacketKind, Time};
 use forebay_tcp::{Flags, Receiver, Segment, Sender, State};
 
-/// One connection.
+/// One connection. What a packet needs on its way to the sender lies together, and likewise what
+/// it needs on its way to the receiver.
+#[repr(C, align(64))]
 pub struct Connection {
     sender: Sender,
-    receiver: Receiver,
+    /// Keys of the agenda entries that stand for the timers; others are stale.
+    sender_timer: Option<Key>,
+    /// Retransmissions, timeouts and window probes already charged to the user.
+    charged: [u64; 3],
     user: u32,
     /// First stops of the data's and of the acknowledgments' path, and the marks: the user's own,
     /// kept here because every packet asks for them.
@@ -23,13 +28,10 @@ pub struct Connection {
     number: u32,
     /// Distinguishes successive connections in the same place.
     life: u32,
-    start: Time,
     finished: bool,
-    /// Keys of the agenda entries that stand for the timers; others are stale.
-    sender_timer: Option<Key>,
     receiver_timer: Option<Key>,
-    /// Retransmissions, timeouts and window probes already charged to the user.
-    charged: [u64; 3],
+    receiver: Receiver,
+    start: Time,
 }
 
 /// A transfer that is to begin.

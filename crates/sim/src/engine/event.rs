@@ -58,14 +58,17 @@ pub struct Key {
     order: u64,
 }
 
-/// An agenda: a binary heap of events in the order of their keys.
+/// An agenda: an implicit heap of events in the order of their keys, with four children a node.
 ///
 /// There are few entries (one a lane, a busy link or a timer, never one a packet), so that a plain
-/// implicit heap in one or two cache lines beats anything clever.
+/// heap in one or two cache lines beats anything clever; and with 100 000 timers a heap of four has
+/// half the levels of a binary one.
 #[derive(Debug, Default)]
 pub struct Agenda {
     heap: Vec<(Key, Event)>,
 }
+
+const CHILDREN: usize = 4;
 
 /// Numbers events in the order of their scheduling.
 #[derive(Debug, Default)]
@@ -93,7 +96,7 @@ impl Agenda {
         self.heap.push((key, event));
         let mut at = self.heap.len() - 1;
         while at > 0 {
-            let parent = (at - 1) / 2;
+            let parent = (at - 1) / CHILDREN;
             if self.heap[parent].0 <= key {
                 break;
             }
@@ -125,12 +128,15 @@ impl Agenda {
         let len = self.heap.len();
         let mut at = 0;
         loop {
-            let mut child = 2 * at + 1;
-            if child >= len {
+            let first = CHILDREN * at + 1;
+            if first >= len {
                 break;
             }
-            if child + 1 < len && self.heap[child + 1].0 < self.heap[child].0 {
-                child += 1;
+            let mut child = first;
+            for other in first + 1..(first + CHILDREN).min(len) {
+                if self.heap[other].0 < self.heap[child].0 {
+                    child = other;
+                }
             }
             if entry.0 <= self.heap[child].0 {
                 break;

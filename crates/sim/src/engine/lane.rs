@@ -12,11 +12,18 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub struct Lane {
     packets: VecDeque<(Key, Packet)>,
+    /// The hosts' access links, if they are on the stretch.
+    pub wire: Option<Wire>,
     /// Key of the agenda entry that stands for this lane; earlier entries are stale.
     armed: Option<Key>,
 }
 
 impl Lane {
+    /// An empty lane.
+    pub fn new(wire: Option<Wire>) -> Self {
+        Lane { packets: VecDeque::new(), wire, armed: None }
+    }
+
     /// Adds a packet that arrives at `key`; true if it is now the first, so that the lane needs an
     /// agenda entry at `key`.
     #[inline]
@@ -46,31 +53,31 @@ impl Lane {
     }
 }
 
-/// A link of its own for one host: it never drops and nobody else uses it, so that a packet's
-/// arrival is known when it enters, and no event is needed.
-#[derive(Debug, Clone)]
+/// Links of their own for single hosts, all alike: they never drop and nobody else uses them, so
+/// that a packet's arrival is known when it enters, and no event is needed.
+#[derive(Debug, Clone, Copy)]
 pub struct Wire {
     /// Nanoseconds a byte times 2^20, rounded up: 1 Gbit/s is exact.
     cost: u64,
     delay: forebay_core::Duration,
     overhead: u32,
-    free_at: Time,
 }
 
 impl Wire {
-    /// A wire of `rate` that adds `overhead` bytes to every packet.
+    /// Wires of `rate` that add `overhead` bytes to every packet.
     pub fn new(rate: forebay_core::Rate, delay: forebay_core::Duration, overhead: u32) -> Self {
         let cost = ((8_000_000_000_u128 << 20).div_ceil(u128::from(rate.bps()))) as u64;
-        Wire { cost, delay, overhead, free_at: Time::ZERO }
+        Wire { cost, delay, overhead }
     }
 
-    /// When a packet of `len` bytes that enters at `at` arrives at the other end.
+    /// When a packet of `len` bytes that enters at `at` arrives at the other end of the wire that
+    /// is free at `free_at`.
     #[inline]
-    pub fn carry(&mut self, at: Time, len: u32) -> Time {
+    pub fn carry(&self, free_at: &mut Time, at: Time, len: u32) -> Time {
         // A large packet at a few bit/s needs more than 64 bits.
         let span = (u128::from(len + self.overhead) * u128::from(self.cost)) >> 20;
-        self.free_at = self.free_at.max(at) + forebay_core::Duration::from_nanos(span as u64);
-        self.free_at + self.delay
+        *free_at = (*free_at).max(at) + forebay_core::Duration::from_nanos(span as u64);
+        *free_at + self.delay
     }
 }
 
@@ -106,16 +113,20 @@ mod tests {
 
     #[test]
     fn a_wire_serialises_bursts() {
-        let mut wire = Wire::new(Rate::from_bps(1_000_000_000), Duration::from_micros(100), 0);
-        assert_eq!(wire.carry(Time::ZERO, 1500).as_nanos(), 112_000);
-        assert_eq!(wire.carry(Time::ZERO, 1500).as_nanos(), 124_000);
-        assert_eq!(wire.carry(Time::from_nanos(50_000), 1500).as_nanos(), 162_000);
+        let wire = Wire::new(Rate::from_bps(1_000_000_000), Duration::from_micros(100), 0);
+        let mut free_at = Time::ZERO;
+        assert_eq!(wire.carry(&mut free_at, Time::ZERO, 1500).as_nanos(), 112_000);
+        assert_eq!(wire.carry(&mut free_at, Time::ZERO, 1500).as_nanos(), 124_000);
+        assert_eq!(wire.carry(&mut free_at, Time::from_nanos(50_000), 1500).as_nanos(), 162_000);
     }
 
     #[test]
     fn a_wire_may_be_slow() {
-        let mut wire = Wire::new(Rate::from_bps(1), Duration::ZERO, 1000);
+        let wire = Wire::new(Rate::from_bps(1), Duration::ZERO, 1000);
         // 65 535 B and the overhead, 8 s a byte.
-        assert_eq!(wire.carry(Time::ZERO, 65_535).as_nanos(), 532_280_000_000_000);
+        assert_eq!(
+            wire.carry(&mut Time::from_nanos(0), Time::ZERO, 65_535).as_nanos(),
+            532_280_000_000_000
+        );
     }
 }

@@ -14,6 +14,7 @@ use forebay_core::{Duration, Packet, PacketKind, Rng, Time};
 use forebay_middlebox::marker::Marker;
 use forebay_tcp::{Config as TcpConfig, Segment};
 use std::fmt;
+use std::sync::Arc;
 
 /// Where a packet goes at the end of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,13 +31,14 @@ pub enum Target {
     Host,
 }
 
-/// One stretch of a path, to the next queue or host.
+/// One stretch of a path, to the next queue or host. Every packet touches one of its flow's own, so
+/// that it holds only what differs from flow to flow.
 #[derive(Debug, Clone)]
 pub struct Stop {
     /// Lane on which the packets of this stretch travel.
     pub lane: u32,
-    /// The host's own access link, if it is on this stretch.
-    pub wire: Option<Wire>,
+    /// When the host's own access link is free, if there is one on this stretch.
+    pub free_at: Time,
 }
 
 /// What generates a user's traffic.
@@ -55,7 +57,7 @@ pub enum Entry {
         /// The user.
         source: Box<dyn Transfers>,
         /// How the connections behave.
-        tcp: Box<TcpConfig>,
+        tcp: Arc<TcpConfig>,
         /// First stop of the acknowledgments' path.
         backward: u32,
     },
@@ -120,8 +122,8 @@ pub struct WorldSpec {
     pub links: Vec<LinkSpec>,
     /// Boxes in front of links.
     pub guards: Vec<Guard>,
-    /// Where each lane leads.
-    pub lanes: Vec<Target>,
+    /// Where each lane leads, over which access links.
+    pub lanes: Vec<(Target, Option<Wire>)>,
     /// Stretches; those of one path follow each other, the last one's lane leads to a host.
     pub stops: Vec<Stop>,
     /// The wireless network, if there is one.
@@ -209,7 +211,7 @@ impl World {
             resting: Agenda::default(),
             links: spec.links.into_iter().map(|link| Link::new(link, seed)).collect(),
             guards: spec.guards,
-            lanes: spec.lanes.into_iter().map(|target| (Lane::default(), target)).collect(),
+            lanes: spec.lanes.into_iter().map(|(to, wire)| (Lane::new(wire), to)).collect(),
             stops: spec.stops,
             wireless: spec
                 .wireless
@@ -385,11 +387,12 @@ impl World {
     #[inline]
     pub(super) fn launch(&mut self, packet: Packet, stop: u32, at: Time) {
         self.hold.of(&packet).stop = stop;
-        let Stop { lane, ref mut wire } = self.stops[stop as usize];
-        let at = wire.as_mut().map_or(at, |wire| wire.carry(at, packet.len));
-        let key = self.sequence.key(at, Event::Arrival(lane));
-        if self.lanes[lane as usize].0.push(key, packet) {
-            self.moving.push(key, Event::Arrival(lane));
+        let Stop { lane: index, ref mut free_at } = self.stops[stop as usize];
+        let lane = &mut self.lanes[index as usize].0;
+        let at = lane.wire.map_or(at, |wire| wire.carry(free_at, at, packet.len));
+        let key = self.sequence.key(at, Event::Arrival(index));
+        if lane.push(key, packet) {
+            self.moving.push(key, Event::Arrival(index));
         }
     }
 

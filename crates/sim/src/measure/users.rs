@@ -22,25 +22,37 @@ pub struct ClassMeter {
 
 /// Measures one user: one flow of a traffic entry, with all its successive transfers.
 #[derive(Debug, Clone, Default)]
+#[repr(C, align(64))]
 pub struct UserMeter {
-    /// Index of the traffic entry.
-    pub traffic: u32,
-    /// Index of the class.
-    pub class: u32,
-    /// Voice codec, for the quality of calls.
-    pub codec: Option<Codec>,
+    // What every packet touches comes first, on two cache lines.
     /// Data packets sent, retransmissions included.
     pub offered: u64,
     /// Bytes of these, IP headers included.
     pub offered_bytes: u64,
+    /// Data packets sent ever, the warm-up's included: they are numbered by it.
+    sent: u64,
     /// Data packets that arrived.
     pub delivered: u64,
+    /// Payload bytes delivered in order.
+    pub bytes: u64,
+    /// Delay of the last packet.
+    last_delay: Option<Duration>,
+    /// Index of the class.
+    pub class: u32,
+    /// Index of the traffic entry.
+    pub traffic: u32,
+    /// Sum of one-way delays in ns.
+    delay_time: u128,
+    /// Sum of the absolute changes of delay from packet to packet, in ns.
+    jitter_time: u128,
+    /// Sum of the waits in queues in ns.
+    wait_time: u128,
+    /// Longest wait in queues of any delivered packet.
+    pub longest_wait: Duration,
     /// Data packets dropped on the way.
     pub dropped: u64,
     /// Data packets marked congestion-experienced on the way.
     pub marked: u64,
-    /// Payload bytes delivered in order.
-    pub bytes: u64,
     /// Segments sent again.
     pub retransmissions: u64,
     /// Retransmission timeouts.
@@ -55,19 +67,10 @@ pub struct UserMeter {
     pub completion_time: u128,
     /// Sum of the goodputs of completed transfers, in bit/s.
     completion_rate: f64,
-    /// Longest wait in queues of any delivered packet.
-    pub longest_wait: Duration,
-    /// Sum of the waits in ns.
-    wait_time: u128,
-    /// Sum of one-way delays in ns.
-    delay_time: u128,
-    /// Delay of the last packet, and the sum of absolute changes, in ns.
-    last_delay: Option<Duration>,
-    jitter_time: u128,
-    /// Data packets sent ever, the warm-up's included: they are numbered by it.
-    sent: u64,
     /// How losses follow each other; made at the first loss.
     pattern: Option<Box<LossPattern>>,
+    /// Voice codec, for the quality of calls.
+    pub codec: Option<Codec>,
 }
 
 impl UserMeter {

@@ -13,6 +13,7 @@ use crate::wireless::{NetworkSpec, Track};
 use forebay_core::{ConfigError, Duration, Rate, Rng, Time};
 use forebay_disciplines::registry;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// What a host's access link costs: packets over equal ones may share a lane.
 type WireKind = (Rate, Duration, u32);
@@ -21,8 +22,7 @@ type WireKind = (Rate, Duration, u32);
 #[derive(Default)]
 struct Layout {
     stops: Vec<Stop>,
-    /// Targets of the lanes.
-    lanes: Vec<Target>,
+    lanes: Vec<(Target, Option<Wire>)>,
     /// (hop that the packets come from, wire that follows, where to): one lane each.
     known: HashMap<(Option<Hop>, Option<WireKind>, Target), u32>,
     /// Boxes by the link that they stand in front of.
@@ -68,11 +68,11 @@ impl Layout {
 
     fn stop(&mut self, from: Option<Hop>, wire: Option<WireKind>, target: Target) {
         let lane = *self.known.entry((from, wire, target)).or_insert_with(|| {
-            self.lanes.push(target);
+            let wire = wire.map(|(rate, delay, overhead)| Wire::new(rate, delay, overhead));
+            self.lanes.push((target, wire));
             (self.lanes.len() - 1) as u32
         });
-        let wire = wire.map(|(rate, delay, overhead)| Wire::new(rate, delay, overhead));
-        self.stops.push(Stop { lane, wire });
+        self.stops.push(Stop { lane, free_at: Time::ZERO });
     }
 }
 
@@ -253,6 +253,7 @@ impl Scenario {
                 classes.push(class.clone());
                 classes.len() - 1
             });
+            let tcp = Arc::new(traffic.tcp.clone());
             for flow in 0..table.flows {
                 let ways = &ways[flow as usize % ways.len()];
                 let mut lay = |hops: &[Hop], layout: &mut Layout| match &self.row {
@@ -270,7 +271,7 @@ impl Scenario {
                     }
                     Generator::Transfers(source) => {
                         let backward = lay(&ways.backward, layout);
-                        Entry::Transfers { source, tcp: Box::new(traffic.tcp.clone()), backward }
+                        Entry::Transfers { source, tcp: Arc::clone(&tcp), backward }
                     }
                 };
                 let conditioner = table.profile.as_ref();

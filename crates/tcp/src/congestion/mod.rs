@@ -131,12 +131,13 @@ pub trait CongestionController {
 /// Slow start: RFC 5681 with appropriate byte counting, or HyStart++ before the first congestion.
 #[derive(Debug)]
 pub(crate) struct SlowStart {
-    hystart: Option<HyStart>,
+    /// Elsewhere, since it is soon over.
+    hystart: Option<Box<HyStart>>,
 }
 
 impl SlowStart {
     pub(crate) fn new(config: &Config) -> Self {
-        SlowStart { hystart: config.hystart.then(|| HyStart::new(config.pacing)) }
+        SlowStart { hystart: config.hystart.then(|| Box::new(HyStart::new(config.pacing))) }
     }
 
     #[inline]
