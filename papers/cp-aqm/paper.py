@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from claims import (
+from cp_aqm_claims import (
     cp_1,
     cp_2,
     cp_3,
@@ -20,13 +20,13 @@ from claims import (
     cp_13,
     cp_14,
 )
-from figures import (
+from cp_aqm_figures import (
     figure_1,
     figure_2,
     figure_4,
     four,
 )
-from reasons import (
+from cp_aqm_reasons import (
     cp_3_why,
     cp_4_why,
     cp_8_why,
@@ -36,7 +36,7 @@ from reasons import (
     cp_12_why,
     cp_13_why,
 )
-from sections import (
+from cp_aqm_sections import (
     bucket_tables,
     length_tables,
     lock_in_tables,

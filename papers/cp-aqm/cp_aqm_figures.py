@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from points import (
+from cp_aqm_points import (
     C_MAX,
     DELAYS,
     NAMES,

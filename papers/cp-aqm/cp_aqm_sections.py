@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from points import (
+from cp_aqm_points import (
     COMBINATIONS,
     LOSS,
     NAMES,
@@ -16,7 +16,7 @@ from points import (
     tcp,
     threshold_packets,
 )
-from reasons import (
+from cp_aqm_reasons import (
     NOISY,
     NOISY_C,
     STACKS,

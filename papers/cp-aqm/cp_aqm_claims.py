@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
-from points import (
+from cp_aqm_points import (
     C_MAX,
     CLOSE,
     COMBINATIONS,
