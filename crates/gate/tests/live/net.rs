@@ -6,16 +6,18 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Whether live tests can run here; says why not. In CI, where `FOREBAY_CI` is set, they must.
 pub fn possible() -> bool {
+    static MISSING: OnceLock<Option<String>> = OnceLock::new();
     let must = std::env::var_os("FOREBAY_CI").is_some();
-    let missing = if !rustix::process::geteuid().is_root() {
-        Some("needs root, for network namespaces".to_owned())
-    } else {
+    let missing = MISSING.get_or_init(|| {
+        if !rustix::process::geteuid().is_root() {
+            return Some("needs root, for network namespaces".to_owned());
+        }
         let name = format!("fb{}-probe", std::process::id());
         let made = Command::new("ip").args(["netns", "add", &name]).output();
         let _ = Command::new("ip").args(["netns", "del", &name]).output();
@@ -24,7 +26,7 @@ pub fn possible() -> bool {
             Ok(output) => Some(String::from_utf8_lossy(&output.stderr).into_owned()),
             Err(error) => Some(format!("ip (of iproute2): {error}")),
         }
-    };
+    });
     match missing {
         None => true,
         Some(why) if must => panic!("live tests must run in CI: {why}"),

@@ -15,6 +15,7 @@ use crate::headers::Layer;
 use program::Program;
 use ring::{Ring, SIZE};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 use rustix::net::xdp::{
     SocketAddrXdp, SocketAddrXdpFlags, SocketAddrXdpWithSharedUmem, XDP_PGOFF_RX_RING,
     XDP_PGOFF_TX_RING, XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING, XdpDesc,
@@ -23,6 +24,7 @@ use rustix::net::xdp::{
 use rustix::net::{bind, sockopt};
 use std::collections::VecDeque;
 use std::io;
+use std::time::Duration;
 
 /// Buffers that may lie in the rings of both sides, to be received into or just sent.
 pub const IN_RINGS: u32 = 4 * SIZE;
@@ -65,6 +67,17 @@ impl XdpSockets {
         let outside = open(&io.outside, Some(&inside))?;
         Ok(XdpSockets { sides: [inside, outside] })
     }
+}
+
+/// Binds a socket; the kernel gives a queue free some time after the program that had it ended.
+fn once_free(bind: impl Fn() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
+    for _ in 0..100 {
+        match bind() {
+            Err(Errno::BUSY) => std::thread::sleep(Duration::from_millis(20)),
+            other => return other,
+        }
+    }
+    bind()
 }
 
 impl Port {
@@ -112,12 +125,14 @@ impl Port {
         match first {
             None => {
                 let flags = SocketAddrXdpFlags::XDP_COPY | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
-                bind(&port.socket, &SocketAddrXdp::new(flags, interface, 0))?;
+                let address = SocketAddrXdp::new(flags, interface, 0);
+                once_free(|| bind(&port.socket, &address))?;
             }
             Some(first) => {
                 let addr = SocketAddrXdp::new(SocketAddrXdpFlags::XDP_SHARED_UMEM, interface, 0);
                 let shared_umem_fd = first.socket.as_fd();
-                bind(&port.socket, &SocketAddrXdpWithSharedUmem { addr, shared_umem_fd })?;
+                let address = SocketAddrXdpWithSharedUmem { addr, shared_umem_fd };
+                once_free(|| bind(&port.socket, &address))?;
             }
         }
         let program = Program::attach(interface, port.socket.as_fd())?;
