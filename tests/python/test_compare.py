@@ -202,8 +202,13 @@ def test_a_failed_write_leaves_the_earlier_result(
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["out"]
 
 
-def test_interrupt_stops_every_run(scenario_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_stops_every_run(
+    scenario_file: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     monkeypatch.setattr(fake_engine, "seconds_a_run", 60.0)
+    # A shell has its background jobs ignore the signal.
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, earlier))
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     start = time.monotonic()
