@@ -5,6 +5,7 @@
 //! the recovery algorithm's business, not the controller's.
 
 mod cubic;
+mod cubic_2008;
 mod hystart;
 mod ledbat;
 mod new_reno;
@@ -14,6 +15,7 @@ use crate::{Config, CongestionControl};
 use forebay_core::{Duration, Rate, Time};
 
 pub use cubic::Cubic;
+pub use cubic_2008::Cubic2008;
 pub use hystart::HyStart;
 pub use ledbat::Ledbat;
 pub use new_reno::NewReno;
@@ -119,6 +121,11 @@ pub trait CongestionController {
     /// expiry. RFC 5681, section 3.1, holds `ssthresh`.
     fn on_repeated_timeout(&mut self, _window: &mut Window) {}
 
+    /// The window that rate halving does not go below; `ssthresh` has been set.
+    fn floor(&self, window: &Window) -> u64 {
+        window.ssthresh
+    }
+
     /// The sender has had nothing in flight and now sends again.
     fn on_restart(&mut self, _now: Time) {}
 
@@ -164,6 +171,7 @@ impl SlowStart {
 pub(crate) enum Algorithm {
     NewReno(NewReno),
     Cubic(Cubic),
+    Cubic2008(Cubic2008),
     /// By far the largest, and the rarest.
     Ledbat(Box<Ledbat>),
     Rfc2581(Rfc2581),
@@ -181,6 +189,7 @@ impl Controller {
         let algorithm = match config.congestion {
             CongestionControl::NewReno => Algorithm::NewReno(NewReno::new(config)),
             CongestionControl::Cubic => Algorithm::Cubic(Cubic::new(config)),
+            CongestionControl::Cubic2008 => Algorithm::Cubic2008(Cubic2008::new(config)),
             CongestionControl::Ledbat => Algorithm::Ledbat(Box::new(Ledbat::new(config))),
             CongestionControl::Rfc2581 => Algorithm::Rfc2581(Rfc2581::new(config)),
         };
@@ -194,6 +203,7 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_ack(window, sample),
             Algorithm::Cubic(algorithm) => algorithm.on_ack(window, sample),
+            Algorithm::Cubic2008(algorithm) => algorithm.on_ack(window, sample),
             Algorithm::Ledbat(algorithm) => algorithm.on_ack(window, sample),
             Algorithm::Rfc2581(algorithm) => algorithm.on_ack(window, sample),
         }
@@ -203,6 +213,7 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_congestion(window, event),
             Algorithm::Cubic(algorithm) => algorithm.on_congestion(window, event),
+            Algorithm::Cubic2008(algorithm) => algorithm.on_congestion(window, event),
             Algorithm::Ledbat(algorithm) => algorithm.on_congestion(window, event),
             Algorithm::Rfc2581(algorithm) => algorithm.on_congestion(window, event),
         }
@@ -212,8 +223,17 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_repeated_timeout(window),
             Algorithm::Cubic(algorithm) => algorithm.on_repeated_timeout(window),
+            Algorithm::Cubic2008(algorithm) => algorithm.on_repeated_timeout(window),
             Algorithm::Ledbat(algorithm) => algorithm.on_repeated_timeout(window),
             Algorithm::Rfc2581(algorithm) => algorithm.on_repeated_timeout(window),
+        }
+    }
+
+    fn floor(&self, window: &Window) -> u64 {
+        match &self.algorithm {
+            Algorithm::NewReno(algorithm) => algorithm.floor(window),
+            Algorithm::Rfc2581(algorithm) => algorithm.floor(window),
+            _ => window.ssthresh,
         }
     }
 
@@ -221,6 +241,7 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_restart(now),
             Algorithm::Cubic(algorithm) => algorithm.on_restart(now),
+            Algorithm::Cubic2008(algorithm) => algorithm.on_restart(now),
             Algorithm::Ledbat(algorithm) => algorithm.on_restart(now),
             Algorithm::Rfc2581(algorithm) => algorithm.on_restart(now),
         }
