@@ -88,6 +88,10 @@ pub struct Config {
     /// `"rfc2581"`, which grows by acknowledgments, not bytes, and lowers its threshold at every
     /// timeout.
     pub congestion: CongestionControl,
+    /// Share of the window that `congestion = "cubic-2008"` keeps at a loss, from 0.5 to below 1;
+    /// 717/1024 if absent (Linux before 2.6.25: 819/1024).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cubic_beta: Option<f64>,
     /// Parameters of `congestion = "ledbat"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledbat: Option<LedbatParams>,
@@ -109,6 +113,9 @@ pub struct Config {
     /// as it acknowledges if absent (RFC 3465). 1 is RFC 5681, section 3.1, and Linux before 4.0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub growth_per_ack: Option<u32>,
+    /// Slow start goes on when cwnd equals ssthresh, which RFC 5681, section 3.1, leaves open (Linux
+    /// before 4.2).
+    pub slow_start_at_ssthresh: bool,
     /// Receive buffer, and so the window advertised by a reader that keeps up, from one segment to
     /// 1 GiB (RFC 7323, section 2.3).
     pub receive_window: Bytes,
@@ -173,6 +180,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             congestion: CongestionControl::NewReno,
+            cubic_beta: None,
             ledbat: None,
             recovery: LossRecovery::Sack,
             mtu: Bytes(1500),
@@ -180,6 +188,7 @@ impl Default for Config {
             initial_ssthresh: None,
             max_window: None,
             growth_per_ack: None,
+            slow_start_at_ssthresh: false,
             receive_window: Bytes(6_000_000),
             delayed_ack_count: 2,
             delayed_ack_timeout: Duration::from_millis(40),
@@ -223,6 +232,7 @@ impl Config {
                 congestion: CongestionControl::Cubic2008,
                 initial_window: 3,
                 growth_per_ack: Some(1),
+                slow_start_at_ssthresh: true,
                 quick_acks: 16,
                 quick_acks_after: Some(Duration::from_millis(200)),
                 initial_rto: Duration::from_secs(3),
@@ -313,6 +323,10 @@ impl Config {
         at_least("growth_per_ack", self.growth_per_ack, 1)?;
         at_least("max_retransmissions", self.max_retransmissions, 1)?;
         self.validate_ledbat()?;
+        let beta = self.cubic_beta.unwrap_or(0.5);
+        require((0.5..1.0).contains(&beta), "cubic_beta", || {
+            format!("must be from 0.5 to below 1, got {beta}")
+        })?;
         require(!(self.prr && self.rate_halving), "rate_halving", || {
             "takes the place of prr; set prr = false".to_owned()
         })?;
@@ -450,6 +464,8 @@ mod tests {
         }
         let bad = Config { delayed_ack_count: 3, ..Config::default() };
         assert_eq!(bad.validate().unwrap_err().path, "delayed_ack_count");
+        let bad = Config { cubic_beta: Some(1.0), ..Config::default() };
+        assert_eq!(bad.validate().unwrap_err().path, "cubic_beta");
         let bad = Config { prr: true, rate_halving: true, ..Config::default() };
         assert_eq!(bad.validate().unwrap_err().path, "rate_halving");
         let bad = Config { max_rto: Duration::from_millis(100), ..Config::default() };

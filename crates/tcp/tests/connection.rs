@@ -126,7 +126,7 @@ fn configs() -> impl Strategy<Value = Config> {
         prop_oneof![Just(10_000_u64), Just(65_535), Just(6_000_000)],
         proptest::option::of(1..20_u32),
     );
-    (kinds, 1..3_u8, proptest::collection::vec(any::<bool>(), 12)).prop_map(
+    (kinds, 1..3_u8, proptest::collection::vec(any::<bool>(), 13)).prop_map(
         |((congestion, recovery, mtu, window, max_window), delayed_ack_count, on)| Config {
             congestion,
             recovery,
@@ -141,6 +141,7 @@ fn configs() -> impl Strategy<Value = Config> {
             rate_halving: on[9] && !on[3],
             fack: on[10],
             lost_retransmissions: on[11],
+            slow_start_at_ssthresh: on[12],
             hystart: on[4],
             pacing: on[5],
             slow_start_after_idle: on[6],

@@ -11,7 +11,7 @@
 //!
 //! | symbol | here |
 //! |---|---|
-//! | C, beta | `C`, `BETA`, which is 1 - beta: 717/1024 in Linux |
+//! | C, beta | `C`; `beta` is 1 - beta: 717/1024 in Linux, before 2.6.25 819/1024 |
 //! | W_last_max, origin_point, K, W_tcp | `last_max`, `origin`, `k`, `w_tcp` |
 //! | cnt, cwnd_cnt, ack_cnt, dMin | `cnt`, `cwnd_cnt`, `ack_cnt`, `min_rtt` |
 
@@ -21,8 +21,6 @@ use crate::Config;
 use forebay_core::{Duration, Time};
 
 const BETA: f64 = 717.0 / 1024.0;
-/// Acknowledgments a segment that Reno's window takes, by its size.
-const FRIENDLY: f64 = (1.0 + BETA) / (3.0 * (1.0 - BETA));
 /// While the window stays as it is, `cnt` is found anew this often at most (Linux).
 const PERIOD: Duration = Duration::from_micros(31_250);
 
@@ -30,6 +28,7 @@ const PERIOD: Duration = Duration::from_micros(31_250);
 #[derive(Debug)]
 pub struct Cubic2008 {
     slow_start: SlowStart,
+    beta: f64,
     /// Window before the last loss; none after a timeout, nor before the first.
     last_max: Option<f64>,
     epoch: Option<Epoch>,
@@ -57,6 +56,7 @@ impl Cubic2008 {
     pub fn new(config: &Config) -> Self {
         Cubic2008 {
             slow_start: SlowStart::new(config),
+            beta: config.cubic_beta.unwrap_or(BETA),
             last_max: None,
             epoch: None,
             min_rtt: None,
@@ -87,8 +87,10 @@ impl Cubic2008 {
             Some(_) if target > cwnd => (cwnd / (target - cwnd)).floor(),
             Some(_) => 100.0 * cwnd,
         };
-        let grown = (epoch.ack_cnt / (cwnd * FRIENDLY)).floor();
-        epoch.ack_cnt -= grown * cwnd * FRIENDLY;
+        // Acknowledgments for another segment of Reno's window.
+        let acks = cwnd * (1.0 + self.beta) / (3.0 * (1.0 - self.beta));
+        let grown = (epoch.ack_cnt / acks).floor();
+        epoch.ack_cnt -= grown * acks;
         epoch.w_tcp += grown;
         let friendly = if epoch.w_tcp > cwnd {
             (cwnd / (epoch.w_tcp - cwnd)).floor()
@@ -129,10 +131,10 @@ impl CongestionController for Cubic2008 {
             // Linux forgets everything.
             CongestionKind::Timeout => None,
             // Fast convergence.
-            _ if shrinks => Some(cwnd * (1.0 + BETA) / 2.0),
+            _ if shrinks => Some(cwnd * (1.0 + self.beta) / 2.0),
             _ => Some(cwnd),
         };
-        let threshold = (cwnd * BETA).floor().max(2.0);
+        let threshold = (cwnd * self.beta).floor().max(2.0);
         window.ssthresh = threshold as u64 * window.mss;
         self.epoch = None;
         self.cwnd_cnt = 0.0;

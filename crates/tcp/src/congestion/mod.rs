@@ -36,6 +36,8 @@ pub struct Window {
     pub maximum: u64,
     /// Most bytes that one acknowledgment counts for.
     pub per_ack: u64,
+    /// 1 if slow start goes on at `ssthresh` itself, else 0.
+    at_ssthresh: u64,
 }
 
 impl Window {
@@ -47,13 +49,14 @@ impl Window {
         // RFC 5681, section 3.1: the initial ssthresh should be arbitrarily high.
         let ssthresh = config.initial_ssthresh.map_or(u64::MAX, |n| u64::from(n) * mss);
         let per_ack = config.growth_per_ack.map_or(u64::MAX, |n| u64::from(n) * mss);
-        Window { cwnd: initial, ssthresh, mss, initial, maximum, per_ack }
+        let at_ssthresh = u64::from(config.slow_start_at_ssthresh);
+        Window { cwnd: initial, ssthresh, mss, initial, maximum, per_ack, at_ssthresh }
     }
 
     /// Whether slow start applies (RFC 5681, section 3.1).
     #[inline]
     pub fn in_slow_start(&self) -> bool {
-        self.cwnd < self.ssthresh
+        self.cwnd - self.at_ssthresh < self.ssthresh
     }
 
     /// Adds `bytes` to the congestion window, up to its maximum.
