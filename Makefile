@@ -48,7 +48,8 @@ python-lint: dev
 	@$(BIN)/ruff check
 	@echo "== mypy"
 	@$(BIN)/mypy
-	@for paper in $(wildcard papers/*/paper.py); do $(BIN)/mypy --no-error-summary $$paper || exit 1; done
+	@for paper in $(wildcard papers/*/paper.py); do \
+	  MYPYPATH=$$(dirname $$paper) $(BIN)/mypy --no-error-summary $$paper || exit 1; done
 
 python-test: build dev
 	@echo "== pytest"

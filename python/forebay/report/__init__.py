@@ -7,7 +7,7 @@ import gzip
 import json
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -17,7 +17,9 @@ from plotly.offline import get_plotlyjs
 from forebay.advice import advise
 from forebay.measures import GAIN, LOSS, MEDIAN_DELAY, text
 from forebay.scenario import to_toml
-from forebay.study import Comparison
+
+if TYPE_CHECKING:
+    from forebay.study import Comparison
 from forebay.terminal import blocks
 
 _POINTS = 600
