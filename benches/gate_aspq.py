@@ -57,7 +57,7 @@ def aspq(runs: int, jobs: int) -> list[dict[str, Any]]:
 
 
 def episode(share: float, stack: str, way: str) -> dict[str, float]:
-    """One period of high priority, and what became of a transfer with congestion control `stack`."""
+    """One period of high priority, and what became of a transfer under `stack`."""
     box = BOXES[way]
     link = (
         f'rate = "10Mbit", delay = "{ONE_WAY_MS}ms", '

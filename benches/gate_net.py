@@ -35,8 +35,11 @@ def ip(*words: str) -> None:
 
 
 @contextlib.contextmanager
-def hosts(way: str) -> Iterator[None]:
-    """Two hosts joined for a back end, by a cable ("direct"), or by one that tbf shapes ("tbf")."""
+def hosts(way: str, swallow: bool = False) -> Iterator[None]:
+    """Two hosts joined for a back end, by a cable ("direct"), or by one that tbf shapes ("tbf").
+
+    With `swallow`, the gate's outer interface leads nowhere and takes whatever it is given.
+    """
     names = (LEFT, RIGHT, MIDDLE)
     try:
         for name in names:
@@ -59,6 +62,10 @@ def hosts(way: str) -> Iterator[None]:
             )
         for host, near, address in ((LEFT, "in", "10.88.0.1/24"), (RIGHT, "out", f"{ADDRESS}/24")):
             device = "host"
+            if swallow and host == RIGHT:
+                ip("-n", MIDDLE, "link", "add", near, "type", "ifb")
+                ip("-n", MIDDLE, "link", "set", "dev", near, "up")
+                continue
             if way == "tun":
                 device = near
                 ip("-n", host, "tuntap", "add", "dev", near, "mode", "tun")
@@ -92,8 +99,11 @@ def hosts(way: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def gate(way: str, link: str, more: str = "") -> Iterator[Gate]:
-    """A gate between the hosts, with this `link` table, and `more` tables."""
+def gate(way: str, link: str, more: str = "", swallow: bool = False) -> Iterator[Gate]:
+    """A gate between the hosts, with this `link` table, and `more` tables.
+
+    With `swallow`, the other host is not there.
+    """
     with tempfile.TemporaryDirectory() as folder:
         config, socket = Path(folder) / "gate.toml", Path(folder) / "socket"
         inside, outside = (LEFT, RIGHT) if way == "tun" else (MIDDLE, MIDDLE)
@@ -113,7 +123,8 @@ def gate(way: str, link: str, more: str = "") -> Iterator[Gate]:
                 if subprocess.run(status, capture_output=True).returncode == 0:
                     break
                 time.sleep(0.02)
-            traffic("delay", "--count", "20", "--every", "5")
+            if not swallow:
+                traffic("delay", "--count", "20", "--every", "5")
             yield running
         finally:
             process.terminate()
@@ -158,7 +169,8 @@ def counters(netns: str, device: str) -> Any:
 def inside(netns: str) -> Iterator[None]:
     """Let this thread be in a namespace: sockets made there stay there."""
     libc = ctypes.CDLL(None, use_errno=True)
-    with open("/proc/thread-self/ns/net") as home, open(f"/run/netns/{netns}") as there:
+    home_path, there_path = Path("/proc/thread-self/ns/net"), Path("/run/netns") / netns
+    with home_path.open() as home, there_path.open() as there:
         if libc.setns(there.fileno(), 0):
             raise OSError(ctypes.get_errno(), f"entering {netns}")
         try:

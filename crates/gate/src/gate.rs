@@ -22,6 +22,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 const NAP: u64 = 3_000;
 /// How long to wait for an interface that takes no more.
 const PATIENCE: u64 = 50_000;
+/// How long it takes to wake up.
+const AWAKENING: Duration = Duration::from_micros(50);
 /// Bytes after which a recording ends.
 const MOST_RECORDED: u64 = 4_000_000_000;
 
@@ -123,9 +125,9 @@ impl Gate {
         let mut before = self.clock.now();
         let result = loop {
             let now = self.clock.now();
-            // What woke the gate up has come just now; what came while it worked, since it last
-            // looked.
-            let span = if busy { now.since(before).min(MOST_LAG) } else { Duration::ZERO };
+            // What came while the gate worked came since it last looked; what woke it up, while it
+            // awoke.
+            let span = now.since(before).min(if busy { MOST_LAG } else { AWAKENING });
             before = now;
             busy = false;
             for side in Side::BOTH {
