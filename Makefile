@@ -48,7 +48,8 @@ python-lint: dev
 	@$(BIN)/ruff check
 	@echo "== mypy"
 	@$(BIN)/mypy
-	@for paper in $(wildcard papers/*/paper.py); do $(BIN)/mypy --no-error-summary $$paper || exit 1; done
+	@for paper in $(wildcard papers/*/paper.py); do \
+	  MYPYPATH=$$(dirname $$paper) $(BIN)/mypy --no-error-summary $$paper || exit 1; done
 
 python-test: build dev
 	@echo "== pytest"
@@ -95,6 +96,7 @@ validate: build
 # PEER_GROUPS="--only sack --only aqm" runs these again and keeps the rest.
 validate-peers: build
 	$(BIN)/python benches/peers/compare.py $(PEER_GROUPS)
+	$(BIN)/python benches/peers/dsred.py --seeds 12
 	@$(VALIDATION_PAGE)
 
 bench-peers: build

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,34 +24,7 @@ from forebay import study
 from forebay.sweep.layout import parts
 
 COMMAND = str(Path(sys.executable).with_name("forebay"))
-BASE = """\
-duration = "4s"
-warmup = "200ms"
-
-[[link]]
-name = "up"
-from = "a"
-to = "b"
-rate = "5Mbit"
-delay = "5ms"
-queue = { kind = "fifo", limit = "50p" }
-
-[[traffic]]
-name = "bulk"
-kind = "bulk"
-from = "a"
-to = "b"
-flows = 2
-
-[[traffic]]
-name = "sensors"
-kind = "poisson"
-from = "a"
-to = "b"
-flows = 5
-rate = "50kbit"
-size = "120B"
-"""
+BASE = Path(__file__).parents[1] / "tests/python/small.toml"
 STUDY = """\
 scenario = "base.toml"
 disciplines = ["fifo", "codel", "fq-codel", "pie"]
@@ -128,7 +102,7 @@ def main() -> None:
     luck = random.Random(given.seed)
     folder = given.folder or Path(tempfile.mkdtemp(prefix="sweep-kill-"))
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "base.toml").write_text(BASE)
+    shutil.copy(BASE, folder / "base.toml")
     plan = folder / "study.toml"
     plan.write_text(STUDY.format(replications=-(-given.runs // POINTS)))
 

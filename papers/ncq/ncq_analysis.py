@@ -1,4 +1,4 @@
-# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="import-not-found"
+# mypy: allow-untyped-defs, allow-untyped-calls
 """Equations 1 to 21: figures 1 to 6 and the claims about them."""
 
 import numpy as np

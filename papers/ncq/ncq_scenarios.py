@@ -1,4 +1,4 @@
-# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="import-not-found"
+# mypy: allow-untyped-defs, allow-untyped-calls
 """The four scenarios: figures 8 to 20."""
 
 import math
@@ -17,6 +17,13 @@ ROUTERS = ("no router", "1 router", "2 routers", "3 routers", "4 routers")
 LOADS = [f"traffic.{name}.flows" for name in (
     "ftp-along", "ftp-cross-ab", "ftp-cross-bc", "ftp-cross-cd", "ftp-back", "calls-along",
     "calls-back")]  # fmt: skip
+
+
+def known(samples):
+    """The interval of samples of which there are some."""
+    found = stats.interval(samples)
+    assert found is not None
+    return found
 
 
 def points(data, study, key, label, where, scale=1.0):
@@ -149,12 +156,10 @@ def share(values, low=-math.inf, high=math.inf):
 
 def figure_19(data):
     found = deployed(data)
-    means = [
-        stats.interval(found.filter(pl.col("routers") == each)["ftp"].to_list()) for each in ROUTERS
-    ]
+    means = [known(found.filter(pl.col("routers") == each)["ftp"].to_list()) for each in ROUTERS]
     runs = data.runs("deployment")
     goodput = [
-        stats.interval(
+        known(
             (
                 runs.filter(pl.col("title") == each)["classes.ftp.goodput_bps"]
                 / runs.filter(pl.col("title") == each)["classes.ftp.flows"]

@@ -1,4 +1,4 @@
-# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="import-not-found"
+# mypy: allow-untyped-defs, allow-untyped-calls
 """Non-congestive queuing: its analysis, four scenarios, and what its options do."""
 
 from functools import cache

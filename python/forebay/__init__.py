@@ -13,10 +13,11 @@ Names of measures and columns end in their unit: `_ms`, `_s`, `_bps` (bits a sec
 """
 
 from forebay._engine import ScenarioError, version
+from forebay.parallel import Progress
 from forebay.result import Result, run
 from forebay.scenario import Scenario, load
 from forebay.stats import Interval, interval, paired_difference
-from forebay.study import Comparison, Progress, Run, Variant, compare
+from forebay.study import Comparison, Run, Variant, compare
 
 __version__ = version
 

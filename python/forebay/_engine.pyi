@@ -96,7 +96,7 @@ class Live:
     end.
     """
 
-    def __init__(self, scenario: str, base: str, seed: int) -> None: ...
+    def __init__(self, scenario: str, base: str) -> None: ...
     def participants(self) -> list[tuple[int, int, int]]:
         """Everyone who sends: (number of the traffic entry, start, stop)."""
 
@@ -109,8 +109,8 @@ class Live:
     def completed(self, index: int, now_ns: int) -> tuple[int, int | None, int] | None:
         """The transfer that a participant begins because one has ended."""
 
-    def datagram(self, index: int, payload: int, sent_ns: int, arrived_ns: int | None) -> None:
-        """A datagram was sent, and has arrived or not; to be told in order of sending."""
+    def datagram(self, index: int, size: int, sent_ns: int, arrived_ns: int | None) -> None:
+        """A datagram of `size` bytes of IP was sent, and came or did not; in order of sending."""
 
     def payload(self, index: int, count: float, at_ns: int) -> None:
         """So many bytes of payload of a transfer have arrived."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from forebay.measures import (
     COMPLETION,
@@ -18,7 +18,9 @@ from forebay.measures import (
     shown_in,
     text,
 )
-from forebay.study import Comparison
+
+if TYPE_CHECKING:
+    from forebay.study import Comparison
 
 CONGESTED = 0.8
 """Utilisation below which the link is said to be hardly congested."""

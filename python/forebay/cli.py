@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,8 +14,9 @@ from rich.padding import Padding
 
 from forebay import _engine, study
 from forebay._engine import ScenarioError
-from forebay.console import Bar, friendly, stopped
+from forebay.console import Bar, command_line, friendly, stopped
 from forebay.lab.command import lab
+from forebay.options import AsJson, Jobs, ScenarioFile, Seed, Settings, names
 from forebay.papers.command import app as papers
 from forebay.result import run as run_once
 from forebay.scenario import load_with, to_toml
@@ -38,24 +38,6 @@ app.add_typer(papers, name="paper")
 app.command()(suite)
 app.command()(lab)
 app.command("tune")(tune)
-
-ScenarioFile = Annotated[
-    Path,
-    typer.Argument(metavar="SCENARIO", help="The scenario file, TOML or JSON.", show_default=False),
-]
-Settings = Annotated[
-    list[str],
-    typer.Option(
-        "--set",
-        metavar="PATH=VALUE",
-        help="Change one field of the scenario, by its path: link[0].rate=5Mbit, or "
-        "traffic.voice.flows=20 where the entries of a list have names. May be given repeatedly.",
-    ),
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(help="Seed of the random numbers, instead of the scenario's.", min=0),
-]
 
 
 @app.command()
@@ -102,10 +84,7 @@ def compare(
             show_default="out/ and the scenario's name",
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", help="Runs at a time.", show_default="one a core", min=1),
-    ] = None,
+    jobs: Jobs = None,
     no_report: Annotated[
         bool, typer.Option("--no-report", help="Do not write report.html.")
     ] = False,
@@ -130,13 +109,13 @@ def compare(
             with progress:
                 comparison = study.compare(
                     prepared,
-                    disciplines=_names(disciplines),
+                    disciplines=names(disciplines),
                     replications=replications,
                     link=link,
                     seed=seed,
                     jobs=jobs,
                     progress=progress.update,
-                    command=shlex.join(["forebay", *sys.argv[1:]]),
+                    command=command_line(),
                     baseline=baseline,
                 )
             comparison.write(folder, report=not no_report)
@@ -175,9 +154,7 @@ def run(
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     seed: Seed = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the summary as JSON and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Write tables and summary there."),
@@ -231,10 +208,7 @@ def sweep(
             show_default="out/ and the study's name",
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", help="Runs at a time.", show_default="one a core", min=1),
-    ] = None,
+    jobs: Jobs = None,
     cluster: Annotated[
         str | None,
         typer.Option(
@@ -301,7 +275,7 @@ def kinds(
     kind: Annotated[
         str | None, typer.Argument(help="One of them, to see its parameters.", show_default=False)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the queue disciplines, traffic sources and profiles, or explain one of them.
 
@@ -346,7 +320,7 @@ def replay(
         Path,
         typer.Argument(metavar="FILE", help="A recording of forebay-gate.", show_default=False),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Give the recorded traffic of a gate to the simulator's queue, and compare the verdicts.
 
@@ -378,7 +352,7 @@ def replay(
 def check(
     scenario: ScenarioFile,
     set_: Settings = [],  # noqa: B006 - read only
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON instead of TOML.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check a scenario and print it with every default filled in.
 
@@ -406,14 +380,11 @@ def validate(
             "use the cores. May be given repeatedly.",
         ),
     ] = [],  # noqa: B006 - read only
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: AsJson = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the JSON there, too.")
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", help="Runs at a time.", show_default="one a core", min=1),
-    ] = None,
+    jobs: Jobs = None,
 ) -> None:
     """Check the simulator against queueing theory and the formulas of TCP.
 
@@ -425,9 +396,10 @@ def validate(
     with friendly():
         from forebay.validate import command
 
-        line = shlex.join(["forebay", *sys.argv[1:]])
         with Bar() as bar:
-            record = command.execute(quick=quick, only=only, jobs=jobs, line=line, progress=bar.set)
+            record = command.execute(
+                quick=quick, only=only, jobs=jobs, line=command_line(), progress=bar.set
+            )
         if out is not None:
             out.write_text(json.dumps(record.section, indent=1, ensure_ascii=False) + "\n", "utf-8")
         if as_json:
@@ -462,9 +434,3 @@ def _unchanged(folder: Path) -> str:
     if folder.exists() and any(folder.iterdir()):
         return f"{folder} still holds the earlier result."
     return "Nothing was written."
-
-
-def _names(text: str | None) -> list[str] | None:
-    if text is None:
-        return None
-    return [name.strip() for name in text.split(",") if name.strip()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -10,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from forebay import study
+from forebay import parallel
 from forebay._engine import ScenarioError
 
 BAD_INPUT = 2
@@ -47,7 +49,7 @@ class Bar:
         """Take it away."""
         self._progress.stop()
 
-    def update(self, progress: study.Progress) -> None:
+    def update(self, progress: parallel.Progress) -> None:
         """Show how far a comparison is."""
         self.state = f"{progress.finished} of {progress.runs} runs"
         self._progress.update(self._task, description=self.state, completed=progress.fraction)
@@ -77,6 +79,11 @@ def _message(error: ScenarioError | OSError) -> str:
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return str(error)
+
+
+def command_line() -> str:
+    """The command as a user can type it again."""
+    return shlex.join(["forebay", *sys.argv[1:]])
 
 
 def stopped(what: str) -> NoReturn:

@@ -279,3 +279,28 @@ def frames(output: Output) -> dict[str, pl.DataFrame]:
         )
         parts.setdefault(name, []).append(labelled)
     return {name: pl.concat(frames, how="diagonal") for name, frames in parts.items()}
+
+
+def labelled(entry: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A discipline's label and its queue."""
+    if isinstance(entry, str):
+        return entry, {"kind": entry}
+    queue = dict(entry)
+    label = queue.pop("label", None)
+    if label is None:
+        parts = ("classify", "admit", "schedule")
+        label = queue.get("kind") or " + ".join(
+            str((queue.get(part) or {}).get("kind")) for part in parts
+        )
+    return str(label), queue
+
+
+def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested tables as one, keys joined by dots; lists are left out."""
+    flat: dict[str, Any] = {}
+    for key, inner in value.items():
+        if isinstance(inner, Mapping):
+            flat |= flattened(inner, f"{prefix}{key}.")
+        elif not isinstance(inner, list):
+            flat[prefix + key] = inner
+    return flat

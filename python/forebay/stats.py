@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.special import stdtrit
-
 LEVEL = 0.95
 """Confidence level of every interval unless another is given."""
 
@@ -47,6 +45,8 @@ def interval(samples: Sequence[float | None], level: float = LEVEL) -> Interval 
     Returns:
         None if no sample is left.
     """
+    from scipy.special import stdtrit  # a tenth of a second, of which few commands have need
+
     known = [sample for sample in samples if sample is not None]
     count = len(known)
     if count == 0:

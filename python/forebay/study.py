@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from forebay import relative, stats
-from forebay._engine import Cancel, ScenarioError
+from forebay._engine import ScenarioError
 from forebay.measures import GAIN, MEASURES, Measure
-from forebay.result import Result, compared_link, execute, single, with_queue
+from forebay.parallel import Progress, cores, run_all
+from forebay.result import Result, compared_link, flattened, labelled, single, with_queue
 from forebay.scenario import Scenario, named
 
 if TYPE_CHECKING:
@@ -48,18 +46,6 @@ class Run:
     """From 1."""
     seed: int
     result: Result
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a comparison is."""
-
-    finished: int
-    """Runs that have ended."""
-    runs: int
-    """Runs in all."""
-    fraction: float
-    """Simulated time that has passed, of all."""
 
 
 @dataclass(frozen=True)
@@ -338,7 +324,11 @@ def compare(
             f'{scenario.name}: compare.baseline: no discipline is called "{baseline}"; '
             f"one of {', '.join(labels)}"
         )
-    results = _run_all(variants, range(first, first + count), jobs or cores(), progress)
+    seeds = range(first, first + count)
+    scenarios = [variant.scenario.with_("seed", seed) for variant in variants for seed in seeds]
+    # Replication by replication, so that a progress bar sees every discipline's cost early.
+    order = sorted(range(len(scenarios)), key=lambda number: (number % count, number))
+    results = run_all(scenarios, order, jobs or cores(), progress)
     runs = tuple(
         Run(variant.label, number + 1, first + number, results[index * count + number])
         for index, variant in enumerate(variants)
@@ -400,103 +390,8 @@ def _variants(
     return tuple(variants)
 
 
-def labelled(entry: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """A discipline's label and its queue."""
-    if isinstance(entry, str):
-        return entry, {"kind": entry}
-    queue = dict(entry)
-    label = queue.pop("label", None)
-    if label is None:
-        parts = ("classify", "admit", "schedule")
-        label = queue.get("kind") or " + ".join(
-            str((queue.get(part) or {}).get("kind")) for part in parts
-        )
-    return str(label), queue
-
-
-class _Tally:
-    """Fractions of many runs, written by their threads."""
-
-    def __init__(self, runs: int) -> None:
-        self._lock = threading.Lock()
-        self._fractions = [0.0] * runs
-        self._finished = 0
-
-    def advance(self, run: int, fraction: float) -> None:
-        with self._lock:
-            self._fractions[run] = fraction
-
-    def finish(self, run: int) -> None:
-        with self._lock:
-            self._fractions[run] = 1.0
-            self._finished += 1
-
-    def now(self) -> Progress:
-        with self._lock:
-            runs = len(self._fractions)
-            return Progress(self._finished, runs, sum(self._fractions) / runs)
-
-
-def _run_all(
-    variants: Sequence[Variant],
-    seeds: Sequence[int],
-    jobs: int,
-    progress: Callable[[Progress], None] | None,
-) -> list[Result]:
-    """Every variant with every seed, in that order; the first error stops them all."""
-    scenarios = [variant.scenario.with_("seed", seed) for variant in variants for seed in seeds]
-    tally = _Tally(len(scenarios))
-    cancels = [Cancel() for _ in scenarios]
-
-    def work(number: int) -> Result:
-        result = execute(
-            scenarios[number], cancels[number], lambda part: tally.advance(number, part)
-        )
-        tally.finish(number)
-        return result
-
-    # Replication by replication, so that a progress bar sees every discipline's cost early.
-    order = sorted(range(len(scenarios)), key=lambda number: (number % len(seeds), number))
-    with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="forebay") as pool:
-        futures = {number: pool.submit(work, number) for number in order}
-        try:
-            waiting = True
-            while waiting:
-                done, rest = wait(futures.values(), timeout=0.1, return_when=FIRST_EXCEPTION)
-                for future in done:
-                    if (error := future.exception()) is not None:
-                        raise error
-                waiting = bool(rest)
-                if progress is not None:
-                    progress(tally.now())
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for cancel in cancels:
-                cancel.set()
-            raise
-    return [futures[number].result() for number in range(len(scenarios))]
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _key(run: Run) -> dict[str, Any]:
     return {"discipline": run.discipline, "replication": run.replication, "seed": run.seed}
-
-
-def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested tables as one, keys joined by dots; lists are left out."""
-    flat: dict[str, Any] = {}
-    for key, inner in value.items():
-        if isinstance(inner, Mapping):
-            flat |= flattened(inner, f"{prefix}{key}.")
-        elif not isinstance(inner, list):
-            flat[prefix + key] = inner
-    return flat
 
 
 def _plain(value: stats.Interval | None) -> dict[str, float | int | None] | None:

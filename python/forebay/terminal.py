@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -14,7 +14,9 @@ from rich.text import Text
 
 from forebay import stats
 from forebay.measures import ABSENT, GAIN, MEASURES, Measure, largest, shown_in, text
-from forebay.study import Comparison
+
+if TYPE_CHECKING:
+    from forebay.study import Comparison
 
 _NARROWEST = 5
 """Columns that the head of a class needs at least."""

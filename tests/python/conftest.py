@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import fake_engine
-from forebay import _engine, result, study
+from forebay import _engine, parallel, result
 
 SCENARIO = """\
 title = "A branch office's uplink"
@@ -57,7 +57,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("load", "effective", "run", "kinds", "schema"):
         monkeypatch.setattr(_engine, name, getattr(fake_engine, name), raising=False)
     monkeypatch.setattr(result, "Cancel", fake_engine.FakeCancel)
-    monkeypatch.setattr(study, "Cancel", fake_engine.FakeCancel)
+    monkeypatch.setattr(parallel, "Cancel", fake_engine.FakeCancel)
     monkeypatch.setattr(fake_engine, "seconds_a_run", 0.0)
     fake_engine.cancels.clear()
 

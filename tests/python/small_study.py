@@ -7,36 +7,7 @@ from typing import Any
 
 from forebay import sweep
 
-BASE = """\
-title = "A small network"
-duration = "4s"
-warmup = "200ms"
-seed = 11
-
-[[link]]
-name = "up"
-from = "a"
-to = "b"
-rate = "5Mbit"
-delay = "5ms"
-queue = { kind = "fifo", limit = "50p" }
-
-[[traffic]]
-name = "bulk"
-kind = "bulk"
-from = "a"
-to = "b"
-flows = 2
-
-[[traffic]]
-name = "sensors"
-kind = "poisson"
-from = "a"
-to = "b"
-flows = 5
-rate = "50kbit"
-size = "120B"
-"""
+BASE = Path(__file__).with_name("small.toml").read_text()
 RATE = {"name": "rate", "path": "link.up.rate", "values": ["2Mbit", "10Mbit"]}
 FLOWS = {"path": "traffic.bulk.flows", "range": {"from": 1, "to": 3, "step": 1}}
 TAIL = "classes.sensors.p99_delay_ms"

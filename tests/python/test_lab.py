@@ -133,7 +133,7 @@ def test_without_root_the_command_says_so(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_sources_send_what_they_send_in_a_simulation() -> None:
     traffic = [{"kind": "poisson", "flows": 3, "rate": "800kbit", "size": "500B"}]
     scenario = changed(traffic=traffic, duration="20s", warmup="0s")
-    live = Live(scenario.text, scenario.base, 1)
+    live = Live(scenario.text, scenario.base)
     sizes = []
     for index, (entry, start, _) in enumerate(live.participants()):
         assert entry == 0
@@ -141,7 +141,7 @@ def test_sources_send_what_they_send_in_a_simulation() -> None:
         while (step := live.next(index, at)) is not None and step[0] < 20e9:
             at = step[0]
             sizes.append(step[1])
-            live.datagram(index, (step[1] or 0) - 28, at, at + 5_000_000)
+            live.datagram(index, step[1] or 0, at, at + 5_000_000)
     summary = json.loads(live.finish().summary)
     from forebay import run
 

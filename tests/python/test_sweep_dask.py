@@ -12,7 +12,8 @@ import pytest
 from distributed import Client, LocalCluster
 
 from forebay import ScenarioError, sweep
-from forebay.study import Progress, load
+from forebay.parallel import Progress
+from forebay.study import load
 from forebay.sweep import cluster
 from forebay.sweep.layout import parts
 from small_study import FLOWS, RATE, study

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from forebay import ScenarioError, load
 from forebay.cli import app
+from forebay.parallel import Progress
 from forebay.relative import relative
-from forebay.study import Progress
 from forebay.sweep.layout import read_journal
 from forebay.tune import Outcome, tune
 from forebay.tune.goal import Estimate, Goal, read_bound, read_goal

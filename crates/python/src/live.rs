@@ -36,8 +36,8 @@ fn next(step: Step) -> Next {
 #[pymethods]
 impl Live {
     #[new]
-    fn new(scenario: &str, base: &str, seed: u64) -> PyResult<Self> {
-        live::Live::new(read(scenario, base)?, seed)
+    fn new(scenario: &str, base: &str) -> PyResult<Self> {
+        live::Live::new(read(scenario, base)?)
             .map(|live| Live(Mutex::new(Some(live))))
             .map_err(refused)
     }
@@ -69,12 +69,12 @@ impl Live {
     fn datagram(
         &self,
         index: usize,
-        payload: u64,
+        size: u32,
         sent_ns: u64,
         arrived_ns: Option<u64>,
     ) -> PyResult<()> {
         let arrived = arrived_ns.map(Time::from_nanos);
-        self.with(|live| live.datagram(index, payload, Time::from_nanos(sent_ns), arrived))
+        self.with(|live| live.datagram(index, size, Time::from_nanos(sent_ns), arrived))
     }
 
     fn payload(&self, index: usize, count: f64, at_ns: u64) -> PyResult<()> {

@@ -7,26 +7,14 @@
 
 use crate::engine::UDP_HEADERS;
 use crate::measure::{ClassMeter, QueueMeter, QueuePoint, UserMeter};
-use crate::scenario::Scenario;
+use crate::scenario::{Participant, Scenario};
 use crate::summary::{self, Table};
 use crate::traffic::{Datagram, Generator, Transfer};
-use forebay_core::{ConfigError, Duration, Packet, Rng, Time};
+use forebay_core::{ConfigError, Duration, Packet, Time};
 use forebay_shaper::{Operation, Recording};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::io::{self, BufRead};
-
-/// One flow of a traffic entry.
-pub struct Participant {
-    /// Index of the traffic entry.
-    pub traffic: usize,
-    /// When it begins.
-    pub start: Time,
-    /// When it sends no more.
-    pub stop: Time,
-    generator: Generator,
-    rng: Rng,
-}
 
 /// What a source does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +28,6 @@ pub enum Step {
 /// A scenario that runs on real packets.
 pub struct Live {
     scenario: Scenario,
-    seed: u64,
     participants: Vec<Participant>,
     meters: Vec<UserMeter>,
     classes: Vec<ClassMeter>,
@@ -52,40 +39,27 @@ pub struct Live {
 }
 
 impl Live {
-    /// `scenario` with `seed` for the random streams of its sources.
+    /// `scenario` with its seed for the random streams of its sources.
     ///
     /// # Errors
     /// What is wrong with a source.
-    pub fn new(scenario: Scenario, seed: u64) -> Result<Self, ConfigError> {
+    pub fn new(scenario: Scenario) -> Result<Self, ConfigError> {
         let (mut participants, mut meters) = (Vec::new(), Vec::new());
-        let mut classes: Vec<ClassMeter> = Vec::new();
+        let (names, class_of) = scenario.classes();
+        let seed = scenario.table().seed;
         for (index, entry) in scenario.entries().enumerate() {
-            let name = entry.table.class.as_ref().unwrap_or(&entry.table.name);
-            let class = classes.iter().position(|class| class.name == *name);
-            let class = class.unwrap_or_else(|| {
-                classes.push(ClassMeter { name: name.clone(), ..ClassMeter::default() });
-                classes.len() - 1
-            });
             for flow in 0..entry.table.flows {
-                let each = scenario.participant(index, flow, seed, None)?;
-                participants.push(Participant {
-                    traffic: index,
-                    start: each.start,
-                    stop: each.stop,
-                    generator: each.generator,
-                    rng: each.rng,
-                });
-                meters.push(UserMeter::new(index as u32, class as u32, entry.codec()));
+                participants.push(scenario.participant(index, flow, seed, None)?);
+                meters.push(UserMeter::new(index as u32, class_of[index], entry.codec()));
             }
         }
-        let points = scenario.points().len();
+        let class = |name| ClassMeter { name, ..ClassMeter::default() };
         Ok(Live {
+            class_bytes: vec![vec![0.0; scenario.points().len()]; names.len()],
             scenario,
-            seed,
             participants,
             meters,
-            class_bytes: vec![vec![0.0; points]; classes.len()],
-            classes,
+            classes: names.into_iter().map(class).collect(),
             links: Map::new(),
             queues: Map::new(),
             tables: Vec::new(),
@@ -121,13 +95,13 @@ impl Live {
         (Time::ZERO + table.warmup, Time::ZERO + table.duration)
     }
 
-    /// Participant `index` sent a datagram with so many bytes of payload at `sent`, and it came at
-    /// `arrived` or, without, never. In order of sending.
-    pub fn datagram(&mut self, index: usize, payload: u64, sent: Time, arrived: Option<Time>) {
+    /// Participant `index` sent a datagram at `sent`, `len` bytes of IP, and it came at `arrived` or,
+    /// without, never. In order of sending.
+    pub fn datagram(&mut self, index: usize, len: u32, sent: Time, arrived: Option<Time>) {
         let (from, until) = self.measured();
         let is_measured = |at: Time| at >= from && at < until;
         let meter = &mut self.meters[index];
-        let number = is_measured(sent).then(|| meter.sends(payload as u32 + UDP_HEADERS));
+        let number = is_measured(sent).then(|| meter.sends(len));
         match (arrived, number) {
             (Some(arrived), _) if is_measured(arrived) => {
                 let delay = arrived.since(sent);
@@ -138,7 +112,7 @@ impl Live {
             _ => {}
         }
         if let Some(arrived) = arrived {
-            self.payload(index, payload as f64, arrived);
+            self.payload(index, f64::from(len - UDP_HEADERS), arrived);
         }
     }
 
@@ -192,7 +166,7 @@ impl Live {
         let plan = recording.plan().clone();
         let kind = plan.queue["kind"].as_str().unwrap_or("combination").to_owned();
         let ends = self.scenario.points();
-        let mut queue = Queue::new(&ends, from);
+        let mut queue = Queue::new(self.scenario.sample(), ends.len(), from);
         while let Some((at, operation)) = read(&mut recording)? {
             let at = Time::from_nanos((at.as_nanos() as i64 + began_ns).max(0) as u64);
             if at >= until {
@@ -243,8 +217,8 @@ impl Live {
         Ok(())
     }
 
-    /// The summary and the tables. What the lab cannot see is null: waits in queues, one-way delays of TCP data,
-    /// retransmission timeouts, and how losses of TCP data follow each other.
+    /// The summary and the tables. What the lab cannot see is null: waits in queues, one-way delays
+    /// of TCP data, retransmission timeouts, and how losses of TCP data follow each other.
     pub fn finish(mut self) -> (Value, Vec<Table>) {
         let (from, until) = self.measured();
         let seconds = (until - from).as_secs_f64();
@@ -292,7 +266,7 @@ impl Live {
         });
         let whole = json!({
             "title": self.scenario.table().title,
-            "seed": self.seed,
+            "seed": self.scenario.table().seed,
             "duration_s": until.as_secs_f64(),
             "warmup_s": from.as_secs_f64(),
             "version": env!("CARGO_PKG_VERSION"),
@@ -334,25 +308,28 @@ impl Waiting {
 }
 
 /// A recorded queue while its recording is read.
-struct Queue<'a> {
+struct Queue {
     meter: QueueMeter,
     waiting: HashMap<u32, Waiting>,
     /// Packets and bytes sent while measured.
     sent: (u64, u64),
     points: Vec<QueuePoint>,
-    ends: &'a [f64],
+    /// Of a point of the series.
+    span: Duration,
+    count: usize,
     /// End of the warm-up, as long as it is to come.
     from: Option<Time>,
 }
 
-impl<'a> Queue<'a> {
-    fn new(ends: &'a [f64], from: Time) -> Self {
+impl Queue {
+    fn new(span: Duration, count: usize, from: Time) -> Self {
         Queue {
             meter: QueueMeter::new(Time::ZERO),
             waiting: HashMap::new(),
             sent: (0, 0),
-            points: Vec::with_capacity(ends.len()),
-            ends,
+            points: Vec::with_capacity(count),
+            span,
+            count,
             from: Some(from),
         }
     }
@@ -360,9 +337,9 @@ impl<'a> Queue<'a> {
     /// Brings the series and the averages up to `now`.
     fn advance(&mut self, now: Time) {
         loop {
-            let end = self.ends.get(self.points.len());
-            let end = end.map(|end| Time::ZERO + Duration::from_secs_f64(*end));
-            let point = end.filter(|end| *end <= now);
+            let next = self.points.len() + 1;
+            let end = Time::ZERO + self.span * next as u64;
+            let point = Some(end).filter(|end| next <= self.count && *end <= now);
             match (point, self.from.filter(|from| *from <= now)) {
                 (Some(end), from) if from.is_none_or(|from| end <= from) => {
                     self.points.push(self.meter.sample(end));

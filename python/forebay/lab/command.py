@@ -12,16 +12,12 @@ from rich.table import Table
 
 from forebay.console import Bar, friendly, stopped
 from forebay.lab.agreement import Agreement
+from forebay.options import AsJson, ScenarioFile, Seed, Settings
 from forebay.stats import Interval
 
 
 def lab(
-    scenario: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SCENARIO", help="The scenario file, TOML or JSON.", show_default=False
-        ),
-    ],
+    scenario: ScenarioFile,
     against_sim: Annotated[
         bool,
         typer.Option("--against-sim", help="Simulate the scenario too, and show both."),
@@ -38,15 +34,8 @@ def lab(
             "the scenario's.",
         ),
     ] = None,
-    set_: Annotated[
-        list[str],
-        typer.Option(
-            "--set", metavar="PATH=VALUE", help="Change one field of the scenario, by its path."
-        ),
-    ] = [],  # noqa: B006 - read only
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of the first run's sources.", min=0)
-    ] = None,
+    set_: Settings = [],  # noqa: B006 - read only
+    seed: Seed = None,
     gate: Annotated[
         Path | None,
         typer.Option(
@@ -55,9 +44,7 @@ def lab(
             show_default="target/release/forebay-gate, or on the PATH",
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print as JSON and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
     out: Annotated[
         Path | None,
         typer.Option(

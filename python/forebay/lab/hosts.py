@@ -32,9 +32,8 @@ STAMP = struct.Struct("!IQQ")
 """Of a datagram: participant, number, when it was sent (ns of the real-time clock)."""
 HEAD = struct.Struct("!IQ")
 """Of a transfer: participant, when it began."""
-UDP_HEADERS = 28
-SHORTEST = UDP_HEADERS + STAMP.size
-"""Shortest IP packet that has room for a stamp."""
+SHORTEST = 20 + 8 + STAMP.size
+"""Shortest IP packet that has room for a stamp: after the headers of IPv4 and UDP."""
 IPERF_INTERVAL_S = 0.2
 _SO_TIMESTAMPNS = 35
 _TCP_TOTAL_RETRANS = struct.Struct("=100xI")
@@ -154,7 +153,7 @@ class Hosts:
         for each in self._participants:
             arrived = self._arrived[each.index]
             for number, (sent, size) in enumerate(self._sent[each.index]):
-                self._live.datagram(each.index, size - UDP_HEADERS, sent, arrived.get(number))
+                self._live.datagram(each.index, size, sent, arrived.get(number))
         for each, began, _, said in self._bulk:
             with said:
                 said.seek(0)

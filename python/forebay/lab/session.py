@@ -58,8 +58,7 @@ def run(
     plan = topology.read(prepared, congestion)
     _check_machine(plan)
     binary = program(gate)
-    effective = prepared.effective()
-    live = Live(prepared.text, prepared.base, int(effective["seed"]))
+    live = Live(prepared.text, prepared.base)
     names = network.build(plan)
     folder = Path(tempfile.mkdtemp(prefix="forebay-lab-"))
     try:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from forebay._engine import ScenarioError
-from forebay.console import Bar, friendly, stopped
+from forebay.console import Bar, command_line, friendly, stopped
+from forebay.options import AsJson, Jobs
 from forebay.papers import library, record
 
 app = typer.Typer(
@@ -32,7 +31,6 @@ Key = Annotated[
     str, typer.Argument(metavar="KEY", help="The paper; see forebay paper list.",
                         show_default=False)
 ]  # fmt: skip
-AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON and nothing else.")]
 
 
 @app.command("list")
@@ -107,10 +105,7 @@ def run_(
         ),
     ] = False,
     as_json: AsJson = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", help="Runs at a time.", show_default="one a core", min=1),
-    ] = None,
+    jobs: Jobs = None,
 ) -> None:
     """Run a paper's studies, draw its figures and judge its claims.
 
@@ -137,7 +132,7 @@ def run_(
                     quick=quick,
                     partial=partial,
                     jobs=jobs,
-                    command=shlex.join(["forebay", *sys.argv[1:]]),
+                    command=command_line(),
                     tell=bar.say,
                 )
         except KeyboardInterrupt:

@@ -7,7 +7,7 @@ import gzip
 import json
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -16,8 +16,11 @@ from plotly.offline import get_plotlyjs
 
 from forebay.advice import advise
 from forebay.measures import GAIN, LOSS, MEDIAN_DELAY, text
+from forebay.report.wireless import network
 from forebay.scenario import to_toml
-from forebay.study import Comparison
+
+if TYPE_CHECKING:
+    from forebay.study import Comparison
 from forebay.terminal import blocks
 
 _POINTS = 600
@@ -104,6 +107,7 @@ def _figures(comparison: Comparison) -> dict[str, Any]:
             class_: {label: _distribution(comparison, label, class_) for label in comparison.labels}
             for class_ in comparison.classes
         },
+        "map": network(comparison),
     }
 
 

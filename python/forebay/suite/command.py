@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from forebay.console import Bar, friendly, stopped
+from forebay.console import Bar, command_line, friendly, stopped
+from forebay.options import Jobs, names
 
 
 def suite(
@@ -42,10 +41,7 @@ def suite(
             show_default="out/ and the name",
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", help="Runs at a time.", show_default="one a core", min=1),
-    ] = None,
+    jobs: Jobs = None,
 ) -> None:
     """Test disciplines by a published set of scenarios: RFC 7928, sections 5 to 10.
 
@@ -57,14 +53,12 @@ def suite(
     with friendly():
         from forebay.suite import catalogue, run
 
-        kinds = None if disciplines is None else [each for each in disciplines.split(",") if each]
-        what = catalogue.load(name, kinds, quick)
+        what = catalogue.load(name, names(disciplines), quick)
         folder = out if out is not None else run.folder_for(name, quick)
         bar = Bar()
         try:
             with bar:
-                command = shlex.join(["forebay", *sys.argv[1:]])
-                written = run.run(what, folder, jobs=jobs, command=command, tell=bar.say)
+                written = run.run(what, folder, jobs=jobs, command=command_line(), tell=bar.say)
         except KeyboardInterrupt:
             stopped(f"Every run that had ended is kept in {folder}; the same command goes on.")
         print(f"Report: {written}")

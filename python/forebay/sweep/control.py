@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forebay import _engine, stats
-from forebay.study import Progress, cores
+from forebay.parallel import Progress, cores
 from forebay.sweep.axes import StudyError
 from forebay.sweep.layout import Record
 from forebay.sweep.plan import Point, Study, Until

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.special import fdtri, stdtrit
 
 from forebay import relative, stats
 from forebay.sweep.axes import Axis
@@ -132,6 +131,8 @@ class StudyData:
         Raises:
             KeyError: there is no such measure.
         """
+        from scipy.special import fdtri
+
         self._check(x, y)
         known = self.runs.filter(pl.col(x).is_not_null() & pl.col(y).is_not_null())
         table = known.group_by(self._groups, maintain_order=True).agg(
@@ -176,6 +177,8 @@ def load(folder: str | Path) -> StudyData:
 def _summarised(
     table: pl.DataFrame, groups: Sequence[str], value: pl.Expr, level: float
 ) -> pl.DataFrame:
+    from scipy.special import stdtrit
+
     means = table.group_by(groups, maintain_order=True).agg(
         value.mean().alias("mean"),
         value.std().alias("half_width"),

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from forebay import scenario
-from forebay.result import compared_link, single, with_queue
+from forebay.result import compared_link, labelled, single, with_queue
 from forebay.scenario import Scenario, named
-from forebay.study import labelled
 from forebay.sweep.axes import Axis, StudyError, crossed, read_axes, shown
 
 if sys.version_info >= (3, 11):

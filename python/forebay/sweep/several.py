@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from forebay.study import Progress
+from forebay.parallel import Progress
 from forebay.sweep import control, tables
 from forebay.sweep.axes import quantity
 from forebay.sweep.plan import Study

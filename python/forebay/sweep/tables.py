@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 
 from forebay._engine import Cancel
+from forebay.parallel import Progress, cores
 from forebay.result import Result, execute
-from forebay.study import Progress, cores
 from forebay.sweep import Study
 from forebay.sweep.data import StudyData
 from forebay.sweep.plan import Point

@@ -14,9 +14,8 @@ import numpy as np
 
 from forebay import _engine, steady
 from forebay._engine import Cancel, ScenarioError
-from forebay.result import with_queue
+from forebay.result import flattened, with_queue
 from forebay.scenario import Scenario
-from forebay.study import flattened
 from forebay.sweep.layout import Record
 
 NOT_MEASURES = ("title", "seed", "duration_s", "warmup_s", "version", "fingerprint", "flows")

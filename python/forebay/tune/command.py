@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,20 +11,16 @@ import typer
 from rich.console import Console
 
 from forebay._engine import ScenarioError
-from forebay.console import Bar, friendly, stopped
+from forebay.console import Bar, command_line, friendly, stopped
+from forebay.options import AsJson, Jobs, ScenarioFile, Settings
 from forebay.scenario import load_with
-from forebay.tune.plan import command_line, tune
+from forebay.tune.plan import tune
 from forebay.tune.search import Plan
 from forebay.tune.show import plain, print_outcome
 
 
 def command(
-    scenario: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SCENARIO", help="The scenario file, TOML or JSON.", show_default=False
-        ),
-    ],
+    scenario: ScenarioFile,
     maximize: Annotated[
         str | None,
         typer.Option(
@@ -81,12 +76,7 @@ def command(
             show_default="the scenario's",
         ),
     ] = None,
-    set_: Annotated[
-        list[str],
-        typer.Option(
-            "--set", metavar="PATH=VALUE", help="Change one field of the scenario beforehand."
-        ),
-    ] = [],  # noqa: B006 - read only
+    set_: Settings = [],  # noqa: B006 - read only
     trials: Annotated[int, typer.Option(help="Points that the search tries.", min=1)] = Plan.trials,
     replications: Annotated[
         int, typer.Option("--replications", "-r", help="Runs of each trial.", min=2)
@@ -111,11 +101,8 @@ def command(
             show_default="out/, the scenario's name and -tune",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", help="Runs at a time.", show_default="one a core", min=1),
-    ] = None,
+    as_json: AsJson = False,
+    jobs: Jobs = None,
 ) -> None:
     """Find the values of a scenario's parameters that make a measure best within bounds.
 
@@ -133,7 +120,7 @@ def command(
     with friendly():
         prepared = load_with(scenario, set_)
         folder = out if out is not None else Path("out") / f"{scenario.stem}-tune"
-        line = command_line(sys.argv[1:])
+        line = command_line()
         progress = Bar()
         try:
             with progress:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from forebay._engine import ScenarioError
-from forebay.result import compared_link, single
+from forebay.parallel import Progress
+from forebay.result import compared_link, labelled, single
 from forebay.scenario import Scenario
-from forebay.study import Progress, labelled
 from forebay.sweep.store import write_whole
 from forebay.tune import show
 from forebay.tune.goal import read_goal
@@ -107,11 +106,6 @@ def tune(
         write_whole(runs.folder / "results.json", f"{text}\n".encode())
         show.draw(outcome, runs.folder / "pareto.png")
     return outcome
-
-
-def command_line(arguments: Sequence[str]) -> str:
-    """The command as one types it."""
-    return shlex.join(["forebay", *arguments])
 
 
 def _link(scenario: Scenario, needed: object) -> str | None:

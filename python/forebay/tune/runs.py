@@ -21,9 +21,9 @@ from typing import Any
 
 from forebay import _engine
 from forebay._engine import ScenarioError
+from forebay.parallel import cores
 from forebay.result import with_queue
 from forebay.scenario import Scenario
-from forebay.study import cores
 from forebay.sweep.layout import Record, line_of, read_journal
 from forebay.sweep.plan import inputs
 from forebay.sweep.pool import Threads

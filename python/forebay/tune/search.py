@@ -26,9 +26,9 @@ import polars as pl
 
 from forebay import relative, stats
 from forebay._engine import ScenarioError
+from forebay.parallel import Progress
 from forebay.result import with_queue
 from forebay.scenario import Scenario
-from forebay.study import Progress
 from forebay.tune.goal import UNMEASURED, Estimate, Goal
 from forebay.tune.runs import Point, Runs
 from forebay.tune.space import Parameter, combinations

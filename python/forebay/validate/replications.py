@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from forebay import _engine
-from forebay.validate.runner import cores
+from forebay.parallel import cores
 
 NAME = "replications"
 """Name on the command line."""

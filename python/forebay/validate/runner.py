@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 
 from forebay import _engine
 from forebay._engine import Cancel, ScenarioError
+from forebay.parallel import cores
 from forebay.validate import queues, schedulers, tcp
 from forebay.validate.check import Check, Finding, Summary, judge
 
@@ -115,10 +115,3 @@ def run_checks(
         sum(float(each["cpu_seconds"]) for those in summaries for each in those),
         sum(int(each["packets"]) for those in summaries for each in those),
     )
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

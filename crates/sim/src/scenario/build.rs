@@ -77,17 +77,17 @@ impl Layout {
 }
 
 /// One flow of a traffic entry, before it is laid on links.
-pub(crate) struct Participant {
-    /// Name of its random stream.
-    pub name: String,
+pub struct Participant {
+    /// Index of the traffic entry.
+    pub traffic: usize,
     /// When it begins.
     pub start: Time,
     /// When it sends no more.
     pub stop: Time,
-    /// Its random stream.
-    pub rng: Rng,
-    /// What it sends.
-    pub generator: Generator,
+    /// Name of its random stream.
+    name: String,
+    pub(crate) rng: Rng,
+    pub(crate) generator: Generator,
 }
 
 /// The other direction of a link; the two stand beside each other.
@@ -243,16 +243,11 @@ impl Scenario {
         seed: u64,
     ) -> Result<(Vec<(User, UserMeter)>, Vec<String>, u32), ConfigError> {
         let mut users = Vec::new();
-        let mut classes: Vec<String> = Vec::new();
+        let (classes, class_of) = self.classes();
         let mut next_flow = 0;
         let mut laid: HashMap<Vec<Hop>, u32> = HashMap::new();
         for (index, (traffic, ways)) in self.traffic.iter().zip(ways).enumerate() {
             let table = &traffic.table;
-            let class = table.class.as_ref().unwrap_or(&table.name);
-            let class = classes.iter().position(|known| known == class).unwrap_or_else(|| {
-                classes.push(class.clone());
-                classes.len() - 1
-            });
             let tcp = Arc::new(traffic.tcp.clone());
             for flow in 0..table.flows {
                 let ways = &ways[flow as usize % ways.len()];
@@ -261,7 +256,7 @@ impl Scenario {
                     _ => *laid.entry(hops.to_vec()).or_insert_with(|| layout.path(hops, None)),
                 };
                 let forward = lay(&ways.forward, layout);
-                let Participant { name, start, stop, rng, generator } =
+                let Participant { name, start, stop, rng, generator, .. } =
                     self.participant(index, flow, seed, ways.place.as_ref())?;
                 let entry = match generator {
                     Generator::Datagrams(source) => {
@@ -289,11 +284,26 @@ impl Scenario {
                     port: table.port,
                     conditioner,
                 };
-                let meter = UserMeter::new(index as u32, class as u32, traffic.codec());
+                let meter = UserMeter::new(index as u32, class_of[index], traffic.codec());
                 users.push((user, meter));
             }
         }
         Ok((users, classes, next_flow))
+    }
+
+    /// Names of the classes, and the number of each traffic entry's.
+    pub(crate) fn classes(&self) -> (Vec<String>, Vec<u32>) {
+        let mut names: Vec<String> = Vec::new();
+        let number = |entry: &Traffic| {
+            let name = entry.table.class.as_ref().unwrap_or(&entry.table.name);
+            let known = names.iter().position(|known| known == name);
+            known.unwrap_or_else(|| {
+                names.push(name.clone());
+                names.len() - 1
+            }) as u32
+        };
+        let numbers = self.traffic.iter().map(number).collect();
+        (names, numbers)
     }
 
     /// Flow `flow` of traffic entry `index`, whose sender is at `place` if it is a station.
@@ -312,6 +322,7 @@ impl Scenario {
         let name = format!("traffic/{}/{flow}", table.name);
         let generator = traffic::build(&traffic.source, &self.site(table, place));
         Ok(Participant {
+            traffic: index,
             generator: generator.map_err(|error| error.within(&format!("traffic[{index}]")))?,
             rng: Rng::named(seed, &name),
             start: self.start(table, flow, seed),

@@ -10,6 +10,7 @@ mod profile;
 mod schema;
 mod size;
 
+pub use build::Participant;
 pub use grammar::{AccessTable as Access, CompareTable, ScenarioTable, TrafficTable};
 pub use schema::{catalogue, schema};
 pub use size::MOST_MEMORY;
