@@ -98,10 +98,13 @@ def says(
         for stack in (OURS, *conventions(point[1]))
         if stack != NO_SACK
     }
-    inside = {stack: value for stack, value in found.items() if low <= value <= high}
+    inside = [stack for stack, value in found.items() if low <= value <= high]
     head = f"{combination(*point)}, {discipline}: {found[OURS]:.4g} {unit}"
+    if OURS in inside:
+        return f"{head}, in the paper's range."
     if inside:
-        names = ", ".join(f"{value:.4g} with “{stack}”" for stack, value in inside.items())
+        inside.sort(key=lambda stack: -abs(found[stack] - found[OURS]))
+        names = ", ".join(f"{found[stack]:.4g} with “{stack}”" for stack in inside[:3])
         return f"{head}, and in the paper's range {names}."
 
     def away(stack: str) -> float:
