@@ -209,9 +209,9 @@ def speed_section(document: Mapping[str, Any]) -> dict[str, Any]:
             f"ns-2 {versions['ns-2']}, ns-3 {versions['ns-3']} (Debian's build, with logging "
             f"compiled in); {document['machine']}.",
             *SPEED,
-            "What forebay's engine grows by while it runs (hosts, connections, meters, the queue and "
-            "packets in flight), and the peak of its whole process (Python, its packages and the "
-            f"summary as well), for each flow: {'; '.join(growth)}.",
+            "What forebay's engine grows by while it runs (hosts, connections, meters, the queue "
+            "and packets in flight), and the peak of its whole process (Python, its packages and "
+            f"the summary as well), for each flow: {'; '.join(growth)}.",
         ],
         "tables": [
             {
