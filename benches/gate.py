@@ -1,9 +1,9 @@
-"""The gate measured on this machine: rates, delays, the most that it forwards, and a soak.
+"""The gate measured on this machine: rates, delays, the most that it forwards, ASPQ, and a soak.
 
 As root, with iproute2, ethtool and iperf3, and the gate and its traffic tool built:
 
     cargo build --release -p forebay-gate --bins --examples
-    python benches/gate.py shaping delay forwarding --out docs/validation/gate.json
+    python benches/gate.py shaping delay forwarding aspq --out docs/validation/gate.json
     python benches/gate.py soak --seconds 3600
 
 Everything happens in network namespaces of its own, which are removed at the end.
@@ -17,146 +17,26 @@ import json
 import os
 import statistics
 import subprocess
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-GATE = ROOT / "target/release/forebay-gate"
-TRAFFIC = ROOT / "target/release/examples/traffic"
-BACKENDS = ("tun", "packet", "xdp")
-LEFT, RIGHT, MIDDLE = (f"fbb{os.getpid()}{side}" for side in "lrg")
-ADDRESS = "10.88.0.2"
-
-
-def sh(*command: str | Path) -> str:
-    """Run a command that must succeed; its output."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(map(str, command))}: {done.stderr}")
-    return done.stdout
-
-
-def ip(*words: str) -> None:
-    """Run `ip`."""
-    sh("ip", *words)
-
-
-@contextlib.contextmanager
-def hosts(way: str) -> Iterator[None]:
-    """Two hosts joined for a back end, by a cable ("direct"), or by one that tbf shapes ("tbf")."""
-    names = (LEFT, RIGHT, MIDDLE)
-    try:
-        for name in names:
-            ip("netns", "add", name)
-            ip("-n", name, "link", "set", "dev", "lo", "up")
-        if way in ("direct", "tbf"):
-            ip(
-                "link",
-                "add",
-                "host",
-                "netns",
-                LEFT,
-                "type",
-                "veth",
-                "peer",
-                "name",
-                "host",
-                "netns",
-                RIGHT,
-            )
-        for host, near, address in ((LEFT, "in", "10.88.0.1/24"), (RIGHT, "out", f"{ADDRESS}/24")):
-            device = "host"
-            if way == "tun":
-                device = near
-                ip("-n", host, "tuntap", "add", "dev", near, "mode", "tun")
-            elif way in ("packet", "xdp"):
-                ip(
-                    "link",
-                    "add",
-                    "host",
-                    "netns",
-                    host,
-                    "type",
-                    "veth",
-                    "peer",
-                    "name",
-                    near,
-                    "netns",
-                    MIDDLE,
-                )
-                ip("-n", MIDDLE, "link", "set", "dev", near, "up")
-            if way != "tun":
-                features = ["tso", "off", "gso", "off", "gro", "off", "tx", "off"]
-                sh("ip", "netns", "exec", host, "ethtool", "-K", device, *features)
-            ip("-n", host, "addr", "add", address, "dev", device)
-            ip("-n", host, "link", "set", "dev", device, "up")
-        # A new link carries nothing until the kernel has noticed that it is there.
-        time.sleep(1.5)
-        yield
-    finally:
-        for name in names:
-            subprocess.run(["ip", "netns", "del", name], capture_output=True)
-
-
-@contextlib.contextmanager
-def gate(way: str, link: str) -> Iterator[Gate]:
-    """A gate between the hosts, with this `link` table."""
-    with tempfile.TemporaryDirectory() as folder:
-        config, socket = Path(folder) / "gate.toml", Path(folder) / "socket"
-        inside, outside = (LEFT, RIGHT) if way == "tun" else (MIDDLE, MIDDLE)
-        config.write_text(
-            f'socket = "{socket}"\nlink = {{ {link} }}\n[io]\nbackend = "{way}"\n'
-            f'inside = {{ name = "in", netns = "{inside}" }}\n'
-            f'outside = {{ name = "out", netns = "{outside}" }}\n',
-            "utf-8",
-        )
-        process = subprocess.Popen([GATE, "run", config], stderr=subprocess.DEVNULL)
-        try:
-            running = Gate(process, socket)
-            # It answers once its interfaces are open; before, an ARP request would be lost, and
-            # the next one comes a second later.
-            status = [str(GATE), "status", "--socket", str(socket)]
-            for _ in range(200):
-                if subprocess.run(status, capture_output=True).returncode == 0:
-                    break
-                time.sleep(0.02)
-            traffic("delay", "--count", "20", "--every", "5")
-            yield running
-        finally:
-            process.terminate()
-            process.wait(10)
-
-
-class Gate:
-    """A gate that runs."""
-
-    def __init__(self, process: subprocess.Popen[bytes], socket: Path) -> None:
-        """Take what was started, and where it answers."""
-        self.process, self.socket = process, socket
-
-    def status(self) -> dict[str, Any]:
-        """What it did so far."""
-        state: dict[str, Any] = json.loads(sh(GATE, "status", "--json", "--socket", self.socket))
-        return state
-
-    def processor(self) -> float:
-        """Processor time of its loop in seconds."""
-        text = Path(f"/proc/{self.process.pid}/schedstat").read_text("utf-8")
-        return int(text.split()[0]) / 1e9
-
-    def memory(self) -> int:
-        """Resident memory in kB."""
-        text = Path(f"/proc/{self.process.pid}/status").read_text("utf-8")
-        return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("VmRSS"))
-
-
-def traffic(*arguments: str) -> dict[str, Any]:
-    """What the traffic tool measured."""
-    found: dict[str, Any] = json.loads(sh(TRAFFIC, LEFT, RIGHT, ADDRESS, *arguments))
-    return found
+import gate_aspq
+from gate_net import (
+    ADDRESS,
+    BACKENDS,
+    GATE,
+    LEFT,
+    MIDDLE,
+    RIGHT,
+    TRAFFIC,
+    Gate,
+    counters,
+    gate,
+    hosts,
+    sh,
+    traffic,
+)
 
 
 def shaping(seconds: float, runs: int) -> list[dict[str, Any]]:
@@ -232,27 +112,37 @@ def forwarding(seconds: float, runs: int, kinds: list[str]) -> list[dict[str, An
         for kind in ("none",) if way == "direct" else ("none", *kinds):
             # A rate that is never reached: each packet passes the queue.
             queue = f'rate = "40Gbit", queue = {{ kind = "{kind}" }}'
-            rates, bits, costs = [], [], []
+            link = "" if kind == "none" else queue
+            row: dict[str, Any] = {"way": way, "discipline": kind}
             with hosts(way), contextlib.ExitStack() as stack:
-                running: Gate | None = None
-                if way != "direct":
-                    running = stack.enter_context(gate(way, "" if kind == "none" else queue))
-                for _ in range(runs):
-                    spent = running.processor() if running else 0.0
-                    device = "out" if way == "tun" else "host"
-                    before = counters(RIGHT, device)["rx"]["packets"]
-                    flood = ("flood", "--unread", "--size", "64", "--seconds", str(seconds))
-                    traffic(*flood)
-                    arrived = counters(RIGHT, device)["rx"]["packets"] - before
-                    rates.append(arrived / seconds / 1e6)
-                    if running:
-                        spent = running.processor() - spent
-                        costs.append(1e6 * spent / max(arrived, 1))
-                    bits.append(tcp(seconds) / 1e9)
-            row = {"way": way, "discipline": kind, "mpps": sorted(rates), "tcp_gbps": sorted(bits)}
-            rows.append(row | {"us_per_packet": sorted(costs)})
+                running = stack.enter_context(gate(way, link)) if way != "direct" else None
+                found = [frames(way, seconds, running) for _ in range(runs)]
+                row["mpps"] = sorted(rate for rate, _ in found)
+                row["us_per_packet"] = sorted(cost for _, cost in found if cost)
+                row["tcp_gbps"] = sorted(tcp(seconds) / 1e9 for _ in range(runs))
+            row["us_per_packet_alone"] = []
+            if way in ("packet", "xdp"):
+                with hosts(way, swallow=True), gate(way, link, swallow=True) as running:
+                    found = [frames(way, seconds, running, swallow=True) for _ in range(runs)]
+                    row["us_per_packet_alone"] = sorted(cost for _, cost in found)
+            rows.append(row)
             print(rows[-1], flush=True)
     return rows
+
+
+def frames(
+    way: str, seconds: float, running: Gate | None, swallow: bool = False
+) -> tuple[float, float]:
+    """Million packets of 64 B a second that arrive, and the gate's processor time for one in us."""
+    leave = ["in", "--bare"] if way == "tun" else ["host"]
+    # An ifb interface counts what it swallows as received.
+    where = (MIDDLE, "out") if swallow else (RIGHT, "out" if way == "tun" else "host")
+    spent = running.processor() if running else 0.0
+    before = counters(*where)["rx"]["packets"]
+    traffic("frames", *leave, "--seconds", str(seconds))
+    arrived = counters(*where)["rx"]["packets"] - before
+    spent = running.processor() - spent if running else 0.0
+    return arrived / seconds / 1e6, 1e6 * spent / max(arrived, 1)
 
 
 def tcp(seconds: float) -> float:
@@ -325,11 +215,6 @@ def check_conserved(status: dict[str, Any]) -> None:
         raise SystemExit(f"a packet is missing: {way}")
 
 
-def counters(netns: str, device: str) -> Any:
-    """What the kernel counts at an interface."""
-    return json.loads(sh("ip", "-n", netns, "-s", "-j", "link", "show", device))[0]["stats64"]
-
-
 def keep(path: Path, what: str, found: Any) -> None:
     """Add what was found to the section of docs/validation.md at `path`."""
     whole = json.loads(path.read_text("utf-8")) if path.exists() else {}
@@ -345,6 +230,7 @@ def section(results: dict[str, Any]) -> dict[str, Any]:
         ("shaping", "Shaping", SHAPING, shaping_table),
         ("delay", "Added delay", DELAY, delay_table),
         ("forwarding", "Forwarding", FORWARDING, forwarding_table),
+        ("aspq", "ASPQ with Linux senders", ASPQ, gate_aspq.table),
         ("soak", "Soak", SOAK, soak_table),
     ):
         if what in results:
@@ -357,7 +243,7 @@ def section(results: dict[str, Any]) -> dict[str, Any]:
         "section": "The gate",
         "order": 6,
         "version": sh(GATE, "--version").split()[1],
-        "command": "python benches/gate.py shaping delay forwarding soak",
+        "command": f"python benches/gate.py {' '.join(PARTS)}",
         "text": [
             "Real packets between network namespaces on one machine, which also runs sender and "
             f"receiver: {os.cpu_count()} cores, Linux {os.uname().release}."
@@ -376,10 +262,21 @@ DELAY = (
     "It includes waking the receiver and, under load, waiting for a core."
 )
 FORWARDING = (
-    "The most that goes through, best of the runs: UDP packets of 64 B in one direction, and one "
-    "TCP flow (CUBIC, MTU 1500 B, no offloads). The processor time is that of the gate's loop, "
-    "system calls included, for a packet of 64 B. With a discipline, every packet passes its "
+    "The most that goes through, best of the runs: UDP packets of 64 B in one direction, which the "
+    "receiving host drops as soon as it reads their IP header, and one TCP flow (CUBIC, MTU "
+    "1500 B, senders without offloads). The processor time is that of the gate's loop for a packet "
+    "of 64 B, system calls included; in them the kernel hands the packet to the receiving host, so "
+    "that a part of the time is the receiver's. Alone: with an outgoing interface that swallows "
+    "what it is given, as a network card's ring does. With a discipline, every packet passes its "
     "queue, at a rate that is never reached."
+)
+ASPQ = (
+    "One TCP transfer of low priority over 10 Mbit/s and 40 ms there and back; datagrams of high "
+    "priority take 5 %, 95 % or all of the link for 5 s. `cwnd` in segments, from the sender's "
+    "TCP_INFO every 5 ms. The release is 50 ms (the controller's `idle_timeout`) after the last "
+    "datagram, for strict priority alone the last datagram. The share of the link is what is "
+    "acknowledged within a second, of which a round trip of 40 ms passes first; in order is what "
+    "the receiving program had by then. Medians."
 )
 SOAK = "Twice the rate of a 10 Mbit/s fq-codel for a long time; every packet is accounted for."
 
@@ -411,13 +308,15 @@ def forwarding_table(rows: list[dict[str, Any]]) -> Table:
         "discipline",
         "million packets/s",
         "processor time in us/packet",
+        "alone",
         "TCP in Gbit/s",
         "runs",
     ]
     table = []
     for row in rows:
         cost = min(row["us_per_packet"], default=None)
-        most = [max(row["mpps"]), cost, max(row["tcp_gbps"]), len(row["mpps"])]
+        alone = min(row["us_per_packet_alone"], default=None)
+        most = [max(row["mpps"]), cost, alone, max(row["tcp_gbps"]), len(row["mpps"])]
         table.append([row["way"], row["discipline"], *most])
     return columns, table
 
@@ -429,12 +328,16 @@ def soak_table(row: dict[str, Any]) -> Table:
     return columns, [[*(row[key] for key in keys), *row["memory_kb"], row["stalls"]]]
 
 
+PARTS = ("shaping", "delay", "forwarding", "aspq", "soak")
+
+
 def main() -> None:
     """Measure what the command line names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="+", choices=("shaping", "delay", "forwarding", "soak"))
+    parser.add_argument("what", nargs="+", choices=PARTS)
     parser.add_argument("--seconds", type=float, help="of each run")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=2, help="periods of aspq at a time")
     parser.add_argument("--kinds", default="fifo,fq-codel,cq-aqm,cp-aqm,ncq,wred,pie")
     parser.add_argument("--out", type=Path, help="JSON to add the results to")
     given = parser.parse_args()
@@ -445,6 +348,8 @@ def main() -> None:
             found = delay(1000)
         elif what == "forwarding":
             found = forwarding(given.seconds or 2, given.runs, given.kinds.split(","))
+        elif what == "aspq":
+            found = gate_aspq.aspq(given.runs, given.jobs)
         else:
             found = soak(given.seconds or 3600)
         print(json.dumps(found))

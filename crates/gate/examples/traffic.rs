@@ -5,10 +5,13 @@
 #![expect(clippy::disallowed_methods, reason = "it measures in real time")]
 
 use clap::{Parser, Subcommand};
-use forebay_gate::io::within;
+use etherparse::PacketBuilder;
+use forebay_gate::config::Config;
+use forebay_gate::io::{BATCH, Side, open, within};
 use rustix::io::Errno;
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 use serde_json::json;
+use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -44,9 +47,21 @@ enum What {
         /// What arrives so long after the beginning is not counted.
         #[arg(long, default_value_t = 0.5)]
         warmup: f64,
-        /// Do not read what arrives, for rates at which reading is the bottleneck.
+    },
+    /// As many frames as go past the sender's own stack, for no one: a host counts them and, for
+    /// the wrong checksum of their IP header, drops them at once.
+    Frames {
+        /// Interface of the sender.
+        interface: String,
+        /// It takes packets without a link header, as TUN interfaces do.
         #[arg(long)]
-        unread: bool,
+        bare: bool,
+        /// Length of the IP packets in bytes, 28 or more.
+        #[arg(long, default_value_t = 64)]
+        size: usize,
+        /// How long.
+        #[arg(long, default_value_t = 3.0)]
+        seconds: f64,
     },
     /// Single packets, and the time that each takes.
     Delay {
@@ -67,16 +82,21 @@ const HEADERS: usize = 28;
 
 fn main() -> io::Result<()> {
     let line = Line::parse();
+    if let What::Frames { interface, bare, size, seconds } = &line.what {
+        println!("{}", frames(&line.left, interface, *bare, *size, *seconds)?);
+        return Ok(());
+    }
     let receiver = within(Some(&line.right), || UdpSocket::bind((line.address.as_str(), PORT)))?;
     receiver.set_read_timeout(Some(Duration::from_millis(50)))?;
     rustix::net::sockopt::set_socket_recv_buffer_size_force(&receiver, 64 << 20)?;
     let sender = within(Some(&line.left), || UdpSocket::bind(("0.0.0.0", PORT)))?;
     sender.connect((line.address.as_str(), PORT))?;
     let result = match line.what {
-        What::Flood { size, rate, seconds, warmup, unread } => {
-            flood(sender, receiver, size, rate, seconds, warmup, unread)?
+        What::Flood { size, rate, seconds, warmup } => {
+            flood(sender, receiver, size, rate, seconds, warmup)?
         }
         What::Delay { count, every } => delay(&sender, receiver, count, every)?,
+        What::Frames { .. } => unreachable!("has been answered"),
     };
     println!("{result}");
     Ok(())
@@ -89,7 +109,6 @@ fn flood(
     rate: Option<f64>,
     seconds: f64,
     warmup: f64,
-    unread: bool,
 ) -> io::Result<serde_json::Value> {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
@@ -121,7 +140,7 @@ fn flood(
     let (mut packets, mut first, mut last) = (0_u64, None, begin);
     let mut line = Fit::default();
     // Until the sender stops: what is still queued then leaves at the same rate.
-    while !unread && !stop.load(Ordering::Relaxed) {
+    while !stop.load(Ordering::Relaxed) {
         if receiver.recv(&mut buffer).is_ok() && begin.elapsed().as_secs_f64() > warmup {
             last = Instant::now();
             // The first one begins the time and does not count.
@@ -143,6 +162,46 @@ fn flood(
         "packets_per_second": packets as f64 / seconds,
         "packets_per_second_fitted": line.slope(),
     }))
+}
+
+/// Sends UDP packets in frames to a host that there is not, through a packet socket.
+fn frames(
+    left: &str,
+    interface: &str,
+    bare: bool,
+    size: usize,
+    seconds: f64,
+) -> io::Result<serde_json::Value> {
+    let config = format!(
+        "link = {{}}\n[io]\nbackend = \"packet\"\nbuffers = 256\n\
+         inside = {{ name = \"{interface}\", netns = \"{left}\" }}\n\
+         outside = {{ name = \"lo\", netns = \"{left}\" }}\n"
+    );
+    let (mut io, mut pool) = open(&Config::parse(&config).map_err(io::Error::other)?)?;
+    let at = if bare { 14 } else { 0 };
+    let mut indices: Vec<u32> = std::iter::from_fn(|| pool.take()).collect();
+    for (number, index) in indices.iter().enumerate() {
+        let mut frame = Vec::new();
+        let builder = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
+        let builder = builder.ipv4([10, 88, 0, 1], [10, 88, 0, 77], 64);
+        let builder = builder.udp(5_000 + (number % 16) as u16, PORT);
+        builder.write(&mut frame, &vec![0; size - HEADERS]).map_err(io::Error::other)?;
+        frame[24] ^= 1;
+        let frame = &frame[at..];
+        pool.buffer(*index)[..frame.len()].copy_from_slice(frame);
+        pool.set_extent(*index, 0, frame.len());
+    }
+    // Buffers keep their frames when they are given back.
+    indices.drain(..).for_each(|index| pool.give(index));
+    let (begin, span) = (Instant::now(), Duration::from_secs_f64(seconds));
+    let (mut batch, mut sent) = (VecDeque::new(), 0_u64);
+    while begin.elapsed() < span {
+        batch.extend((batch.len()..BATCH).map_while(|_| pool.take()));
+        let before = batch.len();
+        io.send(Side::Inside, &mut batch, &mut pool)?;
+        sent += (before - batch.len()) as u64;
+    }
+    Ok(json!({ "sent": sent - io.missed(Side::Inside).refused }))
 }
 
 /// Least squares over arrivals: the rate, whatever held up the first and the last of them.

@@ -3,14 +3,15 @@
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::io::{BATCH, Io, Pool, Side, open};
-use crate::lane::Lane;
+use crate::lane::{Lane, MOST_LAG};
 use crate::rules::Rules;
 use crate::status::{RuleStatus, Status};
-use forebay_core::{ConfigError, Time};
+use forebay_core::{ConfigError, Duration, Time};
 use forebay_shaper::Recorder;
-use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use std::fs::File;
+use std::hint::black_box;
 use std::io;
 use std::num::NonZero;
 use std::path::Path;
@@ -21,6 +22,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 const NAP: u64 = 3_000;
 /// How long to wait for an interface that takes no more.
 const PATIENCE: u64 = 50_000;
+/// How long it takes to wake up.
+const AWAKENING: Duration = Duration::from_micros(50);
 /// Bytes after which a recording ends.
 const MOST_RECORDED: u64 = 4_000_000_000;
 
@@ -59,14 +62,11 @@ pub struct Gate {
     lanes: [Lane; 2],
     rules: [Rules; 2],
     clock: Clock,
-    epoll: OwnedFd,
     bell: Arc<OwnedFd>,
     commands: Receiver<Command>,
     dry_run: bool,
     reloads: u64,
 }
-
-const BELL: u64 = 2;
 
 impl Gate {
     /// Opens the interfaces of `config`, and everything else that needs privileges.
@@ -95,13 +95,6 @@ impl Gate {
         }
         let (sender, commands) = channel();
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        for side in Side::BOTH {
-            let data = epoll::EventData::new_u64(side as u64);
-            epoll::add(&epoll, io.descriptor(side), data, epoll::EventFlags::IN)?;
-        }
-        let data = epoll::EventData::new_u64(BELL);
-        epoll::add(&epoll, bell.as_fd(), data, epoll::EventFlags::IN)?;
         let handle = Handle { commands: sender, bell: Arc::clone(&bell) };
         let rules = Rules::new(&config);
         let gate = Gate {
@@ -111,7 +104,6 @@ impl Gate {
             lanes,
             rules: [rules.clone(), rules],
             clock: Clock::new(),
-            epoll,
             bell,
             commands,
             dry_run,
@@ -129,18 +121,22 @@ impl Gate {
         rustix::thread::set_current_timer_slack(NonZero::new(1))?;
         let mut batch = Vec::with_capacity(BATCH);
         let mut ready = [true; 2];
+        let mut busy = false;
+        let mut before = self.clock.now();
         let result = loop {
             let now = self.clock.now();
-            let mut busy = false;
+            // What came while the gate worked came since it last looked; what woke it up, while it
+            // awoke.
+            let span = now.since(before).min(if busy { MOST_LAG } else { AWAKENING });
+            before = now;
+            busy = false;
             for side in Side::BOTH {
-                // What is due was due before anything that arrives now.
-                self.lanes[side as usize].advance(now, &mut self.pool);
                 if ready[side as usize] {
-                    busy |= self.receive(side, now, &mut batch)?;
+                    busy |= self.receive(side, now, span, &mut batch)?;
                 }
             }
             for side in Side::BOTH {
-                self.lanes[side as usize].advance(now, &mut self.pool);
+                self.lanes[side as usize].advance(now, now, &mut self.pool);
             }
             for side in Side::BOTH {
                 self.flush(side, now)?;
@@ -180,13 +176,28 @@ impl Gate {
         Ok(())
     }
 
-    /// Takes a batch from `side`; true if there was anything.
-    fn receive(&mut self, side: Side, now: Time, batch: &mut Vec<u32>) -> io::Result<bool> {
+    /// Takes a batch from `side`; true if there was anything. Its frames count as having come at
+    /// even distances within the `span` before `now`: the queue would else see bursts of a batch.
+    fn receive(
+        &mut self,
+        side: Side,
+        now: Time,
+        span: Duration,
+        batch: &mut Vec<u32>,
+    ) -> io::Result<bool> {
         batch.clear();
         self.io.receive(side, &mut self.pool, batch)?;
         let (lane, rules) = (&mut self.lanes[side as usize], &mut self.rules[side as usize]);
+        // Their headers come from another processor's cache: all at once, and not one by one below.
         for index in batch.iter() {
-            lane.arrive(*index, now, &mut self.pool, rules);
+            black_box(self.pool.frame(*index).first());
+        }
+        let count = batch.len() as u64;
+        for (index, later) in batch.iter().zip((0..count).rev()) {
+            let at = Time::from_nanos(now.as_nanos() - span.as_nanos() * later / count);
+            // What is due was due before anything that arrives then.
+            lane.advance(at, now, &mut self.pool);
+            lane.arrive(*index, at, &mut self.pool, rules);
         }
         Ok(!batch.is_empty())
     }
@@ -210,27 +221,26 @@ impl Gate {
             tv_sec: (span / 1_000_000_000) as i64,
             tv_nsec: (span % 1_000_000_000) as i64,
         });
-        let mut events = [epoll::Event {
-            flags: epoll::EventFlags::empty(),
-            data: epoll::EventData::new_u64(0),
-        }; 3];
-        let count = match epoll::wait(&self.epoll, &mut events[..], timeout.as_ref()) {
-            Ok(count) => count,
-            Err(rustix::io::Errno::INTR) => 0,
+        // Not epoll, whose ears are always pricked: every frame that came or left while the gate
+        // works would call it.
+        let [inside, outside] = Side::BOTH.map(|side| self.io.descriptor(side));
+        let mut sources = [inside, outside, self.bell.as_fd()]
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        match poll(&mut sources, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
-        };
-        let mut ready = [false; 2];
-        for event in &events[..count] {
-            match event.data.u64() {
-                BELL => {
-                    let mut rings = [0; 8];
-                    // It may have been answered already.
-                    let _ = rustix::io::read(&self.bell, &mut rings);
-                }
-                side => ready[side as usize] = true,
+        }
+        let [inside, outside, bell] = sources.map(|source| source.revents());
+        if !bell.is_empty() {
+            // It may have been answered already.
+            let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        }
+        for (side, events) in Side::BOTH.into_iter().zip([inside, outside]) {
+            if events.contains(PollFlags::ERR) {
+                self.io.forget_error(side);
             }
         }
-        Ok(ready)
+        Ok([!inside.is_empty(), !outside.is_empty()])
     }
 
     fn obey(&mut self, command: Command, now: Time) {

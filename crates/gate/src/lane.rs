@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 const MOST_WAITING: usize = 256;
 /// How far departures may lag behind the clock before the time is given up as lost: a longer burst
 /// would only queue behind the gate.
-const MOST_LAG: Duration = Duration::from_millis(20);
+pub const MOST_LAG: Duration = Duration::from_millis(20);
 /// Longest delay that is told apart.
 const LONGEST_DELAY: u64 = 100_000_000_000;
 
@@ -241,22 +241,21 @@ impl Lane {
         }
     }
 
-    /// Sends what is due at `now`.
+    /// Sends what is due until `until`, which is at most [`MOST_LAG`] before `now`.
     #[inline]
-    pub fn advance(&mut self, now: Time, pool: &mut Pool) {
-        while let Some(due) = self.due.filter(|due| *due <= now) {
+    pub fn advance(&mut self, until: Time, now: Time, pool: &mut Pool) {
+        while let Some(due) = self.due.filter(|due| *due <= until) {
             if self.out.len() >= MOST_WAITING {
                 break;
             }
             let lag = now - due;
-            self.handed = if lag > MOST_LAG {
+            // The instant at which it should have been asked, so that a late clock does not lower
+            // the rate.
+            self.handed = self.handed.max(due);
+            if lag > MOST_LAG {
                 self.counts.stalls += 1;
-                now
-            } else {
-                // The instant at which it should have been asked, so that a late clock does not
-                // lower the rate.
-                self.handed.max(due)
-            };
+                self.handed = self.handed.max(due + (lag - MOST_LAG));
+            }
             let at = self.handed;
             let Some(shaper) = &mut self.shaper else { break };
             let mut losses = Losses { pool, counts: &mut self.counts, dry_run: self.dry_run };
@@ -286,7 +285,7 @@ impl Lane {
             }
         }
         while let Some((at, index)) = self.line.front().copied()
-            && at <= now
+            && at <= until
         {
             self.line.pop_front();
             self.out.push_back(index);

@@ -22,8 +22,6 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_clock_nanosleep,
     libc::SYS_clone3,
     libc::SYS_close,
-    libc::SYS_epoll_pwait,
-    libc::SYS_epoll_pwait2,
     libc::SYS_exit,
     libc::SYS_exit_group,
     libc::SYS_fcntl,
@@ -43,6 +41,7 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_ppoll,
     libc::SYS_prctl,
     libc::SYS_read,
+    libc::SYS_readv,
     libc::SYS_recvfrom,
     libc::SYS_restart_syscall,
     libc::SYS_rseq,
@@ -52,6 +51,7 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_sched_getaffinity,
     libc::SYS_sched_yield,
     libc::SYS_sendmmsg,
+    libc::SYS_sendmsg,
     libc::SYS_sendto,
     libc::SYS_set_robust_list,
     libc::SYS_setsockopt,
@@ -61,8 +61,6 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_unlinkat,
     libc::SYS_write,
     libc::SYS_writev,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_epoll_wait,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_poll,
     #[cfg(target_arch = "x86_64")]

@@ -4,6 +4,7 @@ mod netns;
 mod packet;
 mod pool;
 mod system;
+mod train;
 mod tun;
 mod xdp;
 
@@ -78,6 +79,10 @@ pub trait Io: Send {
     fn is_pending(&self, _side: Side) -> bool {
         false
     }
+
+    /// Forgets an error at `side`, such as that the interface went down: it would be told again and
+    /// again.
+    fn forget_error(&mut self, _side: Side) {}
 
     /// What to wait on for frames from `side`.
     fn descriptor(&self, side: Side) -> BorrowedFd<'_>;

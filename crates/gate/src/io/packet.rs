@@ -1,10 +1,12 @@
-//! AF_PACKET between two existing interfaces: a TPACKET_V2 ring in, `sendmmsg` out.
+//! AF_PACKET between two existing interfaces: a TPACKET_V2 ring in, `sendmmsg` out, and for
+//! segments that may go as one ([`Train`]) `sendmsg` with what is left to do.
 //!
 //! TPACKET_V2 and not V3, whose block timer adds up to a millisecond. What is sent goes past the
 //! interface's own queue discipline, so that nothing behind the gate queues. The ring hands over a
 //! VLAN tag beside the frame; it is put back.
 #![expect(unsafe_code, reason = "a ring shared with the kernel, and sendmmsg from the pool")]
 
+use super::train::Train;
 use super::{BATCH, Io, Missed, Pool, Side, because, system, within};
 use crate::config::{self, Interface};
 use crate::headers::Layer;
@@ -29,6 +31,8 @@ struct Port {
     name: String,
     receiver: OwnedFd,
     sender: OwnedFd,
+    /// For trains; none if the kernel does not take any.
+    train_sender: Option<OwnedFd>,
     ring: NonNull<u8>,
     frame: usize,
     frames: usize,
@@ -49,6 +53,14 @@ impl PacketSockets {
         };
         Ok(PacketSockets { sides: [port(&io.inside)?, port(&io.outside)?] })
     }
+}
+
+/// What is sent begins with a `struct virtio_net_hdr`.
+const PACKET_VNET_HDR: i32 = 15;
+
+/// Bytes to send.
+fn part(bytes: &[u8]) -> libc::iovec {
+    libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
 }
 
 /// A link-layer address that names interface and protocol.
@@ -97,10 +109,11 @@ impl Port {
         let ring = NonNull::new(ring.cast()).expect("a mapping is not at zero");
         let sender = system::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         // Built before anything else can fail, so that the ring is given back.
-        let port = Port {
+        let mut port = Port {
             name: name.to_owned(),
             receiver,
             sender,
+            train_sender: None,
             ring,
             frame,
             frames: RING,
@@ -111,6 +124,12 @@ impl Port {
         let level = libc::SOL_PACKET;
         system::set_option(port.sender.as_fd(), level, libc::PACKET_QDISC_BYPASS, &1_i32)?;
         bind(port.sender.as_fd(), &address(index, 0))?;
+        let train_sender = system::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
+        let option = |name| system::set_option(train_sender.as_fd(), level, name, &1_i32);
+        option(libc::PACKET_QDISC_BYPASS)?;
+        option(PACKET_VNET_HDR)?;
+        bind(train_sender.as_fd(), &address(index, 0))?;
+        port.train_sender = Some(train_sender);
         // SAFETY: plain data, for which zeros are a value.
         let mut membership: libc::packet_mreq = unsafe { zeroed() };
         membership.mr_ifindex = index as i32;
@@ -167,6 +186,81 @@ impl Port {
         pool.set_extent(index, 0, whole);
         Some(index)
     }
+
+    /// What is at the front of `frames`: so many that go by themselves, and a train behind them.
+    fn ahead(&self, frames: &VecDeque<u32>, pool: &Pool) -> (usize, Option<Train>) {
+        let most = frames.len().min(BATCH);
+        if self.train_sender.is_none() {
+            return (most, None);
+        }
+        let train = |at| Train::find(frames.range(at..).copied(), pool, Layer::Ethernet);
+        let first = (0..most).find_map(|at| Some((at, train(at)?)));
+        first.map_or((most, None), |(at, train)| (at, Some(train)))
+    }
+
+    /// How many frames have left, by `sent`, which was to take `taken` as one; None if it must be
+    /// tried again later.
+    fn gone(&mut self, sent: io::Result<usize>, taken: usize) -> io::Result<Option<usize>> {
+        let error = match sent {
+            Ok(gone) => return Ok(Some(gone)),
+            Err(error) => error,
+        };
+        match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EINTR) => Ok(None),
+            Some(libc::ENXIO | libc::ENODEV) => {
+                Err(because(format!("interface {} has gone", self.name), error))
+            }
+            // It does not take trains.
+            Some(libc::EINVAL) if taken > 1 => {
+                self.train_sender = None;
+                Ok(Some(0))
+            }
+            // The interface is down or full, or the frame too long: it is lost.
+            _ => {
+                self.missed.refused += taken as u64;
+                Ok(Some(taken))
+            }
+        }
+    }
+
+    /// Sends the first `count` frames; answers how many have gone.
+    fn send_singly(&self, count: usize, frames: &VecDeque<u32>, pool: &Pool) -> io::Result<usize> {
+        // SAFETY: plain data, for which zeros are a value.
+        let mut vectors: [libc::iovec; BATCH] = unsafe { zeroed() };
+        // SAFETY: likewise; null names and controls mean that there are none.
+        let mut messages: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
+        for ((vector, message), index) in vectors.iter_mut().zip(&mut messages).zip(frames) {
+            *vector = part(pool.frame(*index));
+            message.msg_hdr.msg_iov = vector;
+            message.msg_hdr.msg_iovlen = 1;
+        }
+        let fd = self.sender.as_raw_fd();
+        // SAFETY: the kernel reads the messages, whose vectors and frames outlive the call.
+        let sent = system::checked(unsafe {
+            libc::sendmmsg(fd, messages.as_mut_ptr(), count as u32, libc::MSG_DONTWAIT)
+        });
+        sent.map(|sent| sent as usize)
+    }
+
+    /// Sends the frames of `train`, which are at the front of `frames`, as one; answers how many
+    /// they are.
+    fn send_train(&self, train: &Train, frames: &VecDeque<u32>, pool: &Pool) -> io::Result<usize> {
+        // SAFETY: plain data, for which zeros are a value.
+        let mut vectors: [libc::iovec; BATCH + 2] = unsafe { zeroed() };
+        let payloads = frames.iter().take(train.frames);
+        let payloads = payloads.map(|index| part(train.payload(pool.frame(*index))));
+        let parts = [part(&train.offload), part(train.header())].into_iter().chain(payloads);
+        vectors.iter_mut().zip(parts).for_each(|(vector, part)| *vector = part);
+        // SAFETY: plain data, for which zeros are a value; null means none.
+        let mut message: libc::msghdr = unsafe { zeroed() };
+        message.msg_iov = vectors.as_mut_ptr();
+        message.msg_iovlen = train.frames + 2;
+        let fd = self.train_sender.as_ref().unwrap_or(&self.sender).as_raw_fd();
+        // SAFETY: the kernel reads the message, whose vectors and what they point to outlive the
+        // call.
+        let sent = unsafe { libc::sendmsg(fd, &raw const message, libc::MSG_DONTWAIT) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(train.frames) }
+    }
 }
 
 impl Drop for Port {
@@ -197,43 +291,28 @@ impl Io for PacketSockets {
 
     fn send(&mut self, side: Side, frames: &mut VecDeque<u32>, pool: &mut Pool) -> io::Result<()> {
         let port = &mut self.sides[side as usize];
-        // SAFETY: plain data, for which zeros are a value.
-        let mut vectors: [libc::iovec; BATCH] = unsafe { zeroed() };
-        // SAFETY: likewise; null names and controls mean that there are none.
-        let mut messages: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
         while !frames.is_empty() {
-            let count = frames.len().min(BATCH);
-            for ((vector, message), index) in
-                vectors.iter_mut().zip(&mut messages).zip(frames.iter())
-            {
-                let frame = pool.frame_mut(*index);
-                vector.iov_base = frame.as_mut_ptr().cast();
-                vector.iov_len = frame.len();
-                message.msg_hdr.msg_iov = vector;
-                message.msg_hdr.msg_iovlen = 1;
+            let (singles, train) = port.ahead(frames, pool);
+            if singles > 0 {
+                let sent = port.send_singly(singles, frames, pool);
+                let Some(gone) = port.gone(sent, 1)? else { return Ok(()) };
+                frames.drain(..gone).for_each(|index| pool.give(index));
+                if gone < singles {
+                    continue;
+                }
             }
-            let fd = port.sender.as_raw_fd();
-            // SAFETY: the kernel reads the messages, whose vectors and frames outlive the call.
-            let sent = system::checked(unsafe {
-                libc::sendmmsg(fd, messages.as_mut_ptr(), count as u32, libc::MSG_DONTWAIT)
-            });
-            let gone = match sent {
-                Ok(sent) => sent as usize,
-                Err(error) => match error.raw_os_error() {
-                    Some(libc::EAGAIN | libc::EINTR) => return Ok(()),
-                    Some(libc::ENXIO | libc::ENODEV) => {
-                        return Err(because(format!("interface {} has gone", port.name), error));
-                    }
-                    // The interface is down or full, or the frame too long: it is lost.
-                    _ => {
-                        port.missed.refused += 1;
-                        1
-                    }
-                },
-            };
-            frames.drain(..gone).for_each(|index| pool.give(index));
+            if let Some(train) = train {
+                let sent = port.send_train(&train, frames, pool);
+                let Some(gone) = port.gone(sent, train.frames)? else { return Ok(()) };
+                frames.drain(..gone).for_each(|index| pool.give(index));
+            }
         }
         Ok(())
+    }
+
+    fn forget_error(&mut self, side: Side) {
+        // Reading it clears it.
+        let _ = rustix::net::sockopt::socket_error(&self.sides[side as usize].receiver);
     }
 
     fn descriptor(&self, side: Side) -> BorrowedFd<'_> {

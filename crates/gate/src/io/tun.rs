@@ -1,16 +1,18 @@
 //! TUN: two interfaces of the kernel's, to which it routes IP packets.
 //!
-//! No link layer, and no offload: the kernel splits segments and completes checksums before it
-//! hands a packet over. A packet costs a read and a write.
+//! No link layer, and no offload on the way in: the kernel splits segments and completes checksums
+//! before it hands a packet over. A packet costs a read and a write; segments that may go as one
+//! ([`Train`]) cost one write.
 
+use super::train::{Offload, Train};
 use super::{BATCH, Io, Missed, Pool, Side, because, system, within};
 use crate::config::{self, Interface};
 use crate::headers::Layer;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, open};
-use rustix::io::{Errno, read, write};
+use rustix::io::{Errno, readv, writev};
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 
 /// Two TUN interfaces.
 pub struct Tun {
@@ -42,11 +44,33 @@ impl Device {
         let fd = open("/dev/net/tun", flags, Mode::empty())
             .map_err(|error| because("/dev/net/tun", error))?;
         let mut request = system::request(name);
-        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
+        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16;
         system::ioctl(fd.as_fd(), libc::TUNSETIFF as _, &mut request)?;
         system::set_up(name, mtu)?;
         // One byte more than a packet may have, to tell those that are too long.
         Ok(Device { fd, missed: Missed::default(), scratch: vec![0; mtu + 1], longest: mtu })
+    }
+}
+
+impl Device {
+    fn write_one(&self, packet: &[u8]) -> rustix::io::Result<usize> {
+        writev(&self.fd, &[IoSlice::new(&Offload::default()), IoSlice::new(packet)])
+    }
+
+    /// Writes the packets of `train`, which are at the front of `frames`, as one.
+    fn write_train(
+        &self,
+        train: &Train,
+        frames: &VecDeque<u32>,
+        pool: &Pool,
+    ) -> rustix::io::Result<usize> {
+        let mut parts = [IoSlice::new(&[]); BATCH + 2];
+        parts[0] = IoSlice::new(&train.offload);
+        parts[1] = IoSlice::new(train.header());
+        for (part, index) in parts[2..].iter_mut().zip(frames).take(train.frames) {
+            *part = IoSlice::new(train.payload(pool.frame(*index)));
+        }
+        writev(&self.fd, &parts[..train.frames + 2])
     }
 }
 
@@ -63,7 +87,11 @@ impl Io for Tun {
                 Some(index) => pool.buffer(index),
                 None => &mut device.scratch[..],
             };
-            let length = read(&device.fd, buffer);
+            // Without offloads it says nothing.
+            let mut offload = Offload::default();
+            let mut parts = [IoSliceMut::new(&mut offload), IoSliceMut::new(buffer)];
+            let length = readv(&device.fd, &mut parts);
+            let length = length.map(|length| length.saturating_sub(size_of::<Offload>()));
             match (index, length) {
                 (Some(index), Ok(length)) if length <= device.longest => {
                     pool.set_extent(index, 0, length);
@@ -87,16 +115,21 @@ impl Io for Tun {
 
     fn send(&mut self, side: Side, frames: &mut VecDeque<u32>, pool: &mut Pool) -> io::Result<()> {
         let device = &mut self.sides[side as usize];
-        while let Some(index) = frames.pop_front() {
-            match write(&device.fd, pool.frame(index)) {
+        while !frames.is_empty() {
+            let train = Train::find(frames.iter().copied(), pool, Layer::Ip);
+            let (count, written) = match &train {
+                Some(train) => (train.frames, device.write_train(train, frames, pool)),
+                None => (1, device.write_one(pool.frame(frames[0]))),
+            };
+            match written {
                 Ok(_) => {}
                 Err(Errno::BADFD) => {
                     return Err(because("writing to a TUN interface", Errno::BADFD));
                 }
                 // No IP packet, an interface that is down, or no memory: the packet is lost.
-                Err(_) => device.missed.refused += 1,
+                Err(_) => device.missed.refused += count as u64,
             }
-            pool.give(index);
+            frames.drain(..count).for_each(|index| pool.give(index));
         }
         Ok(())
     }

@@ -37,6 +37,14 @@ pub fn possible() -> bool {
     }
 }
 
+/// The congestion controls that this kernel has, of those that most senders use.
+pub fn congestion_controls() -> Vec<&'static str> {
+    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let available = std::fs::read_to_string(path).unwrap();
+    let has = |name: &&str| available.split_whitespace().any(|known| known == *name);
+    ["reno", "cubic", "bbr"].into_iter().filter(has).collect()
+}
+
 /// How the gate is joined to the hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
@@ -129,13 +137,14 @@ impl Net {
         (sender, receiver)
     }
 
-    /// A TCP transfer from the left host to `port` of the right one, until it is dropped.
-    pub fn transfer(&self, port: u16) -> Transfer {
+    /// A TCP transfer from the left host to `port` of the right one under the congestion control
+    /// `control`, until it is dropped.
+    pub fn transfer(&self, port: u16, control: &str) -> Transfer {
         let listener = within(Some(self.right()), || TcpListener::bind(("10.77.0.2", port)));
         let listener = listener.unwrap();
         let sender = within(Some(self.left()), || TcpStream::connect(("10.77.0.2", port)));
         let mut sender = sender.unwrap();
-        rustix::net::sockopt::set_tcp_congestion(&sender, "cubic").unwrap();
+        rustix::net::sockopt::set_tcp_congestion(&sender, control).unwrap();
         let mut receiver = listener.accept().unwrap().0;
         let delivered = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&delivered);

@@ -29,6 +29,9 @@ use std::time::Duration;
 /// Buffers that may lie in the rings of both sides, to be received into or just sent.
 pub const IN_RINGS: u32 = 4 * SIZE;
 
+/// Socket option (since Linux 6.17): frames that one call sends, else 32.
+const MAX_TX_SKB_BUDGET: i32 = 9;
+
 /// Largest buffer that the kernel allows: a page.
 const LARGEST: usize = 4_096;
 
@@ -109,6 +112,8 @@ impl Port {
         sockopt::set_xdp_umem_completion_ring_size(fd, SIZE)?;
         sockopt::set_xdp_rx_ring_size(fd, SIZE)?;
         sockopt::set_xdp_tx_ring_size(fd, SIZE)?;
+        // An older kernel takes more calls.
+        let _ = system::set_option(fd, libc::SOL_XDP, MAX_TX_SKB_BUDGET, &SIZE);
         let offsets = sockopt::xdp_mmap_offsets(fd)?;
         let mut port = Port {
             name: name.to_owned(),
