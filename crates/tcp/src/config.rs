@@ -423,9 +423,7 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_the_same() {
-        for preset in
-            [Preset::Linux, Preset::Linux26, Preset::Rfc, Preset::Ns2, Preset::Ns3]
-        {
+        for preset in [Preset::Linux, Preset::Linux26, Preset::Rfc, Preset::Ns2, Preset::Ns3] {
             let config = Config::preset(preset);
             config.validate().unwrap();
             assert_eq!(parse(serde_json::to_value(&config).unwrap()).unwrap(), config);

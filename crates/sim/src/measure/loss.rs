@@ -5,7 +5,7 @@
 //! sequence numbers of two successive losses, 1 if nothing was sent between them.
 
 use forebay_core::{Duration, Time};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 /// A queue that drops from within loses packets out of order, so that a loss is settled only when
 /// this many later ones of its flow are known.
@@ -35,8 +35,8 @@ pub struct LossEvents {
     flows: u64,
     /// When the last event began.
     began: Time,
-    /// Who has lost in it.
-    hit: BTreeSet<u32>,
+    /// Who has lost in it, in ascending order.
+    hit: Vec<u32>,
 }
 
 impl LossEvents {
@@ -50,7 +50,10 @@ impl LossEvents {
             self.began = now;
             self.hit.clear();
         }
-        self.flows += u64::from(self.hit.insert(flow));
+        if let Err(place) = self.hit.binary_search(&flow) {
+            self.hit.insert(place, flow);
+            self.flows += 1;
+        }
     }
 
     /// Flows that lose in an event, on average; None without any.

@@ -92,11 +92,8 @@ impl Cubic2008 {
         let grown = (epoch.ack_cnt / acks).floor();
         epoch.ack_cnt -= grown * acks;
         epoch.w_tcp += grown;
-        let friendly = if epoch.w_tcp > cwnd {
-            (cwnd / (epoch.w_tcp - cwnd)).floor()
-        } else {
-            f64::INFINITY
-        };
+        let friendly =
+            if epoch.w_tcp > cwnd { (cwnd / (epoch.w_tcp - cwnd)).floor() } else { f64::INFINITY };
         self.cnt = (curve.min(friendly) / self.ratio).floor().max(1.0);
     }
 }

@@ -212,8 +212,17 @@ impl Default for WrtParams {
 
 impl From<&WrtParams> for WredParams {
     fn from(params: &WrtParams) -> Self {
-        let WrtParams { limit, levels, weight, gentle, wait, mean_packet, drop_strategy, victim, .. } =
-            params.clone();
+        let WrtParams {
+            limit,
+            levels,
+            weight,
+            gentle,
+            wait,
+            mean_packet,
+            drop_strategy,
+            victim,
+            ..
+        } = params.clone();
         WredParams { limit, levels, weight, gentle, wait, mean_packet, drop_strategy, victim }
     }
 }
