@@ -96,6 +96,7 @@ validate: build
 # PEER_GROUPS="--only sack --only aqm" runs these again and keeps the rest.
 validate-peers: build
 	$(BIN)/python benches/peers/compare.py $(PEER_GROUPS)
+	$(BIN)/python benches/peers/dsred.py --seeds 12
 	@$(VALIDATION_PAGE)
 
 bench-peers: build

@@ -88,14 +88,16 @@ for {set flow 0} {$flow < $option(flows)} {incr flow} {
 set meter [$ns monitor-queue $left $right ""]
 set integrator [$meter get-pkts-integrator]
 
-# As they stand: queue's integral, bytes sent, segments acknowledged, and packets that came and that
-# were dropped early and late, of each code point.
+# As they stand: queue's integral, bytes sent, segments acknowledged, timeouts and reductions of the
+# window, and packets that came and that were dropped early and late, of each code point.
 proc counters {} {
     global ns option tcp meter integrator core
-    set acknowledged 0
-    for {set flow 0} {$flow < $option(flows)} {incr flow} { incr acknowledged [$tcp($flow) set ack_] }
+    foreach sum {ack_ nrexmit_ ncwndcuts_} {
+        set $sum 0
+        for {set flow 0} {$flow < $option(flows)} {incr flow} { incr $sum [$tcp($flow) set $sum] }
+    }
     $integrator newpoint [$ns now] [$meter set pkts_]
-    set values [list [$integrator set sum_] [$meter set bdepartures_] $acknowledged]
+    set values [list [$integrator set sum_] [$meter set bdepartures_] $ack_ $nrexmit_ $ncwndcuts_]
     foreach point {10 11} {
         foreach counter {pkts drops edrops} { lappend values [$core getStat $counter $point] }
     }
@@ -109,16 +111,16 @@ proc begin {} {
 
 proc finish {} {
     global option at_warmup
-    set names {integral bytes once in in_late in_early out out_late out_early}
+    set names {integral bytes once timeouts cuts in in_late in_early out out_late out_early}
     foreach name $names now [counters] then $at_warmup { set $name [expr {$now - $then}] }
     set span [expr {double($option(duration) - $option(warmup))}]
     set dropped [expr {$out_late + $out_early}]
-    puts [format {{"queue": %.4f, "utilization": %.5f, "loss": %.6f, "loss_out": %.6f, "loss_in": %.6f, "share_in": %.5f, "goodput": %.0f}} \
+    puts [format {{"queue": %.4f, "utilization": %.5f, "loss": %.6f, "loss_out": %.6f, "loss_in": %.6f, "share_in": %.5f, "goodput": %.0f, "timeouts": %d, "cuts": %d}} \
         [expr {$integral / $span}] [expr {$bytes * 8 / $option(rate) / $span}] \
         [expr {double($dropped + $in_late + $in_early) / ($in + $out)}] \
         [expr {$out > 0 ? double($dropped) / $out : 0.0}] \
         [expr {$in > 0 ? double($in_late + $in_early) / $in : 0.0}] \
-        [expr {double($in) / ($in + $out)}] [expr {$once * 1460.0 * 8 / $span}]]
+        [expr {double($in) / ($in + $out)}] [expr {$once * 1460.0 * 8 / $span}] $timeouts $cuts]
     exit 0
 }
 

@@ -97,6 +97,17 @@ def test_tables_agree_with_the_summary(small: Path) -> None:
     assert set(result.queue["link"].unique()) == {"uplink", "uplink-reverse"}
 
 
+def test_the_last_interval_of_the_warm_up_is_whole() -> None:
+    ends = {"from": "a", "to": "b"}
+    # Twice what the link takes: the queue grows all the time.
+    load = {"name": "load", "kind": "cbr", "rate": "2Mbit", "size": "1250B"}
+    link = {"name": "link", "rate": "1Mbit", "queue": {"kind": "fifo", "limit": "1000p"}}
+    document = {"duration": "4s", "warmup": "2s", "sample": "1s", "link": [link | ends]}
+    result = forebay.run(forebay.Scenario.of(document | {"traffic": [load | ends]}))
+    queue = result.queue.filter(pl.col("link") == "link")
+    assert queue["mean_packets"].to_list() == pytest.approx([50, 150, 250, 350], abs=2)
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [

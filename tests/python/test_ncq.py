@@ -105,6 +105,10 @@ def test_the_exact_forms_agree_with_the_simulator() -> None:
     assert agree(fifo, exact)
     # Equation 9 leaves out that the sizes differ.
     assert fifo["two"].low is not None and float(printed.second) < fifo["two"].low
+    # Without a limit class 1 always goes first: equations 1 to 6.
+    assert agree(
+        measured({"kind": "ncq", "limit": "100000p", "ncqthresh": 1.0}), ncq.with_priority(LOAD)
+    )
     coin = {"kind": "ncq", "limit": "100000p", "ncqthresh": 0.05, "mode": "probabilistic"}
     # By the algorithm's reading half of class 1 is favoured.
     half = ncq.with_threshold(LOAD, 0.05, reading="algorithm", exact=True)

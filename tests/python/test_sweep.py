@@ -171,6 +171,15 @@ def test_only_the_asked_measures_are_kept(tmp_path: Path) -> None:
         sweep.run(study(tmp_path, keys=["classes.bulk.godput_bps"]), tmp_path / "other")
 
 
+def test_a_measure_may_be_missing_at_some_points(tmp_path: Path) -> None:
+    average = "queues.up.variables.average_queue.mean"
+    kinds = {"path": "link.up.queue.kind", "values": ["fifo", "red"]}
+    plan = study(tmp_path, keys=[average], axis=[kinds], disciplines=None)
+    sweep.run(plan, tmp_path / "out", jobs=1)
+    found = load(tmp_path / "out").runs[average]
+    assert (found.null_count(), len(found)) == (3, 6)
+
+
 def test_a_changed_study_or_engine_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

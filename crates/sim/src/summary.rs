@@ -166,6 +166,10 @@ pub(crate) fn queue_summary(kind: &str, meter: &mut QueueMeter, until: Time) -> 
         "marked": meter.marked,
         "loss": share(dropped, offered),
         "drops": Value::Object(reasons),
+        "loss_events": json!({
+            "count": meter.loss_events.count,
+            "mean_flows": meter.loss_events.mean_flows(),
+        }),
         "drop_precedence": Value::Object(levels),
     })
 }
@@ -283,6 +287,7 @@ pub(crate) fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds:
         "probes": sum(|user| user.probes),
         "completed": sum(|user| user.completed),
         "aborted": sum(|user| user.aborted),
+        "mean_startup_ms": class.mean_startup_ms(),
         "mean_completion_s": class.completion.mean_ms().map(|ms| ms * 1e-3),
         "p95_completion_s": class.completion.quantile_ms(0.95).map(|ms| ms * 1e-3),
         "max_completion_s": class.completion.max_ms().map(|ms| ms * 1e-3),

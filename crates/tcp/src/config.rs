@@ -14,6 +14,9 @@ pub enum CongestionControl {
     NewReno,
     /// RFC 9438.
     Cubic,
+    /// CUBIC of 2008, as in Linux 2.6.26: growth counted in acknowledgments.
+    #[serde(rename = "cubic-2008")]
+    Cubic2008,
     /// RFC 6817: takes what others leave, by the delay that it measures; needs `timestamps`.
     Ledbat,
     /// RFC 2581: growth counted in acknowledgments, and a lower threshold at every timeout.
@@ -57,6 +60,9 @@ pub enum Preset {
     /// What today's Linux does out of the box, with ECN not requested.
     #[serde(rename = "linux")]
     Linux,
+    /// What Linux 2.6.26 (2008) did, the youngest kernel of the Network Simulation Cradle 0.5.
+    #[serde(rename = "linux-2.6")]
+    Linux26,
     /// The standards' own numbers: minimum RTO 1 s, ACKs delayed by 200 ms.
     #[serde(rename = "rfc")]
     Rfc,
@@ -71,16 +77,21 @@ pub enum Preset {
 
 /// Parameters of one connection; both ends take the same.
 ///
-/// In a file, `preset = "linux"` (or `"rfc"`, `"ns-2"`, `"ns-3"`) chooses a set of conventions and
+/// In a file, `preset = "linux"` (or `"linux-2.6"`, `"rfc"`, `"ns-2"`, `"ns-3"`) chooses a set of conventions and
 /// every other field given overrides it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, remote = "Self")]
 #[schemars(transform = add_preset)]
 pub struct Config {
-    /// Congestion control: `"new-reno"` (RFC 5681), `"cubic"` (RFC 9438), `"ledbat"` (RFC 6817,
-    /// which asks for an `initial_window` of 2) or `"rfc2581"`, which grows by acknowledgments, not
-    /// bytes, and lowers its threshold at every timeout.
+    /// Congestion control: `"new-reno"` (RFC 5681), `"cubic"` (RFC 9438), `"cubic-2008"` (CUBIC as
+    /// in Linux 2.6), `"ledbat"` (RFC 6817, which asks for an `initial_window` of 2) or
+    /// `"rfc2581"`, which grows by acknowledgments, not bytes, and lowers its threshold at every
+    /// timeout.
     pub congestion: CongestionControl,
+    /// Share of the window that `congestion = "cubic-2008"` keeps at a loss, from 0.5 to below 1;
+    /// 717/1024 if absent (Linux before 2.6.25: 819/1024).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cubic_beta: Option<f64>,
     /// Parameters of `congestion = "ledbat"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledbat: Option<LedbatParams>,
@@ -102,6 +113,9 @@ pub struct Config {
     /// as it acknowledges if absent (RFC 3465). 1 is RFC 5681, section 3.1, and Linux before 4.0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub growth_per_ack: Option<u32>,
+    /// Slow start goes on when cwnd equals ssthresh, which RFC 5681, section 3.1, leaves open (Linux
+    /// before 4.2).
+    pub slow_start_at_ssthresh: bool,
     /// Receive buffer, and so the window advertised by a reader that keeps up, from one segment to
     /// 1 GiB (RFC 7323, section 2.3).
     pub receive_window: Bytes,
@@ -135,6 +149,18 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Proportional rate reduction during recovery (RFC 6937); applies to `recovery = "sack"`.
     pub prr: bool,
+    /// Rate halving during recovery, in place of `prr`: a segment less for every two
+    /// acknowledgments, down to the threshold (New Reno: to half of it), and one sent for each at
+    /// most; afterwards the window stays if it is below the threshold (Mathis, Semke, Mahdavi,
+    /// Lahey 1999; Linux 2.2 to 3.1). Applies to `recovery = "sack"`.
+    pub rate_halving: bool,
+    /// Forward acknowledgment: segments with two others, whatever became of these, between them and
+    /// the highest SACKed one are lost (Mathis, Mahdavi 1996; Linux 2.2 to 4.14). Applies to
+    /// `recovery = "sack"`.
+    pub fack: bool,
+    /// Retransmissions after which more than one segment was sent and SACKed are lost as well, and
+    /// sent again, instead of waiting for a timeout (Linux). Applies to `recovery = "sack"`.
+    pub lost_retransmissions: bool,
     /// HyStart++ in the initial slow start (RFC 9406).
     pub hystart: bool,
     /// Space segments over the round trip at 2 (slow start) or 1.2 times cwnd / SRTT.
@@ -154,6 +180,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             congestion: CongestionControl::NewReno,
+            cubic_beta: None,
             ledbat: None,
             recovery: LossRecovery::Sack,
             mtu: Bytes(1500),
@@ -161,6 +188,7 @@ impl Default for Config {
             initial_ssthresh: None,
             max_window: None,
             growth_per_ack: None,
+            slow_start_at_ssthresh: false,
             receive_window: Bytes(6_000_000),
             delayed_ack_count: 2,
             delayed_ack_timeout: Duration::from_millis(40),
@@ -174,6 +202,9 @@ impl Default for Config {
             ecn: false,
             limited_transmit: true,
             prr: false,
+            rate_halving: false,
+            fack: false,
+            lost_retransmissions: false,
             hystart: false,
             pacing: false,
             slow_start_after_idle: true,
@@ -194,6 +225,24 @@ impl Config {
                 timestamps: true,
                 prr: true,
                 hystart: true,
+                max_retransmissions: Some(15),
+                ..Config::default()
+            },
+            Preset::Linux26 => Config {
+                congestion: CongestionControl::Cubic2008,
+                initial_window: 3,
+                growth_per_ack: Some(1),
+                slow_start_at_ssthresh: true,
+                quick_acks: 16,
+                quick_acks_after: Some(Duration::from_millis(200)),
+                initial_rto: Duration::from_secs(3),
+                // RTTVAR is at least 50 ms, four of which are added.
+                clock_granularity: Some(Duration::from_millis(200)),
+                max_rto: Duration::from_secs(120),
+                timestamps: true,
+                rate_halving: true,
+                fack: true,
+                lost_retransmissions: true,
                 max_retransmissions: Some(15),
                 ..Config::default()
             },
@@ -274,6 +323,13 @@ impl Config {
         at_least("growth_per_ack", self.growth_per_ack, 1)?;
         at_least("max_retransmissions", self.max_retransmissions, 1)?;
         self.validate_ledbat()?;
+        let beta = self.cubic_beta.unwrap_or(0.5);
+        require((0.5..1.0).contains(&beta), "cubic_beta", || {
+            format!("must be from 0.5 to below 1, got {beta}")
+        })?;
+        require(!(self.prr && self.rate_halving), "rate_halving", || {
+            "takes the place of prr; set prr = false".to_owned()
+        })?;
         require((self.mss()..=1 << 30).contains(&self.receive_window.0), "receive_window", || {
             format!("must be from {}B to 1GiB, got \"{}\"", self.mss(), self.receive_window)
         })?;
@@ -340,7 +396,7 @@ fn add_preset(schema: &mut schemars::Schema) {
     let preset = serde_json::json!({
         "type": "string",
         "description": "Conventions that every other field given overrides.",
-        "enum": ["linux", "rfc", "ns-2", "ns-3"],
+        "enum": ["linux", "linux-2.6", "rfc", "ns-2", "ns-3"],
     });
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         properties.insert("preset".to_owned(), preset);
@@ -367,7 +423,7 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_the_same() {
-        for preset in [Preset::Linux, Preset::Rfc, Preset::Ns2, Preset::Ns3] {
+        for preset in [Preset::Linux, Preset::Linux26, Preset::Rfc, Preset::Ns2, Preset::Ns3] {
             let config = Config::preset(preset);
             config.validate().unwrap();
             assert_eq!(parse(serde_json::to_value(&config).unwrap()).unwrap(), config);
@@ -406,6 +462,10 @@ mod tests {
         }
         let bad = Config { delayed_ack_count: 3, ..Config::default() };
         assert_eq!(bad.validate().unwrap_err().path, "delayed_ack_count");
+        let bad = Config { cubic_beta: Some(1.0), ..Config::default() };
+        assert_eq!(bad.validate().unwrap_err().path, "cubic_beta");
+        let bad = Config { prr: true, rate_halving: true, ..Config::default() };
+        assert_eq!(bad.validate().unwrap_err().path, "rate_halving");
         let bad = Config { max_rto: Duration::from_millis(100), ..Config::default() };
         assert_eq!(bad.validate().unwrap_err().path, "max_rto");
     }

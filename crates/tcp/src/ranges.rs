@@ -79,6 +79,23 @@ impl RangeSet {
         removed
     }
 
+    pub(crate) fn clear(&mut self) {
+        self.ranges.clear();
+    }
+
+    /// Takes `start..end` out of the set; answers the number of bytes taken.
+    pub(crate) fn remove(&mut self, start: u64, end: u64) -> u64 {
+        let removed = self.covered(start, end);
+        if removed > 0 {
+            let first = self.ranges.partition_point(|range| range.1 <= start);
+            let last = self.ranges.partition_point(|range| range.0 < end);
+            let (low, high) = (self.ranges[first].0, self.ranges[last - 1].1);
+            let left = [(low, start), (end, high)].into_iter().filter(|range| range.0 < range.1);
+            self.ranges.splice(first..last, left);
+        }
+        removed
+    }
+
     /// Bytes of the set within `start..end`.
     pub(crate) fn covered(&self, start: u64, end: u64) -> u64 {
         let above = self.ranges.iter().rev().skip_while(|range| range.0 >= end);
@@ -120,27 +137,32 @@ mod tests {
     proptest! {
         #[test]
         fn behaves_like_a_set_of_bytes(
-            ops in proptest::collection::vec((0..100_u64, 1..20_u64, any::<bool>()), 1..60),
+            ops in proptest::collection::vec((0..100_u64, 1..20_u64, 0..3_u8), 1..60),
         ) {
             let mut set = RangeSet::default();
             let mut model = [false; 128];
-            for (at, len, insert) in ops {
-                if insert {
+            for (at, len, op) in ops {
+                let part = at as usize..(at + len) as usize;
+                if op == 0 {
                     let mut new = 0;
                     let whole = set.insert(at, at + len, |a, b| {
                         assert!(a < b && (a..b).all(|i| !model[i as usize]));
                         new += b - a;
                     });
-                    let fresh = (at..at + len).filter(|i| !model[*i as usize]).count();
+                    let fresh = model[part.clone()].iter().filter(|held| !**held).count();
                     prop_assert_eq!(new as usize, fresh);
                     prop_assert!(whole.0 <= at && at + len <= whole.1);
-                    (at..at + len).for_each(|i| model[i as usize] = true);
+                    model[part.clone()].fill(true);
+                } else if op == 1 {
+                    let had = model[part.clone()].iter().filter(|held| **held).count();
+                    prop_assert_eq!(set.remove(at, at + len) as usize, had);
+                    model[part.clone()].fill(false);
                 } else {
                     let had = model[..at as usize].iter().filter(|held| **held).count();
                     prop_assert_eq!(set.remove_below(at) as usize, had);
                     model[..at as usize].fill(false);
                 }
-                let held = model[at as usize..(at + len) as usize].iter().filter(|h| **h).count();
+                let held = model[part].iter().filter(|held| **held).count();
                 prop_assert_eq!(set.covered(at, at + len) as usize, held);
                 let (gap, resumes) = set.gap_from(at);
                 let want = (at..128).find(|i| !model[*i as usize]).unwrap();

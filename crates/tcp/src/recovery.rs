@@ -63,6 +63,36 @@ impl Prr {
     }
 }
 
+/// Rate halving, as Linux had it from 2.2 to 3.1 (M. Mathis, J. Semke, J. Mahdavi, K. Lahey,
+/// "The Rate-Halving Algorithm for TCP Congestion Control", 1999): one segment less for every two
+/// acknowledgments, and no more than one sent for each.
+#[derive(Debug, Clone, Copy)]
+struct Halving {
+    /// The window that it does not halve below.
+    floor: u64,
+    /// Whether the next acknowledgment is every second one.
+    second: bool,
+}
+
+impl Halving {
+    /// The window after an acknowledgment with news.
+    fn cwnd(&mut self, pipe: u64, window: &Window) -> u64 {
+        let less = self.second && window.cwnd > self.floor;
+        self.second = !self.second;
+        let cwnd = window.cwnd - if less { window.mss.min(window.cwnd - self.floor) } else { 0 };
+        cwnd.min(pipe + window.mss)
+    }
+}
+
+/// How the window comes down to its threshold during recovery with SACK.
+#[derive(Debug, Clone, Copy)]
+enum Reduction {
+    /// RFC 6675.
+    AtOnce,
+    Proportional(Prr),
+    Halving(Halving),
+}
+
 /// State of loss recovery.
 #[derive(Debug)]
 pub(crate) struct Recovery {
@@ -79,8 +109,10 @@ pub(crate) struct Recovery {
     /// Recovery lasts until this is acknowledged: the highest offset sent when it began.
     recover: u64,
     pub(crate) board: Scoreboard,
-    prr: Option<Prr>,
-    prr_enabled: bool,
+    prr: bool,
+    rate_halving: bool,
+    /// Of the recovery that is under way.
+    reduction: Reduction,
 }
 
 impl Recovery {
@@ -94,9 +126,10 @@ impl Recovery {
             rescue: 0,
             duplicates: 0,
             recover: 0,
-            board: Scoreboard::default(),
-            prr: None,
-            prr_enabled: config.prr && config.recovery == LossRecovery::Sack,
+            board: Scoreboard::new(config),
+            prr: config.prr,
+            rate_halving: config.rate_halving,
+            reduction: Reduction::AtOnce,
         }
     }
 
@@ -172,8 +205,15 @@ impl Recovery {
     }
 
     /// Fast recovery begins with an acknowledgment that delivered `delivered` bytes;
-    /// `window.ssthresh` has been reduced.
-    pub(crate) fn begin_fast(&mut self, window: &mut Window, una: u64, next: u64, delivered: u64) {
+    /// `window.ssthresh` has been reduced. Rate halving does not go below `floor`.
+    pub(crate) fn begin_fast(
+        &mut self,
+        window: &mut Window,
+        floor: u64,
+        una: u64,
+        next: u64,
+        delivered: u64,
+    ) {
         self.phase = Phase::Fast;
         self.retransmit_head = true;
         self.partial_seen = false;
@@ -184,12 +224,15 @@ impl Recovery {
         if self.uses_sack() {
             // RFC 6675, section 5, step 4.
             self.board.begin_recovery(una);
-            window.cwnd = window.ssthresh;
-            if self.prr_enabled {
-                let prr = Prr { flight: next - una, delivered, out: 0 };
-                window.cwnd = prr.cwnd(delivered, self.board.pipe(next - una), window);
-                self.prr = Some(prr);
-            }
+            self.reduction = if self.prr {
+                Reduction::Proportional(Prr { flight: next - una, delivered: 0, out: 0 })
+            } else if self.rate_halving {
+                Reduction::Halving(Halving { floor, second: false })
+            } else {
+                window.cwnd = window.ssthresh;
+                Reduction::AtOnce
+            };
+            self.reduce(window, delivered, next - una);
         } else {
             // RFC 5681, section 3.2, step 3: three segments have left the network.
             window.cwnd = window.ssthresh + DUP_THRESH as u64 * window.mss;
@@ -206,9 +249,6 @@ impl Recovery {
         next: u64,
     ) -> bool {
         let outstanding = next - una;
-        if let Some(prr) = &mut self.prr {
-            prr.delivered += progress.delivered;
-        }
         if progress.acked == 0 {
             if progress.duplicate && !self.uses_sack() {
                 // RFC 5681, section 3.2, step 4.
@@ -224,6 +264,7 @@ impl Recovery {
                 LossRecovery::NewReno => {
                     window.ssthresh.min(outstanding.max(window.mss) + window.mss)
                 }
+                _ if self.rate_halving => window.ssthresh.min(window.cwnd),
                 _ => window.ssthresh,
             };
             self.end_fast(window, deflated);
@@ -239,17 +280,31 @@ impl Recovery {
             // Only the first restarts the timer, so that many losses end in a timeout.
             return !std::mem::replace(&mut self.partial_seen, true);
         }
-        if let Some(prr) = &self.prr {
-            window.cwnd = prr.cwnd(progress.delivered, self.board.pipe(outstanding), window);
-        }
+        self.reduce(window, progress.delivered, outstanding);
         true
+    }
+
+    /// What an acknowledgment of `delivered` bytes makes of the window.
+    fn reduce(&mut self, window: &mut Window, delivered: u64, outstanding: u64) {
+        match &mut self.reduction {
+            Reduction::AtOnce => {}
+            Reduction::Proportional(prr) => {
+                prr.delivered += delivered;
+                window.cwnd = prr.cwnd(delivered, self.board.pipe(outstanding), window);
+            }
+            Reduction::Halving(halving) => {
+                if delivered > 0 {
+                    window.cwnd = halving.cwnd(self.board.pipe(outstanding), window);
+                }
+            }
+        }
     }
 
     fn end_fast(&mut self, window: &mut Window, cwnd: u64) {
         self.phase = Phase::Open;
         self.retransmit_head = false;
         self.duplicates = 0;
-        self.prr = None;
+        self.reduction = Reduction::AtOnce;
         window.cwnd = cwnd;
     }
 
@@ -258,7 +313,7 @@ impl Recovery {
         self.phase = Phase::Timeout;
         self.retransmit_head = false;
         self.duplicates = 0;
-        self.prr = None;
+        self.reduction = Reduction::AtOnce;
         // RFC 6582, section 3.2, step 4; RFC 6675, section 5.1.
         self.recover = next;
         self.board.all_lost(una, next);
@@ -284,7 +339,7 @@ impl Recovery {
         let mss = window.mss;
         if std::mem::take(&mut self.retransmit_head) {
             // Whatever the window says (RFC 5681, section 3.2, step 3; RFC 6675, step 4.3).
-            return self.repair(self.board.first_hole(una, next), mss);
+            return self.repair(self.board.first_hole(una, next), mss, next);
         }
         let sack = self.uses_sack();
         if self.phase == Phase::Open || (self.phase == Phase::Fast && !sack) {
@@ -296,12 +351,12 @@ impl Recovery {
         }
         let lost = self.board.next_lost(una);
         if lost.is_some() || self.phase == Phase::Timeout || new_data {
-            return self.repair(lost, mss);
+            return self.repair(lost, mss, next);
         }
         let hole = self.board.next_hole(una);
         // NextSeg rule 4: the last segment, once until HighACK passes RescueRxt.
         if hole.is_some() || una <= self.rescue {
-            return self.repair(hole, mss);
+            return self.repair(hole, mss, next);
         }
         self.rescue = self.recover;
         match self.board.last_hole(una, next) {
@@ -311,13 +366,13 @@ impl Recovery {
         }
     }
 
-    fn repair(&mut self, hole: Option<(u64, u64)>, mss: u64) -> Repair {
+    fn repair(&mut self, hole: Option<(u64, u64)>, mss: u64, next: u64) -> Repair {
         let Some((start, limit)) = hole else {
             return Repair::Nothing;
         };
         let end = limit.min(start + mss);
         if self.phase == Phase::Timeout || self.uses_sack() {
-            self.board.retransmit(start, end);
+            self.board.retransmit(start, end, (self.phase == Phase::Fast).then_some(next));
         }
         Repair::Send(start, end)
     }
@@ -325,7 +380,7 @@ impl Recovery {
     /// Counts `bytes` sent against proportional rate reduction.
     #[inline]
     pub(crate) fn sent(&mut self, bytes: u64) {
-        if let Some(prr) = &mut self.prr {
+        if let Reduction::Proportional(prr) = &mut self.reduction {
             prr.out += bytes;
         }
     }

@@ -3,10 +3,12 @@
 //!
 //! Three facts make four counters enough. Bytes deemed lost are those not SACKed below one edge,
 //! which only rises. Retransmission goes upward, so bytes sent again are those not SACKed below
-//! HighRxt. And both edges are passed once.
+//! HighRxt. And both edges are passed once. If lost retransmissions are looked for, those found are
+//! an exception to the second, and kept apart.
 
-use crate::Segment;
 use crate::ranges::RangeSet;
+use crate::{Config, Segment};
+use std::collections::VecDeque;
 
 /// Duplicate acknowledgments that mean loss (RFC 5681, section 3.2; RFC 6675, section 2).
 pub(crate) const DUP_THRESH: usize = 3;
@@ -24,11 +26,32 @@ pub(crate) struct Scoreboard {
     lost: u64,
     /// HighRxt: everything below that was not SACKed at the time was sent again.
     high_rxt: u64,
-    /// Bytes sent again and not SACKed since.
+    /// Bytes sent again, and since neither SACKed nor deemed lost once more.
     retransmitted: u64,
+    /// How the highest SACKed byte alone tells of losses (FACK).
+    forward: bool,
+    /// If lost retransmissions are to be found.
+    resent: Option<Box<Resent>>,
+}
+
+/// Retransmissions.
+#[derive(Debug, Default)]
+struct Resent {
+    /// In the order of sending: where they begin and end, and SND.NXT at the time.
+    log: VecDeque<(u64, u64, u64)>,
+    /// Deemed lost once more, and not sent since.
+    again: RangeSet,
 }
 
 impl Scoreboard {
+    pub(crate) fn new(config: &Config) -> Self {
+        Scoreboard {
+            forward: config.fack,
+            resent: config.lost_retransmissions.then(Box::default),
+            ..Scoreboard::default()
+        }
+    }
+
     /// Whether nothing is SACKed, lost or sent again.
     #[inline]
     pub(crate) fn is_clear(&self) -> bool {
@@ -62,21 +85,29 @@ impl Scoreboard {
             if start <= segment.ack || start >= end || end > next {
                 continue;
             }
-            let Scoreboard { ranges, sacked, lost_edge, lost, high_rxt, retransmitted } = self;
+            let Scoreboard { ranges, sacked, lost_edge, lost, high_rxt, retransmitted, .. } = self;
+            let resent = &mut self.resent;
             ranges.insert(start, end, |from, to| {
                 *sacked += to - from;
                 *lost -= to.min(*lost_edge).saturating_sub(from);
-                *retransmitted -= to.min(*high_rxt).saturating_sub(from);
+                let again = resent.as_mut().map_or(0, |resent| resent.again.remove(from, to));
+                *retransmitted -= to.min(*high_rxt).saturating_sub(from) - again;
             });
         }
         if self.sacked > before {
             self.raise_lost_edge(una, mss);
+            self.find_lost_retransmissions(una, mss);
         }
         self.sacked - before
     }
 
-    /// IsLost: three discontiguous ranges, or more than two segments' bytes, are SACKed above.
+    /// IsLost: three discontiguous ranges, or more than two segments' bytes, are SACKed above; or,
+    /// with forward acknowledgment, two segments lie between it and the highest that is SACKed.
     fn raise_lost_edge(&mut self, una: u64, mss: u64) {
+        if self.forward {
+            let highest = self.ranges.as_slice().last().map_or(0, |range| range.1);
+            return self.set_lost_edge(una, highest.saturating_sub(DUP_THRESH as u64 * mss));
+        }
         let (mut count, mut bytes) = (0, 0);
         let edge = self.ranges.as_slice().iter().rev().find(|range| {
             count += 1;
@@ -96,6 +127,28 @@ impl Scoreboard {
         }
     }
 
+    /// Retransmissions after which more than one segment was sent and has arrived are lost as well.
+    fn find_lost_retransmissions(&mut self, una: u64, mss: u64) {
+        let Scoreboard { ranges, resent: Some(resent), retransmitted, .. } = self else {
+            return;
+        };
+        let highest = ranges.as_slice().last().map_or(0, |range| range.1);
+        while let Some(&(start, end, next)) = resent.log.front() {
+            if highest <= next + mss {
+                return;
+            }
+            resent.log.pop_front();
+            let mut from = start.max(una);
+            while from < end {
+                let (gap, resumes) = ranges.gap_from(from);
+                from = resumes.map_or(end, |resumes| resumes.min(end));
+                if gap < from {
+                    resent.again.insert(gap, from, |low, high| *retransmitted -= high - low);
+                }
+            }
+        }
+    }
+
     /// The cumulative acknowledgment moves from `una` to `ack`.
     pub(crate) fn advance(&mut self, una: u64, ack: u64) {
         let missing =
@@ -103,8 +156,9 @@ impl Scoreboard {
         if self.lost > 0 {
             self.lost -= missing(self.lost_edge);
         }
+        let again = self.resent.as_mut().map_or(0, |resent| resent.again.remove_below(ack));
         if self.retransmitted > 0 {
-            self.retransmitted -= missing(self.high_rxt);
+            self.retransmitted -= missing(self.high_rxt) - again;
         }
         self.sacked -= self.ranges.remove_below(ack);
     }
@@ -113,6 +167,10 @@ impl Scoreboard {
     pub(crate) fn begin_recovery(&mut self, una: u64) {
         self.high_rxt = una;
         self.retransmitted = 0;
+        if let Some(resent) = &mut self.resent {
+            resent.log.clear();
+            resent.again.clear();
+        }
     }
 
     /// The retransmission timer expired: everything below `next` that is not SACKed is lost, and
@@ -121,16 +179,22 @@ impl Scoreboard {
     /// section 8).
     pub(crate) fn all_lost(&mut self, una: u64, next: u64) {
         if self.ranges.containing(una).is_some() {
-            *self = Scoreboard::default();
+            let Scoreboard { forward, resent, .. } = std::mem::take(self);
+            *self = Scoreboard { forward, resent, ..Scoreboard::default() };
         }
         self.begin_recovery(una);
         self.set_lost_edge(una, next);
     }
 
-    /// Data up to `end` was sent again, beginning at `start`.
-    pub(crate) fn retransmit(&mut self, start: u64, end: u64) {
+    /// Data up to `end` was sent again, beginning at `start`, in fast recovery with SND.NXT at
+    /// `next`, or after a timeout, when nobody looks for lost retransmissions.
+    pub(crate) fn retransmit(&mut self, start: u64, end: u64, next: Option<u64>) {
         self.retransmitted += end - start.max(self.high_rxt).min(end);
         self.high_rxt = self.high_rxt.max(end);
+        if let Some(resent) = &mut self.resent {
+            self.retransmitted += resent.again.remove(start, end);
+            resent.log.extend(next.map(|next| (start, end, next)));
+        }
     }
 
     /// The first bytes not SACKed.
@@ -145,7 +209,11 @@ impl Scoreboard {
         if self.lost == 0 {
             return None;
         }
-        self.hole_below(una, self.lost_edge)
+        let again = self.resent.as_ref().and_then(|resent| resent.again.as_slice().first());
+        match again {
+            Some(&(start, end)) if start < self.lost_edge => Some((start, end)),
+            _ => self.hole_below(una, self.lost_edge),
+        }
     }
 
     /// The next bytes not SACKed and not sent again below the highest SACKed (NextSeg rule 3).
@@ -173,7 +241,11 @@ impl Scoreboard {
 
     /// Bytes of heap.
     pub(crate) fn heap(&self) -> usize {
-        self.ranges.heap()
+        let resent = self.resent.as_ref().map_or(0, |resent| {
+            let log = resent.log.capacity() * size_of::<(u64, u64, u64)>();
+            size_of::<Resent>() + log + resent.again.heap()
+        });
+        self.ranges.heap() + resent
     }
 }
 
@@ -202,11 +274,24 @@ mod tests {
         assert_eq!(board.pipe(100), 60);
         assert_eq!(board.next_lost(0), Some((0, 10)));
         board.begin_recovery(0);
-        board.retransmit(0, 10);
+        board.retransmit(0, 10, None);
         assert_eq!((board.pipe(100), board.next_lost(0)), (70, None));
         assert_eq!(board.last_hole(0, 100), Some((40, 100)));
         board.advance(0, 40);
         assert!(board.is_clear());
+    }
+
+    #[test]
+    fn forward_acknowledgment_counts_holes() {
+        let config = Config { fack: true, ..Config::default() };
+        let mut board = Scoreboard::new(&config);
+        // Segments 0, 10 and 20 are lost; one SACK, of the fourth, tells of the first.
+        board.update(&sack(0, 20, 30), 0, 100, MSS);
+        assert!(!board.head_is_lost(0));
+        board.update(&sack(0, 30, 40), 0, 100, MSS);
+        assert_eq!(board.next_lost(0), Some((0, 10)));
+        board.update(&sack(0, 50, 60), 0, 100, MSS);
+        assert_eq!((board.next_lost(0), board.pipe(100)), (Some((0, 20)), 50));
     }
 
     #[test]
@@ -253,7 +338,7 @@ mod tests {
                     2 => if let Some((start, limit)) = board.next_lost(una) {
                         let end = limit.min(start + MSS);
                         prop_assert!(sacked[start as usize..end as usize].iter().all(|held| !held));
-                        board.retransmit(start, end);
+                        board.retransmit(start, end, None);
                         rexmit = end;
                     },
                     _ => {
@@ -277,6 +362,55 @@ mod tests {
                 if una == 0 {
                     prop_assert_eq!(want, pipe_by_bytes(&sacked, rexmit, una, next));
                 }
+            }
+        }
+
+        #[test]
+        fn lost_retransmissions_leave_the_pipe(
+            ops in proptest::collection::vec((0..4_u8, 0..30_u64), 1..80),
+        ) {
+            let config = Config { fack: true, lost_retransmissions: true, ..Config::default() };
+            let (mut board, mut una, mut next) = (Scoreboard::new(&config), 0, 10 * MSS);
+            let (mut sacked, mut resent) = ([false; 1000], [None; 1000]);
+            for (op, at) in ops {
+                match op {
+                    0 => {
+                        let start = (una + at * MSS).min(next - MSS);
+                        if start > una {
+                            board.update(&sack(una, start, start + MSS), una, next, MSS);
+                            sacked[start as usize..][..MSS as usize].fill(true);
+                            let top = sacked.iter().rposition(|held| *held).unwrap() as u64;
+                            for sent in &mut resent {
+                                *sent = sent.filter(|next| top < next + MSS);
+                            }
+                        }
+                    }
+                    1 => if let Some((start, limit)) = board.next_lost(una) {
+                        let end = limit.min(start + MSS);
+                        board.retransmit(start, end, Some(next));
+                        for i in start..end {
+                            prop_assert!(!sacked[i as usize] && resent[i as usize].is_none());
+                            resent[i as usize] = Some(next);
+                        }
+                    },
+                    2 => next = (next + MSS).min(990),
+                    _ => if at < 3 {
+                        let mut ack = (una + at * MSS).min(next);
+                        while ack < next && sacked[ack as usize] {
+                            ack += 1;
+                        }
+                        board.advance(una, ack);
+                        una = ack;
+                        sacked[..una as usize].fill(false);
+                        resent[..una as usize].fill(None);
+                    },
+                }
+                let edge = board.lost_edge.max(una);
+                let held = (una..next).filter(|at| !sacked[*at as usize]);
+                let want: u64 = held
+                    .map(|at| u64::from(at >= edge) + u64::from(resent[at as usize].is_some()))
+                    .sum();
+                prop_assert_eq!(board.pipe(next - una), want);
             }
         }
     }

@@ -427,7 +427,8 @@ impl Sender {
     fn on_loss(&mut self, now: Time, delivered: u64) {
         self.stats.fast_recoveries += 1;
         self.reduce(now, CongestionKind::Loss, self.outstanding());
-        self.recovery.begin_fast(&mut self.window, self.una, self.next, delivered);
+        let floor = self.controller.floor(&self.window);
+        self.recovery.begin_fast(&mut self.window, floor, self.una, self.next, delivered);
         self.timed.restart(u64::MAX);
         // As BSD, Linux and ns-2 do; RFC 6298 is silent. A timer that still counts from the last
         // new acknowledgment would often expire before the one for the retransmission comes.

@@ -113,6 +113,7 @@ fn configs() -> impl Strategy<Value = Config> {
         prop_oneof![
             Just(CongestionControl::NewReno),
             Just(CongestionControl::Cubic),
+            Just(CongestionControl::Cubic2008),
             Just(CongestionControl::Ledbat),
             Just(CongestionControl::Rfc2581),
         ],
@@ -125,7 +126,7 @@ fn configs() -> impl Strategy<Value = Config> {
         prop_oneof![Just(10_000_u64), Just(65_535), Just(6_000_000)],
         proptest::option::of(1..20_u32),
     );
-    (kinds, 1..3_u8, proptest::collection::vec(any::<bool>(), 9)).prop_map(
+    (kinds, 1..3_u8, proptest::collection::vec(any::<bool>(), 13)).prop_map(
         |((congestion, recovery, mtu, window, max_window), delayed_ack_count, on)| Config {
             congestion,
             recovery,
@@ -137,6 +138,10 @@ fn configs() -> impl Strategy<Value = Config> {
             ecn: on[1],
             limited_transmit: on[2],
             prr: on[3],
+            rate_halving: on[9] && !on[3],
+            fack: on[10],
+            lost_retransmissions: on[11],
+            slow_start_at_ssthresh: on[12],
             hystart: on[4],
             pacing: on[5],
             slow_start_after_idle: on[6],

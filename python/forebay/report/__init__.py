@@ -16,6 +16,7 @@ from plotly.offline import get_plotlyjs
 
 from forebay.advice import advise
 from forebay.measures import GAIN, LOSS, MEDIAN_DELAY, text
+from forebay.report.wireless import network
 from forebay.scenario import to_toml
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def _figures(comparison: Comparison) -> dict[str, Any]:
             class_: {label: _distribution(comparison, label, class_) for label in comparison.labels}
             for class_ in comparison.classes
         },
+        "map": network(comparison),
     }
 
 

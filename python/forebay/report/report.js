@@ -87,7 +87,82 @@
     });
   }
 
-  const redraw = () => figures.forEach(draw);
+  const WIDTHS = 8;
+  const count = (number, what) => `${number.toLocaleString("en")} ${what}`;
+
+  // Lines of one width are one trace: a network may have thousands of hops.
+  function hopTraces(routes, ink, most) {
+    const at = index => data.map.stations[index];
+    const lines = Array.from({ length: WIDTHS }, () => ({ x: [], y: [] }));
+    const middle = { x: [], y: [], text: [] };
+    for (const [a, b, forward, back] of routes.hops) {
+      const [from, to] = [at(a), at(b)];
+      const line = lines[Math.ceil(WIDTHS * (forward + back) / most) - 1];
+      line.x.push(from.x, to.x, null);
+      line.y.push(from.y, to.y, null);
+      middle.x.push((from.x + to.x) / 2);
+      middle.y.push((from.y + to.y) / 2);
+      middle.text.push(`${from.name} → ${to.name}: ${count(forward, "packets")}<br>${to.name} → ${from.name}: ${count(back, "packets")}`);
+    }
+    const drawn = lines.map((line, step) => ({
+      ...line, type: "scatter", mode: "lines", hoverinfo: "skip", line: { color: ink, width: 1 + step },
+    }));
+    return [...drawn, { ...middle, type: "scatter", mode: "markers", marker: { color: ink, size: 12, opacity: 0 }, hovertemplate: "%{text}<extra></extra>" }];
+  }
+
+  function pathTraces() {
+    const quiet = colour("--quiet");
+    const angles = Array.from({ length: 49 }, (_, step) => step * Math.PI / 24);
+    return data.map.paths.flatMap(path => {
+      const name = `${path.what} ${path.name}`;
+      const way = {
+        type: "scatter", mode: "lines+markers", x: path.x, y: path.y, line: { color: quiet, width: 1.5, dash: "dash" },
+        marker: { symbol: path.x.map((_, step) => step ? "arrow" : "x-thin"), angleref: "previous", size: 11, color: quiet, line: { color: quiet, width: 2 } },
+        text: path.times, hovertemplate: `${name}, %{text}<extra></extra>`,
+      };
+      if (!path.range) return [way];
+      const ring = {
+        type: "scatter", mode: "lines", line: { color: quiet, width: 1, dash: "dot" },
+        x: angles.map(angle => path.x[0] + path.range * Math.cos(angle)),
+        y: angles.map(angle => path.y[0] + path.range * Math.sin(angle)), hoverinfo: "skip",
+      };
+      return [ring, way];
+    });
+  }
+
+  function drawMap({ element, label, index, most }) {
+    element.hidden = !shown.has(label);
+    const routes = data.map.routes[label];
+    const { stations } = data.map;
+    const marks = {
+      type: "scatter", mode: "markers+text", x: stations.map(station => station.x), y: stations.map(station => station.y),
+      text: stations.map(station => station.single ? station.name : ""), textposition: "bottom center",
+      customdata: stations.map((station, at) => `${station.name}<br>${count(routes.received[at], "packets received")}<br>${count(routes.lost[at], "lost")}`),
+      hovertemplate: "%{customdata}<extra></extra>", cliponaxis: false,
+      marker: {
+        color: colour("--card"), opacity: 1, size: stations.map(station => station.base ? 13 : 9),
+        symbol: stations.map(station => station.base ? "square" : "circle"), line: { color: colour("--ink"), width: 1.6 },
+      },
+    };
+    const chart = layout({
+      title: label, hover: "closest", x: { label: "m" },
+      y: { label: "m", scaleanchor: "x", constrain: "domain" },
+    });
+    Plotly.react(element, [...pathTraces(), ...hopTraces(routes, colour(`--d${index % 10}`), most), marks], chart, options);
+  }
+
+  const maps = [];
+  if (data.map) {
+    const packets = Object.values(data.map.routes).flatMap(({ hops }) => hops.map(hop => hop[2] + hop[3]));
+    const most = Math.max(1, ...packets);
+    data.labels.forEach((label, index) => {
+      const element = cell("map", `Map of the stations and their routes under ${label}`);
+      element.classList.add("map");
+      maps.push({ element, label, index, most });
+    });
+  }
+
+  const redraw = () => { figures.forEach(draw); maps.forEach(drawMap); };
   data.labels.forEach((label, index) => {
     const button = document.createElement("button");
     button.type = "button";

@@ -1,8 +1,8 @@
 """What the runs of a suite come to: a table, trade-offs, distributions and courses of every test.
 
 The quantities are those of RFC 7928, section 2: goodput, loss, queueing delay (one-way delay beyond
-propagation) with its 99th percentile, jitter, completion time, and of the queue its delay, length,
-drops and the use of the link.
+propagation) with its 99th percentile, jitter, startup and completion time, and of the queue its
+delay, length, drops, how many flows lose together, and the use of the link.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ OF_LINKS = (
     _measure("p99_delay_ms", "99th percentile queueing delay", "ms", 1.0, 1),
     _measure("mean_packets", "mean queue", "packets", 1.0, 1),
     _measure("loss", "dropped", "%", 100.0, 3),
+    _measure("loss_events.mean_flows", "flows that lose in a loss event", "", 1.0, 2),
 )
 QUEUEING = _measure("mean_delay_ms", "mean queueing delay", "ms", 1.0, 1)
 QUEUEING_TAIL = _measure("p99_delay_ms", "99th percentile queueing delay", "ms", 1.0, 1)
@@ -48,6 +49,7 @@ OF_CLASSES = (
     QUEUEING,
     QUEUEING_TAIL,
     _measure("jitter_ms", "jitter (RFC 3550)", "ms", 1.0, 2),
+    _measure("mean_startup_ms", "mean flow startup time", "ms", 1.0, 1),
     COMPLETION,
     _measure("p95_completion_s", "95th percentile completion time", "s", 1.0, 2),
     _measure("jain", "fairness of the flows (Jain)", "", 1.0, 3),
@@ -150,7 +152,9 @@ def _blocks(
         rows = []
         for measure in OF_LINKS:
             group = "links" if measure.key == "utilization" else "queues"
-            rows += _row(measure, [each[f"{group}.{link}.{measure.key}"] for each in runs])
+            key = f"{group}.{link}.{measure.key}"
+            if key in data.measures:
+                rows += _row(measure, [each[key] for each in runs])
         yield f"link {link}", tuple(rows)
     propagation = {trade.class_: trade.propagation_ms for trade in test.trades}
     for name in _classes(data):

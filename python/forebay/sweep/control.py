@@ -115,7 +115,7 @@ class _Todo:
         self._done: dict[str, dict[int, float | None]] = {id_: {} for id_ in self._points}
         self._queues = dict(study.disciplines)
         self._unmatched = {*study.keys, *([study.until.key] if study.until else [])}
-        self._unseen = {label for label, _ in study.disciplines}
+        self._unseen = set(self._points)
         self._finished = 0
         for id_, replication, value in store.finished(self._until.key if self._until else None):
             self._add(id_, replication, value)
@@ -200,11 +200,17 @@ class _Todo:
         )
 
     def _check(self, record: Record) -> None:
-        """Find out early, with the first run under every discipline, that a measure is amiss."""
+        """Find out early, with the first replication of every point, that a measure is amiss.
+
+        A point may lack what another has, so that no fewer runs tell; and later replications do not
+        count, so that it does not depend on which run ends first.
+        """
+        if not self._unmatched or record.replication > 1:
+            return
         self._unmatched -= {
             key for key in self._unmatched if any(map(_matcher(key), record.measures))
         }
-        self._unseen.discard(self._points[record.point].discipline)
+        self._unseen.discard(record.point)
         if self._unmatched and not self._unseen:
             key = min(self._unmatched)
             near = difflib.get_close_matches(key, record.measures, n=3, cutoff=0.5)

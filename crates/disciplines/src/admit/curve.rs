@@ -10,11 +10,14 @@
 //! | p_b | [`Curve::probability`] |
 //! | p_a = p_b / (1 - count p_b) | [`Spacing::step`] |
 //! | count | field of [`Spacing`]: packets since the last drop, -1 below min_th |
+//! | `wait_` of ns-2 | field of [`Curve`] |
 //!
 //! Deviations: D1. count advances before it is used, as in figure 2 and in ns-2, so that with a
 //! constant p_b the n-th packet after a drop is dropped with the same probability for every n in
 //! 1..1/p_b - 1; section 7's derivation of a range up to 1/p_b counts one packet less.
-//! D2. ns-2's `wait` option (at least 1/p_b packets between drops) is left out.
+//! D2. With `wait`, as in ns-2's RED unless its scripts say otherwise (`Queue/RED set wait_ true`),
+//! nothing is dropped until count reaches 1/p_b, then p_a = p_b / (2 - count p_b): gaps are uniform
+//! on 1/p_b to 2/p_b and the loss is 2/3 p_b, not 2 p_b. It is not in the paper.
 //!
 //! Cost: two comparisons below min_th; one division and one random number above.
 
@@ -56,12 +59,18 @@ pub struct Curve {
     max_th: f64,
     max_p: f64,
     gentle: bool,
+    wait: bool,
 }
 
 impl Curve {
     /// The curve that drops nothing at any length.
-    pub const NEVER: Curve =
-        Curve { min_th: f64::INFINITY, max_th: f64::INFINITY, max_p: 0.0, gentle: false };
+    pub const NEVER: Curve = Curve {
+        min_th: f64::INFINITY,
+        max_th: f64::INFINITY,
+        max_p: 0.0,
+        gentle: false,
+        wait: false,
+    };
 
     /// A curve from its parameters, and what its thresholds count.
     ///
@@ -85,7 +94,12 @@ impl Curve {
         require(max_p > 0.0 && max_p <= 1.0, "max_p", || {
             format!("must be above 0 and at most 1, got {max_p}")
         })?;
-        Ok((Curve { min_th: low, max_th: high, max_p, gentle }, measure))
+        Ok((Curve { min_th: low, max_th: high, max_p, gentle, wait: false }, measure))
+    }
+
+    /// The same curve; with `wait` at least 1/p_b packets pass between two drops (D2).
+    pub fn waiting(self, wait: bool) -> Curve {
+        Curve { wait, ..self }
     }
 
     /// p_b: 0 below min_th, then linear up to max_p at max_th; from there 1, or with `gentle`
@@ -143,7 +157,11 @@ impl Spacing {
         }
         let p_b = p_b * share;
         self.count += 1;
-        let rest = 1.0 - self.count as f64 * p_b;
+        let used = self.count as f64 * p_b;
+        if curve.wait && used < 1.0 {
+            return Signal::Pass;
+        }
+        let rest = if curve.wait { 2.0 - used } else { 1.0 - used };
         // p_a = p_b / rest, without the division; at rest <= 0 the range is used up.
         if rng.uniform() * rest < p_b {
             self.count = 0;
@@ -213,6 +231,27 @@ mod tests {
         for count in &gaps[1..20] {
             assert!((2000 - 175..=2000 + 175).contains(count), "{gaps:?}");
         }
+    }
+
+    #[test]
+    fn drops_that_wait_are_spaced_from_one_to_two_over_p() {
+        // p_b = 0.05: gaps uniform on 20..=39, each 1/20 (D2).
+        let mut rng = Rng::named(9, "waiting");
+        let law = curve(false).waiting(true);
+        let mut gaps = [0_u32; 41];
+        let mut spacing = Spacing::default();
+        spacing.restart();
+        for _ in 0..40_000 {
+            let gap =
+                (1..).find(|_| spacing.step(&law, 30.0, 1.0, &mut rng) != Signal::Pass).unwrap();
+            gaps[gap] += 1;
+        }
+        // 2000 expected in each; 4 standard deviations of sqrt(40000/20 * 19/20) = 43.6.
+        assert_eq!(gaps[..20].iter().sum::<u32>() + gaps[40], 0);
+        for count in &gaps[20..40] {
+            assert!((2000 - 175..=2000 + 175).contains(count), "{gaps:?}");
+        }
+        assert_eq!(spacing.step(&law, 45.0, 1.0, &mut rng), Signal::Forced);
     }
 
     #[test]

@@ -75,6 +75,9 @@ pub struct RedParams {
     /// Whether the probability goes from `max_p` at `max_th` to 1 at twice `max_th`, rather than
     /// jump to 1 (Floyd 2000). Default true.
     pub gentle: bool,
+    /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that two
+    /// thirds of p_b are lost rather than twice as much as it. Default false.
+    pub wait: bool,
     /// Typical packet size, in bytes, by which idle time is counted (s, section 11); above 0.
     /// Default 500B (ns-2).
     pub mean_packet: Bytes,
@@ -95,6 +98,7 @@ impl Default for RedParams {
             max_p: 0.1,
             weight: 0.002,
             gentle: true,
+            wait: false,
             mean_packet: Bytes(500),
             byte_mode: false,
             ecn: false,
@@ -115,7 +119,7 @@ impl Red {
         require_mean_packet(params.mean_packet)?;
         Ok(Red {
             limit: params.limit,
-            curve,
+            curve: curve.waiting(params.wait),
             measure,
             weight: params.weight,
             pace: Pace::new(setting, params.mean_packet),
@@ -234,6 +238,13 @@ mod tests {
         // process gives 2000 drops with a deviation of sqrt(20000 * 30 / 10^3) = 24.5.
         let loss = run(&mut at_thirty(json!({})), 20_000);
         assert!((1900..=2100).contains(&loss), "{loss}");
+    }
+
+    #[test]
+    fn with_wait_two_thirds_of_the_curve_are_lost() {
+        // Gaps uniform on 20..=39: the mean is 29.5, the variance 33.3.
+        let loss = run(&mut at_thirty(json!({ "wait": true })), 59_000);
+        assert!((1970..=2030).contains(&loss), "{loss}");
     }
 
     #[test]

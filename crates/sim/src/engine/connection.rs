@@ -187,7 +187,12 @@ impl World {
             return;
         }
         if cargo.backward {
+            let opening = connection.sender.state() == State::SynSent;
             connection.sender.on_segment(now, &cargo.segment);
+            if opening && connection.sender.state() != State::SynSent {
+                let class = self.user_meters[cargo.user as usize].class;
+                self.classes[class as usize].opened(connection.start, now);
+            }
             self.transmit(cargo.flow);
             return;
         }

@@ -33,7 +33,7 @@ pub enum Event {
 impl Event {
     /// Order among events of the same instant: a link's new rate holds for what leaves then; a
     /// place that a departure frees is there for what arrives then; timers and sources follow; a
-    /// measurement sees the instant's end.
+    /// measurement sees the instant's end, and the warm-up ends after a point that is due with it.
     fn rank(self) -> u64 {
         match self {
             Event::RateChange(_) => 0,
@@ -44,7 +44,8 @@ impl Event {
             | Event::GuardTimer(_)
             | Event::Wireless(_) => 3,
             Event::Datagram(_) | Event::Transfer(_) => 4,
-            Event::WarmupEnd | Event::Sample => 5,
+            Event::Sample => 5,
+            Event::WarmupEnd => 6,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! 4: a loss period is a run of successive lost packets, a loss distance the difference of the
 //! sequence numbers of two successive losses, 1 if nothing was sent between them.
 
+use forebay_core::{Duration, Time};
 use std::collections::VecDeque;
 
 /// A queue that drops from within loses packets out of order, so that a loss is settled only when
@@ -22,6 +23,43 @@ pub struct LossPattern {
     pub periods: Lengths,
     /// Loss distances in packets.
     pub distances: Lengths,
+}
+
+/// How many flows lose packets together, for the global synchronization ratio (RFC 7928, section
+/// 2.4): the share of the flows that lose in a loss event.
+#[derive(Debug, Clone, Default)]
+pub struct LossEvents {
+    /// Loss events.
+    pub count: u64,
+    /// Flows that lost in them, summed over the events.
+    flows: u64,
+    /// When the last event began.
+    began: Time,
+    /// Who has lost in it, in ascending order.
+    hit: Vec<u32>,
+}
+
+impl LossEvents {
+    /// Losses belong to one event up to this long after its first: a round trip of RFC 7928.
+    pub const SPAN: Duration = Duration::from_millis(100);
+
+    /// Is told that `flow` loses a packet at `now`.
+    pub fn lost(&mut self, now: Time, flow: u32) {
+        if self.count == 0 || now.since(self.began) > LossEvents::SPAN {
+            self.count += 1;
+            self.began = now;
+            self.hit.clear();
+        }
+        if let Err(place) = self.hit.binary_search(&flow) {
+            self.hit.insert(place, flow);
+            self.flows += 1;
+        }
+    }
+
+    /// Flows that lose in an event, on average; None without any.
+    pub fn mean_flows(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.flows as f64 / self.count as f64)
+    }
 }
 
 /// A histogram of lengths in octaves: 1, 2, 3 to 4, 5 to 8 and so on.
@@ -140,6 +178,17 @@ mod tests {
         assert_eq!(found.distances.counts[..3], [1, 1, 1]);
         assert_eq!(pattern([]).periods.mean(), None);
         assert_eq!(pattern([5]).periods.mean(), Some(1.0));
+    }
+
+    #[test]
+    fn an_event_lasts_a_round_trip_and_counts_flows_once() {
+        let mut events = LossEvents::default();
+        assert_eq!(events.mean_flows(), None);
+        // 0 to 100 ms: flows 1 and 2; from 101 ms on: flow 1, then flow 3.
+        for (ms, flow) in [(0, 1), (1, 2), (50, 1), (100, 2), (101, 1), (201, 3)] {
+            events.lost(Time::ZERO + Duration::from_millis(ms), flow);
+        }
+        assert_eq!((events.count, events.mean_flows()), (2, Some(2.0)));
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod users;
 mod voice;
 
 pub use delay::DelayMeter;
-pub use loss::{Lengths, LossPattern};
+pub use loss::{Lengths, LossEvents, LossPattern};
 pub use queue::{LEVELS, QueueMeter, QueuePoint};
 pub use users::{ClassMeter, Share, UserMeter, energy_potential, jain, satisfaction};
 pub use voice::{mos, r_factor};

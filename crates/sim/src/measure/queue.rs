@@ -1,6 +1,7 @@
 //! What a queue did: exact time averages, sojourn times, drops by reason.
 
 use super::delay::DelayMeter;
+use super::loss::LossEvents;
 use forebay_core::{DropReason, Duration, Packet, Time};
 
 /// Measures one link's queue. Waiting packets count; the one in transmission does not.
@@ -27,6 +28,8 @@ pub struct QueueMeter {
     pub marked: u64,
     /// Packets dropped, by [`DropReason`] and by drop precedence.
     pub drops: [[u64; LEVELS]; DropReason::ALL.len()],
+    /// How many flows lose packets together.
+    pub loss_events: LossEvents,
 }
 
 /// Drop precedences that are told apart, 0 to 7; higher ones count as 7.
@@ -74,6 +77,7 @@ impl QueueMeter {
             offered: [0; LEVELS],
             marked: 0,
             drops: [[0; LEVELS]; DropReason::ALL.len()],
+            loss_events: LossEvents::default(),
         }
     }
 
@@ -104,6 +108,7 @@ impl QueueMeter {
     #[inline]
     pub fn dropped(&mut self, reason: DropReason, packet: &Packet) {
         self.drops[reason as usize][level(packet)] += 1;
+        self.loss_events.lost(self.last, packet.flow);
         self.left(packet.len);
     }
 

@@ -14,10 +14,27 @@ pub struct ClassMeter {
     pub delay: DelayMeter,
     /// Times that completed transfers took.
     pub completion: DelayMeter,
+    /// Connections that were opened.
+    pub opened: u64,
+    /// How long that took them, in ns.
+    pub opening_time: u128,
     /// Payload bytes that arrived since the last point of the series, and transfers that ended.
     pub point_bytes: u64,
     /// Transfers that ended since then.
     pub point_completed: u32,
+}
+
+impl ClassMeter {
+    /// Is told of a connection, begun at `start`, that may send data from `now` on.
+    pub fn opened(&mut self, start: Time, now: Time) {
+        self.opened += 1;
+        self.opening_time += u128::from(now.since(start).as_nanos());
+    }
+
+    /// Mean time from a connection's beginning until it may send data, in ms.
+    pub fn mean_startup_ms(&self) -> Option<f64> {
+        (self.opened > 0).then(|| self.opening_time as f64 / self.opened as f64 * 1e-6)
+    }
 }
 
 /// Measures one user: one flow of a traffic entry, with all its successive transfers.

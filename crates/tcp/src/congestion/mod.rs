@@ -5,6 +5,7 @@
 //! the recovery algorithm's business, not the controller's.
 
 mod cubic;
+mod cubic_2008;
 mod hystart;
 mod ledbat;
 mod new_reno;
@@ -14,6 +15,7 @@ use crate::{Config, CongestionControl};
 use forebay_core::{Duration, Rate, Time};
 
 pub use cubic::Cubic;
+pub use cubic_2008::Cubic2008;
 pub use hystart::HyStart;
 pub use ledbat::Ledbat;
 pub use new_reno::NewReno;
@@ -34,6 +36,8 @@ pub struct Window {
     pub maximum: u64,
     /// Most bytes that one acknowledgment counts for.
     pub per_ack: u64,
+    /// 1 if slow start goes on at `ssthresh` itself, else 0.
+    at_ssthresh: u64,
 }
 
 impl Window {
@@ -45,13 +49,14 @@ impl Window {
         // RFC 5681, section 3.1: the initial ssthresh should be arbitrarily high.
         let ssthresh = config.initial_ssthresh.map_or(u64::MAX, |n| u64::from(n) * mss);
         let per_ack = config.growth_per_ack.map_or(u64::MAX, |n| u64::from(n) * mss);
-        Window { cwnd: initial, ssthresh, mss, initial, maximum, per_ack }
+        let at_ssthresh = u64::from(config.slow_start_at_ssthresh);
+        Window { cwnd: initial, ssthresh, mss, initial, maximum, per_ack, at_ssthresh }
     }
 
     /// Whether slow start applies (RFC 5681, section 3.1).
     #[inline]
     pub fn in_slow_start(&self) -> bool {
-        self.cwnd < self.ssthresh
+        self.cwnd - self.at_ssthresh < self.ssthresh
     }
 
     /// Adds `bytes` to the congestion window, up to its maximum.
@@ -119,6 +124,11 @@ pub trait CongestionController {
     /// expiry. RFC 5681, section 3.1, holds `ssthresh`.
     fn on_repeated_timeout(&mut self, _window: &mut Window) {}
 
+    /// The window that rate halving does not go below; `ssthresh` has been set.
+    fn floor(&self, window: &Window) -> u64 {
+        window.ssthresh
+    }
+
     /// The sender has had nothing in flight and now sends again.
     fn on_restart(&mut self, _now: Time) {}
 
@@ -164,6 +174,7 @@ impl SlowStart {
 pub(crate) enum Algorithm {
     NewReno(NewReno),
     Cubic(Cubic),
+    Cubic2008(Cubic2008),
     /// By far the largest, and the rarest.
     Ledbat(Box<Ledbat>),
     Rfc2581(Rfc2581),
@@ -181,6 +192,7 @@ impl Controller {
         let algorithm = match config.congestion {
             CongestionControl::NewReno => Algorithm::NewReno(NewReno::new(config)),
             CongestionControl::Cubic => Algorithm::Cubic(Cubic::new(config)),
+            CongestionControl::Cubic2008 => Algorithm::Cubic2008(Cubic2008::new(config)),
             CongestionControl::Ledbat => Algorithm::Ledbat(Box::new(Ledbat::new(config))),
             CongestionControl::Rfc2581 => Algorithm::Rfc2581(Rfc2581::new(config)),
         };
@@ -194,6 +206,7 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_ack(window, sample),
             Algorithm::Cubic(algorithm) => algorithm.on_ack(window, sample),
+            Algorithm::Cubic2008(algorithm) => algorithm.on_ack(window, sample),
             Algorithm::Ledbat(algorithm) => algorithm.on_ack(window, sample),
             Algorithm::Rfc2581(algorithm) => algorithm.on_ack(window, sample),
         }
@@ -203,6 +216,7 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_congestion(window, event),
             Algorithm::Cubic(algorithm) => algorithm.on_congestion(window, event),
+            Algorithm::Cubic2008(algorithm) => algorithm.on_congestion(window, event),
             Algorithm::Ledbat(algorithm) => algorithm.on_congestion(window, event),
             Algorithm::Rfc2581(algorithm) => algorithm.on_congestion(window, event),
         }
@@ -212,8 +226,17 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_repeated_timeout(window),
             Algorithm::Cubic(algorithm) => algorithm.on_repeated_timeout(window),
+            Algorithm::Cubic2008(algorithm) => algorithm.on_repeated_timeout(window),
             Algorithm::Ledbat(algorithm) => algorithm.on_repeated_timeout(window),
             Algorithm::Rfc2581(algorithm) => algorithm.on_repeated_timeout(window),
+        }
+    }
+
+    fn floor(&self, window: &Window) -> u64 {
+        match &self.algorithm {
+            Algorithm::NewReno(algorithm) => algorithm.floor(window),
+            Algorithm::Rfc2581(algorithm) => algorithm.floor(window),
+            _ => window.ssthresh,
         }
     }
 
@@ -221,6 +244,7 @@ impl CongestionController for Controller {
         match &mut self.algorithm {
             Algorithm::NewReno(algorithm) => algorithm.on_restart(now),
             Algorithm::Cubic(algorithm) => algorithm.on_restart(now),
+            Algorithm::Cubic2008(algorithm) => algorithm.on_restart(now),
             Algorithm::Ledbat(algorithm) => algorithm.on_restart(now),
             Algorithm::Rfc2581(algorithm) => algorithm.on_restart(now),
         }

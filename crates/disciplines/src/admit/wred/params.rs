@@ -91,6 +91,9 @@ pub struct WredParams {
     /// Whether a level's probability goes from its `max_p` at `max_th` to 1 at twice `max_th`,
     /// rather than jump to 1 (section 2.2, figure 2). Default false.
     pub gentle: bool,
+    /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that two
+    /// thirds of p_b are lost rather than twice as much as it. Default false.
+    pub wait: bool,
     /// Typical packet size, in bytes, by which idle time is counted; above 0. Default 500B (ns-2).
     pub mean_packet: Bytes,
     /// Who may be dropped (section 2.2): "drop-arrivals" or "drop-from-queue".
@@ -107,6 +110,7 @@ impl Default for WredParams {
             levels: vec![Level::default(), Level::packets(15, 45, 0.1)],
             weight: 0.002,
             gentle: false,
+            wait: false,
             mean_packet: Bytes(500),
             drop_strategy: DropStrategy::default(),
             victim: Victim::default(),
@@ -130,6 +134,9 @@ pub struct RioParams {
     /// Whether a level's probability goes from its `max_p` at `max_th` to 1 at twice `max_th`,
     /// rather than jump to 1. Default false.
     pub gentle: bool,
+    /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that two
+    /// thirds of p_b are lost rather than twice as much as it. Default false.
+    pub wait: bool,
     /// Typical packet size, in bytes, by which idle time is counted; above 0. Default 500B (ns-2).
     pub mean_packet: Bytes,
     /// Who may be dropped: "drop-arrivals" or "drop-from-queue".
@@ -140,18 +147,18 @@ pub struct RioParams {
 
 impl Default for RioParams {
     fn default() -> Self {
-        let WredParams { limit, weight, gentle, mean_packet, drop_strategy, victim, .. } =
+        let WredParams { limit, weight, gentle, wait, mean_packet, drop_strategy, victim, .. } =
             WredParams::default();
         let levels = vec![Level::packets(40, 70, 0.02), Level::packets(15, 45, 0.1)];
-        RioParams { limit, levels, weight, gentle, mean_packet, drop_strategy, victim }
+        RioParams { limit, levels, weight, gentle, wait, mean_packet, drop_strategy, victim }
     }
 }
 
 impl From<&RioParams> for WredParams {
     fn from(params: &RioParams) -> Self {
-        let RioParams { limit, levels, weight, gentle, mean_packet, drop_strategy, victim } =
+        let RioParams { limit, levels, weight, gentle, wait, mean_packet, drop_strategy, victim } =
             params.clone();
-        WredParams { limit, levels, weight, gentle, mean_packet, drop_strategy, victim }
+        WredParams { limit, levels, weight, gentle, wait, mean_packet, drop_strategy, victim }
     }
 }
 
@@ -173,6 +180,9 @@ pub struct WrtParams {
     /// Whether a level's probability goes from its `max_p` at `max_th` to 1 at twice `max_th`,
     /// rather than jump to 1. Default false.
     pub gentle: bool,
+    /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that two
+    /// thirds of p_b are lost rather than twice as much as it. Default false.
+    pub wait: bool,
     /// Typical packet size, in bytes, by which idle time is counted; above 0. Default 500B (ns-2).
     pub mean_packet: Bytes,
     /// Who may be dropped: "drop-arrivals" or "drop-from-queue".
@@ -183,7 +193,7 @@ pub struct WrtParams {
 
 impl Default for WrtParams {
     fn default() -> Self {
-        let WredParams { limit, levels, weight, gentle, mean_packet, drop_strategy, victim } =
+        let WredParams { limit, levels, weight, gentle, wait, mean_packet, drop_strategy, victim } =
             WredParams::default();
         let in_profile_th = Limit::Packets(15);
         WrtParams {
@@ -192,6 +202,7 @@ impl Default for WrtParams {
             in_profile_th,
             weight,
             gentle,
+            wait,
             mean_packet,
             drop_strategy,
             victim,
@@ -201,9 +212,18 @@ impl Default for WrtParams {
 
 impl From<&WrtParams> for WredParams {
     fn from(params: &WrtParams) -> Self {
-        let WrtParams { limit, levels, weight, gentle, mean_packet, drop_strategy, victim, .. } =
-            params.clone();
-        WredParams { limit, levels, weight, gentle, mean_packet, drop_strategy, victim }
+        let WrtParams {
+            limit,
+            levels,
+            weight,
+            gentle,
+            wait,
+            mean_packet,
+            drop_strategy,
+            victim,
+            ..
+        } = params.clone();
+        WredParams { limit, levels, weight, gentle, wait, mean_packet, drop_strategy, victim }
     }
 }
 
@@ -234,7 +254,7 @@ pub(super) fn check(params: &WredParams) -> Result<Checked, ConfigError> {
             "must be in the unit of the other levels: all in packets or all in bytes".into()
         })?;
         measure = Some(unit);
-        curves.push(curve);
+        curves.push(curve.waiting(params.wait));
     }
     Ok(Checked { curves, measure: measure.unwrap_or(Measure::Packets) })
 }
