@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from peers import SIMULATORS
+from peers import OWN, SIMULATORS
 from reasons import CONVENTIONS, GROUPS, REASONS, SPEED, reason_of
 
 Summary = Mapping[str, Mapping[str, float | None]]
@@ -172,7 +172,7 @@ def experiments(
 
 def key(row: Mapping[str, Any]) -> str:
     """What makes two cases the same scenario."""
-    options = {name: value for name, value in row["options"].items() if name != "background"}
+    options = {name: value for name, value in row["options"].items() if name not in OWN}
     return repr(sorted(options.items()))
 
 

@@ -152,7 +152,9 @@ def _blocks(
         rows = []
         for measure in OF_LINKS:
             group = "links" if measure.key == "utilization" else "queues"
-            rows += _row(measure, [each[f"{group}.{link}.{measure.key}"] for each in runs])
+            key = f"{group}.{link}.{measure.key}"
+            if key in data.measures:
+                rows += _row(measure, [each[key] for each in runs])
         yield f"link {link}", tuple(rows)
     propagation = {trade.class_: trade.propagation_ms for trade in test.trades}
     for name in _classes(data):
