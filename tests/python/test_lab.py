@@ -150,3 +150,11 @@ def test_sources_send_what_they_send_in_a_simulation() -> None:
     assert found["offered"] == simulated["offered"] == len(sizes)
     assert found["mean_delay_ms"] == 5.0
     assert found["goodput_bps"] == pytest.approx(simulated["goodput_bps"], rel=0.01)
+
+
+def test_the_gate_gets_its_arguments(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    called: list[object] = []
+    monkeypatch.setattr("forebay.lab.gates.program", lambda: tmp_path / "forebay-gate")
+    monkeypatch.setattr(os, "execv", lambda *words: called.extend(words))
+    assert CliRunner().invoke(app, ["gate", "check", "--json", "gate.toml"]).exit_code == 0
+    assert called == [tmp_path / "forebay-gate", ["forebay-gate", "check", "--json", "gate.toml"]]
