@@ -22,7 +22,7 @@ from forebay.papers import (
     Study,
     Table,
 )
-from forebay.stats import Interval
+from forebay.stats import Interval, interval
 
 DELAY = "queues.bottleneck.mean_delay_ms"
 QUEUE = "queues.bottleneck.mean_packets"
@@ -77,7 +77,10 @@ def trade_off(data: Data, study: str, where: Mapping[str, Any]) -> Panel:
             found.iter_rows(named=True), key=lambda row: order.index(row["discipline"])
         )
     ]  # fmt: skip
-    return Panel(words(where), "mean time in the queue, ms", "utilization, %", regions=regions)
+    # Hundredths of a percent are not to look like much.
+    near = all(region.y > 98 for region in regions)
+    return Panel(words(where), "mean time in the queue, ms", "utilization, %", regions=regions,
+                 y_range=(97.9, 100.1) if near else None)  # fmt: skip
 
 
 def _times(value: float | None, factor: float) -> float | None:
@@ -292,8 +295,6 @@ def phase(data: Data, congestion: str, name: str) -> Interval:
         & pl.col("time_s").is_between(35.0, 60.0)
     )
     runs = table.group_by("replication").agg(pl.col("mean_packets").mean())
-    from forebay.stats import interval
-
     found = interval(runs["mean_packets"].to_list())
     assert found is not None
     return found

@@ -7,9 +7,11 @@ from typing import Any
 
 import polars as pl
 from cp_aqm_points import (
+    AT_1_5,
     C_MAX,
     CLOSE,
     COMBINATIONS,
+    CUBIC,
     FULL,
     LOSS,
     NAMES,
@@ -72,7 +74,7 @@ def cp_3(data: Data) -> list[Part]:
             data.difference(
                 "tail-drop-1",
                 QUEUE,
-                {"congestion": "cubic", "delay": delay},
+                {"congestion": CUBIC, "delay": delay},
                 {"congestion": "new-reno", "delay": delay},
             ),
             0.0,
@@ -82,17 +84,17 @@ def cp_3(data: Data) -> list[Part]:
     ]
     full = [
         Part(f"utilization, {delay} ms", "full up to 25 ms",
-             tail(data, 1, "cubic", f"{delay}ms", USED), CLOSE, unit="%")
+             tail(data, 1, CUBIC, f"{delay}ms", USED), CLOSE, unit="%")
         for delay in (5, 15, 25)
     ]  # fmt: skip
-    at_50 = tail(data, 1, "cubic", "50ms", USED)
+    at_50 = tail(data, 1, CUBIC, "50ms", USED)
     return [*full, about("utilization, 50 ms", at_50, 98, "%", POINTS, "about 98 %"), *longer]
 
 
 def cp_4(data: Data) -> list[Part]:
     parts = []
     for congestion, queue, loss in (
-        ("cubic", (26.0, 30.0), (4.0, 12.0)),
+        (CUBIC, (26.0, 30.0), (4.0, 12.0)),
         ("new-reno", (22.5, 25.5), (2.5, 9.0)),
     ):
         name = NAMES[congestion]
@@ -243,7 +245,6 @@ def cp_10(data: Data) -> list[Part]:
 
 
 def cp_11(data: Data) -> list[Part]:
-    stated = {(1, "new-reno"): 82, (16, "new-reno"): 94, (1, "cubic"): 96, (16, "cubic"): 99}
     return [
         about("longest queue, c_max = 1.05", longest(data, 1.05), 15, "packets", PACKETS,
               "may reach 15 packets"),
@@ -254,14 +255,14 @@ def cp_11(data: Data) -> list[Part]:
         *(
             about(f"utilization, c_max = 1.5, {combination(flows, congestion, '50ms')}",
                   used_at_50(data, flows, congestion, 1.5), value, "%", POINTS)
-            for (flows, congestion), value in stated.items()
+            for (flows, congestion), value in AT_1_5.items()
         ),
     ]  # fmt: skip
 
 
 def cp_12(data: Data) -> list[Part]:
-    found = data.interval(*keyed(tcp(16, "cubic", "5ms"), QUEUE))
-    tail_drop = tail(data, 16, "cubic", "5ms", QUEUE)
+    found = data.interval(*keyed(tcp(16, CUBIC, "5ms"), QUEUE))
+    tail_drop = tail(data, 16, CUBIC, "5ms", QUEUE)
     return [
         about("queue, T_c = 5, c_max = 1.2", found, 7, "packets", PACKETS, "only 7 packets"),
         about("queue of tail drop", tail_drop, 30, "packets", PACKETS),
@@ -270,7 +271,7 @@ def cp_12(data: Data) -> list[Part]:
 
 def cp_13(data: Data) -> list[Part]:
     def over(thresholds: Iterable[str], c_max: Iterable[float], pick: Any) -> Interval:
-        points = [tcp(1, "cubic", "50ms", t, c) for t in thresholds for c in c_max]
+        points = [tcp(1, CUBIC, "50ms", t, c) for t in thresholds for c in c_max]
         return extreme(data, points, USED, pick, 100.0)
 
     small, large = T_C[:5], C_MAX[5:]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from cp_aqm_claims import cp_2, cp_3, cp_4, cp_10, cp_11, cp_12
 from cp_aqm_points import (
     COMBINATIONS,
+    CUBIC,
     LOSS,
     NAMES,
     QUEUE,
@@ -19,9 +21,20 @@ from cp_aqm_points import (
 from cp_aqm_reasons import (
     NOISY,
     NOISY_C,
-    STACKS,
     noisy,
-    stack_point,
+)
+from cp_aqm_stacks import (
+    CURVE,
+    OURS,
+    PLACES,
+    STACKS,
+    Stack,
+    allowed,
+    cell,
+    conventions,
+    largest,
+    moved,
+    with_stack,
 )
 
 from forebay.papers import (
@@ -33,26 +46,65 @@ from forebay.papers import (
 def stack_tables(data: Data) -> list[Table]:
     tables = []
     columns = ["stack", *(combination(*each) for each in COMBINATIONS)]
-    for discipline in ("tail drop", "CP-AQM"):
-        for key, scale, what in (
-            (QUEUE, 1.0, "average queue, packets"),
-            (USED, 100.0, "utilization, %"),
-        ):
-            rows = []
-            for stack in STACKS:
-                cells: list[Any] = [stack]
-                for flows, congestion, delay in COMBINATIONS:
-                    at = {"flows": flows, "congestion": congestion, "delay": delay}
-                    at["discipline"] = discipline
-                    here = {**at, **stack_point(data, stack)}
-                    if stack == "Linux":
-                        cells.append(data.interval("stack", key, here, scale=scale))
-                    else:
-                        linux = {**at, **stack_point(data, "Linux")}
-                        cells.append(data.difference("stack", key, here, linux, scale=scale))
-                rows.append(cells)
-            tables.append(Table(columns, rows, f"{discipline}: {what}"))
+    for discipline in ("tail drop", "c_max = 1.2"):
+        for key, what in ((QUEUE, "average queue, packets"), (USED, "utilization, %")):
+            rows: list[list[Any]] = [
+                [OURS, *(with_stack(data, OURS, discipline, each, key) for each in COMBINATIONS)]
+            ]
+            for stack in (*STACKS[1:], CURVE):
+                rows.append(
+                    [
+                        stack,
+                        *(
+                            moved(data, stack, discipline, each, key)
+                            if stack in conventions(each[1])
+                            else ""
+                            for each in COMBINATIONS
+                        ),
+                    ]
+                )
+            word = discipline if discipline == "tail drop" else f"CP-AQM, T_c = 5, {discipline}"
+            tables.append(Table(columns, rows, f"{word}: {what}"))
     return tables
+
+
+def place_tables(data: Data) -> list[Table]:
+    rows = []
+    for claim, (discipline, point, key), low, high in PLACES:
+        what = {QUEUE: "queue, packets", USED: "utilization, %", LOSS: "loss, %"}[key]
+        rows.append(
+            [
+                claim,
+                f"{combination(*point)}, {discipline}: {what}",
+                allowed(low, high),
+                with_stack(data, OURS, discipline, point, key),
+                largest(data, discipline, point, key),
+            ]
+        )
+    return [Table(["claim", "number", "allowed", "ours", "moved most by"], rows)]
+
+
+def other_stack_tables(data: Data) -> list[Table]:
+    stacks: dict[str, Any] = {
+        OURS: data,
+        "Linux 2.6.26": Stack(data, "linux-2.6", CUBIC),
+        "Linux today": Stack(data, "linux", "cubic"),
+    }
+    claims = {"CP-2": cp_2, "CP-3": cp_3, "CP-4": cp_4, "CP-10": cp_10, "CP-11": cp_11,
+              "CP-12": cp_12}  # fmt: skip
+    rows: list[list[Any]] = []
+    hits = dict.fromkeys(stacks, 0)
+    for claim, parts_of in claims.items():
+        found = {name: parts_of(each) for name, each in stacks.items()}
+        for parts in zip(*found.values(), strict=True):
+            for name, part in zip(stacks, parts, strict=True):
+                hits[name] += part.verdict == "reproduced"
+            one = parts[0]
+            rows.append(
+                [claim, one.what, f"{allowed(one.low, one.high)} {one.unit}", *map(cell, parts)]
+            )
+    rows.append(["", f"in range, of {len(rows)}", "", *hits.values()])
+    return [Table(["claim", "number", "allowed", *stacks], rows)]
 
 
 def bucket_tables(data: Data) -> list[Table]:

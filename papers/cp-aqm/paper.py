@@ -26,7 +26,9 @@ from cp_aqm_figures import (
     figure_4,
     four,
 )
+from cp_aqm_points import CUBIC
 from cp_aqm_reasons import (
+    cp_2_why,
     cp_3_why,
     cp_4_why,
     cp_8_why,
@@ -40,6 +42,8 @@ from cp_aqm_sections import (
     bucket_tables,
     length_tables,
     lock_in_tables,
+    other_stack_tables,
+    place_tables,
     recommended_tables,
     stack_tables,
 )
@@ -60,6 +64,7 @@ def text(name: str) -> str:
 
 
 TAIL_DROP = ("tail-drop-1", "tail-drop-16")
+STACK = ("stack", "curve")
 SHORT = {"duration": "60s"}
 
 PAPER = Paper(
@@ -78,7 +83,9 @@ PAPER = Paper(
         Study("length", "length.toml", Quick(2)),
         Study("stack", "stack.toml", Quick(2, SHORT)),
         Study("noise", "noise.toml", Quick(2, SHORT)),
-        Study("counting", "counting.toml", Quick(2, SHORT)),
+        Study("curve", "curve.toml", Quick(2, SHORT)),
+        Study("stacks-tail-drop", "stacks-tail-drop.toml", Quick(2, SHORT)),
+        Study("stacks-cp-aqm", "stacks-cp-aqm.toml", Quick(2, SHORT)),
         Study("bucket", "bucket.toml", Quick(2, SHORT)),
         Study("tcp-16", "tcp-16.toml", Quick(2, SHORT)),
         Study("udp-rates", "udp-rates.toml", Quick(2, SHORT)),
@@ -95,19 +102,20 @@ PAPER = Paper(
                four("new-reno"), ("tcp-1", "tcp-16")),
         Figure("4", "Link utilization on the bottleneck link for a one-way delay of $D_b$ = 50 ms.",
                figure_4, ("tcp-1", "tcp-16")),
-        Figure("5", "Average queue lengths on the bottleneck link for TCP Cubic.", four("cubic"),
+        Figure("5", "Average queue lengths on the bottleneck link for TCP Cubic.", four(CUBIC),
                ("tcp-1", "tcp-16")),
     ),
     claims=(
         Claim("CP-1", "Tail drop, 15 Mb/s CBR: utilization 100 % and the queue always fully "
               "occupied, regardless of the delay.", cp_1, ("tail-drop-udp",)),
         Claim("CP-2", "Tail drop, one New Reno flow: full utilization up to about 20 ms, 92.7 % at "
-              "50 ms; the average queue falls from 20 packets to 10.", cp_2, TAIL_DROP),
+              "50 ms; the average queue falls from 20 packets to 10.", cp_2,
+              (*TAIL_DROP, *STACK), cp_2_why),
         Claim("CP-3", "Tail drop, one Cubic flow: fills the pipe up to 25 ms, about 98 % at 50 ms; "
-              "longer queue than New Reno.", cp_3, (*TAIL_DROP, "stack"), cp_3_why),
+              "longer queue than New Reno.", cp_3, (*TAIL_DROP, *STACK), cp_3_why),
         Claim("CP-4", "Tail drop, 16 flows: 100 % even at 50 ms; average queue 26 to 30 packets "
               "(Cubic), 22.5 to 25.5 (New Reno); loss 4 % to 12 % and 2.5 % to 9 %.", cp_4,
-              (*TAIL_DROP, "stack"), cp_4_why),
+              (*TAIL_DROP, *STACK), cp_4_why),
         Claim("CP-5", "CP-AQM, CBR: the average queue increases linearly with T_c, about T_c; the "
               "value of c_max > 1 has no impact; utilization 100 %.", cp_5, ("udp-constant",)),
         Claim("CP-6", "Exponential inter-arrival times: longer than periodic; deviations increase "
@@ -124,15 +132,15 @@ PAPER = Paper(
               ("tcp-1", "tcp-16", "noise"), cp_9_why),
         Claim("CP-10", "T_c = 5 and c_max = 1.2 limit the average queue to at most 12 packets in "
               "all scenarios; utilization 95 % for 16 New Reno flows at 50 ms.", cp_10,
-              ("tcp-1", "tcp-16", "stack", "counting"), cp_10_why),
+              ("tcp-1", "tcp-16", *STACK), cp_10_why),
         Claim("CP-11", "T_c = 5, c_max = 1.05: up to 15 packets, almost full utilization of 16 New "
               "Reno flows at 50 ms. c_max = 1.5: at most 9 packets; utilization at 50 ms 82 % (1 "
               "New Reno), 94 % (16), 96 % (1 Cubic), 99 % (16).", cp_11,
-              ("tcp-1", "tcp-16", "noise", "counting"), cp_11_why),
+              ("tcp-1", "tcp-16", "noise", *STACK), cp_11_why),
         Claim("CP-12", "T_c = 5, 16 Cubic flows, 5 ms: only 7 packets instead of 30 for tail drop.",
-              cp_12, ("tcp-1", "tcp-16", *TAIL_DROP, "stack"), cp_12_why),
+              cp_12, ("tcp-1", "tcp-16", *TAIL_DROP, *STACK), cp_12_why),
         Claim("CP-13", "Cubic, one flow, 50 ms: about 98 % like tail drop; 94 % to 98 % for T_c <= "
-              "5 and c_max >= 1.2.", cp_13, ("tcp-1", "noise", "stack"), cp_13_why),
+              "5 and c_max >= 1.2.", cp_13, ("tcp-1", "noise", *STACK), cp_13_why),
         Claim("CP-14", "A single burst can fill the whole buffer without any drop by the policer.",
               cp_14, ("burst",)),
     ),
@@ -143,7 +151,10 @@ PAPER = Paper(
                 "warm-up.", length_tables, ("length",)),
         Section("Flows that repeat themselves", text("lock-in.md"), lock_in_tables,
                 ("tcp-1", "noise")),
-        Section("What the TCP stack moves", text("stack.md"), stack_tables, ("stack",)),
+        Section("The same claims with other stacks", text("other-stacks.md"), other_stack_tables,
+                ("tcp-1", "tcp-16", *TAIL_DROP, "stacks-tail-drop", "stacks-cp-aqm")),
+        Section("What moves the numbers of the claims", text("places.md"), place_tables, STACK),
+        Section("What the TCP stack moves", text("stack.md"), stack_tables, STACK),
         Section("What the size of the bucket moves", "T_c = 5, c_max = 1.2. The paper's size is "
                 "67.815 KB; from a certain size on, it says, CP-AQM is rather insensitive (section "
                 "3.3).", bucket_tables, ("bucket",)),

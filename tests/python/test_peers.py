@@ -105,6 +105,6 @@ def test_speed_is_given_as_ratios() -> None:
     }
     versions = {"forebay": "1", "ns-2": "2.35", "ns-3": "3.37"}
     section = render.speed_section({"versions": versions, "machine": "m", "loads": [load]})
-    assert "3.50 kB a flow with 100000 flows" in section["text"][-1]
+    assert "3.50 and 4.00 kB with 100000 flows" in section["text"][-1]
     [table] = section["tables"]
     assert table["rows"][1][3:] == ["800 k", "400 k", "5 x", "5 x", "1600", "4 x"]

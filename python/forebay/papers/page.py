@@ -79,10 +79,10 @@ def _summary(found: Mapping[str, Any]) -> str:
         [f"[{claim['id']}](#{_anchor(claim)})", claim["verdict"], claim["words"]]
         for claim in found["claims"]
     ]
-    made = (
-        f"Made by `{found['command']}` with forebay {found['version']}; "
-        f"{found['cpu_seconds'] / 60:.1f} minutes of processor time."
-    )
+    made = f"Made by `{found['command']}` with forebay {found['version']}"
+    # Not known of studies that `forebay sweep` ran.
+    spent = found["cpu_seconds"]
+    made += f"; {spent / 60:.1f} minutes of processor time." if spent else "."
     if not rows:
         return made
     return f"{made}\n\n{len(rows)} claims: {said}.\n\n{_table(['claim', 'verdict', 'paper'], rows)}"

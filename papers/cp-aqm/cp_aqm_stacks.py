@@ -1,0 +1,217 @@
+"""What conventions of the TCP stack move, one at a time and all together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cp_aqm_points import COMBINATIONS, CUBIC, QUEUE, USED, combination
+
+from forebay.papers import Data, Part
+from forebay.stats import Interval
+
+OURS = "Linux 3.2 to 3.19"
+CURVE = "CUBIC of RFC 9438"
+NO_SACK = "New Reno recovery, no SACK"
+STACKS = (
+    OURS,
+    "rate halving, no PRR (before 3.2)",
+    "neither: the window falls at once (RFC 6675)",
+    "no FACK (RFC 6675; from 4.15)",
+    "lost retransmissions wait for the timer (RFC 6675)",
+    "growth by bytes (from 4.0)",
+    "slow start ends at the threshold (from 4.2)",
+    "CUBIC keeps 0.8 of the window (before 2.6.25)",
+    "initial window 3 (before 2.6.39)",
+    "no HyStart (before 2.6.29)",
+    "no quick acknowledgments at the start",
+    "no quick acknowledgments after silence",
+    "no delayed acknowledgments",
+    "minimum RTO 1 s",
+    "RTO down to 200 ms, however long the path",
+    "no timestamps",
+    "no limited transmit",
+    NO_SACK,
+)
+"""The rows of the axis "stack", in order."""
+DISCIPLINES = ("tail drop", "c_max = 1.05", "c_max = 1.2", "c_max = 1.5")
+
+
+def stack_point(data: Data, stack: str) -> dict[str, Any]:
+    """The values of the axis' columns."""
+    [axis] = [each for each in data.study("stack").axes if each.name == "stack"]
+    row = axis.rows[STACKS.index(stack)]
+    written = [str(value).lower() if isinstance(value, bool) else value for value in row]
+    return dict(zip(axis.columns, written, strict=True))
+
+
+def conventions(congestion: str) -> tuple[str, ...]:
+    """The conventions that are changed, one at a time."""
+    return (*STACKS[1:], CURVE) if congestion == CUBIC else STACKS[1:]
+
+
+def with_stack(
+    data: Data, stack: str, discipline: str, point: tuple[int, str, str], key: str
+) -> Interval:
+    """A measure of a combination, with one convention changed."""
+    scale = 1.0 if key == QUEUE else 100.0
+    flows, congestion, delay = point
+    where = {"flows": flows, "delay": delay, "discipline": discipline}
+    if stack == CURVE:
+        return data.interval("curve", key, where, scale=scale)
+    where |= {"congestion": congestion, **stack_point(data, stack)}
+    return data.interval("stack", key, where, scale=scale)
+
+
+def moved(
+    data: Data, stack: str, discipline: str, point: tuple[int, str, str], key: str
+) -> Interval:
+    """By how much changing one convention moves a measure, paired run by run."""
+    scale = 1.0 if key == QUEUE else 100.0
+    flows, congestion, delay = point
+    there = {"flows": flows, "delay": delay, "discipline": discipline}
+    ours = {**there, "congestion": congestion, **stack_point(data, OURS)}
+    if stack == CURVE:
+        # Of another study, with the same seeds, and not paired here.
+        found, other = (
+            with_stack(data, stack, discipline, point, key),
+            data.interval("stack", key, ours, scale=scale),
+        )
+        width = ((found.half_width or 0.0) ** 2 + (other.half_width or 0.0) ** 2) ** 0.5
+        return Interval(found.mean - other.mean, width, found.samples)
+    changed = {**there, "congestion": congestion, **stack_point(data, stack)}
+    return data.difference("stack", key, changed, ours, scale=scale)
+
+
+def says(
+    data: Data,
+    discipline: str,
+    point: tuple[int, str, str],
+    key: str,
+    low: float,
+    high: float,
+) -> str:
+    """Which conventions bring a number to where the paper has it, or how near they come."""
+    unit = "packets" if key == QUEUE else "%"
+    found = {
+        stack: with_stack(data, stack, discipline, point, key).mean
+        for stack in (OURS, *conventions(point[1]))
+        if stack != NO_SACK
+    }
+    inside = [stack for stack, value in found.items() if low <= value <= high]
+    head = f"{combination(*point)}, {discipline}: {found[OURS]:.4g} {unit}"
+    if OURS in inside:
+        return f"{head}, in the paper's range."
+    if inside:
+        inside.sort(key=lambda stack: -abs(found[stack] - found[OURS]))
+        names = ", ".join(f"{found[stack]:.4g} with “{stack}”" for stack in inside[:3])
+        return f"{head}, and in the paper's range {names}."
+
+    def away(stack: str) -> float:
+        return max(low - found[stack], found[stack] - high)
+
+    near = min(found, key=away)
+    far = max(found, key=away)
+    return (
+        f"{head}; no convention alone brings it into the paper's range: nearest is "
+        f"{found[near]:.4g} (“{near}”), farthest {found[far]:.4g} (“{far}”)."
+    )
+
+
+# Whole stacks
+
+
+class Stack:
+    """Results with another stack, by the names of the studies that the claims are judged with."""
+
+    def __init__(self, data: Data, preset: str, cubic: str) -> None:
+        self._data, self._preset, self._cubic = data, preset, cubic
+
+    def _where(self, name: str, where: Mapping[str, Any] | None) -> tuple[str, dict[str, Any]]:
+        study, _, flows = name.rpartition("-")
+        changed = {"tcp.preset": self._preset, "flows": int(flows), **(where or {})}
+        congestion = changed.pop("congestion")
+        changed["tcp.congestion"] = self._cubic if congestion == CUBIC else congestion
+        return {"tail-drop": "stacks-tail-drop", "tcp": "stacks-cp-aqm"}[study], changed
+
+    def interval(
+        self, name: str, key: str, where: Mapping[str, Any] | None = None, *, scale: float = 1.0
+    ) -> Interval:
+        """As `Data.interval`."""
+        study, there = self._where(name, where)
+        return self._data.interval(study, key, there, scale=scale)
+
+    def difference(
+        self,
+        name: str,
+        key: str,
+        first: Mapping[str, Any],
+        second: Mapping[str, Any],
+        *,
+        scale: float = 1.0,
+    ) -> Interval:
+        """As `Data.difference`."""
+        study, one = self._where(name, first)
+        _, other = self._where(name, second)
+        return self._data.difference(study, key, one, other, scale=scale)
+
+
+def cell(part: Part) -> str:
+    """A number, and a mark if it is not in the range that the paper's words allow."""
+    assert part.found is not None
+    mark = {"reproduced": "", "differs": " ✗", "not testable": " ?"}[part.verdict]
+    return f"{part.found.mean:.4g}{mark}"
+
+
+def largest(
+    data: Data, discipline: str, point: tuple[int, str, str], key: str, count: int = 4
+) -> str:
+    """The conventions that move a measure most, with by how much."""
+    found = {
+        stack: moved(data, stack, discipline, point, key)
+        for stack in conventions(point[1])
+        if stack != NO_SACK
+    }
+    least = 0.05
+    sure = [
+        (stack, each)
+        for stack, each in found.items()
+        if each.excludes_zero and abs(each.mean) >= least
+    ]
+    sure.sort(key=lambda one: -abs(one[1].mean))
+    return "; ".join(f"{stack} {each.mean:+.3g}" for stack, each in sure[:count]) or "none"
+
+
+def allowed(low: float, high: float) -> str:
+    """A range in words."""
+    if high == float("inf"):
+        return f"at least {low:g}"
+    return f"at most {high:g}" if low == float("-inf") else f"{low:g} to {high:g}"
+
+
+Place = tuple[str, tuple[int, str, str], str]
+"""Discipline, combination and measure of a number."""
+PLACES: Sequence[tuple[str, Place, float, float]] = (
+    ("CP-2", ("tail drop", (1, "new-reno", "5ms"), QUEUE), 19, 21),
+    ("CP-2", ("tail drop", (1, "new-reno", "50ms"), QUEUE), 9, 11),
+    ("CP-3, CP-13", ("tail drop", (1, CUBIC, "50ms"), USED), 97, 99),
+    ("CP-4", ("tail drop", (16, "new-reno", "5ms"), QUEUE), 21.5, 26.5),
+    ("CP-4", ("tail drop", (16, "new-reno", "50ms"), QUEUE), 21.5, 26.5),
+    ("CP-4", ("tail drop", (16, CUBIC, "50ms"), QUEUE), 25, 31),
+    ("CP-4", ("tail drop", (16, CUBIC, "50ms"), "queues.bottleneck.loss"), 3, 13),
+    ("CP-10", ("c_max = 1.2", (16, "new-reno", "5ms"), QUEUE), float("-inf"), 12.5),
+    ("CP-10", ("c_max = 1.2", (1, "new-reno", "5ms"), QUEUE), float("-inf"), 12.5),
+    ("CP-10", ("c_max = 1.2", (16, "new-reno", "50ms"), USED), 94, 96),
+    ("CP-11", ("c_max = 1.05", (16, "new-reno", "50ms"), QUEUE), float("-inf"), 16),
+    ("CP-11", ("c_max = 1.5", (1, "new-reno", "5ms"), QUEUE), float("-inf"), 9.5),
+    ("CP-11", ("c_max = 1.5", (16, "new-reno", "5ms"), QUEUE), float("-inf"), 9.5),
+    ("CP-11", ("c_max = 1.5", (1, "new-reno", "50ms"), USED), 81, 83),
+    ("CP-11", ("c_max = 1.5", (16, "new-reno", "50ms"), USED), 93, 95),
+    ("CP-11", ("c_max = 1.5", (1, CUBIC, "50ms"), USED), 95, 97),
+    ("CP-11", ("c_max = 1.5", (16, CUBIC, "50ms"), USED), 98, 100),
+    ("CP-12", ("c_max = 1.2", (16, CUBIC, "5ms"), QUEUE), 6, 8),
+    ("CP-12", ("tail drop", (16, CUBIC, "5ms"), QUEUE), 29, 31),
+)
+"""Numbers of the claims at the parameters of the study "stack", and what the claims allow."""
+
+assert all(place[1] in COMBINATIONS for _, place, _, _ in PLACES)
