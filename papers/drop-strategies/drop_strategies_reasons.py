@@ -17,11 +17,13 @@ from drop_strategies_points import (
     MAIN,
     OUT,
     QUEUE,
+    RATES,
     RENO,
     SACK,
     TIMEOUTS,
     Case,
     point,
+    rates,
     text,
 )
 
@@ -48,6 +50,22 @@ def ends(data: Data) -> str:
         out_from_queue=mean(data, OUT, last, RENO, QUEUE, 100),
         out_arrivals=mean(data, OUT, last, RENO, ARRIVALS, 100),
     )
+
+
+def nearly(data: Data) -> str:
+    """Where drop-arrivals has the higher throughput, and by how much."""
+    found = {
+        RATES[name]: data.difference(
+            MAIN, GOODPUT, point(name, *RENO, ARRIVALS), point(name, *RENO, QUEUE), scale=1e-3
+        )
+        for name in rates(data)
+    }
+    above = [
+        f"{each.mean:.1f} ± {each.half_width:.1f} kbit/s at {rate:g} Mbit/s"
+        for rate, each in found.items()
+        if each.low is not None and each.low > 0
+    ]
+    return text("nearly").format(above=" and ".join(above))
 
 
 def spared(data: Data) -> str:

@@ -27,7 +27,7 @@ from drop_strategies_figures import (
     victims,
 )
 from drop_strategies_points import CASES, FAR, GAPS, HERE, MAIN, MOVED, SPACED, TRACES, text
-from drop_strategies_reasons import ends, filled, longer, spared
+from drop_strategies_reasons import ends, filled, longer, nearly, spared
 from drop_strategies_sections import elsewhere, gaps, memory, sensitivity, victim_table
 
 from forebay.papers import Claim, Figure, Paper, Quick, Section, Study
@@ -73,7 +73,7 @@ PAPER = Paper(
     claims=(
         Claim("DS-1", WORDS["DS-1"], ds_1, (MAIN,), ends),
         Claim("DS-2", WORDS["DS-2"], ds_2, (MAIN,), ends),
-        Claim("DS-3", WORDS["DS-3"], ds_3, (MAIN,)),
+        Claim("DS-3", WORDS["DS-3"], ds_3, (MAIN,), nearly),
         Claim("DS-4", WORDS["DS-4"], ds_4, (MAIN, TRACES), spared),
         Claim("DS-5", WORDS["DS-5"], ds_5, (MAIN, TRACES), spared),
         Claim("DS-6", WORDS["DS-6"], ds_6, (MAIN,), longer),
