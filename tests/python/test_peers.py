@@ -37,7 +37,8 @@ def test_every_case_is_a_scenario_of_a_group_with_a_heading() -> None:
         assert case.group in reasons.GROUPS
         scenario = peers.scenario(case.settings, case.only.get("forebay", {}), 1)
         _engine.effective(json.dumps(scenario), ".")
-    assert {each.reason for each in cases.EXPERIMENTS} == set(reasons.REASONS)
+    # What is ns-3's own is seen beside ns-2 in the tables of tail drop.
+    assert {each.reason for each in cases.EXPERIMENTS} == set(reasons.REASONS) - {"ns-3"}
 
 
 def test_a_short_run_gives_what_the_peers_give() -> None:
