@@ -21,6 +21,19 @@ from forebay._engine import version
 from forebay.lab import against_simulation
 from forebay.stats import Interval
 
+REASONS = [
+    "Where the two differ most, and why: one CUBIC flow loses about half as much live as "
+    "simulated. The simulator follows RFC 9438, section 4.3, by which a sender in the "
+    "Reno-friendly region grows by a whole segment a round trip once it has regained its window, "
+    "and Linux does not: simulated without that step, the loss is 0.77 % instead of 1.19 % with "
+    "one flow and 5 ms, and 3.92 % instead of 4.41 % with 16 flows and 50 ms.",
+    "16 New Reno flows over 5 ms have windows of one or two segments, so that it matters most who "
+    "acknowledges when: simulated with an acknowledgment for every segment they lose 20.4 %, for "
+    "every second 14.7 %. Linux is in between, which fits its receivers: they acknowledge at once "
+    "after a gap or a segment received twice. It is neither tail loss probes nor RACK: with "
+    "`tcp_early_retrans` 0, and with `tcp_recovery` 0 too, the loss is 18.2 %.",
+]
+
 CONTROLS = {"new-reno": "New Reno", "cubic": "CUBIC"}
 QUEUE = {"kind": "cp-aqm", "threshold": "5p", "max_congestion": 1.2}
 
@@ -97,6 +110,7 @@ def main() -> None:
             "per cent.",
             f"The machine's load average on its {os.cpu_count()} cores, other work included, was "
             f"{load[0]:.0f} when the measurement began and {load[1]:.0f} when it ended.",
+            *REASONS,
         ],
         "tables": [
             {

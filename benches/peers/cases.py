@@ -49,11 +49,16 @@ def managed() -> list[Case]:
     """Active queue management, each where a peer has it."""
     both, one = SIMULATORS, ("forebay", "ns-3")
     return [
-        Case("aqm", {"queue": queue, "flows": flows, "delay": delay, "buffer": 200}, simulators)
+        Case("aqm", managed_by(queue, flows, delay), simulators)
         for queue, simulators in (("red", both), ("codel", one), ("pie", one), ("fq-codel", one))
         for flows in (4, 16, 64)
         for delay in (0.005, 0.05)
     ]
+
+
+def managed_by(queue: str, flows: int, delay: float) -> dict[str, Any]:
+    """Active queue management with room for 200 packets."""
+    return {"queue": queue, "flows": flows, "delay": delay, "buffer": 200}
 
 
 def cubic_by(change: Mapping[str, Any], words: str) -> list[Experiment]:
@@ -73,6 +78,28 @@ def cubic_by(change: Mapping[str, Any], words: str) -> list[Experiment]:
     ]
 
 
+def forebay_by(
+    reason: str, words: str, change: Mapping[str, Any], *scenarios: Mapping[str, Any]
+) -> list[Experiment]:
+    """Scenarios in which forebay follows a convention of the peers."""
+    return [
+        Experiment(reason, words, Case("experiments", options, ("forebay",), {"forebay": change}))
+        for options in scenarios
+    ]
+
+
+def queue_by(
+    reason: str, words: str, change: Mapping[str, Any], *scenarios: Mapping[str, Any]
+) -> list[Experiment]:
+    """Scenarios with other fields of forebay's queue."""
+    return [
+        Experiment(
+            reason, words, Case("experiments", {**options, "own_queue": change}, ("forebay",))
+        )
+        for options in scenarios
+    ]
+
+
 def disturbed(tcp: str, delay: float) -> Experiment:
     """Sixteen flows of forebay with a little traffic beside them."""
     options = {"tcp": tcp, "delay": delay, "flows": 16} | TIMERS[tcp]
@@ -86,6 +113,40 @@ CASES = [*tail_drop(), *delayed(), *managed()]
 EXPERIMENTS = [
     *cubic_by({"cubic_beta": 717}, "beta 0.7 instead of 0.8"),
     *cubic_by({"cubic_beta": 717, "cubic_friendly": 0}, "beta 0.7, and no Reno-friendly region"),
+    *forebay_by(
+        "friendly",
+        "CUBIC of 2008, beta 0.8",
+        {"congestion": "cubic-2008", "cubic_beta": 0.8, "growth_per_ack": 1},
+        *(
+            {"tcp": "cubic", "flows": flows, "delay": delay}
+            for flows, delay in ((1, 0.002), (4, 0.02), (4, 0.05), (16, 0.05), (64, 0.05))
+        ),
+    ),
+    *forebay_by(
+        "backoff",
+        "timestamps",
+        {"timestamps": True},
+        *(
+            {"tcp": "newreno", "flows": flows, "delay": delay} | TIMERS["newreno"]
+            for flows, delay in ((16, 0.002), *((64, delay) for delay in DELAYS))
+        ),
+    ),
+    *queue_by(
+        "short",
+        "a short queue spared",
+        {"spare_short": True},
+        *(managed_by("red", flows, 0.05) for flows in (4, 16, 64)),
+    ),
+    *(
+        experiment
+        for queue, target in (("codel", "6.2ms"), ("pie", "16.2ms"), ("fq-codel", "6.2ms"))
+        for experiment in queue_by(
+            "device",
+            f"a target of {target}, a packet more",
+            {"target": target},
+            *(managed_by(queue, 4, delay) for delay in (0.005, 0.05)),
+        )
+    ),
     disturbed("cubic", 0.02),
     disturbed("cubic", 0.05),
 ]

@@ -47,8 +47,11 @@ COMMON: dict[str, Any] = {
     "initial_rto": 1.0,
     "delayed_ack": 0.0,
 }
+OWN = ("background", "own_queue")
+"""Options that forebay alone has."""
 BACKGROUND = {"name": "background", "kind": "poisson", "size": "1500B"}
-"""Traffic that a case may put beside forebay's flows, as `background` bit/s."""
+"""Traffic that a case may put beside forebay's flows, as `background` bit/s. `own_queue` has fields
+of forebay's queue."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +183,7 @@ def scenario(settings: Mapping[str, Any], tcp: Mapping[str, Any], seed: int) -> 
     if settings["queue"] == "red":
         queue |= {"min_th": "5p", "max_th": "15p", "max_p": 0.1, "weight": 0.002}
         queue |= {"gentle": True, "mean_packet": "1500B"}
+    queue |= settings.get("own_queue", {})
     bulk = {"name": "bulk", "kind": "bulk", "flows": settings["flows"]}
     traffic = [bulk | {"start": ["0s", seconds(settings["spread"])]}]
     if rate := settings.get("background"):
@@ -205,7 +209,7 @@ def seconds(value: float) -> str:
 
 def program_options(simulator: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """What a peer's program is told."""
-    options = {name: value for name, value in settings.items() if name != "background"}
+    options = {name: value for name, value in settings.items() if name not in OWN}
     if simulator == "ns-3" and settings["tcp"] != "cubic":
         # TcpNewReno counts acknowledgments as ns-2 does.
         options["control"] = "new-reno"

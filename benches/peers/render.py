@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from peers import SIMULATORS
+from peers import OWN, SIMULATORS
 from reasons import CONVENTIONS, GROUPS, REASONS, SPEED, reason_of
 
 Summary = Mapping[str, Mapping[str, float | None]]
@@ -172,7 +172,7 @@ def experiments(
 
 def key(row: Mapping[str, Any]) -> str:
     """What makes two cases the same scenario."""
-    options = {name: value for name, value in row["options"].items() if name != "background"}
+    options = {name: value for name, value in row["options"].items() if name not in OWN}
     return repr(sorted(options.items()))
 
 
@@ -198,7 +198,8 @@ def speed_section(document: Mapping[str, Any]) -> dict[str, Any]:
             )
         flows = load["options"].get("flows", 16)
         if flows >= 1000:
-            growth.append(f"{ours['grown'] / flows / 1000:.2f} kB a flow with {flows} flows")
+            sizes = [ours[each] / flows / 1000 for each in ("grown", "memory")]
+            growth.append(f"{sizes[0]:.2f} and {sizes[1]:.2f} kB with {flows} flows")
     return {
         "section": "Speed and memory",
         "order": 4,
@@ -208,8 +209,9 @@ def speed_section(document: Mapping[str, Any]) -> dict[str, Any]:
             f"ns-2 {versions['ns-2']}, ns-3 {versions['ns-3']} (Debian's build, with logging "
             f"compiled in); {document['machine']}.",
             *SPEED,
-            f"While it runs, forebay's engine grows by {', '.join(growth)}: hosts, connections, "
-            "meters, the queue and packets in flight.",
+            "What forebay's engine grows by while it runs (hosts, connections, meters, the queue "
+            "and packets in flight), and the peak of its whole process (Python, its packages and "
+            f"the summary as well), for each flow: {'; '.join(growth)}.",
         ],
         "tables": [
             {

@@ -14,16 +14,13 @@ from drop_strategies_points import (
     AT_HALF,
     AVERAGE,
     CASES,
-    FAR,
     GENTLE_RENO,
     GENTLE_SACK,
     GOODPUT,
-    HIGHEST,
     LEVELS,
     LOSS,
     MAIN,
     MAX_TH,
-    NEAR,
     OUT,
     QUEUE,
     RATES,
@@ -33,10 +30,8 @@ from drop_strategies_points import (
     STRATEGIES,
     Case,
     both,
-    moved,
     point,
     rates,
-    text,
     traced,
 )
 
@@ -130,13 +125,19 @@ def crossings(data: Data, case: Case) -> int:
     return int((above & ~above.shift(1, fill_value=False)).sum())
 
 
-def ds_4(data: Data) -> Sequence[Part]:
-    """Queue oscillation."""
+def oscillation(data: Data) -> list[Part]:
+    """Deviation of the average queue with half the link in profile."""
     parts = []
     for case, name in CASES.items():
         what = f"deviation of the average queue at 5 Mbit/s, arrivals less from queue: {name}"
         found = both(data, SPREAD, AT_HALF, case)
         parts.append(Part(what, "larger with drop-arrivals", found, 0.0, unit="packets"))
+    return parts
+
+
+def ds_4(data: Data) -> Sequence[Part]:
+    """Queue oscillation."""
+    parts = oscillation(data)
     for case in (RENO, SACK):
         what = f"rises of the average queue above max_th in 120 s at 5 Mbit/s: {CASES[case]}"
         parts.append(Part(what, "frequently: 10 or more", exactly(crossings(data, case)), 10))
@@ -224,47 +225,3 @@ def ds_9(data: Data) -> Sequence[Part]:
         what = f"differences, of {of}, that point the same way as with TSW: {conditioner}"
         parts.append(Part(what, "similar: nine in ten", exactly(share), 90, unit="%"))
     return parts
-
-
-def crossing(data: Data) -> str:
-    """Where standard WRED with drop-arrivals loses more: as far as the average reaches max_th."""
-    at = {rate: point(name, *RENO, ARRIVALS) for name, rate in rates(data).items()}
-    highest = {rate: data.interval(MAIN, HIGHEST, each).mean for rate, each in at.items()}
-    reached = [rate for rate, each in highest.items() if each > MAX_TH]
-
-    def pair(title: str, max_p: float, key: str, scale: float) -> str:
-        return " against ".join(f"{scale * each:.2f}" for each in moved(data, title, max_p, key))
-
-    return text("crossing").format(
-        least=f"{min(reached, default=9.2):.1f}",
-        far=pair(FAR, 0.1, LOSS, 100),
-        near=pair(NEAR, 0.1, LOSS, 100),
-        far_weak=pair(FAR, 0.05, LOSS, 100),
-        near_weak=pair(NEAR, 0.05, LOSS, 100),
-        near_weak_throughput=pair(NEAR, 0.05, GOODPUT, 1e-6),
-    )
-
-
-def filled(data: Data) -> str:
-    """How throughput depends on the round trip."""
-
-    def pair(title: str) -> str:
-        found = moved(data, title, 0.1, GOODPUT, True, AT_5_6)
-        return " against ".join(f"{each * 1e-6:.2f}" for each in found)
-
-    return text("throughput").format(far=pair(FAR), near=pair(NEAR))
-
-
-def both_reasons(data: Data) -> str:
-    """Where loss and throughput have a cause each."""
-    return f"{crossing(data)} {filled(data)}"
-
-
-def longer(data: Data) -> str:
-    """How the length of the queue depends on the round trip."""
-
-    def ratios(title: str) -> list[float]:
-        found = [moved(data, title, 0.1, AVERAGE, True, rate) for rate in (AT_5_6, AT_8)]
-        return [one / other for one, other in found]
-
-    return text("longer").format(far=ratios(FAR), near=ratios(NEAR))

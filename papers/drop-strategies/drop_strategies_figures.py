@@ -18,9 +18,9 @@ from drop_strategies_points import (
     MAX_TH,
     MECHANISMS,
     METHODS,
-    NEAR_BY,
     OUT,
     RENO,
+    SPACED,
     SPREAD,
     STRATEGIES,
     VICTIMS,
@@ -38,6 +38,8 @@ from forebay.papers.declare import Style
 from forebay.stats import Interval
 
 X = "in-profile rate, Mbit/s"
+SHOWN = 60.0
+"""Seconds of a trace that are drawn."""
 
 
 def line(label: str, x: Sequence[Any], found: Sequence[Interval], style: Style = "line") -> Series:
@@ -69,15 +71,15 @@ def loss(data: Data, case: Case) -> Sequence[Panel]:
 def throughput(data: Data, case: Case) -> Sequence[Panel]:
     """Figures 5, 8, 11 and 14."""
     lines = [series(data, each, GOODPUT, case, each, 1e-6) for each in STRATEGIES]
-    return [Panel("", X, "payload throughput, Mbit/s", lines)]
+    return [Panel("", X, "payload throughput, Mbit/s", lines, y_range=(6, 10))]
 
 
-def short(data: Data) -> Sequence[Panel]:
-    """Figures 4, 5, 7, 8, 10, 11, 13 and 14 with short round trips."""
+def spacing(data: Data) -> Sequence[Panel]:
+    """Figures 4, 5, 7, 8, 10, 11, 13 and 14 without `wait`."""
     measures = (("loss of all, %", LOSS, 100.0), ("throughput, Mbit/s", GOODPUT, 1e-6))
     panels = []
     for (case, name), (what, key, scale) in product(CASES.items(), measures):
-        lines = [series(data, each, key, case, each, scale, NEAR_BY) for each in STRATEGIES]
+        lines = [series(data, each, key, case, each, scale, SPACED) for each in STRATEGIES]
         panels.append(Panel(name, X, what, lines))
     return panels
 
@@ -86,9 +88,9 @@ def trace(data: Data, case: Case) -> Sequence[Panel]:
     """Figures 6, 9, 12 and 15."""
     lines = []
     for strategy in STRATEGIES:
-        one = traced(data, case, strategy)
+        one = traced(data, case, strategy).filter(pl.col("time_s") <= SHOWN)
         lines.append(Series(strategy, one["time_s"].to_list(), one["average_queue"].to_list()))
-    lines.append(Series("max_th", [0.0, 130.0], [MAX_TH, MAX_TH], style="steps"))
+    lines.append(Series("max_th", [0.0, SHOWN], [MAX_TH, MAX_TH], style="steps"))
     return [Panel("", "time, s", "average queue, packets", lines, y_range=(0, 60))]
 
 

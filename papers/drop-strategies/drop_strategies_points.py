@@ -13,7 +13,8 @@ from forebay.papers import Data
 from forebay.stats import Interval
 
 HERE = Path(__file__).parent
-MAIN, TRACES, MOVED, NEAR_BY = "strategies", "traces", "round-trips", "short-round-trips"
+MAIN, FAR, TRACES, MOVED = "strategies", "far", "traces", "round-trips"
+SPACED, GAPS = "spacing", "gaps"
 ARRIVALS, QUEUE = "drop-arrivals", "drop-from-queue"
 STRATEGIES = (ARRIVALS, QUEUE)
 Case = tuple[str, bool]
@@ -33,11 +34,11 @@ GOODPUT = "classes.downloads.goodput_bps"
 AVERAGE = "queues.congested.variables.average_queue.mean"
 SPREAD = "queues.congested.variables.average_queue.std"
 HIGHEST = "queues.congested.variables.average_queue.max"
+TIMEOUTS = "classes.downloads.timeouts"
 LEVELS = "queues.congested.drop_precedence"
 MAX_TH = 45
 AT_HALF, AT_5_6, AT_8 = "2500kbit", "2800kbit", "4000kbit"
-NEAR, FAR = "12 to 24 ms", "40 to 80 ms"
-ROUND_TRIPS = (NEAR, FAR, "80 to 160 ms")
+ROUND_TRIPS = ("12 to 24 ms", "16 to 32 ms", "24 to 48 ms", "40 to 80 ms", "80 to 160 ms")
 MECHANISMS = ("wred", "rio", "wrt")
 VICTIMS = ("arrivals", "last", "first", "random")
 KINDS = [(kind, tcp) for kind in MECHANISMS for tcp in ("reno", "sack")]
@@ -82,13 +83,16 @@ def victim(kind: str, tcp: str, which: str) -> dict[str, Any]:
     return {"discipline": f"{kind}, {which}", "tcp": tcp}
 
 
-def moved(
-    data: Data, title: str, max_p: float, key: str, gentle: bool = False, rate: str = AT_8
-) -> tuple[float, float]:
+def moved(data: Data, title: str, wait: bool, key: str, gentle: bool) -> tuple[float, float]:
     """Means with drop-arrivals and with drop-from-queue in the study over round trips (Reno)."""
-    where = {"title": title, "max_p": max_p, "profile.a.rate": rate, "gentle": json.dumps(gentle)}
-    at = [where | {"strategy": strategy} for strategy in STRATEGIES]
-    one, other = (data.interval(MOVED, key, each).mean for each in at)
+    where = {"title": title, "wait": json.dumps(wait), "gentle": json.dumps(gentle)}
+    return means(data, MOVED, key, where)
+
+
+def means(data: Data, study: str, key: str, where: Mapping[str, Any]) -> tuple[float, float]:
+    """Means with drop-arrivals and with drop-from-queue."""
+    at = [{**where, "strategy": strategy} for strategy in STRATEGIES]
+    one, other = (data.interval(study, key, each).mean for each in at)
     return one, other
 
 

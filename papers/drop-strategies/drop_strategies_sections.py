@@ -2,65 +2,104 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from functools import cache
 from itertools import product
 
+from drop_strategies_claims import ds_1, ds_2, ds_3, ds_5, ds_6, ds_7, ds_8, oscillation
 from drop_strategies_points import (
     AT_5_6,
-    AT_8,
     AVERAGE,
     CASES,
+    FAR,
+    GAPS,
     GOODPUT,
     KINDS,
     LOSS,
+    MAIN,
     METHODS,
-    RATES,
     ROUND_TRIPS,
     SPREAD,
-    STRATEGIES,
     VICTIMS,
-    both,
+    means,
     measured_cost,
     moved,
-    point,
     victim,
 )
 
 from forebay.papers import Data, Table
+from forebay.sweep.data import StudyData
+
+MEASURES = (
+    ("loss, %", LOSS, 100.0),
+    ("throughput, Mbit/s", GOODPUT, 1e-6),
+    ("average queue", AVERAGE, 1.0),
+    ("its deviation", SPREAD, 1.0),
+)
+COLUMNS = [f"{what}: {each}" for what, _, _ in MEASURES for each in ("arrivals", "from queue")]
 
 
 def sensitivity(data: Data) -> Sequence[Table]:
-    """The round-trip times and the drop probability."""
-    measures = (
-        ("loss, %", LOSS, 100.0),
-        ("throughput, Mbit/s", GOODPUT, 1e-6),
-        ("average queue", AVERAGE, 1.0),
-        ("its deviation", SPREAD, 1.0),
-    )
-    columns = [f"{what}: {each}" for what, _, _ in measures for each in ("arrivals", "from queue")]
+    """The round-trip times and ns-2's `wait`."""
     tables = []
     for gentle in (False, True):
         rows = []
-        for title, max_p, rate in product(ROUND_TRIPS, (0.05, 0.1), (AT_5_6, AT_8)):
-            pairs = [(moved(data, title, max_p, key, gentle, rate), by) for _, key, by in measures]
-            means = [round(by * mean, 2) for pair, by in pairs for mean in pair]
-            rows.append([title, max_p, RATES[rate], *means])
+        for wait, title in product((True, False), ROUND_TRIPS):
+            pairs = [(moved(data, title, wait, key, gentle), by) for _, key, by in MEASURES]
+            found = [round(by * mean, 2) for pair, by in pairs for mean in pair]
+            rows.append(["yes" if wait else "no", title, *found])
         heading = f"Reno, {'gentle' if gentle else 'standard'} WRED"
-        head = ["round trip", "max_p", "in profile, Mbit/s", *columns]
+        head = ["wait", "round trip", *COLUMNS]
         tables.append(Table(head, rows, heading))
     return tables
 
 
-def timers(data: Data) -> Sequence[Table]:
-    """Minimum RTO of 1 s against 0.2 s."""
+class Elsewhere(Data):
+    """The same data, with longer round trips in place of the main study."""
+
+    def __init__(self, data: Data) -> None:
+        self.__dict__.update(data.__dict__)
+        self._data = data
+        self.study = cache(self._study)
+
+    def _study(self, name: str) -> StudyData:
+        return self._data.study(FAR if name == MAIN else name)
+
+
+def elsewhere(data: Data) -> Sequence[Table]:
+    """The claims' numbers with round trips of 16 to 32 ms and of 40 to 80 ms."""
     rows = []
-    measures = (("loss, %", LOSS, 100.0), ("throughput, Mbit/s", GOODPUT, 1e-6))
-    for case, rate, (label, key, scale) in product(CASES, (AT_5_6, AT_8), measures):
-        first, second = (point(rate, *case, each) for each in STRATEGIES)
-        slow = data.difference("timers", key, first, second, scale=scale)
-        rows.append([CASES[case], RATES[rate], label, both(data, key, rate, case, scale), slow])
-    head = ["case", "in profile, Mbit/s", "drop-arrivals less drop-from-queue", "0.2 s", "1 s"]
+    for name, parts in (
+        ("DS-1", ds_1),
+        ("DS-2", ds_2),
+        ("DS-3", ds_3),
+        ("DS-4", oscillation),
+        ("DS-5", ds_5),
+        ("DS-6", ds_6),
+        ("DS-7", ds_7),
+        ("DS-8", ds_8),
+    ):
+        for near, far in zip(parts(data), parts(Elsewhere(data)), strict=True):
+            found = (near.found, near.verdict, far.found, far.verdict)
+            rows.append([name, near.what, near.paper, *found])
+    head = ["claim", "quantity", "paper", "16 to 32 ms", "", "40 to 80 ms", ""]
     return [Table(head, rows)]
+
+
+def gaps(data: Data) -> Sequence[Table]:
+    """What the paper leaves open, one thing at a time, at 5.6 Mbit/s."""
+    labels = data.study(GAPS).runs["title"].unique(maintain_order=True)
+    tables = []
+    for (tcp, gentle), name in CASES.items():
+        rows = []
+        for label in labels:
+            where = {"title": label, "profile.a.rate": AT_5_6, "tcp": tcp}
+            where["gentle"] = json.dumps(gentle)
+            pairs = [(means(data, GAPS, key, where), by) for _, key, by in MEASURES]
+            rows.append([label, *(round(by * mean, 2) for pair, by in pairs for mean in pair)])
+        tables.append(Table(["gap", *COLUMNS], rows, name))
+    return tables
 
 
 def victim_table(data: Data) -> Sequence[Table]:

@@ -6,8 +6,6 @@ import json
 from functools import partial
 
 from drop_strategies_claims import (
-    both_reasons,
-    crossing,
     ds_1,
     ds_2,
     ds_3,
@@ -17,21 +15,20 @@ from drop_strategies_claims import (
     ds_7,
     ds_8,
     ds_9,
-    filled,
-    longer,
 )
 from drop_strategies_figures import (
     cost,
     loss,
     oscillation,
-    short,
+    spacing,
     starvation,
     throughput,
     trace,
     victims,
 )
-from drop_strategies_points import CASES, HERE, MAIN, MOVED, NEAR_BY, TRACES, text
-from drop_strategies_sections import memory, sensitivity, timers, victim_table
+from drop_strategies_points import CASES, FAR, GAPS, HERE, MAIN, MOVED, SPACED, TRACES, text
+from drop_strategies_reasons import ends, filled, longer, nearly, spared
+from drop_strategies_sections import elsewhere, gaps, memory, sensitivity, victim_table
 
 from forebay.papers import Claim, Figure, Paper, Quick, Section, Study
 
@@ -49,7 +46,7 @@ PAPER_FIGURES = [
 ]
 OWN_FIGURES = [
     Figure("oscillation", "Queue oscillation over the in-profile rate", oscillation, (MAIN,)),
-    Figure("short", "Short round trips and a weaker law", short, (NEAR_BY,), text("short")),
+    Figure("spacing", "Without ns-2's wait", spacing, (SPACED,), text("spacing")),
     Figure("cost", "What dropping from the queue costs, and buys", cost, (MAIN,), text("cost")),
     Figure("victims", "Which packet to drop", victims, ("victims",)),
     Figure("starvation", "In-profile traffic that is not policed", starvation, ("starvation",),
@@ -65,27 +62,29 @@ PAPER = Paper(
         Study(MAIN, "strategies.toml", Quick(2, {"duration": "40s"}, {"rate": QUICK_RATES})),
         Study(TRACES, "traces.toml", Quick(1), tables=("queue",)),
         Study(MOVED, "round-trips.toml", SHORT),
-        Study(NEAR_BY, "short-round-trips.toml", SHORT),
-        Study("timers", "timers.toml", SHORT),
+        Study(FAR, "far.toml", Quick(2, {"duration": "40s"}, {"rate": QUICK_RATES})),
+        Study(SPACED, "spacing.toml", SHORT),
+        Study(GAPS, "gaps.toml", SHORT),
         Study("conditioners", "conditioners.toml", SHORT),
         Study("victims", "victims.toml", SHORT),
         Study("starvation", "starvation.toml", SHORT),
     ),
     figures=(*PAPER_FIGURES, *OWN_FIGURES),
     claims=(
-        Claim("DS-1", WORDS["DS-1"], ds_1, (MAIN, MOVED), crossing),
-        Claim("DS-2", WORDS["DS-2"], ds_2, (MAIN, MOVED), crossing),
-        Claim("DS-3", WORDS["DS-3"], ds_3, (MAIN, MOVED), both_reasons),
-        Claim("DS-4", WORDS["DS-4"], ds_4, (MAIN, TRACES, MOVED), crossing),
-        Claim("DS-5", WORDS["DS-5"], ds_5, (MAIN, MOVED), both_reasons),
-        Claim("DS-6", WORDS["DS-6"], ds_6, (MAIN, MOVED), longer),
-        Claim("DS-7", WORDS["DS-7"], ds_7, (MAIN, MOVED), filled),
+        Claim("DS-1", WORDS["DS-1"], ds_1, (MAIN,), ends),
+        Claim("DS-2", WORDS["DS-2"], ds_2, (MAIN,), ends),
+        Claim("DS-3", WORDS["DS-3"], ds_3, (MAIN,), nearly),
+        Claim("DS-4", WORDS["DS-4"], ds_4, (MAIN, TRACES), spared),
+        Claim("DS-5", WORDS["DS-5"], ds_5, (MAIN, TRACES), spared),
+        Claim("DS-6", WORDS["DS-6"], ds_6, (MAIN,), longer),
+        Claim("DS-7", WORDS["DS-7"], ds_7, (MAIN,), filled),
         Claim("DS-8", WORDS["DS-8"], ds_8, (MAIN,)),
         Claim("DS-9", WORDS["DS-9"], ds_9, (MAIN, "conditioners")),
     ),
     sections=(
         Section("Round trips and the spacing of drops", text("round-trips"), sensitivity, (MOVED,)),
-        Section("The minimum retransmission timeout", text("timers"), timers, (MAIN, "timers")),
+        Section("The claims with longer round trips", text("far"), elsewhere, (MAIN, FAR)),
+        Section("What else is open", text("gaps"), gaps, (GAPS,)),
         Section(
             "The last, the first or a random packet", text("victims"), victim_table, ("victims",)
         ),

@@ -46,7 +46,6 @@ from ncq_verdicts import (
     why_deployment,
     why_more_small,
     why_scenario_1,
-    why_sensors,
     why_short,
 )
 
@@ -176,6 +175,7 @@ PAPER = Paper(
         Study("sensors", "internetworking.toml", Quick(2, axes={"flows": [10, 50, 100]})),
         Study("calls", "calls.toml", Quick(2, axes={"flows": [[50, 50]]})),
         Study("calls-few", "calls-few.toml", Quick(2, axes={"flows": [[45, 5]]})),
+        Study("calls-threshold", "calls-threshold.toml", Quick(2)),
         Study("deployment", "deployment.toml", Quick(1, set={"duration": "20s"})),
         Study("overflow", "overflow.toml", Quick(3)),
         Study("ablation", "ablation.toml", Quick(2)),
@@ -273,8 +273,8 @@ PAPER = Paper(
         claim("NCQ-4", scenario_1, ("ftp", "overflow"), why_scenario_1),
         claim("NCQ-5", more_small, ("ftp", "ftp-20", "tasks"), why_more_small),
         claim("NCQ-6", short_flows, ("ftp-short",), why_short),
-        claim("NCQ-7", sensors, ("sensors",), why_sensors),
-        claim("NCQ-8", calls, ("calls", "calls-few"), why_calls),
+        claim("NCQ-7", sensors, ("sensors",)),
+        claim("NCQ-8", calls, ("calls", "calls-few", "calls-threshold"), why_calls),
         claim("NCQ-9", deployment, ("deployment",), why_deployment),
     ),
     sections=(

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from forebay import _engine, study
 from forebay._engine import ScenarioError
 from forebay.console import Bar, command_line, friendly, stopped
-from forebay.lab.command import lab
+from forebay.lab.command import gate, lab
 from forebay.options import AsJson, Jobs, ScenarioFile, Seed, Settings, names
 from forebay.papers.command import app as papers
 from forebay.result import run as run_once
@@ -37,6 +37,11 @@ app = typer.Typer(
 app.add_typer(papers, name="paper")
 app.command()(suite)
 app.command()(lab)
+# Also --help is for the program.
+app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    add_help_option=False,
+)(gate)
 app.command("tune")(tune)
 
 

@@ -37,7 +37,8 @@ def test_every_case_is_a_scenario_of_a_group_with_a_heading() -> None:
         assert case.group in reasons.GROUPS
         scenario = peers.scenario(case.settings, case.only.get("forebay", {}), 1)
         _engine.effective(json.dumps(scenario), ".")
-    assert {each.reason for each in cases.EXPERIMENTS} == set(reasons.REASONS)
+    # What is ns-3's own is seen beside ns-2 in the tables of tail drop.
+    assert {each.reason for each in cases.EXPERIMENTS} == set(reasons.REASONS) - {"ns-3"}
 
 
 def test_a_short_run_gives_what_the_peers_give() -> None:
@@ -105,6 +106,6 @@ def test_speed_is_given_as_ratios() -> None:
     }
     versions = {"forebay": "1", "ns-2": "2.35", "ns-3": "3.37"}
     section = render.speed_section({"versions": versions, "machine": "m", "loads": [load]})
-    assert "3.50 kB a flow with 100000 flows" in section["text"][-1]
+    assert "3.50 and 4.00 kB with 100000 flows" in section["text"][-1]
     [table] = section["tables"]
     assert table["rows"][1][3:] == ["800 k", "400 k", "5 x", "5 x", "1600", "4 x"]

@@ -185,8 +185,8 @@ def test_sections_of_others_fit_the_page() -> None:
         "text": ["One paragraph."],
         "tables": [{"heading": "Queue", "text": "", "columns": ["a", "b"], "rows": [[1.5, "x|y"]]}],
     }
-    efficiency = page.record_efficiency(replications.Efficiency(2, 10.0, 5.2), "command")
+    efficiency = page.record_efficiency(replications.Efficiency(2, 10.0, 5.2, 5.1), "command")
     text = page.assemble([efficiency, section])
     assert text.index("## Peers") < text.index("## Replications on all cores")
     assert "| a | b |\n| --- | --- |\n| 1.5 | x\\|y |\n" in text
-    assert "| 2 | 10 | 5.2 | 0.96154 |" in text
+    assert "| 2 threads | 5.2 | 0.96154 |" in text

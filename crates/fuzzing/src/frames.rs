@@ -1,12 +1,17 @@
 //! The gate's reading and rewriting of packets.
 
 use etherparse::{IpSlice, Ipv4Header, TcpSlice};
-use forebay_gate::headers::{Frame, IpView, Layer, complete_checksum, set_tos, set_window};
+use forebay_core::PacketKind;
+use forebay_gate::headers::{
+    Frame, IpView, Layer, complete_checksum, set_tos, set_window, updated,
+};
+use forebay_gate::io::Train;
 
 /// The first byte chooses how the frame begins and what is written into it; the rest is the frame.
 ///
 /// # Panics
-/// If a rewrite changes anything else, or a checksum that was right is wrong after it.
+/// If a rewrite changes anything else, a checksum that was right is wrong after it, or a frame goes
+/// with its successor as one that cannot.
 pub fn frames(data: &[u8]) {
     let Some((choice, frame)) = data.split_first() else { return };
     let layer = if choice & 1 == 0 { Layer::Ethernet } else { Layer::Ip };
@@ -14,6 +19,7 @@ pub fn frames(data: &[u8]) {
     let frame = &frame[..frame.len().min(9_100)];
     let Frame::Ip(view) = Frame::read(frame, layer) else { return };
     assert!(usize::from(view.at) + view.len as usize <= frame.len());
+    follow(frame, layer, &view);
     let before = rights(frame, &view);
     let mut written = frame.to_vec();
     set_tos(&mut written, view.at, view.version, *choice);
@@ -27,6 +33,30 @@ pub fn frames(data: &[u8]) {
         assert!(view.protocol != 6 || rights(&written, &view).1, "{view:?}");
         assert!(!complete_checksum(&mut written, &view), "{view:?}");
     }
+}
+
+/// Sends `frame` and the segment that follows it as one.
+fn follow(frame: &[u8], layer: Layer, view: &IpView) {
+    let (Some(at), true) = (view.transport_at, view.whole && view.protocol == 6) else { return };
+    let (at, end) = (usize::from(at), usize::from(view.at) + view.len as usize);
+    let Ok(tcp) = TcpSlice::from_slice(&frame[at..end]) else { return };
+    let payload = tcp.payload().len();
+    let mut next = frame.to_vec();
+    let seq = tcp.sequence_number().wrapping_add(payload as u32).to_be_bytes();
+    next[at + 4..at + 8].copy_from_slice(&seq);
+    let word = |bytes: &[u8], at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    let sum = [at + 4, at + 6]
+        .iter()
+        .fold(tcp.checksum(), |sum, place| updated(sum, word(frame, *place), word(&next, *place)));
+    next[at + 16..at + 18].copy_from_slice(&sum.to_be_bytes());
+    let Some(train) = Train::find([frame, &next].into_iter(), layer) else { return };
+    assert_eq!(train.frames, 2);
+    assert!(rights(frame, view).1 && view.kind == PacketKind::Data && !view.fragment, "{view:?}");
+    let mut whole = [train.header(), train.payload(frame), train.payload(&next)].concat();
+    let Frame::Ip(read) = Frame::read(&whole, layer) else { panic!("{view:?}") };
+    assert_eq!(read, IpView { len: view.len + payload as u32, ..view.clone() });
+    assert!(complete_checksum(&mut whole, &read) || rights(&whole, &read).1, "{view:?}");
+    assert!(rights(&whole, &read).1, "{view:?}");
 }
 
 /// Whether the IP header's checksum is right, and TCP's.

@@ -46,7 +46,7 @@ fn exercise(mut tree: Value) {
     let mut world = scenario.world(1).expect("what is effective can be built");
     // A refusal to go on is an answer too.
     if world.advance(EVENTS).is_ok() {
-        forebay_sim::summary(&scenario, 1, &mut world);
+        forebay_sim::summary(&scenario, 1, &mut world).whole();
     }
 }
 

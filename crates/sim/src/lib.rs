@@ -14,4 +14,4 @@ pub mod wireless;
 pub use engine::{Progress, RunError, World};
 pub use live::Live;
 pub use scenario::Scenario;
-pub use summary::{Table, summary, tables};
+pub use summary::{Summary, Table, summary, tables};

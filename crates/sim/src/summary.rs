@@ -8,6 +8,7 @@ use crate::measure::{
 use crate::scenario::Scenario;
 use crate::wireless::Network;
 use forebay_core::{DropReason, Time};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
 /// One table: its name, the labels that all its rows share, and its columns.
@@ -21,11 +22,52 @@ pub struct Table {
     pub columns: Vec<(String, Vec<f64>)>,
 }
 
-/// The summary of a finished run of `scenario`; `docs/summary.md` documents every key.
-pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
+/// The summary of a finished run; `docs/summary.md` documents every key.
+///
+/// Its flows are made when it is written, one after the other: of 100 000 they would take more
+/// memory than the run.
+pub struct Summary<'a> {
+    head: Map<String, Value>,
+    world: &'a World,
+    names: Vec<String>,
+    seconds: f64,
+}
+
+impl Summary<'_> {
+    /// All of it at once.
+    pub fn whole(&self) -> Value {
+        serde_json::to_value(self).expect("keys are strings")
+    }
+}
+
+impl Serialize for Summary<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in &self.head {
+            map.serialize_entry(key, value)?;
+        }
+        map.serialize_entry("flows", &Flows(self))?;
+        map.end()
+    }
+}
+
+struct Flows<'a>(&'a Summary<'a>);
+
+impl Serialize for Flows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Summary { world, names, seconds, .. } = self.0;
+        serializer.collect_seq(world.user_meters().iter().enumerate().map(|(id, user)| {
+            let class = &world.classes()[user.class as usize].name;
+            flow_summary(id, user, &names[user.traffic as usize], class, *seconds)
+        }))
+    }
+}
+
+/// Sums up a finished run of `scenario`, whose world is closed by it.
+pub fn summary<'a>(scenario: &Scenario, seed: u64, world: &'a mut World) -> Summary<'a> {
     let (from, until) = world.measured();
     let seconds = (until - from).as_secs_f64();
-    let users = world.user_meters().to_vec();
+    world.close();
     let (fingerprint, events, packets) = world.counts();
     let mut links = Map::new();
     let mut queues = Map::new();
@@ -38,15 +80,19 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
         queue["variables"] = variables(series, measured);
         queues.insert(link.name.clone(), queue);
     }
+    let wireless = world.network_mut().map(|network| wireless_summary(network, from, until));
+    let world = &*world;
     let mut boxes = Map::new();
     for guard in world.guards() {
         let name = world.link_name(guard.link).to_owned();
         boxes.insert(name, box_summary(guard));
     }
+    let everyone: Vec<_> = world.user_meters().iter().collect();
     let mut classes = Map::new();
     let narrowest = scenario.narrowest(&|link| number(&links[link]["capacity_bps"]));
     for (index, class) in world.classes().iter().enumerate() {
-        let members: Vec<_> = users.iter().filter(|user| user.class == index as u32).collect();
+        let members = everyone.iter().copied().filter(|user| user.class == index as u32);
+        let members: Vec<_> = members.collect();
         let most = members.iter().map(|user| narrowest[user.traffic as usize]);
         let most = most.fold(f64::INFINITY, f64::min);
         let mut found = class_summary(class, &members, seconds);
@@ -54,17 +100,7 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
         found["energy_potential"] = energy_potential(sent, goodput, most).into();
         classes.insert(class.name.clone(), found);
     }
-    let everyone: Vec<_> = users.iter().collect();
-    let names = scenario.traffic_names();
-    let flows: Vec<_> = users
-        .iter()
-        .enumerate()
-        .map(|(id, user)| {
-            let class = &world.classes()[user.class as usize].name;
-            flow_summary(id, user, &names[user.traffic as usize], class, seconds)
-        })
-        .collect();
-    let mut whole = json!({
+    let head = json!({
         "title": scenario.table().title,
         "seed": seed,
         "duration_s": until.as_secs_f64(),
@@ -78,12 +114,12 @@ pub fn summary(scenario: &Scenario, seed: u64, world: &mut World) -> Value {
         "boxes": boxes,
         "classes": classes,
         "system": system_summary(world.classes(), &everyone, seconds),
-        "flows": flows,
     });
-    if let Some(network) = world.network_mut() {
-        whole["wireless"] = wireless_summary(network, from, until);
+    let Value::Object(mut head) = head else { unreachable!("it is an object") };
+    if let Some(wireless) = wireless {
+        head.insert("wireless".to_owned(), wireless);
     }
-    whole
+    Summary { head, world, names: scenario.traffic_names(), seconds }
 }
 
 /// What the stations did, and over which hops data went.

@@ -3,7 +3,7 @@
 use crate::ranges::RangeSet;
 use crate::sender::micros;
 use crate::{Config, Flags, LossRecovery, SackBlock, Segment};
-use forebay_core::{Duration, Time};
+use forebay_core::{Duration, Time, fetch};
 
 /// Out-of-order blocks remembered by recency: one more than a segment reports, for when two merge.
 const RECENT: usize = 4;
@@ -88,6 +88,7 @@ impl Receiver {
 
     /// Takes an arriving segment, `ce` if its packet was marked congestion-experienced; answers
     /// the acknowledgment to send now, if any.
+    #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ce: bool) -> Option<Segment> {
         if self.closed || segment.flags.has(Flags::SYN.with(Flags::RST)) || self.next == 0 {
             return self.on_control(now, segment);
@@ -121,6 +122,14 @@ impl Receiver {
             return self.acknowledge_in_order(now);
         }
         self.on_irregular(now, start, end, edge, has_fin, segment.len)
+    }
+
+    /// Fetches what every segment touches, ahead of its use.
+    #[inline]
+    pub fn fetch(&self) {
+        fetch(&self.next);
+        fetch(&self.early);
+        fetch(&self.ts_recent);
     }
 
     /// When to call [`Receiver::on_deadline`], unless something arrives before.

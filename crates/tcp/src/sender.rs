@@ -6,7 +6,7 @@ use crate::congestion::{
 use crate::recovery::{Phase, Progress, Recovery, Repair};
 use crate::rtt::{RttEstimator, TimedSegments};
 use crate::{Config, Flags, Segment, SenderStats, State};
-use forebay_core::{Duration, Time};
+use forebay_core::{Duration, Time, fetch};
 
 /// What the timer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,6 +140,7 @@ impl Sender {
     }
 
     /// Takes an arriving segment.
+    #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment) {
         match self.state {
             State::Done | State::Aborted => return,
@@ -242,6 +243,18 @@ impl Sender {
             }
             Timer::Retransmission => self.on_timeout(now),
         }
+    }
+
+    /// Fetches what every acknowledgment touches, ahead of its use.
+    #[inline]
+    pub fn fetch(&self) {
+        fetch(&self.una);
+        fetch(&self.reduced_at);
+        fetch(&self.rtt);
+        fetch(&self.recovery);
+        fetch(&self.controller);
+        fetch(&self.stats);
+        fetch(&self.timed);
     }
 
     /// Where in its life the sender is.

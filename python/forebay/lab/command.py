@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,20 @@ from forebay.console import Bar, friendly, stopped
 from forebay.lab.agreement import Agreement
 from forebay.options import AsJson, ScenarioFile, Seed, Settings
 from forebay.stats import Interval
+
+
+def gate(context: typer.Context) -> None:
+    """Shape and queue real traffic: `forebay-gate`, a program of its own, with these arguments.
+
+    It is taken from the source tree (`make gate`) or from the PATH, and needs no Python.
+
+    Example: forebay gate check examples/gate/uplink.toml
+    """
+    with friendly():
+        from forebay.lab.gates import program
+
+        found = program()
+        os.execv(found, [found.name, *context.args])
 
 
 def lab(

@@ -31,9 +31,9 @@ class Record:
         """Print a table for each check, and what it comes to."""
         if self.outcome is None:
             [table] = self.section["tables"]
-            [row] = table["rows"]
-            for column, value in zip(table["columns"], row, strict=True):
-                console.print(f"{column}: {cell(value)}")
+            for name, seconds, efficiency in table["rows"]:
+                share = f", efficiency {cell(efficiency)}" if efficiency else ""
+                console.print(f"{name}: {cell(seconds)} s{share}")
             console.print("agrees" if self.passed else f"below {replications.GOAL}: differs")
             return
         _print_findings(console, self.outcome)

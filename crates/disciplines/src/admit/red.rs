@@ -19,6 +19,7 @@
 //! says, and restarts the count (ns-2 too). D3. Thresholds in bytes make the average one of bytes;
 //! scaling p_b by the packet's size is a second, independent choice (`byte_mode`), as in ns-2
 //! (`queue_in_bytes_`, `bytes_`); Linux has only the bytes. D4. Adaptive RED is not included.
+//! D5. `spare_short` is not in the paper.
 //!
 //! Cost: one multiplication and two comparisons a packet below min_th, one random number above.
 
@@ -39,6 +40,7 @@ pub struct Red {
     curve: Curve,
     measure: Measure,
     weight: f64,
+    spare_short: bool,
     pace: Pace,
     /// 1/mtu in byte mode.
     per_byte: Option<f64>,
@@ -78,6 +80,10 @@ pub struct RedParams {
     /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that two
     /// thirds of p_b are lost rather than twice as much as it. Default false.
     pub wait: bool,
+    /// Whether an arrival that finds one packet waiting or none is never dropped early, however
+    /// high the average (ns-2 and ns-3). It keeps the link busy when senders have just slowed
+    /// down. Default false.
+    pub spare_short: bool,
     /// Typical packet size, in bytes, by which idle time is counted (s, section 11); above 0.
     /// Default 500B (ns-2).
     pub mean_packet: Bytes,
@@ -99,6 +105,7 @@ impl Default for RedParams {
             weight: 0.002,
             gentle: true,
             wait: false,
+            spare_short: false,
             mean_packet: Bytes(500),
             byte_mode: false,
             ecn: false,
@@ -122,6 +129,7 @@ impl Red {
             curve: curve.waiting(params.wait),
             measure,
             weight: params.weight,
+            spare_short: params.spare_short,
             pace: Pace::new(setting, params.mean_packet),
             per_byte: params.byte_mode.then(|| 1.0 / f64::from(setting.mtu)),
             ecn: params.ecn,
@@ -171,6 +179,7 @@ impl Admit for Red {
             return Err(DropReason::Overflow);
         }
         let share = self.per_byte.map_or(1.0, |per_byte| f64::from(packet.len) * per_byte);
+        let average = if self.spare_short && packets <= 1 { 0.0 } else { average };
         match state.spacing.step(&self.curve, average, share, cx.rng) {
             Signal::Pass => Ok(()),
             Signal::Early if self.ecn && cx.mark(packet) => Ok(()),
@@ -245,6 +254,22 @@ mod tests {
         // Gaps uniform on 20..=39: the mean is 29.5, the variance 33.3.
         let loss = run(&mut at_thirty(json!({ "wait": true })), 59_000);
         assert!((1970..=2030).contains(&loss), "{loss}");
+    }
+
+    #[test]
+    fn a_short_queue_may_be_spared() {
+        for (spare, lost) in [(false, 1), (true, 0)] {
+            let mut rig = at_thirty(json!({ "weight": 0.001, "spare_short": spare }));
+            while rig.probe("average_queue") < 100.0 {
+                rig.offer(Time::ZERO, |_| {});
+            }
+            while rig.held() > 1 {
+                rig.take(Time::ZERO);
+            }
+            rig.record.dropped.clear();
+            rig.offer(Time::ZERO, |_| {});
+            assert_eq!(rig.record.dropped.len(), lost);
+        }
     }
 
     #[test]

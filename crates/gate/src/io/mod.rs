@@ -10,6 +10,7 @@ mod xdp;
 
 pub use netns::within;
 pub use pool::Pool;
+pub use train::Train;
 
 use crate::config::{Backend, Config};
 use crate::headers::Layer;

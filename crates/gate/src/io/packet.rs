@@ -193,7 +193,8 @@ impl Port {
         if self.train_sender.is_none() {
             return (most, None);
         }
-        let train = |at| Train::find(frames.range(at..).copied(), pool, Layer::Ethernet);
+        let frame = |index: &u32| pool.frame(*index);
+        let train = |at| Train::find(frames.range(at..).map(frame), Layer::Ethernet);
         let first = (0..most).find_map(|at| Some((at, train(at)?)));
         first.map_or((most, None), |(at, train)| (at, Some(train)))
     }

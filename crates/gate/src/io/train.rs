@@ -5,7 +5,7 @@
 //! Only what leaves at the same instant is put together, and only what splits into the very same
 //! segments again: the rules are those by which the kernel itself aggregates what it receives.
 
-use super::{BATCH, Pool};
+use super::BATCH;
 use crate::headers::{Layer, updated};
 use etherparse::checksum::Sum16BitWords;
 use std::ops::Range;
@@ -37,9 +37,8 @@ pub struct Train {
 
 impl Train {
     /// The train at the front of `frames`, if there is one; at most [`BATCH`] frames long.
-    pub fn find(frames: impl Iterator<Item = u32>, pool: &Pool, layer: Layer) -> Option<Train> {
-        let read = |index| Segment::read(pool.frame(index), layer);
-        let mut segments = frames.take(BATCH).map_while(read);
+    pub fn find<'a>(frames: impl Iterator<Item = &'a [u8]>, layer: Layer) -> Option<Train> {
+        let mut segments = frames.take(BATCH).map_while(|frame| Segment::read(frame, layer));
         let first = segments.next()?;
         let (mut last, mut count, mut payload) = (first, 1, first.payload().len());
         for next in segments {
@@ -227,19 +226,10 @@ mod tests {
     }
 
     fn found(frames: &[Vec<u8>], at: usize, layer: Layer) -> Option<(Train, Vec<u8>)> {
-        let mut pool = Pool::new(64, 2_000).unwrap();
-        let mut indices = Vec::new();
-        for frame in frames {
-            let index = pool.take().unwrap();
-            pool.buffer(index)[..frame.len() - at].copy_from_slice(&frame[at..]);
-            pool.set_extent(index, 0, frame.len() - at);
-            indices.push(index);
-        }
-        let train = Train::find(indices.iter().copied(), &pool, layer)?;
+        let frames = frames.iter().map(|frame| &frame[at..]);
+        let train = Train::find(frames.clone(), layer)?;
         let mut whole = train.header().to_vec();
-        for index in indices.iter().take(train.frames) {
-            whole.extend(train.payload(pool.frame(*index)));
-        }
+        frames.take(train.frames).for_each(|frame| whole.extend(train.payload(frame)));
         Some((train, whole))
     }
 

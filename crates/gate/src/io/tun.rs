@@ -116,7 +116,8 @@ impl Io for Tun {
     fn send(&mut self, side: Side, frames: &mut VecDeque<u32>, pool: &mut Pool) -> io::Result<()> {
         let device = &mut self.sides[side as usize];
         while !frames.is_empty() {
-            let train = Train::find(frames.iter().copied(), pool, Layer::Ip);
+            let packets = frames.iter().map(|index| pool.frame(*index));
+            let train = Train::find(packets, Layer::Ip);
             let (count, written) = match &train {
                 Some(train) => (train.frames, device.write_train(train, frames, pool)),
                 None => (1, device.write_one(pool.frame(frames[0]))),

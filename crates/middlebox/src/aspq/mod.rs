@@ -67,7 +67,8 @@
 //! # Options, not in the paper
 //! - `trickle`: a frozen sender whose data are all acknowledged may send a segment every so often,
 //!   so that it does not restart from the initial window after an idle time (RFC 5681, section
-//!   4.1). The segment waits in the device like any other.
+//!   4.1). The segment waits in the device like any other. For loss-based senders: BBR (v1 in Linux)
+//!   keeps the largest rate of its last ten round trips, and each such segment is one.
 //! - `staged_release`: the window is opened in eight steps up to what was in flight before the
 //!   freeze, and then to the receiver's.
 //! - `repeat_release`: the release is repeated until data come, at most ten times, for ACKs get

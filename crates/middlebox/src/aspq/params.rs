@@ -19,7 +19,8 @@ pub struct Params {
     /// Flows known at once, 1 to 10 million, about 300 B each; the one silent longest is forgotten
     /// first.
     pub max_flows: u32,
-    /// Interval at which a frozen sender may send a segment; above 0. Never if absent.
+    /// Interval at which a frozen sender may send a segment; above 0. Never if absent. Not for BBR,
+    /// which takes the trickle for the rate of the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trickle: Option<Duration>,
     /// Time over which a release opens the window in eight steps; above 0. At once if absent.

@@ -1,11 +1,12 @@
 //! What the simulator knows of a packet beyond what a queue sees.
 
-use forebay_core::{Duration, Packet, Time};
+use forebay_core::{Duration, Packet, Time, fetch};
 use forebay_tcp::Segment;
 use std::collections::VecDeque;
 
 /// The rest of a packet; the packet's `id` is its index.
 #[derive(Debug, Clone, Copy)]
+#[repr(C)]
 pub struct Cargo {
     /// TCP header; unused by datagrams.
     pub segment: Segment,
@@ -47,6 +48,10 @@ impl Hold {
             self.places[index as usize] = cargo;
             return index;
         }
+        if self.places.len() == self.places.capacity() {
+            // By a quarter, not twofold: of many packets the room not used is much.
+            self.places.reserve_exact((self.places.len() / 4).max(64));
+        }
         self.places.push(cargo);
         (self.places.len() - 1) as u32
     }
@@ -60,6 +65,22 @@ impl Hold {
     /// The cargo of the packet with handle `id`.
     pub fn at(&mut self, id: u32) -> &mut Cargo {
         &mut self.places[id as usize]
+    }
+
+    /// Reads the cargo with handle `id` ahead of its use.
+    #[inline]
+    pub fn fetch(&self, id: u32) {
+        let cargo = &self.places[id as usize];
+        fetch(&cargo.segment);
+        fetch(&cargo.sent);
+        fetch(&cargo.backward);
+    }
+
+    /// Fetches the place for the cargo that is stored after `count` others.
+    pub fn fetch_free(&self, count: usize) {
+        if let Some(&id) = self.free.get(count) {
+            self.fetch(id);
+        }
     }
 
     /// Ends `packet`'s life and gives back its cargo.

@@ -1,11 +1,11 @@
 //! TCP connections in the world: their segments, timers, beginnings and ends.
 
-use super::cargo::Cargo;
+use super::cargo::{Cargo, Hold};
 use super::event::{Event, Key};
 use super::world::{Entry, User, World};
 use crate::measure::UserMeter;
 use crate::traffic::{Marks, Transfer};
-use forebay_core::{Duration, Ecn, Packet, PacketKind, Time};
+use forebay_core::{Duration, Ecn, Packet, PacketKind, Time, fetch};
 use forebay_tcp::{Flags, Receiver, Segment, Sender, State};
 
 /// One connection. What a packet needs on its way to the sender lies together, and likewise what
@@ -51,10 +51,10 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// No connection yet; their numbers begin at `first`.
-    pub fn new(first: u32) -> Self {
+    /// No connection yet; their numbers begin at `first`, and `likely` are likely to be open at once.
+    pub fn new(first: u32, likely: usize) -> Self {
         Connections {
-            places: Vec::new(),
+            places: Vec::with_capacity(likely),
             free: Vec::new(),
             planned: Vec::new(),
             free_planned: Vec::new(),
@@ -81,6 +81,19 @@ impl Connections {
             .iter()
             .filter(|place| matches!(place.sender.state(), State::Established | State::Closing));
         open.map(|place| (users[place.user as usize].class, place.sender.cwnd()))
+    }
+
+    /// Fetches what an acknowledgment will touch of the connection in place `flow`, or what data
+    /// will.
+    #[inline]
+    pub fn fetch(&self, flow: u32, acknowledgment: bool) {
+        let connection = &self.places[flow as usize];
+        fetch(&connection.user);
+        if acknowledgment {
+            connection.sender.fetch();
+        } else {
+            connection.receiver.fetch();
+        }
     }
 
     fn plan(&mut self, planned: Planned) -> u32 {
@@ -365,6 +378,14 @@ impl World {
     fn charge(&mut self, flow: u32) {
         let connection = &mut self.connections.places[flow as usize];
         connection.charge(&mut self.user_meters[connection.user as usize]);
+    }
+
+    /// Ends the run for good: what only its going on would need is given back, ahead of a summary
+    /// that needs room itself.
+    pub fn close(&mut self) {
+        self.collect_connections();
+        self.connections = Connections::new(0, 0);
+        self.hold = Hold::default();
     }
 
     /// Brings the users' counts up to date with the connections that still run.

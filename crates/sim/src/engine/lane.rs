@@ -2,7 +2,8 @@
 
 use super::event::Key;
 use forebay_core::{Packet, Time};
-use std::collections::VecDeque;
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Packets that travel the same stretch of constant delay: a ring with one agenda entry, never one
 /// a packet.
@@ -12,46 +13,106 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub struct Lane {
     packets: VecDeque<(Key, Packet)>,
+    /// Packets that had to wait for their access link while many others were on theirs: all that
+    /// enter soon overtake them, so that a heap keeps them until then.
+    late: BinaryHeap<Late>,
     /// The hosts' access links, if they are on the stretch.
     pub wire: Option<Wire>,
-    /// Key of the agenda entry that stands for this lane; earlier entries are stale.
-    armed: Option<Key>,
 }
+
+/// How many packets one may overtake in the ring.
+const FEW: usize = 32;
 
 impl Lane {
     /// An empty lane.
     pub fn new(wire: Option<Wire>) -> Self {
-        Lane { packets: VecDeque::new(), wire, armed: None }
+        Lane { packets: VecDeque::new(), late: BinaryHeap::new(), wire }
     }
 
-    /// Adds a packet that arrives at `key`; true if it is now the first, so that the lane needs an
-    /// agenda entry at `key`.
+    /// Adds a packet that arrives at `key`, `late` if it waited for its access link; true if it is
+    /// now the first, so that the lane needs an agenda entry at `key`.
     #[inline]
-    pub fn push(&mut self, key: Key, packet: Packet) -> bool {
+    pub fn push(&mut self, key: Key, packet: Packet, late: bool) -> bool {
+        if late && self.packets.len() > FEW {
+            return self.push_late(key, packet);
+        }
         self.packets.push_back((key, packet));
         let mut at = self.packets.len() - 1;
         while at > 0 && self.packets[at - 1].0 > key {
             self.packets.swap(at - 1, at);
             at -= 1;
         }
-        if at == 0 {
-            self.armed = Some(key);
-        }
-        at == 0
+        at == 0 && (self.late.is_empty() || self.first() == Some(key))
     }
 
-    /// Takes the first packet, if the agenda entry at `key` is not stale; the second answer is the
-    /// key of the entry that the lane needs next.
+    #[cold]
+    fn push_late(&mut self, key: Key, packet: Packet) -> bool {
+        self.late.push(Late(key, packet));
+        self.first() == Some(key)
+    }
+
+    /// Takes the first packet, if the agenda entry at `key` is its and not stale; the second answer
+    /// is the key of the entry that the lane needs next.
     #[inline]
     pub fn pop(&mut self, key: Key) -> Option<(Packet, Option<Key>)> {
-        if self.armed != Some(key) {
+        if !self.late.is_empty() {
+            return self.pop_with_late(key);
+        }
+        if self.packets.front()?.0 != key {
             return None;
         }
-        let (_, packet) = self.packets.pop_front().expect("an armed lane holds a packet");
-        self.armed = self.packets.front().map(|(next, _)| *next);
-        Some((packet, self.armed))
+        let (_, packet) = self.packets.pop_front()?;
+        Some((packet, self.packets.front().map(|(next, _)| *next)))
+    }
+
+    #[cold]
+    fn pop_with_late(&mut self, key: Key) -> Option<(Packet, Option<Key>)> {
+        let packet = if self.late.peek()?.0 == key {
+            self.late.pop()?.1
+        } else if self.packets.front()?.0 == key {
+            self.packets.pop_front()?.1
+        } else {
+            return None;
+        };
+        Some((packet, self.first()))
+    }
+
+    /// When the first packet arrives.
+    fn first(&self) -> Option<Key> {
+        let keys = [self.packets.front().map(|(key, _)| *key), self.late.peek().map(|late| late.0)];
+        keys.into_iter().flatten().min()
+    }
+
+    /// The packet of the ring that arrives after `count` others.
+    #[inline]
+    pub fn after(&self, count: usize) -> Option<&Packet> {
+        self.packets.get(count).map(|(_, packet)| packet)
     }
 }
+
+/// A packet in the heap: the earliest is the greatest.
+#[derive(Debug)]
+struct Late(Key, Packet);
+
+impl Ord for Late {
+    fn cmp(&self, other: &Late) -> Ordering {
+        other.0.cmp(&self.0)
+    }
+}
+
+impl PartialOrd for Late {
+    fn partial_cmp(&self, other: &Late) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Late {
+    fn eq(&self, other: &Late) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for Late {}
 
 /// Links of their own for single hosts, all alike: they never drop and nobody else uses them, so
 /// that a packet's arrival is known when it enters, and no event is needed.
@@ -71,7 +132,7 @@ impl Wire {
     }
 
     /// When a packet of `len` bytes that enters at `at` arrives at the other end of the wire that
-    /// is free at `free_at`.
+    /// is free at `free_at`; it waits if that is later.
     #[inline]
     pub fn carry(&self, free_at: &mut Time, at: Time, len: u32) -> Time {
         // A large packet at a few bit/s needs more than 64 bits.
@@ -84,9 +145,11 @@ impl Wire {
 /// Retires what is still on its way when a run is dropped.
 impl Drop for Lane {
     fn drop(&mut self) {
-        for (_, packet) in self.packets.drain(..) {
+        let late = self.late.drain().map(|Late(_, packet)| packet);
+        let packets = self.packets.drain(..).map(|(_, packet)| packet).chain(late);
+        packets.for_each(|packet| {
             packet.retire();
-        }
+        });
     }
 }
 
@@ -102,13 +165,42 @@ mod tests {
         let mut lane = Lane::default();
         let late = sequence.key(Time::from_nanos(10), Event::Arrival(0));
         let early = sequence.key(Time::from_nanos(5), Event::Arrival(0));
-        assert!(lane.push(late, Packet::new(1, 0, 100)));
-        assert!(lane.push(early, Packet::new(2, 0, 100)));
+        assert!(lane.push(late, Packet::new(1, 0, 100), false));
+        assert!(lane.push(early, Packet::new(2, 0, 100), false));
         let (packet, next) = lane.pop(early).unwrap();
         assert_eq!((packet.retire(), next), (2, Some(late)));
         assert!(lane.pop(early).is_none());
         let (packet, next) = lane.pop(late).unwrap();
         assert_eq!((packet.retire(), next), (1, None));
+    }
+
+    #[test]
+    fn packets_arrive_in_order_whoever_was_late() {
+        let mut sequence = Sequence::default();
+        let mut lane = Lane::default();
+        let mut keys = Vec::new();
+        for id in 0..500_u32 {
+            // Every seventh is overtaken by those of the next 90 ns.
+            let late = id % 7 == 0;
+            let time = u64::from(id) + if late { 90 } else { 0 };
+            let key = sequence.key(Time::from_nanos(time), Event::Arrival(0));
+            let first = keys.iter().all(|(other, _)| key < *other);
+            assert_eq!(lane.push(key, Packet::new(id, 0, 100), late), first);
+            keys.push((key, id));
+            if id % 3 == 2 {
+                check_first(&mut lane, &mut keys);
+            }
+        }
+        while !keys.is_empty() {
+            check_first(&mut lane, &mut keys);
+        }
+    }
+
+    fn check_first(lane: &mut Lane, keys: &mut Vec<(Key, u32)>) {
+        keys.sort();
+        let (first, id) = keys.remove(0);
+        let (packet, next) = lane.pop(first).unwrap();
+        assert_eq!((packet.retire(), next), (id, keys.first().map(|(key, _)| *key)));
     }
 
     #[test]

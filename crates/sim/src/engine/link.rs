@@ -8,6 +8,7 @@ use forebay_core::{
     Capacity, Context, Discipline, DropReason, Duration, Packet, PacketKind, Poll, Port, Rng, Sink,
     Time, Verdict,
 };
+use std::collections::VecDeque;
 
 /// Propagation delay of a link.
 #[derive(Debug, Clone)]
@@ -77,6 +78,8 @@ pub struct Link {
     /// Key of the agenda entry at which the link is free; earlier entries are stale.
     armed: Option<Key>,
     capture: Option<Capture>,
+    /// What came and has not left, in order of arrival: what will likely leave next.
+    expected: VecDeque<u32>,
 }
 
 /// What a link does next.
@@ -143,7 +146,25 @@ impl Link {
             last_arrival: Time::ZERO,
             armed: None,
             capture: spec.capture,
+            expected: VecDeque::new(),
         }
+    }
+
+    /// Notes that the packet with handle `id` comes.
+    pub fn expect(&mut self, id: u32) {
+        self.expected.push_back(id);
+    }
+
+    /// Answers, when the packet with handle `id` has left, the handles of those that will likely
+    /// leave `first` and `second` packets later.
+    pub fn foresee(&mut self, id: u32, first: usize, second: usize) -> [Option<u32>; 2] {
+        // Where the queue is not first in, first out, this is a guess that stays near.
+        let waiting = self.meter.waiting() as usize;
+        while let Some(next) = self.expected.pop_front()
+            && next != id
+            && self.expected.len() > waiting
+        {}
+        [self.expected.get(first).copied(), self.expected.get(second).copied()]
     }
 
     /// Takes an arriving packet into the queue.

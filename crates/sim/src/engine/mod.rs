@@ -8,6 +8,7 @@ mod capture;
 mod cargo;
 mod connection;
 mod event;
+mod foresight;
 mod guard;
 mod lane;
 mod link;

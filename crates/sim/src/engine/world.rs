@@ -3,6 +3,7 @@
 use super::cargo::{Cargo, DATAGRAM, Hold};
 use super::connection::Connections;
 use super::event::{Agenda, Event, Key, Sequence};
+use super::foresight::FEW_USERS;
 use super::guard::Guard;
 use super::lane::{Lane, Wire};
 use super::link::{Action, Link, LinkSpec, Loss};
@@ -178,7 +179,7 @@ pub struct World {
     moving: Agenda,
     /// Timers and sources: entries that mostly rest.
     pub(super) resting: Agenda,
-    links: Vec<Link>,
+    pub(super) links: Vec<Link>,
     pub(super) guards: Vec<Guard>,
     pub(super) lanes: Vec<(Lane, Target)>,
     pub(super) stops: Vec<Stop>,
@@ -189,6 +190,8 @@ pub struct World {
     pub(super) user_meters: Vec<UserMeter>,
     pub(super) classes: Vec<ClassMeter>,
     pub(super) connections: Connections,
+    /// Whether there are so many users that memory is worth reading ahead.
+    many: bool,
     series: Series,
     fingerprint: u64,
     events: u64,
@@ -200,6 +203,8 @@ impl World {
     pub fn new(spec: WorldSpec) -> Self {
         let (users, user_meters): (Vec<_>, Vec<_>) = spec.users.into_iter().unzip();
         let classes = spec.classes.into_iter();
+        let transfers = users.iter().filter(|user| matches!(user.entry, Entry::Transfers { .. }));
+        let transfers = transfers.count();
         let seed = spec.seed;
         let mut world = World {
             now: Time::ZERO,
@@ -211,6 +216,7 @@ impl World {
             resting: Agenda::default(),
             links: spec.links.into_iter().map(|link| Link::new(link, seed)).collect(),
             guards: spec.guards,
+            many: users.len() > FEW_USERS,
             lanes: spec.lanes.into_iter().map(|(to, wire)| (Lane::new(wire), to)).collect(),
             stops: spec.stops,
             wireless: spec
@@ -221,7 +227,7 @@ impl World {
             conditioners: spec.conditioners,
             user_meters,
             classes: classes.map(|name| ClassMeter { name, ..ClassMeter::default() }).collect(),
-            connections: Connections::new(spec.first_connection),
+            connections: Connections::new(spec.first_connection, transfers),
             series: Series::default(),
             fingerprint: seed,
             events: 0,
@@ -318,6 +324,9 @@ impl World {
                         Some(next) => self.moving.replace_first(next, event),
                         None => self.moving.pop(),
                     }
+                    if self.many {
+                        self.foresee(index);
+                    }
                     self.note(key.time, packet.flow);
                     match self.lanes[index as usize].1 {
                         Target::Link(link) => self.enter(link, packet),
@@ -389,9 +398,15 @@ impl World {
         self.hold.of(&packet).stop = stop;
         let Stop { lane: index, ref mut free_at } = self.stops[stop as usize];
         let lane = &mut self.lanes[index as usize].0;
-        let at = lane.wire.map_or(at, |wire| wire.carry(free_at, at, packet.len));
+        let (at, late) = match &lane.wire {
+            Some(wire) => {
+                let late = at < *free_at;
+                (wire.carry(free_at, at, packet.len), late)
+            }
+            None => (at, false),
+        };
         let key = self.sequence.key(at, Event::Arrival(index));
-        if lane.push(key, packet) {
+        if lane.push(key, packet, late) {
             self.moving.push(key, Event::Arrival(index));
         }
     }
@@ -401,6 +416,9 @@ impl World {
     pub(super) fn enter(&mut self, index: u32, packet: Packet) {
         let link = &mut self.links[index as usize];
         let mut loss = Loss { hold: &mut self.hold, users: &mut self.user_meters };
+        if self.many {
+            link.expect(packet.id);
+        }
         link.offer(self.now, packet, &mut loss);
         if !link.is_armed() {
             self.poll_link(index);
@@ -426,6 +444,9 @@ impl World {
             }
         }
         if let Some((packet, stop, at)) = sent {
+            if self.many {
+                self.foresee_queue(index, packet.id);
+            }
             self.launch(packet, stop, at);
         }
     }
@@ -595,9 +616,9 @@ impl World {
         &self.classes
     }
 
-    /// Users, for the summary; counts of connections that still run are included.
-    pub fn user_meters(&mut self) -> &[UserMeter] {
-        self.collect_connections();
+    /// Users, for the summary; what connections that still run count is in it once the
+    /// world is closed.
+    pub fn user_meters(&self) -> &[UserMeter] {
         &self.user_meters
     }
 

@@ -10,15 +10,15 @@ pub struct QueueMeter {
     since: Time,
     last: Time,
     /// What waits now.
-    packets: usize,
+    packets: u32,
     bytes: u64,
     /// Integrals over time, in ns.
     packet_time: f64,
     packet_square_time: f64,
     byte_time: f64,
     /// Largest backlog since the measurement began, and since the last point of the series.
-    pub max_packets: usize,
-    point_max: usize,
+    pub max_packets: u32,
+    point_max: u32,
     point: Snapshot,
     /// Waiting times.
     pub delay: DelayMeter,
@@ -127,19 +127,21 @@ impl QueueMeter {
 
     /// Packets that wait.
     #[inline]
-    pub fn waiting(&self) -> usize {
+    pub fn waiting(&self) -> u32 {
         self.packets
     }
 
     /// Brings the integrals up to `now`, ahead of what changes then.
     #[inline]
     pub fn advance(&mut self, now: Time) {
-        let span = now.since(self.last).as_nanos() as f64;
-        let packets = self.packets as f64;
-        let packet_time = packets * span;
-        self.packet_time += packet_time;
-        self.packet_square_time += packets * packet_time;
-        self.byte_time += self.bytes as f64 * span;
+        if self.packets > 0 {
+            let span = now.since(self.last).as_nanos() as f64;
+            let packets = f64::from(self.packets);
+            let packet_time = packets * span;
+            self.packet_time += packet_time;
+            self.packet_square_time += packets * packet_time;
+            self.byte_time += self.bytes as f64 * span;
+        }
         self.last = now;
     }
 
@@ -150,7 +152,7 @@ impl QueueMeter {
         let dropped = self.dropped_total();
         let point = QueuePoint {
             mean_packets: (self.packet_time - self.point.packet_time) / span,
-            max_packets: self.point_max as f64,
+            max_packets: f64::from(self.point_max),
             mean_bytes: (self.byte_time - self.point.byte_time) / span,
             dropped: (dropped - self.point.dropped) as f64,
             marked: (self.marked - self.point.marked) as f64,

@@ -3,7 +3,7 @@
 use super::delay::DelayMeter;
 use super::loss::LossPattern;
 use crate::traffic::Codec;
-use forebay_core::{Duration, Time};
+use forebay_core::{Duration, Time, fetch};
 
 /// Measures one class: the users who are reported together.
 #[derive(Debug, Clone, Default)]
@@ -100,6 +100,13 @@ impl UserMeter {
     pub fn restart(&mut self) {
         let sent = self.sent;
         *self = UserMeter { sent, ..UserMeter::new(self.traffic, self.class, self.codec) };
+    }
+
+    /// Fetches what every packet touches, ahead of its use.
+    #[inline]
+    pub fn fetch(&self) {
+        fetch(&self.offered);
+        fetch(&self.delay_time);
     }
 
     /// Counts a data packet of `len` bytes that is sent, and numbers it.

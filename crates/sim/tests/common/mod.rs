@@ -21,7 +21,7 @@ pub fn run(tree: &Value, seed: u64) -> Value {
     let scenario = scenario(tree);
     let mut world = scenario.world(seed).unwrap_or_else(|error| panic!("{error}"));
     complete(&mut world);
-    summary(&scenario, seed, &mut world)
+    summary(&scenario, seed, &mut world).whole()
 }
 
 /// `part.of.summary` as a number.
