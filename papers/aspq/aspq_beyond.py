@@ -12,7 +12,6 @@ from aspq_points import (
     TABLE_SPQ,
     average_goodput,
     changed,
-    line,
     measured,
     percent,
     runs,
@@ -24,6 +23,7 @@ from forebay.papers import (
     Series,
     Table,
 )
+from forebay.papers.points import line
 from forebay.sweep.axes import quantity
 
 

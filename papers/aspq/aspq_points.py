@@ -8,7 +8,6 @@ from typing import Any
 
 from forebay.papers import (
     Data,
-    Series,
 )
 from forebay.stats import Interval, interval
 
@@ -114,14 +113,6 @@ def shown(data: Data) -> list[str]:
 def rtt(delay: str) -> int:
     """The round-trip time that the paper gives a delay of the low sender's link."""
     return RTTS[DELAYS.index(delay)]
-
-
-def line(label: str, x: Sequence[float], found: Sequence[Interval]) -> Series:
-    """A series of intervals."""
-    return Series(
-        label, x, [each.mean for each in found], [each.low for each in found],
-        [each.high for each in found],
-    )  # fmt: skip
 
 
 def percent(ours: float, theirs: float) -> str:

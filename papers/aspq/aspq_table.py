@@ -19,7 +19,6 @@ from aspq_points import (
     gain,
     goodput,
     known,
-    line,
     measured,
     percent,
     rtt,
@@ -35,6 +34,7 @@ from forebay.papers import (
     Series,
     Table,
 )
+from forebay.papers.points import line
 from forebay.stats import Interval, interval
 
 

@@ -22,6 +22,7 @@ from forebay.papers import (
     Study,
     Table,
 )
+from forebay.papers.points import line
 from forebay.stats import Interval, interval
 
 DELAY = "queues.bottleneck.mean_delay_ms"
@@ -104,10 +105,7 @@ def unresponsive(data: Data) -> list[Panel]:
     bars = []
     for name in (OURS, *OTHERS):
         found = [data.interval(f"udp-{rate}", DELAY, {"discipline": name}) for rate in RATES]
-        bars.append(
-            Series(name, list(RATES.values()), [each.mean for each in found],
-                   [each.low for each in found], [each.high for each in found], "bars")
-        )  # fmt: skip
+        bars.append(line(name, list(RATES.values()), found, "bars"))
     return [Panel("", "rate of the link", "mean time in the queue, ms", bars, y_log=True)]
 
 

@@ -20,6 +20,7 @@ from forebay.papers import (
     Panel,
     Series,
 )
+from forebay.papers.points import line
 
 
 def lines(
@@ -28,13 +29,7 @@ def lines(
 ) -> Series:  # fmt: skip
     """Intervals over an abscissa."""
     found = [data.interval(name, key, where, scale=scale) for _, name, where in points]
-    return Series(
-        label,
-        [x for x, _, _ in points],
-        [each.mean for each in found],
-        [each.low for each in found],
-        [each.high for each in found],
-    )
+    return line(label, [x for x, _, _ in points], found)
 
 
 def figure_1(data: Data) -> list[Panel]:

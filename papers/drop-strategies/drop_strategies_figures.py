@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
 
 import polars as pl
 from drop_strategies_points import (
@@ -34,18 +33,11 @@ from drop_strategies_points import (
 )
 
 from forebay.papers import Data, Panel, Series
-from forebay.papers.declare import Style
-from forebay.stats import Interval
+from forebay.papers.points import line
 
 X = "in-profile rate, Mbit/s"
 SHOWN = 60.0
 """Seconds of a trace that are drawn."""
-
-
-def line(label: str, x: Sequence[Any], found: Sequence[Interval], style: Style = "line") -> Series:
-    """Intervals as a series."""
-    means, low, high = ([getattr(each, end) for each in found] for end in ("mean", "low", "high"))
-    return Series(label, x, means, low, high, style)
 
 
 def series(

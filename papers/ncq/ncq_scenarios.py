@@ -9,6 +9,7 @@ import polars as pl
 
 from forebay import stats
 from forebay.papers import Panel, Series
+from forebay.papers.points import line
 
 FLOWS = tuple(range(10, 101, 10))
 TAIL = "drop-tail"
@@ -178,13 +179,7 @@ def figure_19(data):
             "NCQ-enabled routers",
             "goodput of a flow, kb/s",
             [
-                Series(
-                    "mean of 50 runs",
-                    x,
-                    [each.mean for each in goodput],
-                    [each.low for each in goodput],
-                    [each.high for each in goodput],
-                )
+                line("mean of 50 runs", x, goodput),
             ],
         ),
         Panel(
@@ -192,13 +187,7 @@ def figure_19(data):
             "NCQ-enabled routers",
             "change of goodput, %",
             [
-                Series(
-                    "mean of 50 runs",
-                    x,
-                    [each.mean for each in means],
-                    [each.low for each in means],
-                    [each.high for each in means],
-                )
+                line("mean of 50 runs", x, means),
             ],
         ),
         Panel(

@@ -77,8 +77,8 @@ pub enum Preset {
 
 /// Parameters of one connection; both ends take the same.
 ///
-/// In a file, `preset = "linux"` (or `"linux-2.6"`, `"rfc"`, `"ns-2"`, `"ns-3"`) chooses a set of conventions and
-/// every other field given overrides it.
+/// In a file, `preset = "linux"` (or `"linux-2.6"`, `"rfc"`, `"ns-2"`, `"ns-3"`) chooses a set of
+/// conventions and every other field given overrides it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, remote = "Self")]
 #[schemars(transform = add_preset)]

@@ -8,7 +8,7 @@ import polars as pl
 
 from forebay import stats
 from forebay.papers.data import Data, Where
-from forebay.papers.declare import Series
+from forebay.papers.declare import Series, Style
 from forebay.papers.judge import exactly
 
 
@@ -38,14 +38,18 @@ def curve(
     scale: float = 1.0,
 ) -> Series:
     """A measure at several points of a study, with its intervals."""
-    found = [data.interval(study, key, each, scale=scale) for each in where]
-    return Series(
-        label,
-        list(x),
-        [each.mean for each in found],
-        [each.low for each in found],
-        [each.high for each in found],
-    )
+    return line(label, list(x), [data.interval(study, key, each, scale=scale) for each in where])
+
+
+def line(
+    label: str,
+    x: Sequence[float] | Sequence[str],
+    found: Sequence[stats.Interval],
+    style: Style = "line",
+) -> Series:
+    """Intervals as a series."""
+    means, low, high = ([getattr(each, end) for each in found] for end in ("mean", "low", "high"))
+    return Series(label, x, means, low, high, style)
 
 
 def mean_over(data: Data, study: str, key: pl.Expr, keep: pl.Expr) -> stats.Interval | None:

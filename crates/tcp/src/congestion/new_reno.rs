@@ -41,9 +41,4 @@ impl CongestionController for NewReno {
         self.acked = 0;
         self.slow_start.on_congestion();
     }
-
-    /// Half the threshold, as in Linux: a quarter of the window before the loss.
-    fn floor(&self, window: &Window) -> u64 {
-        window.ssthresh / 2
-    }
 }

@@ -46,9 +46,4 @@ impl CongestionController for Rfc2581 {
         // Equation 3 again: one segment has been sent since the last timeout.
         window.ssthresh = 2 * window.mss;
     }
-
-    /// Half the threshold, as in Linux: a quarter of the window before the loss.
-    fn floor(&self, window: &Window) -> u64 {
-        window.ssthresh / 2
-    }
 }
