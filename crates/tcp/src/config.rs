@@ -54,6 +54,10 @@ pub enum LossRecovery {
     Sack,
 }
 
+/// Linux's `tcp_rto_min` is not the least timeout: four RTTVAR are at least as much, and SRTT is
+/// added to them.
+const LINUX_GRANULARITY: Duration = Duration::from_millis(200);
+
 /// A set of conventions, so that like is compared with like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Preset {
@@ -135,7 +139,7 @@ pub struct Config {
     /// Retransmission timeout before the first measurement (RFC 6298, section 2.1: 1 s).
     pub initial_rto: Duration,
     /// Clock granularity (G of RFC 6298, section 2.3): the timeout is at least this far above the
-    /// smoothed round-trip time; 1us if absent (Linux: in effect 200ms).
+    /// smoothed round-trip time; 1us if absent (Linux: its `tcp_rto_min` of 200ms).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_granularity: Option<Duration>,
     /// Largest retransmission timeout, after backoff too (RFC 6298, section 2.5: at least 60 s).
@@ -221,6 +225,7 @@ impl Config {
             Preset::Linux => Config {
                 congestion: CongestionControl::Cubic,
                 quick_acks: 16,
+                clock_granularity: Some(LINUX_GRANULARITY),
                 max_rto: Duration::from_secs(120),
                 timestamps: true,
                 prr: true,
@@ -236,8 +241,7 @@ impl Config {
                 quick_acks: 16,
                 quick_acks_after: Some(Duration::from_millis(200)),
                 initial_rto: Duration::from_secs(3),
-                // RTTVAR is at least 50 ms, four of which are added.
-                clock_granularity: Some(Duration::from_millis(200)),
+                clock_granularity: Some(LINUX_GRANULARITY),
                 max_rto: Duration::from_secs(120),
                 timestamps: true,
                 rate_halving: true,
