@@ -502,7 +502,13 @@ impl Sender {
         let fin = self.closed && end > self.end;
         let len = end.min(self.end).saturating_sub(start);
         let flags = Flags::ACK.with_if(fin, Flags::FIN);
-        self.arm(now);
+        if start == una && self.recovery.uses_sack() {
+            // RFC 6675, section 6, for what the cumulative acknowledgment waits for, as Linux does:
+            // a hole found late in a recovery would otherwise time out before its repair.
+            self.set_timer(Timer::Retransmission, now + self.rtt.rto());
+        } else {
+            self.arm(now);
+        }
         Some(self.emit(now, start, len as u32, flags))
     }
 
