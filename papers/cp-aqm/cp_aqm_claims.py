@@ -25,9 +25,10 @@ from cp_aqm_points import (
     about,
     combination,
     extreme,
-    keyed,
+    measure,
+    over,
+    policed,
     tail,
-    tcp,
     threshold_packets,
 )
 
@@ -40,56 +41,55 @@ from forebay.stats import Interval
 
 
 def cp_1(data: Data) -> list[Part]:
-    def at(delay: str, key: str, scale: float) -> Interval:
-        return data.interval("tail-drop-udp", key, {"delay": delay}, scale=scale)
+    def at(delay: str, key: str) -> Interval:
+        return measure(data, "tail-drop-udp", key, {"delay": delay})
 
     return [
         part
         for delay in ("5ms", "25ms", "50ms")
         for part in (
-            Part(f"utilization, {delay[:-2]} ms", "100 %", at(delay, USED, 100), 99.95, 100, "%"),
-            Part(f"queue, {delay[:-2]} ms", "always full", at(delay, QUEUE, 1), 29, 30, "packets"),
+            Part(f"utilization, {delay[:-2]} ms", "100 %", at(delay, USED), 99.95, 100, "%"),
+            Part(f"queue, {delay[:-2]} ms", "always full", at(delay, QUEUE), 29, 30, "packets"),
         )
     ]
 
 
-def cp_2(data: Data) -> list[Part]:
-    full = [
-        Part(f"utilization, {delay} ms", "full up to about 20 ms",
-             tail(data, 1, RENO, f"{delay}ms", USED), CLOSE, unit="%")
-        for delay in (5, 10, 15, 20)
-    ]  # fmt: skip
+def full(data: Data, congestion: str, delays: Iterable[int], paper: str) -> list[Part]:
+    """Tail drop, one flow: delays up to which the link is full."""
     return [
-        *full,
-        about("utilization, 50 ms", tail(data, 1, RENO, "50ms", USED), 92.7, "%", POINTS),
-        about("queue, 5 ms", tail(data, 1, RENO, "5ms", QUEUE), 20, "packets", PACKETS),
-        about("queue, 50 ms", tail(data, 1, RENO, "50ms", QUEUE), 10, "packets", PACKETS),
+        Part(f"utilization, {delay} ms", paper, tail(data, 1, congestion, f"{delay}ms", USED),
+             CLOSE, unit="%")
+        for delay in delays
+    ]  # fmt: skip
+
+
+def cp_2(data: Data) -> list[Part]:
+    def at(delay: str, key: str) -> Interval:
+        return tail(data, 1, RENO, delay, key)
+
+    return [
+        *full(data, RENO, (5, 10, 15, 20), "full up to about 20 ms"),
+        about("utilization, 50 ms", at("50ms", USED), 92.7, "%", POINTS),
+        about("queue, 5 ms", at("5ms", QUEUE), 20, "packets", PACKETS),
+        about("queue, 50 ms", at("50ms", QUEUE), 10, "packets", PACKETS),
     ]
 
 
 def cp_3(data: Data) -> list[Part]:
-    longer = [
-        Part(
-            f"queue, Cubic - New Reno, {delay}",
-            "longer",
-            data.difference(
-                "tail-drop-1",
-                QUEUE,
-                {"congestion": CUBIC, "delay": delay},
-                {"congestion": RENO, "delay": delay},
-            ),
-            0.0,
-            unit="packets",
-        )
-        for delay in ("5ms", "25ms", "50ms")
-    ]
-    full = [
-        Part(f"utilization, {delay} ms", "full up to 25 ms",
-             tail(data, 1, CUBIC, f"{delay}ms", USED), CLOSE, unit="%")
-        for delay in (5, 15, 25)
-    ]  # fmt: skip
+    def longer(delay: str) -> Interval:
+        cubic, reno = ({"congestion": each, "delay": delay} for each in (CUBIC, RENO))
+        return data.difference("tail-drop-1", QUEUE, cubic, reno)
+
     at_50 = tail(data, 1, CUBIC, "50ms", USED)
-    return [*full, about("utilization, 50 ms", at_50, 98, "%", POINTS, "about 98 %"), *longer]
+    return [
+        *full(data, CUBIC, (5, 15, 25), "full up to 25 ms"),
+        about("utilization, 50 ms", at_50, 98, "%", POINTS, "about 98 %"),
+        *(
+            Part(f"queue, Cubic - New Reno, {delay} ms", "longer", longer(f"{delay}ms"), 0.0,
+                 unit="packets")
+            for delay in (5, 25, 50)
+        ),
+    ]  # fmt: skip
 
 
 def cp_4(data: Data) -> list[Part]:
@@ -126,11 +126,8 @@ def cp_5(data: Data) -> list[Part]:
         max(queue(t, c) for c in policed) - min(queue(t, c) for c in policed) for t in below
     )
     used = extreme(
-        data,
-        [("udp-constant", {"T_c": t, "c_max": c}) for t in T_C for c in C_MAX],
-        USED,
+        (measure(data, "udp-constant", USED, {"T_c": t, "c_max": c}) for t in T_C for c in C_MAX),
         min,
-        100.0,
     )
     return [
         Part("greatest distance of the queue from T_c", "oscillates around T_c, exceeds it by a "
@@ -195,96 +192,85 @@ def cp_7(data: Data) -> list[Part]:
 
 
 def cp_8(data: Data) -> list[Part]:
-    def over(flows: int, thresholds: Iterable[str], c_max: Iterable[float]) -> Interval:
-        points = [tcp(flows, RENO, "5ms", t, c) for t in thresholds for c in c_max]
-        return extreme(data, points, USED, min, 100.0)
-
+    one, many = (1, RENO, "5ms"), (16, RENO, "5ms")
     return [
-        Part("least utilization, 1 flow, T_c >= 2", "mostly 100 %", over(1, T_C[2:], C_MAX), CLOSE,
-             unit="%"),
+        Part("least utilization, 1 flow, T_c >= 2", "mostly 100 %",
+             over(data, one, T_C[2:], C_MAX, min), CLOSE, unit="%"),
         Part("least utilization, 1 flow, T_c in {0, 1}, c_max >= 1.2", "between 86 % and 99 %",
-             over(1, T_C[:2], C_MAX[5:]), 86 - POINTS, 99 + POINTS, "%"),
+             over(data, one, T_C[:2], C_MAX[5:], min), 86 - POINTS, 99 + POINTS, "%"),
         Part("least utilization, 16 flows, T_c >= 2", "exactly or close to 100 %",
-             over(16, T_C[2:], C_MAX), CLOSE, unit="%"),
+             over(data, many, T_C[2:], C_MAX, min), CLOSE, unit="%"),
     ]  # fmt: skip
 
 
 def cp_9(data: Data) -> list[Part]:
-    def over(flows: int, thresholds: Iterable[str], c_max: Iterable[float], pick: Any) -> Interval:
-        points = [tcp(flows, RENO, "50ms", t, c) for t in thresholds for c in c_max]
-        return extreme(data, points, USED, pick, 100.0)
-
-    small = T_C[:5]
+    one, many = (1, RENO, "50ms"), (16, RENO, "50ms")
     return [
-        about("utilization, 1 flow, c_max = 1", over(1, ["5p"], [1.0], min), 92.5, "%", POINTS),
-        Part("least utilization, 1 flow", "80 % to 90 %", over(1, T_C, C_MAX[1:], min),
+        about("utilization, 1 flow, c_max = 1", policed(data, *one, USED, "5p", 1.0), 92.5, "%",
+              POINTS),
+        Part("least utilization, 1 flow", "80 % to 90 %", over(data, one, T_C, C_MAX[1:], min),
              80 - POINTS, 90 + POINTS, "%"),
         Part("greatest utilization, 1 flow, T_c <= 5, c_max >= 1.2",
              "80 % to 90 %, in particular for small T_c and large c_max",
-             over(1, small, C_MAX[5:], max), 80 - POINTS, 90 + POINTS, "%"),
+             over(data, one, T_C[:5], C_MAX[5:], max), 80 - POINTS, 90 + POINTS, "%"),
         Part("least utilization, 16 flows, c_max <= 1.05",
-             "significantly reduced utilization can be avoided", over(16, T_C, C_MAX[:4], min),
-             98, unit="%"),
+             "significantly reduced utilization can be avoided",
+             over(data, many, T_C, C_MAX[:4], min), 98, unit="%"),
     ]  # fmt: skip
 
 
 def longest(data: Data, c_max: float) -> Interval:
-    return extreme(data, [tcp(*each, "5p", c_max) for each in COMBINATIONS], QUEUE, max)
-
-
-def used_at_50(data: Data, flows: int, congestion: str, c_max: float) -> Interval:
-    return data.interval(*keyed(tcp(flows, congestion, "50ms", "5p", c_max), USED), scale=100)
+    """The longest queue of the eight combinations at T_c = 5."""
+    return extreme((policed(data, *each, QUEUE, "5p", c_max) for each in COMBINATIONS), max)
 
 
 def cp_10(data: Data) -> list[Part]:
     return [
         Part("longest queue of the eight combinations", "at most 12 packets", longest(data, 1.2),
              high=12.5, unit="packets"),
-        about("utilization, 16 New Reno, 50 ms", used_at_50(data, 16, RENO, 1.2), 95, "%",
+        about("utilization, 16 New Reno, 50 ms", policed(data, 16, RENO, "50ms", USED), 95, "%",
               POINTS),
     ]  # fmt: skip
 
 
 def cp_11(data: Data) -> list[Part]:
+    def used(flows: int, congestion: str, c_max: float) -> Interval:
+        return policed(data, flows, congestion, "50ms", USED, "5p", c_max)
+
     return [
         about("longest queue, c_max = 1.05", longest(data, 1.05), 15, "packets", PACKETS,
               "may reach 15 packets"),
-        Part("utilization, c_max = 1.05, 16 New Reno, 50 ms", "almost full",
-             used_at_50(data, 16, RENO, 1.05), 98, unit="%"),
+        Part("utilization, c_max = 1.05, 16 New Reno, 50 ms", "almost full", used(16, RENO, 1.05),
+             98, unit="%"),
         Part("longest queue, c_max = 1.5", "at most 9 packets", longest(data, 1.5), high=9.5,
              unit="packets"),
         *(
-            about(f"utilization, c_max = 1.5, {combination(flows, congestion, '50ms')}",
-                  used_at_50(data, flows, congestion, 1.5), value, "%", POINTS)
-            for (flows, congestion), value in AT_1_5.items()
+            about(f"utilization, c_max = 1.5, {combination(*each, '50ms')}", used(*each, 1.5),
+                  value, "%", POINTS)
+            for each, value in AT_1_5.items()
         ),
     ]  # fmt: skip
 
 
 def cp_12(data: Data) -> list[Part]:
-    found = data.interval(*keyed(tcp(16, CUBIC, "5ms"), QUEUE))
-    tail_drop = tail(data, 16, CUBIC, "5ms", QUEUE)
+    point = (16, CUBIC, "5ms")
     return [
-        about("queue, T_c = 5, c_max = 1.2", found, 7, "packets", PACKETS, "only 7 packets"),
-        about("queue of tail drop", tail_drop, 30, "packets", PACKETS),
-    ]
+        about("queue, T_c = 5, c_max = 1.2", policed(data, *point, QUEUE), 7, "packets", PACKETS,
+              "only 7 packets"),
+        about("queue of tail drop", tail(data, *point, QUEUE), 30, "packets", PACKETS),
+    ]  # fmt: skip
 
 
 def cp_13(data: Data) -> list[Part]:
-    def over(thresholds: Iterable[str], c_max: Iterable[float], pick: Any) -> Interval:
-        points = [tcp(1, CUBIC, "50ms", t, c) for t in thresholds for c in c_max]
-        return extreme(data, points, USED, pick, 100.0)
-
-    small, large = T_C[:5], C_MAX[5:]
+    point = (1, CUBIC, "50ms")
     return [
-        about("greatest utilization, T_c >= 7", over(T_C[5:], C_MAX[1:], max), 98, "%", POINTS,
-              "about 98 %"),
-        about("least utilization, T_c >= 7", over(T_C[5:], C_MAX[1:], min), 98, "%", POINTS,
-              "about 98 %"),
-        Part("greatest utilization, T_c <= 5, c_max >= 1.2", "between 94 % and 98 %",
-             over(small, large, max), 94 - POINTS, 98 + POINTS, "%"),
-        Part("least utilization, T_c <= 5, c_max >= 1.2", "between 94 % and 98 %",
-             over(small, large, min), 94 - POINTS, 98 + POINTS, "%"),
+        Part(f"{word} utilization, {where}", paper, over(data, point, thresholds, c_max, pick),
+             low - POINTS, high + POINTS, "%")
+        for where, thresholds, c_max, paper, low, high in (
+            ("T_c >= 7", T_C[5:], C_MAX[1:], "about 98 %", 98, 98),
+            ("T_c <= 5, c_max >= 1.2", T_C[:5], C_MAX[5:], "between 94 % and 98 %", 94, 98),
+        )
+        for word, pick in (("greatest", max), ("least", min))
     ]  # fmt: skip
 
 

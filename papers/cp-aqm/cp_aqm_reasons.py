@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import polars as pl
 from cp_aqm_points import (
     AT_1_5,
     COMBINATIONS,
@@ -14,7 +13,8 @@ from cp_aqm_points import (
     QUEUE,
     RENO,
     USED,
-    keyed,
+    measure,
+    policed,
     tcp,
 )
 from cp_aqm_stacks import says
@@ -47,22 +47,16 @@ def cp_4_why(data: Data) -> str:
     )
 
 
-BYTES = pl.col("queues.bottleneck.mean_bytes") / 1500
-"""The queue in packets of full size, where there are small ones as well."""
-
-
-def noisy(data: Data, point: tuple[str, dict[str, Any]], key: str | pl.Expr) -> Interval:
+def noisy(data: Data, point: tuple[str, dict[str, Any]], key: str) -> Interval:
     """The same point of one flow, beside small packets."""
-    return data.interval(
-        "noise", key, point[1], scale=100.0 if isinstance(key, str) and key == USED else 1.0
-    )
+    return measure(data, "noise", key, point[1])
 
 
 def locked(data: Data, points: Sequence[tuple[str, dict[str, Any]]]) -> str:
     """The point of the least utilization, and what becomes of it beside small packets."""
 
     def used(name: str, where: Mapping[str, Any]) -> float:
-        return data.interval(name, USED, where, scale=100).mean
+        return measure(data, name, USED, where).mean
 
     name, worst = min(points, key=lambda each: used(*each))
     timeouts = data.interval(name, "classes.tcp.timeouts", worst).mean
@@ -92,10 +86,7 @@ def cp_8_why(data: Data) -> str:
 
 def cp_9_why(data: Data) -> str:
     one = locked(data, [tcp(1, RENO, "50ms", t, c) for t in NOISY for c in NOISY_C])
-    many = {
-        t: data.interval(*keyed(tcp(16, RENO, "50ms", t, 1.05), USED), scale=100).mean
-        for t in ("0p", "1p", "5p")
-    }
+    many = {t: policed(data, 16, RENO, "50ms", USED, t, 1.05).mean for t in ("0p", "1p", "5p")}
     said = ", ".join(f"{used:.3g} % at T_c = {t[:-1]}" for t, used in many.items())
     return f"{one} 16 flows with c_max = 1.05: {said}."
 
@@ -112,12 +103,11 @@ def cp_10_why(data: Data) -> str:
 
 def longest_at(data: Data, c_max: float) -> tuple[int, str, str]:
     """The combination with the longest queue at T_c = 5."""
-    return max(
-        COMBINATIONS,
-        key=lambda each: (
-            data.interval(*keyed(tcp(each[0], each[1], each[2], "5p", c_max), QUEUE)).mean
-        ),
-    )
+
+    def queue(point: tuple[int, str, str]) -> float:
+        return policed(data, *point, QUEUE, "5p", c_max).mean
+
+    return max(COMBINATIONS, key=queue)
 
 
 def by_rule(data: Data, point: tuple[int, str, str], c_max: float, key: str) -> Interval:
@@ -125,7 +115,7 @@ def by_rule(data: Data, point: tuple[int, str, str], c_max: float, key: str) -> 
     flows, congestion, delay = point
     where = {"flows": flows, "congestion": congestion, "delay": delay,
              "discipline": f"c_max = {c_max:g}"}  # fmt: skip
-    return data.interval("bucket-rule", key, where, scale=1.0 if key == QUEUE else 100.0)
+    return measure(data, "bucket-rule", key, where)
 
 
 def cp_11_why(data: Data) -> str:

@@ -10,9 +10,12 @@ from cp_aqm_points import (
     LOSS,
     NAMES,
     QUEUE,
+    SCALES,
     USED,
     combination,
     keyed,
+    measure,
+    policed,
     tail,
     tcp,
     threshold_packets,
@@ -112,19 +115,16 @@ def bucket_tables(data: Data) -> list[Table]:
     [axis] = [each for each in data.study("bucket").axes if each.name == "bucket"]
     sizes = [row[0] for row in axis.rows]
     tables = []
-    for key, scale, what in (
-        (QUEUE, 1.0, "Average queue, packets"),
-        (USED, 100.0, "Utilization, %"),
-    ):
+    for key, what in ((QUEUE, "Average queue, packets"), (USED, "Utilization, %")):
         rows = [
             [
                 combination(flows, congestion, delay),
                 *(
-                    data.interval(
+                    measure(
+                        data,
                         "bucket",
                         key,
                         {"flows": flows, "congestion": congestion, "delay": delay, "bucket": size},
-                        scale=scale,
                     )
                     for size in sizes
                 ),
@@ -156,24 +156,21 @@ def bucket_rule_tables(data: Data) -> list[Table]:
 
 
 def recommended_tables(data: Data) -> list[Table]:
-    def rows(key: str, scale: float) -> list[list[Any]]:
+    def rows(key: str) -> list[list[Any]]:
         return [
             [
                 combination(*each),
                 tail(data, *each, key),
-                *(
-                    data.interval(*keyed(tcp(*each, "5p", c), key), scale=scale)
-                    for c in (1.05, 1.2, 1.5, 2.0)
-                ),
+                *(policed(data, *each, key, "5p", c) for c in (1.05, 1.2, 1.5, 2.0)),
             ]
             for each in COMBINATIONS
         ]
 
     columns = ["flows", "tail drop", "c_max = 1.05", "1.2", "1.5", "2"]
     return [
-        Table(columns, rows(QUEUE, 1.0), "Average queue, packets"),
-        Table(columns, rows(USED, 100.0), "Utilization, %"),
-        Table(columns, rows(LOSS, 100.0), "Loss, %"),
+        Table(columns, rows(QUEUE), "Average queue, packets"),
+        Table(columns, rows(USED), "Utilization, %"),
+        Table(columns, rows(LOSS), "Loss, %"),
     ]
 
 
@@ -184,10 +181,12 @@ def length_tables(data: Data) -> list[Table]:
             for delay in ("5ms", "50ms"):
                 where = {"discipline": discipline, "congestion": congestion, "delay": delay}
                 cells: list[Any] = [f"{discipline}, 1 {name}, {delay[:-2]} ms"]
-                for key, scale in ((QUEUE, 1.0), (USED, 100.0)):
+                for key in (QUEUE, USED):
                     short, long = {**where, "length": "110s"}, {**where, "length": "1010s"}
-                    cells.append(data.interval("length", key, long, scale=scale))
-                    cells.append(data.difference("length", key, short, long, scale=scale))
+                    cells.append(measure(data, "length", key, long))
+                    cells.append(
+                        data.difference("length", key, short, long, scale=SCALES.get(key, 1.0))
+                    )
                 rows.append(cells)
     columns = ["", "queue, packets", "100 s less 1000 s", "utilization, %", "100 s less 1000 s"]
     return [Table(columns, rows)]
@@ -200,7 +199,7 @@ def lock_in_tables(data: Data) -> list[Table]:
             for threshold in NOISY:
                 for c_max in NOISY_C:
                     there = tcp(1, congestion, delay, threshold, c_max)
-                    alone = data.interval(*keyed(there, USED), scale=100)
+                    alone = measure(data, *keyed(there, USED))
                     beside = noisy(data, there, USED)
                     if abs(alone.mean - beside.mean) > 2:
                         timeouts = "classes.tcp.timeouts"
@@ -210,7 +209,7 @@ def lock_in_tables(data: Data) -> list[Table]:
                                 threshold_packets(threshold),
                                 c_max,
                                 alone,
-                                data.interval(*keyed(there, timeouts)),
+                                measure(data, *keyed(there, timeouts)),
                                 beside,
                                 noisy(data, there, timeouts),
                             ]

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cp_aqm_points import COMBINATIONS, CUBIC, QUEUE, RENO, USED, combination
+from cp_aqm_points import (
+    COMBINATIONS,
+    CUBIC,
+    QUEUE,
+    RENO,
+    SCALES,
+    USED,
+    combination,
+    measure,
+)
 
 from forebay.papers import Data, Part
 from forebay.stats import Interval
@@ -61,21 +70,19 @@ def with_stack(
     data: Data, stack: str, discipline: str, point: tuple[int, str, str], key: str
 ) -> Interval:
     """A measure of a combination, with one convention changed."""
-    scale = 1.0 if key == QUEUE else 100.0
     flows, congestion, delay = point
     where = {"flows": flows, "delay": delay, "discipline": discipline}
     if stack in CURVES:
         where["congestion"] = STANDARD[congestion][0]
-        return data.interval("curve", key, where, scale=scale)
+        return measure(data, "curve", key, where)
     where |= {"congestion": congestion, **stack_point(data, stack)}
-    return data.interval("stack", key, where, scale=scale)
+    return measure(data, "stack", key, where)
 
 
 def moved(
     data: Data, stack: str, discipline: str, point: tuple[int, str, str], key: str
 ) -> Interval:
     """By how much changing one convention moves a measure, paired run by run."""
-    scale = 1.0 if key == QUEUE else 100.0
     flows, congestion, delay = point
     there = {"flows": flows, "delay": delay, "discipline": discipline}
     ours = {**there, "congestion": congestion, **stack_point(data, OURS)}
@@ -83,12 +90,12 @@ def moved(
         # Of another study, with the same seeds, and not paired here.
         found, other = (
             with_stack(data, stack, discipline, point, key),
-            data.interval("stack", key, ours, scale=scale),
+            measure(data, "stack", key, ours),
         )
         width = ((found.half_width or 0.0) ** 2 + (other.half_width or 0.0) ** 2) ** 0.5
         return Interval(found.mean - other.mean, width, found.samples)
     changed = {**there, "congestion": congestion, **stack_point(data, stack)}
-    return data.difference("stack", key, changed, ours, scale=scale)
+    return data.difference("stack", key, changed, ours, scale=SCALES.get(key, 1.0))
 
 
 def says(
