@@ -17,7 +17,7 @@ from cp_aqm_points import (
     policed,
     tcp,
 )
-from cp_aqm_stacks import says
+from cp_aqm_stacks import EVERY, says, with_stack
 
 from forebay.papers import (
     Data,
@@ -25,24 +25,40 @@ from forebay.papers import (
 from forebay.stats import Interval
 
 
+def joined(*said: str) -> str:
+    return " ".join(each for each in said if each)
+
+
 def cp_2_why(data: Data) -> str:
-    return " ".join(
-        says(data, "tail drop", (1, RENO, delay), QUEUE, low, high)
-        for delay, low, high in (("5ms", 19, 21), ("50ms", 9, 11))
+    return joined(
+        *(
+            says(data, "tail drop", (1, RENO, delay), QUEUE, low, high)
+            for delay, low, high in (("5ms", 19, 21), ("50ms", 9, 11))
+        )
     )
 
 
+def cubic_alone(data: Data) -> str:
+    """One Cubic flow with tail drop at 50 ms."""
+    where = {"discipline": "tail drop", "congestion": CUBIC, "delay": "50ms", "length": "1010s"}
+    long = measure(data, "length", USED, where).mean
+    said = says(data, "tail drop", (1, CUBIC, "50ms"), USED, 97, 99)
+    return f"{said} Runs of 1000 s have {long:.4g} %."
+
+
 def cp_3_why(data: Data) -> str:
-    return says(data, "tail drop", (1, CUBIC, "50ms"), USED, 97, 99)
+    return cubic_alone(data)
 
 
 def cp_4_why(data: Data) -> str:
-    return " ".join(
-        says(data, "tail drop", point, key, low, high)
-        for point, key, low, high in (
-            ((16, CUBIC, "50ms"), LOSS, 3, 13),
-            ((16, RENO, "5ms"), QUEUE, 21.5, 26.5),
-            ((16, RENO, "50ms"), QUEUE, 21.5, 26.5),
+    return joined(
+        *(
+            says(data, "tail drop", point, key, low, high)
+            for point, key, low, high in (
+                ((16, CUBIC, "50ms"), LOSS, 3, 13),
+                ((16, RENO, "5ms"), QUEUE, 21.5, 26.5),
+                ((16, RENO, "50ms"), QUEUE, 21.5, 26.5),
+            )
         )
     )
 
@@ -85,20 +101,25 @@ def cp_8_why(data: Data) -> str:
 
 
 def cp_9_why(data: Data) -> str:
-    one = locked(data, [tcp(1, RENO, "50ms", t, c) for t in NOISY for c in NOISY_C])
-    many = {t: policed(data, 16, RENO, "50ms", USED, t, 1.05).mean for t in ("0p", "1p", "5p")}
-    said = ", ".join(f"{used:.3g} % at T_c = {t[:-1]}" for t, used in many.items())
-    return f"{one} 16 flows with c_max = 1.05: {said}."
+    return locked(data, [tcp(1, RENO, "50ms", t, c) for t in NOISY for c in NOISY_C])
 
 
 def cp_13_why(data: Data) -> str:
     small = [tcp(1, CUBIC, "50ms", t, c) for t in NOISY[:5] for c in NOISY_C[3:]]
-    above = says(data, "tail drop", (1, CUBIC, "50ms"), USED, 97, 99)
-    return f"{locked(data, small)} Above, utilization rises with T_c to that of tail drop. {above}"
+    return (
+        f"{locked(data, small)} Above, utilization rises with T_c to that of tail drop. "
+        f"{cubic_alone(data)}"
+    )
 
 
 def cp_10_why(data: Data) -> str:
-    return says(data, "c_max = 1.2", (16, RENO, "50ms"), USED, 94, 96)
+    longest = max(by_rule(data, each, 1.2, QUEUE).mean for each in COMBINATIONS)
+    return joined(
+        says(data, "c_max = 1.2", longest_at(data, 1.2), QUEUE, float("-inf"), 12.5),
+        f"With the bucket by the formula of section 3.3 for this T_c and c_max, in place of its "
+        f"largest value, the longest queue is {longest:.3g} packets.",
+        says(data, "c_max = 1.2", (16, RENO, "50ms"), USED, 94, 96),
+    )
 
 
 def longest_at(data: Data, c_max: float) -> tuple[int, str, str]:
@@ -133,15 +154,24 @@ def cp_11_why(data: Data) -> str:
     for (flows, congestion), value in AT_1_5.items():
         point = (flows, congestion, "50ms")
         part = says(data, "c_max = 1.5", point, USED, value - 1, value + 1)
-        if flows == 1:
+        if part and flows == 1:
             beside = noisy(data, tcp(*point, "5p", 1.5), USED).mean
             part = f"{part[:-1]}; {beside:.4g} beside 20 kb/s of small packets."
         said.append(part)
-    return " ".join(said)
+    return joined(*said)
 
 
 def cp_12_why(data: Data) -> str:
-    return " ".join(
+    said = (
         says(data, discipline, (16, CUBIC, "5ms"), QUEUE, low, high)
         for discipline, low, high in (("c_max = 1.2", 6, 8), ("tail drop", 29, 31))
+    )
+    queue, used = (
+        with_stack(data, EVERY, "tail drop", (16, RENO, "50ms"), key).mean for key in (QUEUE, USED)
+    )
+    return joined(
+        *said,
+        f"An acknowledgment of every segment is no reading for all: 16 New Reno flows at 50 ms "
+        f"would have {queue:.3g} packets and {used:.3g} % with tail drop, where the paper has at "
+        f"least 22.5 and 100.",
     )

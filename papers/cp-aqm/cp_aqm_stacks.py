@@ -27,6 +27,7 @@ STANDARD = {
 """Congestion control as the RFCs have it, which the study "curve" has in place of Linux's."""
 CURVES = tuple(name for _, name in STANDARD.values())
 NO_SACK = "New Reno recovery, no SACK"
+EVERY = "no delayed acknowledgments"
 STACKS = (
     OURS,
     "rate halving, no PRR (before 3.2)",
@@ -40,7 +41,7 @@ STACKS = (
     "no HyStart (before 2.6.29)",
     "no quick acknowledgments at the start",
     "no quick acknowledgments after silence",
-    "no delayed acknowledgments",
+    EVERY,
     "minimum RTO 1 s",
     "RTO down to 200 ms, however long the path",
     "no timestamps",
@@ -106,7 +107,8 @@ def says(
     low: float,
     high: float,
 ) -> str:
-    """Which conventions bring a number to where the paper has it, or how near they come."""
+    """Which conventions bring a number to where the paper has it, or how near they come; nothing
+    if it is there."""
     unit = "packets" if key == QUEUE else "%"
     found = {
         stack: with_stack(data, stack, discipline, point, key).mean
@@ -116,7 +118,7 @@ def says(
     inside = [stack for stack, value in found.items() if low <= value <= high]
     head = f"{combination(*point)}, {discipline}: {found[OURS]:.4g} {unit}"
     if OURS in inside:
-        return f"{head}, in the paper's range."
+        return ""
     if inside:
         inside.sort(key=lambda stack: -abs(found[stack] - found[OURS]))
         names = ", ".join(f"{found[stack]:.4g} with “{stack}”" for stack in inside[:3])

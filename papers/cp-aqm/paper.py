@@ -114,7 +114,7 @@ PAPER = Paper(
               "50 ms; the average queue falls from 20 packets to 10.", cp_2,
               (*TAIL_DROP, *STACK), cp_2_why),
         Claim("CP-3", "Tail drop, one Cubic flow: fills the pipe up to 25 ms, about 98 % at 50 ms; "
-              "longer queue than New Reno.", cp_3, (*TAIL_DROP, *STACK), cp_3_why),
+              "longer queue than New Reno.", cp_3, (*TAIL_DROP, "length", *STACK), cp_3_why),
         Claim("CP-4", "Tail drop, 16 flows: 100 % even at 50 ms; average queue 26 to 30 packets "
               "(Cubic), 22.5 to 25.5 (New Reno); loss 4 % to 12 % and 2.5 % to 9 %.", cp_4,
               (*TAIL_DROP, *STACK), cp_4_why),
@@ -134,7 +134,7 @@ PAPER = Paper(
               ("tcp-1", "tcp-16", "noise"), cp_9_why),
         Claim("CP-10", "T_c = 5 and c_max = 1.2 limit the average queue to at most 12 packets in "
               "all scenarios; utilization 95 % for 16 New Reno flows at 50 ms.", cp_10,
-              ("tcp-1", "tcp-16", *STACK), cp_10_why),
+              ("tcp-1", "tcp-16", "bucket-rule", *STACK), cp_10_why),
         Claim("CP-11", "T_c = 5, c_max = 1.05: up to 15 packets, almost full utilization of 16 New "
               "Reno flows at 50 ms. c_max = 1.5: at most 9 packets; utilization at 50 ms 82 % (1 "
               "New Reno), 94 % (16), 96 % (1 Cubic), 99 % (16).", cp_11,
@@ -142,7 +142,7 @@ PAPER = Paper(
         Claim("CP-12", "T_c = 5, 16 Cubic flows, 5 ms: only 7 packets instead of 30 for tail drop.",
               cp_12, ("tcp-1", "tcp-16", *TAIL_DROP, *STACK), cp_12_why),
         Claim("CP-13", "Cubic, one flow, 50 ms: about 98 % like tail drop; 94 % to 98 % for T_c <= "
-              "5 and c_max >= 1.2.", cp_13, ("tcp-1", "noise", *STACK), cp_13_why),
+              "5 and c_max >= 1.2.", cp_13, ("tcp-1", "noise", "length", *STACK), cp_13_why),
         Claim("CP-14", "A single burst can fill the whole buffer without any drop by the policer.",
               cp_14, ("burst",)),
     ),
