@@ -19,6 +19,8 @@ pub enum CongestionControl {
     Cubic2008,
     /// RFC 6817: takes what others leave, by the delay that it measures; needs `timestamps`.
     Ledbat,
+    /// Reno as in Linux before 4.0: windows of whole segments, growth counted in acknowledgments.
+    LinuxReno,
     /// RFC 2581: growth counted in acknowledgments, and a lower threshold at every timeout.
     Rfc2581,
 }
@@ -54,6 +56,10 @@ pub enum LossRecovery {
     Sack,
 }
 
+/// Linux's `tcp_rto_min` is not the least timeout: four RTTVAR are at least as much, and SRTT is
+/// added to them.
+const LINUX_GRANULARITY: Duration = Duration::from_millis(200);
+
 /// A set of conventions, so that like is compared with like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Preset {
@@ -84,8 +90,8 @@ pub enum Preset {
 #[schemars(transform = add_preset)]
 pub struct Config {
     /// Congestion control: `"new-reno"` (RFC 5681), `"cubic"` (RFC 9438), `"cubic-2008"` (CUBIC as
-    /// in Linux 2.6), `"ledbat"` (RFC 6817, which asks for an `initial_window` of 2) or
-    /// `"rfc2581"`, which grows by acknowledgments, not bytes, and lowers its threshold at every
+    /// in Linux 2.6), `"ledbat"` (RFC 6817, which asks for an `initial_window` of 2),
+    /// `"linux-reno"` (Linux before 4.0: windows of whole segments) or `"rfc2581"`, which grows by acknowledgments, not bytes, and lowers its threshold at every
     /// timeout.
     pub congestion: CongestionControl,
     /// Share of the window that `congestion = "cubic-2008"` keeps at a loss, from 0.5 to below 1;
@@ -123,6 +129,10 @@ pub struct Config {
     pub delayed_ack_count: u8,
     /// Longest delay of an acknowledgment, below 500 ms (RFC 9293, section 3.8.6.3).
     pub delayed_ack_timeout: Duration,
+    /// The delay of an acknowledgment follows the gaps between segments, and doubles when no second
+    /// segment came: from `delayed_ack_timeout` up to the round trip that the handshake took, by
+    /// its timestamps (Linux).
+    pub adaptive_delayed_ack: bool,
     /// Segments at the start of a connection that are acknowledged at once, so that slow start is
     /// not slowed; Linux: 16, standards: 0.
     pub quick_acks: u32,
@@ -135,7 +145,7 @@ pub struct Config {
     /// Retransmission timeout before the first measurement (RFC 6298, section 2.1: 1 s).
     pub initial_rto: Duration,
     /// Clock granularity (G of RFC 6298, section 2.3): the timeout is at least this far above the
-    /// smoothed round-trip time; 1us if absent (Linux: in effect 200ms).
+    /// smoothed round-trip time; 1us if absent (Linux: its `tcp_rto_min` of 200ms).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_granularity: Option<Duration>,
     /// Largest retransmission timeout, after backoff too (RFC 6298, section 2.5: at least 60 s).
@@ -161,6 +171,10 @@ pub struct Config {
     /// Retransmissions after which more than one segment was sent and SACKed are lost as well, and
     /// sent again, instead of waiting for a timeout (Linux). Applies to `recovery = "sack"`.
     pub lost_retransmissions: bool,
+    /// After a timeout only the first segment is sent again, and then two new ones: the others are
+    /// lost if it is these that arrive (RFC 5682, section 3; Linux from 2.6.24). Applies to
+    /// `recovery = "sack"`.
+    pub frto: bool,
     /// HyStart++ in the initial slow start (RFC 9406).
     pub hystart: bool,
     /// Space segments over the round trip at 2 (slow start) or 1.2 times cwnd / SRTT.
@@ -192,6 +206,7 @@ impl Default for Config {
             receive_window: Bytes(6_000_000),
             delayed_ack_count: 2,
             delayed_ack_timeout: Duration::from_millis(40),
+            adaptive_delayed_ack: false,
             quick_acks: 0,
             quick_acks_after: None,
             min_rto: Duration::from_millis(200),
@@ -205,6 +220,7 @@ impl Default for Config {
             rate_halving: false,
             fack: false,
             lost_retransmissions: false,
+            frto: false,
             hystart: false,
             pacing: false,
             slow_start_after_idle: true,
@@ -221,6 +237,7 @@ impl Config {
             Preset::Linux => Config {
                 congestion: CongestionControl::Cubic,
                 quick_acks: 16,
+                clock_granularity: Some(LINUX_GRANULARITY),
                 max_rto: Duration::from_secs(120),
                 timestamps: true,
                 prr: true,
@@ -233,16 +250,17 @@ impl Config {
                 initial_window: 3,
                 growth_per_ack: Some(1),
                 slow_start_at_ssthresh: true,
+                adaptive_delayed_ack: true,
                 quick_acks: 16,
                 quick_acks_after: Some(Duration::from_millis(200)),
                 initial_rto: Duration::from_secs(3),
-                // RTTVAR is at least 50 ms, four of which are added.
-                clock_granularity: Some(Duration::from_millis(200)),
+                clock_granularity: Some(LINUX_GRANULARITY),
                 max_rto: Duration::from_secs(120),
                 timestamps: true,
                 rate_halving: true,
                 fack: true,
                 lost_retransmissions: true,
+                frto: true,
                 max_retransmissions: Some(15),
                 ..Config::default()
             },
