@@ -23,6 +23,7 @@ from cp_aqm_points import (
     T_C,
     USED,
     about,
+    apart,
     combination,
     extreme,
     measure,
@@ -115,25 +116,35 @@ def cp_4(data: Data) -> list[Part]:
 
 
 def cp_5(data: Data) -> list[Part]:
-    def queue(threshold: str, c_max: float) -> float:
-        return data.interval("udp-constant", QUEUE, {"T_c": threshold, "c_max": c_max}).mean
+    def beyond(threshold: str, c_max: float) -> Interval:
+        """The queue less T_c."""
+        found = data.interval("udp-constant", QUEUE, {"T_c": threshold, "c_max": c_max})
+        return Interval(found.mean - threshold_packets(threshold), found.half_width, found.samples)
+
+    def spread(threshold: str) -> Interval:
+        """The queue of the c_max with the longest less that of the one with the shortest."""
+        longest, shortest = (
+            pick(policed, key=lambda c: beyond(threshold, c).mean) for pick in (max, min)
+        )
+        longer, shorter = ({"T_c": threshold, "c_max": c} for c in (longest, shortest))
+        return data.difference("udp-constant", QUEUE, longer, shorter)
 
     policed = [c for c in C_MAX if c > 1]
     # At T_c = Q_max nothing is above the threshold, and the queue is always full.
     below = [t for t in T_C if t != "30p"]
-    away = max(abs(queue(t, c) - threshold_packets(t)) for t in below for c in policed)
-    spread = max(
-        max(queue(t, c) for c in policed) - min(queue(t, c) for c in policed) for t in below
-    )
+    beside = [beyond(t, c) for t in below for c in policed]
     used = extreme(
         (measure(data, "udp-constant", USED, {"T_c": t, "c_max": c}) for t in T_C for c in C_MAX),
         min,
     )
     return [
-        Part("greatest distance of the queue from T_c", "oscillates around T_c, exceeds it by a "
-             "very few packets", exactly(away), 0, 3, "packets"),
-        Part("greatest difference between values of c_max", "no impact", exactly(spread), 0,
-             PACKETS, "packets"),
+        *(
+            Part(f"{word} of queue - T_c", "oscillates around T_c, exceeds it by a very few "
+                 "packets", extreme(beside, pick), -3, 3, "packets")
+            for word, pick in (("greatest", max), ("least", min))
+        ),
+        Part("greatest difference between values of c_max", "no impact",
+             extreme(map(spread, below), max), -PACKETS, PACKETS, "packets"),
         Part("least utilization", "100 %", used, 99.95, unit="%"),
     ]  # fmt: skip
 
@@ -146,16 +157,13 @@ def cp_6(data: Data) -> list[Part]:
         found = data.difference("udp-rates", QUEUE, one, other)
         return Part(what, paper, found, 0.0, unit="packets")
 
-    periodic = {
-        c: data.interval("udp-constant", QUEUE, {"T_c": "10p", "c_max": c}).mean
+    longer = [
+        Part(f"exponential - periodic, T_c = 10, c_max = {c:g}", "longer",
+             apart(data.interval("udp-rates", QUEUE, at(15, c)),
+                   data.interval("udp-constant", QUEUE, {"T_c": "10p", "c_max": c})),
+             0.0, unit="packets")
         for c in (1.05, 1.2, 2.0)
-    }
-    longer = []
-    for c, other in periodic.items():
-        found = data.interval("udp-rates", QUEUE, at(15, c))
-        beyond = Interval(found.mean - other, found.half_width, found.samples)
-        longer.append(Part(f"exponential - periodic, T_c = 10, c_max = {c:g}", "longer", beyond,
-                           0.0, unit="packets"))  # fmt: skip
+    ]  # fmt: skip
     # Equation 2, by its own numbers.
     below, capacity, q_max, t_c, c_max, above = 2.4, 10e6, 30, 10, 1.2, 15
     t_above = capacity * below / (capacity * (above - t_c) / (q_max - t_c) * (c_max - 1))

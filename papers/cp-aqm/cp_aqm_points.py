@@ -98,6 +98,19 @@ def keyed(point: tuple[str, dict[str, Any]], key: str) -> tuple[str, str, dict[s
     return point[0], key, point[1]
 
 
+def apart(one: Interval, other: Interval) -> Interval:
+    """The difference of two means that were measured by themselves."""
+    width = ((one.half_width or 0.0) ** 2 + (other.half_width or 0.0) ** 2) ** 0.5
+    return Interval(one.mean - other.mean, width, min(one.samples, other.samples))
+
+
+def share(one: Interval, other: Interval) -> Interval:
+    """One mean in percent of another that was measured by itself."""
+    ratio = one.mean / other.mean
+    width = sum(((each.half_width or 0.0) / each.mean) ** 2 for each in (one, other)) ** 0.5
+    return Interval(100 * ratio, 100 * ratio * width, min(one.samples, other.samples))
+
+
 def extreme(found: Iterable[Interval], pick: Callable[..., Interval]) -> Interval:
     """The interval whose mean is the least or the greatest."""
     return pick(found, key=lambda each: each.mean)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
 from cp_aqm_claims import cp_2, cp_3, cp_4, cp_10, cp_11, cp_12
 from cp_aqm_points import (
     COMBINATIONS,
@@ -28,6 +29,7 @@ from cp_aqm_reasons import (
 )
 from cp_aqm_stacks import (
     CURVES,
+    DISCIPLINES,
     OURS,
     PLACES,
     STACKS,
@@ -43,8 +45,14 @@ from cp_aqm_stacks import (
 
 from forebay.papers import (
     Data,
+    Part,
     Table,
 )
+from forebay.papers.judge import verdict_of
+
+ADAPTIVE = ("tail-drop-udp", "tail-drop-1", "tail-drop-16", "udp-constant", "udp-rates",
+            "udp-exponential", "tcp-1", "tcp-16")  # fmt: skip
+"""Studies whose points stop when their interval is narrow enough."""
 
 
 def stack_tables(data: Data) -> list[Table]:
@@ -72,6 +80,73 @@ def stack_tables(data: Data) -> list[Table]:
     return tables
 
 
+def convention_tables(data: Data) -> list[Table]:
+    """What each convention moves at most, and what becomes of the numbers of the claims."""
+
+    def most(stack: str, key: str) -> list[Any]:
+        found = [
+            (moved(data, stack, discipline, point, key), f"{combination(*point)}, {discipline}")
+            for discipline in DISCIPLINES
+            for point in COMBINATIONS
+            if stack in conventions(point[1])
+        ]
+        sure = [each for each in found if each[0].excludes_zero]
+        return list(max(sure, key=lambda each: abs(each[0].mean))) if sure else [0, ""]
+
+    def inside(stack: str) -> str:
+        places = [each for each in PLACES if stack in (OURS, *conventions(each[1][1][1]))]
+        good = sum(
+            low <= with_stack(data, stack, discipline, point, key).mean <= high
+            for _, (discipline, point, key), low, high in places
+        )
+        return f"{good} of {len(places)}"
+
+    rows = [
+        [OURS, "", "", "", "", inside(OURS)],
+        *(
+            [stack, *most(stack, QUEUE), *most(stack, USED), inside(stack)]
+            for stack in (*STACKS[1:], *CURVES)
+        ),
+    ]
+    columns = ["convention", "queue, packets", "of", "utilization, points", "of",
+               "numbers of claims in range"]  # fmt: skip
+    return [Table(columns, rows, "What each convention moves most")]
+
+
+def early_tables(data: Data) -> list[Table]:
+    """Where the rule of the statistics stopped, and where the paper's count did."""
+    rows: list[list[Any]] = []
+    capped: list[list[Any]] = []
+    for name in ADAPTIVE:
+        study = data.study(name)
+        if (until := study.layout.study.get("until")) is None:
+            continue  # a quick run
+        found = study.intervals(QUEUE).with_columns(
+            (100 * pl.col("half_width") / pl.col("mean")).alias("width")
+        )
+        whole = found.filter(pl.col("samples") == until["at_most"])
+        least = found.filter(pl.col("samples") == until["at_least"]).height
+        early = found.height - whole.height
+        rows.append([f"`{name}`", found.height, least, early, until["at_most"], whole.height])
+        by = [each for each in study.columns if each != "T_c"]
+        for keys, points in whole.group_by(by, maintain_order=True):
+            at = dict(zip(by, keys, strict=True))
+            flows = name.rpartition("-")[2]
+            where = f"UDP, {flows}"
+            if "congestion" in at:
+                where = combination(int(flows), str(at["congestion"]), str(at["delay"]))
+            thresholds = ", ".join(each[:-1] for each in points["T_c"]) if "c_max" in at else ""
+            widest = f"{points['width'].max():.2g} %"
+            capped.append([where, at.get("c_max", "tail drop"), thresholds, widest])
+    columns = ["study", "points", "stopped at 20 runs", "stopped before the paper's number",
+               "the paper's number of runs", "points that took it"]  # fmt: skip
+    return [
+        Table(columns, rows),
+        Table(["traffic", "c_max", "T_c", "widest half-width"], capped,
+              "Points that took the paper's number of runs"),
+    ]  # fmt: skip
+
+
 def place_tables(data: Data) -> list[Table]:
     rows = []
     for claim, (discipline, point, key), low, high in PLACES:
@@ -88,19 +163,30 @@ def place_tables(data: Data) -> list[Table]:
     return [Table(["claim", "number", "allowed", "ours", "moved most by"], rows)]
 
 
-def other_stack_tables(data: Data) -> list[Table]:
-    stacks: dict[str, Any] = {
+def whole_stacks(data: Data) -> dict[str, Any]:
+    """Results of the same scenarios with each whole stack."""
+    return {
         OURS: data,
         "Linux 2.6.26": Stack(data, "linux-2.6", {each: each for each in STANDARD}),
         "Linux today": Stack(data, "linux", {each: rfc for each, (rfc, _) in STANDARD.items()}),
     }
+
+
+def judged(data: Any) -> dict[str, list[Part]]:
+    """The claims about tail drop and T_c = 5, by one stack."""
     claims = {"CP-2": cp_2, "CP-3": cp_3, "CP-4": cp_4, "CP-10": cp_10, "CP-11": cp_11,
               "CP-12": cp_12}  # fmt: skip
+    return {claim: parts_of(data) for claim, parts_of in claims.items()}
+
+
+def other_stack_tables(data: Data) -> list[Table]:
+    stacks = {name: judged(each) for name, each in whole_stacks(data).items()}
+    verdicts: list[list[Any]] = []
     rows: list[list[Any]] = []
     hits = dict.fromkeys(stacks, 0)
-    for claim, parts_of in claims.items():
-        found = {name: parts_of(each) for name, each in stacks.items()}
-        for parts in zip(*found.values(), strict=True):
+    for claim in stacks[OURS]:
+        verdicts.append([claim, *(verdict_of(each[claim]) for each in stacks.values())])
+        for parts in zip(*(each[claim] for each in stacks.values()), strict=True):
             for name, part in zip(stacks, parts, strict=True):
                 hits[name] += part.verdict == "reproduced"
             one = parts[0]
@@ -108,7 +194,10 @@ def other_stack_tables(data: Data) -> list[Table]:
                 [claim, one.what, f"{allowed(one.low, one.high)} {one.unit}", *map(cell, parts)]
             )
     rows.append(["", f"in range, of {len(rows)}", "", *hits.values()])
-    return [Table(["claim", "number", "allowed", *stacks], rows)]
+    return [
+        Table(["claim", *stacks], verdicts, "Verdicts"),
+        Table(["claim", "number", "allowed", *stacks], rows, "Numbers"),
+    ]
 
 
 def bucket_tables(data: Data) -> list[Table]:

@@ -12,6 +12,7 @@ from cp_aqm_points import (
     RENO,
     SCALES,
     USED,
+    apart,
     combination,
     measure,
 )
@@ -27,18 +28,25 @@ STANDARD = {
 """Congestion control as the RFCs have it, which the study "curve" has in place of Linux's."""
 CURVES = tuple(name for _, name in STANDARD.values())
 NO_SACK = "New Reno recovery, no SACK"
+LESS = "CUBIC keeps 0.6 of the window (in no version)"
+UNLIKELY = (NO_SACK, LESS)
+"""Conventions of no Linux' default, for what they would show."""
+INITIAL_WINDOW = "initial window 3 (before 2.6.39)"
+HALVING = "rate halving, no PRR (before 3.2)"
+HYSTART = "no HyStart (before 2.6.29)"
 EVERY = "no delayed acknowledgments"
 STACKS = (
     OURS,
-    "rate halving, no PRR (before 3.2)",
+    HALVING,
     "neither: the window falls at once (RFC 6675)",
     "no FACK (RFC 6675; from 4.15)",
     "lost retransmissions wait for the timer (RFC 6675)",
     "slow start by bytes (from 3.13)",
     "slow start ends at the threshold (from 4.2)",
     "CUBIC keeps 0.8 of the window (before 2.6.25)",
-    "initial window 3 (before 2.6.39)",
-    "no HyStart (before 2.6.29)",
+    LESS,
+    INITIAL_WINDOW,
+    HYSTART,
     "no quick acknowledgments at the start",
     "no quick acknowledgments after silence",
     EVERY,
@@ -52,6 +60,7 @@ STACKS = (
 )
 """The rows of the axis "stack", in order."""
 DISCIPLINES = ("tail drop", "c_max = 1.05", "c_max = 1.2", "c_max = 1.5")
+"""The disciplines that the numbers of claims are about in every combination; T_c = 5."""
 
 
 def stack_point(data: Data, stack: str) -> dict[str, Any]:
@@ -89,12 +98,9 @@ def moved(
     ours = {**there, "congestion": congestion, **stack_point(data, OURS)}
     if stack in CURVES:
         # Of another study, with the same seeds, and not paired here.
-        found, other = (
-            with_stack(data, stack, discipline, point, key),
-            measure(data, "stack", key, ours),
+        return apart(
+            with_stack(data, stack, discipline, point, key), measure(data, "stack", key, ours)
         )
-        width = ((found.half_width or 0.0) ** 2 + (other.half_width or 0.0) ** 2) ** 0.5
-        return Interval(found.mean - other.mean, width, found.samples)
     changed = {**there, "congestion": congestion, **stack_point(data, stack)}
     return data.difference("stack", key, changed, ours, scale=SCALES.get(key, 1.0))
 
@@ -115,23 +121,28 @@ def says(
         for stack in (OURS, *conventions(point[1]))
         if stack != NO_SACK
     }
-    inside = [stack for stack, value in found.items() if low <= value <= high]
-    head = f"{combination(*point)}, {discipline}: {found[OURS]:.4g} {unit}"
-    if OURS in inside:
+    if low <= found[OURS] <= high:
         return ""
-    if inside:
-        inside.sort(key=lambda stack: -abs(found[stack] - found[OURS]))
-        names = ", ".join(f"{found[stack]:.4g} with “{stack}”" for stack in inside[:3])
-        return f"{head}, and in the paper's range {names}."
+    sure = {
+        stack: value
+        for stack, value in found.items()
+        if stack != OURS and moved(data, stack, discipline, point, key).excludes_zero
+    }
+    head = f"{combination(*point)}, {discipline}: {found[OURS]:.4g} {unit}"
+    if not sure:
+        return f"{head}; no convention alone moves it."
 
     def away(stack: str) -> float:
-        return max(low - found[stack], found[stack] - high)
+        return max(low - sure[stack], sure[stack] - high)
 
-    near = min(found, key=away)
-    far = max(found, key=away)
+    if inside := [stack for stack in sure if away(stack) <= 0]:
+        inside.sort(key=lambda stack: -abs(sure[stack] - found[OURS]))
+        names = ", ".join(f"{sure[stack]:.4g} with “{stack}”" for stack in inside[:3])
+        return f"{head}, and in the paper's range {names}."
+    near, far = min(sure, key=away), max(sure, key=away)
     return (
         f"{head}; no convention alone brings it into the paper's range: nearest is "
-        f"{found[near]:.4g} (“{near}”), farthest {found[far]:.4g} (“{far}”)."
+        f"{sure[near]:.4g} (“{near}”), farthest {sure[far]:.4g} (“{far}”)."
     )
 
 
@@ -186,7 +197,7 @@ def largest(
     found = {
         stack: moved(data, stack, discipline, point, key)
         for stack in conventions(point[1])
-        if stack != NO_SACK
+        if stack not in UNLIKELY
     }
     least = 0.05
     sure = [

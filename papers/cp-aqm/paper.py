@@ -20,6 +20,7 @@ from cp_aqm_claims import (
     cp_13,
     cp_14,
 )
+from cp_aqm_discussion import ALONE, BUCKET, LENGTH, STACK_SAYS, USE, WHOLE
 from cp_aqm_figures import (
     figure_1,
     figure_2,
@@ -39,8 +40,11 @@ from cp_aqm_reasons import (
     cp_13_why,
 )
 from cp_aqm_sections import (
+    ADAPTIVE,
     bucket_rule_tables,
     bucket_tables,
+    convention_tables,
+    early_tables,
     length_tables,
     lock_in_tables,
     other_stack_tables,
@@ -147,19 +151,20 @@ PAPER = Paper(
               cp_14, ("burst",)),
     ),
     sections=(
-        Section("The recommended configuration", "T_c = 5 packets.", recommended_tables,
-                ("tcp-1", "tcp-16", *TAIL_DROP)),
+        Section("The recommended configuration", text("recommended.md"), recommended_tables,
+                ("tcp-1", "tcp-16", *TAIL_DROP, "udp-constant", "udp-exponential"), USE),
+        Section("Points that stopped early", text("early.md"), early_tables, ADAPTIVE),
         Section("Length of a run", "20 runs of one flow, of 1000 s and of 100 s, after 10 s of "
-                "warm-up.", length_tables, ("length",)),
+                "warm-up.", length_tables, ("length",), LENGTH),
         Section("Flows that repeat themselves", text("lock-in.md"), lock_in_tables,
-                ("tcp-1", "noise")),
+                ("tcp-1", "noise"), ALONE),
         Section("The same claims with other stacks", text("other-stacks.md"), other_stack_tables,
-                ("tcp-1", "tcp-16", *TAIL_DROP, "stacks-tail-drop", "stacks-cp-aqm")),
+                ("tcp-1", "tcp-16", *TAIL_DROP, "stacks-tail-drop", "stacks-cp-aqm"), WHOLE),
+        Section("What the TCP stack moves", text("stack.md"), convention_tables, STACK, STACK_SAYS),
         Section("What moves the numbers of the claims", text("places.md"), place_tables, STACK),
-        Section("What the TCP stack moves", text("stack.md"), stack_tables, STACK),
-        Section("What the size of the bucket moves", "T_c = 5, c_max = 1.2. The paper's size is "
-                "67.815 KB; from a certain size on, it says, CP-AQM is rather insensitive (section "
-                "3.3).", bucket_tables, ("bucket",)),
+        Section("Every convention in every combination", text("every.md"), stack_tables, STACK),
+        Section("What the size of the bucket moves", text("bucket.md"), bucket_tables, ("bucket",),
+                BUCKET),
         Section("A bucket for each T_c and c_max", text("bucket-rule.md"), bucket_rule_tables,
                 ("bucket-rule",)),
     ),
