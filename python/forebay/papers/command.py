@@ -25,7 +25,8 @@ app = typer.Typer(
 )
 
 UNEXPLAINED = 1
-"""Exit code if a claim differs and the paper's folder does not say why."""
+"""Exit code if a claim differs and the paper's folder does not say why, or a sentence of its
+discussion does not hold."""
 
 Key = Annotated[
     str, typer.Argument(metavar="KEY", help="The paper; see forebay paper list.",
@@ -145,7 +146,7 @@ def run_(
             print(f"Figures: {folder / 'images'}")
             if figure is None:
                 print(f"Page: {written or folder / f'{key}.md'}")
-        if record.unexplained(found):
+        if record.unexplained(found) or (record.unsupported(found) and not quick):
             raise typer.Exit(UNEXPLAINED)
 
 
@@ -187,6 +188,8 @@ def _state(key: str) -> dict[str, Any]:
         state += f", not finished: {', '.join(unfinished)}"
     if missing := record.unexplained(found):
         state += f", unexplained: {', '.join(missing)}"
+    if failing := record.unsupported(found):
+        state += f", {len(failing)} sentences of its discussion not borne out"
     claims = record.counts(found)
     return {"paper": key, "title": paper.title, "claims": claims, "state": state}
 
@@ -223,5 +226,7 @@ def _print(found: Mapping[str, Any]) -> None:
     console.print(f"{counts}; {found['cpu_seconds']:.0f} s of processor time.")
     for name in record.unexplained(found):
         console.print(f"{name} differs, and no reason is given", style="bold red")
+    for words in record.unsupported(found):
+        console.print(f"Not borne out: {escape(words)}", style="bold red")
     if found["quick"]:
         console.print("A quick run: too few replications to judge by.", style="yellow")
