@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import polars as pl
@@ -41,8 +42,8 @@ def trade_off(data: Data, study: str, where: Where) -> Panel:
         )
     ]  # fmt: skip
     # From zero, and at least five points of utilization: small differences are to look small.
-    least = min(region.y for region in regions)
-    most = max(region.x for region in regions)
+    least = min(region.y - math.sqrt(region.yy or 0.0) for region in regions)
+    most = max(region.x + math.sqrt(region.xx or 0.0) for region in regions)
     return Panel(words(where), "mean time in the queue, ms", "utilization, %", regions=regions,
                  x_range=(0.0, 1.07 * most),
                  y_range=(min(94.8, least - 0.07 * (100 - least)), 100.2 + (100 - least) / 50),
@@ -104,13 +105,13 @@ def capacity_steps(data: Data) -> list[Panel]:
         over_time(data, "step", {"congestion": congestion}, names,
                   f"16 {NAMES[congestion]}: {title}", (25.0, 70.0))
         for congestion in NAMES
-        for names, title in (((OURS, LINK, DRAIN), "CP-AQM"), ((DRAIN, *OTHERS), "all"))
+        for names, title in (((OURS, *OTHERS, DRAIN), "all"), ((OURS, LINK, DRAIN), "CP-AQM"))
     ]  # fmt: skip
 
 
 def bursts(data: Data) -> list[Panel]:
     return [
         over_time(data, "burst", {"flows": flows}, (OURS, *OTHERS), f"{flows} Cubic",
-                  (29.9, 30.4))
+                  (29.8, 30.5))
         for flows in BURSTS
     ]  # fmt: skip

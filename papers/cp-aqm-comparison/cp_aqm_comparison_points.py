@@ -55,7 +55,9 @@ def study_of(setting: str, where: Where) -> str:
     if setting == "100" and where["flows"] == 1:
         return "one-100"
     if setting == "1000" and where["flows"] == 1:
-        return "cubic-1000" if where["congestion"] == "cubic" else "reno-1000"
+        if where["congestion"] == "cubic":
+            return "cubic-1000"
+        return "reno-1000" if where["delay"] == "5ms" else "slow-1000"
     return setting if setting == DEEP else f"tcp-{setting}"
 
 

@@ -74,8 +74,8 @@ PAPER = Paper(
         Study("one-100", "one-100.toml", Quick(1, axes=quick_span("20s"))),
         Study("tcp-1000", "tcp-1000.toml", Quick(1, axes=quick_span("10s"))),
         Study("cubic-1000", "cubic-1000.toml", Quick(1, axes=quick_span("10s"))),
-        Study("reno-1000", "reno-1000.toml", Quick(1, axes={
-            "delay": [["5ms", "5s", "20s", "0s"], ["50ms", "5s", "20s", "0s"]]})),
+        Study("reno-1000", "reno-1000.toml", Quick(1, axes=quick_span("10s"))),
+        Study("slow-1000", "slow-1000.toml", Quick(1, axes=quick_span("10s"))),
     ),
     figures=(
         *(Figure(str(number), f"Queue against utilization at {RATES[rate]}, with the 95 % regions "
