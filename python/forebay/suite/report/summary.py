@@ -17,7 +17,8 @@ PANELS = 6
 """Trade-off graphs of a test; if its classes have more together, those of the first are drawn."""
 OF_LINKS = ("mean queueing delay", "99th percentile queueing delay", "link used", "dropped",
             "flows that lose in a loss event")  # fmt: skip
-OF_CLASSES = ("mean flow startup time", "mean completion time", "95th percentile completion time",
+OF_CLASSES = ("goodput", "loss", "99th percentile queueing delay", "jitter (RFC 3550)",
+              "mean flow startup time", "mean completion time", "95th percentile completion time",
               "voice quality, MOS")  # fmt: skip
 
 
@@ -105,8 +106,8 @@ def _panels(outcome: Outcome, labels: Sequence[str]) -> Iterator[Panel]:
             for label, mark in zip(labels, each["marks"], strict=True)
             if mark is not None and mark["ellipse"] is not None
         ]
-        yield Panel(each["setting"], "queueing delay, ms",
-                    f"goodput of {each['class']}, Mb/s", regions=regions)  # fmt: skip
+        yield Panel(each["setting"], "queueing delay, ms", f"goodput of {each['class']}, Mb/s",
+                    y_range=_apart(regions), regions=regions)  # fmt: skip
     for each in outcome.figures["ratios"]:
         series = [
             Series(label, each["labels"], [mean for mean, _ in line],
@@ -120,6 +121,13 @@ def _panels(outcome: Outcome, labels: Sequence[str]) -> Iterator[Panel]:
             for label, each in zip(labels, outcome.figures["course"], strict=True)
         ]
         yield Panel("first run", "time, s", "queue, packets", series)
+
+
+def _apart(regions: Sequence[Region]) -> tuple[float, float] | None:
+    """A range where differences below a hundredth would fill the axis."""
+    values = [region.y for region in regions]
+    least, most = min(values, default=0.0), max(values, default=0.0)
+    return None if most - least >= 0.01 * most else (0.97 * most, 1.01 * most)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
