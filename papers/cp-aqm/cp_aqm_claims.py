@@ -294,3 +294,10 @@ def cp_14(data: Data) -> list[Part]:
         Part("shortest of the longest queues", "the whole buffer, 30 packets",
              exactly(min(longest)), 30, 30, "packets"),
     ]  # fmt: skip
+
+
+CLAIMS = {
+    "CP-1": cp_1, "CP-2": cp_2, "CP-3": cp_3, "CP-4": cp_4, "CP-5": cp_5, "CP-6": cp_6,
+    "CP-7": cp_7, "CP-8": cp_8, "CP-9": cp_9, "CP-10": cp_10, "CP-11": cp_11, "CP-12": cp_12,
+    "CP-13": cp_13, "CP-14": cp_14,
+}  # fmt: skip

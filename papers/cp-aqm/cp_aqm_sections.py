@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
-from cp_aqm_claims import cp_2, cp_3, cp_4, cp_10, cp_11, cp_12
+from cp_aqm_claims import CLAIMS
 from cp_aqm_points import (
     COMBINATIONS,
     LOSS,
@@ -53,6 +53,18 @@ from forebay.papers.judge import verdict_of
 ADAPTIVE = ("tail-drop-udp", "tail-drop-1", "tail-drop-16", "udp-constant", "udp-rates",
             "udp-exponential", "tcp-1", "tcp-16")  # fmt: skip
 """Studies whose points stop when their interval is narrow enough."""
+
+
+def distance_tables(data: Data) -> list[Table]:
+    rows = []
+    for claim, parts_of in CLAIMS.items():
+        for part in parts_of(data):
+            if part.verdict == "differs" and part.found is not None:
+                mean = part.found.mean
+                away = min(mean - part.low, 0) or max(mean - part.high, 0)
+                rows.append([claim, part.what, part.paper, f"{mean:.4g} {part.unit}",
+                             f"{away:+.2g}"])  # fmt: skip
+    return [Table(["claim", "number", "paper", "ours", "out of range by"], rows)]
 
 
 def stack_tables(data: Data) -> list[Table]:
@@ -174,9 +186,9 @@ def whole_stacks(data: Data) -> dict[str, Any]:
 
 def judged(data: Any) -> dict[str, list[Part]]:
     """The claims about tail drop and T_c = 5, by one stack."""
-    claims = {"CP-2": cp_2, "CP-3": cp_3, "CP-4": cp_4, "CP-10": cp_10, "CP-11": cp_11,
-              "CP-12": cp_12}  # fmt: skip
-    return {claim: parts_of(data) for claim, parts_of in claims.items()}
+    return {
+        claim: CLAIMS[claim](data) for claim in ("CP-2", "CP-3", "CP-4", "CP-10", "CP-11", "CP-12")
+    }
 
 
 def other_stack_tables(data: Data) -> list[Table]:

@@ -129,8 +129,9 @@ def says(
         if stack != OURS and moved(data, stack, discipline, point, key).excludes_zero
     }
     head = f"{combination(*point)}, {discipline}: {found[OURS]:.4g} {unit}"
+    unknown = "What else sets the authors' stack apart is not known."
     if not sure:
-        return f"{head}; no convention alone moves it."
+        return f"{head}, and no convention of the stack, changed alone, moves it. {unknown}"
 
     def away(stack: str) -> float:
         return max(low - sure[stack], sure[stack] - high)
@@ -138,11 +139,11 @@ def says(
     if inside := [stack for stack in sure if away(stack) <= 0]:
         inside.sort(key=lambda stack: -abs(sure[stack] - found[OURS]))
         names = ", ".join(f"{sure[stack]:.4g} with “{stack}”" for stack in inside[:3])
-        return f"{head}, and in the paper's range {names}."
+        return f"{head}, but in the paper's range with one convention changed: {names}."
     near, far = min(sure, key=away), max(sure, key=away)
     return (
-        f"{head}; no convention alone brings it into the paper's range: nearest is "
-        f"{sure[near]:.4g} (“{near}”), farthest {sure[far]:.4g} (“{far}”)."
+        f"{head}, and no convention of the stack, changed alone, brings it into the paper's range: "
+        f"nearest is {sure[near]:.4g} (“{near}”), farthest {sure[far]:.4g} (“{far}”). {unknown}"
     )
 
 

@@ -20,7 +20,7 @@ from cp_aqm_claims import (
     cp_13,
     cp_14,
 )
-from cp_aqm_discussion import ALONE, BUCKET, LENGTH, STACK_SAYS, USE, WHOLE
+from cp_aqm_discussion import ALONE, BUCKET, DIFFERS, LENGTH, STACK_SAYS, USE, WHOLE
 from cp_aqm_figures import (
     figure_1,
     figure_2,
@@ -44,6 +44,7 @@ from cp_aqm_sections import (
     bucket_rule_tables,
     bucket_tables,
     convention_tables,
+    distance_tables,
     early_tables,
     length_tables,
     lock_in_tables,
@@ -71,11 +72,23 @@ def text(name: str) -> str:
 TAIL_DROP = ("tail-drop-1", "tail-drop-16")
 STACK = ("stack", "curve")
 SHORT = {"duration": "60s"}
+ALONE_NOTE = (
+    "Where a curve of one flow jumps, the flow repeats one episode for ever; see [flows that "
+    "repeat themselves](#flows-that-repeat-themselves)."
+)
+
+ALL = (*TAIL_DROP, "tail-drop-udp", "burst", "udp-constant", "udp-rates", "udp-exponential",
+       "tcp-1", "tcp-16")  # fmt: skip
+"""The studies that claims are judged by."""
 
 PAPER = Paper(
     title="CP-AQM: congestion policing",
     citation=(
-        "M. Menth, S. Veith, *Active Queue Management Based on Congestion Policing (CP-AQM)*."
+        "M. Menth, S. Veith, *Active Queue Management Based on Congestion Policing (CP-AQM)*.\n\n"
+        "For whether to use it see [what the recommended configuration does]"
+        "(#the-recommended-configuration) and [CP-AQM beside other disciplines]"
+        "(cp-aqm-comparison.md); for how far off the paper's numbers are, "
+        "[what differs](#what-differs-and-by-how-much)."
     ),
     setup=text("setup.md"),
     statistics=text("statistics.md"),
@@ -105,11 +118,11 @@ PAPER = Paper(
                "bottleneck link for non-responsive UDP traffic with a rate of 15 Mb/s.", figure_2,
                ("udp-constant", "udp-exponential")),
         Figure("3", "Average queue lengths on the bottleneck link for TCP New Reno.",
-               four(RENO), ("tcp-1", "tcp-16")),
+               four(RENO), ("tcp-1", "tcp-16"), ALONE_NOTE),
         Figure("4", "Link utilization on the bottleneck link for a one-way delay of $D_b$ = 50 ms.",
                figure_4, ("tcp-1", "tcp-16")),
         Figure("5", "Average queue lengths on the bottleneck link for TCP Cubic.", four(CUBIC),
-               ("tcp-1", "tcp-16")),
+               ("tcp-1", "tcp-16"), ALONE_NOTE),
     ),
     claims=(
         Claim("CP-1", "Tail drop, 15 Mb/s CBR: utilization 100 % and the queue always fully "
@@ -151,6 +164,7 @@ PAPER = Paper(
               cp_14, ("burst",)),
     ),
     sections=(
+        Section("What differs, and by how much", text("differs.md"), distance_tables, ALL, DIFFERS),
         Section("The recommended configuration", text("recommended.md"), recommended_tables,
                 ("tcp-1", "tcp-16", *TAIL_DROP, "udp-constant", "udp-exponential"), USE),
         Section("Points that stopped early", text("early.md"), early_tables, ADAPTIVE),
