@@ -282,16 +282,11 @@ GAPS = (
 )
 OPTIONS = (
     "A Linux sender (CUBIC, SACK, least timeout 200 ms, restart from ten segments after idle "
-    "times) in whose way a high-priority transfer or stream comes after five seconds. `trickle` "
-    "is for traffic that leaves gaps; where the high-priority traffic fills the link, its segment "
-    "starves and brings the timeout that the freeze avoids. `freeze limit` ends in the same. "
-    "`staged release` matters to a sender that keeps its window, and `repeat release` where "
-    "acknowledgments get lost. At 10 Mbit/s and 40 ms data under way do not drain before the link "
-    "is full: the timeouts come in spite of the freeze."
+    "times) in whose way a high-priority transfer or stream comes after five seconds."
 )
 PERIODS_NOTE = (
     "One low-priority Linux flow, 10 Mbit/s, 40 ms. The controller cannot tell a pause from the "
     "end: pauses shorter than the idle timeout (1 s by default) leave the low flow frozen for "
     "good."
 )
-FLOWS_NOTE = "The more low-priority flows there are, the less a freeze changes their sum."
+FLOWS_NOTE = "One low-priority flow a freeze may change much; the sum of several it changes little."

@@ -15,6 +15,7 @@ from aspq_beyond import (
     period_panels,
     when_tables,
 )
+from aspq_discussion import OPTIONS_SAY, WHEN_SAYS
 from aspq_table import (
     claim_1,
     claim_2,
@@ -95,8 +96,8 @@ PAPER = Paper(
     sections=(
         Section("Table I, row by row", "", table_1, ("table1",)),
         Section("What the readings change", GAPS, gaps, ("rtt", "tcp")),
-        Section("The options", OPTIONS, ablation, ("options",)),
+        Section("The options", OPTIONS, ablation, ("options",), OPTIONS_SAY),
         Section("When to freeze", text("when.md"), when_tables,
-                ("periods", "transfers", "flows", "elsewhere")),
+                ("periods", "transfers", "flows", "elsewhere"), WHEN_SAYS),
     ),
 )  # fmt: skip
