@@ -151,10 +151,11 @@ def _claim(claim: Claim, data: Data, missing: Sequence[str]) -> dict[str, Any]:
         }
     verdict = verdict_of(judged)
     reason = ""
-    if verdict == "differs":
+    if verdict != "reproduced":
         reason = claim.reason if isinstance(claim.reason, str) else claim.reason(data)
-    elif verdict == "not testable":
-        reason = "an interval has an end on either side of what the paper's words allow"
+    if verdict == "not testable":
+        why = "An interval has an end on either side of what the paper's words allow."
+        reason = f"{why} {reason}".strip()
     return {
         "id": claim.id,
         "words": claim.words,
