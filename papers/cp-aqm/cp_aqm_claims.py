@@ -19,6 +19,7 @@ from cp_aqm_points import (
     POINTS,
     QUEUE,
     RATES,
+    RENO,
     T_C,
     USED,
     about,
@@ -55,14 +56,14 @@ def cp_1(data: Data) -> list[Part]:
 def cp_2(data: Data) -> list[Part]:
     full = [
         Part(f"utilization, {delay} ms", "full up to about 20 ms",
-             tail(data, 1, "new-reno", f"{delay}ms", USED), CLOSE, unit="%")
+             tail(data, 1, RENO, f"{delay}ms", USED), CLOSE, unit="%")
         for delay in (5, 10, 15, 20)
     ]  # fmt: skip
     return [
         *full,
-        about("utilization, 50 ms", tail(data, 1, "new-reno", "50ms", USED), 92.7, "%", POINTS),
-        about("queue, 5 ms", tail(data, 1, "new-reno", "5ms", QUEUE), 20, "packets", PACKETS),
-        about("queue, 50 ms", tail(data, 1, "new-reno", "50ms", QUEUE), 10, "packets", PACKETS),
+        about("utilization, 50 ms", tail(data, 1, RENO, "50ms", USED), 92.7, "%", POINTS),
+        about("queue, 5 ms", tail(data, 1, RENO, "5ms", QUEUE), 20, "packets", PACKETS),
+        about("queue, 50 ms", tail(data, 1, RENO, "50ms", QUEUE), 10, "packets", PACKETS),
     ]
 
 
@@ -75,7 +76,7 @@ def cp_3(data: Data) -> list[Part]:
                 "tail-drop-1",
                 QUEUE,
                 {"congestion": CUBIC, "delay": delay},
-                {"congestion": "new-reno", "delay": delay},
+                {"congestion": RENO, "delay": delay},
             ),
             0.0,
             unit="packets",
@@ -95,7 +96,7 @@ def cp_4(data: Data) -> list[Part]:
     parts = []
     for congestion, queue, loss in (
         (CUBIC, (26.0, 30.0), (4.0, 12.0)),
-        ("new-reno", (22.5, 25.5), (2.5, 9.0)),
+        (RENO, (22.5, 25.5), (2.5, 9.0)),
     ):
         name = NAMES[congestion]
         for delay in ("5ms", "50ms"):
@@ -195,7 +196,7 @@ def cp_7(data: Data) -> list[Part]:
 
 def cp_8(data: Data) -> list[Part]:
     def over(flows: int, thresholds: Iterable[str], c_max: Iterable[float]) -> Interval:
-        points = [tcp(flows, "new-reno", "5ms", t, c) for t in thresholds for c in c_max]
+        points = [tcp(flows, RENO, "5ms", t, c) for t in thresholds for c in c_max]
         return extreme(data, points, USED, min, 100.0)
 
     return [
@@ -210,7 +211,7 @@ def cp_8(data: Data) -> list[Part]:
 
 def cp_9(data: Data) -> list[Part]:
     def over(flows: int, thresholds: Iterable[str], c_max: Iterable[float], pick: Any) -> Interval:
-        points = [tcp(flows, "new-reno", "50ms", t, c) for t in thresholds for c in c_max]
+        points = [tcp(flows, RENO, "50ms", t, c) for t in thresholds for c in c_max]
         return extreme(data, points, USED, pick, 100.0)
 
     small = T_C[:5]
@@ -239,7 +240,7 @@ def cp_10(data: Data) -> list[Part]:
     return [
         Part("longest queue of the eight combinations", "at most 12 packets", longest(data, 1.2),
              high=12.5, unit="packets"),
-        about("utilization, 16 New Reno, 50 ms", used_at_50(data, 16, "new-reno", 1.2), 95, "%",
+        about("utilization, 16 New Reno, 50 ms", used_at_50(data, 16, RENO, 1.2), 95, "%",
               POINTS),
     ]  # fmt: skip
 
@@ -249,7 +250,7 @@ def cp_11(data: Data) -> list[Part]:
         about("longest queue, c_max = 1.05", longest(data, 1.05), 15, "packets", PACKETS,
               "may reach 15 packets"),
         Part("utilization, c_max = 1.05, 16 New Reno, 50 ms", "almost full",
-             used_at_50(data, 16, "new-reno", 1.05), 98, unit="%"),
+             used_at_50(data, 16, RENO, 1.05), 98, unit="%"),
         Part("longest queue, c_max = 1.5", "at most 9 packets", longest(data, 1.5), high=9.5,
              unit="packets"),
         *(

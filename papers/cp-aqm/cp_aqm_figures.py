@@ -10,6 +10,7 @@ from cp_aqm_points import (
     DELAYS,
     NAMES,
     QUEUE,
+    RENO,
     T_C,
     USED,
     threshold_packets,
@@ -104,7 +105,7 @@ def four(congestion: str) -> Callable[[Data], list[Panel]]:
 
 
 def figure_4(data: Data) -> list[Panel]:
-    where = {"congestion": "new-reno", "delay": "50ms"}
+    where = {"congestion": RENO, "delay": "50ms"}
     return [
         over_parameters(data, f"tcp-{flows}", where, f"({letter}) n = {flows} New Reno", USED)
         for letter, flows in (("a", 1), ("b", 16))

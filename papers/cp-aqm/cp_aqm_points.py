@@ -15,8 +15,9 @@ QUEUE = "queues.bottleneck.mean_packets"
 USED = "links.bottleneck.utilization"
 LOSS = "queues.bottleneck.loss"
 
+RENO = "linux-reno"
 CUBIC = "cubic-2008"
-NAMES = {"new-reno": "New Reno", CUBIC: "Cubic"}
+NAMES = {RENO: "New Reno", CUBIC: "Cubic"}
 T_C = ("0p", "1p", "2p", "3p", "5p", "7p", "10p", "15p", "20p", "25p", "30p")
 C_MAX = (1.0, 1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0)
 DELAYS = tuple(f"{delay}ms" for delay in range(5, 55, 5))
@@ -28,7 +29,7 @@ COMBINATIONS = [
     for delay in ("5ms", "50ms")
 ]
 
-AT_1_5 = {(1, "new-reno"): 82, (16, "new-reno"): 94, (1, CUBIC): 96, (16, CUBIC): 99}
+AT_1_5 = {(1, RENO): 82, (16, RENO): 94, (1, CUBIC): 96, (16, CUBIC): 99}
 """Utilization in percent that the text states for c_max = 1.5 and 50 ms."""
 
 # How the text's numbers are read, decided before ours were known.

@@ -12,6 +12,7 @@ from cp_aqm_points import (
     CUBIC,
     LOSS,
     QUEUE,
+    RENO,
     USED,
     keyed,
     tcp,
@@ -26,7 +27,7 @@ from forebay.stats import Interval
 
 def cp_2_why(data: Data) -> str:
     return " ".join(
-        says(data, "tail drop", (1, "new-reno", delay), QUEUE, low, high)
+        says(data, "tail drop", (1, RENO, delay), QUEUE, low, high)
         for delay, low, high in (("5ms", 19, 21), ("50ms", 9, 11))
     )
 
@@ -40,8 +41,8 @@ def cp_4_why(data: Data) -> str:
         says(data, "tail drop", point, key, low, high)
         for point, key, low, high in (
             ((16, CUBIC, "50ms"), LOSS, 3, 13),
-            ((16, "new-reno", "5ms"), QUEUE, 21.5, 26.5),
-            ((16, "new-reno", "50ms"), QUEUE, 21.5, 26.5),
+            ((16, RENO, "5ms"), QUEUE, 21.5, 26.5),
+            ((16, RENO, "50ms"), QUEUE, 21.5, 26.5),
         )
     )
 
@@ -86,13 +87,13 @@ NOISY_C = (1.02, 1.05, 1.1, 1.2, 1.5, 2.0)
 
 
 def cp_8_why(data: Data) -> str:
-    return locked(data, [tcp(1, "new-reno", "5ms", t, c) for t in NOISY[2:] for c in NOISY_C])
+    return locked(data, [tcp(1, RENO, "5ms", t, c) for t in NOISY[2:] for c in NOISY_C])
 
 
 def cp_9_why(data: Data) -> str:
-    one = locked(data, [tcp(1, "new-reno", "50ms", t, c) for t in NOISY for c in NOISY_C])
+    one = locked(data, [tcp(1, RENO, "50ms", t, c) for t in NOISY for c in NOISY_C])
     many = {
-        t: data.interval(*keyed(tcp(16, "new-reno", "50ms", t, 1.05), USED), scale=100).mean
+        t: data.interval(*keyed(tcp(16, RENO, "50ms", t, 1.05), USED), scale=100).mean
         for t in ("0p", "1p", "5p")
     }
     said = ", ".join(f"{used:.3g} % at T_c = {t[:-1]}" for t, used in many.items())
@@ -106,7 +107,7 @@ def cp_13_why(data: Data) -> str:
 
 
 def cp_10_why(data: Data) -> str:
-    return says(data, "c_max = 1.2", (16, "new-reno", "50ms"), USED, 94, 96)
+    return says(data, "c_max = 1.2", (16, RENO, "50ms"), USED, 94, 96)
 
 
 def longest_at(data: Data, c_max: float) -> tuple[int, str, str]:
@@ -119,11 +120,26 @@ def longest_at(data: Data, c_max: float) -> tuple[int, str, str]:
     )
 
 
+def by_rule(data: Data, point: tuple[int, str, str], c_max: float, key: str) -> Interval:
+    """A measure with the bucket that the rule gives at T_c = 5."""
+    flows, congestion, delay = point
+    where = {"flows": flows, "congestion": congestion, "delay": delay,
+             "discipline": f"c_max = {c_max:g}"}  # fmt: skip
+    return data.interval("bucket-rule", key, where, scale=1.0 if key == QUEUE else 100.0)
+
+
 def cp_11_why(data: Data) -> str:
     said = [
         says(data, f"c_max = {c:g}", longest_at(data, c), QUEUE, low, high)
         for c, low, high in ((1.05, 14, 16), (1.5, 0, 9.5))
     ]
+    longest = {
+        c: max(by_rule(data, each, c, QUEUE).mean for each in COMBINATIONS) for c in (1.05, 1.5)
+    }
+    said.append(
+        "With the bucket by the formula of section 3.3 at each c_max, in place of its largest "
+        f"value, the longest queues are {longest[1.05]:.3g} and {longest[1.5]:.3g} packets."
+    )
     for (flows, congestion), value in AT_1_5.items():
         point = (flows, congestion, "50ms")
         part = says(data, "c_max = 1.5", point, USED, value - 1, value + 1)

@@ -7,7 +7,6 @@ from typing import Any
 from cp_aqm_claims import cp_2, cp_3, cp_4, cp_10, cp_11, cp_12
 from cp_aqm_points import (
     COMBINATIONS,
-    CUBIC,
     LOSS,
     NAMES,
     QUEUE,
@@ -21,13 +20,15 @@ from cp_aqm_points import (
 from cp_aqm_reasons import (
     NOISY,
     NOISY_C,
+    by_rule,
     noisy,
 )
 from cp_aqm_stacks import (
-    CURVE,
+    CURVES,
     OURS,
     PLACES,
     STACKS,
+    STANDARD,
     Stack,
     allowed,
     cell,
@@ -51,7 +52,7 @@ def stack_tables(data: Data) -> list[Table]:
             rows: list[list[Any]] = [
                 [OURS, *(with_stack(data, OURS, discipline, each, key) for each in COMBINATIONS)]
             ]
-            for stack in (*STACKS[1:], CURVE):
+            for stack in (*STACKS[1:], *CURVES):
                 rows.append(
                     [
                         stack,
@@ -87,8 +88,8 @@ def place_tables(data: Data) -> list[Table]:
 def other_stack_tables(data: Data) -> list[Table]:
     stacks: dict[str, Any] = {
         OURS: data,
-        "Linux 2.6.26": Stack(data, "linux-2.6", CUBIC),
-        "Linux today": Stack(data, "linux", "cubic"),
+        "Linux 2.6.26": Stack(data, "linux-2.6", {each: each for each in STANDARD}),
+        "Linux today": Stack(data, "linux", {each: rfc for each, (rfc, _) in STANDARD.items()}),
     }
     claims = {"CP-2": cp_2, "CP-3": cp_3, "CP-4": cp_4, "CP-10": cp_10, "CP-11": cp_11,
               "CP-12": cp_12}  # fmt: skip
@@ -132,6 +133,26 @@ def bucket_tables(data: Data) -> list[Table]:
         ]
         tables.append(Table(["flows", *sizes], rows, what))
     return tables
+
+
+def bucket_rule_tables(data: Data) -> list[Table]:
+    def row(each: tuple[int, str, str]) -> list[Any]:
+        return [
+            combination(*each),
+            *(by_rule(data, each, c, key) for key in (QUEUE, USED) for c in (1.05, 1.2, 1.5)),
+        ]
+
+    columns = [
+        f"{what}, c_max = {c:g}"
+        for what in ("queue, packets", "utilization, %")
+        for c in (1.05, 1.2, 1.5)
+    ]
+    longest = [
+        max((by_rule(data, each, c, QUEUE) for each in COMBINATIONS), key=lambda found: found.mean)
+        for c in (1.05, 1.2, 1.5)
+    ]
+    rows = [row(each) for each in COMBINATIONS]
+    return [Table(["flows", *columns], [*rows, ["longest", *longest, "", "", ""]])]
 
 
 def recommended_tables(data: Data) -> list[Table]:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cp_aqm_points import COMBINATIONS, CUBIC, QUEUE, USED, combination
+from cp_aqm_points import COMBINATIONS, CUBIC, QUEUE, RENO, USED, combination
 
 from forebay.papers import Data, Part
 from forebay.stats import Interval
 
-OURS = "Linux 3.2 to 3.19"
-CURVE = "CUBIC of RFC 9438"
+OURS = "Linux 3.2"
+STANDARD = {
+    RENO: ("new-reno", "New Reno by bytes (RFC 5681)"),
+    CUBIC: ("cubic", "CUBIC of RFC 9438"),
+}
+"""Congestion control as the RFCs have it, which the study "curve" has in place of Linux's."""
+CURVES = tuple(name for _, name in STANDARD.values())
 NO_SACK = "New Reno recovery, no SACK"
 STACKS = (
     OURS,
@@ -19,7 +24,7 @@ STACKS = (
     "neither: the window falls at once (RFC 6675)",
     "no FACK (RFC 6675; from 4.15)",
     "lost retransmissions wait for the timer (RFC 6675)",
-    "growth by bytes (from 4.0)",
+    "slow start by bytes (from 3.13)",
     "slow start ends at the threshold (from 4.2)",
     "CUBIC keeps 0.8 of the window (before 2.6.25)",
     "initial window 3 (before 2.6.39)",
@@ -32,6 +37,8 @@ STACKS = (
     "no timestamps",
     "no limited transmit",
     NO_SACK,
+    "no F-RTO (before 2.6.24)",
+    "acknowledgments wait 40 ms, whatever the gaps",
 )
 """The rows of the axis "stack", in order."""
 DISCIPLINES = ("tail drop", "c_max = 1.05", "c_max = 1.2", "c_max = 1.5")
@@ -47,7 +54,7 @@ def stack_point(data: Data, stack: str) -> dict[str, Any]:
 
 def conventions(congestion: str) -> tuple[str, ...]:
     """The conventions that are changed, one at a time."""
-    return (*STACKS[1:], CURVE) if congestion == CUBIC else STACKS[1:]
+    return (*STACKS[1:], STANDARD[congestion][1])
 
 
 def with_stack(
@@ -57,7 +64,8 @@ def with_stack(
     scale = 1.0 if key == QUEUE else 100.0
     flows, congestion, delay = point
     where = {"flows": flows, "delay": delay, "discipline": discipline}
-    if stack == CURVE:
+    if stack in CURVES:
+        where["congestion"] = STANDARD[congestion][0]
         return data.interval("curve", key, where, scale=scale)
     where |= {"congestion": congestion, **stack_point(data, stack)}
     return data.interval("stack", key, where, scale=scale)
@@ -71,7 +79,7 @@ def moved(
     flows, congestion, delay = point
     there = {"flows": flows, "delay": delay, "discipline": discipline}
     ours = {**there, "congestion": congestion, **stack_point(data, OURS)}
-    if stack == CURVE:
+    if stack in CURVES:
         # Of another study, with the same seeds, and not paired here.
         found, other = (
             with_stack(data, stack, discipline, point, key),
@@ -124,14 +132,13 @@ def says(
 class Stack:
     """Results with another stack, by the names of the studies that the claims are judged with."""
 
-    def __init__(self, data: Data, preset: str, cubic: str) -> None:
-        self._data, self._preset, self._cubic = data, preset, cubic
+    def __init__(self, data: Data, preset: str, congestion: Mapping[str, str]) -> None:
+        self._data, self._preset, self._congestion = data, preset, congestion
 
     def _where(self, name: str, where: Mapping[str, Any] | None) -> tuple[str, dict[str, Any]]:
         study, _, flows = name.rpartition("-")
         changed = {"tcp.preset": self._preset, "flows": int(flows), **(where or {})}
-        congestion = changed.pop("congestion")
-        changed["tcp.congestion"] = self._cubic if congestion == CUBIC else congestion
+        changed["tcp.congestion"] = self._congestion[changed.pop("congestion")]
         return {"tail-drop": "stacks-tail-drop", "tcp": "stacks-cp-aqm"}[study], changed
 
     def interval(
@@ -192,21 +199,21 @@ def allowed(low: float, high: float) -> str:
 Place = tuple[str, tuple[int, str, str], str]
 """Discipline, combination and measure of a number."""
 PLACES: Sequence[tuple[str, Place, float, float]] = (
-    ("CP-2", ("tail drop", (1, "new-reno", "5ms"), QUEUE), 19, 21),
-    ("CP-2", ("tail drop", (1, "new-reno", "50ms"), QUEUE), 9, 11),
+    ("CP-2", ("tail drop", (1, RENO, "5ms"), QUEUE), 19, 21),
+    ("CP-2", ("tail drop", (1, RENO, "50ms"), QUEUE), 9, 11),
     ("CP-3, CP-13", ("tail drop", (1, CUBIC, "50ms"), USED), 97, 99),
-    ("CP-4", ("tail drop", (16, "new-reno", "5ms"), QUEUE), 21.5, 26.5),
-    ("CP-4", ("tail drop", (16, "new-reno", "50ms"), QUEUE), 21.5, 26.5),
+    ("CP-4", ("tail drop", (16, RENO, "5ms"), QUEUE), 21.5, 26.5),
+    ("CP-4", ("tail drop", (16, RENO, "50ms"), QUEUE), 21.5, 26.5),
     ("CP-4", ("tail drop", (16, CUBIC, "50ms"), QUEUE), 25, 31),
     ("CP-4", ("tail drop", (16, CUBIC, "50ms"), "queues.bottleneck.loss"), 3, 13),
-    ("CP-10", ("c_max = 1.2", (16, "new-reno", "5ms"), QUEUE), float("-inf"), 12.5),
-    ("CP-10", ("c_max = 1.2", (1, "new-reno", "5ms"), QUEUE), float("-inf"), 12.5),
-    ("CP-10", ("c_max = 1.2", (16, "new-reno", "50ms"), USED), 94, 96),
-    ("CP-11", ("c_max = 1.05", (16, "new-reno", "50ms"), QUEUE), float("-inf"), 16),
-    ("CP-11", ("c_max = 1.5", (1, "new-reno", "5ms"), QUEUE), float("-inf"), 9.5),
-    ("CP-11", ("c_max = 1.5", (16, "new-reno", "5ms"), QUEUE), float("-inf"), 9.5),
-    ("CP-11", ("c_max = 1.5", (1, "new-reno", "50ms"), USED), 81, 83),
-    ("CP-11", ("c_max = 1.5", (16, "new-reno", "50ms"), USED), 93, 95),
+    ("CP-10", ("c_max = 1.2", (16, RENO, "5ms"), QUEUE), float("-inf"), 12.5),
+    ("CP-10", ("c_max = 1.2", (1, RENO, "5ms"), QUEUE), float("-inf"), 12.5),
+    ("CP-10", ("c_max = 1.2", (16, RENO, "50ms"), USED), 94, 96),
+    ("CP-11", ("c_max = 1.05", (16, RENO, "50ms"), QUEUE), float("-inf"), 16),
+    ("CP-11", ("c_max = 1.5", (1, RENO, "5ms"), QUEUE), float("-inf"), 9.5),
+    ("CP-11", ("c_max = 1.5", (16, RENO, "5ms"), QUEUE), float("-inf"), 9.5),
+    ("CP-11", ("c_max = 1.5", (1, RENO, "50ms"), USED), 81, 83),
+    ("CP-11", ("c_max = 1.5", (16, RENO, "50ms"), USED), 93, 95),
     ("CP-11", ("c_max = 1.5", (1, CUBIC, "50ms"), USED), 95, 97),
     ("CP-11", ("c_max = 1.5", (16, CUBIC, "50ms"), USED), 98, 100),
     ("CP-12", ("c_max = 1.2", (16, CUBIC, "5ms"), QUEUE), 6, 8),

@@ -26,7 +26,7 @@ from cp_aqm_figures import (
     figure_4,
     four,
 )
-from cp_aqm_points import CUBIC
+from cp_aqm_points import CUBIC, RENO
 from cp_aqm_reasons import (
     cp_2_why,
     cp_3_why,
@@ -39,6 +39,7 @@ from cp_aqm_reasons import (
     cp_13_why,
 )
 from cp_aqm_sections import (
+    bucket_rule_tables,
     bucket_tables,
     length_tables,
     lock_in_tables,
@@ -87,6 +88,7 @@ PAPER = Paper(
         Study("stacks-tail-drop", "stacks-tail-drop.toml", Quick(2, SHORT)),
         Study("stacks-cp-aqm", "stacks-cp-aqm.toml", Quick(2, SHORT)),
         Study("bucket", "bucket.toml", Quick(2, SHORT)),
+        Study("bucket-rule", "bucket-rule.toml", Quick(2, SHORT)),
         Study("tcp-16", "tcp-16.toml", Quick(2, SHORT)),
         Study("udp-rates", "udp-rates.toml", Quick(2, SHORT)),
         Study("udp-exponential", "udp-exponential.toml", Quick(2, {"duration": "20s"})),
@@ -99,7 +101,7 @@ PAPER = Paper(
                "bottleneck link for non-responsive UDP traffic with a rate of 15 Mb/s.", figure_2,
                ("udp-constant", "udp-exponential")),
         Figure("3", "Average queue lengths on the bottleneck link for TCP New Reno.",
-               four("new-reno"), ("tcp-1", "tcp-16")),
+               four(RENO), ("tcp-1", "tcp-16")),
         Figure("4", "Link utilization on the bottleneck link for a one-way delay of $D_b$ = 50 ms.",
                figure_4, ("tcp-1", "tcp-16")),
         Figure("5", "Average queue lengths on the bottleneck link for TCP Cubic.", four(CUBIC),
@@ -136,7 +138,7 @@ PAPER = Paper(
         Claim("CP-11", "T_c = 5, c_max = 1.05: up to 15 packets, almost full utilization of 16 New "
               "Reno flows at 50 ms. c_max = 1.5: at most 9 packets; utilization at 50 ms 82 % (1 "
               "New Reno), 94 % (16), 96 % (1 Cubic), 99 % (16).", cp_11,
-              ("tcp-1", "tcp-16", "noise", *STACK), cp_11_why),
+              ("tcp-1", "tcp-16", "noise", "bucket-rule", *STACK), cp_11_why),
         Claim("CP-12", "T_c = 5, 16 Cubic flows, 5 ms: only 7 packets instead of 30 for tail drop.",
               cp_12, ("tcp-1", "tcp-16", *TAIL_DROP, *STACK), cp_12_why),
         Claim("CP-13", "Cubic, one flow, 50 ms: about 98 % like tail drop; 94 % to 98 % for T_c <= "
@@ -158,5 +160,7 @@ PAPER = Paper(
         Section("What the size of the bucket moves", "T_c = 5, c_max = 1.2. The paper's size is "
                 "67.815 KB; from a certain size on, it says, CP-AQM is rather insensitive (section "
                 "3.3).", bucket_tables, ("bucket",)),
+        Section("A bucket for each T_c and c_max", text("bucket-rule.md"), bucket_rule_tables,
+                ("bucket-rule",)),
     ),
 )  # fmt: skip

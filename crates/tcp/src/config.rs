@@ -19,6 +19,8 @@ pub enum CongestionControl {
     Cubic2008,
     /// RFC 6817: takes what others leave, by the delay that it measures; needs `timestamps`.
     Ledbat,
+    /// Reno as in Linux before 4.0: windows of whole segments, growth counted in acknowledgments.
+    LinuxReno,
     /// RFC 2581: growth counted in acknowledgments, and a lower threshold at every timeout.
     Rfc2581,
 }
@@ -88,8 +90,8 @@ pub enum Preset {
 #[schemars(transform = add_preset)]
 pub struct Config {
     /// Congestion control: `"new-reno"` (RFC 5681), `"cubic"` (RFC 9438), `"cubic-2008"` (CUBIC as
-    /// in Linux 2.6), `"ledbat"` (RFC 6817, which asks for an `initial_window` of 2) or
-    /// `"rfc2581"`, which grows by acknowledgments, not bytes, and lowers its threshold at every
+    /// in Linux 2.6), `"ledbat"` (RFC 6817, which asks for an `initial_window` of 2),
+    /// `"linux-reno"` (Linux before 4.0: windows of whole segments) or `"rfc2581"`, which grows by acknowledgments, not bytes, and lowers its threshold at every
     /// timeout.
     pub congestion: CongestionControl,
     /// Share of the window that `congestion = "cubic-2008"` keeps at a loss, from 0.5 to below 1;
@@ -127,6 +129,10 @@ pub struct Config {
     pub delayed_ack_count: u8,
     /// Longest delay of an acknowledgment, below 500 ms (RFC 9293, section 3.8.6.3).
     pub delayed_ack_timeout: Duration,
+    /// The delay of an acknowledgment follows the gaps between segments, and doubles when no second
+    /// segment came: from `delayed_ack_timeout` up to the round trip that the handshake took, by
+    /// its timestamps (Linux).
+    pub adaptive_delayed_ack: bool,
     /// Segments at the start of a connection that are acknowledged at once, so that slow start is
     /// not slowed; Linux: 16, standards: 0.
     pub quick_acks: u32,
@@ -165,6 +171,10 @@ pub struct Config {
     /// Retransmissions after which more than one segment was sent and SACKed are lost as well, and
     /// sent again, instead of waiting for a timeout (Linux). Applies to `recovery = "sack"`.
     pub lost_retransmissions: bool,
+    /// After a timeout only the first segment is sent again, and then two new ones: the others are
+    /// lost if it is these that arrive (RFC 5682, section 3; Linux from 2.6.24). Applies to
+    /// `recovery = "sack"`.
+    pub frto: bool,
     /// HyStart++ in the initial slow start (RFC 9406).
     pub hystart: bool,
     /// Space segments over the round trip at 2 (slow start) or 1.2 times cwnd / SRTT.
@@ -196,6 +206,7 @@ impl Default for Config {
             receive_window: Bytes(6_000_000),
             delayed_ack_count: 2,
             delayed_ack_timeout: Duration::from_millis(40),
+            adaptive_delayed_ack: false,
             quick_acks: 0,
             quick_acks_after: None,
             min_rto: Duration::from_millis(200),
@@ -209,6 +220,7 @@ impl Default for Config {
             rate_halving: false,
             fack: false,
             lost_retransmissions: false,
+            frto: false,
             hystart: false,
             pacing: false,
             slow_start_after_idle: true,
@@ -238,6 +250,7 @@ impl Config {
                 initial_window: 3,
                 growth_per_ack: Some(1),
                 slow_start_at_ssthresh: true,
+                adaptive_delayed_ack: true,
                 quick_acks: 16,
                 quick_acks_after: Some(Duration::from_millis(200)),
                 initial_rto: Duration::from_secs(3),
@@ -247,6 +260,7 @@ impl Config {
                 rate_halving: true,
                 fack: true,
                 lost_retransmissions: true,
+                frto: true,
                 max_retransmissions: Some(15),
                 ..Config::default()
             },

@@ -36,6 +36,8 @@ pub struct Receiver {
     quick: u32,
     quick_acks: u32,
     quick_after: Duration,
+    /// Of a delay that adapts.
+    adaptive: Option<Box<Adaptive>>,
     /// TS.Recent (RFC 7323, section 4.3).
     ts_recent: u32,
     /// Segments not yet acknowledged, and how many at most.
@@ -51,6 +53,44 @@ pub struct Receiver {
     /// One offset of each of the blocks most recently received, newest first; 0 where none.
     recent: [u64; RECENT],
     duplicate_bytes: u64,
+}
+
+/// How long an acknowledgment waits in Linux (`tcp_event_data_recv`, `tcp_send_delayed_ack`).
+#[derive(Debug)]
+struct Adaptive {
+    least: Duration,
+    /// The receiver's own measurement, of the handshake.
+    round_trip: Duration,
+    ato: Duration,
+}
+
+impl Adaptive {
+    /// Linux's RTO less SRTT, while the round trip is steady.
+    const MARGIN: Duration = Duration::from_millis(200);
+
+    fn new(least: Duration) -> Self {
+        Adaptive { least, round_trip: Duration::ZERO, ato: least }
+    }
+
+    /// The delay after data came, `gap` after the data before.
+    fn on_data(&mut self, gap: Duration) -> Duration {
+        if gap <= self.least / 2 {
+            self.ato = self.ato / 2 + self.least / 2;
+        } else if gap < self.ato {
+            self.ato = (self.ato / 2 + gap).min(self.round_trip + Self::MARGIN);
+        }
+        self.delay()
+    }
+
+    /// The delay after an acknowledgment waited in vain for a second segment.
+    fn on_expiry(&mut self) -> Duration {
+        self.ato = (self.ato * 2).min(self.round_trip + Self::MARGIN);
+        self.delay()
+    }
+
+    fn delay(&self) -> Duration {
+        self.ato.min(self.round_trip.max(self.least))
+    }
 }
 
 impl Receiver {
@@ -70,6 +110,9 @@ impl Receiver {
             quick: config.quick_acks,
             quick_acks: config.quick_acks,
             quick_after: config.quick_acks_after.unwrap_or(Duration::MAX),
+            adaptive: config
+                .adaptive_delayed_ack
+                .then(|| Box::new(Adaptive::new(config.delayed_ack_timeout))),
             arrived: Time::MAX,
             reading: true,
             sack: config.recovery == LossRecovery::Sack,
@@ -108,6 +151,14 @@ impl Receiver {
             if now.since(self.arrived) > self.quick_after {
                 self.quick = self.quick_acks;
             }
+            if let Some(adaptive) = &mut self.adaptive {
+                if self.arrived == Time::MAX && segment.has_timestamp {
+                    // What the first segment echoes is the handshake's.
+                    let ago = micros(now).wrapping_sub(segment.tsecr);
+                    adaptive.round_trip = Duration::from_micros(u64::from(ago));
+                }
+                self.delay = adaptive.on_data(now.since(self.arrived));
+            }
             self.arrived = now;
         }
         let edge = self.read + self.buffer;
@@ -140,7 +191,13 @@ impl Receiver {
 
     /// Its deadline has come: the delayed acknowledgment. Too early does no harm.
     pub fn on_deadline(&mut self, now: Time) -> Option<Segment> {
-        (now >= self.deadline).then(|| self.acknowledge(now))
+        if now < self.deadline {
+            return None;
+        }
+        if let Some(adaptive) = &mut self.adaptive {
+            self.delay = adaptive.on_expiry();
+        }
+        Some(self.acknowledge(now))
     }
 
     /// The application starts or stops reading. Answers the window update that tells the sender of

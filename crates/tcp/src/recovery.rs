@@ -14,6 +14,9 @@ pub(crate) enum Phase {
     Fast,
     /// Everything outstanding at a timeout is being sent again.
     Timeout,
+    /// The first segment was sent again at a timeout; what comes back tells whether the others are
+    /// lost as well (F-RTO).
+    Probing,
 }
 
 /// What an acknowledgment changed.
@@ -111,6 +114,10 @@ pub(crate) struct Recovery {
     pub(crate) board: Scoreboard,
     prr: bool,
     rate_halving: bool,
+    /// F-RTO (RFC 5682, section 3), as Linux had it from 2.6.24 to 3.9.
+    frto: bool,
+    /// While probing: two segments of new data were let go.
+    released: bool,
     /// Of the recovery that is under way.
     reduction: Reduction,
 }
@@ -129,6 +136,8 @@ impl Recovery {
             board: Scoreboard::new(config),
             prr: config.prr,
             rate_halving: config.rate_halving,
+            frto: config.frto && config.recovery == LossRecovery::Sack,
+            released: false,
             reduction: Reduction::AtOnce,
         }
     }
@@ -150,7 +159,9 @@ impl Recovery {
             }
             // RFC 5681, section 3.2: duplicates inflate cwnd instead.
             (Phase::Open, _) | (Phase::Fast, false) => outstanding,
-            (Phase::Fast, true) | (Phase::Timeout, _) => self.board.pipe(outstanding),
+            (Phase::Fast, true) | (Phase::Timeout | Phase::Probing, _) => {
+                self.board.pipe(outstanding)
+            }
         }
     }
 
@@ -308,15 +319,61 @@ impl Recovery {
         window.cwnd = cwnd;
     }
 
-    /// The retransmission timer expired with `una..next` outstanding.
-    pub(crate) fn begin_timeout(&mut self, una: u64, next: u64) {
-        self.phase = Phase::Timeout;
-        self.retransmit_head = false;
+    /// The retransmission timer expired with `una..next` outstanding; `window.ssthresh` has been
+    /// reduced.
+    pub(crate) fn begin_timeout(&mut self, window: &mut Window, una: u64, next: u64) {
+        self.retransmit_head = self.frto;
         self.duplicates = 0;
         self.reduction = Reduction::AtOnce;
+        if self.frto {
+            if self.phase == Phase::Open || una >= self.recover {
+                self.recover = next;
+            }
+            self.phase = Phase::Probing;
+            self.released = false;
+            self.board.begin_recovery(una);
+        } else {
+            self.all_lost(window, una, next, 1);
+        }
+    }
+
+    /// Everything outstanding that is not SACKed is to be sent again, beginning with `segments`.
+    fn all_lost(&mut self, window: &mut Window, una: u64, next: u64, segments: u64) {
+        self.phase = Phase::Timeout;
         // RFC 6582, section 3.2, step 4; RFC 6675, section 5.1.
         self.recover = next;
         self.board.all_lost(una, next);
+        window.cwnd = segments * window.mss;
+    }
+
+    /// An acknowledgment while the phase is [`Phase::Probing`]; `una` is already past it. `new_data`
+    /// says that new data could be sent.
+    pub(crate) fn on_probing(
+        &mut self,
+        window: &mut Window,
+        progress: &Progress,
+        una: u64,
+        next: u64,
+        new_data: bool,
+    ) {
+        if una >= self.recover {
+            self.all_lost(window, una, next, if self.released { 3 } else { 2 });
+        } else if !self.released {
+            if progress.acked > 0 && new_data {
+                // Step 2b.
+                self.released = true;
+                window.cwnd = self.board.pipe(next - una) + 2 * window.mss;
+            } else if progress.acked > 0 {
+                self.all_lost(window, una, next, 2);
+            }
+        } else if progress.delivered == 0 || self.board.sacked_above(self.recover) {
+            // Step 3a: what was sent after the timeout arrives, what was sent before does not.
+            self.all_lost(window, una, next, 3);
+        } else {
+            // Step 3b: the timeout was spurious.
+            self.phase = Phase::Open;
+            window.cwnd = window.ssthresh.min(window.cwnd);
+        }
     }
 
     /// An acknowledgment after a timeout; `una` is already past it.
@@ -340,6 +397,9 @@ impl Recovery {
         if std::mem::take(&mut self.retransmit_head) {
             // Whatever the window says (RFC 5681, section 3.2, step 3; RFC 6675, step 4.3).
             return self.repair(self.board.first_hole(una, next), mss, next);
+        }
+        if self.phase == Phase::Probing {
+            return if self.released { Repair::Nothing } else { Repair::Held };
         }
         let sack = self.uses_sack();
         if self.phase == Phase::Open || (self.phase == Phase::Fast && !sack) {

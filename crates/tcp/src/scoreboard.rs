@@ -64,6 +64,11 @@ impl Scoreboard {
         self.sacked
     }
 
+    /// Whether any byte from `offset` on is SACKed.
+    pub(crate) fn sacked_above(&self, offset: u64) -> bool {
+        self.ranges.as_slice().last().is_some_and(|&(_, end)| end > offset)
+    }
+
     /// Whether the byte at `una` is deemed lost (RFC 6675, IsLost).
     #[inline]
     pub(crate) fn head_is_lost(&self, una: u64) -> bool {

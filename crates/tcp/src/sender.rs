@@ -392,6 +392,10 @@ impl Sender {
                     self.timed.restart(next);
                 }
             }
+            Phase::Probing => {
+                let new_data = self.new_len(false).is_some();
+                self.recovery.on_probing(&mut self.window, progress, una, next, new_data);
+            }
             phase => {
                 if phase == Phase::Timeout && restart {
                     self.recovery.on_timeout_ack(una);
@@ -467,8 +471,7 @@ impl Sender {
             } else {
                 self.controller.on_repeated_timeout(&mut self.window);
             }
-            self.window.cwnd = self.window.mss;
-            self.recovery.begin_timeout(self.una, self.next);
+            self.recovery.begin_timeout(&mut self.window, self.una, self.next);
             self.timed.restart(self.next);
         }
         // RFC 6298, section 5.6.

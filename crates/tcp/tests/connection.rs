@@ -115,6 +115,7 @@ fn configs() -> impl Strategy<Value = Config> {
             Just(CongestionControl::Cubic),
             Just(CongestionControl::Cubic2008),
             Just(CongestionControl::Ledbat),
+            Just(CongestionControl::LinuxReno),
             Just(CongestionControl::Rfc2581),
         ],
         prop_oneof![
@@ -126,7 +127,7 @@ fn configs() -> impl Strategy<Value = Config> {
         prop_oneof![Just(10_000_u64), Just(65_535), Just(6_000_000)],
         proptest::option::of(1..20_u32),
     );
-    (kinds, 1..3_u8, proptest::collection::vec(any::<bool>(), 13)).prop_map(
+    (kinds, 1..3_u8, proptest::collection::vec(any::<bool>(), 15)).prop_map(
         |((congestion, recovery, mtu, window, max_window), delayed_ack_count, on)| Config {
             congestion,
             recovery,
@@ -142,6 +143,8 @@ fn configs() -> impl Strategy<Value = Config> {
             fack: on[10],
             lost_retransmissions: on[11],
             slow_start_at_ssthresh: on[12],
+            frto: on[13],
+            adaptive_delayed_ack: on[14],
             hystart: on[4],
             pacing: on[5],
             slow_start_after_idle: on[6],

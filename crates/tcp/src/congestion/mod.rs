@@ -8,6 +8,7 @@ mod cubic;
 mod cubic_2008;
 mod hystart;
 mod ledbat;
+mod linux_reno;
 mod new_reno;
 mod rfc2581;
 
@@ -18,6 +19,7 @@ pub use cubic::Cubic;
 pub use cubic_2008::Cubic2008;
 pub use hystart::HyStart;
 pub use ledbat::Ledbat;
+pub use linux_reno::LinuxReno;
 pub use new_reno::NewReno;
 pub use rfc2581::Rfc2581;
 
@@ -172,6 +174,7 @@ pub(crate) enum Algorithm {
     Cubic2008(Cubic2008),
     /// By far the largest, and the rarest.
     Ledbat(Box<Ledbat>),
+    LinuxReno(LinuxReno),
     Rfc2581(Rfc2581),
 }
 
@@ -189,6 +192,7 @@ impl Controller {
             CongestionControl::Cubic => Algorithm::Cubic(Cubic::new(config)),
             CongestionControl::Cubic2008 => Algorithm::Cubic2008(Cubic2008::new(config)),
             CongestionControl::Ledbat => Algorithm::Ledbat(Box::new(Ledbat::new(config))),
+            CongestionControl::LinuxReno => Algorithm::LinuxReno(LinuxReno::new(config)),
             CongestionControl::Rfc2581 => Algorithm::Rfc2581(Rfc2581::new(config)),
         };
         Controller { algorithm, paced: config.pacing }
@@ -198,7 +202,9 @@ impl Controller {
     /// of it, as in Linux: a quarter of the window before the loss.
     pub(crate) fn floor(&self, window: &Window) -> u64 {
         match self.algorithm {
-            Algorithm::NewReno(_) | Algorithm::Rfc2581(_) => window.ssthresh / 2,
+            Algorithm::NewReno(_) | Algorithm::LinuxReno(_) | Algorithm::Rfc2581(_) => {
+                window.ssthresh / 2
+            }
             _ => window.ssthresh,
         }
     }
@@ -212,6 +218,7 @@ impl CongestionController for Controller {
             Algorithm::Cubic(algorithm) => algorithm.on_ack(window, sample),
             Algorithm::Cubic2008(algorithm) => algorithm.on_ack(window, sample),
             Algorithm::Ledbat(algorithm) => algorithm.on_ack(window, sample),
+            Algorithm::LinuxReno(algorithm) => algorithm.on_ack(window, sample),
             Algorithm::Rfc2581(algorithm) => algorithm.on_ack(window, sample),
         }
     }
@@ -222,6 +229,7 @@ impl CongestionController for Controller {
             Algorithm::Cubic(algorithm) => algorithm.on_congestion(window, event),
             Algorithm::Cubic2008(algorithm) => algorithm.on_congestion(window, event),
             Algorithm::Ledbat(algorithm) => algorithm.on_congestion(window, event),
+            Algorithm::LinuxReno(algorithm) => algorithm.on_congestion(window, event),
             Algorithm::Rfc2581(algorithm) => algorithm.on_congestion(window, event),
         }
     }
@@ -232,6 +240,7 @@ impl CongestionController for Controller {
             Algorithm::Cubic(algorithm) => algorithm.on_repeated_timeout(window),
             Algorithm::Cubic2008(algorithm) => algorithm.on_repeated_timeout(window),
             Algorithm::Ledbat(algorithm) => algorithm.on_repeated_timeout(window),
+            Algorithm::LinuxReno(algorithm) => algorithm.on_repeated_timeout(window),
             Algorithm::Rfc2581(algorithm) => algorithm.on_repeated_timeout(window),
         }
     }
@@ -242,6 +251,7 @@ impl CongestionController for Controller {
             Algorithm::Cubic(algorithm) => algorithm.on_restart(now),
             Algorithm::Cubic2008(algorithm) => algorithm.on_restart(now),
             Algorithm::Ledbat(algorithm) => algorithm.on_restart(now),
+            Algorithm::LinuxReno(algorithm) => algorithm.on_restart(now),
             Algorithm::Rfc2581(algorithm) => algorithm.on_restart(now),
         }
     }

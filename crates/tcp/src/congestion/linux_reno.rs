@@ -1,0 +1,86 @@
+//! Reno as Linux counted it before 4.0 (`tcp_reno_cong_avoid`, `tcp_reno_ssthresh`). It differs from
+//! RFC 5681 in that windows are whole segments: half of the window, not of what is in flight, is
+//! rounded down at a loss, and a window of n segments grows with the acknowledgment after n others.
+
+use super::{AckSample, CongestionController, CongestionEvent, SlowStart, Window};
+use crate::Config;
+
+/// Slow start, and one segment for every window of acknowledgments and one more after it.
+#[derive(Debug)]
+pub struct LinuxReno {
+    slow_start: SlowStart,
+    /// Acknowledgments towards the next segment (snd_cwnd_cnt).
+    acks: u64,
+}
+
+impl LinuxReno {
+    /// The state of a new connection.
+    pub fn new(config: &Config) -> Self {
+        LinuxReno { slow_start: SlowStart::new(config), acks: 0 }
+    }
+}
+
+impl CongestionController for LinuxReno {
+    fn on_ack(&mut self, window: &mut Window, sample: &AckSample) {
+        if window.in_slow_start() {
+            return self.slow_start.on_ack(window, sample);
+        }
+        if !sample.limited {
+            return;
+        }
+        if self.acks >= window.cwnd / window.mss {
+            window.grow(window.mss);
+            self.acks = 0;
+        } else {
+            self.acks += 1;
+        }
+    }
+
+    fn on_congestion(&mut self, window: &mut Window, _event: &CongestionEvent) {
+        window.ssthresh = (window.cwnd / window.mss / 2).max(2) * window.mss;
+        self.acks = 0;
+        self.slow_start.on_congestion();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::CongestionKind;
+    use forebay_core::Time;
+
+    #[test]
+    fn windows_are_whole_segments() {
+        let config = Config { growth_per_ack: Some(1), ..Config::default() };
+        let mut reno = LinuxReno::new(&config);
+        let mut window = Window::new(&config);
+        let mss = window.mss;
+        for (before, after) in [(11, 5), (5, 2), (3, 2), (2, 2)] {
+            window.cwnd = before * mss;
+            let event =
+                CongestionEvent { now: Time::ZERO, kind: CongestionKind::Loss, flight: 4 * mss };
+            reno.on_congestion(&mut window, &event);
+            assert_eq!(window.ssthresh, after * mss);
+        }
+        // Of two segments: the third acknowledgment makes it three, the fourth after that four.
+        window.cwnd = 2 * mss;
+        let sample = AckSample {
+            now: Time::ZERO,
+            acked: 2 * mss,
+            ack: 1,
+            sent: 1,
+            rtt: None,
+            srtt: None,
+            one_way: None,
+            limited: true,
+            after_timeout: false,
+        };
+        let windows: Vec<_> = (0..7)
+            .map(|_| {
+                reno.on_ack(&mut window, &sample);
+                window.cwnd / mss
+            })
+            .collect();
+        assert_eq!(windows, [2, 2, 3, 3, 3, 3, 4]);
+    }
+}
