@@ -63,6 +63,7 @@ impl Hold {
     }
 
     /// The cargo of the packet with handle `id`.
+    #[inline]
     pub fn at(&mut self, id: u32) -> &mut Cargo {
         &mut self.places[id as usize]
     }
@@ -83,12 +84,18 @@ impl Hold {
         }
     }
 
-    /// Ends `packet`'s life and gives back its cargo.
+    /// Ends `packet`'s life; answers where its cargo lies until something is stored again.
     #[inline]
-    pub fn retire(&mut self, packet: Packet) -> Cargo {
+    pub fn release(&mut self, packet: Packet) -> u32 {
         let index = packet.retire();
         self.free.push_back(index);
-        self.places[index as usize]
+        index
+    }
+
+    /// Ends `packet`'s life and gives back its cargo.
+    pub fn retire(&mut self, packet: Packet) -> &Cargo {
+        let index = self.release(packet);
+        &self.places[index as usize]
     }
 
     /// Most packets that were ever under way at once.

@@ -193,9 +193,11 @@ impl World {
 
     /// A segment reaches the host that it is for.
     #[inline]
-    pub(super) fn on_segment(&mut self, cargo: Cargo, ecn: Ecn) {
+    pub(super) fn on_segment(&mut self, id: u32, ecn: Ecn) {
         let now = self.now;
-        let Some(connection) = self.connections.places.get_mut(cargo.flow as usize) else { return };
+        let cargo = self.hold.at(id);
+        let (flow, user) = (cargo.flow, cargo.user);
+        let Some(connection) = self.connections.places.get_mut(flow as usize) else { return };
         if connection.life != cargo.life {
             return;
         }
@@ -203,31 +205,31 @@ impl World {
             let opening = connection.sender.state() == State::SynSent;
             connection.sender.on_segment(now, &cargo.segment);
             if opening && connection.sender.state() != State::SynSent {
-                let class = self.user_meters[cargo.user as usize].class;
+                let class = self.user_meters[user as usize].class;
                 self.classes[class as usize].opened(connection.start, now);
             }
-            self.transmit(cargo.flow);
+            self.transmit(flow);
             return;
         }
         let before = connection.receiver.delivered();
         let reply = connection.receiver.on_segment(now, &cargo.segment, ecn == Ecn::Ce);
         let delivered = connection.receiver.delivered() - before;
-        self.user_meters[cargo.user as usize].bytes += delivered;
+        self.user_meters[user as usize].bytes += delivered;
         if let Some(reply) = reply {
-            self.acknowledge(cargo.flow, reply);
+            self.acknowledge(flow, reply);
         }
-        self.arm_receiver(cargo.flow);
-        let connection = &mut self.connections.places[cargo.flow as usize];
+        self.arm_receiver(flow);
+        let connection = &mut self.connections.places[flow as usize];
         if connection.receiver.finished() && !connection.finished {
             connection.finished = true;
             let (start, bytes) = (connection.start, connection.receiver.delivered());
-            let Entry::Transfers { source, .. } = &mut self.users[cargo.user as usize].entry else {
+            let Entry::Transfers { source, .. } = &mut self.users[user as usize].entry else {
                 unreachable!("only a user of TCP has connections")
             };
             if !source.arrived() {
                 return;
             }
-            let meter = &mut self.user_meters[cargo.user as usize];
+            let meter = &mut self.user_meters[user as usize];
             meter.ended(start, now, bytes);
             let class = &mut self.classes[meter.class as usize];
             class.completion.record(now - start);

@@ -482,24 +482,26 @@ impl World {
         let is_data = packet.kind == PacketKind::Data;
         let len = packet.len;
         let ecn = packet.ecn();
-        let cargo = self.hold.retire(packet);
+        let id = self.hold.release(packet);
+        let cargo = self.hold.at(id);
         let payload = match cargo.flow {
             DATAGRAM => len.saturating_sub(UDP_HEADERS),
             _ => cargo.segment.len,
         };
+        let (flow, user) = (cargo.flow, cargo.user);
         if is_data {
             self.packets += 1;
             let delay = self.now - cargo.sent;
-            let user = &mut self.user_meters[cargo.user as usize];
-            user.arrived(delay, cargo.waited);
-            let class = &mut self.classes[user.class as usize];
+            let meter = &mut self.user_meters[user as usize];
+            meter.arrived(delay, cargo.waited);
+            let class = &mut self.classes[meter.class as usize];
             class.delay.record(delay);
             class.point_bytes += u64::from(payload);
         }
-        if cargo.flow == DATAGRAM {
-            self.user_meters[cargo.user as usize].bytes += u64::from(payload);
+        if flow == DATAGRAM {
+            self.user_meters[user as usize].bytes += u64::from(payload);
         } else {
-            self.on_segment(cargo, ecn);
+            self.on_segment(id, ecn);
         }
     }
 
