@@ -188,10 +188,10 @@ def about_recovery(
         "new data; RFC 6675 waits until three segments above a hole have arrived, for which a "
         "window of two needs two or three round trips. With ns-2's order (`holes_first`) our "
         "timeouts a second fall so (without it / with it / ns-2): "
-        f"{eagerly(least)} with {least:.0f} Mbit/s in profile, {eagerly(most)} with {most:.0f}. We had 29 to 41 % more than ns-2 until the "
-        "timer was restarted by the retransmission of every first hole, not only by that which "
-        "begins a recovery (RFC 6675, section 6; so does Linux): a hole found late was often sent "
-        "again only just before it expired."
+        f"{eagerly(least)} with {least:.0f} Mbit/s in profile, {eagerly(most)} with {most:.0f}. "
+        "We had 29 to 41 % more than ns-2 until the timer was restarted by the retransmission of "
+        "every first hole, not only by that which begins a recovery (RFC 6675, section 6; so does "
+        "Linux): a hole found late was often sent again only just before it expired."
     )
 
 

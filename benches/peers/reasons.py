@@ -40,8 +40,8 @@ REASONS = {
     "region. On these paths the region decides, and forebay's grows fastest: the buffer is filled "
     "sooner and emptied more often, and 64 flows lose more. With CUBIC of 2008 and a beta of 0.8 "
     '(`congestion = "cubic-2008"`), which is what ns-2 runs, forebay comes to ns-2\'s figures '
-    "with one flow and in the queue of four and of 16, which lose less than either; 64 lose less "
-    "than with RFC 9438. ns-2 with a beta of 0.7 moves toward forebay.",
+    "with one flow and in the queue of four and of 16; 64 lose less than with RFC 9438, and 16 "
+    "still less than ns-2's. ns-2 with a beta of 0.7 moves toward forebay.",
     "lockstep": "**Flows in lockstep.** With equal paths and nothing random the 16 flows lose "
     "packets in the same round trips, and the queue empties; Jain's index of their rates is "
     "0.99999. It is a phase effect (Floyd and Jacobson 1992). The experiment adds 1 % of Poisson "
