@@ -183,12 +183,6 @@ impl Receiver {
         fetch(&self.ts_recent);
     }
 
-    /// Fetches what that points to.
-    #[inline]
-    pub fn fetch_further(&self) {
-        self.early.fetch();
-    }
-
     /// When to call [`Receiver::on_deadline`], unless something arrives before.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {

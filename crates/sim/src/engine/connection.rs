@@ -90,23 +90,9 @@ impl Connections {
         let connection = &self.places[flow as usize];
         fetch(&connection.user);
         if acknowledgment {
-            fetch(&connection.life);
             connection.sender.fetch();
         } else {
             connection.receiver.fetch();
-        }
-    }
-
-    /// Fetches what that points to; answers the first stop of what goes out in return.
-    #[inline]
-    pub fn fetch_further(&self, flow: u32, acknowledgment: bool) -> u32 {
-        let connection = &self.places[flow as usize];
-        if acknowledgment {
-            connection.sender.fetch_further();
-            connection.forward
-        } else {
-            connection.receiver.fetch_further();
-            connection.backward
         }
     }
 

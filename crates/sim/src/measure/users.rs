@@ -102,13 +102,11 @@ impl UserMeter {
         *self = UserMeter { sent, ..UserMeter::new(self.traffic, self.class, self.codec) };
     }
 
-    /// Fetches what a packet that is sent touches, ahead of its use, or what one that arrives does.
+    /// Fetches what every packet touches, ahead of its use.
     #[inline]
-    pub fn fetch(&self, arrives: bool) {
+    pub fn fetch(&self) {
         fetch(&self.offered);
-        if arrives {
-            fetch(&self.delay_time);
-        }
+        fetch(&self.delay_time);
     }
 
     /// Counts a data packet of `len` bytes that is sent, and numbers it.
