@@ -39,14 +39,15 @@ impl Lane {
         if !self.late.is_empty() {
             self.admit_until(key);
         }
-        let at = self.insert(key, packet);
+        self.packets.push_back((key, packet));
+        let at = self.settle(key);
         at == 0 && (self.late.is_empty() || self.first() == Some(key))
     }
 
-    /// Puts a packet into the ring, behind all that arrive before it; the answer is its place.
+    /// Moves the last packet of the ring, which arrives at `key`, before all that arrive later; the
+    /// answer is its place.
     #[inline]
-    fn insert(&mut self, key: Key, packet: Packet) -> usize {
-        self.packets.push_back((key, packet));
+    fn settle(&mut self, key: Key) -> usize {
         let mut at = self.packets.len() - 1;
         while at > 0 && self.packets[at - 1].0 > key {
             self.packets.swap(at - 1, at);
@@ -57,16 +58,19 @@ impl Lane {
 
     /// Puts the late packets that arrive before `key` into the ring: what enters from now on
     /// overtakes few of them.
+    #[cold]
     fn admit_until(&mut self, key: Key) {
         while self.late.peek().is_some_and(|first| first.0 < key)
             && let Some(Late(key, packet)) = self.late.pop()
         {
-            self.insert(key, packet);
+            self.packets.push_back((key, packet));
+            self.settle(key);
         }
     }
 
     /// Whether more than a few will overtake a packet that arrives at `time` after `wait`: whether
     /// that many lie in the ring within such a span before the time without it.
+    #[inline]
     fn is_late(&self, time: Time, wait: Duration) -> bool {
         let len = self.packets.len();
         len > FEW && time.since(self.packets[len - 1 - FEW].0.time) < wait.saturating_mul(2)
