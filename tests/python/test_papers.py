@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,34 @@ def test_a_difference_without_a_reason_fails(papers: Path) -> None:
     toy_paper.write(papers, reason="")
     outcome = RUNNER.invoke(cli.app, ["paper", "run", "toy"])
     assert outcome.exit_code == 1 and "T-2 differs, and no reason is given" in outcome.output
+    # Too few runs to ask for one.
+    assert RUNNER.invoke(cli.app, ["paper", "run", "toy", "--quick"]).exit_code == 0
+
+
+def test_sentences_that_the_numbers_do_not_bear_out_are_struck_out(papers: Path) -> None:
+    assert RUNNER.invoke(cli.app, ["paper", "run", "toy", "--page"]).exit_code == 0
+    text = Path("docs/papers/toy.md").read_text()
+    assert re.search(r"- Codel's queue is shorter\. \*\(codel - fifo -.* packets", text)
+    assert "~~" not in text
+    toy_paper.write(papers, total=5)
+    outcome = RUNNER.invoke(cli.app, ["paper", "run", "toy", "--page"])
+    assert outcome.exit_code == 1 and "Not borne out: Two and two are four." in outcome.output
+    text = Path("docs/papers/toy.md").read_text()
+    assert "- ~~Two and two are four.~~ **This does not hold**, 0 of 1 do: 2 + 2 5" in text
+    listed = RUNNER.invoke(cli.app, ["paper", "list", "--json"])
+    assert "not borne out" in json.loads(listed.output)[0]["state"]
+
+
+@pytest.mark.usefixtures("papers")
+def test_a_table_that_is_wanted_later_is_made_later(papers: Path) -> None:
+    made("out", figure="2")
+    text = (papers / "toy" / "paper.py").read_text()
+    (papers / "toy" / "paper.py").write_text(
+        text.replace('("queue", "flows")', '("queue", "class")')
+    )
+    made("out", figure="2")
+    found = {path.name.split(".")[-2] for path in Path("out/time/tables").glob("*.parquet")}
+    assert found == {"queue", "flows", "class"}
 
 
 def test_what_does_not_exist_is_named(papers: Path) -> None:

@@ -178,7 +178,15 @@ def test_it_runs_goes_on_and_reports(tmp_path: Path) -> None:
         rate for time, rate in zip(course["time"], course["rate"], strict=True) if 45 < time < 60
     ]
     assert np.mean(late) > 60, "the fast phase"
-    assert "| 8.2.6 |" in (out / "summary.md").read_text("utf-8")
+
+    # The summary has the table, and for each test its graphs and the RFC's measures.
+    summary = (out / "summary.md").read_text("utf-8")
+    assert "| 8.2.6 |" in summary and "## 5.4 Less-than-best-effort sender" in summary
+    images = re.findall(r"!\[.*\]\((images/rfc7928-.*\.svg)\)", summary)
+    assert len(images) == 2
+    assert all((out / image).stat().st_size > 10_000 for image in images)
+    assert summary.count("| LEDBAT over TCP |") == 2
+    assert summary.count("| flows that lose in a loss event |") == 4
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

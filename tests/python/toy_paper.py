@@ -30,8 +30,8 @@ values = [1]
 """
 PAPER = """\
 from forebay.papers import (
-    Claim, Figure, NotTestable, Panel, Paper, Part, Quick, Region, Section, Series, Study, Table,
-    exactly,
+    Claim, Figure, NotTestable, Panel, Paper, Part, Quick, Region, Section, Series, Statement,
+    Study, Table, exactly,
 )
 
 from keys import KEY
@@ -93,12 +93,18 @@ PAPER = Paper(
         Claim("T-4", "a kernel", lambda data: NotTestable("needs a kernel")),
     ),
     sections=(Section("More", "Words.", lambda data: [Table(["a", "b"], [[1, data.interval(
-        "rates", KEY, {"rate": "5Mbit", "discipline": "fifo"})]])], ("rates",)),),
+        "rates", KEY, {"rate": "5Mbit", "discipline": "fifo"})]])], ("rates",), (
+            Statement("Codel's queue is shorter.", shorter),
+            Statement(lambda data: "Two and two are " + "four.",
+                      lambda data: [Part("2 + 2", "", exactly(SUM), 4, 4)]),
+        )),),
 )
 """
 
 
-def write(library: Path, reason: str = "as codel drops", quick: bool = False) -> Path:
+def write(
+    library: Path, reason: str = "as codel drops", quick: bool = False, total: int = 4
+) -> Path:
     """Write the paper "toy" to a library of papers."""
     home = library / "toy"
     home.mkdir(parents=True, exist_ok=True)
@@ -106,6 +112,6 @@ def write(library: Path, reason: str = "as codel drops", quick: bool = False) ->
     (home / "keys.py").write_text('KEY = "queues.up.mean_packets"\n')
     (home / "rates.toml").write_text(STUDY)
     (home / "time.toml").write_text(SERIES)
-    head = f"REASON = {reason!r}\nQUICK = {quick}\n"
+    head = f"REASON = {reason!r}\nQUICK = {quick}\nSUM = {total}\n"
     (home / "paper.py").write_text(head + PAPER)
     return home

@@ -13,6 +13,7 @@ from forebay.papers.declare import (
     Region,
     Section,
     Series,
+    Statement,
     Study,
     Table,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "Region",
     "Section",
     "Series",
+    "Statement",
     "Study",
     "Table",
     "exactly",

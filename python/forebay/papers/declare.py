@@ -123,13 +123,26 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence of a discussion, written by hand, and the numbers that it rests on.
+
+    Whether they still bear it out is decided as for a claim. If they do not, the page strikes the
+    sentence out and says by what, and the command fails.
+    """
+
+    words: str | Callable[[Data], str]
+    parts: Callable[[Data], Sequence[Part]]
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
-    """What the page says beside figures and claims: sensitivity, ablations, gaps."""
+    """What the page says beside figures and claims: sensitivity, ablations, gaps, a discussion."""
 
     heading: str
     text: str
     tables: Callable[[Data], Sequence[Table]] | None = None
     studies: tuple[str, ...] = ()
+    statements: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

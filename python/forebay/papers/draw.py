@@ -17,6 +17,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
+from matplotlib.ticker import LogFormatter
 
 COLOURS = (
     "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999",
@@ -98,10 +99,13 @@ def _panel(axes: Axes, panel: Mapping[str, Any], looks: dict[str, dict[str, Any]
     for each in panel["regions"]:
         _region(axes, each, looks[each["label"]])
     axes.set(title=panel["title"], xlabel=panel["x_label"], ylabel=panel["y_label"])
-    if panel["x_log"]:
-        axes.set_xscale("log")
-    if panel["y_log"]:
-        axes.set_yscale("log")
+    for axis, log in ((axes.xaxis, panel["x_log"]), (axes.yaxis, panel["y_log"])):
+        if log:
+            axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+            if max(axis.get_view_interval()) < 1e4:
+                # Plain numbers, which beyond would be 1e+05; there powers of ten stay.
+                axis.set_major_formatter(LogFormatter())
+                axis.set_minor_formatter(LogFormatter())
     if panel["x_range"] is not None:
         axes.set_xlim(*panel["x_range"])
     if panel["y_range"] is not None:

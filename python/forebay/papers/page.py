@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,7 @@ def text(found: Mapping[str, Any]) -> str:
             parts.append(f"{'Why' if claim['verdict'] == 'differs' else 'Note'}: {claim['reason']}")
     for section in found["sections"]:
         parts += [f"## {section['heading']}", section["text"]]
+        parts.append("\n".join(_statement(each) for each in section.get("statements", [])))
         for table in section["tables"]:
             if table["heading"]:
                 parts.append(f"### {table['heading']}")
@@ -68,8 +70,47 @@ def text(found: Mapping[str, Any]) -> str:
 _RULE = (
     "Each number stands with its 95 % interval over the replications and the range that the "
     "paper's words allow. *Reproduced*: the whole interval lies in that range; *differs*: all of "
-    "it lies outside; *not testable*: neither."
+    "it lies outside; *not testable*: neither. A number without an interval is a count over all "
+    "runs, or a calculation."
 )
+
+
+def _statement(found: Mapping[str, Any]) -> str:
+    """A sentence with what bears it out, or struck out with what does not."""
+    parts = found["parts"]
+    good = [part for part in parts if part["verdict"] == "reproduced"]
+    if len(good) == len(parts):
+        told = "; ".join(_quoted(part) for part in _closest(parts))
+        # One number says the sentence itself.
+        count = "" if len(parts) == 1 else f"{len(parts)} of {len(parts)} numbers; closest: "
+        return f"- {found['words']} *({count}{told})*"
+    bad = "; ".join(
+        f"{_quoted(part)}, wanted {_range(part['allowed'], part['unit'])}"
+        for part in parts
+        if part["verdict"] != "reproduced"
+    )
+    verdict = "does not hold" if found["verdict"] == "differs" else "is not shown"
+    return f"- ~~{found['words']}~~ **This {verdict}**, {len(good)} of {len(parts)} do: {bad}"
+
+
+def _closest(parts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Of each unit, the number whose interval is nearest to what would not be allowed."""
+
+    def margin(part: Mapping[str, Any]) -> float:
+        low, high = part["allowed"]
+        over = math.inf if low is None else float(part["low"] - low)
+        under = math.inf if high is None else float(high - part["high"])
+        return min(over, under)
+
+    units = dict.fromkeys(part["unit"] for part in parts)
+    return [min((p for p in parts if p["unit"] == unit), key=margin) for unit in units]
+
+
+def _quoted(part: Mapping[str, Any]) -> str:
+    unit = f" {part['unit']}" if part["unit"] else ""
+    value = "unknown" if part["value"] is None else f"{cell(part['value'])}{unit}"
+    span = between(part)
+    return f"{part['what']} {value}" + (f" ({span})" if span else "")
 
 
 def _summary(found: Mapping[str, Any]) -> str:

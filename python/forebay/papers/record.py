@@ -13,7 +13,7 @@ from typing import Any
 
 from forebay import _engine
 from forebay.papers.data import Data
-from forebay.papers.declare import Claim, Figure, Paper, Section
+from forebay.papers.declare import Claim, Figure, Paper, Section, Statement
 from forebay.papers.judge import NotTestable, Part, Verdict, verdict_of
 from forebay.sweep.plan import Study as Plan
 
@@ -107,6 +107,16 @@ def unexplained(found: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def unsupported(found: Mapping[str, Any]) -> list[str]:
+    """Sentences of the discussion that the numbers do not bear out."""
+    return [
+        statement["words"]
+        for section in found["sections"]
+        for statement in section.get("statements", [])
+        if statement["verdict"] != "reproduced"
+    ]
+
+
 def _study(name: str, plan: Plan, data: Data) -> dict[str, Any]:
     runs = data.study(name).runs
     samples = runs.group_by("point").len()["len"]
@@ -175,6 +185,16 @@ def _section(section: Section, data: Data) -> dict[str, Any]:
         "heading": section.heading,
         "text": section.text,
         "tables": [dataclasses.asdict(table) for table in tables],
+        "statements": [_statement(each, data) for each in section.statements],
+    }
+
+
+def _statement(statement: Statement, data: Data) -> dict[str, Any]:
+    parts = statement.parts(data)
+    return {
+        "words": statement.words if isinstance(statement.words, str) else statement.words(data),
+        "verdict": verdict_of(parts),
+        "parts": [_part(part) for part in parts],
     }
 
 

@@ -200,7 +200,9 @@ def _row(measure: Measure, runs: Sequence[Sequence[float | None]]) -> list[Row]:
     found = [stats.interval(values) for values in runs]
     if all(each is None for each in found):
         return []
-    title = measure.title[0].lower() + measure.title[1:]
+    title = measure.title
+    if title[1:2].islower():  # but not "LEDBAT"
+        title = title[0].lower() + title[1:]
     return [Row(title, measure.unit, tuple(Cell(each, text(each, measure)) for each in found))]
 
 

@@ -48,7 +48,7 @@ def keep(
     home.mkdir(exist_ok=True)
     count = min(replications or plan.most, plan.most)
     every = [(point, number) for number in range(count) for point in plan.points]
-    left = [each for each in every if not _path(home, *each).exists()]
+    left = [each for each in every if not _whole(home, *each, wanted)]
     done: queue.SimpleQueue[Future[None]] = queue.SimpleQueue()
     cancel = Cancel()
     with ThreadPoolExecutor(jobs or cores(), thread_name_prefix="forebay") as pool:
@@ -108,9 +108,19 @@ def _run(
     for name in wanted:
         fresh = home / f".{whole.name}.{name}.partial"
         TABLES[name](result).write_parquet(fresh, statistics=False)
-        fresh.rename(home / f"{whole.stem}.{name}.parquet")
+        fresh.rename(_table(whole, name))
     # Written last: a run without it is run again.
     whole.touch()
+
+
+def _whole(home: Path, point: Point, number: int, wanted: Sequence[str]) -> bool:
+    """Whether a run has ended with all tables that are wanted now."""
+    path = _path(home, point, number)
+    return path.exists() and all(_table(path, name).exists() for name in wanted)
+
+
+def _table(mark: Path, name: str) -> Path:
+    return mark.with_name(f"{mark.stem}.{name}.parquet")
 
 
 def _path(home: Path, point: Point, number: int) -> Path:

@@ -1,9 +1,9 @@
-"""The report of a suite: one HTML file that needs no network, and a table in Markdown."""
+"""The report of a suite: one HTML file that needs no network, and a summary in Markdown."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from forebay import _engine
 from forebay.report import embedded, plotly_source
+from forebay.suite.report import summary
 from forebay.suite.results import QUANTILES
 from forebay.sweep.report import plotting, style
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def write(
     suite: Suite, outcomes: Sequence[Outcome], folder: Path, command: str, cpu_seconds: float
 ) -> Path:
-    """Write `report.html` and `summary.md`.
+    """Write `report.html`, and `summary.md` with its images.
 
     Args:
         suite: what was run.
@@ -62,7 +63,7 @@ def write(
         plotly=Markup(plotly_source()),
         figures=Markup(embedded(figures)),
     )
-    (folder / "summary.md").write_text(_markdown(said), "utf-8")
+    summary.write(said, folder)
     path = folder / "report.html"
     path.write_text(html, "utf-8")
     return path
@@ -82,27 +83,6 @@ def _settings_of(outcome: Outcome) -> str:
     """The study as it was run, for whoever wants to repeat it."""
     study: dict[str, Any] = dict(outcome.data.layout.study)
     return json.dumps(study, indent=2, ensure_ascii=False)
-
-
-def _markdown(said: Mapping[str, Any]) -> str:
-    """The table at a glance, for documents."""
-    seed, count = said["outcomes"][0].test.study.seed, said["replications"]
-    lines = [
-        f"`{said['command']}`, forebay {said['version']}: {said['runs']} runs, {count} of each "
-        f"point with seeds {seed} to {seed + count - 1}, {said['cpu_seconds']:.0f} s of processor "
-        "time. Mean queueing delay in ms with its 95 % interval / share of the link used in %.",
-        "",
-        "| Section | Test | " + " | ".join(said["labels"]) + " |",
-        "|---|---|" + "---|" * len(said["labels"]),
-    ]
-    for outcome, setting, delay, used in said["glance"]:
-        name = outcome.test.title + (f": {setting}" if setting else "")
-        cells = [
-            f"{d.text} / {100 * u.interval.mean:.1f}" if d.interval and u.interval else "–"
-            for d, u in zip(delay.cells, used.cells, strict=True)
-        ]
-        lines.append(f"| {outcome.test.section} | {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
 
 
 def _own(name: str) -> str:

@@ -1,11 +1,16 @@
 "use strict";
 (async () => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const { shown, ink, symbol, escaped, layout, wide, clear, draw, ellipse, legend } = await plotting(data.labels);
+  const { shown, ink, symbol, escaped, layout, wide, logarithmic, clear, draw, ellipse, legend } = await plotting(data.labels);
   const DELAY = "Queueing delay, ms", GOODPUT = "Goodput, Mbit/s";
   const describe = panel => panel.setting ? `${panel.class}, ${panel.setting}` : panel.class;
   // A logarithmic scale where disciplines are decades apart.
-  const scale = (label, values) => wide(values) ? { label: `${label} (log)`, type: "log", dtick: 1 } : { label, rangemode: "tozero" };
+  const scale = (label, values) => wide(values) ? logarithmic(label, values) : { label, rangemode: "tozero" };
+  // Goodputs that differ by less than a hundredth would fill the axis with what does not matter.
+  function apart(values) {
+    const least = Math.min(...values), most = Math.max(...values);
+    return most - least < .01 * most ? { range: [.97 * most, 1.01 * most] } : {};
+  }
 
   function trades(parent, panels) {
     for (const panel of panels) {
@@ -23,8 +28,9 @@
           hovertemplate: `${escaped(name)}<br>%{x:.4~g} ms, %{y:.4~g} Mbit/s<extra></extra>`,
         });
       });
-      const x = scale(DELAY, panel.marks.flatMap(mark => mark ? mark.runs[0] : []));
-      draw(parent, `Goodput over queueing delay, ${describe(panel)}`, traces, layout(describe(panel), { ...x, rangemode: "normal" }, { label: GOODPUT }));
+      const of = axis => panel.marks.flatMap(mark => mark ? mark.runs[axis] : []);
+      const x = { ...scale(DELAY, of(0)), rangemode: "normal" }, y = { label: GOODPUT, ...apart(of(1)) };
+      draw(parent, `Goodput over queueing delay, ${describe(panel)}`, traces, layout(describe(panel), x, y));
     }
   }
 
@@ -61,7 +67,7 @@
         mode: "lines+markers", marker: { symbol: symbol(at), size: 7, color: ink(at) },
         error_y: { type: "data", array: panel.lines[at].map(point => point[1]), thickness: 1.2, width: 3, color: ink(at) },
       }));
-      const y = { label: `${panel.title} (log)`, type: "log" };
+      const y = logarithmic(panel.title, panel.lines.flat().map(point => point[0]));
       draw(parent, `${panel.title} over ${panel.axis}`, traces, layout("", { label: panel.axis, type: "category" }, y));
     }
   }

@@ -34,6 +34,14 @@ async function plotting(labels) {
     return least > 0 && most / least > 20;
   }
 
+  // Within three decades 2 and 5 are labelled too: powers of ten alone may leave one label.
+  function logarithmic(label, values) {
+    const axis = { label: `${label} (log)`, type: "log" };
+    if (Math.max(...values) > 1000 * Math.min(...values)) return { ...axis, dtick: 1 };
+    const ticks = Array.from({ length: 16 }, (_, at) => at - 6).flatMap(power => [1, 2, 5].map(digit => Number(`${digit}e${power}`)));
+    return { ...axis, tickmode: "array", tickvals: ticks, ticktext: ticks.map(String) };
+  }
+
   function clear(parent) {
     for (const old of parent.children) Plotly.purge(old);
     parent.replaceChildren();
@@ -84,5 +92,5 @@ async function plotting(labels) {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   }
 
-  return { shown, colour, ink, symbol, escaped, layout, wide, clear, draw, ellipse, legend };
+  return { shown, colour, ink, symbol, escaped, layout, wide, logarithmic, clear, draw, ellipse, legend };
 }

@@ -1,7 +1,7 @@
 "use strict";
 (async () => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const { shown, colour, ink, symbol, escaped, layout, wide, clear, draw, ellipse, legend } = await plotting(data.labels);
+  const { shown, colour, ink, symbol, escaped, layout, wide, logarithmic, clear, draw, ellipse, legend } = await plotting(data.labels);
   const MOST_PANELS = 30;
   const get = id => document.getElementById(id);
   const withUnit = measure => measure.unit ? `${measure.title}, ${measure.unit}` : measure.title;
@@ -48,9 +48,9 @@
           hovertemplate: `${escaped(name)}<br>%{y:.4~g} ± %{error_y.array:.2~g}<extra></extra>`,
         };
       }).filter(trace => trace.x.length > 0);
-      const log = !zero && wide(traces.flatMap(trace => trace.y));
+      const values = traces.flatMap(trace => trace.y);
       const y = zero ? { label, zeroline: true, zerolinecolor: colour("--quiet") }
-        : log ? { label: `${label} (log)`, type: "log", dtick: 1 } : { label };
+        : wide(values) ? logarithmic(label, values) : { label };
       const text = `${label} for each discipline${title ? `, ${title}` : ""}`;
       draw(parent, text, traces, layout(title, scale.x, y));
     }
