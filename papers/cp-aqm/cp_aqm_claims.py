@@ -23,11 +23,13 @@ from cp_aqm_points import (
     T_C,
     USED,
     about,
+    apart,
     combination,
     extreme,
-    keyed,
+    measure,
+    over,
+    policed,
     tail,
-    tcp,
     threshold_packets,
 )
 
@@ -40,56 +42,55 @@ from forebay.stats import Interval
 
 
 def cp_1(data: Data) -> list[Part]:
-    def at(delay: str, key: str, scale: float) -> Interval:
-        return data.interval("tail-drop-udp", key, {"delay": delay}, scale=scale)
+    def at(delay: str, key: str) -> Interval:
+        return measure(data, "tail-drop-udp", key, {"delay": delay})
 
     return [
         part
         for delay in ("5ms", "25ms", "50ms")
         for part in (
-            Part(f"utilization, {delay[:-2]} ms", "100 %", at(delay, USED, 100), 99.95, 100, "%"),
-            Part(f"queue, {delay[:-2]} ms", "always full", at(delay, QUEUE, 1), 29, 30, "packets"),
+            Part(f"utilization, {delay[:-2]} ms", "100 %", at(delay, USED), 99.95, 100, "%"),
+            Part(f"queue, {delay[:-2]} ms", "always full", at(delay, QUEUE), 29, 30, "packets"),
         )
     ]
 
 
-def cp_2(data: Data) -> list[Part]:
-    full = [
-        Part(f"utilization, {delay} ms", "full up to about 20 ms",
-             tail(data, 1, RENO, f"{delay}ms", USED), CLOSE, unit="%")
-        for delay in (5, 10, 15, 20)
-    ]  # fmt: skip
+def full(data: Data, congestion: str, delays: Iterable[int], paper: str) -> list[Part]:
+    """Tail drop, one flow: delays up to which the link is full."""
     return [
-        *full,
-        about("utilization, 50 ms", tail(data, 1, RENO, "50ms", USED), 92.7, "%", POINTS),
-        about("queue, 5 ms", tail(data, 1, RENO, "5ms", QUEUE), 20, "packets", PACKETS),
-        about("queue, 50 ms", tail(data, 1, RENO, "50ms", QUEUE), 10, "packets", PACKETS),
+        Part(f"utilization, {delay} ms", paper, tail(data, 1, congestion, f"{delay}ms", USED),
+             CLOSE, unit="%")
+        for delay in delays
+    ]  # fmt: skip
+
+
+def cp_2(data: Data) -> list[Part]:
+    def at(delay: str, key: str) -> Interval:
+        return tail(data, 1, RENO, delay, key)
+
+    return [
+        *full(data, RENO, (5, 10, 15, 20), "full up to about 20 ms"),
+        about("utilization, 50 ms", at("50ms", USED), 92.7, "%", POINTS),
+        about("queue, 5 ms", at("5ms", QUEUE), 20, "packets", PACKETS),
+        about("queue, 50 ms", at("50ms", QUEUE), 10, "packets", PACKETS),
     ]
 
 
 def cp_3(data: Data) -> list[Part]:
-    longer = [
-        Part(
-            f"queue, Cubic - New Reno, {delay}",
-            "longer",
-            data.difference(
-                "tail-drop-1",
-                QUEUE,
-                {"congestion": CUBIC, "delay": delay},
-                {"congestion": RENO, "delay": delay},
-            ),
-            0.0,
-            unit="packets",
-        )
-        for delay in ("5ms", "25ms", "50ms")
-    ]
-    full = [
-        Part(f"utilization, {delay} ms", "full up to 25 ms",
-             tail(data, 1, CUBIC, f"{delay}ms", USED), CLOSE, unit="%")
-        for delay in (5, 15, 25)
-    ]  # fmt: skip
+    def longer(delay: str) -> Interval:
+        cubic, reno = ({"congestion": each, "delay": delay} for each in (CUBIC, RENO))
+        return data.difference("tail-drop-1", QUEUE, cubic, reno)
+
     at_50 = tail(data, 1, CUBIC, "50ms", USED)
-    return [*full, about("utilization, 50 ms", at_50, 98, "%", POINTS, "about 98 %"), *longer]
+    return [
+        *full(data, CUBIC, (5, 15, 25), "full up to 25 ms"),
+        about("utilization, 50 ms", at_50, 98, "%", POINTS, "about 98 %"),
+        *(
+            Part(f"queue, Cubic - New Reno, {delay} ms", "longer", longer(f"{delay}ms"), 0.0,
+                 unit="packets")
+            for delay in (5, 25, 50)
+        ),
+    ]  # fmt: skip
 
 
 def cp_4(data: Data) -> list[Part]:
@@ -115,28 +116,35 @@ def cp_4(data: Data) -> list[Part]:
 
 
 def cp_5(data: Data) -> list[Part]:
-    def queue(threshold: str, c_max: float) -> float:
-        return data.interval("udp-constant", QUEUE, {"T_c": threshold, "c_max": c_max}).mean
+    def beyond(threshold: str, c_max: float) -> Interval:
+        """The queue less T_c."""
+        found = data.interval("udp-constant", QUEUE, {"T_c": threshold, "c_max": c_max})
+        return Interval(found.mean - threshold_packets(threshold), found.half_width, found.samples)
+
+    def spread(threshold: str) -> Interval:
+        """The queue of the c_max with the longest less that of the one with the shortest."""
+        longest, shortest = (
+            pick(policed, key=lambda c: beyond(threshold, c).mean) for pick in (max, min)
+        )
+        longer, shorter = ({"T_c": threshold, "c_max": c} for c in (longest, shortest))
+        return data.difference("udp-constant", QUEUE, longer, shorter)
 
     policed = [c for c in C_MAX if c > 1]
     # At T_c = Q_max nothing is above the threshold, and the queue is always full.
     below = [t for t in T_C if t != "30p"]
-    away = max(abs(queue(t, c) - threshold_packets(t)) for t in below for c in policed)
-    spread = max(
-        max(queue(t, c) for c in policed) - min(queue(t, c) for c in policed) for t in below
-    )
+    beside = [beyond(t, c) for t in below for c in policed]
     used = extreme(
-        data,
-        [("udp-constant", {"T_c": t, "c_max": c}) for t in T_C for c in C_MAX],
-        USED,
+        (measure(data, "udp-constant", USED, {"T_c": t, "c_max": c}) for t in T_C for c in C_MAX),
         min,
-        100.0,
     )
     return [
-        Part("greatest distance of the queue from T_c", "oscillates around T_c, exceeds it by a "
-             "very few packets", exactly(away), 0, 3, "packets"),
-        Part("greatest difference between values of c_max", "no impact", exactly(spread), 0,
-             PACKETS, "packets"),
+        *(
+            Part(f"{word} of queue - T_c", "oscillates around T_c, exceeds it by a very few "
+                 "packets", extreme(beside, pick), -3, 3, "packets")
+            for word, pick in (("greatest", max), ("least", min))
+        ),
+        Part("greatest difference between values of c_max", "no impact",
+             extreme(map(spread, below), max), -PACKETS, PACKETS, "packets"),
         Part("least utilization", "100 %", used, 99.95, unit="%"),
     ]  # fmt: skip
 
@@ -149,16 +157,13 @@ def cp_6(data: Data) -> list[Part]:
         found = data.difference("udp-rates", QUEUE, one, other)
         return Part(what, paper, found, 0.0, unit="packets")
 
-    periodic = {
-        c: data.interval("udp-constant", QUEUE, {"T_c": "10p", "c_max": c}).mean
+    longer = [
+        Part(f"exponential - periodic, T_c = 10, c_max = {c:g}", "longer",
+             apart(data.interval("udp-rates", QUEUE, at(15, c)),
+                   data.interval("udp-constant", QUEUE, {"T_c": "10p", "c_max": c})),
+             0.0, unit="packets")
         for c in (1.05, 1.2, 2.0)
-    }
-    longer = []
-    for c, other in periodic.items():
-        found = data.interval("udp-rates", QUEUE, at(15, c))
-        beyond = Interval(found.mean - other, found.half_width, found.samples)
-        longer.append(Part(f"exponential - periodic, T_c = 10, c_max = {c:g}", "longer", beyond,
-                           0.0, unit="packets"))  # fmt: skip
+    ]  # fmt: skip
     # Equation 2, by its own numbers.
     below, capacity, q_max, t_c, c_max, above = 2.4, 10e6, 30, 10, 1.2, 15
     t_above = capacity * below / (capacity * (above - t_c) / (q_max - t_c) * (c_max - 1))
@@ -195,96 +200,85 @@ def cp_7(data: Data) -> list[Part]:
 
 
 def cp_8(data: Data) -> list[Part]:
-    def over(flows: int, thresholds: Iterable[str], c_max: Iterable[float]) -> Interval:
-        points = [tcp(flows, RENO, "5ms", t, c) for t in thresholds for c in c_max]
-        return extreme(data, points, USED, min, 100.0)
-
+    one, many = (1, RENO, "5ms"), (16, RENO, "5ms")
     return [
-        Part("least utilization, 1 flow, T_c >= 2", "mostly 100 %", over(1, T_C[2:], C_MAX), CLOSE,
-             unit="%"),
+        Part("least utilization, 1 flow, T_c >= 2", "mostly 100 %",
+             over(data, one, T_C[2:], C_MAX, min), CLOSE, unit="%"),
         Part("least utilization, 1 flow, T_c in {0, 1}, c_max >= 1.2", "between 86 % and 99 %",
-             over(1, T_C[:2], C_MAX[5:]), 86 - POINTS, 99 + POINTS, "%"),
+             over(data, one, T_C[:2], C_MAX[5:], min), 86 - POINTS, 99 + POINTS, "%"),
         Part("least utilization, 16 flows, T_c >= 2", "exactly or close to 100 %",
-             over(16, T_C[2:], C_MAX), CLOSE, unit="%"),
+             over(data, many, T_C[2:], C_MAX, min), CLOSE, unit="%"),
     ]  # fmt: skip
 
 
 def cp_9(data: Data) -> list[Part]:
-    def over(flows: int, thresholds: Iterable[str], c_max: Iterable[float], pick: Any) -> Interval:
-        points = [tcp(flows, RENO, "50ms", t, c) for t in thresholds for c in c_max]
-        return extreme(data, points, USED, pick, 100.0)
-
-    small = T_C[:5]
+    one, many = (1, RENO, "50ms"), (16, RENO, "50ms")
     return [
-        about("utilization, 1 flow, c_max = 1", over(1, ["5p"], [1.0], min), 92.5, "%", POINTS),
-        Part("least utilization, 1 flow", "80 % to 90 %", over(1, T_C, C_MAX[1:], min),
+        about("utilization, 1 flow, c_max = 1", policed(data, *one, USED, "5p", 1.0), 92.5, "%",
+              POINTS),
+        Part("least utilization, 1 flow", "80 % to 90 %", over(data, one, T_C, C_MAX[1:], min),
              80 - POINTS, 90 + POINTS, "%"),
         Part("greatest utilization, 1 flow, T_c <= 5, c_max >= 1.2",
              "80 % to 90 %, in particular for small T_c and large c_max",
-             over(1, small, C_MAX[5:], max), 80 - POINTS, 90 + POINTS, "%"),
+             over(data, one, T_C[:5], C_MAX[5:], max), 80 - POINTS, 90 + POINTS, "%"),
         Part("least utilization, 16 flows, c_max <= 1.05",
-             "significantly reduced utilization can be avoided", over(16, T_C, C_MAX[:4], min),
-             98, unit="%"),
+             "significantly reduced utilization can be avoided",
+             over(data, many, T_C, C_MAX[:4], min), 98, unit="%"),
     ]  # fmt: skip
 
 
 def longest(data: Data, c_max: float) -> Interval:
-    return extreme(data, [tcp(*each, "5p", c_max) for each in COMBINATIONS], QUEUE, max)
-
-
-def used_at_50(data: Data, flows: int, congestion: str, c_max: float) -> Interval:
-    return data.interval(*keyed(tcp(flows, congestion, "50ms", "5p", c_max), USED), scale=100)
+    """The longest queue of the eight combinations at T_c = 5."""
+    return extreme((policed(data, *each, QUEUE, "5p", c_max) for each in COMBINATIONS), max)
 
 
 def cp_10(data: Data) -> list[Part]:
     return [
         Part("longest queue of the eight combinations", "at most 12 packets", longest(data, 1.2),
              high=12.5, unit="packets"),
-        about("utilization, 16 New Reno, 50 ms", used_at_50(data, 16, RENO, 1.2), 95, "%",
+        about("utilization, 16 New Reno, 50 ms", policed(data, 16, RENO, "50ms", USED), 95, "%",
               POINTS),
     ]  # fmt: skip
 
 
 def cp_11(data: Data) -> list[Part]:
+    def used(flows: int, congestion: str, c_max: float) -> Interval:
+        return policed(data, flows, congestion, "50ms", USED, "5p", c_max)
+
     return [
         about("longest queue, c_max = 1.05", longest(data, 1.05), 15, "packets", PACKETS,
               "may reach 15 packets"),
-        Part("utilization, c_max = 1.05, 16 New Reno, 50 ms", "almost full",
-             used_at_50(data, 16, RENO, 1.05), 98, unit="%"),
+        Part("utilization, c_max = 1.05, 16 New Reno, 50 ms", "almost full", used(16, RENO, 1.05),
+             98, unit="%"),
         Part("longest queue, c_max = 1.5", "at most 9 packets", longest(data, 1.5), high=9.5,
              unit="packets"),
         *(
-            about(f"utilization, c_max = 1.5, {combination(flows, congestion, '50ms')}",
-                  used_at_50(data, flows, congestion, 1.5), value, "%", POINTS)
-            for (flows, congestion), value in AT_1_5.items()
+            about(f"utilization, c_max = 1.5, {combination(*each, '50ms')}", used(*each, 1.5),
+                  value, "%", POINTS)
+            for each, value in AT_1_5.items()
         ),
     ]  # fmt: skip
 
 
 def cp_12(data: Data) -> list[Part]:
-    found = data.interval(*keyed(tcp(16, CUBIC, "5ms"), QUEUE))
-    tail_drop = tail(data, 16, CUBIC, "5ms", QUEUE)
+    point = (16, CUBIC, "5ms")
     return [
-        about("queue, T_c = 5, c_max = 1.2", found, 7, "packets", PACKETS, "only 7 packets"),
-        about("queue of tail drop", tail_drop, 30, "packets", PACKETS),
-    ]
+        about("queue, T_c = 5, c_max = 1.2", policed(data, *point, QUEUE), 7, "packets", PACKETS,
+              "only 7 packets"),
+        about("queue of tail drop", tail(data, *point, QUEUE), 30, "packets", PACKETS),
+    ]  # fmt: skip
 
 
 def cp_13(data: Data) -> list[Part]:
-    def over(thresholds: Iterable[str], c_max: Iterable[float], pick: Any) -> Interval:
-        points = [tcp(1, CUBIC, "50ms", t, c) for t in thresholds for c in c_max]
-        return extreme(data, points, USED, pick, 100.0)
-
-    small, large = T_C[:5], C_MAX[5:]
+    point = (1, CUBIC, "50ms")
     return [
-        about("greatest utilization, T_c >= 7", over(T_C[5:], C_MAX[1:], max), 98, "%", POINTS,
-              "about 98 %"),
-        about("least utilization, T_c >= 7", over(T_C[5:], C_MAX[1:], min), 98, "%", POINTS,
-              "about 98 %"),
-        Part("greatest utilization, T_c <= 5, c_max >= 1.2", "between 94 % and 98 %",
-             over(small, large, max), 94 - POINTS, 98 + POINTS, "%"),
-        Part("least utilization, T_c <= 5, c_max >= 1.2", "between 94 % and 98 %",
-             over(small, large, min), 94 - POINTS, 98 + POINTS, "%"),
+        Part(f"{word} utilization, {where}", paper, over(data, point, thresholds, c_max, pick),
+             low - POINTS, high + POINTS, "%")
+        for where, thresholds, c_max, paper, low, high in (
+            ("T_c >= 7", T_C[5:], C_MAX[1:], "about 98 %", 98, 98),
+            ("T_c <= 5, c_max >= 1.2", T_C[:5], C_MAX[5:], "between 94 % and 98 %", 94, 98),
+        )
+        for word, pick in (("greatest", max), ("least", min))
     ]  # fmt: skip
 
 
@@ -300,3 +294,10 @@ def cp_14(data: Data) -> list[Part]:
         Part("shortest of the longest queues", "the whole buffer, 30 packets",
              exactly(min(longest)), 30, 30, "packets"),
     ]  # fmt: skip
+
+
+CLAIMS = {
+    "CP-1": cp_1, "CP-2": cp_2, "CP-3": cp_3, "CP-4": cp_4, "CP-5": cp_5, "CP-6": cp_6,
+    "CP-7": cp_7, "CP-8": cp_8, "CP-9": cp_9, "CP-10": cp_10, "CP-11": cp_11, "CP-12": cp_12,
+    "CP-13": cp_13, "CP-14": cp_14,
+}  # fmt: skip

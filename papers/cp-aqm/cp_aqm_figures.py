@@ -13,6 +13,7 @@ from cp_aqm_points import (
     RENO,
     T_C,
     USED,
+    measure,
     threshold_packets,
 )
 
@@ -25,23 +26,22 @@ from forebay.papers.points import line
 
 
 def lines(
-    data: Data, points: Sequence[tuple[float, str, Mapping[str, Any]]], key: str, label: str,
-    scale: float = 1.0,
-) -> Series:  # fmt: skip
+    data: Data, points: Sequence[tuple[float, str, Mapping[str, Any]]], key: str, label: str
+) -> Series:
     """Intervals over an abscissa."""
-    found = [data.interval(name, key, where, scale=scale) for _, name, where in points]
+    found = [measure(data, name, key, where) for _, name, where in points]
     return line(label, [x for x, _, _ in points], found)
 
 
 def figure_1(data: Data) -> list[Panel]:
     panels = []
-    for key, scale, title, y_label, y_range in (
-        (QUEUE, 1.0, "(a) Average queue length", "average queue length, packets", (0.0, 31.0)),
-        (USED, 100.0, "(b) Utilization", "utilization, %", (90.0, 100.5)),
+    for key, title, y_label, y_range in (
+        (QUEUE, "(a) Average queue length", "average queue length, packets", (0.0, 31.0)),
+        (USED, "(b) Utilization", "utilization, %", (90.0, 100.5)),
     ):
         series = [
             lines(data, [(float(d[:-2]), "tail-drop-udp", {"delay": d}) for d in DELAYS], key,
-                  "UDP, 15 Mb/s", scale)
+                  "UDP, 15 Mb/s")
         ]  # fmt: skip
         for flows in (1, 16):
             for congestion, name in NAMES.items():
@@ -49,7 +49,7 @@ def figure_1(data: Data) -> list[Panel]:
                     (float(d[:-2]), f"tail-drop-{flows}", {"delay": d, "congestion": congestion})
                     for d in DELAYS
                 ]
-                series.append(lines(data, points, key, f"{flows} {name}", scale))
+                series.append(lines(data, points, key, f"{flows} {name}"))
         stated = ([5, 50], [20.0, 10.0]) if key == QUEUE else ([50, 50], [92.7, 98.0])
         series.append(Series("stated in the text", *stated, stated=True))
         panels.append(
@@ -63,14 +63,12 @@ def over_parameters(
     data: Data, name: str, where: Mapping[str, Any], title: str, key: str = QUEUE
 ) -> Panel:
     """The paper's usual diagram: a line for each c_max over T_c."""
-    scale = 1.0 if key == QUEUE else 100.0
     series = [
         lines(
             data,
             [(threshold_packets(t), name, {**where, "T_c": t, "c_max": c}) for t in T_C],
             key,
             f"$c_{{max}}$ = {c:g}",
-            scale,
         )
         for c in C_MAX
     ]

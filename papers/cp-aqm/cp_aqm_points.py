@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from forebay.papers import (
@@ -14,6 +14,8 @@ from forebay.stats import Interval
 QUEUE = "queues.bottleneck.mean_packets"
 USED = "links.bottleneck.utilization"
 LOSS = "queues.bottleneck.loss"
+SCALES = {USED: 100.0, LOSS: 100.0}
+"""Shares are told in percent."""
 
 RENO = "linux-reno"
 CUBIC = "cubic-2008"
@@ -68,31 +70,63 @@ def about(
     return Part(what, paper or f"{value:g} {unit}", found, value - slack, value + slack, unit)
 
 
-def extreme(
+def measure(data: Data, name: str, key: str, where: Mapping[str, Any]) -> Interval:
+    """A measure of a point, shares in percent."""
+    return data.interval(name, key, where, scale=SCALES.get(key, 1.0))
+
+
+def tail(data: Data, flows: int, congestion: str, delay: str, key: str) -> Interval:
+    """A measure of a TCP scenario with tail drop."""
+    return measure(data, f"tail-drop-{flows}", key, {"congestion": congestion, "delay": delay})
+
+
+def policed(
     data: Data,
-    points: Iterable[tuple[str, Mapping[str, Any]]],
+    flows: int,
+    congestion: str,
+    delay: str,
     key: str,
-    pick: Callable[..., Interval],
-    scale: float = 1.0,
+    threshold: str = "5p",
+    c_max: float = 1.2,
 ) -> Interval:
-    """The interval of the point whose mean is the least or the greatest."""
-    found = [data.interval(name, key, where, scale=scale) for name, where in points]
+    """A measure of a TCP scenario with CP-AQM; by default its recommended parameters."""
+    return measure(data, *keyed(tcp(flows, congestion, delay, threshold, c_max), key))
+
+
+def keyed(point: tuple[str, dict[str, Any]], key: str) -> tuple[str, str, dict[str, Any]]:
+    """A point in the order of `measure`."""
+    return point[0], key, point[1]
+
+
+def apart(one: Interval, other: Interval) -> Interval:
+    """The difference of two means that were measured by themselves."""
+    width = ((one.half_width or 0.0) ** 2 + (other.half_width or 0.0) ** 2) ** 0.5
+    return Interval(one.mean - other.mean, width, min(one.samples, other.samples))
+
+
+def share(one: Interval, other: Interval) -> Interval:
+    """One mean in percent of another that was measured by itself."""
+    ratio = one.mean / other.mean
+    width = sum(((each.half_width or 0.0) / each.mean) ** 2 for each in (one, other)) ** 0.5
+    return Interval(100 * ratio, 100 * ratio * width, min(one.samples, other.samples))
+
+
+def extreme(found: Iterable[Interval], pick: Callable[..., Interval]) -> Interval:
+    """The interval whose mean is the least or the greatest."""
     return pick(found, key=lambda each: each.mean)
+
+
+def over(
+    data: Data,
+    point: tuple[int, str, str],
+    thresholds: Iterable[str],
+    c_max: Sequence[float],
+    pick: Callable[..., Interval],
+) -> Interval:
+    """The least or the greatest utilization of a TCP scenario over parameters of CP-AQM."""
+    return extreme((policed(data, *point, USED, t, c) for t in thresholds for c in c_max), pick)
 
 
 def threshold_packets(text: str) -> int:
     """T_c in packets, as the axes write it."""
     return int(text[:-1])
-
-
-def tail(data: Data, flows: int, congestion: str, delay: str, key: str) -> Interval:
-    return data.interval(
-        f"tail-drop-{flows}",
-        key,
-        {"congestion": congestion, "delay": delay},
-        scale=1.0 if key == QUEUE else 100.0,
-    )
-
-
-def keyed(point: tuple[str, dict[str, Any]], key: str) -> tuple[str, str, dict[str, Any]]:
-    return point[0], key, point[1]

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from cp_aqm_claims import cp_2, cp_3, cp_4, cp_10, cp_11, cp_12
+import polars as pl
+from cp_aqm_claims import CLAIMS
 from cp_aqm_points import (
     COMBINATIONS,
     LOSS,
     NAMES,
     QUEUE,
+    SCALES,
     USED,
     combination,
     keyed,
+    measure,
+    policed,
     tail,
     tcp,
     threshold_packets,
@@ -25,6 +29,7 @@ from cp_aqm_reasons import (
 )
 from cp_aqm_stacks import (
     CURVES,
+    DISCIPLINES,
     OURS,
     PLACES,
     STACKS,
@@ -40,8 +45,26 @@ from cp_aqm_stacks import (
 
 from forebay.papers import (
     Data,
+    Part,
     Table,
 )
+from forebay.papers.judge import verdict_of
+
+ADAPTIVE = ("tail-drop-udp", "tail-drop-1", "tail-drop-16", "udp-constant", "udp-rates",
+            "udp-exponential", "tcp-1", "tcp-16")  # fmt: skip
+"""Studies whose points stop when their interval is narrow enough."""
+
+
+def distance_tables(data: Data) -> list[Table]:
+    rows = []
+    for claim, parts_of in CLAIMS.items():
+        for part in parts_of(data):
+            if part.verdict == "differs" and part.found is not None:
+                mean = part.found.mean
+                away = min(mean - part.low, 0) or max(mean - part.high, 0)
+                rows.append([claim, part.what, part.paper, f"{mean:.4g} {part.unit}",
+                             f"{away:+.2g}"])  # fmt: skip
+    return [Table(["claim", "number", "paper", "ours", "out of range by"], rows)]
 
 
 def stack_tables(data: Data) -> list[Table]:
@@ -69,6 +92,73 @@ def stack_tables(data: Data) -> list[Table]:
     return tables
 
 
+def convention_tables(data: Data) -> list[Table]:
+    """What each convention moves at most, and what becomes of the numbers of the claims."""
+
+    def most(stack: str, key: str) -> list[Any]:
+        found = [
+            (moved(data, stack, discipline, point, key), f"{combination(*point)}, {discipline}")
+            for discipline in DISCIPLINES
+            for point in COMBINATIONS
+            if stack in conventions(point[1])
+        ]
+        sure = [each for each in found if each[0].excludes_zero]
+        return list(max(sure, key=lambda each: abs(each[0].mean))) if sure else [0, ""]
+
+    def inside(stack: str) -> str:
+        places = [each for each in PLACES if stack in (OURS, *conventions(each[1][1][1]))]
+        good = sum(
+            low <= with_stack(data, stack, discipline, point, key).mean <= high
+            for _, (discipline, point, key), low, high in places
+        )
+        return f"{good} of {len(places)}"
+
+    rows = [
+        [OURS, "", "", "", "", inside(OURS)],
+        *(
+            [stack, *most(stack, QUEUE), *most(stack, USED), inside(stack)]
+            for stack in (*STACKS[1:], *CURVES)
+        ),
+    ]
+    columns = ["convention", "queue, packets", "of", "utilization, points", "of",
+               "numbers of claims in range"]  # fmt: skip
+    return [Table(columns, rows, "What each convention moves most")]
+
+
+def early_tables(data: Data) -> list[Table]:
+    """Where the rule of the statistics stopped, and where the paper's count did."""
+    rows: list[list[Any]] = []
+    capped: list[list[Any]] = []
+    for name in ADAPTIVE:
+        study = data.study(name)
+        if (until := study.layout.study.get("until")) is None:
+            continue  # a quick run
+        found = study.intervals(QUEUE).with_columns(
+            (100 * pl.col("half_width") / pl.col("mean")).alias("width")
+        )
+        whole = found.filter(pl.col("samples") == until["at_most"])
+        least = found.filter(pl.col("samples") == until["at_least"]).height
+        early = found.height - whole.height
+        rows.append([f"`{name}`", found.height, least, early, until["at_most"], whole.height])
+        by = [each for each in study.columns if each != "T_c"]
+        for keys, points in whole.group_by(by, maintain_order=True):
+            at = dict(zip(by, keys, strict=True))
+            flows = name.rpartition("-")[2]
+            where = f"UDP, {flows}"
+            if "congestion" in at:
+                where = combination(int(flows), str(at["congestion"]), str(at["delay"]))
+            thresholds = ", ".join(each[:-1] for each in points["T_c"]) if "c_max" in at else ""
+            widest = f"{points['width'].max():.2g} %"
+            capped.append([where, at.get("c_max", "tail drop"), thresholds, widest])
+    columns = ["study", "points", "stopped at 20 runs", "stopped before the paper's number",
+               "the paper's number of runs", "points that took it"]  # fmt: skip
+    return [
+        Table(columns, rows),
+        Table(["traffic", "c_max", "T_c", "widest half-width"], capped,
+              "Points that took the paper's number of runs"),
+    ]  # fmt: skip
+
+
 def place_tables(data: Data) -> list[Table]:
     rows = []
     for claim, (discipline, point, key), low, high in PLACES:
@@ -85,19 +175,30 @@ def place_tables(data: Data) -> list[Table]:
     return [Table(["claim", "number", "allowed", "ours", "moved most by"], rows)]
 
 
-def other_stack_tables(data: Data) -> list[Table]:
-    stacks: dict[str, Any] = {
+def whole_stacks(data: Data) -> dict[str, Any]:
+    """Results of the same scenarios with each whole stack."""
+    return {
         OURS: data,
         "Linux 2.6.26": Stack(data, "linux-2.6", {each: each for each in STANDARD}),
         "Linux today": Stack(data, "linux", {each: rfc for each, (rfc, _) in STANDARD.items()}),
     }
-    claims = {"CP-2": cp_2, "CP-3": cp_3, "CP-4": cp_4, "CP-10": cp_10, "CP-11": cp_11,
-              "CP-12": cp_12}  # fmt: skip
+
+
+def judged(data: Any) -> dict[str, list[Part]]:
+    """The claims about tail drop and T_c = 5, by one stack."""
+    return {
+        claim: CLAIMS[claim](data) for claim in ("CP-2", "CP-3", "CP-4", "CP-10", "CP-11", "CP-12")
+    }
+
+
+def other_stack_tables(data: Data) -> list[Table]:
+    stacks = {name: judged(each) for name, each in whole_stacks(data).items()}
+    verdicts: list[list[Any]] = []
     rows: list[list[Any]] = []
     hits = dict.fromkeys(stacks, 0)
-    for claim, parts_of in claims.items():
-        found = {name: parts_of(each) for name, each in stacks.items()}
-        for parts in zip(*found.values(), strict=True):
+    for claim in stacks[OURS]:
+        verdicts.append([claim, *(verdict_of(each[claim]) for each in stacks.values())])
+        for parts in zip(*(each[claim] for each in stacks.values()), strict=True):
             for name, part in zip(stacks, parts, strict=True):
                 hits[name] += part.verdict == "reproduced"
             one = parts[0]
@@ -105,26 +206,26 @@ def other_stack_tables(data: Data) -> list[Table]:
                 [claim, one.what, f"{allowed(one.low, one.high)} {one.unit}", *map(cell, parts)]
             )
     rows.append(["", f"in range, of {len(rows)}", "", *hits.values()])
-    return [Table(["claim", "number", "allowed", *stacks], rows)]
+    return [
+        Table(["claim", *stacks], verdicts, "Verdicts"),
+        Table(["claim", "number", "allowed", *stacks], rows, "Numbers"),
+    ]
 
 
 def bucket_tables(data: Data) -> list[Table]:
     [axis] = [each for each in data.study("bucket").axes if each.name == "bucket"]
     sizes = [row[0] for row in axis.rows]
     tables = []
-    for key, scale, what in (
-        (QUEUE, 1.0, "Average queue, packets"),
-        (USED, 100.0, "Utilization, %"),
-    ):
+    for key, what in ((QUEUE, "Average queue, packets"), (USED, "Utilization, %")):
         rows = [
             [
                 combination(flows, congestion, delay),
                 *(
-                    data.interval(
+                    measure(
+                        data,
                         "bucket",
                         key,
                         {"flows": flows, "congestion": congestion, "delay": delay, "bucket": size},
-                        scale=scale,
                     )
                     for size in sizes
                 ),
@@ -156,24 +257,21 @@ def bucket_rule_tables(data: Data) -> list[Table]:
 
 
 def recommended_tables(data: Data) -> list[Table]:
-    def rows(key: str, scale: float) -> list[list[Any]]:
+    def rows(key: str) -> list[list[Any]]:
         return [
             [
                 combination(*each),
                 tail(data, *each, key),
-                *(
-                    data.interval(*keyed(tcp(*each, "5p", c), key), scale=scale)
-                    for c in (1.05, 1.2, 1.5, 2.0)
-                ),
+                *(policed(data, *each, key, "5p", c) for c in (1.05, 1.2, 1.5, 2.0)),
             ]
             for each in COMBINATIONS
         ]
 
     columns = ["flows", "tail drop", "c_max = 1.05", "1.2", "1.5", "2"]
     return [
-        Table(columns, rows(QUEUE, 1.0), "Average queue, packets"),
-        Table(columns, rows(USED, 100.0), "Utilization, %"),
-        Table(columns, rows(LOSS, 100.0), "Loss, %"),
+        Table(columns, rows(QUEUE), "Average queue, packets"),
+        Table(columns, rows(USED), "Utilization, %"),
+        Table(columns, rows(LOSS), "Loss, %"),
     ]
 
 
@@ -184,10 +282,12 @@ def length_tables(data: Data) -> list[Table]:
             for delay in ("5ms", "50ms"):
                 where = {"discipline": discipline, "congestion": congestion, "delay": delay}
                 cells: list[Any] = [f"{discipline}, 1 {name}, {delay[:-2]} ms"]
-                for key, scale in ((QUEUE, 1.0), (USED, 100.0)):
+                for key in (QUEUE, USED):
                     short, long = {**where, "length": "110s"}, {**where, "length": "1010s"}
-                    cells.append(data.interval("length", key, long, scale=scale))
-                    cells.append(data.difference("length", key, short, long, scale=scale))
+                    cells.append(measure(data, "length", key, long))
+                    cells.append(
+                        data.difference("length", key, short, long, scale=SCALES.get(key, 1.0))
+                    )
                 rows.append(cells)
     columns = ["", "queue, packets", "100 s less 1000 s", "utilization, %", "100 s less 1000 s"]
     return [Table(columns, rows)]
@@ -200,7 +300,7 @@ def lock_in_tables(data: Data) -> list[Table]:
             for threshold in NOISY:
                 for c_max in NOISY_C:
                     there = tcp(1, congestion, delay, threshold, c_max)
-                    alone = data.interval(*keyed(there, USED), scale=100)
+                    alone = measure(data, *keyed(there, USED))
                     beside = noisy(data, there, USED)
                     if abs(alone.mean - beside.mean) > 2:
                         timeouts = "classes.tcp.timeouts"
@@ -210,7 +310,7 @@ def lock_in_tables(data: Data) -> list[Table]:
                                 threshold_packets(threshold),
                                 c_max,
                                 alone,
-                                data.interval(*keyed(there, timeouts)),
+                                measure(data, *keyed(there, timeouts)),
                                 beside,
                                 noisy(data, there, timeouts),
                             ]

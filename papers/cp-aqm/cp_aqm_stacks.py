@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cp_aqm_points import COMBINATIONS, CUBIC, QUEUE, RENO, USED, combination
+from cp_aqm_points import (
+    COMBINATIONS,
+    CUBIC,
+    QUEUE,
+    RENO,
+    SCALES,
+    USED,
+    apart,
+    combination,
+    measure,
+)
 
 from forebay.papers import Data, Part
 from forebay.stats import Interval
@@ -18,20 +28,28 @@ STANDARD = {
 """Congestion control as the RFCs have it, which the study "curve" has in place of Linux's."""
 CURVES = tuple(name for _, name in STANDARD.values())
 NO_SACK = "New Reno recovery, no SACK"
+LESS = "CUBIC keeps 0.6 of the window (in no version)"
+UNLIKELY = (NO_SACK, LESS)
+"""Conventions of no Linux' default, for what they would show."""
+INITIAL_WINDOW = "initial window 3 (before 2.6.39)"
+HALVING = "rate halving, no PRR (before 3.2)"
+HYSTART = "no HyStart (before 2.6.29)"
+EVERY = "no delayed acknowledgments"
 STACKS = (
     OURS,
-    "rate halving, no PRR (before 3.2)",
+    HALVING,
     "neither: the window falls at once (RFC 6675)",
     "no FACK (RFC 6675; from 4.15)",
     "lost retransmissions wait for the timer (RFC 6675)",
     "slow start by bytes (from 3.13)",
     "slow start ends at the threshold (from 4.2)",
     "CUBIC keeps 0.8 of the window (before 2.6.25)",
-    "initial window 3 (before 2.6.39)",
-    "no HyStart (before 2.6.29)",
+    LESS,
+    INITIAL_WINDOW,
+    HYSTART,
     "no quick acknowledgments at the start",
     "no quick acknowledgments after silence",
-    "no delayed acknowledgments",
+    EVERY,
     "minimum RTO 1 s",
     "RTO down to 200 ms, however long the path",
     "no timestamps",
@@ -42,6 +60,7 @@ STACKS = (
 )
 """The rows of the axis "stack", in order."""
 DISCIPLINES = ("tail drop", "c_max = 1.05", "c_max = 1.2", "c_max = 1.5")
+"""The disciplines that the numbers of claims are about in every combination; T_c = 5."""
 
 
 def stack_point(data: Data, stack: str) -> dict[str, Any]:
@@ -61,34 +80,29 @@ def with_stack(
     data: Data, stack: str, discipline: str, point: tuple[int, str, str], key: str
 ) -> Interval:
     """A measure of a combination, with one convention changed."""
-    scale = 1.0 if key == QUEUE else 100.0
     flows, congestion, delay = point
     where = {"flows": flows, "delay": delay, "discipline": discipline}
     if stack in CURVES:
         where["congestion"] = STANDARD[congestion][0]
-        return data.interval("curve", key, where, scale=scale)
+        return measure(data, "curve", key, where)
     where |= {"congestion": congestion, **stack_point(data, stack)}
-    return data.interval("stack", key, where, scale=scale)
+    return measure(data, "stack", key, where)
 
 
 def moved(
     data: Data, stack: str, discipline: str, point: tuple[int, str, str], key: str
 ) -> Interval:
     """By how much changing one convention moves a measure, paired run by run."""
-    scale = 1.0 if key == QUEUE else 100.0
     flows, congestion, delay = point
     there = {"flows": flows, "delay": delay, "discipline": discipline}
     ours = {**there, "congestion": congestion, **stack_point(data, OURS)}
     if stack in CURVES:
         # Of another study, with the same seeds, and not paired here.
-        found, other = (
-            with_stack(data, stack, discipline, point, key),
-            data.interval("stack", key, ours, scale=scale),
+        return apart(
+            with_stack(data, stack, discipline, point, key), measure(data, "stack", key, ours)
         )
-        width = ((found.half_width or 0.0) ** 2 + (other.half_width or 0.0) ** 2) ** 0.5
-        return Interval(found.mean - other.mean, width, found.samples)
     changed = {**there, "congestion": congestion, **stack_point(data, stack)}
-    return data.difference("stack", key, changed, ours, scale=scale)
+    return data.difference("stack", key, changed, ours, scale=SCALES.get(key, 1.0))
 
 
 def says(
@@ -99,30 +113,37 @@ def says(
     low: float,
     high: float,
 ) -> str:
-    """Which conventions bring a number to where the paper has it, or how near they come."""
+    """Which conventions bring a number to where the paper has it, or how near they come; nothing
+    if it is there."""
     unit = "packets" if key == QUEUE else "%"
     found = {
         stack: with_stack(data, stack, discipline, point, key).mean
         for stack in (OURS, *conventions(point[1]))
         if stack != NO_SACK
     }
-    inside = [stack for stack, value in found.items() if low <= value <= high]
+    if low <= found[OURS] <= high:
+        return ""
+    sure = {
+        stack: value
+        for stack, value in found.items()
+        if stack != OURS and moved(data, stack, discipline, point, key).excludes_zero
+    }
     head = f"{combination(*point)}, {discipline}: {found[OURS]:.4g} {unit}"
-    if OURS in inside:
-        return f"{head}, in the paper's range."
-    if inside:
-        inside.sort(key=lambda stack: -abs(found[stack] - found[OURS]))
-        names = ", ".join(f"{found[stack]:.4g} with “{stack}”" for stack in inside[:3])
-        return f"{head}, and in the paper's range {names}."
+    unknown = "What else sets the authors' stack apart is not known."
+    if not sure:
+        return f"{head}, and no convention of the stack, changed alone, moves it. {unknown}"
 
     def away(stack: str) -> float:
-        return max(low - found[stack], found[stack] - high)
+        return max(low - sure[stack], sure[stack] - high)
 
-    near = min(found, key=away)
-    far = max(found, key=away)
+    if inside := [stack for stack in sure if away(stack) <= 0]:
+        inside.sort(key=lambda stack: -abs(sure[stack] - found[OURS]))
+        names = ", ".join(f"{sure[stack]:.4g} with “{stack}”" for stack in inside[:3])
+        return f"{head}, but in the paper's range with one convention changed: {names}."
+    near, far = min(sure, key=away), max(sure, key=away)
     return (
-        f"{head}; no convention alone brings it into the paper's range: nearest is "
-        f"{found[near]:.4g} (“{near}”), farthest {found[far]:.4g} (“{far}”)."
+        f"{head}, and no convention of the stack, changed alone, brings it into the paper's range: "
+        f"nearest is {sure[near]:.4g} (“{near}”), farthest {sure[far]:.4g} (“{far}”). {unknown}"
     )
 
 
@@ -177,7 +198,7 @@ def largest(
     found = {
         stack: moved(data, stack, discipline, point, key)
         for stack in conventions(point[1])
-        if stack != NO_SACK
+        if stack not in UNLIKELY
     }
     least = 0.05
     sure = [

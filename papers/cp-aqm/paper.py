@@ -20,6 +20,7 @@ from cp_aqm_claims import (
     cp_13,
     cp_14,
 )
+from cp_aqm_discussion import ALONE, BUCKET, DIFFERS, LENGTH, STACK_SAYS, USE, WHOLE
 from cp_aqm_figures import (
     figure_1,
     figure_2,
@@ -39,8 +40,12 @@ from cp_aqm_reasons import (
     cp_13_why,
 )
 from cp_aqm_sections import (
+    ADAPTIVE,
     bucket_rule_tables,
     bucket_tables,
+    convention_tables,
+    distance_tables,
+    early_tables,
     length_tables,
     lock_in_tables,
     other_stack_tables,
@@ -67,11 +72,23 @@ def text(name: str) -> str:
 TAIL_DROP = ("tail-drop-1", "tail-drop-16")
 STACK = ("stack", "curve")
 SHORT = {"duration": "60s"}
+ALONE_NOTE = (
+    "Where a curve of one flow jumps, the flow repeats one episode for ever; see [flows that "
+    "repeat themselves](#flows-that-repeat-themselves)."
+)
+
+ALL = (*TAIL_DROP, "tail-drop-udp", "burst", "udp-constant", "udp-rates", "udp-exponential",
+       "tcp-1", "tcp-16")  # fmt: skip
+"""The studies that claims are judged by."""
 
 PAPER = Paper(
     title="CP-AQM: congestion policing",
     citation=(
-        "M. Menth, S. Veith, *Active Queue Management Based on Congestion Policing (CP-AQM)*."
+        "M. Menth, S. Veith, *Active Queue Management Based on Congestion Policing (CP-AQM)*.\n\n"
+        "For whether to use it see [what the recommended configuration does]"
+        "(#the-recommended-configuration) and [CP-AQM beside other disciplines]"
+        "(cp-aqm-comparison.md); for how far off the paper's numbers are, "
+        "[what differs](#what-differs-and-by-how-much)."
     ),
     setup=text("setup.md"),
     statistics=text("statistics.md"),
@@ -101,11 +118,11 @@ PAPER = Paper(
                "bottleneck link for non-responsive UDP traffic with a rate of 15 Mb/s.", figure_2,
                ("udp-constant", "udp-exponential")),
         Figure("3", "Average queue lengths on the bottleneck link for TCP New Reno.",
-               four(RENO), ("tcp-1", "tcp-16")),
+               four(RENO), ("tcp-1", "tcp-16"), ALONE_NOTE),
         Figure("4", "Link utilization on the bottleneck link for a one-way delay of $D_b$ = 50 ms.",
                figure_4, ("tcp-1", "tcp-16")),
         Figure("5", "Average queue lengths on the bottleneck link for TCP Cubic.", four(CUBIC),
-               ("tcp-1", "tcp-16")),
+               ("tcp-1", "tcp-16"), ALONE_NOTE),
     ),
     claims=(
         Claim("CP-1", "Tail drop, 15 Mb/s CBR: utilization 100 % and the queue always fully "
@@ -114,7 +131,7 @@ PAPER = Paper(
               "50 ms; the average queue falls from 20 packets to 10.", cp_2,
               (*TAIL_DROP, *STACK), cp_2_why),
         Claim("CP-3", "Tail drop, one Cubic flow: fills the pipe up to 25 ms, about 98 % at 50 ms; "
-              "longer queue than New Reno.", cp_3, (*TAIL_DROP, *STACK), cp_3_why),
+              "longer queue than New Reno.", cp_3, (*TAIL_DROP, "length", *STACK), cp_3_why),
         Claim("CP-4", "Tail drop, 16 flows: 100 % even at 50 ms; average queue 26 to 30 packets "
               "(Cubic), 22.5 to 25.5 (New Reno); loss 4 % to 12 % and 2.5 % to 9 %.", cp_4,
               (*TAIL_DROP, *STACK), cp_4_why),
@@ -134,7 +151,7 @@ PAPER = Paper(
               ("tcp-1", "tcp-16", "noise"), cp_9_why),
         Claim("CP-10", "T_c = 5 and c_max = 1.2 limit the average queue to at most 12 packets in "
               "all scenarios; utilization 95 % for 16 New Reno flows at 50 ms.", cp_10,
-              ("tcp-1", "tcp-16", *STACK), cp_10_why),
+              ("tcp-1", "tcp-16", "bucket-rule", *STACK), cp_10_why),
         Claim("CP-11", "T_c = 5, c_max = 1.05: up to 15 packets, almost full utilization of 16 New "
               "Reno flows at 50 ms. c_max = 1.5: at most 9 packets; utilization at 50 ms 82 % (1 "
               "New Reno), 94 % (16), 96 % (1 Cubic), 99 % (16).", cp_11,
@@ -142,24 +159,26 @@ PAPER = Paper(
         Claim("CP-12", "T_c = 5, 16 Cubic flows, 5 ms: only 7 packets instead of 30 for tail drop.",
               cp_12, ("tcp-1", "tcp-16", *TAIL_DROP, *STACK), cp_12_why),
         Claim("CP-13", "Cubic, one flow, 50 ms: about 98 % like tail drop; 94 % to 98 % for T_c <= "
-              "5 and c_max >= 1.2.", cp_13, ("tcp-1", "noise", *STACK), cp_13_why),
+              "5 and c_max >= 1.2.", cp_13, ("tcp-1", "noise", "length", *STACK), cp_13_why),
         Claim("CP-14", "A single burst can fill the whole buffer without any drop by the policer.",
               cp_14, ("burst",)),
     ),
     sections=(
-        Section("The recommended configuration", "T_c = 5 packets.", recommended_tables,
-                ("tcp-1", "tcp-16", *TAIL_DROP)),
+        Section("What differs, and by how much", text("differs.md"), distance_tables, ALL, DIFFERS),
+        Section("The recommended configuration", text("recommended.md"), recommended_tables,
+                ("tcp-1", "tcp-16", *TAIL_DROP, "udp-constant", "udp-exponential"), USE),
+        Section("Points that stopped early", text("early.md"), early_tables, ADAPTIVE),
         Section("Length of a run", "20 runs of one flow, of 1000 s and of 100 s, after 10 s of "
-                "warm-up.", length_tables, ("length",)),
+                "warm-up.", length_tables, ("length",), LENGTH),
         Section("Flows that repeat themselves", text("lock-in.md"), lock_in_tables,
-                ("tcp-1", "noise")),
+                ("tcp-1", "noise"), ALONE),
         Section("The same claims with other stacks", text("other-stacks.md"), other_stack_tables,
-                ("tcp-1", "tcp-16", *TAIL_DROP, "stacks-tail-drop", "stacks-cp-aqm")),
+                ("tcp-1", "tcp-16", *TAIL_DROP, "stacks-tail-drop", "stacks-cp-aqm"), WHOLE),
+        Section("What the TCP stack moves", text("stack.md"), convention_tables, STACK, STACK_SAYS),
         Section("What moves the numbers of the claims", text("places.md"), place_tables, STACK),
-        Section("What the TCP stack moves", text("stack.md"), stack_tables, STACK),
-        Section("What the size of the bucket moves", "T_c = 5, c_max = 1.2. The paper's size is "
-                "67.815 KB; from a certain size on, it says, CP-AQM is rather insensitive (section "
-                "3.3).", bucket_tables, ("bucket",)),
+        Section("Every convention in every combination", text("every.md"), stack_tables, STACK),
+        Section("What the size of the bucket moves", text("bucket.md"), bucket_tables, ("bucket",),
+                BUCKET),
         Section("A bucket for each T_c and c_max", text("bucket-rule.md"), bucket_rule_tables,
                 ("bucket-rule",)),
     ),

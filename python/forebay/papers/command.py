@@ -11,6 +11,7 @@ import typer
 from rich import box
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from forebay._engine import ScenarioError
@@ -23,6 +24,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
+
+VERDICTS = ("reproduced", "differs", "not testable")
 
 UNEXPLAINED = 1
 """Exit code if a claim differs and the paper's folder does not say why, or a sentence of its
@@ -45,21 +48,20 @@ def list_(as_json: AsJson = False) -> None:
         if as_json:
             print(json.dumps(states, indent=2, ensure_ascii=False))
             return
-        table = Table(box=box.SIMPLE_HEAD)
-        for column in ("paper", "title"):
-            table.add_column(column)
-        for column in ("reproduced", "differs", "not testable"):
-            table.add_column(column, justify="right")
-        table.add_column("state")
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        table.add_column("paper", no_wrap=True)
+        table.add_column("title")
+        for name in VERDICTS:
+            table.add_column(name.replace(" ", "\n"), justify="right")
         for each in states:
             counts = each["claims"] or {}
-            table.add_row(
-                each["paper"],
-                escape(each["title"]),
-                *(str(counts.get(name, "")) for name in ("reproduced", "differs", "not testable")),
-                escape(each["state"]),
-            )
-        Console().print(table)
+            cells = (str(counts.get(name, "")) for name in VERDICTS)
+            table.add_row(each["paper"], escape(each["title"]), *cells)
+        console = Console()
+        console.print(table)
+        console.print()
+        for each in states:
+            console.print(f"{each['paper']}: {escape(each['state'])}", style="dim", highlight=False)
 
 
 @app.command("run")
@@ -94,7 +96,7 @@ def run_(
             "-o",
             metavar="DIR",
             help="Where results go, or where an earlier run left them.",
-            show_default="out/papers/ and the key",
+            show_default="out/papers/KEY, or KEY-quick",
         ),
     ] = None,
     page: Annotated[
@@ -111,7 +113,8 @@ def run_(
     """Run a paper's studies, draw its figures and judge its claims.
 
     Every run is kept as soon as it ends: stopped at any moment, the same command goes on where it
-    was. Exit code 1 if a claim differs and no reason is known.
+    was. Exit code 1 if, in a full run, a claim differs and no reason is known, or the numbers do
+    not bear out a sentence of the page.
 
     Example: forebay paper run cp-aqm --quick
     """
@@ -146,7 +149,7 @@ def run_(
             print(f"Figures: {folder / 'images'}")
             if figure is None:
                 print(f"Page: {written or folder / f'{key}.md'}")
-        if record.unexplained(found) or (record.unsupported(found) and not quick):
+        if not quick and (record.unexplained(found) or record.unsupported(found)):
             raise typer.Exit(UNEXPLAINED)
 
 
@@ -204,29 +207,27 @@ def _print(found: Mapping[str, Any]) -> None:
         console.print(
             f"{study['name']}: {study['points']} points, {each} replications a point", style="dim"
         )
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in ("claim", "quantity", "paper"):
-        table.add_column(column)
-    for column in ("ours", "95 % interval"):
-        table.add_column(column, justify="right")
-    table.add_column("verdict")
     for claim in found["claims"]:
         verdict = claim["verdict"]
         style = {"reproduced": "green", "differs": "bold red"}.get(verdict, "yellow")
-        table.add_row(claim["id"], escape(claim["words"]), "", "", "", f"[{style}]{verdict}[/]")
+        console.print(f"\n[bold]{claim['id']}[/] [{style}]{verdict}[/]: {escape(claim['words'])}")
+        table = Table(box=None, show_header=False, pad_edge=False, expand=True)
+        for ratio in (3, 2):
+            table.add_column(ratio=ratio)
+        for width in (14, 16, 12):
+            table.add_column(width=width, justify="right")
         for part in claim["parts"]:
             ours = f"{cell(part['value'])} {part['unit']}".strip()
-            table.add_row(
-                "", f"  {escape(part['what'])}", escape(part["paper"]), ours, between(part),
-                part["verdict"],
-            )  # fmt: skip
-    if found["claims"]:
+            what = Padding(escape(part["what"]), (0, 0, 0, 2))
+            table.add_row(what, escape(part["paper"]), ours, between(part), part["verdict"])
         console.print(table)
+    console.print()
     counts = ", ".join(f"{count} {name}" for name, count in record.counts(found).items())
     console.print(f"{counts}; {found['cpu_seconds']:.0f} s of processor time.")
+    if found["quick"]:
+        console.print("A quick run: too few replications to judge by.", style="yellow")
+        return
     for name in record.unexplained(found):
         console.print(f"{name} differs, and no reason is given", style="bold red")
     for words in record.unsupported(found):
         console.print(f"Not borne out: {escape(words)}", style="bold red")
-    if found["quick"]:
-        console.print("A quick run: too few replications to judge by.", style="yellow")

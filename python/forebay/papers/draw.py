@@ -102,8 +102,10 @@ def _panel(axes: Axes, panel: Mapping[str, Any], looks: dict[str, dict[str, Any]
     for axis, log in ((axes.xaxis, panel["x_log"]), (axes.yaxis, panel["y_log"])):
         if log:
             axis.axes.set(**{f"{axis.axis_name}scale": "log"})
-            axis.set_major_formatter(LogFormatter())
-            axis.set_minor_formatter(LogFormatter())
+            if max(axis.get_view_interval()) < 1e4:
+                # Plain numbers, which beyond would be 1e+05; there powers of ten stay.
+                axis.set_major_formatter(LogFormatter())
+                axis.set_minor_formatter(LogFormatter())
     if panel["x_range"] is not None:
         axes.set_xlim(*panel["x_range"])
     if panel["y_range"] is not None:

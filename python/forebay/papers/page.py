@@ -70,7 +70,8 @@ def text(found: Mapping[str, Any]) -> str:
 _RULE = (
     "Each number stands with its 95 % interval over the replications and the range that the "
     "paper's words allow. *Reproduced*: the whole interval lies in that range; *differs*: all of "
-    "it lies outside; *not testable*: neither."
+    "it lies outside; *not testable*: neither. A number without an interval is a count over all "
+    "runs, or a calculation."
 )
 
 
