@@ -15,6 +15,13 @@ CONTROLS = ("newreno", "sack", "cubic")
 TIMERS: dict[str, dict[str, Any]] = {"newreno": {"min_rto": 1.0}, "sack": {}, "cubic": {}}
 
 
+CUBIC_APART: list[dict[str, Any]] = [
+    {"tcp": "cubic", "flows": flows, "delay": delay}
+    for flows, delay in ((1, 0.002), (4, 0.02), (4, 0.05), (16, 0.05), (64, 0.05))
+]
+"""Where CUBIC's windows decide."""
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One convention changed, to see what it moves."""
@@ -61,21 +68,19 @@ def managed_by(queue: str, flows: int, delay: float) -> dict[str, Any]:
     return {"queue": queue, "flows": flows, "delay": delay, "buffer": 200}
 
 
+def peer_by(
+    reason: str, words: str, peer: str, change: Mapping[str, Any], *scenarios: Mapping[str, Any]
+) -> list[Experiment]:
+    """Scenarios in which a peer follows a convention of forebay."""
+    return [
+        Experiment(reason, words, Case("experiments", options, (peer,), {peer: change}))
+        for options in scenarios
+    ]
+
+
 def cubic_by(change: Mapping[str, Any], words: str) -> list[Experiment]:
     """CUBIC where forebay stands apart, with ns-2's changed."""
-    return [
-        Experiment(
-            "friendly",
-            words,
-            Case(
-                "experiments",
-                {"tcp": "cubic", "flows": flows, "delay": delay},
-                ("ns-2",),
-                {"ns-2": change},
-            ),
-        )
-        for flows, delay in ((1, 0.002), (4, 0.02), (4, 0.05), (16, 0.05), (64, 0.05))
-    ]
+    return peer_by("friendly", words, "ns-2", change, *CUBIC_APART)
 
 
 def forebay_by(
@@ -108,6 +113,8 @@ def disturbed(tcp: str, delay: float) -> Experiment:
     return Experiment("lockstep", words, case)
 
 
+LOCKSTEP: dict[str, Any] = {"tcp": "newreno", "delay": 0.02, "flows": 16} | TIMERS["newreno"]
+
 CASES = [*tail_drop(), *delayed(), *managed()]
 
 EXPERIMENTS = [
@@ -117,10 +124,7 @@ EXPERIMENTS = [
         "friendly",
         "CUBIC of 2008, beta 0.8",
         {"congestion": "cubic-2008", "cubic_beta": 0.8, "growth_per_ack": 1},
-        *(
-            {"tcp": "cubic", "flows": flows, "delay": delay}
-            for flows, delay in ((1, 0.002), (4, 0.02), (4, 0.05), (16, 0.05), (64, 0.05))
-        ),
+        *CUBIC_APART,
     ),
     *forebay_by(
         "backoff",
@@ -149,4 +153,19 @@ EXPERIMENTS = [
     ),
     disturbed("cubic", 0.02),
     disturbed("cubic", 0.05),
+    *forebay_by(
+        "growth",
+        "growth by acknowledgments (RFC 2581)",
+        {"congestion": "rfc2581"},
+        LOCKSTEP,
+        managed_by("fq-codel", 4, 0.05),
+    ),
+    *peer_by("growth", "no burst after recovery", "ns-2", {"exit_fix": 1}, LOCKSTEP),
+    *peer_by(
+        "flight",
+        "half of the window kept at a loss",
+        "ns-3",
+        {"control": "half-window"},
+        *(managed_by("fq-codel", 4, delay) for delay in (0.005, 0.05)),
+    ),
 ]

@@ -58,6 +58,25 @@ uint64_t PeakMemory()
     return 0;
 }
 
+// New Reno that halves its window, as RFC 5681's FlightSize comes to for an endless transfer; ns-3
+// halves what it believes to be in flight, which leaves out what was SACKed and what is lost.
+class TcpHalfWindow : public TcpNewReno
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId id = TypeId("TcpHalfWindow")
+                               .SetParent<TcpNewReno>()
+                               .AddConstructor<TcpHalfWindow>();
+        return id;
+    }
+    uint32_t GetSsThresh(Ptr<const TcpSocketState> state, uint32_t) override
+    {
+        return std::max(2 * state->m_segmentSize, state->m_cWnd.Get() / 2);
+    }
+    Ptr<TcpCongestionOps> Fork() override { return CopyObject<TcpHalfWindow>(this); }
+};
+
 // What the congested link did: an exact integral of waiting packets, and counters.
 struct Meter
 {
@@ -111,9 +130,10 @@ void SetDefaults(const Options& o)
     Config::SetDefault("ns3::TcpSocketBase::LimitedTransmit", BooleanValue(o.limitedTransmit));
     Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(o.hystart));
     Config::SetDefault("ns3::TcpL4Protocol::SocketType",
-                       TypeIdValue(o.tcp == "cubic" ? TcpCubic::GetTypeId()
-                                                    : o.control == "new-reno" ? TcpNewReno::GetTypeId()
-                                                                             : TcpLinuxReno::GetTypeId()));
+                       TypeIdValue(o.tcp == "cubic"             ? TcpCubic::GetTypeId()
+                                   : o.control == "new-reno"    ? TcpNewReno::GetTypeId()
+                                   : o.control == "half-window" ? TcpHalfWindow::GetTypeId()
+                                                                : TcpLinuxReno::GetTypeId()));
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType",
                        TypeIdValue(o.recovery == "prr" ? TcpPrrRecovery::GetTypeId()
                                                        : TcpClassicRecovery::GetTypeId()));
@@ -173,7 +193,7 @@ int main(int argc, char** argv)
     line.AddValue("tcp", "newreno, sack or cubic", o.tcp);
     line.AddValue("queue", "fifo, red, codel, pie or fq-codel", o.queue);
     line.AddValue("recovery", "classic or prr", o.recovery);
-    line.AddValue("control", "without cubic: linux-reno (counts bytes) or new-reno (counts ACKs)", o.control);
+    line.AddValue("control", "without cubic: linux-reno (counts bytes), new-reno (counts ACKs) or half-window (likewise)", o.control);
     line.AddValue("flows", "number of flows", o.flows);
     line.AddValue("rate", "congested link, bit/s", o.rate);
     line.AddValue("delay", "of the congested link, s", o.delay);

@@ -9,7 +9,7 @@ array set option {
     access_rate 1e9  access_delay 0.0001
     duration 120  warmup 20  seed 1  spread 5
     initial_window 10  min_rto 0.2  initial_rto 1.0  delayed_ack 0.04  tick 0.001  limited_transmit 1
-    newreno_fix 1  cubic_beta 0  cubic_friendly 1
+    newreno_fix 1  exit_fix 0  cubic_beta 0  cubic_friendly 1
     min_th 5  max_th 15  max_p 0.1  weight 0.002
     monitor 1
 }
@@ -56,6 +56,7 @@ Agent/TCP set rtxcur_init_ $option(initial_rto)
 Agent/TCP set tcpTick_ $option(tick)
 Agent/TCP set singledup_ $option(limited_transmit)
 Agent/TCP/Newreno set newreno_changes1_ $option(newreno_fix)
+Agent/TCP/Newreno set exit_recovery_fix_ $option(exit_fix)
 Agent/TCPSink set packetSize_ 40
 Agent/TCPSink/DelAck set interval_ $option(delayed_ack)
 Agent/TCPSink/Sack1/DelAck set interval_ $option(delayed_ack)

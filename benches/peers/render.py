@@ -54,8 +54,7 @@ def section(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             *([f"Not measured yet: {'; '.join(left_out)}."] if left_out else []),
             f"Of {len(rows)} scenarios, {len(rows) - len(apart)} are within the span of the peers' "
             f"means, or at most 10 % outside it, in all three quantities. The other {len(apart)} "
-            "have the value in **bold** and the number of the reason, or are marked open where "
-            "none is known:",
+            "have the value in **bold** and the number of the reason (open: none is known):",
             "\n".join(f"{number}. {reason}" for number, reason in enumerate(REASONS.values(), 1)),
         ],
         "tables": tables,

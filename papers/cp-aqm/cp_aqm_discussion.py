@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
+from typing import Any
 
+import numpy as np
 from cp_aqm_claims import CLAIMS
 from cp_aqm_points import (
     COMBINATIONS,
@@ -35,6 +37,7 @@ from cp_aqm_stacks import (
     moved,
     with_stack,
 )
+from scipy.special import stdtrit
 
 from forebay.papers import Data, Part, Statement, exactly
 from forebay.stats import Interval
@@ -184,6 +187,35 @@ LENGTH = (
     Statement(
         "100 s give the means of 1000 s to a quarter of a packet and half a percentage point.",
         same_means,
+    ),
+)
+
+
+def covered() -> list[Part]:
+    """How often an interval covers the mean if its width decided when to stop."""
+    random = np.random.default_rng(1)
+    counts = np.arange(20, 101)
+    quantile: Any = stdtrit(counts - 1, 0.975)
+    parts = []
+    for spread in (0.005, 0.01, 0.015, 0.02, 0.03):
+        samples = random.normal(1.0, spread, (4000, 100))
+        total, squares = samples.cumsum(1)[:, 19:], (samples**2).cumsum(1)[:, 19:]
+        mean = total / counts
+        width = quantile * np.sqrt((squares / counts - mean**2) / (counts - 1))
+        narrow = width <= 0.005 * mean
+        narrow[:, -1] = True
+        at = narrow.argmax(1)[:, np.newaxis]
+        hits = np.abs(np.take_along_axis(mean, at, 1) - 1) <= np.take_along_axis(width, at, 1)
+        parts.append(Part(f"covered, runs that spread by {100 * spread:g} %", "",
+                          exactly(100 * float(hits.mean())), 93.0, 100.0, "%"))  # fmt: skip
+    return parts
+
+
+EARLY = (
+    Statement(
+        "Stopping by the interval's own width costs it little of its 95 %: so stopped, those of "
+        "4000 series of normal samples cover the mean in at least 93 %.",
+        lambda _data: covered(),
     ),
 )
 

@@ -20,7 +20,7 @@ from cp_aqm_claims import (
     cp_13,
     cp_14,
 )
-from cp_aqm_discussion import ALONE, BUCKET, DIFFERS, LENGTH, STACK_SAYS, USE, WHOLE
+from cp_aqm_discussion import ALONE, BUCKET, DIFFERS, EARLY, LENGTH, STACK_SAYS, USE, WHOLE
 from cp_aqm_figures import (
     figure_1,
     figure_2,
@@ -167,7 +167,7 @@ PAPER = Paper(
         Section("What differs, and by how much", text("differs.md"), distance_tables, ALL, DIFFERS),
         Section("The recommended configuration", text("recommended.md"), recommended_tables,
                 ("tcp-1", "tcp-16", *TAIL_DROP, "udp-constant", "udp-exponential"), USE),
-        Section("Points that stopped early", text("early.md"), early_tables, ADAPTIVE),
+        Section("Points that stopped early", text("early.md"), early_tables, ADAPTIVE, EARLY),
         Section("Length of a run", "20 runs of one flow, of 1000 s and of 100 s, after 10 s of "
                 "warm-up.", length_tables, ("length",), LENGTH),
         Section("Flows that repeat themselves", text("lock-in.md"), lock_in_tables,

@@ -19,6 +19,7 @@ from ncq_analysis import (
     why_splitting,
     why_strategies,
 )
+from ncq_options import SHIP
 from ncq_scenarios import (
     TAIL,
     all_goodput,
@@ -158,8 +159,10 @@ def claim(name, judge, studies=(), reason=""):
     return Claim(name, TEXT["claims"][name], judge, studies, reason)
 
 
-def section(number, tables, studies=()):
-    return Section(tables=tables, studies=studies, **TEXT["sections"][number])
+def section(number, tables, studies=(), statements=()):
+    return Section(
+        tables=tables, studies=studies, statements=statements, **TEXT["sections"][number]
+    )
 
 
 PAPER = Paper(
@@ -280,7 +283,7 @@ PAPER = Paper(
     sections=(
         section(0, misprints),
         section(1, overflow, ("overflow",)),
-        section(2, ablation, ("ablation",)),
+        section(2, ablation, ("ablation", "flood"), SHIP),
         section(3, split, ("split",)),
         section(4, flood, ("flood",)),
     ),

@@ -168,6 +168,10 @@ pub struct Config {
     /// the highest SACKed one are lost (Mathis, Mahdavi 1996; Linux 2.2 to 4.14). Applies to
     /// `recovery = "sack"`.
     pub fack: bool,
+    /// Whatever is missing below the highest SACKed segment is sent again before new data, and not
+    /// only when three segments above it have arrived (NextSeg of RFC 6675 with rule 3 before rule
+    /// 2; ns-2's `Sack1`). Applies to `recovery = "sack"`.
+    pub holes_first: bool,
     /// Retransmissions after which more than one segment was sent and SACKed are lost as well, and
     /// sent again, instead of waiting for a timeout (Linux). Applies to `recovery = "sack"`.
     pub lost_retransmissions: bool,
@@ -219,6 +223,7 @@ impl Default for Config {
             prr: false,
             rate_halving: false,
             fack: false,
+            holes_first: false,
             lost_retransmissions: false,
             frto: false,
             hystart: false,

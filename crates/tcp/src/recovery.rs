@@ -114,6 +114,7 @@ pub(crate) struct Recovery {
     pub(crate) board: Scoreboard,
     prr: bool,
     rate_halving: bool,
+    holes_first: bool,
     /// F-RTO (RFC 5682, section 3), as Linux had it from 2.6.24 to 3.9.
     frto: bool,
     /// While probing: two segments of new data were let go.
@@ -136,6 +137,7 @@ impl Recovery {
             board: Scoreboard::new(config),
             prr: config.prr,
             rate_halving: config.rate_halving,
+            holes_first: config.holes_first,
             frto: config.frto && config.recovery == LossRecovery::Sack,
             released: false,
             reduction: Reduction::AtOnce,
@@ -409,7 +411,8 @@ impl Recovery {
         if window.cwnd < self.board.pipe(next - una) + mss {
             return Repair::Held;
         }
-        let lost = self.board.next_lost(una);
+        let early = || if self.holes_first { self.board.next_hole(una) } else { None };
+        let lost = self.board.next_lost(una).or_else(early);
         if lost.is_some() || self.phase == Phase::Timeout || new_data {
             return self.repair(lost, mss, next);
         }
