@@ -13,7 +13,9 @@ from cp_aqm_comparison_points import (
     OTHERS,
     OURS,
     RATES,
+    TOGETHER,
     USED,
+    joined,
     measured,
     queue_in,
     words,
@@ -23,7 +25,6 @@ from forebay.papers import Data, Part
 
 SLOWER = ("1", "10", "100")
 MANY = [where for where in COMBINATIONS if where["flows"] == 16]
-LONG = {"flows": 16, "congestion": "new-reno", "delay": "50ms"}
 
 
 def held(data: Data) -> list[Part]:
@@ -74,16 +75,17 @@ def mostly_full(data: Data, rates: Sequence[str]) -> list[Part]:
 
 
 def mostly_full_why(data: Data, rates: Sequence[str]) -> str:
-    def used(rate: str, name: str) -> float:
-        return measured(data, rate, where, USED, name).mean
+    def said(key: str, unit: str, names: Sequence[str]) -> str:
+        found = ((measured(data, rate, where, key, name).mean, name) for name in names)
+        return joined([f"{mean:.3g}{unit} with {name}" for mean, name in found])
 
     rate, where = min(
         ((rate, where) for rate in rates for where in MANY),
         key=lambda each: measured(data, each[0], each[1], USED, OURS).mean,
     )
-    said = ", ".join(f"{used(rate, name):.3g} % with {name}" for name in (OURS, *OTHERS))
     return (
-        "Several flows lose packets at once when the bucket runs empty, and halve together; on a "
-        f"long path the short queue does not outlast that. The least is at {RATES[rate]}, "
-        f"{words(where)}: {said}."
+        "When the bucket is empty the policer refuses packets of whichever flow sends, and many "
+        "halve together; on a long path the short queue does not outlast that. The least is at "
+        f"{RATES[rate]}, {words(where)}: {said(USED, ' %', (OURS, *OTHERS))}. Of the sixteen "
+        f"flows, in an event of loss as many lose packets: {said(TOGETHER, '', (OURS, *OTHERS))}."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from cp_aqm_comparison_points import (
@@ -10,6 +11,7 @@ from cp_aqm_comparison_points import (
     DEEP,
     DELAY,
     DRAIN,
+    LONG_RENO,
     LOSS,
     NAMES,
     OTHERS,
@@ -18,6 +20,8 @@ from cp_aqm_comparison_points import (
     QUEUE,
     RATES,
     SETTINGS,
+    TOGETHER,
+    TUNED,
     USED,
     Where,
     beside,
@@ -34,13 +38,14 @@ FASTER = ("10", "100", "1000")
 BUFFERS = {"10": 30, "100": 300, "1000": 3000}
 """Packets that the buffer holds."""
 MANY_SHORT = [each for each in COMBINATIONS if each["flows"] == 16 and each["delay"] == "5ms"]
+ONE_RENO = {"flows": 1, "congestion": "new-reno", "delay": "5ms"}
 ONE_CUBIC = {"flows": 1, "congestion": "cubic", "delay": "5ms"}
 CUBIC_SHORT = [each for each in COMBINATIONS
                if each["congestion"] == "cubic" and each["delay"] == "5ms"]  # fmt: skip
-LONG_RENO = {"flows": 16, "congestion": "new-reno", "delay": "50ms"}
 CODEL = ("CoDel", "FQ-CoDel")
 TENTH = (35.0, 60.0)
 """Seconds at a tenth of the rate, after the first five."""
+INF = math.inf
 FULL = 99.9
 """Percent at which the link counts as full."""
 
@@ -118,6 +123,53 @@ def more_used(data: Data, settings: Sequence[str], names: Sequence[str]) -> list
     ]  # fmt: skip
 
 
+def together(data: Data) -> list[Part]:
+    """That under CP-AQM more of them lose at once."""
+    fast = FASTER[1:]
+    flows = [
+        Part(f"flows with CP-AQM, {RATES[rate]}", "",
+             measured(data, rate, LONG_RENO, TOGETHER, OURS), 8.0, unit="flows")
+        for rate in fast
+    ]  # fmt: skip
+    more = [
+        Part(f"CP-AQM less {other}, {RATES[rate]}", "",
+             beside(data, rate, LONG_RENO, TOGETHER, OURS, other), 0.0, unit="flows more")
+        for rate in fast
+        for other in OTHERS
+        if other != "RED"
+    ]  # fmt: skip
+    return [*flows, *more]
+
+
+def otherwise(data: Data) -> list[Part]:
+    """What other parameters of CP-AQM come to there, beside CoDel."""
+
+    def part(setting: str, name: str, key: str, low: float = -INF, high: float = INF) -> Part:
+        word, unit = ("utilization", "%") if key == USED else ("queue", "ms")
+        found = measured(data, setting, LONG_RENO, key, name)
+        return Part(f"{word} with {name}", "", found, low, high, unit=unit)
+
+    return [
+        part(TUNED, "CP-AQM, c_max = 1.05", USED, high=93.0),
+        part(TUNED, "CP-AQM, c_max = 1.05", DELAY, low=8.0),
+        part(TUNED, "CP-AQM, T_c = 150", USED, high=93.0),
+        part(TUNED, "CP-AQM, T_c = 150", DELAY, low=8.0),
+        part(TUNED, "CP-AQM, bucket = 100 KB", USED, high=93.0),
+        part(TUNED, "CP-AQM, c_max = 1.01", USED, low=98.0),
+        part(TUNED, "CP-AQM, c_max = 1.01", DELAY, low=16.0),
+        part("100", "CoDel", USED, low=97.0),
+        part("100", "CoDel", DELAY, high=4.0),
+    ]
+
+
+def red_tuned(data: Data) -> list[Part]:
+    spaced = "RED, both, drops spaced"
+    return [
+        Part("utilization", "", measured(data, TUNED, LONG_RENO, USED, spaced), 95.0, unit="%"),
+        Part("queue", "", measured(data, TUNED, LONG_RENO, DELAY, spaced), high=2.0, unit="ms"),
+    ]
+
+
 def long_paths(data: Data) -> str:
     used = [f"{measured(data, rate, LONG_RENO, USED, OURS).mean:.1f} %" for rate in FASTER]
     return (
@@ -134,6 +186,17 @@ def shorter_than_tail_drop(data: Data) -> list[Part]:
         for setting in SETTINGS
         for where in COMBINATIONS
     ]  # fmt: skip
+
+
+def one_reno(data: Data) -> list[Part]:
+    """That it keeps the link fuller than CoDel and FQ-CoDel, and a shorter queue than others."""
+    used = [
+        Part(f"CP-AQM less {other}, {RATES[rate]}", "",
+             beside(data, rate, ONE_RENO, USED, OURS, other), 2.0, unit="points")
+        for rate in FASTER[1:]
+        for other in CODEL
+    ]  # fmt: skip
+    return [*used, *shorter(data, FASTER[1:], [ONE_RENO], ("tail drop", "PIE"))]
 
 
 def sooner_full(data: Data) -> list[Part]:
@@ -231,6 +294,11 @@ WINS = (
         ],
     ),
     Statement(
+        "One New Reno flow there uses at least two points more of the link than under CoDel and "
+        "FQ-CoDel, with a shorter queue than under tail drop and PIE.",
+        one_reno,
+    ),
+    Statement(
         "**Tail drop:** at most two thirds of its queue in every combination at every rate.",
         shorter_than_tail_drop,
     ),
@@ -248,6 +316,23 @@ LOSES = (
             *longer(data, ["100"], [LONG_RENO], CODEL),
             *longer(data, ["1000"], [LONG_RENO], CODEL[1:]),
         ],
+    ),
+    Statement(
+        "Sixteen flows lose together there: in one event of loss more than eight of them at 100 "
+        "Mb/s and 1 Gb/s, more than under any other but RED.",
+        together,
+    ),
+    Statement(
+        "Other parameters do not mend it: at 100 Mb/s a c_max of 1.05 or a T_c of 150 packets uses "
+        "at most 93 % of the link with more than 8 ms of queue, and a smaller bucket no more; a "
+        "c_max of 1.01 uses 98 % with the queue of tail drop, which CoDel does with at most 4 ms.",
+        otherwise,
+    ),
+    Statement(
+        "RED is as far from full for its recommended average, over a second or ten round trips: "
+        "with w_q = 0.002, max_p = 0.01 and drops spaced it uses 95 % of the same link with at "
+        "most 2 ms of queue.",
+        red_tuned,
     ),
     Statement(
         "**Short paths, beside CoDel and FQ-CoDel:** one Cubic flow fills the link at any rate "

@@ -9,6 +9,7 @@ import polars as pl
 from cp_aqm_comparison_points import (
     BURSTS,
     COMBINATIONS,
+    DEEP,
     DELAY,
     DRAIN,
     LINK,
@@ -31,7 +32,7 @@ SIDE = 0.045
 """Decades between two disciplines that are drawn beside each other."""
 
 
-def trade_off(data: Data, study: str, where: Where) -> Panel:
+def trade_off(data: Data, study: str, where: Where, decades: bool = False) -> Panel:
     """Mean queueing delay against utilization, with the joint confidence regions."""
     found = data.study(study).regions(DELAY, USED).filter(matching(where))
     regions = [
@@ -44,8 +45,9 @@ def trade_off(data: Data, study: str, where: Where) -> Panel:
     # From zero, and at least five points of utilization: small differences are to look small.
     least = min(region.y - math.sqrt(region.yy or 0.0) for region in regions)
     most = max(region.x + math.sqrt(region.xx or 0.0) for region in regions)
+    span = (min(region.x for region in regions) / 1.5, 1.5 * most) if decades else (0, 1.07 * most)
     return Panel(words(where), "mean time in the queue, ms", "utilization, %", regions=regions,
-                 x_range=(0.0, 1.07 * most),
+                 x_log=decades, x_range=span,
                  y_range=(min(94.8, least - 0.07 * (100 - least)), 100.2 + (100 - least) / 50),
                  )  # fmt: skip
 
@@ -55,8 +57,10 @@ def _times(value: float | None, factor: float) -> float | None:
 
 
 def eight(setting: str) -> Callable[[Data], Sequence[Panel]]:
-    """A panel for each combination."""
-    return lambda data: [trade_off(data, study_of(setting, where), where) for where in COMBINATIONS]
+    """A panel for each combination; the queue in decades where tail drop's is a hundred times."""
+    return lambda data: [
+        trade_off(data, study_of(setting, where), where, setting == DEEP) for where in COMBINATIONS
+    ]
 
 
 def cell_phone(data: Data) -> list[Panel]:

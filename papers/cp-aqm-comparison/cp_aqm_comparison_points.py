@@ -14,6 +14,8 @@ DELAY = "queues.bottleneck.mean_delay_ms"
 QUEUE = "queues.bottleneck.mean_packets"
 USED = "links.bottleneck.utilization"
 LOSS = "queues.bottleneck.loss"
+TOGETHER = "queues.bottleneck.loss_events.mean_flows"
+"""Flows that lose packets in one event of loss."""
 
 OURS = "CP-AQM"
 OTHERS = ("tail drop", "RED", "CoDel", "PIE", "GSP", "FQ-CoDel")
@@ -21,6 +23,14 @@ LINK, DRAIN = "CP-AQM, follows the link", "CP-AQM, follows the drain"
 RATES = {"1": "1 Mb/s", "10": "10 Mb/s", "100": "100 Mb/s", "1000": "1 Gb/s"}
 DEEP = "deep"
 SETTINGS = {**RATES, DEEP: "10 Mb/s, the others with room for 1000 packets"}
+TUNED = "tuned"
+OTHERWISE = (
+    "RED, w_q = 0.002", "RED, max_p = 0.01", "RED, both, drops spaced",
+    "CP-AQM, c_max = 1.05", "CP-AQM, c_max = 1.01", "CP-AQM, T_c = 150",
+    "CP-AQM, bucket = 100 KB",
+)  # fmt: skip
+"""Disciplines with other than the recommended parameters."""
+LONG_RENO = {"flows": 16, "congestion": "new-reno", "delay": "50ms"}
 NAMES = {"new-reno": "New Reno", "cubic": "Cubic"}
 COMBINATIONS = [
     {"flows": flows, "congestion": congestion, "delay": delay}
@@ -58,7 +68,7 @@ def study_of(setting: str, where: Where) -> str:
         if where["congestion"] == "cubic":
             return "cubic-1000"
         return "reno-1000" if where["delay"] == "5ms" else "slow-1000"
-    return setting if setting == DEEP else f"tcp-{setting}"
+    return setting if setting in (DEEP, TUNED) else f"tcp-{setting}"
 
 
 def studies_of(setting: str) -> tuple[str, ...]:
@@ -140,18 +150,20 @@ def queue_in(data: Data, where: Where, span: tuple[float, float]) -> Interval:
 
 
 def rate_in(data: Data, where: Where, span: tuple[float, float]) -> Interval:
-    """What all classes together got within a span of the steps, in Mb/s."""
+    """What all classes, or that of `where`, got within a span of the steps, in Mb/s."""
     total = 1e-6 * pl.col("throughput_bps").sum() / pl.col("time_s").n_unique()
     return over_runs(steps(data, where, "class", span), total)
 
 
-def held_after(data: Data, where: Where, most: float) -> Interval:
+def held_after(data: Data, where: Where, most: float) -> Interval | str:
     """Seconds from the step down at 30 s until the queue is `most` packets for the first time.
 
-    What does not come down within the 30 s at the lower rate counts as 30 s.
+    A run whose queue does not come down within the 30 s at the lower rate counts as 30 s.
     """
-    first = pl.col("time_s").filter(pl.col("mean_packets") <= most).min().fill_null(60.0) - 30.0
-    return over_runs(steps(data, where, "queue", (30.1, 60.0)), first)
+    table, low = steps(data, where, "queue", (30.1, 60.0)), pl.col("mean_packets") <= most
+    if table.filter(low).is_empty():
+        return "not within 30 s"
+    return over_runs(table, pl.col("time_s").filter(low).min().fill_null(60.0) - 30.0)
 
 
 def absorbed_in(data: Data, where: Where) -> Interval:

@@ -11,12 +11,16 @@ from cp_aqm_comparison_points import (
     DELAY,
     DRAIN,
     LINK,
+    LONG_RENO,
     NAMES,
     OTHERS,
+    OTHERWISE,
     OURS,
     QUEUE,
     RATES,
     SETTINGS,
+    TOGETHER,
+    TUNED,
     USED,
     Outcome,
     absorbed_in,
@@ -92,6 +96,18 @@ def numbers(settings: Sequence[str]) -> Callable[[Data], list[Table]]:
     ]
 
 
+def tuned(data: Data) -> list[Table]:
+    """What other parameters make of RED and CP-AQM."""
+    head = ["discipline", "mean time in the queue, ms", "utilization, %",
+            "flows that lose in an event of loss"]  # fmt: skip
+    rows = [
+        [name, *(measured(data, setting, LONG_RENO, key, name) for key in (DELAY, USED, TOGETHER))]
+        for setting, names in (("100", (OURS, *OTHERS)), (TUNED, OTHERWISE))
+        for name in names
+    ]
+    return [Table(head, rows)]
+
+
 def cell_numbers(data: Data) -> list[Table]:
     rows = []
     for congestion in NAMES:
@@ -126,12 +142,14 @@ def stepped(data: Data) -> list[Table]:
                     held_after(data, where, HELD),
                     queue_in(data, where, (35.0, 60.0)),
                     rate_in(data, where, (35.0, 60.0)),
+                    rate_in(data, {**where, "class": "udp"}, (35.0, 60.0)),
                     rate_in(data, where, (60.0, 90.0)),
                 ]
             )
     head = ["flows", "discipline", "queue at 100 Mb/s, packets",
-            f"at most {HELD:g} packets after, s", "queue at 10 Mb/s, packets",
-            "throughput at 10 Mb/s, Mb/s", "at 100 Mb/s again, Mb/s"]  # fmt: skip
+            f"first at most {HELD:g} packets after, s", "queue at 10 Mb/s, packets",
+            "throughput at 10 Mb/s, Mb/s", "of that UDP, Mb/s",
+            "throughput at 100 Mb/s again, Mb/s"]  # fmt: skip
     return [Table(head, rows)]
 
 

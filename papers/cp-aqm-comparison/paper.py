@@ -30,6 +30,7 @@ from cp_aqm_comparison_tables import (
     numbers,
     queues,
     stepped,
+    tuned,
 )
 
 from forebay.papers import Claim, Figure, Paper, Quick, Section, Study
@@ -71,6 +72,7 @@ PAPER = Paper(
         *(Study(f"tcp-{rate}", f"tcp-{rate}.toml", Quick(1, SHORT)) for rate in ("1", "10")),
         Study("deep", "deep.toml", Quick(2, SHORT)),
         Study("tcp-100", "tcp-100.toml", Quick(1, SHORT)),
+        Study("tuned", "tuned.toml", Quick(1, SHORT)),
         Study("one-100", "one-100.toml", Quick(1, axes=quick_span("20s"))),
         Study("tcp-1000", "tcp-1000.toml", Quick(1, axes=quick_span("10s"))),
         Study("cubic-1000", "cubic-1000.toml", Quick(1, axes=quick_span("10s"))),
@@ -107,14 +109,14 @@ PAPER = Paper(
     ),
     sections=(
         Section("Where CP-AQM wins", text("wins.md"), None, (*EVERY, *UDP, "burst", "step"), WINS),
-        Section("Where it does not", "", None, (*EVERY, *UDP, "burst", "cellular", "step"), LOSES),
+        Section("Where it does not", "", None,
+                (*EVERY, *UDP, "tuned", "burst", "cellular", "step"), LOSES),
         Section("Which is better, by rate", text("dominance.md"), dominance, EVERY),
         Section("Which is better, by combination", "", beaten, EVERY),
-        Section("Capacity that varies", "Everything is set up for 100 Mb/s, and with 5 Mb/s of UDP "
-                "half of the lower rate does not yield.", stepped, ("step",)),
+        Section("Other parameters", text("tuned.md"), tuned, ("tcp-100", "tuned")),
+        Section("Capacity that varies", text("step.md"), stepped, ("step",)),
         Section("A burst beside traffic", text("burst.md"), absorbed, ("burst",)),
-        Section("A fading cell", "The allowance of CP-AQM is the trace's mean rate, or follows the "
-                "drain.", cell_numbers, ("cellular",)),
+        Section("A fading cell", text("cellular.md"), cell_numbers, ("cellular",)),
         Section("Unresponsive traffic", "", queues, UDP),
         Section("All numbers", "", numbers([*SLOWER, DEEP]), (*SLOW, DEEP)),
         Section("All numbers at 1 Gb/s", "", numbers(["1000"]), FAST),

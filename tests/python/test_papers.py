@@ -71,6 +71,17 @@ def test_one_part_that_differs_decides() -> None:
         verdict_of([])
 
 
+def test_intervals_in_cells_are_no_finer_than_their_mean() -> None:
+    def said(mean: float, half_width: float | None) -> str:
+        return page.cell({"mean": mean, "half_width": half_width})
+
+    assert said(8.3149, 0.1234) == "8.315 ± 0.12"
+    assert said(9.6881, 0.00012) == "9.688 ± 0.001"
+    assert said(261.94, 1.2) == "261.9 ± 1.2"
+    assert said(99.882, 4.3e-14) == said(99.882, 0.0) == said(99.882, None) == "99.88"
+    assert said(0.0, 0.002) == "0 ± 0.002"
+
+
 @pytest.mark.usefixtures("papers")
 def test_a_run_judges_draws_and_writes_its_page() -> None:
     found = made("out")

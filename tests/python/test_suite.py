@@ -108,8 +108,12 @@ def test_propagation_is_what_a_lone_packet_takes(name: str) -> None:
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="no suite"):
         catalogue.load("rfc1")
-    with pytest.raises(ScenarioError, match=r'kind.*"codle"'):
-        _ = catalogue.load("rfc7928", ["codle"]).tests[0].study.points
+    with pytest.raises(ScenarioError, match=r'no discipline "codle"; choose among codel, cp-aqm'):
+        catalogue.load("rfc7928", ["fifo", "codle"])
+    with pytest.raises(ScenarioError, match=r'"cq-aqm" has no `limit`'):
+        catalogue.load("rfc7928", ["cq-aqm"])
+    with pytest.raises(ScenarioError, match="no disciplines are named"):
+        catalogue.load("rfc7928", [])
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(ScenarioError, match="not a suite's results"):
         run.run(small(), tmp_path)
@@ -137,7 +141,7 @@ def test_it_runs_goes_on_and_reports(tmp_path: Path) -> None:
     first = load(out / suite.tests[0].name)
     assert first.runs.height == 12
     report = run.run(suite, out, command="forebay suite rfc7928")
-    with pytest.raises(ScenarioError, match="holds quick results"):
+    with pytest.raises(ScenarioError, match="holds quick results of rfc7928 for fifo, codel"):
         run.run(small(quick=False), out)
 
     text = report.read_text("utf-8")

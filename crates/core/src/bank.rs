@@ -5,7 +5,7 @@
 //! [`LevelOrder`] it also links the packets of each drop precedence, so that the first, the last
 //! or a random packet of a level leaves from the middle of a queue in constant time.
 
-use crate::{Backlog, Packet, Rng, Time};
+use crate::{Backlog, Packet, Rng, Time, fetch};
 
 /// Index of a queue in its [`Bank`].
 pub type QueueId = usize;
@@ -214,7 +214,14 @@ impl Bank {
         if next == NONE {
             fifo.ends.tail = prev;
         } else {
-            self.slots[next as usize].prev = prev;
+            let after = &mut self.slots[next as usize];
+            after.prev = prev;
+            let later = after.next;
+            if later != NONE {
+                // Of a long queue the places are scattered over more memory than caches hold.
+                fetch(&self.slots[later as usize].packet);
+                fetch(&self.slots[later as usize].prev);
+            }
         }
         let len = u64::from(packet.len);
         fifo.packets -= 1;

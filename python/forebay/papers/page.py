@@ -200,12 +200,19 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def cell(value: Any) -> str:
-    """A table's cell: four digits, and intervals as mean ± half-width."""
+    """A table's cell: four digits, and intervals as mean ± half-width.
+
+    A half-width below the mean's last digit is rounded up to it; one that is nothing but the
+    rounding of floating-point numbers is left out.
+    """
     if value is None:
         return ""
     if isinstance(value, Mapping):
-        width = value["half_width"]
-        return cell(value["mean"]) + (f" ± {width:.2g}" if width else "")
+        mean, width = value["mean"], value["half_width"]
+        if not width or width < 1e-9 * abs(mean):
+            return cell(mean)
+        last = 10.0 ** (math.floor(math.log10(abs(mean))) - 3) if mean else 0.0
+        return f"{cell(mean)} ± {max(width, last):.2g}"
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value).replace("|", "\\|").replace("\n", " ")

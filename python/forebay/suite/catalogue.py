@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from forebay import sweep
+from forebay import _engine, sweep
 from forebay._engine import ScenarioError
 from forebay.sweep.axes import quantity
 from forebay.sweep.plan import Study
@@ -94,10 +95,31 @@ def load(name: str, disciplines: Sequence[str] | None = None, quick: bool = Fals
     folder = HOME / name
     header = _read(folder / "suite.toml")
     known = header["disciplines"]
-    chosen = {kind: known.get(kind, {"kind": kind}) for kind in disciplines or known}
+    named = list(known) if disciplines is None else disciplines
+    _check(named)
+    chosen = {kind: known.get(kind, {"kind": kind}) for kind in named}
     files = sorted(folder.glob("[0-9]*.toml"), key=lambda path: _numbers(path.stem))
     tests = tuple(_test(path, chosen, quick) for path in files)
     return Suite(name, header["title"], header["citation"], quick, tests)
+
+
+def _check(disciplines: Sequence[str]) -> None:
+    """Refuse what is no kind, or has no `limit` to take the buffer of a test."""
+    kinds = {
+        kind["name"]: any(each["name"] == "limit" for each in kind["parameters"])
+        for kind in json.loads(_engine.kinds())["kinds"]
+    }
+    testable = ", ".join(name for name, limited in kinds.items() if limited)
+    if not disciplines:
+        raise ScenarioError(f"no disciplines are named; choose among {testable}")
+    for name in disciplines:
+        if name not in kinds:
+            raise ScenarioError(f'there is no discipline "{name}"; choose among {testable}')
+        if not kinds[name]:
+            raise ScenarioError(
+                f'discipline "{name}" has no `limit` and cannot take the buffer that a test gives '
+                f"to all; choose among {testable}"
+            )
 
 
 def _read(path: Path) -> dict[str, Any]:

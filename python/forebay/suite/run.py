@@ -56,11 +56,14 @@ def run(
 
 def _claim(folder: Path, suite: Suite) -> None:
     """Refuse a folder that holds something else, so that nothing of it is replaced."""
-    mark, wanted = folder / _MARK, {"suite": suite.name, "quick": suite.quick}
+    disciplines = [label for label, _ in suite.tests[0].study.disciplines]
+    wanted = {"suite": suite.name, "quick": suite.quick, "disciplines": disciplines}
+    mark = folder / _MARK
     if mark.exists():
         held = json.loads(mark.read_text("utf-8"))
         if held != wanted:
             what = f"{'quick' if held['quick'] else 'full'} results of {held['suite']}"
+            what += f" for {', '.join(held['disciplines'])}"
             raise ScenarioError(f"{folder}: holds {what}; give another folder with --out")
         return
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

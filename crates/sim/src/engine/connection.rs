@@ -90,6 +90,7 @@ impl Connections {
         let connection = &self.places[flow as usize];
         fetch(&connection.user);
         if acknowledgment {
+            fetch(&connection.life);
             connection.sender.fetch();
         } else {
             connection.receiver.fetch();

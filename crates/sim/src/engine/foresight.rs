@@ -32,7 +32,7 @@ impl World {
         match target {
             Target::Host => {
                 fetch(&self.stops[cargo.stop as usize]);
-                self.user_meters[cargo.user as usize].fetch();
+                self.user_meters[cargo.user as usize].fetch(!cargo.backward);
                 if cargo.flow != DATAGRAM {
                     self.connections.fetch(cargo.flow, cargo.backward);
                 }

@@ -1,7 +1,7 @@
 //! Lanes: packets on their way, in order of arrival, with one pending event for all of them.
 
 use super::event::Key;
-use forebay_core::{Packet, Time};
+use forebay_core::{Duration, Packet, Rate, Time};
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -14,7 +14,7 @@ use std::collections::{BinaryHeap, VecDeque};
 pub struct Lane {
     packets: VecDeque<(Key, Packet)>,
     /// Packets that had to wait for their access link while many others were on theirs: all that
-    /// enter soon overtake them, so that a heap keeps them until then.
+    /// enter soon overtake them, so that a heap keeps them until those have entered.
     late: BinaryHeap<Late>,
     /// The hosts' access links, if they are on the stretch.
     pub wire: Option<Wire>,
@@ -29,20 +29,51 @@ impl Lane {
         Lane { packets: VecDeque::new(), late: BinaryHeap::new(), wire }
     }
 
-    /// Adds a packet that arrives at `key`, `late` if it waited for its access link; true if it is
-    /// now the first, so that the lane needs an agenda entry at `key`.
+    /// Adds a packet that arrives at `key` after waiting for `wait` for its access link; true if it
+    /// is now the first, so that the lane needs an agenda entry at `key`.
     #[inline]
-    pub fn push(&mut self, key: Key, packet: Packet, late: bool) -> bool {
-        if late && self.packets.len() > FEW {
+    pub fn push(&mut self, key: Key, packet: Packet, wait: Duration) -> bool {
+        if wait > Duration::ZERO && self.is_late(key.time, wait) {
             return self.push_late(key, packet);
         }
+        if !self.late.is_empty() {
+            self.admit_until(key);
+        }
         self.packets.push_back((key, packet));
+        let at = self.settle(key);
+        at == 0 && (self.late.is_empty() || self.first() == Some(key))
+    }
+
+    /// Moves the last packet of the ring, which arrives at `key`, before all that arrive later; the
+    /// answer is its place.
+    #[inline]
+    fn settle(&mut self, key: Key) -> usize {
         let mut at = self.packets.len() - 1;
         while at > 0 && self.packets[at - 1].0 > key {
             self.packets.swap(at - 1, at);
             at -= 1;
         }
-        at == 0 && (self.late.is_empty() || self.first() == Some(key))
+        at
+    }
+
+    /// Puts the late packets that arrive before `key` into the ring: what enters from now on
+    /// overtakes few of them.
+    #[cold]
+    fn admit_until(&mut self, key: Key) {
+        while self.late.peek().is_some_and(|first| first.0 < key)
+            && let Some(Late(key, packet)) = self.late.pop()
+        {
+            self.packets.push_back((key, packet));
+            self.settle(key);
+        }
+    }
+
+    /// Whether more than a few will overtake a packet that arrives at `time` after `wait`: whether
+    /// that many lie in the ring within such a span before the time without it.
+    #[inline]
+    fn is_late(&self, time: Time, wait: Duration) -> bool {
+        let len = self.packets.len();
+        len > FEW && time.since(self.packets[len - 1 - FEW].0.time) < wait.saturating_mul(2)
     }
 
     #[cold]
@@ -120,13 +151,13 @@ impl Eq for Late {}
 pub struct Wire {
     /// Nanoseconds a byte times 2^20, rounded up: 1 Gbit/s is exact.
     cost: u64,
-    delay: forebay_core::Duration,
+    delay: Duration,
     overhead: u32,
 }
 
 impl Wire {
     /// Wires of `rate` that add `overhead` bytes to every packet.
-    pub fn new(rate: forebay_core::Rate, delay: forebay_core::Duration, overhead: u32) -> Self {
+    pub fn new(rate: Rate, delay: Duration, overhead: u32) -> Self {
         let cost = ((8_000_000_000_u128 << 20).div_ceil(u128::from(rate.bps()))) as u64;
         Wire { cost, delay, overhead }
     }
@@ -137,7 +168,7 @@ impl Wire {
     pub fn carry(&self, free_at: &mut Time, at: Time, len: u32) -> Time {
         // A large packet at a few bit/s needs more than 64 bits.
         let span = (u128::from(len + self.overhead) * u128::from(self.cost)) >> 20;
-        *free_at = (*free_at).max(at) + forebay_core::Duration::from_nanos(span as u64);
+        *free_at = (*free_at).max(at) + Duration::from_nanos(span as u64);
         *free_at + self.delay
     }
 }
@@ -157,7 +188,6 @@ impl Drop for Lane {
 mod tests {
     use super::super::event::{Event, Sequence};
     use super::*;
-    use forebay_core::{Duration, Rate};
 
     #[test]
     fn a_packet_that_overtakes_arrives_first_and_the_old_entry_is_stale() {
@@ -165,8 +195,8 @@ mod tests {
         let mut lane = Lane::default();
         let late = sequence.key(Time::from_nanos(10), Event::Arrival(0));
         let early = sequence.key(Time::from_nanos(5), Event::Arrival(0));
-        assert!(lane.push(late, Packet::new(1, 0, 100), false));
-        assert!(lane.push(early, Packet::new(2, 0, 100), false));
+        assert!(lane.push(late, Packet::new(1, 0, 100), Duration::ZERO));
+        assert!(lane.push(early, Packet::new(2, 0, 100), Duration::ZERO));
         let (packet, next) = lane.pop(early).unwrap();
         assert_eq!((packet.retire(), next), (2, Some(late)));
         assert!(lane.pop(early).is_none());
@@ -181,11 +211,11 @@ mod tests {
         let mut keys = Vec::new();
         for id in 0..500_u32 {
             // Every seventh is overtaken by those of the next 90 ns.
-            let late = id % 7 == 0;
-            let time = u64::from(id) + if late { 90 } else { 0 };
+            let wait = if id % 7 == 0 { 90 } else { 0 };
+            let time = u64::from(id) + wait;
             let key = sequence.key(Time::from_nanos(time), Event::Arrival(0));
             let first = keys.iter().all(|(other, _)| key < *other);
-            assert_eq!(lane.push(key, Packet::new(id, 0, 100), late), first);
+            assert_eq!(lane.push(key, Packet::new(id, 0, 100), Duration::from_nanos(wait)), first);
             keys.push((key, id));
             if id % 3 == 2 {
                 check_first(&mut lane, &mut keys);

@@ -398,15 +398,15 @@ impl World {
         self.hold.of(&packet).stop = stop;
         let Stop { lane: index, ref mut free_at } = self.stops[stop as usize];
         let lane = &mut self.lanes[index as usize].0;
-        let (at, late) = match &lane.wire {
+        let (at, wait) = match &lane.wire {
             Some(wire) => {
-                let late = at < *free_at;
-                (wire.carry(free_at, at, packet.len), late)
+                let wait = free_at.since(at);
+                (wire.carry(free_at, at, packet.len), wait)
             }
-            None => (at, false),
+            None => (at, Duration::ZERO),
         };
         let key = self.sequence.key(at, Event::Arrival(index));
-        if lane.push(key, packet, late) {
+        if lane.push(key, packet, wait) {
             self.moving.push(key, Event::Arrival(index));
         }
     }

@@ -102,11 +102,13 @@ impl UserMeter {
         *self = UserMeter { sent, ..UserMeter::new(self.traffic, self.class, self.codec) };
     }
 
-    /// Fetches what every packet touches, ahead of its use.
+    /// Fetches what a packet that is sent touches, ahead of its use, or what one that arrives does.
     #[inline]
-    pub fn fetch(&self) {
+    pub fn fetch(&self, arrives: bool) {
         fetch(&self.offered);
-        fetch(&self.delay_time);
+        if arrives {
+            fetch(&self.delay_time);
+        }
     }
 
     /// Counts a data packet of `len` bytes that is sent, and numbers it.
