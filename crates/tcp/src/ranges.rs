@@ -1,5 +1,7 @@
 //! A small sorted set of disjoint half-open ranges of stream offsets.
 
+use forebay_core::fetch;
+
 /// Disjoint, non-adjacent ranges in ascending order. They are few (one a hole), so a vector
 /// searched from the top beats a tree.
 #[derive(Debug, Default)]
@@ -17,6 +19,12 @@ impl RangeSet {
     #[inline]
     pub(crate) fn as_slice(&self) -> &[(u64, u64)] {
         &self.ranges
+    }
+
+    /// Fetches the highest range, where most news is.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        self.ranges.last().into_iter().for_each(fetch);
     }
 
     /// Adds `start..end` and reports each part that was not in the set; answers the range that

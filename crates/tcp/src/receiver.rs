@@ -183,6 +183,12 @@ impl Receiver {
         fetch(&self.ts_recent);
     }
 
+    /// Fetches what that points to.
+    #[inline]
+    pub fn fetch_further(&self) {
+        self.early.fetch();
+    }
+
     /// When to call [`Receiver::on_deadline`], unless something arrives before.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {

@@ -244,6 +244,12 @@ impl Scoreboard {
         (una < end).then_some((una, end))
     }
 
+    /// Fetches the highest range SACKed.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        self.ranges.fetch();
+    }
+
     /// Bytes of heap.
     pub(crate) fn heap(&self) -> usize {
         let resent = self.resent.as_ref().map_or(0, |resent| {

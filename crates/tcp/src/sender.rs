@@ -257,6 +257,12 @@ impl Sender {
         fetch(&self.timed);
     }
 
+    /// Fetches what that points to.
+    #[inline]
+    pub fn fetch_further(&self) {
+        self.recovery.board.fetch();
+    }
+
     /// Where in its life the sender is.
     #[inline]
     pub fn state(&self) -> State {

@@ -97,6 +97,19 @@ impl Connections {
         }
     }
 
+    /// Fetches what that points to; answers the first stop of what goes out in return.
+    #[inline]
+    pub fn fetch_further(&self, flow: u32, acknowledgment: bool) -> u32 {
+        let connection = &self.places[flow as usize];
+        if acknowledgment {
+            connection.sender.fetch_further();
+            connection.forward
+        } else {
+            connection.receiver.fetch_further();
+            connection.backward
+        }
+    }
+
     fn plan(&mut self, planned: Planned) -> u32 {
         if let Some(index) = self.free_planned.pop() {
             self.planned[index as usize] = planned;

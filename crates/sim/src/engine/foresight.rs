@@ -27,11 +27,17 @@ impl World {
         if let Some(packet) = lane.after(2 * AHEAD) {
             self.hold.fetch(packet.id);
         }
+        if let (Some(packet), Target::Host) = (lane.after(AHEAD / 2), target) {
+            let cargo = self.hold.of(packet);
+            if cargo.flow != DATAGRAM {
+                let stop = self.connections.fetch_further(cargo.flow, cargo.backward);
+                fetch(&self.stops[stop as usize]);
+            }
+        }
         let Some(packet) = lane.after(AHEAD) else { return };
         let cargo = self.hold.of(packet);
         match target {
             Target::Host => {
-                fetch(&self.stops[cargo.stop as usize]);
                 self.user_meters[cargo.user as usize].fetch(!cargo.backward);
                 if cargo.flow != DATAGRAM {
                     self.connections.fetch(cargo.flow, cargo.backward);
