@@ -59,11 +59,12 @@ def distance_tables(data: Data) -> list[Table]:
     rows = []
     for claim, parts_of in CLAIMS.items():
         for part in parts_of(data):
-            if part.verdict == "differs" and part.found is not None:
+            if part.verdict != "reproduced" and part.found is not None:
                 mean = part.found.mean
                 away = min(mean - part.low, 0) or max(mean - part.high, 0)
+                far = f"{away:+.2g}" if part.verdict == "differs" else "undecided"
                 rows.append([claim, part.what, part.paper, f"{mean:.4g} {part.unit}",
-                             f"{away:+.2g}"])  # fmt: skip
+                             far])  # fmt: skip
     return [Table(["claim", "number", "paper", "ours", "out of range by"], rows)]
 
 
