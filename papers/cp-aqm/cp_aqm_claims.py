@@ -116,6 +116,8 @@ def cp_4(data: Data) -> list[Part]:
 
 
 def cp_5(data: Data) -> list[Part]:
+    policing = [c for c in C_MAX if c > 1]
+
     def beyond(threshold: str, c_max: float) -> Interval:
         """The queue less T_c."""
         found = data.interval("udp-constant", QUEUE, {"T_c": threshold, "c_max": c_max})
@@ -123,16 +125,14 @@ def cp_5(data: Data) -> list[Part]:
 
     def spread(threshold: str) -> Interval:
         """The queue of the c_max with the longest less that of the one with the shortest."""
-        longest, shortest = (
-            pick(policed, key=lambda c: beyond(threshold, c).mean) for pick in (max, min)
-        )
+        ascending = sorted(policing, key=lambda c: beyond(threshold, c).mean)
+        longest, shortest = ascending[-1], ascending[0]
         longer, shorter = ({"T_c": threshold, "c_max": c} for c in (longest, shortest))
         return data.difference("udp-constant", QUEUE, longer, shorter)
 
-    policed = [c for c in C_MAX if c > 1]
     # At T_c = Q_max nothing is above the threshold, and the queue is always full.
     below = [t for t in T_C if t != "30p"]
-    beside = [beyond(t, c) for t in below for c in policed]
+    beside = [beyond(t, c) for t in below for c in policing]
     used = extreme(
         (measure(data, "udp-constant", USED, {"T_c": t, "c_max": c}) for t in T_C for c in C_MAX),
         min,

@@ -104,7 +104,10 @@ def convention_tables(data: Data) -> list[Table]:
             if stack in conventions(point[1])
         ]
         sure = [each for each in found if each[0].excludes_zero]
-        return list(max(sure, key=lambda each: abs(each[0].mean))) if sure else [0, ""]
+        if not sure:
+            return [0, ""]
+        greatest = max(sure, key=lambda each: abs(each[0].mean))
+        return [*greatest]
 
     def inside(stack: str) -> str:
         places = [each for each in PLACES if stack in (OURS, *conventions(each[1][1][1]))]
@@ -149,7 +152,7 @@ def early_tables(data: Data) -> list[Table]:
             if "congestion" in at:
                 where = combination(int(flows), str(at["congestion"]), str(at["delay"]))
             thresholds = ", ".join(each[:-1] for each in points["T_c"]) if "c_max" in at else ""
-            widest = f"{points['width'].max():.2g} %"
+            widest = f"{max(points['width'].to_list()):.2g} %"
             capped.append([where, at.get("c_max", "tail drop"), thresholds, widest])
     columns = ["study", "points", "stopped at 20 runs", "stopped before the paper's number",
                "the paper's number of runs", "points that took it"]  # fmt: skip
