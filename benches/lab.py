@@ -26,10 +26,10 @@ REASONS = [
     "simulated. The simulator follows RFC 9438, section 4.3, by which a sender in the "
     "Reno-friendly region grows by a whole segment a round trip once it has regained its window, "
     "and Linux does not: simulated without that step, the loss is 0.77 % instead of 1.19 % with "
-    "one flow and 5 ms, and 3.92 % instead of 4.41 % with 16 flows and 50 ms.",
+    "one flow and 5 ms, and 3.92 % instead of 4.40 % with 16 flows and 50 ms.",
     "16 New Reno flows over 5 ms have windows of one or two segments, so that it matters most who "
-    "acknowledges when: simulated with an acknowledgment for every segment they lose 20.4 %, for "
-    "every second 14.7 %. Linux is in between, which fits its receivers: they acknowledge at once "
+    "acknowledges when: simulated with an acknowledgment for every segment they lose 20.3 %, for "
+    "every second 13.9 %. Linux is in between, which fits its receivers: they acknowledge at once "
     "after a gap or a segment received twice. It is neither tail loss probes nor RACK: with "
     "`tcp_early_retrans` 0, and with `tcp_recovery` 0 too, the loss is 18.2 %.",
 ]
