@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from cp_aqm_claims import CLAIMS
+from cp_aqm_combined import SIXTEEN, hits, in_range, place_words, stacks
 from cp_aqm_points import (
     COMBINATIONS,
     CUBIC,
@@ -34,6 +35,7 @@ from cp_aqm_stacks import (
     HYSTART,
     INITIAL_WINDOW,
     NO_SACK,
+    Place,
     moved,
     with_stack,
 )
@@ -416,5 +418,46 @@ STACK_SAYS = (
         "timeout that follows, CUBIC, whose threshold is 0.7 of the last window, overruns the "
         "short buffer again, and a flow at 50 ms times out about every two seconds.",
         timeouts,
+    ),
+)
+
+
+LONG_RENO = ("tail drop", (16, RENO, "50ms"), QUEUE)
+EXCLUDED: tuple[tuple[Place, Place], ...] = (
+    (LONG_RENO, ("tail drop", (16, CUBIC, "5ms"), QUEUE)),
+    (LONG_RENO, ("c_max = 1.2", (16, CUBIC, "5ms"), QUEUE)),
+    (LONG_RENO, ("c_max = 1.05", (16, RENO, "50ms"), QUEUE)),
+)
+"""Numbers of claims of which no stack has both."""
+
+
+def exclude(data: Data) -> list[Part]:
+    """How many stacks have one number in range, and how many that one and another."""
+    at = {place: index for index, (_, place, _, _) in enumerate(SIXTEEN)}
+    found = [in_range(data, each) for each in stacks(data)]
+    parts = []
+    for one, other in EXCLUDED:
+        name = place_words(other)
+        either = [sum(each[at[place]] for each in found) for place in (one, other)]
+        both = sum(each[at[one]] and each[at[other]] for each in found)
+        parts += [
+            Part(f"stacks with one of two in range, {name}", "", exactly(min(either)), 1),
+            Part(f"stacks with both, {name}", "", exactly(both), 0, 0),
+        ]
+    return parts
+
+
+COMBINED = (
+    Statement(
+        "No stack has more than two thirds of the numbers of sixteen flows in range.",
+        lambda data: [
+            Part("most numbers in range", "", exactly(max(hits(data))), 0, 2 * len(SIXTEEN) / 3)
+        ],
+    ),
+    Statement(
+        "Some numbers exclude each other: a stack with CP-4's tail drop queue of sixteen New Reno "
+        "flows on the long path in range has neither queue of CP-12 in range, nor CP-11's with "
+        "c_max = 1.05; yet there are stacks for each of the four.",
+        exclude,
     ),
 )

@@ -13,7 +13,6 @@ from cp_aqm_points import (
     SCALES,
     USED,
     apart,
-    combination,
     measure,
 )
 
@@ -66,9 +65,12 @@ DISCIPLINES = ("tail drop", "c_max = 1.05", "c_max = 1.2", "c_max = 1.5")
 def stack_point(data: Data, stack: str) -> dict[str, Any]:
     """The values of the axis' columns."""
     [axis] = [each for each in data.study("stack").axes if each.name == "stack"]
-    row = axis.rows[STACKS.index(stack)]
-    written = [str(value).lower() if isinstance(value, bool) else value for value in row]
-    return dict(zip(axis.columns, written, strict=True))
+    return dict(zip(axis.columns, written(axis.rows[STACKS.index(stack)]), strict=True))
+
+
+def written(row: Sequence[Any]) -> list[Any]:
+    """Values of an axis as results hold them."""
+    return [str(value).lower() if isinstance(value, bool) else value for value in row]
 
 
 def conventions(congestion: str) -> tuple[str, ...]:
@@ -103,48 +105,6 @@ def moved(
         )
     changed = {**there, "congestion": congestion, **stack_point(data, stack)}
     return data.difference("stack", key, changed, ours, scale=SCALES.get(key, 1.0))
-
-
-def says(
-    data: Data,
-    discipline: str,
-    point: tuple[int, str, str],
-    key: str,
-    low: float,
-    high: float,
-) -> str:
-    """Which conventions bring a number to where the paper has it, or how near they come; nothing
-    if it is there."""
-    unit = "packets" if key == QUEUE else "%"
-    found = {
-        stack: with_stack(data, stack, discipline, point, key).mean
-        for stack in (OURS, *conventions(point[1]))
-        if stack != NO_SACK
-    }
-    if low <= found[OURS] <= high:
-        return ""
-    sure = {
-        stack: value
-        for stack, value in found.items()
-        if stack != OURS and moved(data, stack, discipline, point, key).excludes_zero
-    }
-    head = f"{combination(*point)}, {discipline}: {found[OURS]:.4g} {unit}"
-    unknown = "What else sets the authors' stack apart is not known."
-    if not sure:
-        return f"{head}, and no convention of the stack, changed alone, moves it. {unknown}"
-
-    def away(stack: str) -> float:
-        return max(low - sure[stack], sure[stack] - high)
-
-    if inside := [stack for stack in sure if away(stack) <= 0]:
-        inside.sort(key=lambda stack: -abs(sure[stack] - found[OURS]))
-        names = ", ".join(f"{sure[stack]:.4g} with “{stack}”" for stack in inside[:3])
-        return f"{head}, but in the paper's range with one convention changed: {names}."
-    near, far = min(sure, key=away), max(sure, key=away)
-    return (
-        f"{head}, and no convention of the stack, changed alone, brings it into the paper's range: "
-        f"nearest is {sure[near]:.4g} (“{near}”), farthest {sure[far]:.4g} (“{far}”). {unknown}"
-    )
 
 
 # Whole stacks

@@ -20,7 +20,18 @@ from cp_aqm_claims import (
     cp_13,
     cp_14,
 )
-from cp_aqm_discussion import ALONE, BUCKET, DIFFERS, EARLY, LENGTH, STACK_SAYS, USE, WHOLE
+from cp_aqm_combined import combined_tables
+from cp_aqm_discussion import (
+    ALONE,
+    BUCKET,
+    COMBINED,
+    DIFFERS,
+    EARLY,
+    LENGTH,
+    STACK_SAYS,
+    USE,
+    WHOLE,
+)
 from cp_aqm_figures import (
     figure_1,
     figure_2,
@@ -71,6 +82,7 @@ def text(name: str) -> str:
 
 TAIL_DROP = ("tail-drop-1", "tail-drop-16")
 STACK = ("stack", "curve")
+STACKS = (*STACK, "combined")
 SHORT = {"duration": "60s"}
 ALONE_NOTE = (
     "Where a curve of one flow jumps, the flow repeats one episode for ever; see [flows that "
@@ -100,6 +112,7 @@ PAPER = Paper(
         Study("tail-drop-1", "tail-drop-1.toml", Quick(2, SHORT)),
         Study("length", "length.toml", Quick(2)),
         Study("stack", "stack.toml", Quick(2, SHORT)),
+        Study("combined", "combined.toml", Quick(1, {"duration": "20s"})),
         Study("noise", "noise.toml", Quick(2, SHORT)),
         Study("curve", "curve.toml", Quick(2, SHORT)),
         Study("stacks-tail-drop", "stacks-tail-drop.toml", Quick(2, SHORT)),
@@ -134,7 +147,7 @@ PAPER = Paper(
               "longer queue than New Reno.", cp_3, (*TAIL_DROP, "length", *STACK), cp_3_why),
         Claim("CP-4", "Tail drop, 16 flows: 100 % even at 50 ms; average queue 26 to 30 packets "
               "(Cubic), 22.5 to 25.5 (New Reno); loss 4 % to 12 % and 2.5 % to 9 %.", cp_4,
-              (*TAIL_DROP, *STACK), cp_4_why),
+              (*TAIL_DROP, *STACKS), cp_4_why),
         Claim("CP-5", "CP-AQM, CBR: the average queue increases linearly with T_c, about T_c; the "
               "value of c_max > 1 has no impact; utilization 100 %.", cp_5, ("udp-constant",)),
         Claim("CP-6", "Exponential inter-arrival times: longer than periodic; deviations increase "
@@ -151,13 +164,13 @@ PAPER = Paper(
               ("tcp-1", "tcp-16", "noise"), cp_9_why),
         Claim("CP-10", "T_c = 5 and c_max = 1.2 limit the average queue to at most 12 packets in "
               "all scenarios; utilization 95 % for 16 New Reno flows at 50 ms.", cp_10,
-              ("tcp-1", "tcp-16", "bucket-rule", *STACK), cp_10_why),
+              ("tcp-1", "tcp-16", "bucket-rule", *STACKS), cp_10_why),
         Claim("CP-11", "T_c = 5, c_max = 1.05: up to 15 packets, almost full utilization of 16 New "
               "Reno flows at 50 ms. c_max = 1.5: at most 9 packets; utilization at 50 ms 82 % (1 "
               "New Reno), 94 % (16), 96 % (1 Cubic), 99 % (16).", cp_11,
-              ("tcp-1", "tcp-16", "noise", "bucket-rule", *STACK), cp_11_why),
+              ("tcp-1", "tcp-16", "noise", "bucket-rule", *STACKS), cp_11_why),
         Claim("CP-12", "T_c = 5, 16 Cubic flows, 5 ms: only 7 packets instead of 30 for tail drop.",
-              cp_12, ("tcp-1", "tcp-16", *TAIL_DROP, *STACK), cp_12_why),
+              cp_12, ("tcp-1", "tcp-16", *TAIL_DROP, *STACKS), cp_12_why),
         Claim("CP-13", "Cubic, one flow, 50 ms: about 98 % like tail drop; 94 % to 98 % for T_c <= "
               "5 and c_max >= 1.2.", cp_13, ("tcp-1", "noise", "length", *STACK), cp_13_why),
         Claim("CP-14", "A single burst can fill the whole buffer without any drop by the policer.",
@@ -176,6 +189,8 @@ PAPER = Paper(
                 ("tcp-1", "tcp-16", *TAIL_DROP, "stacks-tail-drop", "stacks-cp-aqm"), WHOLE),
         Section("What the TCP stack moves", text("stack.md"), convention_tables, STACK, STACK_SAYS),
         Section("What moves the numbers of the claims", text("places.md"), place_tables, STACK),
+        Section("Conventions combined", text("combined.md"), combined_tables,
+                ("combined",), COMBINED),
         Section("Every convention in every combination", text("every.md"), stack_tables, STACK),
         Section("What the size of the bucket moves", text("bucket.md"), bucket_tables, ("bucket",),
                 BUCKET),

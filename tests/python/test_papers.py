@@ -278,3 +278,25 @@ def test_every_paper_of_the_library_loads() -> None:
         for study in paper.studies:
             for quick in (False, True):
                 assert library.plan(study, home, quick).most > 0
+
+
+def test_the_peers_that_a_page_quotes_are_those_of_validation() -> None:
+    root = Path(__file__).parents[2]
+    text = (root / "papers/cp-aqm/other-stacks.md").read_text("utf-8")
+    tables = json.loads((root / "docs/validation/peers.json").read_text("utf-8"))["tables"]
+    quoted = {
+        ("Tail drop, delayed acknowledgments", "New Reno"),
+        ("Tail drop, delayed acknowledgments", "CUBIC"),
+        ("Tail drop, New Reno", "New Reno"),
+        ("Tail drop, CUBIC with SACK", "CUBIC"),
+    }
+    found = 0
+    for table in tables:
+        for name, flows, delay, queue, *_ in table["rows"]:
+            if (table["heading"], name) in quoted and (flows, delay) == (16, "5 ms"):
+                ours, *peers = re.findall(r"[\d.]+(?= ±)", queue)
+                assert f"{ours}, {peers[0]} and {peers[1]}" in text, table["heading"]
+                if "delayed" in table["heading"]:  # above CP-4's New Reno, below CP-12's Cubic
+                    assert all(25.5 < float(each) < 29 for each in (ours, *peers))
+                found += 1
+    assert found == len(quoted)
