@@ -80,25 +80,26 @@ def shorter(
     data: Data, settings: Sequence[str], where: Sequence[Where], names: Sequence[str]
 ) -> list[Part]:
     """That CP-AQM's queue is shorter than others'."""
-    return [
-        Part(f"{other} less CP-AQM, {SETTINGS[setting]}, {words(each)}", "",
-             beside(data, setting, each, DELAY, other, OURS), 0.0, unit="ms")
-        for setting in settings
-        for each in where
-        for other in names
-    ]  # fmt: skip
+    return queues_apart(data, settings, where, [(other, OURS) for other in names])
 
 
 def longer(
     data: Data, settings: Sequence[str], where: Sequence[Where], names: Sequence[str]
 ) -> list[Part]:
     """That it is longer."""
+    return queues_apart(data, settings, where, [(OURS, other) for other in names])
+
+
+def queues_apart(
+    data: Data, settings: Sequence[str], where: Sequence[Where], pairs: Sequence[tuple[str, str]]
+) -> list[Part]:
+    """That of each pair the first has the longer queue."""
     return [
-        Part(f"CP-AQM less {other}, {SETTINGS[setting]}, {words(each)}", "",
-             beside(data, setting, each, DELAY, OURS, other), 0.0, unit="ms")
+        Part(f"{one} less {other}, {SETTINGS[setting]}, {words(each)}", "",
+             beside(data, setting, each, DELAY, one, other), 0.0, unit="ms")
         for setting in settings
         for each in where
-        for other in names
+        for one, other in pairs
     ]  # fmt: skip
 
 
