@@ -81,9 +81,14 @@ def mean(data: Data, stack: Changed, place: Place) -> float:
     return measure(data, "combined", key, where).mean
 
 
+def fits(data: Data, stack: Changed, place: Place, low: float, high: float) -> bool:
+    """Whether a number is in a range with a stack."""
+    return low <= mean(data, stack, place) <= high
+
+
 def in_range(data: Data, stack: Changed) -> list[bool]:
     """Which of the numbers of sixteen flows are in the range that the claims allow."""
-    return [low <= mean(data, stack, place) <= high for _, place, low, high in SIXTEEN]
+    return [fits(data, stack, place, low, high) for _, place, low, high in SIXTEEN]
 
 
 def together(data: Data, place: Place, low: float, high: float) -> str:
@@ -92,7 +97,7 @@ def together(data: Data, place: Place, low: float, high: float) -> str:
     if place not in [each for _, each, _, _ in SIXTEEN]:
         return ""
     every = [each for each in for_flows(data, place[1][1]) if len(each.names) > 1]
-    inside = [each for each in every if low <= mean(data, each, place) <= high]
+    inside = [each for each in every if fits(data, each, place, low, high)]
     if not inside:
         return f"Nor does any of {len(every)} combinations of conventions bring it there."
     fewest = min(len(each.names) for each in inside)
@@ -137,12 +142,11 @@ def combined_tables(data: Data) -> list[Table]:
         every = for_flows(data, place[1][1])
         row: list[Any] = [claim, place_words(place), allowed(low, high),
                           f"{mean(data, every[0], place):.4g}"]  # fmt: skip
-        for count in (1, 2, 3):
-            some = [each for each in every if len(each.names) == count]
-            good = sum(low <= mean(data, each, place) <= high for each in some)
+        changed = [[each for each in every if len(each.names) == count] for count in (1, 2, 3)]
+        for some in (*changed, every):
+            good = sum(fits(data, each, place, low, high) for each in some)
             row.append(f"{good} of {len(some)}")
-        good = sum(low <= mean(data, each, place) <= high for each in every)
-        counted.append([*row, f"{good} of {len(every)}"])
+        counted.append(row)
 
     ours, *others = stacks(data)
     counts = dict(zip(stacks(data), hits(data), strict=True))
@@ -154,7 +158,7 @@ def combined_tables(data: Data) -> list[Table]:
             f"{counts[each]} of {len(SIXTEEN)}",
             *(
                 f"{mean(data, each, place):.4g}"
-                + ("" if low <= mean(data, each, place) <= high else " ✗")
+                + ("" if fits(data, each, place, low, high) else " ✗")
                 for _, place, low, high in shown
             ),
         ]

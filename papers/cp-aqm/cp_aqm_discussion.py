@@ -21,6 +21,7 @@ from cp_aqm_points import (
     USED,
     apart,
     combination,
+    lengths,
     measure,
     policed,
     share,
@@ -172,17 +173,12 @@ USE = (
 
 
 def same_means(data: Data) -> list[Part]:
-    parts = []
-    for discipline in ("tail drop", "CP-AQM"):
-        for congestion, name in NAMES.items():
-            for delay in ("5ms", "50ms"):
-                where = {"discipline": discipline, "congestion": congestion, "delay": delay}
-                for key, scale, most in ((QUEUE, 1.0, 0.25), (USED, 100.0, 0.5)):
-                    found = data.difference("length", key, {**where, "length": "110s"},
-                                            {**where, "length": "1010s"}, scale=scale)  # fmt: skip
-                    what = f"{discipline}, 1 {name}, {delay[:-2]} ms"
-                    parts.append(Part(what, "", found, -most, most, UNITS[key]))
-    return parts
+    return [
+        Part(what, "", data.difference("length", key, short, long, scale=scale), -most, most,
+             UNITS[key])
+        for what, short, long in lengths()
+        for key, scale, most in ((QUEUE, 1.0, 0.25), (USED, 100.0, 0.5))
+    ]  # fmt: skip
 
 
 LENGTH = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from forebay.papers import (
@@ -130,3 +130,13 @@ def over(
 def threshold_packets(text: str) -> int:
     """T_c in packets, as the axes write it."""
     return int(text[:-1])
+
+
+def lengths() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Every scenario of the study "length" in words, and its points of 100 s and of 1000 s."""
+    for discipline in ("tail drop", "CP-AQM"):
+        for congestion, name in NAMES.items():
+            for delay in ("5ms", "50ms"):
+                where = {"discipline": discipline, "congestion": congestion, "delay": delay}
+                short, long = ({**where, "length": length} for length in ("110s", "1010s"))
+                yield f"{discipline}, 1 {name}, {delay[:-2]} ms", short, long

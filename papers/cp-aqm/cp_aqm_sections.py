@@ -15,6 +15,7 @@ from cp_aqm_points import (
     USED,
     combination,
     keyed,
+    lengths,
     measure,
     policed,
     tail,
@@ -281,18 +282,12 @@ def recommended_tables(data: Data) -> list[Table]:
 
 def length_tables(data: Data) -> list[Table]:
     rows = []
-    for discipline in ("tail drop", "CP-AQM"):
-        for congestion, name in NAMES.items():
-            for delay in ("5ms", "50ms"):
-                where = {"discipline": discipline, "congestion": congestion, "delay": delay}
-                cells: list[Any] = [f"{discipline}, 1 {name}, {delay[:-2]} ms"]
-                for key in (QUEUE, USED):
-                    short, long = {**where, "length": "110s"}, {**where, "length": "1010s"}
-                    cells.append(measure(data, "length", key, long))
-                    cells.append(
-                        data.difference("length", key, short, long, scale=SCALES.get(key, 1.0))
-                    )
-                rows.append(cells)
+    for what, short, long in lengths():
+        cells: list[Any] = [what]
+        for key in (QUEUE, USED):
+            cells.append(measure(data, "length", key, long))
+            cells.append(data.difference("length", key, short, long, scale=SCALES.get(key, 1.0)))
+        rows.append(cells)
     columns = ["", "queue, packets", "100 s less 1000 s", "utilization, %", "100 s less 1000 s"]
     return [Table(columns, rows)]
 
