@@ -63,7 +63,7 @@ def text(found: Mapping[str, Any]) -> str:
                 parts.append(f"### {table['heading']}")
             if table["text"]:
                 parts.append(table["text"])
-            parts.append(_table(table["columns"], table["rows"]))
+            parts.append(markdown(table["columns"], table["rows"]))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -126,7 +126,9 @@ def _summary(found: Mapping[str, Any]) -> str:
     made += f"; {spent / 60:.1f} minutes of processor time." if spent else "."
     if not rows:
         return made
-    return f"{made}\n\n{len(rows)} claims: {said}.\n\n{_table(['claim', 'verdict', 'paper'], rows)}"
+    return (
+        f"{made}\n\n{len(rows)} claims: {said}.\n\n{markdown(['claim', 'verdict', 'paper'], rows)}"
+    )
 
 
 def _anchor(claim: Mapping[str, Any]) -> str:
@@ -149,7 +151,7 @@ def _studies(found: Mapping[str, Any]) -> str:
     if not rows:
         return ""
     head = ["study", "about", "points", "runs", "runs a point", "rule", "seeds"]
-    table = _table(head, rows)
+    table = markdown(head, rows)
     if found.get("missing", []):
         names = ", ".join(f"`{name}`" for name in found.get("missing", []))
         return f"{table}\n\nNot run yet, and left out below: {names}."
@@ -170,7 +172,7 @@ def _parts(parts: Sequence[Mapping[str, Any]]) -> str:
         for part in parts
     ]
     head = ["quantity", "paper", "allowed", "ours", "95 % interval", "runs", "verdict"]
-    return _table(head, rows)
+    return markdown(head, rows)
 
 
 def between(part: Mapping[str, Any]) -> str:
@@ -194,7 +196,8 @@ def _span(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def markdown(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A table in Markdown."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join(f"| {' | '.join(map(cell, line))} |" for line in lines)
 

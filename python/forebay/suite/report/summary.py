@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forebay.papers import Panel, Region, Series, draw
+from forebay.papers.page import markdown
 
 if TYPE_CHECKING:
     from forebay.suite.results import Outcome, Row, Setting
@@ -56,7 +57,7 @@ def _glance(said: Mapping[str, Any]) -> str:
         ]
         rows.append([outcome.test.section, name, *cells])
     told = "Mean queueing delay at the link under test, ms / share of the link used, %."
-    return f"{told}\n\n{_table(['Section', 'Test', *said['labels']], rows)}"
+    return f"{told}\n\n{markdown(['Section', 'Test', *said['labels']], rows)}"
 
 
 def _test(outcome: Outcome, said: Mapping[str, Any], folder: Path) -> Iterator[str]:
@@ -67,7 +68,7 @@ def _test(outcome: Outcome, said: Mapping[str, Any], folder: Path) -> Iterator[s
     image = f"{IMAGES}/{said['suite'].name}-{outcome.anchor}.svg"
     draw.save(panels, folder / image)
     yield f"![{test.title}]({image})"
-    yield _table(
+    yield markdown(
         ["", *said["labels"]], [row for each in outcome.settings for row in _rows(each, outcome)]
     )
 
@@ -128,8 +129,3 @@ def _apart(regions: Sequence[Region]) -> tuple[float, float] | None:
     values = [region.y for region in regions]
     least, most = min(values, default=0.0), max(values, default=0.0)
     return None if most - least >= 0.01 * most else (0.97 * most, 1.01 * most)
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
