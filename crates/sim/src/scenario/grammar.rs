@@ -31,7 +31,8 @@ pub struct ScenarioTable {
     /// Short for one congested link between two routers, with hosts of its own for every flow.
     pub dumbbell: Option<Map<String, Value>>,
     /// Short for a chain of congested links, one behind the other, with hosts of its own for every
-    /// flow: a `dumbbell` with a number of `hops`.
+    /// flow: a `dumbbell` with a number of `hops`. `[parking_lot.hop.2]` holds what differs on the
+    /// second hop.
     pub parking_lot: Option<Map<String, Value>>,
     /// Traffic profiles by name; traffic entries name the one by which their packets are marked.
     #[serde(default)]
@@ -285,8 +286,10 @@ pub enum Direction {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompareTable {
-    /// Link whose queue is replaced.
-    pub link: String,
+    /// Link whose queue is replaced; it may be left out where there is one only, on a dumbbell
+    /// (`bottleneck`) and on a parking lot (every hop, forward).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
     /// Runs of each discipline, with seeds that all disciplines share; 2 or more give intervals.
     #[serde(default = "ten")]
     pub replications: u32,
