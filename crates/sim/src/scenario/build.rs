@@ -10,6 +10,7 @@ use crate::measure::UserMeter;
 use crate::traffic::{BuildSite, Generator, Marks};
 use crate::wireless::medium::Station;
 use crate::wireless::{NetworkSpec, Track};
+use forebay_core::config::require;
 use forebay_core::{ConfigError, Duration, Rate, Rng, Time};
 use forebay_disciplines::registry;
 use std::collections::HashMap;
@@ -216,6 +217,14 @@ impl Scenario {
 
     /// The nodes between which an entry's traffic runs.
     pub(super) fn ends(&self, table: &TrafficTable) -> Result<(String, String), ConfigError> {
+        let ends = table.from.is_some() || table.to.is_some();
+        for (field, given) in
+            [("direction", table.direction.is_some()), ("hop", table.hop.is_some())]
+        {
+            require(!(ends && given), field, || {
+                "has no place beside `from` and `to`, which say the way; leave it out".into()
+            })?;
+        }
         match (&table.from, &table.to, &self.row) {
             (Some(from), Some(to), _) => Ok((from.clone(), to.clone())),
             (None, None, Some(row)) => {
@@ -228,7 +237,7 @@ impl Scenario {
                     }
                 };
                 let (left, right) = (row.router(first), row.router(last));
-                Ok(match table.direction {
+                Ok(match table.direction.unwrap_or_default() {
                     Direction::Forward => (left, right),
                     Direction::Reverse => (right, left),
                 })

@@ -190,9 +190,9 @@ pub struct TrafficTable {
     /// Node of the receiver, as `from`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Way on a dumbbell or parking lot.
-    #[serde(default)]
-    pub direction: Direction,
+    /// Way on a dumbbell or parking lot, forward if absent; has no place beside `from` and `to`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
     /// The one hop of a parking lot that the flows cross, counted from 1; all of them if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hop: Option<u32>,
@@ -241,7 +241,7 @@ fn iperf() -> u16 {
 }
 
 /// Names of the fields of [`TrafficTable`]; what else stands in an entry is the source's.
-pub const TRAFFIC_FIELDS: [&str; 16] = [
+pub const TRAFFIC_FIELDS: [&str; 17] = [
     "name",
     "kind",
     "from",
@@ -258,6 +258,7 @@ pub const TRAFFIC_FIELDS: [&str; 16] = [
     "profile",
     "dscp",
     "port",
+    "tcp",
 ];
 
 /// What one marker of a profile meters.

@@ -20,7 +20,7 @@ pub use size::MOST_MEMORY;
 
 use crate::traffic::{self, Codec, Transport};
 use crate::wireless::{Site, WirelessTable};
-use forebay_core::config::{read, require};
+use forebay_core::config::{read, require, unknown};
 use forebay_core::{ConfigError, Duration};
 use forebay_disciplines::registry;
 use forebay_tcp::Config as TcpConfig;
@@ -30,6 +30,7 @@ use link::{DirectedLink, directions};
 use profile::NamedProfile;
 use row::Row;
 use serde_json::{Map, Value, json};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// A scenario whose every field has been checked.
@@ -99,6 +100,7 @@ impl Scenario {
             "is empty; a scenario needs [[traffic]] entries".into()
         })?;
         check_unique("link", self.links.iter().map(|link| link.table.name.as_str()))?;
+        self.check_captures()?;
         check_unique("traffic", self.traffic.iter().map(|entry| entry.table.name.as_str()))?;
         if let Some(compare) = &table.compare {
             if let Some(link) = &compare.link {
@@ -109,6 +111,20 @@ impl Scenario {
             })?;
         }
         self.check_size()
+    }
+
+    /// Every link that records does so in a file of its own.
+    fn check_captures(&self) -> Result<(), ConfigError> {
+        let mut known: HashMap<PathBuf, &str> = HashMap::new();
+        for link in &self.links {
+            let Some(file) = &link.table.pcap else { continue };
+            let earlier = known.insert(self.base.join(file), &link.table.name);
+            require(earlier.is_none(), &format!("{}.pcap", link.path), || {
+                let earlier = earlier.unwrap_or_default();
+                format!("\"{file}\" is the file of link \"{earlier}\" already; give each its own")
+            })?;
+        }
+        Ok(())
     }
 
     fn graph(&self) -> Result<Graph, ConfigError> {
@@ -258,21 +274,31 @@ impl Traffic {
         entry: &Map<String, Value>,
         defaults: &Map<String, Value>,
     ) -> Result<Self, ConfigError> {
-        let (mut common, params): (Map<_, _>, Map<_, _>) = entry
-            .clone()
-            .into_iter()
-            .partition(|(key, _)| TRAFFIC_FIELDS.contains(&key.as_str()) || key == "tcp");
+        let (mut common, params): (Map<_, _>, Map<_, _>) =
+            entry.clone().into_iter().partition(|(key, _)| TRAFFIC_FIELDS.contains(&key.as_str()));
         if !common.contains_key("name") {
             let kind = common.get("kind").cloned().unwrap_or_default();
             common.insert("name".into(), kind);
         }
-        let table: TrafficTable = read(&Value::Object(common))?;
+        let mut table: TrafficTable = read(&Value::Object(common))?;
+        if table.from.is_none() && table.to.is_none() {
+            table.direction.get_or_insert_default();
+        }
         require((1..=10_000_000).contains(&table.flows), "flows", || {
             format!("must be 1 to 10000000, got {}", table.flows)
         })?;
         require(table.drop_precedence < 8, "drop_precedence", || "must be 0 to 7".into())?;
         let source = traffic::find(&table.kind)?;
-        let params = source.effective(&Value::Object(params))?;
+        let params = source.effective(&Value::Object(params.clone())).map_err(|error| {
+            let own = source.fields();
+            let known = || TRAFFIC_FIELDS.into_iter().chain(own.iter().map(String::as_str));
+            match params.keys().find(|key| known().all(|field| field != *key)) {
+                Some(key) => {
+                    ConfigError::new(key, unknown("field", key, &known().collect::<Vec<_>>()))
+                }
+                None => error,
+            }
+        })?;
         let mut tcp = defaults.clone();
         tcp.extend(table.tcp.clone());
         let tcp = TcpConfig::read(&Value::Object(tcp)).map_err(|error| error.within("tcp"))?;

@@ -106,7 +106,7 @@ fn traffic(generator: &mut SchemaGenerator, tcp: &Value) -> Value {
             for field in TRAFFIC_FIELDS {
                 merged.insert(field.into(), common["properties"][field].clone());
             }
-            merged.insert("tcp".into(), tcp.clone());
+            merged["tcp"] = tcp.clone();
             merged.insert("kind".into(), json!({ "const": entry.name }));
             whole["properties"] = Value::Object(merged);
             whole["required"] = json!(["kind"]);

@@ -163,6 +163,13 @@ impl Entry {
         (self.effective)(block)
     }
 
+    /// Names of the parameters.
+    pub fn fields(&self) -> Vec<String> {
+        let schema = self.schema(&mut SchemaGenerator::default());
+        let properties = schema.get("properties").and_then(Value::as_object);
+        properties.into_iter().flat_map(|fields| fields.keys().cloned()).collect()
+    }
+
     /// The capture file that a source with the parameters in `block` replays, if it does.
     ///
     /// # Errors
@@ -203,8 +210,7 @@ pub static SOURCES: &[Entry] = &[
 pub fn find(kind: &str) -> Result<&'static Entry, ConfigError> {
     SOURCES.iter().find(|entry| entry.name == kind).ok_or_else(|| {
         let names: Vec<_> = SOURCES.iter().map(|entry| entry.name).collect();
-        let message = format!("unknown source of traffic \"{kind}\"; one of {}", names.join(", "));
-        ConfigError::new("kind", message)
+        ConfigError::new("kind", config::unknown("source of traffic", kind, &names))
     })
 }
 
