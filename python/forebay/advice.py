@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from forebay.comparison import Comparison
 from forebay.measures import (
     COMPLETION,
     GOODPUT,
@@ -18,9 +19,6 @@ from forebay.measures import (
     shown_in,
     text,
 )
-
-if TYPE_CHECKING:
-    from forebay.study import Comparison
 
 CONGESTED = 0.8
 """Utilisation below which the link is said to be hardly congested."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -13,10 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from forebay import stats
+from forebay.comparison import Comparison
 from forebay.measures import ABSENT, GAIN, MEASURES, Measure, largest, shown_in, text
-
-if TYPE_CHECKING:
-    from forebay.study import Comparison
 
 _NARROWEST = 5
 """Columns that the head of a class needs at least."""

@@ -8,14 +8,13 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from forebay import ScenarioError, load
+from forebay import Progress, ScenarioError, load
 from forebay.cli import app
-from forebay.parallel import Progress
 from forebay.relative import relative
-from forebay.sweep.layout import read_journal
+from forebay.runs.journal import read_journal
 from forebay.tune import Outcome, tune
 from forebay.tune.goal import Estimate, Goal, read_bound, read_goal
-from forebay.tune.search import Plan, Tried
+from forebay.tune.search import Tried, Tuning
 from forebay.tune.space import Parameter, combinations, read_parameter
 from small_study import BASE
 
@@ -57,10 +56,10 @@ def test_a_bound_is_kept_by_what_is_chosen(scenario: Path, tmp_path: Path) -> No
 
 def test_only_seeds_that_the_search_has_not_seen_decide(scenario: Path, tmp_path: Path) -> None:
     outcome = limited(scenario, tmp_path / "out")
-    records, _ = read_journal(tmp_path / "out" / "journal")
+    records, _ = read_journal(tmp_path / "out")
     seeds: dict[str, set[int]] = {}
     for record in records:
-        seeds.setdefault(record.point, set()).add(record.replication)
+        seeds.setdefault(record.id, set()).add(record.replication)
     # From the scenario's seed 11 on: two for every trial, the next three for some.
     assert set().union(*seeds.values()) == {11, 12, 13, 14, 15}
     assert sum({13, 14, 15} <= each for each in seeds.values()) == 3
@@ -83,7 +82,7 @@ def test_stopped_anywhere_it_ends_as_if_it_had_not_been(scenario: Path, tmp_path
     for stop.after in (3, 9):
         with pytest.raises(KeyboardInterrupt):
             limited(scenario, tmp_path / "parts", progress=stop)
-    kept, _ = read_journal(tmp_path / "parts" / "journal")
+    kept, _ = read_journal(tmp_path / "parts")
     assert len(kept) >= 9
     parts = limited(scenario, tmp_path / "parts")
     assert (parts.trials, parts.candidates, parts.beside) == (
@@ -93,8 +92,8 @@ def test_stopped_anywhere_it_ends_as_if_it_had_not_been(scenario: Path, tmp_path
     )
     journal = (tmp_path / "parts" / "journal").read_bytes()
     limited(scenario, tmp_path / "parts", subject_to=[f"{DELAY} <= 30", f"{GOODPUT} >= 0"])
-    records, _ = read_journal(tmp_path / "parts" / "journal")
-    assert len({(each.point, each.replication) for each in records}) == len(records)
+    records, _ = read_journal(tmp_path / "parts")
+    assert len({(each.id, each.replication) for each in records}) == len(records)
     assert (tmp_path / "parts" / "journal").read_bytes().startswith(journal)
 
 
@@ -209,7 +208,7 @@ def test_bounds_and_where_intervals_lie() -> None:
 
 def test_the_best_is_chosen_among_those_that_hold_and_its_equals_are_named(scenario: Path) -> None:
     goal = Goal("g", True, (read_bound("x <= 1"),))
-    plan = Plan(load(scenario), None, None, (), goal)
+    plan = Tuning(load(scenario), None, None, (), goal)
 
     def tried(label: str, g: list[float], x: float) -> Tried:
         return Tried(label, (), Estimate({"g": g, "x": [x] * len(g)}))

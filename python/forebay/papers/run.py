@@ -10,8 +10,7 @@ from typing import Any
 from forebay._engine import ScenarioError
 from forebay.papers import library, page, record
 from forebay.papers.data import Data
-from forebay.sweep import several
-from forebay.sweep.plan import Study as Plan
+from forebay.sweep import Study, several
 
 
 def folder_for(key: str, quick: bool) -> Path:
@@ -57,21 +56,21 @@ def run(
     if figure is not None and figure not in numbers:
         raise ScenarioError(f'{key} has no figure "{figure}"; one of {", ".join(numbers)}')
     home = library.folder_of(key)
-    plans = {study.name: library.plan(study, home, quick) for study in paper.needed(figure)}
+    studies = {each.name: library.read(each, home, quick) for each in paper.needed(figure)}
     _claim(folder, key, quick)
-    data = Data(paper, folder, quick)
+    kept = {each.name: each.tables for each in paper.studies}
+    data = Data(kept, folder, quick)
     if partial:
-        plans = {name: plan for name, plan in plans.items() if _begun(data, name, folder, plan)}
+        studies = {name: each for name, each in studies.items() if _begun(data, name, folder, each)}
     else:
-        kept = {each.name: each.tables for each in paper.studies}
-        several.run(plans, folder, kept, jobs, tell)
+        several.run(studies, folder, kept, jobs, tell)
     found = record.record(
         paper,
-        plans,
+        studies,
         data,
         key=key,
         command=command,
-        cpu_seconds=several.spent(folder, plans),
+        cpu_seconds=several.spent(folder, studies),
         figure=figure,
     )
     if figure is None:
@@ -131,11 +130,10 @@ def _claim(folder: Path, key: str, quick: bool) -> None:
     write(mark, wanted)
 
 
-def _begun(data: Data, name: str, folder: Path, plan: Plan) -> bool:
-    """Whether every point of a study has an interval, and every run its tables."""
+def _begun(data: Data, name: str, folder: Path, study: Study) -> bool:
+    """Whether every point of a study has an interval."""
     if not (folder / name / "study.json").exists():
         return False
-    study = data.study(name)
-    counts = study.runs.group_by("point").len()["len"].to_list()
-    kept = study.complete or not data.keeps(name)
-    return kept and len(counts) == len(plan.points) and min(counts) > 1
+    found = data.study(name)
+    counts = found.runs.group_by("point").len()["len"].to_list()
+    return len(counts) == len(study.points) and min(counts) > 1

@@ -7,7 +7,7 @@ import gzip
 import json
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -15,12 +15,10 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from forebay.advice import advise
+from forebay.comparison import Comparison, Variant
 from forebay.measures import GAIN, LOSS, MEDIAN_DELAY, text
 from forebay.report.wireless import network
 from forebay.scenario import to_toml
-
-if TYPE_CHECKING:
-    from forebay.study import Comparison
 from forebay.terminal import blocks
 
 _POINTS = 600
@@ -47,7 +45,7 @@ def render(comparison: Comparison) -> str:
         queue_blocks=_queue_rows(comparison),
         configuration=to_toml(_shared(comparison.variants[0].effective)),
         queues=[
-            (variant.label, to_toml({"queue": _queue_of(comparison, variant.effective)}))
+            (variant.label, to_toml({"queue": _queue_of(comparison, variant)}))
             for variant in comparison.variants
         ],
         cpu_seconds=sum(run.result.summary["cpu_seconds"] for run in comparison.runs),
@@ -188,9 +186,7 @@ def _shared(effective: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in effective.items() if key != "seed"}
 
 
-def _queue_of(comparison: Comparison, effective: dict[str, Any]) -> Any:
+def _queue_of(comparison: Comparison, variant: Variant) -> Any:
     """The effective queue of the compared link."""
-    for link in effective.get("link") or []:
-        if link.get("name") == comparison.link:
-            return link["queue"]
-    return effective["dumbbell"]["queue"]
+    links = variant.scenario.resolved()["links"]
+    return next(link["queue"] for link in links if link["name"] == comparison.link)

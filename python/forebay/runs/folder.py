@@ -1,4 +1,4 @@
-"""Writing a folder of results, whole or not at all."""
+"""A folder of results, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -45,6 +45,11 @@ def check_folder(folder: Path) -> None:
                 "choose another folder with --out"
             )
     parent = _parent(folder)
+    if folder.exists() and _target(folder).samefile(Path.cwd()):
+        raise FileExistsError(
+            f"{folder}: is the folder in which the command runs, which cannot be replaced; choose "
+            "another folder with --out"
+        )
     parent.mkdir(parents=True, exist_ok=True)
     if not os.access(parent, os.W_OK | os.X_OK):
         raise PermissionError(f"{parent}: cannot be written to; choose another folder with --out")
@@ -61,20 +66,27 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> Path:
     """
     check_folder(folder)
     parent = _parent(folder)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=parent))
+    fresh = Path(
+        tempfile.mkdtemp(prefix=f".{_target(folder).name}.", suffix=".partial", dir=parent)
+    )
     try:
         fresh.chmod(0o755)
         for name, content in files.items():
             _write(fresh / name, content)
-        _exchange(fresh, folder)
+        _exchange(fresh, _target(folder))
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
     return folder
 
 
+def _target(folder: Path) -> Path:
+    """The folder itself, where `folder` is a link to one."""
+    return folder.resolve() if folder.is_symlink() else folder.absolute()
+
+
 def _parent(folder: Path) -> Path:
-    return folder.absolute().parent
+    return _target(folder).parent
 
 
 def _is_result(summary: Path) -> bool:
