@@ -55,10 +55,10 @@ def resolve(scenario: str, base: str) -> str:
 
     - `links`: each direction of each link, in the order of a summary's `links`: `name`, `from`,
       `to`, `reverse` (whether it is a reverse direction), `path` (where its table stands in this
-      document, such as `link[2].reverse`), `queue_path` (where its queue is written, or
-      would be), `queue` (with every default, or null), `shares_with` (names of the links whose queue is
-      written at the same place: hops of a parking lot), `rate_bps` and `delay_s` (null if they vary), `loss`
-      and `pcap` (the file in which it records, or null).
+      document, such as `link[2].reverse`), `queue_path` (where its queue is written, or would
+      be), `queue` (with every default, or null), `shares_with` (names of the links whose queue
+      is written at the same place: hops of a parking lot), `rate_bps` and `delay_s` (null if
+      they vary), `loss` and `pcap` (the file in which it records, or null).
     - `traffic`: each entry: `name`, `kind`, `class`, `flows`, `transport` ("tcp" or "datagrams"),
       `judged_by` ("mos", "completion", "goodput" or "delay-and-loss"), `open_loop` (whether it
       replays a capture), `from`, `to`, `path` and `links` (names of those on the way, forward).
