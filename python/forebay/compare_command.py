@@ -233,12 +233,12 @@ def _gate(console: Console, comparison: Comparison, advice: Advice, file: Path |
         if file is not None:
             raise ScenarioError("--gate: there is no pick; name one with --disciplines")
         return
+    if file is None and not gate.fits(comparison):
+        return
     try:
         text = gate.configuration(comparison, pick)
     except ScenarioError as error:
-        if file is not None:
-            raise ScenarioError(f"--gate: {error}") from None
-        return
+        raise ScenarioError(f"--gate: {error}") from None
     console.print(f"\n[bold]{escape(pick)} in a gate[/bold]")
     console.print(escape(gate.excerpt(text)), soft_wrap=True, highlight=False)
     if file is not None:

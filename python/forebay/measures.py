@@ -73,7 +73,7 @@ MOS = Measure(
     "4.0 good; below 3.6 many callers complain, below 2.6 it cannot be used",
 )
 QUEUE_DELAY = Measure(
-    "mean_delay_ms", "Mean time in the queue", "queueing delay", "ms", 1.0, 1, False, 0.05, 1.0
+    "mean_delay_ms", "Mean time in the queue", "queueing delay", "ms", 1.0, 1, False, 0.05, 10.0
 )
 """Of a link's queue rather than of a class."""
 

@@ -100,7 +100,7 @@ def test_advice_names_pick_price_and_notes(comparison: Comparison) -> None:
     assert advice.pick in ("codel", "short codel")
     assert any(price.startswith("p99 delay of sensors") for price in advice.price)
     findings = [str(finding) for finding in advice.findings]
-    assert any("web: best completion time under" in finding for finding in findings)
+    assert any("web: lowest completion time under" in finding for finding in findings)
     assert any("goodput differs by no more than chance" in finding for finding in findings)
     assert any("open loop" in hint.text for hint in advice.hints)
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from forebay.advice.criteria import Criterion, criteria_of, others_of
 from forebay.advice.hints import Hint
-from forebay.advice.pick import MATTERS, MOST, Ranking, rank
+from forebay.advice.network import network_of
+from forebay.advice.pick import MOST, Ranking, rank
 from forebay.advice.seen import hints_after
-from forebay.advice.words import amount, grouped, listed, value
+from forebay.advice.words import amount, grouped, listed, superlative, value
 
 if TYPE_CHECKING:
     from forebay.study import Comparison
@@ -83,55 +84,101 @@ class Advice:
 
 def advise(comparison: Comparison) -> Advice:
     """Read the comparison: who is best for each class, a pick for all, its price, and hints."""
-    criteria = criteria_of(comparison)
-    others = tuple(each for each in others_of(comparison, criteria) if each.decided)
-    findings = tuple(Finding(each.subject, _finding(each)) for each in criteria)
-    beside = tuple(Finding(each.subject, _spread(each)) for each in others)
-    hints, notes = hints_after(comparison), tuple(_notes(comparison))
-    judged = _judged(criteria)
+    network = network_of(comparison.variants[0].scenario, comparison.link)
+    criteria = criteria_of(comparison, network.rtt_s)
+    return advice_from(
+        criteria,
+        others_of(comparison, criteria),
+        hints_after(comparison, network),
+        comparison.labels,
+        len(comparison.seeds),
+        comparison.level,
+    )
 
-    def advice(
-        pick: str | None,
-        verdict: Verdict,
-        headline: str,
-        why: str,
-        more: int | None = None,
-        price: Iterable[str] = (),
-    ) -> Advice:
-        return Advice(
-            pick, verdict, headline, why, judged, more, tuple(price), findings, beside, hints, notes
-        )
 
-    if len(comparison.labels) == 1:
-        return advice(None, "none", "Nothing to choose from.", "Only one discipline was run.")
-    ranking = rank(criteria, comparison.labels, comparison.level)
-    single = len(comparison.seeds) == 1
-    more = FEW if single else ranking.needed
-    if not any(each.decided for each in criteria):
+def advice_from(
+    criteria: Sequence[Criterion],
+    others: Sequence[Criterion],
+    hints: Sequence[Hint],
+    labels: Sequence[str],
+    replications: int,
+    level: float,
+) -> Advice:
+    """Advice from what was measured.
+
+    Args:
+        criteria: what decides.
+        others: what does not.
+        hints: what an expert would remark.
+        labels: the disciplines.
+        replications: how many there were.
+        level: confidence level.
+    """
+    found = _Reading(tuple(criteria), tuple(labels), replications, level)
+    verdict, pick, headline, why, more = found.conclusion()
+    return Advice(
+        pick,
+        verdict,
+        headline,
+        why,
+        _judged(criteria),
+        more,
+        tuple(() if pick is None else _prices(criteria, pick)),
+        tuple(Finding(each.subject, _finding(each)) for each in criteria),
+        tuple(Finding(each.subject, _spread(each)) for each in others if each.decided),
+        tuple(hints),
+        tuple(_notes(replications, level)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """From criteria to a verdict."""
+
+    criteria: tuple[Criterion, ...]
+    labels: tuple[str, ...]
+    replications: int
+    level: float
+
+    def conclusion(self) -> tuple[Verdict, str | None, str, str, int | None]:
+        """Verdict, pick, headline, reasons, and replications that are needed."""
+        if len(self.labels) == 1:
+            return "none", None, "Nothing to choose from.", "Only one discipline was run.", None
+        ranking = rank(self.criteria, self.labels, self.level)
+        more = FEW if self.replications == 1 else ranking.needed
+        if not any(each.decided for each in self.criteria):
+            if ranking.open:
+                return "open", None, "Run more.", self._undecided(ranking), more
+            why = (
+                "By none of the measures that decide do these disciplines differ by more than "
+                "chance and enough for a user to notice."
+            )
+            return "none", None, "Take the simplest.", why, None
+        pick = ranking.order[0]
+        why = _why(self.criteria, pick)
         if ranking.open:
-            return advice(None, "open", "Run more.", _undecided(comparison, ranking), more)
-        return advice(
-            None,
-            "none",
-            "Take the simplest.",
-            "By none of the measures that decide do these disciplines differ by more than chance "
-            "and enough for a user to notice.",
+            why = f"{why} {self._undecided(ranking)}"
+            return "open", pick, f"Start with {pick}, and run more.", why, more
+        if ranking.equal:
+            why += (
+                f" Overall {listed(ranking.equal)} {'is' if len(ranking.equal) == 1 else 'are'} as "
+                "good (within 5 % on average): choose by the class that matters most."
+            )
+            return "equal", pick, f"Start with {pick}.", why, None
+        return "clear", pick, f"Start with {pick}.", why, None
+
+    def _undecided(self, ranking: Ranking) -> str:
+        if ranking.needed is None:
+            return f"One run cannot say how much of that is chance: run it with -r {FEW} or more."
+        much = (
+            f"more than {MOST} would be needed, so that choosing by other reasons is wiser"
+            if ranking.needed > MOST
+            else f"about {ranking.needed} would (-r {ranking.needed})"
         )
-    pick = ranking.order[0]
-    prices = _prices(criteria, pick)
-    why = _why(criteria, pick)
-    if ranking.open:
-        headline = f"Start with {pick}, and run more."
-        return advice(
-            pick, "open", headline, f"{why} {_undecided(comparison, ranking)}", more, prices
+        return (
+            f"Over all measures together {self.replications} replications cannot distinguish "
+            f"{ranking.order[0]} from {listed(ranking.open)}; {much}."
         )
-    if ranking.equal:
-        why += (
-            f" Overall {listed(ranking.equal)} {'is' if len(ranking.equal) == 1 else 'are'} as good"
-            f" (within {100 * (MATTERS):.0f} % on average): choose by the class that matters most."
-        )
-        return advice(pick, "equal", f"Start with {pick}.", why, None, prices)
-    return advice(pick, "clear", f"Start with {pick}.", why, None, prices)
 
 
 def _why(criteria: Sequence[Criterion], pick: str) -> str:
@@ -140,29 +187,12 @@ def _why(criteria: Sequence[Criterion], pick: str) -> str:
     close = [each for each in decided if pick in each.best[1:]]
     parts = []
     if first:
-        parts.append(f"It has the best {grouped(first)}.")
-    if close:
-        start = "It" if not first else "Beside that it"
-        parts.append(f"{start} cannot be distinguished from the best by {grouped(close)}.")
-    if not parts:
+        parts.append(f"It has the {grouped(first, best=True)}.")
+    else:
         parts.append("It is best by no single measure, but on average nearest to the best.")
+    if close:
+        parts.append(f"By {grouped(close)} it cannot be distinguished from the best.")
     return " ".join(parts)
-
-
-def _undecided(comparison: Comparison, ranking: Ranking) -> str:
-    first, found = ranking.order[0], listed(ranking.open)
-    if ranking.needed is None:
-        return f"One run cannot say how much of that is chance: run it with -r {FEW} or more."
-    runs = len(comparison.seeds)
-    much = (
-        f"more than {MOST} would be needed, so that choosing by other reasons is wiser"
-        if ranking.needed > MOST
-        else f"about {ranking.needed} would (-r {ranking.needed})"
-    )
-    return (
-        f"Over all measures together {runs} replications cannot distinguish {first} from {found}; "
-        f"{much}."
-    )
 
 
 def _judged(criteria: Sequence[Criterion]) -> str:
@@ -197,7 +227,7 @@ def _finding(criterion: Criterion) -> str:
             f"{short} differs by no more than chance, or by too little to notice "
             f"({value(criterion, best[0])} under {best[0]})."
         )
-    sentence = f"best {short} under {best[0]} ({value(criterion, best[0])})"
+    sentence = f"{superlative(measure)} {short} under {best[0]} ({value(criterion, best[0])})"
     if best[1:]:
         sentence += f"; {listed(best[1:])} cannot be distinguished from it"
     if missing:
@@ -207,7 +237,8 @@ def _finding(criterion: Criterion) -> str:
         worst = (min if measure.higher_is_better else max)(
             rest, key=lambda label: criterion.intervals[label].mean
         )
-        sentence += f". Worst under {worst} ({value(criterion, worst)})"
+        opposite = "Lowest" if measure.higher_is_better else "Highest"
+        sentence += f". {opposite} under {worst} ({value(criterion, worst)})"
     return f"{sentence}."
 
 
@@ -243,8 +274,7 @@ def _prices(criteria: Sequence[Criterion], pick: str) -> list[str]:
     return [sentence for _, sentence in sorted(found, key=lambda each: -each[0])]
 
 
-def _notes(comparison: Comparison) -> Iterable[str]:
-    replications = len(comparison.seeds)
+def _notes(replications: int, level: float) -> Iterable[str]:
     if replications == 1:
         yield (
             "One replication only: there are no intervals, and any difference may be chance. "
@@ -252,7 +282,7 @@ def _notes(comparison: Comparison) -> Iterable[str]:
         )
     else:
         yield (
-            f"Intervals are {100 * comparison.level:g} % Student t intervals over {replications} "
+            f"Intervals are {100 * level:g} % Student t intervals over {replications} "
             "replications; differences are paired, as every discipline faced the same traffic. "
             "Each interval stands for itself: among many comparisons a few differ by chance."
         )

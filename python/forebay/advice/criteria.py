@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -76,13 +76,17 @@ class Criterion:
         return stats.paired_difference(self.samples[first], self.samples[second], self.level)
 
 
-def criteria_of(comparison: Comparison) -> tuple[Criterion, ...]:
+def criteria_of(comparison: Comparison, rtt_s: float) -> tuple[Criterion, ...]:
     """The criteria of a comparison: those of each class, then that of the link.
 
     Voice is judged by its quality, transfers that end by their completion time, adaptive video and
     endless TCP by their goodput, and other datagrams by their delay and their loss. The link is
-    judged by the time that packets wait in it, which is what anyone else who sends over it would
-    get.
+    judged by what anyone else who sends over it would get: the time that packets wait in it, on top
+    of the round trip, so that it counts as much as it lengthens that.
+
+    Args:
+        comparison: what was run.
+        rtt_s: round trip without queues of those who send over the link.
     """
     found = [
         Criterion(class_, measure, 1 / len(measures), samples, comparison.level)
@@ -93,9 +97,16 @@ def criteria_of(comparison: Comparison) -> tuple[Criterion, ...]:
     ]
     waits = {label: comparison.queue_samples(label, QUEUE_DELAY.key) for label in comparison.labels}
     if _measured(waits):
-        link = Criterion(comparison.link, QUEUE_DELAY, 1.0, waits, comparison.level, of_link=True)
-        found.append(link)
+        found.append(of_link(comparison.link, waits, rtt_s, comparison.level))
     return tuple(found)
+
+
+def of_link(link: str, waits: Samples, rtt_s: float, level: float = stats.LEVEL) -> Criterion:
+    """What a link does to whoever else sends over it, by the time in its queue in ms."""
+    rtt_ms = 1e3 * rtt_s
+    noticed = max(QUEUE_DELAY.matters_at_least, QUEUE_DELAY.matters * rtt_ms)
+    measure = replace(QUEUE_DELAY, worst=-rtt_ms, matters_at_least=noticed)
+    return Criterion(link, measure, 1.0, waits, level, of_link=True)
 
 
 def others_of(comparison: Comparison, criteria: Iterable[Criterion]) -> tuple[Criterion, ...]:

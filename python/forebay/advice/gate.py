@@ -12,6 +12,7 @@ from forebay.advice.hints import Discipline
 from forebay.advice.network import Entry, Network, network_of, number
 from forebay.advice.seen import disciplines_of
 from forebay.advice.toml import inline
+from forebay.scenario import Scenario
 
 if TYPE_CHECKING:
     from forebay.study import Comparison
@@ -36,7 +37,7 @@ def configuration(comparison: Comparison, label: str) -> str:
     network = network_of(scenario, comparison.link)
     variant = next(each for each in comparison.variants if each.label == label)
     chosen = next(each for each in disciplines_of(comparison) if each.label == label)
-    tables = _links(variant.scenario.text, scenario.base)
+    tables = _links(variant.scenario)
     own = tables.get(comparison.link, {})
     name = comparison.link
     other = name.removesuffix("-reverse") if name.endswith("-reverse") else f"{name}-reverse"
@@ -64,13 +65,25 @@ def configuration(comparison: Comparison, label: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def fits(comparison: Comparison) -> bool:
+    """Whether the link keeps its rate, as that of a gate does."""
+    scenario = comparison.variants[0].scenario
+    name = comparison.link
+    return name in _links(scenario) and network_of(scenario, name).constant
+
+
 def excerpt(text: str) -> str:
     """The lines of its link, of a whole configuration."""
     return text[text.index("[link]") :].split("\n\n")[0]
 
 
-def _links(text: str, base: str) -> dict[str, Mapping[str, Any]]:
-    return {link["name"]: link for link in json.loads(_engine.plan(text, base))["links"]}
+def _links(scenario: Scenario) -> dict[str, Mapping[str, Any]]:
+    """The links, a direction each; none where a radio channel keeps the engine from knowing."""
+    try:
+        plan = json.loads(_engine.plan(scenario.text, scenario.base))
+    except ScenarioError:
+        return {}
+    return {link["name"]: link for link in plan["links"]}
 
 
 def _about_rate(network: Network) -> Iterable[str]:

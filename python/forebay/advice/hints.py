@@ -19,9 +19,10 @@ WARM_UP_ROUND_TRIPS = 10
 LONG_BUFFER_S = 1.0
 CODEL = ("codel", "fq-codel")
 PIE = ("pie", "fq-pie")
-PIE_RTT_S = 0.25
-"""Round trip from which PIE's default target of 15 ms costs throughput (measured: docs/advice.md).
-"""
+PIE_RTT_S = 0.2
+"""Round trip above which PIE's time between updates costs throughput."""
+PIE_UPDATE = 0.15
+"""Time between updates, of a round trip: the default at 100 ms (measured: docs/advice.md)."""
 BY_TAIL_DROP = ("fifo", "prio", "drr", "wrr", "ncq", "tail-drop", "shared-tail-drop")
 
 
@@ -44,6 +45,8 @@ class Hint:
     """Stable name of what was found, for programs."""
     text: str
     changes: tuple[Change, ...] = ()
+    before: bool = True
+    """Whether the scenario alone shows it, without results."""
 
     @property
     def remedy(self) -> str:
@@ -111,7 +114,7 @@ def hints_before(network: Network, disciplines: Sequence[Discipline]) -> tuple[H
     return (
         *_intervals(network, disciplines),
         *_targets(network, disciplines),
-        *_slow_pie(network, disciplines),
+        *_hasty_pie(network, disciplines),
         *_one_class(network, disciplines),
         *_classes_beyond(network, disciplines),
         *_long_buffers(network, disciplines),
@@ -195,30 +198,26 @@ def _targets(network: Network, disciplines: Sequence[Discipline]) -> Iterable[Hi
     )
 
 
-def _slow_pie(network: Network, disciplines: Sequence[Discipline]) -> Iterable[Hint]:
+def _hasty_pie(network: Network, disciplines: Sequence[Discipline]) -> Iterable[Hint]:
+    """PIE's gains are per update, so that the time between updates sets the pace."""
     rtt = network.rtt_s
     if rtt <= PIE_RTT_S:
         return
-    target = _round_up(0.05 * rtt)
+    update = _round_up(PIE_UPDATE * rtt)
     low = [
         each
         for each in disciplines
-        if each.kind in PIE and (number(each.field("target")[1]) or 1) < target
+        if each.kind in PIE and (number(each.field("t_update")[1]) or update) < update
     ]
-    if not low:
-        return
-    changes = []
-    for each in low:
-        changes.append(Change(each.field("target")[0], duration(target), each.label))
-        path, burst = each.field("max_burst")
-        if (number(burst) or 0.0) < rtt:
-            changes.append(Change(path, duration(_round_up(rtt)), each.label))
-    yield Hint(
-        "pie-for-short-rtt",
-        f"The constants of {_labels(low)} are made for round trips up to about 100 ms; here it is "
-        f"{spoken(rtt)}. With so small a target the windows cannot fill the link.",
-        tuple(changes),
-    )
+    if low:
+        yield Hint(
+            "pie-for-short-rtt",
+            f"{_labels(low)} {'moves' if len(low) == 1 else 'move'} the drop probability every "
+            f"{listed(_values(low, 't_update'))}, and senders react after a round trip of "
+            f"{spoken(rtt)}: it overshoots, and the link is not used. The defaults are for round "
+            "trips of about 100 ms (RFC 8033, section 4.2).",
+            tuple(Change(each.field("t_update")[0], duration(update), each.label) for each in low),
+        )
 
 
 def _one_class(network: Network, disciplines: Sequence[Discipline]) -> Iterable[Hint]:
@@ -244,13 +243,13 @@ def _one_class(network: Network, disciplines: Sequence[Discipline]) -> Iterable[
                 for entry in network.entries
                 if entry.table.get("dscp", "DF") not in ("DF", "CS1", "LE", 0)
             ]
-            raised = marked or [e for e in network.entries if e.table["kind"] == "voice"]
+            raised = marked or [entry for entry in network.entries if not entry.reacts]
             if marked:
                 text += (
                     f" The codepoint of {listed([entry.name for entry in marked])} alone sets no "
                     "class; q does."
                 )
-            if len(raised) < len(network.entries):
+            if raised and len(raised) < len(network.entries):
                 changes = tuple(Change(f"traffic[{entry.place}].q", 1) for entry in raised)
             if not changes:
                 text += " Give what should go first a q of 1."
@@ -277,12 +276,12 @@ def _classes_beyond(network: Network, disciplines: Sequence[Discipline]) -> Iter
 
 
 def _long_buffers(network: Network, disciplines: Sequence[Discipline]) -> Iterable[Hint]:
-    if network.rate_bps is None:
+    if network.rate_bps is None or network.highest_bps is None:
         return
     long: dict[str, float] = {}
     changes = []
     enough_s = max(0.1, network.rtt_s)
-    packets = math.ceil(network.rate_bps * enough_s / 8 / network.mtu_bytes)
+    packets = math.ceil(network.highest_bps * enough_s / 8 / network.mtu_bytes)
     for each in disciplines:
         if each.kind not in BY_TAIL_DROP:
             continue
@@ -296,10 +295,11 @@ def _long_buffers(network: Network, disciplines: Sequence[Discipline]) -> Iterab
             changes.append(Change(path, f"{max(10, packets)}p", each.label))
     if long:
         shown = listed([f"{label} holds {seconds:.2g} s" for label, seconds in long.items()])
+        rate = "rate" if network.constant else "lowest rate"
         yield Hint(
             "buffer-of-seconds",
-            f"{shown} at the rate of {network.link}: once transfers fill it, everyone waits so "
-            f"long. What a round trip or {spoken(enough_s)} brings is enough to keep it busy.",
+            f"{shown} at the {rate} of {network.link}: once transfers fill it, everyone waits so "
+            f"long. What {network.link} sends in {spoken(enough_s)} is enough to keep it busy.",
             tuple(changes),
         )
 
@@ -397,7 +397,8 @@ def _they(disciplines: Sequence[Discipline]) -> str:
 
 
 def _values(disciplines: Sequence[Discipline], field: str) -> list[str]:
-    return list(dict.fromkeys(str(each.field(field)[1]) for each in disciplines))
+    values = [number(each.field(field)[1]) or 0.0 for each in disciplines]
+    return list(dict.fromkeys(map(spoken, values)))
 
 
 def duration(seconds: float) -> str:

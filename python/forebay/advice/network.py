@@ -44,13 +44,17 @@ class Network:
     """Where the link's table stands in the scenario."""
     rate_bps: float | None
     """Its rate, the lowest where it varies by schedule; None where that is not known."""
-    constant: bool
-    """Whether the rate never changes."""
+    highest_bps: float | None
     mtu_bytes: float
     duration_s: float
     warmup_s: float
     entries: tuple[Entry, ...]
     """Whose packets (not only acknowledgments) cross the link."""
+
+    @property
+    def constant(self) -> bool:
+        """Whether the rate is known and never changes."""
+        return self.rate_bps is not None and self.rate_bps == self.highest_bps
 
     @property
     def rtt_s(self) -> float:
@@ -80,12 +84,12 @@ def network_of(scenario: Scenario, link: str) -> Network:
         entries = tuple(Entry(place, entry, 0.0) for place, entry in enumerate(traffic))
     path = path_of(effective, link)
     table = links.get(link) or at(effective, path)
-    constant = number(table.get("rate")) is not None
+    rates = _rates(table)
     return Network(
         link,
         path,
-        _lowest_rate(table),
-        constant,
+        min(rates, default=None),
+        max(rates, default=None),
         number(table.get("mtu")) or 1500.0,
         number(effective.get("duration")) or 0.0,
         number(effective.get("warmup")) or 0.0,
@@ -127,11 +131,11 @@ def bytes_of(limit: Any, mtu_bytes: float) -> float | None:
     return split[0] * mtu_bytes if split[1] in ("p", "") else split[0]
 
 
-def _lowest_rate(table: Mapping[str, Any]) -> float | None:
+def _rates(table: Mapping[str, Any]) -> list[float]:
+    """Every rate that a link may have, outages apart; none if it follows a recording."""
     rates = [table.get("rate"), *(step[1] for step in table.get("steps") or [])]
     rates += (table.get("draw") or {}).get("rates") or []
-    known = [each for each in map(number, rates) if each]
-    return min(known, default=None)
+    return [each for each in map(number, rates) if each]
 
 
 def _rtt_s(entry: Mapping[str, Any], links: Mapping[str, Mapping[str, Any]]) -> float:

@@ -74,14 +74,14 @@ def rank(criteria: Sequence[Criterion], labels: Sequence[str], level: float) -> 
         ]
         found = stats.interval(pseudo, each_level)
         assert found is not None and found.half_width is not None
-        if lead > found.half_width:
-            continue
         if lead + found.half_width <= MATTERS:
             equal.append(label)
-        else:
+        elif lead <= found.half_width:
             undecided.append(label)
             goal = max(lead, MATTERS - lead)
             needed = max(needed, _replications(found.half_width, replications, goal, each_level))
+    # The variance itself is only estimated: a little more than now would rarely decide.
+    needed = max(needed, math.ceil(1.5 * replications))
     return Ranking(order, tuple(equal), tuple(undecided), needed if undecided else None)
 
 

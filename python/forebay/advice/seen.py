@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from forebay.advice.criteria import class_of
 from forebay.advice.hints import Change, Discipline, Hint, duration, hints_before
-from forebay.advice.network import Network, at, network_of, path_of
+from forebay.advice.network import Network, at, path_of
 from forebay.advice.words import listed
-from forebay.measures import COMPLETION, LOSS, TAIL_DELAY
+from forebay.measures import COMPLETION, LOSS, QUEUE_DELAY
 
 if TYPE_CHECKING:
     from forebay.stats import Interval
@@ -21,7 +21,7 @@ FEWEST_TRANSFERS = 20
 """Completed transfers of a class in a run, below which their mean time is luck."""
 FEWEST_PACKETS = 1000
 """Packets of a class in a run, below which its 99th percentile rests on less than ten."""
-_NO_QUEUE_MS = 10.0
+_NO_QUEUE_MS = 5.0
 _NO_LOSS = 1e-3
 
 
@@ -37,9 +37,8 @@ def disciplines_of(comparison: Comparison) -> tuple[Discipline, ...]:
     )
 
 
-def hints_after(comparison: Comparison) -> tuple[Hint, ...]:
+def hints_after(comparison: Comparison, network: Network) -> tuple[Hint, ...]:
     """What scenario and results show together."""
-    network = network_of(comparison.variants[0].scenario, comparison.link)
     return (
         *hints_before(network, disciplines_of(comparison)),
         *_never_full(comparison, network),
@@ -55,7 +54,7 @@ def _never_full(comparison: Comparison, network: Network) -> Iterable[Hint]:
     most = max(used)
     lost = _means([comparison.queue_interval(label, LOSS.key) for label in comparison.labels])
     waits = _means(
-        [comparison.queue_interval(label, TAIL_DELAY.key) for label in comparison.labels]
+        [comparison.queue_interval(label, QUEUE_DELAY.key) for label in comparison.labels]
     )
     if max(lost, default=0.0) > _NO_LOSS or max(waits, default=0.0) > _NO_QUEUE_MS:
         yield Hint(
@@ -66,7 +65,7 @@ def _never_full(comparison: Comparison, network: Network) -> Iterable[Hint]:
         )
         return
     changes: tuple[Change, ...] = ()
-    if network.constant and network.rate_bps is not None and most > 0.01:
+    if network.constant and network.rate_bps is not None and most > 0.001:
         lower = float(f"{network.rate_bps * most * 0.9:.2g}")
         changes = (Change(f"{network.path}.rate", f"{lower / 1e6:g}Mbit"),)
     yield Hint(
@@ -75,6 +74,7 @@ def _never_full(comparison: Comparison, network: Network) -> Iterable[Hint]:
         "was hardly congested, and disciplines differ only under congestion. More flows or a lower "
         "rate would show more.",
         changes,
+        before=False,
     )
 
 
@@ -122,6 +122,7 @@ def _rare(comparison: Comparison, network: Network) -> Iterable[Hint]:
         f"A run saw {listed(shown)} at most: too few for a mean or a 99th percentile that means "
         "something. Longer runs, or more flows, would show more.",
         (Change("duration", duration(float(f"{1.05 * longer:.2g}"))),),
+        before=False,
     )
 
 

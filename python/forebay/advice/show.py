@@ -33,8 +33,14 @@ def print_advice(console: Console, advice: Advice) -> None:
         print_items(console, [str(each) for each in advice.others[:_SHOWN]])
     console.print(escape(advice.judged), style="dim")
     if advice.hints:
-        console.print("\n[bold]Before you trust it[/bold]")
+        more = " (--fix compares with these changes)" if any_change(advice) else ""
+        console.print(f"\n[bold]Before you trust it[/bold]{more}")
         print_hints(console, advice.hints)
+
+
+def any_change(advice: Advice) -> bool:
+    """Whether some hint can be followed before anything is run."""
+    return any(hint.changes and hint.before for hint in advice.hints)
 
 
 def print_hints(console: Console, hints: tuple[Hint, ...]) -> None:

@@ -38,14 +38,16 @@ def unit(measure: Measure) -> str:
     return "" if measure.key == MOS.key else f" {measure.unit}"
 
 
-def grouped(criteria: Sequence[Criterion]) -> str:
-    """Their names as one enumeration, those of one measure together."""
-    subjects: dict[tuple[str, bool], list[str]] = {}
+def superlative(measure: Measure) -> str:
+    """What the best value of a measure is."""
+    return "highest" if measure.higher_is_better else "lowest"
+
+
+def grouped(criteria: Sequence[Criterion], *, best: bool = False) -> str:
+    """Their names as one enumeration, those of one measure together; as what is best if wanted."""
+    subjects: dict[str, list[str]] = {}
     for each in criteria:
-        subjects.setdefault((each.measure.short, each.of_link), []).append(each.subject)
-    return listed(
-        [
-            f"{short} {'on' if of_link else 'of'} {listed(names)}"
-            for (short, of_link), names in subjects.items()
-        ]
-    )
+        which = f"{superlative(each.measure)} " if best else ""
+        place = "on" if each.of_link else "of"
+        subjects.setdefault(f"{which}{each.measure.short} {place}", []).append(each.subject)
+    return listed([f"{what} {listed(names)}" for what, names in subjects.items()])
