@@ -238,7 +238,7 @@ def gate_program() -> str | None:
         {"kind": "cq-aqm", "thresholds": {"local": 0.6, "non_local": 0.7},
          "queues": [{"limit": "100p"}, {"limit": "20p"}],
          "classify": {"kind": "dscp", "queues": 2, "default": {"queue": 0, "precedence": 0},
-                      "table": {"41": {"queue": 1, "precedence": 1}, "EF": {"queue": 1, "precedence": 0}}}},
+                      "table": {"41": {"queue": 1, "precedence": 1}}}},
     ],
 )  # fmt: skip
 def test_a_gate_takes_what_is_written(discipline: str | dict[str, Any], tmp_path: Path) -> None:

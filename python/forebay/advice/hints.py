@@ -271,7 +271,8 @@ def _classes_beyond(network: Network, disciplines: Sequence[Discipline]) -> Iter
             names = listed([f"{name} (q = {q})" for name, q in beyond.items()])
             yield Hint(
                 "class-without-queue",
-                f"{each.label} has queues for the classes 0 to {queues - 1}; whatever is above, {names}, joins the highest.",
+                f"{each.label} has queues for the classes 0 to {queues - 1}; what is above, "
+                f"{names}, joins the highest.",
             )
 
 
