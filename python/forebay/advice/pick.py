@@ -23,6 +23,8 @@ _SMALLEST = 1e-3
 alone."""
 _UNMEASURED = math.log(2.0)
 """How much worse than the worst it counts when a class got nothing that could be measured."""
+FEWEST = 5
+"""Fewest replications that are proposed: from fewer, variances are hardly known."""
 MOST = 1000
 """Most replications that are proposed."""
 
@@ -61,7 +63,7 @@ def rank(criteria: Sequence[Criterion], labels: Sequence[str], level: float) -> 
     first, behind = order[0], order[1:]
     if replications < 2:
         return Ranking(order, (), behind, None)
-    equal, undecided, needed = [], [], 2
+    equal, undecided, needed = [], [], FEWEST
     each_level = 1 - (1 - level) / max(1, len(behind))
     parts = {
         label: [score(label, replication) for replication in range(replications)] for label in order
