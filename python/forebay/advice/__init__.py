@@ -161,8 +161,9 @@ class _Reading:
             return "open", pick, f"Start with {pick}, and run more.", why, more
         if ranking.equal:
             why += (
-                f" Overall {listed(ranking.equal)} {'is' if len(ranking.equal) == 1 else 'are'} as "
-                "good (within 5 % on average): choose by the class that matters most."
+                f" On average over all measures {listed(ranking.equal)} "
+                f"{'comes' if len(ranking.equal) == 1 else 'come'} within 5 % of it: choose by the "
+                "class that matters most."
             )
             return "equal", pick, f"Start with {pick}.", why, None
         return "clear", pick, f"Start with {pick}.", why, None
