@@ -221,6 +221,27 @@ def test_several_links_get_a_pick_each(tmp_path: Path) -> None:
     assert unknown.exit_code == 2 and 'no link is called "middle"' in unknown.stderr
 
 
+def test_a_reverse_link_is_compared_with_its_own_queues(tmp_path: Path) -> None:
+    built = scenario().with_("link[0].reverse", {"rate": "1Mbit", "queue": {"kind": "fifo"}})
+    file = tmp_path / "one.json"
+    file.write_text(built.with_("duration", "3s").text, encoding="utf-8")
+    arguments = [
+        "compare",
+        str(file),
+        "--link",
+        "up-reverse",
+        "--disciplines",
+        "codel,red",
+        "-r",
+        "1",
+    ]
+    done = runner.invoke(app, [*arguments, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    shown = page[page.index("The disciplines, with every default") :]
+    assert shown.index("kind = &#34;codel&#34;") < shown.index("kind = &#34;red&#34;")
+
+
 def gate_program() -> str | None:
     root = Path(__file__).parents[2]
     for built in ("release", "debug"):

@@ -252,7 +252,7 @@ def test_what_stands_beside_is_never_worse_and_called_so(scenario: Path) -> None
         assert "Best: prio (*), which was not tuned." in said
         assert "it is 0.43 ±0.00 Mb/s below prio" in " ".join(said.split())
         assert "e+0" not in said and "…" not in said
-        for shown in ("* prio", "68ms", "4.474", "up goodput, Mb/s", "fails"):
+        for shown in ("* prio", "68ms", "4.476", "up goodput, Mb/s", "fails"):
             assert shown in said
     # Without what stands beside, and where the two cannot be distinguished.
     assert Outcome(plan, (ours,), (ours,), (fails,)).best is ours

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from forebay.advice.hints import Change, Discipline, Hint, apply, hints_before
-from forebay.advice.network import at, network_of, path_of
+from forebay.advice.network import at, network_of, path_of, queue_at
 from forebay.advice.toml import inline
 from forebay.result import labelled, single
 from forebay.scenario import Scenario
@@ -52,12 +52,6 @@ def links_of(effective: Mapping[str, Any]) -> dict[str, str]:
     if lot := effective.get("parking_lot"):
         names += [f"hop{number + 1}" for number in range(int(lot["hops"]))]
     return {name: path_of(effective, name) for each in names for name in (each, f"{each}-reverse")}
-
-
-def queue_at(effective: Mapping[str, Any], link: str) -> Mapping[str, Any]:
-    """The queue of a link, every default filled in."""
-    found = at(effective, path_of(effective, link)).get("queue")
-    return found if isinstance(found, Mapping) else {}
 
 
 def fixed(scenario: Scenario, hints: Iterable[Hint]) -> tuple[Scenario, list[str]]:

@@ -114,6 +114,12 @@ def at(effective: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+def queue_at(effective: Mapping[str, Any], link: str) -> Mapping[str, Any]:
+    """The queue of a link, every default filled in."""
+    found = at(effective, path_of(effective, link)).get("queue")
+    return found if isinstance(found, Mapping) else {}
+
+
 def number(value: Any) -> float | None:
     """A quantity in its base unit (s, bit/s, B, packets); None if it is none."""
     found = quantity(value)

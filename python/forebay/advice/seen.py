@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from forebay.advice.criteria import class_of
 from forebay.advice.hints import Change, Discipline, Hint, duration, hints_before
-from forebay.advice.network import Network, at, path_of
+from forebay.advice.network import Network, queue_at
 from forebay.advice.words import listed
 from forebay.measures import COMPLETION, LOSS, QUEUE_DELAY
 
@@ -31,7 +31,7 @@ def disciplines_of(comparison: Comparison) -> tuple[Discipline, ...]:
         Discipline(
             variant.label,
             variant.queue,
-            at(variant.effective, f"{path_of(variant.effective, comparison.link)}.queue"),
+            queue_at(variant.effective, comparison.link),
         )
         for variant in comparison.variants
     )

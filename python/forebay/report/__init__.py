@@ -15,6 +15,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from forebay.advice import advise
+from forebay.advice.network import queue_at
 from forebay.report.wireless import network
 from forebay.scenario import to_toml
 
@@ -46,7 +47,7 @@ def render(comparison: Comparison) -> str:
         link_rows=link_rows(comparison),
         configuration=to_toml(_shared(comparison.variants[0].effective)),
         queues=[
-            (variant.label, to_toml({"queue": _queue_of(comparison, variant.effective)}))
+            (variant.label, to_toml({"queue": queue_at(variant.effective, comparison.link)}))
             for variant in comparison.variants
         ],
         cpu_seconds=sum(run.result.summary["cpu_seconds"] for run in comparison.runs),
@@ -161,11 +162,3 @@ def _rounded(values: list[float | None], digits: int = 5) -> list[float | None]:
 def _shared(effective: dict[str, Any]) -> dict[str, Any]:
     """The configuration without the seed, which differs between the runs."""
     return {key: value for key, value in effective.items() if key != "seed"}
-
-
-def _queue_of(comparison: Comparison, effective: dict[str, Any]) -> Any:
-    """The effective queue of the compared link."""
-    for link in effective.get("link") or []:
-        if link.get("name") == comparison.link:
-            return link["queue"]
-    return effective["dumbbell"]["queue"]
