@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from forebay import _engine
 from forebay._engine import ScenarioError
 from forebay.advice.hints import Discipline
-from forebay.advice.network import Entry, Network, network_of, number
+from forebay.advice.network import Entry, Network, network_of, number, rate
 from forebay.advice.seen import disciplines_of
 from forebay.advice.toml import inline
 from forebay.scenario import Scenario
@@ -50,8 +50,8 @@ def configuration(comparison: Comparison, label: str) -> str:
     ]
     back = tables.get(other, {})
     if back.get("queue") and back.get("rate"):
-        rate = number(back["rate"]) or 0.0
-        lines += ["", "[link.reverse]", *_fields(back, rate, back["queue"])]
+        bps = number(back["rate"]) or 0.0
+        lines += ["", "[link.reverse]", *_fields(back, bps, back["queue"])]
     lines += [
         "",
         "# The interfaces of this machine, to either side of the gate.",
@@ -106,18 +106,13 @@ def _direction(
 
 
 def _fields(link: Mapping[str, Any], rate_bps: float, queue: Mapping[str, Any]) -> Iterable[str]:
-    yield f'rate = "{_rate(BELOW * rate_bps)}"'
+    yield f'rate = "{rate(BELOW * rate_bps)}"'
     yield f"overhead = {inline(link.get('overhead', 'none'))}"
     yield f'mtu = "{min(float(link.get("mtu_bytes", 1500)), LARGEST_MTU):.0f}B"'
     box = link.get("box")
     if isinstance(box, Mapping) and box.get("kind") == "aspq":
         yield f"box = {inline(box)}"
     yield f"queue = {inline(queue)}"
-
-
-def _rate(bps: float) -> str:
-    scale, unit = (1e6, "Mbit") if bps >= 1e6 else (1e3, "kbit")
-    return f"{float(f'{bps / scale:.4g}'):.12g}{unit}"
 
 
 def _reads_marks(discipline: Discipline) -> bool:

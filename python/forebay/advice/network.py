@@ -126,6 +126,12 @@ def number(value: Any) -> float | None:
     return None if found is None else found[0]
 
 
+def rate(bps: float) -> str:
+    """A rate as scenarios write it, to four digits."""
+    scale, unit = (1e6, "Mbit") if bps >= 1e6 else (1e3, "kbit")
+    return f"{float(f'{bps / scale:.4g}'):.12g}{unit}"
+
+
 def bytes_of(limit: Any, mtu_bytes: float) -> float | None:
     """Bytes of a limit in packets or bytes, packets being as large as they can be."""
     if isinstance(limit, list):

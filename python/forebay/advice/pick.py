@@ -96,6 +96,7 @@ class _Table:
         self._sign = 1.0 if measure.higher_is_better else -1.0
         self._worst = measure.worst
         self._values = {label: list(criterion.samples[label]) for label in labels}
+        self._sums = {label: _sum(values) for label, values in self._values.items()}
         means = [mean for label in labels if (mean := self._mean(label, None)) is not None]
         largest = max((abs(mean - self._worst) for mean in means), default=0.0)
         self._floor = max(measure.matters_at_least, _SMALLEST * largest, 1e-12)
@@ -113,12 +114,16 @@ class _Table:
         return self._sign * math.log(max(mean - self._worst, 0.0) + self._floor)
 
     def _mean(self, label: str, without: int | None) -> float | None:
-        known = [
-            value
-            for at, value in enumerate(self._values[label])
-            if value is not None and at != without
-        ]
-        return math.fsum(known) / len(known) if known else None
+        total, count = self._sums[label]
+        left_out = None if without is None else self._values[label][without]
+        if left_out is not None:
+            total, count = total - left_out, count - 1
+        return total / count if count else None
+
+
+def _sum(values: Sequence[float | None]) -> tuple[float, int]:
+    known = [value for value in values if value is not None]
+    return math.fsum(known), len(known)
 
 
 def _replications(half_width: float, present: int, goal: float, level: float) -> int:

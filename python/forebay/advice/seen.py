@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from forebay.advice.criteria import class_of
 from forebay.advice.hints import Change, Discipline, Hint, duration, hints_before
-from forebay.advice.network import Network, queue_at
+from forebay.advice.network import Network, queue_at, rate
 from forebay.advice.words import listed
 from forebay.measures import COMPLETION, LOSS, QUEUE_DELAY
 
@@ -67,7 +67,7 @@ def _never_full(comparison: Comparison, network: Network) -> Iterable[Hint]:
     changes: tuple[Change, ...] = ()
     if network.constant and network.rate_bps is not None and most > 0.001:
         lower = float(f"{network.rate_bps * most * 0.9:.2g}")
-        changes = (Change(f"{network.path}.rate", f"{lower / 1e6:g}Mbit"),)
+        changes = (Change(f"{network.path}.rate", rate(lower)),)
     yield Hint(
         "never-full",
         f"{network.link} was used to {100 * most:.0f} % at most and had no queue to speak of: it "
