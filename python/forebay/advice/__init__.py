@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from forebay.advice.criteria import Criterion, criteria_of, others_of
-from forebay.advice.hints import Hint
+from forebay.advice.hints import UNFIT, Hint
 from forebay.advice.network import network_of
 from forebay.advice.pick import MOST, Ranking, rank
 from forebay.advice.seen import hints_after
@@ -116,6 +116,12 @@ def advice_from(
     """
     found = _Reading(tuple(criteria), tuple(labels), replications, level)
     verdict, pick, headline, why, more = found.conclusion()
+    unfit = [label for label in labels if any(_unfit(hint, label) for hint in hints)]
+    if unfit and len(labels) > 1:
+        why += (
+            f" But the settings of {listed(unfit)} do not fit this link and its traffic: see below, "
+            "and compare again with --fix."
+        )
     return Advice(
         pick,
         verdict,
@@ -129,6 +135,11 @@ def advice_from(
         tuple(hints),
         tuple(_notes(replications, level)),
     )
+
+
+def _unfit(hint: Hint, label: str) -> bool:
+    """Whether a remark is that a discipline was not run as it should be."""
+    return hint.kind in UNFIT and any(change.discipline == label for change in hint.changes)
 
 
 @dataclass(frozen=True, slots=True)

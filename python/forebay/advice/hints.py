@@ -79,6 +79,10 @@ class Hint:
         }
 
 
+UNFIT = ("interval-below-rtt", "pie-for-short-rtt", "target-below-packet", "ecn-not-marked")
+"""Remarks after which a comparison is of settings rather than of disciplines."""
+
+
 @dataclass(frozen=True, slots=True)
 class Discipline:
     """A discipline that is put on the link."""
@@ -163,7 +167,7 @@ def _intervals(network: Network, disciplines: Sequence[Discipline]) -> Iterable[
         f"The interval of {_labels(low)} ({shown}) is shorter than the round trip "
         f"of {spoken(rtt)}: packets are dropped before a sender can have reacted to the last "
         "drop, and the link is not used. The interval should be the longest usual round trip, "
-        "CoDel's target a twentieth of it (RFC 8289, sections 4.2 to 4.4).",
+        "CoDel's target a twentieth of it (RFC 8289, sections 4.3 and 4.4).",
         tuple(changes),
     )
 
@@ -214,8 +218,8 @@ def _hasty_pie(network: Network, disciplines: Sequence[Discipline]) -> Iterable[
             "pie-for-short-rtt",
             f"{_labels(low)} {'moves' if len(low) == 1 else 'move'} the drop probability every "
             f"{listed(_values(low, 't_update'))}, and senders react after a round trip of "
-            f"{spoken(rtt)}: it overshoots, and the link is not used. The defaults are for round "
-            "trips of about 100 ms (RFC 8033, section 4.2).",
+            f"{spoken(rtt)}: it overshoots, and the link is not used. Its gains are per update "
+            "(RFC 8033, section 4.2), so that fewer updates slow it down (measured: docs/advice.md).",
             tuple(Change(each.field("t_update")[0], duration(update), each.label) for each in low),
         )
 
