@@ -119,8 +119,8 @@ def advice_from(
     unfit = [label for label in labels if any(_unfit(hint, label) for hint in hints)]
     if unfit and len(labels) > 1:
         why += (
-            f" But the settings of {listed(unfit)} do not fit this link and its traffic: see below, "
-            "and compare again with --fix."
+            f" But the settings of {listed(unfit)} do not fit this link and its traffic: see "
+            "below, and compare again with --fix."
         )
     return Advice(
         pick,

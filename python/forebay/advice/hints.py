@@ -219,7 +219,7 @@ def _hasty_pie(network: Network, disciplines: Sequence[Discipline]) -> Iterable[
             f"{_labels(low)} {'moves' if len(low) == 1 else 'move'} the drop probability every "
             f"{listed(_values(low, 't_update'))}, and senders react after a round trip of "
             f"{spoken(rtt)}: it overshoots, and the link is not used. Its gains are per update "
-            "(RFC 8033, section 4.2), so that fewer updates slow it down (measured: docs/advice.md).",
+            "(RFC 8033, section 4.2): fewer updates slow it down (measured: docs/advice.md).",
             tuple(Change(each.field("t_update")[0], duration(update), each.label) for each in low),
         )
 
