@@ -92,7 +92,7 @@ impl<'a> Quantity<'a> {
     /// # Errors
     /// What a field would say; without a dimension, that no field understands it.
     pub fn parse(text: &'a str, dimension: Option<Dimension>) -> Result<Self, UnitError> {
-        let (number, unit) = units::split(text);
+        let (digits, unit) = units::split(text);
         let found = match dimension {
             Some(dimension) => (dimension, dimension.value(text)?),
             None => {
@@ -106,7 +106,8 @@ impl<'a> Quantity<'a> {
             }
         };
         let (dimension, value) = found;
-        let number = number.ok_or_else(|| UnitError(format!("\"{text}\" has no number")))?;
+        let number = units::number(digits)
+            .ok_or_else(|| UnitError(format!("\"{text}\" does not begin with a number")))?;
         Ok(Quantity { dimension, value, base_unit: dimension.base_unit(), number, unit })
     }
 }

@@ -194,6 +194,10 @@ mod tests {
             ("2min", 120_000_000_000, "120s"),
             ("0ms", 0, "0ns"),
             ("1234567ns", 1_234_567, "1234.567us"),
+            (".0000014999ms", 1, "1ns"),
+            ("+1_000.0005us", 1_000_001, "1000.001us"),
+            // More than a double holds.
+            ("21301841939381.527us", 21_301_841_939_381_527, "21301841939381.527us"),
         ] {
             let span: Duration = text.parse().unwrap();
             assert_eq!(span.as_nanos(), nanos);
@@ -204,7 +208,7 @@ mod tests {
 
     #[test]
     fn wrong_spans_say_what_to_write() {
-        for text in ["5", "-5ms", "5 parsecs", "", "ms", "1.2.3s"] {
+        for text in ["5", "-5ms", "1-2ms", "_ms", "-ms", "5 parsecs", "", "ms", "1.2.3s"] {
             let error = text.parse::<Duration>().unwrap_err().to_string();
             assert!(error.contains("5ms") || error.contains("negative"), "{text}: {error}");
         }

@@ -20,14 +20,19 @@ impl std::error::Error for UnitError {}
 /// One accepted unit: its spelling and its size in base units.
 pub(crate) type Unit = (&'static str, f64);
 
-/// The number with which `text` begins, if it does, and the unit that follows.
-pub(crate) fn split(text: &str) -> (Option<f64>, &str) {
+/// The digits (with sign and point) with which `text` begins, and the unit that follows.
+pub(crate) fn split(text: &str) -> (&str, &str) {
     let trimmed = text.trim();
     let split = trimmed
         .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-' || c == '+' || c == '_'))
         .unwrap_or(trimmed.len());
-    let (number, unit) = trimmed.split_at(split);
-    (number.replace('_', "").parse().ok(), unit.trim())
+    let (digits, unit) = trimmed.split_at(split);
+    (digits, unit.trim())
+}
+
+/// The number that `digits` write.
+pub(crate) fn number(digits: &str) -> Option<f64> {
+    digits.replace('_', "").parse().ok()
 }
 
 /// Parses `text` as a non-negative number followed by one of `units`; the answer is in base units.
@@ -41,13 +46,10 @@ pub(crate) fn parse(
     example: &str,
     units: &[Unit],
 ) -> Result<u64, UnitError> {
-    let (number, unit) = split(text);
+    let (digits, unit) = split(text);
     let refuse = |why: String| Err(UnitError(why));
-    let number = match number {
-        Some(value) => value,
-        None => {
-            return refuse(format!("expected {what} such as \"{example}\", got \"{text}\""));
-        }
+    let Some(number) = number(digits) else {
+        return refuse(format!("expected {what} such as \"{example}\", got \"{text}\""));
     };
     let spellings = || units.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     if unit.is_empty() {
@@ -69,7 +71,19 @@ pub(crate) fn parse(
     if value > i64::MAX as f64 {
         return refuse(format!("\"{text}\" is too large"));
     }
-    Ok(value.round() as u64)
+    Ok(exact(digits, *scale as u64))
+}
+
+/// `digits`, a number that is not negative, times `scale`, rounded; a double would round what is
+/// above 2^53.
+fn exact(digits: &str, scale: u64) -> u64 {
+    let digits = digits.replace(['_', '+', '-'], "");
+    let (whole, part) = digits.split_once('.').unwrap_or((&digits, ""));
+    // More digits than these cannot change the rounded value.
+    let part = &part[..part.len().min(25)];
+    let read = |digits: &str| digits.parse::<u128>().unwrap_or(0);
+    let (scale, one) = (u128::from(scale), 10_u128.pow(part.len() as u32));
+    (read(whole) * scale + (read(part) * scale + one / 2) / one) as u64
 }
 
 /// Writes `value` with the largest unit that keeps it exact to at most three decimals.

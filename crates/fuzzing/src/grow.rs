@@ -3,6 +3,7 @@
 use crate::generate;
 use crate::scenario::{runnable, schema};
 use arbitrary::{Result, Unstructured};
+use forebay_sim::traffic::SOURCES;
 use serde_json::{Value, json};
 
 /// What is tried on one scenario; much of it is refused.
@@ -13,7 +14,6 @@ const STEPS: u32 = 60;
 pub fn scenarios(data: &[u8]) -> Vec<Value> {
     let mut u = Unstructured::new(data);
     let mut grown = vec![seedling(&mut u)];
-    assert!(runnable(&mut grown[0]).is_some(), "{:#}", grown[0]);
     for _ in 0..STEPS {
         if u.is_empty() {
             break;
@@ -30,12 +30,15 @@ pub fn scenarios(data: &[u8]) -> Vec<Value> {
     grown
 }
 
-/// The smallest scenario of each form.
+/// A small scenario of each form, with any sources.
 fn seedling(u: &mut Unstructured) -> Value {
-    let link = |name, from, to| json!({ "name": name, "from": from, "to": to, "rate": "10Mbit" });
+    let queue = json!({ "kind": "fifo" });
+    let link = |name, from, to| json!({ "name": name, "from": from, "to": to, "rate": "10Mbit", "queue": queue });
     let mut tree = match u.int_in_range(0..=3).unwrap_or(0) {
-        0 => json!({ "dumbbell": { "rate": "10Mbit" } }),
-        1 => json!({ "parking_lot": { "rate": "10Mbit", "hops": 3, "hop": { "2": {} } } }),
+        0 => json!({ "dumbbell": { "rate": "10Mbit", "queue": queue } }),
+        1 => json!({
+            "parking_lot": { "rate": "10Mbit", "hops": 3, "queue": queue, "hop": { "2": {} } },
+        }),
         2 => json!({ "link": [link("ab", "a", "b"), link("bc", "b", "c")] }),
         _ => json!({
             "link": [link("base", "b", "c")],
@@ -43,8 +46,19 @@ fn seedling(u: &mut Unstructured) -> Value {
         }),
     };
     tree["duration"] = json!("1s");
+    tree["tcp"] = json!({});
     tree["traffic"] = json!([{ "kind": "bulk" }]);
     complete(&mut tree);
+    assert!(runnable(&mut tree).is_some(), "{tree:#}");
+    for _ in 0..2 {
+        let source = u.choose(SOURCES).unwrap_or(&SOURCES[0]);
+        let mut more = tree.clone();
+        more["traffic"].as_array_mut().expect("a list").push(json!({ "kind": source.name }));
+        complete(&mut more);
+        if runnable(&mut more).is_some() {
+            tree = more;
+        }
+    }
     tree
 }
 

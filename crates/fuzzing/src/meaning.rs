@@ -4,6 +4,7 @@ use crate::scenario::{FILES, begin, read};
 use forebay_sim::Scenario;
 use forebay_sim::scenario::with_queue;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::path::Path;
 
 /// Most links that are tried one by one.
@@ -54,15 +55,16 @@ pub fn every_link_takes_a_queue(tree: &Value, scenario: &Scenario) {
     }
 }
 
-/// Two scenarios that run differently do not share an identity, and one has that of its effective
-/// form.
-pub fn identities_tell_apart(one: &Scenario, other: &Scenario) {
+/// Scenarios that run differently share no identity, and each has that of its effective form.
+pub fn identities_tell_apart<'a>(scenarios: impl Iterator<Item = &'a (Scenario, Value)>) {
     let identity = |scenario: &Scenario| scenario.identity().expect("it can run");
-    let effective = read(&one.effective().expect("it can run")).expect("it is a scenario");
-    assert_eq!(identity(&effective), identity(one));
-    let counts = |scenario| begin(scenario).map(|(counts, _)| counts);
-    if counts(one) != counts(other) {
-        assert_ne!(identity(one), identity(other));
+    let mut known = HashMap::new();
+    for (scenario, effective) in scenarios {
+        let own = identity(scenario);
+        assert_eq!(identity(&read(effective).expect("it is a scenario")), own, "{effective:#}");
+        let counts = begin(scenario).map(|(counts, _)| counts);
+        let (first, earlier) = known.entry(own).or_insert_with(|| (effective, counts.clone()));
+        assert_eq!(counts, *earlier, "{effective:#} and {first:#}");
     }
 }
 

@@ -70,7 +70,7 @@ pub fn read(tree: &Value) -> Result<Scenario, ConfigError> {
 
 /// The beginning of a run: its events, packets and fingerprint, and its summary; None if it would
 /// not go on.
-pub fn begin(scenario: &Scenario) -> Option<(impl PartialEq + Debug, Value)> {
+pub fn begin(scenario: &Scenario) -> Option<(impl PartialEq + Clone + Debug + use<>, Value)> {
     // What is effective has been built once.
     let mut world = scenario.world(1).expect("what is effective can be built");
     // A refusal to go on is an answer too.
