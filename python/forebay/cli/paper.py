@@ -15,9 +15,8 @@ from rich.padding import Padding
 from rich.table import Table
 
 from forebay._engine import ScenarioError
-from forebay.console import Bar, command_line, friendly, stopped
-from forebay.options import AsJson, Jobs
-from forebay.papers import library, record
+from forebay.cli.console import Bar, command_line, friendly, stopped
+from forebay.cli.options import AsJson, Jobs
 
 app = typer.Typer(
     help="Reproduce the papers that forebay is built to hold: figures, and verdicts on claims.",
@@ -44,6 +43,8 @@ def list_(as_json: AsJson = False) -> None:
     Example: forebay paper list
     """
     with friendly():
+        from forebay.papers import library
+
         states = [_state(key) for key in library.names()]
         if as_json:
             print(json.dumps(states, indent=2, ensure_ascii=False))
@@ -119,7 +120,7 @@ def run_(
     Example: forebay paper run cp-aqm --quick
     """
     with friendly():
-        from forebay.papers import run  # and matplotlib, which takes its time
+        from forebay.papers import record, run  # and matplotlib, which takes its time
 
         if page and (quick or figure is not None):
             raise ScenarioError("--page keeps full results; leave out --quick and --figure")
@@ -166,7 +167,7 @@ def page_(
     Example: forebay paper page cp-aqm --out /tmp
     """
     with friendly():
-        from forebay.papers import page, run
+        from forebay.papers import library, page, run
 
         found = library.kept(key)
         if found is None:
@@ -175,6 +176,8 @@ def page_(
 
 
 def _state(key: str) -> dict[str, Any]:
+    from forebay.papers import library, record
+
     paper, found, home = library.load(key), library.kept(key), library.folder_of(key)
     if found is None:
         return {"paper": key, "title": paper.title, "claims": None, "state": "not run in full"}
@@ -198,6 +201,7 @@ def _state(key: str) -> dict[str, Any]:
 
 
 def _print(found: Mapping[str, Any]) -> None:
+    from forebay.papers import record
     from forebay.papers.page import between, cell
 
     console = Console()

@@ -6,14 +6,17 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from forebay._engine import ScenarioError
-from forebay.runs.service import Progress as Runs
+
+if TYPE_CHECKING:
+    from forebay.runs.service import Progress as Runs
 
 BAD_INPUT = 2
 """Exit code if what the user gave cannot be used."""
@@ -90,3 +93,10 @@ def stopped(what: str) -> NoReturn:
     """End the command after Ctrl-C, saying what is kept."""
     typer.echo(f"stopped: {what}", err=True)
     raise typer.Exit(INTERRUPTED)
+
+
+def unchanged(folder: Path) -> str:
+    """What to say of results that were not written."""
+    if folder.exists() and any(folder.iterdir()):
+        return f"{folder} still holds the earlier result."
+    return "Nothing was written."

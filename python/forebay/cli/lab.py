@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from forebay.console import Bar, friendly, stopped
-from forebay.lab.agreement import Agreement
-from forebay.options import AsJson, ScenarioFile, Seed, Settings
-from forebay.stats import Interval
+from forebay.cli.console import Bar, friendly, stopped
+from forebay.cli.options import AsJson, ScenarioFile, Seed, Settings
+
+if TYPE_CHECKING:
+    from forebay.lab.agreement import Agreement
+    from forebay.stats import Interval
 
 
-def gate(context: typer.Context) -> None:
-    """Shape and queue real traffic: `forebay-gate`, a program of its own, with these arguments.
-
-    It is taken from the source tree (`make gate`) or from the PATH, and needs no Python.
-
-    Example: forebay gate check examples/gate/uplink.toml
-    """
-    with friendly():
-        from forebay.lab.gates import program
-
-        found = program()
-        os.execv(found, [found.name, *context.args])
-
-
-def lab(
+def command(
     scenario: ScenarioFile,
     against_sim: Annotated[
         bool,

@@ -11,12 +11,9 @@ import typer
 from rich.console import Console
 
 from forebay._engine import ScenarioError
-from forebay.console import Bar, command_line, friendly, stopped
-from forebay.options import AsJson, Jobs, ScenarioFile, Settings
+from forebay.cli.console import Bar, command_line, friendly, stopped
+from forebay.cli.options import AsJson, Jobs, ScenarioFile, Settings
 from forebay.scenario import load_with
-from forebay.tune.search import Tuning
-from forebay.tune.show import plain, print_outcome
-from forebay.tune.tuning import tune
 
 
 def command(
@@ -77,18 +74,16 @@ def command(
         ),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
-    trials: Annotated[
-        int, typer.Option(help="Points that the search tries.", min=1)
-    ] = Tuning.trials,
+    trials: Annotated[int, typer.Option(help="Points that the search tries.", min=1)] = 40,
     replications: Annotated[
         int, typer.Option("--replications", "-r", help="Runs of each trial.", min=2)
-    ] = Tuning.replications,
+    ] = 8,
     candidates: Annotated[
         int, typer.Option(help="Best trials that are judged again with fresh seeds.", min=1)
-    ] = Tuning.candidates,
+    ] = 6,
     verify: Annotated[
         int, typer.Option(help="Runs of each of these; more give narrower intervals.", min=2)
-    ] = Tuning.verify,
+    ] = 30,
     seed: Annotated[
         int | None,
         typer.Option(help="Seed of the first replication, and of the search.", min=0),
@@ -120,6 +115,10 @@ def command(
     link.uplink.queue.target=1ms..50ms:log
     """
     with friendly():
+        # Tables and the optimiser need large libraries; the other commands start faster without.
+        from forebay.tune.show import plain, print_outcome
+        from forebay.tune.tuning import tune
+
         prepared = load_with(scenario, set_)
         folder = out if out is not None else Path("out") / f"{scenario.stem}-tune"
         line = command_line()

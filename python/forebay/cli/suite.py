@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from forebay.console import Bar, command_line, friendly, stopped
-from forebay.options import Jobs, names
+from forebay.cli.console import Bar, command_line, friendly, stopped
+from forebay.cli.options import Jobs, names
 
 
-def suite(
+def command(
     name: Annotated[
         str,
         typer.Argument(
