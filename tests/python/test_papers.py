@@ -254,7 +254,7 @@ def test_what_does_not_exist_is_named(papers: Path) -> None:
     Path("out/mine").touch()
     toy_paper.write(Path("papers"))
     outcome = RUNNER.invoke(cli.app, ["paper", "run", "toy", "--out", "out"])
-    assert outcome.exit_code == 2 and "not a paper's results" in outcome.output
+    assert outcome.exit_code == 2 and "not of this command" in outcome.output
 
 
 def test_modules_beside_one_paper_are_not_found_by_another(papers: Path) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 from forebay._engine import ScenarioError
 from forebay.papers import library, page, record
 from forebay.papers.data import Data
+from forebay.runs.folder import claim
+from forebay.runs.journal import write_whole
 from forebay.sweep import Study, several
 
 
@@ -57,7 +59,7 @@ def run(
         raise ScenarioError(f'{key} has no figure "{figure}"; one of {", ".join(numbers)}')
     home = library.folder_of(key)
     studies = {each.name: library.read(each, home, quick) for each in paper.needed(figure)}
-    _claim(folder, key, quick)
+    claim(folder, "paper.json", {"paper": key, "quick": quick}, _words)
     kept = {each.name: each.tables for each in paper.studies}
     data = Data(kept, folder, quick)
     if partial:
@@ -107,27 +109,11 @@ def docs_folder() -> Path:
 
 def write(path: Path, found: Mapping[str, Any]) -> None:
     """Write a record, whole or not at all."""
-    fresh = path.with_name(f".{path.name}.partial")
-    fresh.write_text(json.dumps(found, ensure_ascii=False) + "\n", "utf-8")
-    fresh.rename(path)
+    write_whole(path, (json.dumps(found, ensure_ascii=False) + "\n").encode())
 
 
-def _claim(folder: Path, key: str, quick: bool) -> None:
-    """Refuse a folder that holds something else, so that nothing of it is replaced."""
-    mark = folder / "paper.json"
-    wanted = {"paper": key, "quick": quick}
-    if mark.exists():
-        held = json.loads(mark.read_text("utf-8"))
-        if held != wanted:
-            what = f"{'quick' if held['quick'] else 'full'} results of {held['paper']}"
-            raise ScenarioError(f"{folder}: holds {what}; give another folder with --out")
-        return
-    if folder.exists() and any(folder.iterdir()):
-        raise ScenarioError(
-            f"{folder}: holds files that are not a paper's results; give another with --out"
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    write(mark, wanted)
+def _words(held: Mapping[str, Any]) -> str:
+    return f"{'quick' if held['quick'] else 'full'} results of {held['paper']}"
 
 
 def _begun(data: Data, name: str, folder: Path, study: Study) -> bool:

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
@@ -29,15 +29,8 @@ _CDF_POINTS = 300
 
 def render(comparison: Comparison) -> str:
     """The report as HTML, with everything it needs inside."""
-    environment = Environment(
-        loader=PackageLoader("forebay.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     first = comparison.runs[0].result.summary
-    return environment.get_template("template.html").render(
+    return template("forebay.report").render(
         comparison=comparison,
         advice=advise(comparison),
         blocks=blocks(comparison),
@@ -55,6 +48,18 @@ def render(comparison: Comparison) -> str:
         plotly=Markup(plotly_source()),
         data=Markup(embedded(_figures(comparison))),
     )
+
+
+def template(package: str) -> Template:
+    """The page of a package of reports."""
+    environment = Environment(
+        loader=PackageLoader(package, "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("template.html")
 
 
 def resource(name: str) -> str:

@@ -1,4 +1,4 @@
-"""A folder of results, written whole or not at all."""
+"""Folders of results: written whole or not at all, and never in the place of something else."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+
+from forebay._engine import ScenarioError
+from forebay.runs.journal import write_whole
 
 _OURS = frozenset(
     ("runs.parquet", "flows.parquet", "series.parquet", "delays.parquet", "summary.json",
@@ -53,6 +56,36 @@ def check_folder(folder: Path) -> None:
     parent.mkdir(parents=True, exist_ok=True)
     if not os.access(parent, os.W_OK | os.X_OK):
         raise PermissionError(f"{parent}: cannot be written to; choose another folder with --out")
+
+
+def claim(folder: Path, mark: str, wanted: Mapping[str, Any], words: Callable[[Any], str]) -> None:
+    """Make a folder whose results come run by run, or check that it was made for the same.
+
+    Args:
+        folder: where results come.
+        mark: the file in it that says what it was made for.
+        wanted: what it is for, as plain values.
+        words: what another folder holds, by its own such values.
+
+    Raises:
+        ScenarioError: it holds something else.
+        OSError: it cannot be made.
+    """
+    path = folder / mark
+    if path.exists():
+        held = json.loads(path.read_text("utf-8"))
+        if held != wanted:
+            raise ScenarioError(f"{folder}: holds {words(held)}; choose another folder with --out")
+        return
+    if folder.exists() and not folder.is_dir():
+        raise ScenarioError(f"{folder}: is a file; choose another folder with --out")
+    if folder.exists() and (names := sorted(entry.name for entry in folder.iterdir())):
+        raise ScenarioError(
+            f"{folder}: holds {names[0]}, which is not of this command; choose another folder with "
+            "--out"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(path, (json.dumps(wanted) + "\n").encode())
 
 
 def write_folder(folder: Path, files: Mapping[str, Content]) -> Path:

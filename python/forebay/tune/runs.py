@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from forebay._engine import ScenarioError
-from forebay.runs.journal import Journal, locked, write_whole
+from forebay.runs.folder import claim
+from forebay.runs.journal import Journal, locked
 from forebay.runs.service import run_all
 from forebay.runs.task import Change, Record, Task, record_of
 from forebay.scenario import Scenario
 from forebay.sweep.study import refuse_captures
-
-_MARK = "tune.json"
-_OURS = {_MARK, "journal", "lock", "results.json", "pareto.png"}
 
 
 class Runs:
@@ -35,7 +32,7 @@ class Runs:
         self._jobs = jobs
         self._ids: dict[Scenario, str] = {}
         self.folder = folder
-        _claim(folder)
+        claim(folder, "tune.json", {"forebay tune": 2}, lambda _: "runs of another forebay tune")
         self._lock = locked(folder)
         try:
             self._journal = Journal(folder)
@@ -114,19 +111,3 @@ class Runs:
             refuse_captures(changed)
             self._ids[changed] = changed.identity()[:16]
         return self._ids[changed]
-
-
-def _claim(folder: Path) -> None:
-    """Make the folder, or check that it is one of ours."""
-    if folder.exists():
-        if not folder.is_dir():
-            raise ScenarioError(f"{folder}: is a file; choose another folder with --out")
-        names = sorted(entry.name for entry in folder.iterdir())
-        foreign = [name for name in names if name not in _OURS and not name.endswith(".partial")]
-        if foreign or (names and _MARK not in names and names != ["lock"]):
-            raise ScenarioError(
-                f"{folder}: holds {(foreign or names)[0]}, which is not of forebay tune; choose "
-                "another folder with --out"
-            )
-    folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / _MARK, b'{"forebay tune": 2}\n')

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from forebay import stats
 from forebay._engine import ScenarioError
 from forebay.measures import GOODPUT, MEASURES
 from forebay.relative import EFFICIENCY
-from forebay.report import embedded, plotly_source, resource
+from forebay.report import embedded, plotly_source, resource, template
 from forebay.sweep.data import StudyData
 
 _MOST_NUMBERS = 600_000
@@ -75,16 +74,9 @@ def render(data: StudyData) -> str:
     shown = offered(data)
     if not shown:
         raise ScenarioError(f"{data.folder}: its runs hold no measure that is a number")
-    environment = Environment(
-        loader=PackageLoader("forebay.sweep.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     counts = data.runs.group_by("point").len()["len"]
     figures = _figures(data, shown)
-    return environment.get_template("template.html").render(
+    return template("forebay.sweep.report").render(
         data=data,
         settings=len(figures["settings"]),
         fewest=counts.min(),
