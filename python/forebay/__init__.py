@@ -13,18 +13,17 @@ Names of measures and columns end in their unit: `_ms`, `_s`, `_bps` (bits a sec
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
-from forebay._engine import ScenarioError, version
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from forebay._engine import ScenarioError, version
     from forebay.comparison import Comparison, Run, Variant, compare
     from forebay.files import write, write_report
     from forebay.runs import Progress, Result, run
     from forebay.scenario import Scenario, load
     from forebay.stats import Interval, interval, paired_difference
 
-__version__ = version
+    __version__ = version
 
 __all__ = [
     "Comparison",
@@ -45,6 +44,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "_engine": ("ScenarioError", "version"),
     "comparison": ("Comparison", "Run", "Variant", "compare"),
     "files": ("write", "write_report"),
     "runs": ("Progress", "Result", "run"),
@@ -54,7 +54,9 @@ _HOMES = {
 """Where names live: imported when first asked for, as tables need libraries that take a second."""
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        name = "version"
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(f"forebay.{home}"), name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,38 +23,51 @@ from forebay.cli import (
     tune,
     validate,
 )
+from forebay.cli.help import Group, add
+
+ORDER = (
+    *("compare", "run", "check", "kinds", "sweep", "report", "tune", "suite", "paper"),
+    *("validate", "lab", "gate", "replay", "schema"),
+)
+"""Commands in the order of their use."""
+
+
+class Commands(Group):
+    """All commands; Typer would put groups of commands last."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names in the order of the help."""
+        return sorted(super().list_commands(ctx), key=ORDER.index)
+
 
 app = typer.Typer(
     name="forebay",
     help="A laboratory for packet queues: what every class of user gets from a congested link "
     "under different queue disciplines.",
     epilog="Start with: forebay compare examples/branch-uplink.toml",
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,
 )
 
-# In the order of their use, which is the order of the help.
-app.command("compare")(compare.command)
-app.command("run")(run.command)
-app.command("check")(check.command)
-app.command("kinds")(kinds.command)
-app.command("sweep")(sweep.command)
-app.command("report")(report.command)
-app.command("tune")(tune.command)
-app.command("suite")(suite.command)
+add(app, "compare", compare.command)
+add(app, "run", run.command)
+add(app, "check", check.command)
+add(app, "kinds", kinds.command)
+add(app, "sweep", sweep.command)
+add(app, "report", report.command)
+add(app, "tune", tune.command)
+add(app, "suite", suite.command)
 app.add_typer(paper.app, name="paper")
-app.command("validate")(validate.command)
-app.command("lab")(lab.command)
+add(app, "validate", validate.command)
+add(app, "lab", lab.command)
 # Also --help is for the program.
-app.command(
-    "gate",
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-    add_help_option=False,
-)(gate.command)
-app.command("replay")(replay.command)
-app.command("schema")(schema.command)
+everything = {"allow_extra_args": True, "ignore_unknown_options": True}
+add(app, "gate", gate.command, context_settings=everything, add_help_option=False)
+add(app, "replay", replay.command)
+add(app, "schema", schema.command)
 
 
 def _version(wanted: bool) -> None:
@@ -70,8 +83,3 @@ def _options(
     ] = False,
 ) -> None:
     pass
-
-
-def main() -> None:
-    """Run the command line."""
-    app()

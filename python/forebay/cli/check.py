@@ -16,7 +16,9 @@ def command(
 ) -> None:
     """Check a scenario and print it with every default filled in.
 
-    Example: forebay check examples/branch-uplink.toml
+    Examples:
+        forebay check examples/branch-uplink.toml
+        forebay check examples/branch-uplink.toml --set link[0].queue.kind=pie
     """
     with friendly():
         effective = load_with(scenario, set_).effective()

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 
-from forebay.cli.console import Bar, command_line, friendly, stopped, unchanged
-from forebay.cli.options import Jobs, ScenarioFile, Seed, Settings, names
+from forebay.cli.console import Bar, Terminal, command_line, friendly, say, stopped, unchanged
+from forebay.cli.options import FirstSeed, Jobs, ScenarioFile, Settings, names
 from forebay.scenario import load_with
 
 
@@ -21,8 +20,7 @@ def command(
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="Disciplines to compare, instead of the scenario's list: kinds (see forebay "
-            "kinds) or labels from that list.",
+            help="Disciplines to compare, instead of the scenario's list.",
         ),
     ] = None,
     replications: Annotated[
@@ -30,46 +28,50 @@ def command(
         typer.Option(
             "--replications",
             "-r",
-            help="How often each discipline is run, each time with other random numbers; more "
-            "runs give narrower intervals.",
+            metavar="N",
+            help="Runs of each discipline.",
+            show_default="the scenario's",
             min=1,
         ),
     ] = None,
     link: Annotated[
-        str | None, typer.Option(help="The link whose queue is exchanged.", metavar="NAME")
+        str | None, typer.Option(help="The link on which to test the disciplines.", metavar="NAME")
     ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(
             metavar="LABEL",
-            help="The discipline beside which each class's gain and the system's efficiency are "
-            "given.",
+            help="Reference discipline for gain and efficiency.",
+            hidden=True,
         ),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
-    seed: Seed = None,
+    seed: FirstSeed = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             "-o",
             metavar="DIR",
-            help="Where the results go; an earlier result there is replaced.",
-            show_default="out/ and the scenario's name",
+            help="Folder for the results; replaces an earlier result.",
+            show_default="out/SCENARIO",
         ),
     ] = None,
     jobs: Jobs = None,
     no_report: Annotated[
-        bool, typer.Option("--no-report", help="Do not write report.html.")
+        bool, typer.Option("--no-report", help="Do not write report.html.", hidden=True)
     ] = False,
 ) -> None:
-    """Compare queue disciplines on the congested link of a scenario.
+    """Compare queue disciplines on a link of a scenario.
 
-    Every discipline faces the same traffic, several times with different random numbers. The
-    result is a table of what each class of traffic got, with 95 % confidence intervals, and a
-    report to open in a browser; the numbers go beside it as Parquet and JSON.
+    Every discipline gets the same traffic, several times with different random numbers. Prints
+    what each class of traffic got, with 95 % confidence intervals, and which discipline to start
+    with. Writes a report for the browser, and the numbers as Parquet and JSON.
 
-    Example: forebay compare examples/branch-uplink.toml --disciplines fifo,fq-codel -r 20
+    Examples:
+        forebay compare examples/branch-uplink.toml
+        forebay compare examples/branch-uplink.toml --disciplines fifo,fq-codel -r 20
+        forebay compare examples/branch-uplink.toml --set link.uplink.rate=5Mbit
     """
     with friendly():
         from forebay import advice, comparison, files, terminal
@@ -98,7 +100,7 @@ def command(
                 f"{progress.state} had ended; their results are not kept, as they would not "
                 f"compare like with like. {unchanged(folder)}"
             )
-        console = Console(soft_wrap=False)
+        console = Terminal()
         terminal.print_comparison(console, found)
         advised = advice.advise(found)
         if advised.pick is not None:
@@ -114,4 +116,4 @@ def command(
         for note in advised.notes[1:] if len(found.seeds) > 1 else advised.notes:
             console.print(f"Note: {escape(note)}", style="dim")
         where = folder if no_report else folder / "report.html"
-        print(f"\n{'Results' if no_report else 'Report'}: {where}")
+        say(f"\n{'Results' if no_report else 'Report'}: {where}")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import select
 import shlex
 import sys
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
 
 from forebay._engine import ScenarioError
 
@@ -22,6 +26,10 @@ BAD_INPUT = 2
 """Exit code if what the user gave cannot be used."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells count it."""
+READER_GONE = 141
+"""Exit code if nobody reads the output to its end, as of a program that SIGPIPE ends."""
+OPTIONAL = {"distributed", "optuna", "pyroute2"}
+"""Packages that only some commands need."""
 
 
 class Bar:
@@ -66,16 +74,77 @@ class Bar:
         self._progress.update(self._task, description=what, completed=fraction)
 
 
+class Terminal(Console):
+    """A console on which names from files cannot move the cursor or change colours."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """What is to be shown, without the control characters of its texts."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+    def on_broken_pipe(self) -> None:
+        """End quietly when nobody reads any more."""
+        _let_go()
+        raise typer.Exit(READER_GONE)
+
+
+def printable(text: str) -> str:
+    """The text without control characters but for the end of a line."""
+    return "".join(each for each in text if each in "\n\t" or unicodedata.category(each) != "Cc")
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a line that may hold names."""
+    typer.echo(printable(text), err=err)
+
+
 @contextmanager
 def friendly() -> Iterator[None]:
     """Turn what a user can mend into one message and exit code 2."""
     try:
         yield
     except (ScenarioError, OSError) as error:
-        typer.echo(f"error: {_message(error)}", err=True)
+        if isinstance(error, BrokenPipeError) and _nobody_reads():
+            _let_go()
+            raise typer.Exit(READER_GONE) from None
+        say(f"error: {_message(error)}", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in OPTIONAL:
+            raise
+        install = shlex.join([sys.executable, "-m", "pip", "install", package])
+        say(f"error: this needs {package}, which is not installed: {install}", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+    except RecursionError:
+        say("error: what was given is nested too deeply", err=True)
         raise typer.Exit(BAD_INPUT) from None
     except KeyboardInterrupt:
         stopped("Nothing had been written.")
+
+
+def flushed(code: int | str | None) -> int | str | None:
+    """The exit code when all output is out: that of a broken pipe if its reader has gone."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _let_go()
+        return READER_GONE
+    return code
+
+
+def _nobody_reads() -> bool:
+    """Whether standard output is a pipe whose reader has gone."""
+    asked = select.poll()
+    asked.register(sys.stdout.fileno(), 0)
+    return any(event & select.POLLERR for _, event in asked.poll(0))
+
+
+def _let_go() -> None:
+    """Let what is left in the buffer go nowhere, so that Python does not complain at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _message(error: ScenarioError | OSError) -> str:
@@ -91,7 +160,7 @@ def command_line() -> str:
 
 def stopped(what: str) -> NoReturn:
     """End the command after Ctrl-C, saying what is kept."""
-    typer.echo(f"stopped: {what}", err=True)
+    say(f"stopped: {what}", err=True)
     raise typer.Exit(INTERRUPTED)
 
 

@@ -10,11 +10,12 @@ from forebay.cli.console import friendly
 
 
 def command(context: typer.Context) -> None:
-    """Shape and queue real traffic: `forebay-gate`, a program of its own, with these arguments.
+    """Shape and queue real traffic: calls the program forebay-gate.
 
-    It is taken from the source tree (`make gate`) or from the PATH, and needs no Python.
+    It is taken from the source tree (make gate builds it) or from the PATH, and needs no Python.
 
-    Example: forebay gate check examples/gate/uplink.toml
+    Examples:
+        forebay gate check examples/gate/uplink.toml
     """
     with friendly():
         from forebay.lab.gates import program

@@ -6,11 +6,10 @@ import json
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from forebay import _engine
 from forebay._engine import ScenarioError
-from forebay.cli.console import friendly
+from forebay.cli.console import Terminal, friendly
 from forebay.cli.options import AsJson
 
 
@@ -20,9 +19,11 @@ def command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the queue disciplines, traffic sources and profiles, or explain one of them.
+    """List queue disciplines, traffic sources and profiles, or explain one.
 
-    Example: forebay kinds codel
+    Examples:
+        forebay kinds
+        forebay kinds codel
     """
     with friendly():
         from forebay import terminal
@@ -41,10 +42,10 @@ def command(
             shown = catalogue if kind is None else [{"group": g} | entry for g, entry in found]
             print(json.dumps(shown, indent=2, ensure_ascii=False))
         elif kind is None:
-            terminal.print_kinds(Console(), catalogue)
+            terminal.print_kinds(Terminal(), catalogue)
             print("forebay kinds NAME explains one of them with all its parameters.")
         else:
             for number, (group, entry) in enumerate(found):
                 if number:
                     print()
-                terminal.print_kind(Console(), entry, group)
+                terminal.print_kind(Terminal(), entry, group)

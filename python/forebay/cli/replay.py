@@ -20,12 +20,13 @@ def command(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Give the recorded traffic of a gate to the simulator's queue, and compare the verdicts.
+    """Replay a gate's recording through the simulator's queue.
 
-    Every packet must be queued, dropped, marked and sent as it was on the real link. Exit code 1 if
-    anything differs.
+    Every packet must be queued, dropped, marked and sent as it was on the real link. Exit code 1
+    if anything differs.
 
-    Example: forebay replay recording/forward.rec
+    Examples:
+        forebay replay recording/forward.rec
     """
     with friendly():
         found = json.loads(_engine.replay(str(recording)))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from forebay.cli.console import friendly
+from forebay.cli.console import friendly, say
 
 
 def command(
@@ -22,15 +22,16 @@ def command(
         ),
     ] = None,
 ) -> None:
-    """Write the report of a study: one HTML file that needs no network.
+    """Write the report of a study.
 
-    Small multiples over the axes, intervals, paired differences between disciplines and
-    trade-offs. It may be written while the sweep is still running.
+    One HTML file that needs no network: measures over the axes with intervals, differences
+    between disciplines, and trade-offs. It may be written while the sweep is still running.
 
-    Example: forebay report out/uplink-study
+    Examples:
+        forebay report out/uplink-study
     """
     with friendly():
         from forebay import sweep as sweeps
         from forebay.sweep.report import write
 
-        print(f"Report: {write(sweeps.results(folder), out)}")
+        say(f"Report: {write(sweeps.results(folder), out)}")

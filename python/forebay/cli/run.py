@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from forebay._engine import ScenarioError
-from forebay.cli.console import Bar, friendly, stopped, unchanged
+from forebay.cli.console import Bar, Terminal, friendly, stopped, unchanged
 from forebay.cli.options import AsJson, ScenarioFile, Seed, Settings
 from forebay.scenario import load_with
 
@@ -18,25 +17,26 @@ from forebay.scenario import load_with
 def command(
     scenario: ScenarioFile,
     discipline: Annotated[
-        str | None, typer.Option(metavar="KIND", help="The queue to put on the link.")
+        str | None, typer.Option(metavar="KIND", help="Discipline to put on the link.")
     ] = None,
-    link: Annotated[
-        str | None, typer.Option(help="The link that gets --discipline.", metavar="NAME")
-    ] = None,
+    link: Annotated[str | None, typer.Option(help="The link that gets it.", metavar="NAME")] = None,
     set_: Settings = [],  # noqa: B006 - read only
     seed: Seed = None,
     as_json: AsJson = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Write tables and summary there."),
+        typer.Option("--out", "-o", metavar="DIR", help="Write tables and summary to this folder."),
     ] = None,
 ) -> None:
     """Run a scenario once.
 
     Prints what every link, queue and class of traffic got. With --json it prints the whole
-    summary, flow by flow, for other programs; its keys stay stable.
+    summary, flow by flow, for other programs; docs/summary.md explains its keys.
 
-    Example: forebay run examples/branch-uplink.toml --discipline codel --set link[0].rate=5Mbit
+    Examples:
+        forebay run examples/branch-uplink.toml
+        forebay run examples/branch-uplink.toml --discipline codel --set link[0].rate=5Mbit
+        forebay run examples/branch-uplink.toml --json > run.json
     """
     with friendly():
         from forebay import files, terminal
@@ -62,4 +62,4 @@ def command(
         if as_json:
             print(json.dumps(result.summary, indent=2, ensure_ascii=False))
         else:
-            terminal.print_run(Console(), result.summary)
+            terminal.print_run(Terminal(), result.summary)

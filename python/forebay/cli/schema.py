@@ -27,9 +27,11 @@ def command(
         typer.Option("--for", help="The kind of file.", show_default="scenario"),
     ] = Written.scenario,
 ) -> None:
-    """Print the JSON Schema of a kind of file, for editors that complete and check as you type.
+    """Print the JSON Schema of a file, for editors that check as you type.
 
-    Example: forebay schema --for study
+    Examples:
+        forebay schema > scenario.schema.json
+        forebay schema --for study > study.schema.json
     """
     with friendly():
         found: dict[str, Any]

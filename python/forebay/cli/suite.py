@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from forebay.cli.console import Bar, command_line, friendly, stopped
+from forebay.cli.console import Bar, command_line, friendly, say, stopped
 from forebay.cli.options import Jobs, names
 
 
@@ -24,8 +24,8 @@ def command(
             "--disciplines",
             "-d",
             metavar="KIND,KIND,...",
-            help="Disciplines to test; see forebay kinds.",
-            show_default="fifo,red,codel,pie,gsp,fq-codel,cp-aqm",
+            help="Disciplines to test, kinds of forebay kinds.",
+            show_default="those of the suite",
         ),
     ] = None,
     quick: Annotated[
@@ -37,18 +37,19 @@ def command(
             "--out",
             "-o",
             metavar="DIR",
-            help="Where results go, or where an earlier run left them.",
-            show_default="out/ and the name",
+            help="Folder of the results, also of a run to go on with.",
+            show_default="out/NAME",
         ),
     ] = None,
     jobs: Jobs = None,
 ) -> None:
-    """Test disciplines by a published set of scenarios: RFC 7928, sections 5 to 10.
+    """Test disciplines with a published set of scenarios, RFC 7928.
 
-    Every run is kept as soon as it ends: stopped at any moment, the same command goes on where it
-    was.
+    Every run is kept as soon as it ends. Stop it at any moment: the same command goes on where it
+    was. docs/suite-rfc7928.md lists the tests.
 
-    Example: forebay suite rfc7928 --disciplines fifo,codel,pie --quick
+    Examples:
+        forebay suite rfc7928 --disciplines fifo,codel,pie --quick
     """
     with friendly():
         from forebay.suite import catalogue, run
@@ -61,4 +62,4 @@ def command(
                 written = run.run(what, folder, jobs=jobs, command=command_line(), tell=bar.say)
         except KeyboardInterrupt:
             stopped(f"Every run that had ended is kept in {folder}; the same command goes on.")
-        print(f"Report: {written}")
+        say(f"Report: {written}")

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from forebay._engine import ScenarioError
-from forebay.cli.console import Bar, friendly, stopped
-from forebay.cli.options import Jobs
+from forebay.cli.console import Bar, friendly, say, stopped
+from forebay.cli.options import Jobs, Settings
 
 
 def command(
@@ -24,16 +24,17 @@ def command(
             "--out",
             "-o",
             metavar="DIR",
-            help="Where the results go, or where an earlier sweep of the study left them.",
-            show_default="out/ and the study's name",
+            help="Folder of the results, also of a sweep to go on with.",
+            show_default="out/STUDY",
         ),
     ] = None,
+    set_: Settings = [],  # noqa: B006 - read only
     jobs: Jobs = None,
     cluster: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Run on the Dask cluster whose scheduler is there, such as tcp://host:8786.",
+            help="Run on a Dask cluster: its scheduler, such as tcp://host:8786.",
             show_default=False,
         ),
     ] = None,
@@ -41,22 +42,25 @@ def command(
         bool,
         typer.Option(
             "--repair",
-            help="Set damaged files of results aside and make their runs anew; all others stay.",
+            help="Set damaged result files aside and run again what they held.",
+            hidden=True,
         ),
     ] = False,
 ) -> None:
-    """Run a study: a scenario over axes of values, under several disciplines, many times.
+    """Run a study: a scenario over axes of values, under several disciplines.
 
-    Every run is kept as soon as it ends. Stopped or killed at any moment, the same command goes on
-    where it was, and ends with the same results as without.
+    Every run is kept as soon as it ends. Stop it at any moment: the same command goes on where it
+    was, and ends with the same results. docs/studies.md explains study files.
 
-    Example: forebay sweep examples/uplink-study.toml
+    Examples:
+        forebay sweep examples/uplink-study.toml
+        forebay sweep examples/uplink-study.toml --set scenario.duration=10s --out out/short
     """
     with friendly():
         from forebay import sweep as sweeps
         from forebay.runs import cluster as dask
 
-        study = sweeps.load(study_file)
+        study = sweeps.load(study_file, set_)
         folder = out if out is not None else Path("out") / study_file.stem
         if cluster is not None and jobs is not None:
             raise ScenarioError("--jobs is for this machine; a cluster's workers have their own")
@@ -73,5 +77,5 @@ def command(
                 )
         except KeyboardInterrupt:
             stopped(f"{progress.state} are kept in {folder}; the same command goes on.")
-        print(f"{total.finished} runs of {len(study.points)} points: {folder}")
-        print(f"Report: forebay report {shlex.quote(str(folder))}")
+        say(f"{total.finished} runs of {len(study.points)} points: {folder}")
+        say(f"Report: forebay report {shlex.quote(str(folder))}")

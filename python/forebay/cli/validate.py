@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from forebay.cli.console import Bar, command_line, friendly
+from forebay.cli.console import Bar, Terminal, command_line, friendly
 from forebay.cli.options import AsJson, Jobs
 
 
@@ -22,22 +21,24 @@ def command(
         typer.Option(
             "--only",
             metavar="NAME",
-            help="One check or family (queues, schedulers, tcp), or replications: how well these "
-            "use the cores. May be given repeatedly.",
+            help="One check or family (queues, schedulers, tcp), or replications (how well they "
+            "use the cores). Repeatable.",
         ),
     ] = [],  # noqa: B006 - read only
     as_json: AsJson = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the JSON there, too.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Also write the JSON to this file."),
     ] = None,
     jobs: Jobs = None,
 ) -> None:
-    """Check the simulator against queueing theory and the formulas of TCP.
+    """Check the simulator against queueing theory and TCP formulas.
 
-    Exit code 1 if anything differs. What is compared and how verdicts come about stands in
-    docs/validation.md.
+    Exit code 1 if anything differs. docs/validation.md says what is compared and how it is judged.
 
-    Example: forebay validate --only mm1-0.6
+    Examples:
+        forebay validate --quick
+        forebay validate --only mm1-0.6
     """
     with friendly():
         from forebay.validate import command
@@ -51,6 +52,6 @@ def command(
         if as_json:
             print(json.dumps(record.section, indent=2, ensure_ascii=False))
         else:
-            record.print(Console())
+            record.print(Terminal())
         if not record.passed:
             raise typer.Exit(1)
