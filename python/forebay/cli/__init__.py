@@ -10,6 +10,7 @@ from forebay import _engine
 from forebay.cli import (
     check,
     compare,
+    explain,
     gate,
     kinds,
     lab,
@@ -26,7 +27,7 @@ from forebay.cli import (
 from forebay.cli.help import Group, add
 
 ORDER = (
-    *("compare", "run", "check", "kinds", "sweep", "report", "tune", "suite", "paper"),
+    *("compare", "run", "check", "kinds", "explain", "sweep", "report", "tune", "suite", "paper"),
     *("validate", "lab", "gate", "replay", "schema"),
 )
 """Commands in the order of their use."""
@@ -56,6 +57,7 @@ add(app, "compare", compare.command)
 add(app, "run", run.command)
 add(app, "check", check.command)
 add(app, "kinds", kinds.command)
+add(app, "explain", explain.command)
 add(app, "sweep", sweep.command)
 add(app, "report", report.command)
 add(app, "tune", tune.command)

@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 from rich.padding import Padding
 
+from forebay.cli import complete
 from forebay.cli.console import Bar, Terminal, command_line, friendly, say, stopped, unchanged
 from forebay.cli.options import FirstSeed, Jobs, ScenarioFile, Settings, names
 from forebay.scenario import load_with
@@ -20,6 +21,7 @@ def command(
         str | None,
         typer.Option(
             metavar="A,B,...",
+            autocompletion=complete.kinds,
             help="Disciplines to compare, instead of the scenario's list.",
         ),
     ] = None,
@@ -35,7 +37,12 @@ def command(
         ),
     ] = None,
     link: Annotated[
-        str | None, typer.Option(help="The link on which to test the disciplines.", metavar="NAME")
+        str | None,
+        typer.Option(
+            help="The link on which to test the disciplines.",
+            metavar="NAME",
+            autocompletion=complete.links,
+        ),
     ] = None,
     baseline: Annotated[
         str | None,

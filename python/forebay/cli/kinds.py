@@ -9,13 +9,20 @@ import typer
 
 from forebay import _engine
 from forebay._engine import ScenarioError
+from forebay.cli import complete
 from forebay.cli.console import Terminal, friendly
 from forebay.cli.options import AsJson
 
 
 def command(
     kind: Annotated[
-        str | None, typer.Argument(help="One of them, to see its parameters.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="One of them, to see its parameters.",
+            show_default=False,
+            autocompletion=complete.everything,
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from forebay.cli.complete import settings
+from forebay.reference.files import File
+
 ScenarioFile = Annotated[
     Path,
     typer.Argument(metavar="SCENARIO", help="The scenario file, TOML or JSON.", show_default=False),
@@ -17,6 +20,7 @@ Settings = Annotated[
         "--set",
         metavar="PATH=VALUE",
         help="Change a field by its path: link[0].rate=5Mbit, traffic.voice.flows=20. Repeatable.",
+        autocompletion=settings,
     ),
 ]
 Seed = Annotated[
@@ -39,6 +43,12 @@ Jobs = Annotated[
         show_default="one a core",
         min=1,
         hidden=True,
+    ),
+]
+For = Annotated[
+    File,
+    typer.Option(
+        "--for", metavar="FILE", help=f"Kind of file: {', '.join(each.value for each in File)}."
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON and nothing else.")]

@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from forebay._engine import ScenarioError
+from forebay.cli import complete
 from forebay.cli.console import Bar, Terminal, command_line, friendly, say, stopped
 from forebay.cli.help import Command, Group
 from forebay.cli.options import AsJson, Jobs
@@ -32,9 +33,14 @@ UNEXPLAINED = 1
 discussion does not hold."""
 
 Key = Annotated[
-    str, typer.Argument(metavar="KEY", help="The paper; see forebay paper list.",
-                        show_default=False)
-]  # fmt: skip
+    str,
+    typer.Argument(
+        metavar="KEY",
+        help="The paper; see forebay paper list.",
+        show_default=False,
+        autocompletion=complete.papers,
+    ),
+]
 
 
 @app.command("list", cls=Command)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from forebay._engine import ScenarioError
+from forebay.cli import complete
 from forebay.cli.console import Bar, Terminal, friendly, stopped, unchanged
 from forebay.cli.options import AsJson, ScenarioFile, Seed, Settings
 from forebay.scenario import load_with
@@ -17,9 +18,21 @@ from forebay.scenario import load_with
 def command(
     scenario: ScenarioFile,
     discipline: Annotated[
-        str | None, typer.Option(metavar="KIND", help="Discipline to put on the link.")
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="Discipline to put on the link.",
+            autocompletion=complete.kinds,
+        ),
     ] = None,
-    link: Annotated[str | None, typer.Option(help="The link that gets it.", metavar="NAME")] = None,
+    link: Annotated[
+        str | None,
+        typer.Option(
+            help="The link that gets it.",
+            metavar="NAME",
+            autocompletion=complete.links,
+        ),
+    ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     seed: Seed = None,
     as_json: AsJson = False,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from forebay.cli import complete
 from forebay.cli.console import Bar, command_line, friendly, say, stopped
 from forebay.cli.options import Jobs, names
 
@@ -15,7 +16,10 @@ def command(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="The suite; rfc7928 is the only one.", show_default=False
+            metavar="NAME",
+            help="The suite; rfc7928 is the only one.",
+            show_default=False,
+            autocompletion=complete.suites,
         ),
     ],
     disciplines: Annotated[
@@ -24,6 +28,7 @@ def command(
             "--disciplines",
             "-d",
             metavar="KIND,KIND,...",
+            autocompletion=complete.kinds,
             help="Disciplines to test, kinds of forebay kinds.",
             show_default="those of the suite",
         ),

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from forebay._engine import ScenarioError
+from forebay.cli import complete
 from forebay.cli.console import Bar, Terminal, command_line, friendly, say, stopped
 from forebay.cli.options import AsJson, Jobs, ScenarioFile, Settings
 from forebay.scenario import load_with
@@ -53,6 +54,7 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
+            autocompletion=complete.kinds,
             help="Tune this kind, or this label of the scenario's list.",
             show_default=False,
         ),
@@ -60,7 +62,11 @@ def command(
     link: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="The link that gets it.", show_default=False, hidden=True
+            metavar="NAME",
+            help="The link that gets it.",
+            show_default=False,
+            hidden=True,
+            autocompletion=complete.links,
         ),
     ] = None,
     baseline: Annotated[
