@@ -148,7 +148,7 @@ $(VENV)/installed-dev: requirements-dev.lock $(VENV)/installed
 lock: | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
-	  --extra build --extra tune pyproject.toml -o requirements.lock
+	  --extra build --extra lab --extra tune pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
 	  --extra build --extra dev --extra tune -c requirements.lock pyproject.toml -o requirements-dev.lock
 

@@ -1,4 +1,4 @@
-"""A laboratory and a data path for packet queues.
+"""A laboratory for packet queues.
 
     >>> import forebay
     >>> scenario = forebay.load("examples/branch-uplink.toml").with_("link[0].rate", "5Mbit")
@@ -12,14 +12,18 @@
 Names of measures and columns end in their unit: `_ms`, `_s`, `_bps` (bits a second), `_bytes`.
 """
 
-from forebay._engine import ScenarioError, version
-from forebay.comparison import Comparison, Run, Variant, compare
-from forebay.files import write, write_report
-from forebay.runs import Progress, Result, run
-from forebay.scenario import Scenario, load
-from forebay.stats import Interval, interval, paired_difference
+from importlib import import_module
 
-__version__ = version
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from forebay._engine import ScenarioError, version
+    from forebay.comparison import Comparison, Run, Variant, compare
+    from forebay.files import write, write_report
+    from forebay.runs import Progress, Result, run
+    from forebay.scenario import Scenario, load
+    from forebay.stats import Interval, interval, paired_difference
+
+    __version__ = version
 
 __all__ = [
     "Comparison",
@@ -38,3 +42,26 @@ __all__ = [
     "write",
     "write_report",
 ]
+
+_HOMES = {
+    "_engine": ("ScenarioError", "version"),
+    "comparison": ("Comparison", "Run", "Variant", "compare"),
+    "files": ("write", "write_report"),
+    "runs": ("Progress", "Result", "run"),
+    "scenario": ("Scenario", "load"),
+    "stats": ("Interval", "interval", "paired_difference"),
+}
+"""Where names live: imported when first asked for, as tables need libraries that take a second."""
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        name = "version"
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"forebay.{home}"), name)
+    raise AttributeError(f"module 'forebay' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

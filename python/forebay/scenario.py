@@ -344,9 +344,15 @@ def _shown(step: str | int) -> str:
 
 
 def value_of(text: str) -> Any:
-    """The value that `text` writes in TOML, or the text itself."""
+    """The value that `text` writes in TOML, or the text itself.
+
+    Raises:
+        ScenarioError: it is nested too deeply.
+    """
     try:
         value = tomllib.loads(f"value = {text}")
+    except RecursionError:
+        raise ScenarioError(f'"{text[:20]}...": is nested too deeply') from None
     except tomllib.TOMLDecodeError:
         return text
     return value["value"] if len(value) == 1 and _plain(value["value"]) else text

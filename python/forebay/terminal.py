@@ -165,12 +165,16 @@ def print_run(console: Console, summary: dict[str, Any]) -> None:
             name, *(_number(class_.get(measure.key), measure.scale) for measure in measured)
         )
     console.print(classes)
-    console.print(
-        f"{summary['duration_s']:g} s simulated in {summary['cpu_seconds']:.2f} s of CPU time, "
-        f"{summary['events']:,} events, {summary['packets']:,} packets; "
-        f"seed {summary['seed']}, fingerprint {summary['fingerprint']}",
-        style="dim",
-    )
+    simulated = f"{summary['duration_s']:g} s"
+    if "cpu_seconds" in summary:  # A run on real packets has none of these.
+        simulated += (
+            f" simulated in {summary['cpu_seconds']:.2f} s of CPU time, "
+            f"{summary['events']:,} events, {summary['packets']:,} packets"
+        )
+    seed = f"seed {summary['seed']}"
+    if summary["fingerprint"] is not None:
+        seed += f", fingerprint {summary['fingerprint']}"
+    console.print(f"{simulated}; {seed}", style="dim")
 
 
 def print_kinds(console: Console, catalogue: dict[str, Any]) -> None:

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import inspect
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from forebay.cli import app
+from forebay.cli import app, tune
+from forebay.tune.search import Tuning
 
 run = CliRunner().invoke
 
@@ -111,3 +115,17 @@ def test_every_command_has_help(command: str) -> None:
     result = run(app, [command, "--help"])
     assert result.exit_code == 0
     assert command in run(app, ["--help"]).stdout
+
+
+def test_commands_need_no_large_library_before_they_run() -> None:
+    # Completion and --help wait for these imports.
+    large = "polars numpy scipy pydantic matplotlib plotly optuna"
+    code = f"import sys, forebay.cli; print(sorted(set({large.split()}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_the_amounts_of_tune_are_those_of_a_search() -> None:
+    parameters = inspect.signature(tune.command).parameters
+    for name in ("trials", "replications", "candidates", "verify"):
+        assert parameters[name].default == getattr(Tuning, name)

@@ -11,9 +11,10 @@ import pytest
 from pyroute2 import netns
 from typer.testing import CliRunner
 
-from forebay import Scenario, lab
+from forebay import Scenario, lab, terminal
 from forebay._engine import Live, ScenarioError
 from forebay.cli import app
+from forebay.cli.console import Terminal
 from forebay.lab import topology
 from forebay.lab.network import PREFIX
 
@@ -102,6 +103,17 @@ def test_the_command_sets_both_sides_side_by_side(gate: Path, tmp_path: Path) ->
     assert "live" in found.output
     assert "simulated" in found.output
     assert (out / "summary.json").is_file()
+    alone = CliRunner().invoke(app, ["lab", str(file), "--gate", str(gate)])
+    assert alone.exit_code == 0, alone.output
+    assert "calls" in alone.output and "seed 1" in alone.output
+
+
+def test_the_summary_of_real_packets_can_be_printed() -> None:
+    live = Live(Scenario.of(SCENARIO).text, ".")
+    summary = json.loads(live.finish().summary)
+    console = Terminal(record=True, width=100)
+    terminal.print_run(console, summary)
+    assert "calls" in console.export_text()
 
 
 @pytest.mark.parametrize(

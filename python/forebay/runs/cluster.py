@@ -190,17 +190,14 @@ def connected(address: str | None) -> Iterator[Client | None]:
     """A client of the cluster at `address`, or none without one.
 
     Raises:
-        ScenarioError: Dask is not installed, or nothing answers there.
+        ScenarioError: nothing answers there.
+        ModuleNotFoundError: Dask is not installed.
     """
     if address is None:
         yield None
         return
-    try:
-        from distributed import Client
-    except ImportError:
-        raise ScenarioError(
-            '--cluster needs Dask, which is not installed: pip install "forebay[dask]"'
-        ) from None
+    from distributed import Client
+
     try:
         client = Client(address, timeout="10s")
     except (OSError, ValueError) as error:

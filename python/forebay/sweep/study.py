@@ -165,15 +165,25 @@ class Study:
         return ", ".join([*parts, f'discipline "{discipline}"'])
 
 
-def load(path: str | Path) -> Study:
+def load(path: str | Path, settings: Sequence[str] = ()) -> Study:
     """Read a study file (TOML, or JSON). File names in it start from its folder.
+
+    Args:
+        path: the file.
+        settings: fields to change, each written `PATH=VALUE`: `scenario.duration=10s`.
 
     Raises:
         ScenarioError: anything in it that is not understood, or its scenario cannot be read.
         OSError: it cannot be read.
     """
     path = Path(path)
-    return read(written.load(path), path.name, path.parent)
+    document = written.load(path)
+    if settings:
+        changed = Scenario.of(document, path.name)
+        for setting in settings:
+            changed = changed.with_text(setting)
+        document = changed.document
+    return read(document, path.name, path.parent)
 
 
 def read(document: Mapping[str, Any], name: str = "study", base: str | Path = ".") -> Study:

@@ -394,12 +394,8 @@ def _shortlist(plan: Tuning, usable: Sequence[Tried]) -> list[Tried]:
 
 
 def _study(goal: Goal) -> Study:
-    try:
-        import optuna
-    except ImportError:
-        raise ScenarioError(
-            'forebay tune needs optuna, which is not installed: pip install "forebay[tune]"'
-        ) from None
+    import optuna
+
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna.create_study(direction="maximize" if goal.maximize else "minimize")
 

@@ -15,17 +15,20 @@ pub struct ScenarioTable {
     /// What the scenario is about, for headings.
     #[serde(default)]
     pub title: String,
-    /// Simulated time, the warm-up included; above 0.
+    /// Simulated time, the warm-up included; above 0. Give at least a hundred round trips, and
+    /// enough transfers or calls for the measures that you compare.
     pub duration: Duration,
-    /// Time at the beginning that is not measured; below `duration`.
+    /// Time at the beginning that is not measured; below `duration`. Long enough for TCP to leave
+    /// slow start: without it the first seconds are part of every mean.
     #[serde(default)]
     pub warmup: Duration,
-    /// Seed of every random stream.
+    /// Seed of every random stream. Equal seeds give equal runs; replications count up from it.
     #[serde(default = "one")]
     pub seed: u64,
     /// Interval of the time series; a three-hundredth of `duration` if absent.
     pub sample: Option<Duration>,
-    /// Defaults for all TCP traffic.
+    /// Defaults for all TCP traffic. Without it senders are New Reno with SACK; most hosts of today
+    /// use `congestion = "cubic"`.
     #[serde(default)]
     pub tcp: Map<String, Value>,
     /// Short for one congested link between two routers, with hosts of its own for every flow.
@@ -63,7 +66,7 @@ fn one() -> u64 {
 pub struct LinkTable {
     /// Name in results; the reverse direction is called `<name>-reverse`.
     pub name: String,
-    /// Node where it begins.
+    /// Node where it begins, and where its queue is.
     pub from: String,
     /// Node where it ends; another one.
     pub to: String,
@@ -100,7 +103,8 @@ pub struct LinkTable {
     /// Largest IP packet; 68 B or more.
     #[serde(default = "ethernet_mtu")]
     pub mtu: Bytes,
-    /// Share of packets lost on the wire at random, 0 to 1.
+    /// Share of packets lost on the wire at random, 0 to 1. Congestion needs no loss here: the
+    /// queue drops.
     #[serde(default)]
     pub loss: f64,
     /// Queue discipline: `{ kind = "codel", ... }` (see `forebay kinds`) or a combination of
@@ -114,7 +118,9 @@ pub struct LinkTable {
     /// File in which to record what the link sends, for Wireshark.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pcap: Option<String>,
-    /// What differs in the reverse direction; a queue or a box here, since none is inherited.
+    /// What differs in the reverse direction. Rate, delay and overhead are those of the link unless
+    /// given; a queue or a box is not inherited, so that without one here acknowledgments and
+    /// downloads that way are never dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Map<String, Value>>,
 }
@@ -179,15 +185,16 @@ pub struct RouteTable {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficTable {
-    /// Name; also of the class, if none is given.
+    /// Name; also of the class, if none is given; the kind if absent.
     pub name: String,
     /// Kind of source; see `forebay kinds`.
     pub kind: String,
-    /// Node of the sender; left out on a dumbbell, where every flow has hosts of its own. The name
-    /// of a wireless grid: its stations in turn, a flow each.
+    /// Node of the sender of the data: for people who download (`web`, `pages`, `files`,
+    /// `adaptive-video`) it is the server, not the person. Left out on a dumbbell, where every flow
+    /// has hosts of its own. The name of a wireless grid: its stations in turn, a flow each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Node of the receiver, as `from`.
+    /// Node of the receiver, as `from`: for people who download it is where they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Way on a dumbbell or parking lot, forward if absent; has no place beside `from` and `to`.
@@ -205,29 +212,33 @@ pub struct TrafficTable {
     /// When the flows end; at the run's end if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
-    /// Class under which the flows are reported.
+    /// Class under which the flows are reported, the name if absent. It is a heading only: what
+    /// queues look at is `q`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// QoS class that classifiers see, 0 to 255; higher is served first.
+    /// QoS class that classifiers see, 0 to 255; higher is served first. Without it all traffic is
+    /// of class 0, and `prio`, `wrr` and `cq-aqm` act as if they had one queue.
     #[serde(default)]
     pub q: u8,
-    /// Precedence, 0 to 255; higher is more important.
+    /// Precedence, 0 to 255; higher is more important. `cq-aqm` drops low ones first.
     #[serde(default)]
     pub precedence: u8,
-    /// Drop precedence, 0 to 7; higher is dropped first.
+    /// Drop precedence, 0 to 7; higher is dropped first, by `wred`, `rio` and `wrt`.
     #[serde(default)]
     pub drop_precedence: u8,
     /// Name of the `profile` by which the sender's packets get their drop precedence instead;
     /// acknowledgments that come back are not metered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Differentiated services codepoint, by name or number.
+    /// Differentiated services codepoint, by name or number. It gives no class by itself: set `q`
+    /// too, or use a `dscp` classifier.
     #[serde(default)]
     pub dscp: Codepoint,
-    /// Port at the receiving end, 0 to 65535, by which a box may tell the flows.
+    /// Port at the receiving end, 0 to 65535, by which a box may tell the flows. It has no other
+    /// effect.
     #[serde(default = "iperf")]
     pub port: u16,
-    /// What differs from the scenario's `tcp`.
+    /// What differs from the scenario's `tcp`; only for sources that transfer over TCP.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub tcp: Map<String, Value>,
 }

@@ -18,6 +18,8 @@ pub fn schema() -> Value {
     let tcp = generator.subschema_for::<forebay_tcp::Config>().to_value();
     let traffic = traffic(&mut generator, &tcp);
     let properties = &mut root["properties"];
+    let tables = ["tcp", "dumbbell", "parking_lot", "link", "traffic"];
+    let about = tables.map(|name| properties[name]["description"].take());
     properties["tcp"] = tcp;
     properties["profile"]["additionalProperties"] = json!({ "oneOf": profiles(&mut generator) });
     let parking_lot = parking_lot(&dumbbell);
@@ -25,6 +27,9 @@ pub fn schema() -> Value {
     properties["dumbbell"] = dumbbell;
     properties["link"] = json!({ "type": "array", "items": { "$ref": "#/$defs/link" } });
     properties["traffic"] = json!({ "type": "array", "items": { "$ref": "#/$defs/traffic" } });
+    for (name, description) in tables.into_iter().zip(about) {
+        properties[name]["description"] = description;
+    }
     let queue = queue(&mut generator);
     let boxes = boxes(&mut generator);
     let mut definitions = generator.take_definitions(true);
@@ -78,8 +83,10 @@ fn parking_lot(dumbbell: &Value) -> Value {
     hop["properties"].as_object_mut().expect("a table").remove("access");
     hop["description"] = json!("What differs on this hop.");
     let mut lot = dumbbell.clone();
-    lot["properties"]["hops"] =
-        json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 2 });
+    lot["properties"]["hops"] = json!({
+        "type": "integer", "minimum": 1, "maximum": 100, "default": 2,
+        "description": "How many congested links stand one behind the other.",
+    });
     lot["properties"]["hop"] = json!({
         "type": "object",
         "description": "Hops that differ, by their numbers from 1: fields of a link that replace \
@@ -107,6 +114,7 @@ fn traffic(generator: &mut SchemaGenerator, tcp: &Value) -> Value {
                 merged.insert(field.into(), common["properties"][field].clone());
             }
             merged["tcp"] = tcp.clone();
+            merged["tcp"]["description"] = common["properties"]["tcp"]["description"].clone();
             merged.insert("kind".into(), json!({ "const": entry.name }));
             whole["properties"] = Value::Object(merged);
             whole["required"] = json!(["kind"]);

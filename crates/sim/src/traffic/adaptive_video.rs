@@ -92,7 +92,8 @@ impl AdaptiveVideo {
 
 impl Source for AdaptiveVideo {
     const NAME: &'static str = "adaptive-video";
-    const SUMMARY: &'static str = "video in segments, at the rate that the throughput allows";
+    const SUMMARY: &'static str =
+        "video in segments from a server at `from`, at the rate that the throughput allows";
     const SOURCE: &'static str = "Z. Li et al., IEEE JSAC 32(4), 2014, section III";
     const JUDGED_BY: JudgedBy = JudgedBy::Goodput;
     type Params = AdaptiveVideoParams;

@@ -105,7 +105,8 @@ impl Files {
 
 impl Source for Files {
     const NAME: &'static str = "files";
-    const SUMMARY: &'static str = "files over TCP, one after another or at given or random times";
+    const SUMMARY: &'static str =
+        "files over TCP from `from` to `to`, one after another or at given or random times";
     const SOURCE: &'static str = "RFC 7928, section 5.1";
     const JUDGED_BY: JudgedBy = JudgedBy::Completion;
     type Params = FilesParams;

@@ -93,7 +93,8 @@ impl Pages {
 
 impl Source for Pages {
     const NAME: &'static str = "pages";
-    const SUMMARY: &'static str = "pages of equal objects over parallel connections";
+    const SUMMARY: &'static str =
+        "pages of equal objects over parallel connections, from a server at `from`";
     const SOURCE: &'static str = "RFC 7928, section 7.2";
     const JUDGED_BY: JudgedBy = JudgedBy::Completion;
     type Params = PagesParams;

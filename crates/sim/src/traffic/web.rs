@@ -112,7 +112,8 @@ impl Web {
 
 impl Source for Web {
     const NAME: &'static str = "web";
-    const SUMMARY: &'static str = "a person who browses: pages of a few objects, then time to read";
+    const SUMMARY: &'static str =
+        "a person at `to` who reads pages of a few objects from a server at `from`";
     const SOURCE: &'static str = "3GPP2 C.R1002, HTTP model; IEEE 802.16m-08/004, section 10.1";
     const JUDGED_BY: JudgedBy = JudgedBy::Completion;
     type Params = WebParams;

@@ -1,18 +1,17 @@
-"""The reference pages that are generated: `python -m forebay.reference docs/reference`."""
+"""The reference page of disciplines, parts, sources and profiles."""
 
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 from forebay import _engine
 from forebay.terminal import GROUPS, default_text
 
 
-def kinds_page(catalogue: dict[str, Any]) -> str:
+def kinds_page() -> str:
     """Every discipline, part, source and profile with its parameters, as a page of Markdown."""
+    catalogue: dict[str, Any] = json.loads(_engine.kinds())
     lines = [
         "# Disciplines, parts, sources and profiles",
         "",
@@ -38,14 +37,3 @@ def _row(parameter: dict[str, Any]) -> str:
 
 def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
-
-
-def main(folder: str) -> None:
-    """Write the pages to `folder`."""
-    path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
-    (path / "kinds.md").write_text(kinds_page(json.loads(_engine.kinds())), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

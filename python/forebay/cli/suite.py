@@ -7,15 +7,19 @@ from typing import Annotated
 
 import typer
 
-from forebay.console import Bar, command_line, friendly, stopped
-from forebay.options import Jobs, names
+from forebay.cli import complete
+from forebay.cli.console import Bar, command_line, friendly, say, stopped
+from forebay.cli.options import Jobs, names
 
 
-def suite(
+def command(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="The suite; rfc7928 is the only one.", show_default=False
+            metavar="NAME",
+            help="The suite; rfc7928 is the only one.",
+            show_default=False,
+            autocompletion=complete.suites,
         ),
     ],
     disciplines: Annotated[
@@ -24,8 +28,9 @@ def suite(
             "--disciplines",
             "-d",
             metavar="KIND,KIND,...",
-            help="Disciplines to test; see forebay kinds.",
-            show_default="fifo,red,codel,pie,gsp,fq-codel,cp-aqm",
+            autocompletion=complete.kinds,
+            help="Disciplines to test, kinds of forebay kinds.",
+            show_default="those of the suite",
         ),
     ] = None,
     quick: Annotated[
@@ -37,18 +42,19 @@ def suite(
             "--out",
             "-o",
             metavar="DIR",
-            help="Where results go, or where an earlier run left them.",
-            show_default="out/ and the name",
+            help="Folder of the results, also of a run to go on with.",
+            show_default="out/NAME",
         ),
     ] = None,
     jobs: Jobs = None,
 ) -> None:
-    """Test disciplines by a published set of scenarios: RFC 7928, sections 5 to 10.
+    """Test disciplines with a published set of scenarios, RFC 7928.
 
-    Every run is kept as soon as it ends: stopped at any moment, the same command goes on where it
-    was.
+    Every run is kept as soon as it ends. Stop it at any moment: the same command goes on where it
+    was. docs/suite-rfc7928.md lists the tests.
 
-    Example: forebay suite rfc7928 --disciplines fifo,codel,pie --quick
+    Examples:
+        forebay suite rfc7928 --disciplines fifo,codel,pie --quick
     """
     with friendly():
         from forebay.suite import catalogue, run
@@ -61,4 +67,4 @@ def suite(
                 written = run.run(what, folder, jobs=jobs, command=command_line(), tell=bar.say)
         except KeyboardInterrupt:
             stopped(f"Every run that had ended is kept in {folder}; the same command goes on.")
-        print(f"Report: {written}")
+        say(f"Report: {written}")

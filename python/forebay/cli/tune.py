@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from forebay._engine import ScenarioError
-from forebay.console import Bar, command_line, friendly, stopped
-from forebay.options import AsJson, Jobs, ScenarioFile, Settings
+from forebay.cli import complete
+from forebay.cli.console import Bar, Terminal, command_line, friendly, say, stopped
+from forebay.cli.options import AsJson, Jobs, ScenarioFile, Settings
 from forebay.scenario import load_with
-from forebay.tune.search import Tuning
-from forebay.tune.show import plain, print_outcome
-from forebay.tune.tuning import tune
 
 
 def command(
@@ -25,9 +22,8 @@ def command(
         str | None,
         typer.Option(
             metavar="KEY",
-            help="The measure to make large: a key that forebay run --json prints, its steps "
-            "joined by dots, such as classes.web.goodput_bps; or efficiency, or classes.web.gain, "
-            "beside a baseline.",
+            help="The measure to make large, such as classes.web.goodput_bps: a key of forebay "
+            "run --json.",
             show_default=False,
         ),
     ] = None,
@@ -40,7 +36,7 @@ def command(
         typer.Option(
             "--subject-to",
             metavar="'KEY <= VALUE'",
-            help="A bound that must hold, in the key's unit; >= too. May be given repeatedly.",
+            help="A bound that must hold (also >=), in the key's unit. Repeatable.",
             show_default=False,
         ),
     ] = [],  # noqa: B006 - read only
@@ -49,9 +45,8 @@ def command(
         typer.Option(
             "--param",
             metavar="PATH=LOW..HIGH",
-            help="A field to tune and its range, such as link[0].queue.target=1ms..50ms; whole "
-            "numbers if both ends are; LOW..HIGH:log for equal ratios; A,B,C for a choice. May be "
-            "given repeatedly. [default: the scenario's \\[tune] table]",
+            help="A field and its range; LOW..HIGH:log for equal ratios, A,B,C for a choice. "
+            "Repeatable.",
             show_default=False,
         ),
     ] = [],  # noqa: B006 - read only
@@ -59,39 +54,58 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Tune this kind, or this label of the scenario's list, in place of the link's "
-            "own queue.",
+            autocompletion=complete.kinds,
+            help="Tune this kind, or this label of the scenario's list.",
             show_default=False,
         ),
     ] = None,
     link: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The link that gets disciplines.", show_default=False),
+        typer.Option(
+            metavar="NAME",
+            help="The link that gets it.",
+            show_default=False,
+            hidden=True,
+            autocompletion=complete.links,
+        ),
     ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The discipline beside which gain and efficiency are given.",
+            help="Reference discipline for gain and efficiency.",
             show_default="the scenario's",
+            hidden=True,
         ),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     trials: Annotated[
-        int, typer.Option(help="Points that the search tries.", min=1)
-    ] = Tuning.trials,
+        int, typer.Option(metavar="N", help="Points that the search tries.", min=1)
+    ] = 40,
     replications: Annotated[
-        int, typer.Option("--replications", "-r", help="Runs of each trial.", min=2)
-    ] = Tuning.replications,
+        int,
+        typer.Option(
+            "--replications", "-r", metavar="N", help="Runs of each trial.", min=2, hidden=True
+        ),
+    ] = 8,
     candidates: Annotated[
-        int, typer.Option(help="Best trials that are judged again with fresh seeds.", min=1)
-    ] = Tuning.candidates,
+        int,
+        typer.Option(
+            metavar="N", help="Best trials to judge again with fresh seeds.", min=1, hidden=True
+        ),
+    ] = 6,
     verify: Annotated[
-        int, typer.Option(help="Runs of each of these; more give narrower intervals.", min=2)
-    ] = Tuning.verify,
+        int,
+        typer.Option(metavar="N", help="Runs of each of these.", min=2, hidden=True),
+    ] = 30,
     seed: Annotated[
         int | None,
-        typer.Option(help="Seed of the first replication, and of the search.", min=0),
+        typer.Option(
+            metavar="N",
+            help="Seed of the first replication, and of the search.",
+            min=0,
+            hidden=True,
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -99,27 +113,29 @@ def command(
             "--out",
             "-o",
             metavar="DIR",
-            help="Where runs are kept, and what was found: results.json and pareto.png.",
-            show_default="out/, the scenario's name and -tune",
+            help="Folder for runs, results.json and pareto.png.",
+            show_default="out/SCENARIO-tune",
         ),
     ] = None,
     as_json: AsJson = False,
     jobs: Jobs = None,
 ) -> None:
-    """Find the values of a scenario's parameters that make a measure best within bounds.
+    r"""Find the parameter values that make a measure best within bounds.
 
-    An optimiser proposes points; all are run with the same random numbers. The best are run again
-    with fresh ones, and only those runs decide, so that what is chosen is not luck. They are shown
-    beside the scenario as it is written and the disciplines that it compares.
+    An optimiser proposes values; the best are judged again with fresh random numbers. Every run
+    is kept: the same command goes on where it was. docs/tune.md explains how values are found.
 
-    Every run is kept as soon as it ends: stopped at any moment, the same command goes on where it
-    was, and another goal or range uses the runs that there are.
-
-    Example: forebay tune examples/branch-uplink.toml --maximize classes.backup.goodput_bps
-    --subject-to "classes.calls.p99_delay_ms <= 300" --discipline codel --param
-    link.uplink.queue.target=1ms..50ms:log
+    Examples:
+        forebay tune examples/branch-uplink.toml --discipline codel \
+            --maximize classes.backup.goodput_bps \
+            --subject-to "classes.calls.p99_delay_ms <= 300" \
+            --param link.uplink.queue.target=1ms..50ms:log
     """
     with friendly():
+        # Tables and the optimiser need large libraries; the other commands start faster without.
+        from forebay.tune.show import plain, print_outcome
+        from forebay.tune.tuning import tune
+
         prepared = load_with(scenario, set_)
         folder = out if out is not None else Path("out") / f"{scenario.stem}-tune"
         line = command_line()
@@ -152,5 +168,5 @@ def command(
         if as_json:
             print(json.dumps(plain(outcome, line), indent=2, ensure_ascii=False))
             return
-        print_outcome(Console(), outcome, shlex.quote(str(scenario)), set_)
-        print(f"Picture: {folder / 'pareto.png'}\nResults: {folder / 'results.json'}")
+        print_outcome(Terminal(), outcome, shlex.quote(str(scenario)), set_)
+        say(f"Picture: {folder / 'pareto.png'}\nResults: {folder / 'results.json'}")

@@ -9,20 +9,21 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
 from forebay._engine import ScenarioError
-from forebay.console import Bar, command_line, friendly, stopped
-from forebay.options import AsJson, Jobs
-from forebay.papers import library, record
+from forebay.cli import complete
+from forebay.cli.console import Bar, Terminal, command_line, friendly, say, stopped
+from forebay.cli.help import Command, Group
+from forebay.cli.options import AsJson, Jobs
 
 app = typer.Typer(
-    help="Reproduce the papers that forebay is built to hold: figures, and verdicts on claims.",
+    help="Reproduce published papers: figures, and verdicts on claims.",
+    cls=Group,
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,
 )
 
 VERDICTS = ("reproduced", "differs", "not testable")
@@ -32,18 +33,26 @@ UNEXPLAINED = 1
 discussion does not hold."""
 
 Key = Annotated[
-    str, typer.Argument(metavar="KEY", help="The paper; see forebay paper list.",
-                        show_default=False)
-]  # fmt: skip
+    str,
+    typer.Argument(
+        metavar="KEY",
+        help="The paper; see forebay paper list.",
+        show_default=False,
+        autocompletion=complete.papers,
+    ),
+]
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_(as_json: AsJson = False) -> None:
-    """Show all papers and what became of their claims when they were last run in full.
+    """List the papers, and how many of their claims were reproduced.
 
-    Example: forebay paper list
+    Examples:
+        forebay paper list
     """
     with friendly():
+        from forebay.papers import library
+
         states = [_state(key) for key in library.names()]
         if as_json:
             print(json.dumps(states, indent=2, ensure_ascii=False))
@@ -57,14 +66,14 @@ def list_(as_json: AsJson = False) -> None:
             counts = each["claims"] or {}
             cells = (str(counts.get(name, "")) for name in VERDICTS)
             table.add_row(each["paper"], escape(each["title"]), *cells)
-        console = Console()
+        console = Terminal()
         console.print(table)
         console.print()
         for each in states:
             console.print(f"{each['paper']}: {escape(each['state'])}", style="dim", highlight=False)
 
 
-@app.command("run")
+@app.command("run", cls=Command)
 def run_(
     key: Key,
     figure: Annotated[
@@ -78,15 +87,15 @@ def run_(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="Fewer and shorter runs: a look, no judgement. Kept in its own folder."
+            "--quick", help="Fewer and shorter runs, for a look; kept in a folder of their own."
         ),
     ] = False,
     partial: Annotated[
         bool,
         typer.Option(
             "--partial",
-            help="Run nothing: draw and judge what the runs that there are allow, such as while a "
-            "long run goes on elsewhere or after it was stopped.",
+            help="Run nothing: draw and judge what the finished runs allow.",
+            hidden=True,
         ),
     ] = False,
     out: Annotated[
@@ -95,16 +104,16 @@ def run_(
             "--out",
             "-o",
             metavar="DIR",
-            help="Where results go, or where an earlier run left them.",
-            show_default="out/papers/KEY, or KEY-quick",
+            help="Folder of the results, also of a run to go on with.",
+            show_default="out/papers/KEY",
         ),
     ] = None,
     page: Annotated[
         bool,
         typer.Option(
             "--page",
-            help="Keep the results with the paper and write its page in docs/papers (from a source "
-            "tree, full runs only).",
+            help="Keep the results with the paper and write its page in docs/papers.",
+            hidden=True,
         ),
     ] = False,
     as_json: AsJson = False,
@@ -112,14 +121,16 @@ def run_(
 ) -> None:
     """Run a paper's studies, draw its figures and judge its claims.
 
-    Every run is kept as soon as it ends: stopped at any moment, the same command goes on where it
-    was. Exit code 1 if, in a full run, a claim differs and no reason is known, or the numbers do
-    not bear out a sentence of the page.
+    Every run is kept as soon as it ends. Stop it at any moment: the same command goes on where it
+    was. Exit code 1 if, in a full run, a claim differs and no reason is given, or the numbers
+    contradict a sentence of the page.
 
-    Example: forebay paper run cp-aqm --quick
+    Examples:
+        forebay paper run cp-aqm --quick
+        forebay paper run cp-aqm --figure 3 --quick
     """
     with friendly():
-        from forebay.papers import run  # and matplotlib, which takes its time
+        from forebay.papers import record, run  # and matplotlib, which takes its time
 
         if page and (quick or figure is not None):
             raise ScenarioError("--page keeps full results; leave out --quick and --figure")
@@ -146,14 +157,14 @@ def run_(
             print(json.dumps(found, indent=2, ensure_ascii=False))
         else:
             _print(found)
-            print(f"Figures: {folder / 'images'}")
+            say(f"Figures: {folder / 'images'}")
             if figure is None:
-                print(f"Page: {written or folder / f'{key}.md'}")
+                say(f"Page: {written or folder / f'{key}.md'}")
         if not quick and (record.unexplained(found) or record.unsupported(found)):
             raise typer.Exit(UNEXPLAINED)
 
 
-@app.command("page")
+@app.command("page", cls=Command)
 def page_(
     key: Key,
     out: Annotated[
@@ -161,12 +172,13 @@ def page_(
         typer.Option("--out", "-o", metavar="DIR", help="Where.", show_default="docs/papers"),
     ] = None,
 ) -> None:
-    """Write a paper's page again from the results kept with it, without running anything.
+    """Write a paper's page from the results kept with it, without runs.
 
-    Example: forebay paper page cp-aqm --out /tmp
+    Examples:
+        forebay paper page cp-aqm --out /tmp
     """
     with friendly():
-        from forebay.papers import page, run
+        from forebay.papers import library, page, run
 
         found = library.kept(key)
         if found is None:
@@ -175,6 +187,8 @@ def page_(
 
 
 def _state(key: str) -> dict[str, Any]:
+    from forebay.papers import library, record
+
     paper, found, home = library.load(key), library.kept(key), library.folder_of(key)
     if found is None:
         return {"paper": key, "title": paper.title, "claims": None, "state": "not run in full"}
@@ -198,9 +212,10 @@ def _state(key: str) -> dict[str, Any]:
 
 
 def _print(found: Mapping[str, Any]) -> None:
+    from forebay.papers import record
     from forebay.papers.page import between, cell
 
-    console = Console()
+    console = Terminal()
     for study in found["studies"]:
         few, most = study["fewest"], study["most"]
         each = str(few) if few == most else f"{few} to {most}"

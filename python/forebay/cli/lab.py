@@ -3,50 +3,38 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from forebay.console import Bar, friendly, stopped
-from forebay.lab.agreement import Agreement
-from forebay.options import AsJson, ScenarioFile, Seed, Settings
-from forebay.stats import Interval
+from forebay.cli.console import Bar, Terminal, friendly, stopped
+from forebay.cli.options import AsJson, ScenarioFile, Seed, Settings
+
+if TYPE_CHECKING:
+    from forebay.lab.agreement import Agreement
+    from forebay.stats import Interval
 
 
-def gate(context: typer.Context) -> None:
-    """Shape and queue real traffic: `forebay-gate`, a program of its own, with these arguments.
-
-    It is taken from the source tree (`make gate`) or from the PATH, and needs no Python.
-
-    Example: forebay gate check examples/gate/uplink.toml
-    """
-    with friendly():
-        from forebay.lab.gates import program
-
-        found = program()
-        os.execv(found, [found.name, *context.args])
-
-
-def lab(
+def command(
     scenario: ScenarioFile,
     against_sim: Annotated[
         bool,
-        typer.Option("--against-sim", help="Simulate the scenario too, and show both."),
+        typer.Option("--against-sim", help="Also simulate the scenario, and compare."),
     ] = False,
     replications: Annotated[
         int,
-        typer.Option("--replications", "-r", help="Runs, each with other random numbers.", min=1),
+        typer.Option(
+            "--replications", "-r", metavar="N", help="Runs, each with another seed.", min=1
+        ),
     ] = 1,
     congestion: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Linux' name of the congestion control of all TCP flows, such as bbr, instead of "
-            "the scenario's.",
+            help="Congestion control of all TCP flows by its Linux name, such as bbr.",
+            show_default="the scenario's",
         ),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
@@ -56,6 +44,7 @@ def lab(
         typer.Option(
             metavar="PROGRAM",
             help="The program forebay-gate.",
+            hidden=True,
             show_default="target/release/forebay-gate, or on the PATH",
         ),
     ] = None,
@@ -63,17 +52,18 @@ def lab(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="DIR", help="Write tables and summary of the (last) run there."
+            "--out", "-o", metavar="DIR", help="Write tables and summary of the last run here."
         ),
     ] = None,
 ) -> None:
-    """Run a scenario on real packets: Linux hosts in namespaces, a gate for every link.
+    """Run a scenario on real packets, in Linux network namespaces.
 
-    Needs Linux and root. Bulk traffic is iperf3 over the kernel's TCP, other transfers and
-    datagrams are sent by the scenario's own sources, in real time. The summary has the keys of
-    `forebay run`.
+    Needs Linux and root. Every link is a forebay-gate, and TCP is the kernel's. Runs in real time;
+    the results have the keys of forebay run. docs/lab.md explains what it can do.
 
-    Example: sudo forebay lab examples/lab.toml --against-sim
+    Examples:
+        sudo forebay lab examples/lab.toml
+        sudo forebay lab examples/lab.toml --against-sim -r 3
     """
     with friendly():
         from forebay import files, terminal
@@ -110,9 +100,9 @@ def lab(
             data = result.summary if found is None else as_data(found)
             print(json.dumps(data, indent=2, ensure_ascii=False))
         elif found is None:
-            terminal.print_run(Console(), result.summary)
+            terminal.print_run(Terminal(), result.summary)
         else:
-            Console().print(side_by_side(found))
+            Terminal().print(side_by_side(found))
 
 
 def side_by_side(found: Agreement) -> Table:

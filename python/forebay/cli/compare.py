@@ -1,35 +1,34 @@
-"""The commands `forebay compare` and `forebay check`."""
+"""The command `forebay compare`."""
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from forebay._engine import ScenarioError
-from forebay.console import Bar, command_line, friendly, stopped
-from forebay.options import AsJson, Jobs, ScenarioFile, Seed, Settings, names
-from forebay.scenario import Scenario, load_with, to_toml
+from forebay.cli import complete
+from forebay.cli.console import Bar, Terminal, command_line, friendly, say, stopped, unchanged
+from forebay.cli.options import FirstSeed, Jobs, ScenarioFile, Settings, names
+from forebay.scenario import Scenario, load_with
 
 if TYPE_CHECKING:
     from forebay.advice import Advice
     from forebay.comparison import Comparison
 
 
-def compare(
+def command(
     scenario: ScenarioFile,
     disciplines: Annotated[
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="Disciplines to compare, instead of the scenario's list: kinds (see forebay "
-            "kinds) or labels from that list.",
+            autocompletion=complete.kinds,
+            help="Disciplines to compare, instead of the scenario's list.",
         ),
     ] = None,
     replications: Annotated[
@@ -37,37 +36,38 @@ def compare(
         typer.Option(
             "--replications",
             "-r",
-            help="How often each discipline is run, each time with other random numbers; more "
-            "runs give narrower intervals.",
+            metavar="N",
+            help="Runs of each discipline.",
+            show_default="the scenario's",
             min=1,
         ),
     ] = None,
     link: Annotated[
         list[str],
         typer.Option(
-            help="Link on which to test the disciplines. Given repeatedly, each link is tested in "
-            "turn, with a pick for each.",
+            help="Link on which to test the disciplines; repeatable, for a pick on each.",
             metavar="NAME",
+            autocompletion=complete.links,
             show_default="the scenario's",
         ),
     ] = [],  # noqa: B006 - read only
     baseline: Annotated[
         str | None,
-        typer.Option(metavar="LABEL", help="Reference discipline for gain and efficiency."),
+        typer.Option(
+            metavar="LABEL",
+            help="Reference discipline for gain and efficiency.",
+            hidden=True,
+        ),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
-    seed: Seed = None,
+    seed: FirstSeed = None,
     fix: Annotated[
         bool,
         typer.Option("--fix", help="Compare with the changes that forebay check proposes."),
     ] = False,
     gate: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write a configuration of forebay-gate for the pick.",
-            show_default=False,
-        ),
+        typer.Option(metavar="FILE", help="Write a configuration of forebay-gate for the pick."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -75,23 +75,25 @@ def compare(
             "--out",
             "-o",
             metavar="DIR",
-            help="Where the results go; an earlier result there is replaced. With several links, "
-            "DIR-LINK for each.",
-            show_default="out/ and the scenario's name",
+            help="Folder for the results; replaces an earlier result. Of several links: DIR-LINK.",
+            show_default="out/SCENARIO",
         ),
     ] = None,
     jobs: Jobs = None,
     no_report: Annotated[
-        bool, typer.Option("--no-report", help="Do not write report.html.")
+        bool, typer.Option("--no-report", help="Do not write report.html.", hidden=True)
     ] = False,
 ) -> None:
-    """Compare queue disciplines on the congested link of a scenario.
+    """Compare queue disciplines on a link of a scenario.
 
-    Every discipline faces the same traffic, several times with different random numbers. The
-    result is a table of what each class of traffic got, with 95 % confidence intervals, advice on
-    what to pick, and a report to open in a browser; the numbers go beside it as Parquet and JSON.
+    Every discipline gets the same traffic, several times with different random numbers. Prints
+    what each class of traffic got, with 95 % confidence intervals, and which discipline to start
+    with. Writes a report for the browser, and the numbers as Parquet and JSON.
 
-    Example: forebay compare examples/branch-uplink.toml --disciplines fifo,fq-codel -r 20
+    Examples:
+        forebay compare examples/branch-uplink.toml
+        forebay compare examples/branch-uplink.toml --disciplines fifo,fq-codel -r 20
+        forebay compare examples/branch-uplink.toml --set link.uplink.rate=5Mbit
     """
     with friendly():
         # Tables and figures need large libraries; the other commands start faster without.
@@ -109,7 +111,7 @@ def compare(
             raise ScenarioError("--gate: a gate has one link; compare them one at a time")
         for folder in folders:
             check_folder(folder)
-        console = Console(soft_wrap=False)
+        console = Terminal()
         advised: list[tuple[Comparison, Advice]] = []
         for each, folder in zip(where, folders, strict=True):
             chosen: Sequence[str | Mapping[str, Any]] | None = names(disciplines)
@@ -149,61 +151,9 @@ def compare(
             if len(where) == 1:
                 _gate(console, compared, found, gate)
             shown = folder if no_report else folder / "report.html"
-            print(f"\n{'Results' if no_report else 'Report'}: {shown}")
+            say(f"\n{'Results' if no_report else 'Report'}: {shown}")
         if len(where) > 1:
             show.print_picks(console, advised, shlex.quote(str(scenario)))
-
-
-def check(
-    scenario: ScenarioFile,
-    set_: Settings = [],  # noqa: B006 - read only
-    fix: Annotated[bool, typer.Option("--fix", help="Print it with the proposed changes.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Check a scenario and print it with every default filled in.
-
-    What an expert would change stands below, on standard error, with the --set that changes it.
-
-    Example: forebay check examples/branch-uplink.toml
-    """
-    with friendly():
-        prepared = load_with(scenario, set_)
-        effective = prepared.effective()
-        from forebay.advice import before, show
-
-        hints = _hints(prepared)
-        changed, settings = before.fixed(prepared, hints)
-        if fix:
-            effective = changed.effective()
-        if as_json:
-            print(json.dumps(effective, indent=2, ensure_ascii=False))
-        else:
-            print(to_toml(effective), end="", flush=True)
-        console = Console(stderr=True)
-        if hints:
-            console.print("\n[bold]What an expert would say[/bold]")
-            show.print_hints(console, hints)
-        if settings:
-            sets = " ".join(f"--set {shlex.quote(each)}" for each in settings)
-            said = "These changes are made above" if fix else "To change it, here or in compare"
-            console.print(f"\n{said}: {escape(sets)}", soft_wrap=True, highlight=False)
-
-
-def unchanged(folder: Path) -> str:
-    """What became of an earlier result when a command was stopped."""
-    if folder.exists() and any(folder.iterdir()):
-        return f"{folder} still holds the earlier result."
-    return "Nothing was written."
-
-
-def _hints(scenario: Scenario) -> tuple[Any, ...]:
-    from forebay import comparison
-    from forebay.advice import before
-
-    if not (scenario.document.get("compare") or {}).get("disciplines"):
-        return before.hints_of_links(scenario)
-    variants = comparison.variants_of(scenario, None, None)
-    return before.hints_of_variants(variants, scenario.compared_link())
 
 
 def _fixed(
@@ -223,7 +173,7 @@ def _fixed(
     )
 
 
-def _gate(console: Console, comparison: Comparison, advice: Advice, file: Path | None) -> None:
+def _gate(console: Terminal, comparison: Comparison, advice: Advice, file: Path | None) -> None:
     """Print the lines for a gate with the pick, and write them if they are wanted."""
     from forebay.advice import gate
 

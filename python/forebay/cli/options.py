@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from forebay.cli.complete import settings
+from forebay.reference.files import File
+
 ScenarioFile = Annotated[
     Path,
     typer.Argument(metavar="SCENARIO", help="The scenario file, TOML or JSON.", show_default=False),
@@ -16,21 +19,37 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="PATH=VALUE",
-        help="Change one field of the scenario, by its path: link[0].rate=5Mbit, or "
-        "traffic.voice.flows=20 where the entries of a list have names. May be given repeatedly.",
+        help="Change a field by its path: link[0].rate=5Mbit, traffic.voice.flows=20. Repeatable.",
+        autocompletion=settings,
     ),
 ]
 Seed = Annotated[
     int | None,
+    typer.Option(metavar="N", help="Seed of the random numbers, instead of the scenario's.", min=0),
+]
+FirstSeed = Annotated[
+    int | None,
     typer.Option(
-        help="Seed of the random numbers, instead of the scenario's; of the first run, where there "
-        "are several.",
-        min=0,
+        metavar="N", help="Seed of the first run; the following ones count up from it.", min=0
     ),
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", help="Runs at a time.", show_default="one a core", min=1),
+    typer.Option(
+        "--jobs",
+        "-j",
+        metavar="N",
+        help="Runs at a time.",
+        show_default="one a core",
+        min=1,
+        hidden=True,
+    ),
+]
+For = Annotated[
+    File,
+    typer.Option(
+        "--for", metavar="FILE", help=f"Kind of file: {', '.join(each.value for each in File)}."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON and nothing else.")]
 

@@ -1,0 +1,28 @@
+"""The program `forebay`, also as `python -m forebay`."""
+
+import signal
+import sys
+
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # While modules are read, Ctrl-C ends the process as it ends any program: without a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+from forebay.cli import app
+from forebay.cli.console import READER_GONE, flushed
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line, and end with its exit code."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        app(prog_name="forebay")
+    except SystemExit as end:
+        gone = sys.stdout is not sys.__stdout__  # Typer puts another there when writing fails.
+        sys.exit(READER_GONE if gone else flushed(end.code))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""How commands explain themselves: plain text that fits 80 columns and can be copied.
+
+A command's help is its docstring. What stands under `Examples:` there is printed line by line.
+Options that few need are hidden, and shown by `--help-all`.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+
+ALL = "--help-all"
+
+
+class Command(TyperCommand):
+    """A command whose help ends in examples."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Answer `--help-all`; everything else is as ever."""
+        if ALL in args:
+            ctx.meta[ALL] = True
+            typer.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """Options last, as they are usually typed; arguments without braces."""
+        names = [each.display_name_raw for each in _arguments(self)]
+        shown = [
+            name if each.required else f"[{name}]"
+            for name, each in zip(names, _arguments(self), strict=True)
+        ]
+        formatter.write_usage(ctx.command_path, " ".join([*shown, "[OPTIONS]"]))
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """What the command does."""
+        del ctx
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(_parts(self.help)[0])
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Arguments and options, each with what it means and its default."""
+        arguments = [(each.display_name_raw, each.help or "") for each in _arguments(self)]
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl(arguments)
+        options = [each for each in self.get_params(ctx) if isinstance(each, TyperOption)]
+        hidden = any(each.hidden for each in options)
+        rows = [_row(each) for each in options if ctx.meta.get(ALL) or not each.hidden]
+        if hidden and not ctx.meta.get(ALL):
+            rows.append((ALL, "Show the other options too."))
+        with formatter.section("Options"):
+            formatter.write_dl(rows, col_max=26)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Examples, unwrapped."""
+        del ctx
+        lines = examples(self.help)
+        if lines:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"{'':>{formatter.current_indent}}{x}\n" for x in lines))
+
+
+class Group(TyperGroup):
+    """Commands, each with a whole sentence."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Commands first, then the few options."""
+        rows = [
+            (name, _first_sentence(self.commands[name].help or ""))
+            for name in self.list_commands(ctx)
+            if not self.commands[name].hidden
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+        options = [each for each in self.get_params(ctx) if isinstance(each, TyperOption)]
+        with formatter.section("Options"):
+            formatter.write_dl([_row(each) for each in options if not each.hidden])
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """The command's name comes before its options."""
+        formatter.write_usage(ctx.command_path, "COMMAND ...")
+
+
+def add(app: typer.Typer, name: str, function: Callable[..., None], **settings: Any) -> None:
+    """Register a command under a name."""
+    app.command(name, cls=Command, **settings)(function)
+
+
+def examples(help_: str | None) -> list[str]:
+    """The lines under `Examples:` of a docstring."""
+    text = _parts(help_)[1]
+    return text.splitlines()
+
+
+def _parts(help_: str | None) -> tuple[str, str]:
+    text, _, lines = (help_ or "").partition("\n\nExamples:\n")
+    return text.strip(), textwrap.dedent(lines).rstrip()
+
+
+def _arguments(command: TyperCommand) -> list[TyperArgument]:
+    return [each for each in command.params if isinstance(each, TyperArgument)]
+
+
+def _first_sentence(text: str) -> str:
+    return " ".join(re.split(r"(?<=[.])\s", _parts(text)[0] + " ", maxsplit=1)[0].split())
+
+
+def _row(option: TyperOption) -> tuple[str, str]:
+    flags = sorted(option.opts, key=len)
+    metavar = "" if option.is_flag else f" {option.metavar or option.name.upper()}"
+    default = option.show_default if isinstance(option.show_default, str) else option.default
+    shown = ""
+    if not option.is_flag and option.show_default and default not in (None, [], ()):
+        shown = f" [default: {getattr(default, 'value', default)}]"
+    return ", ".join(flags) + metavar, f"{option.help or ''}{shown}"

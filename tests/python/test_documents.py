@@ -1,0 +1,229 @@
+"""What the documents say, works: their commands and snippets are run as written, page by page.
+
+Blocks of `console`, `sh` and `python` are run in order in a folder that looks like the source tree,
+and `toml` must be TOML. Comments that readers do not see shorten what would take long; each is
+about the next block:
+
+    <!-- test: -r 2 -->                   words to append to its first command
+    <!-- test: replications=10 => replications=2 -->  text to replace in it
+    <!-- test skip: needs root -->        it is not run
+    <!-- test file: study.toml -->        it is written to a file
+    <!-- test run: forebay sweep x.toml -->  a command that is run here
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from forebay import written
+from forebay.cli import app
+from forebay.cli.help import examples
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    str(path.relative_to(ROOT))
+    for path in [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("docs/papers/README.md"),
+        *ROOT.glob("docs/reference/*.md"),
+        *ROOT.glob("examples/*.md"),
+        *ROOT.glob("papers/README.md"),
+    ]
+    if "```" in path.read_text(encoding="utf-8") or "`forebay " in path.read_text(encoding="utf-8")
+)
+
+_TOKEN = re.compile(
+    r"<!-- test(?: (?P<mark>\w+))?: (?P<text>.*?) -->"
+    r"|^```(?P<language>\w*)\n(?P<code>.*?)^```$",
+    re.S | re.M,
+)
+
+
+@dataclass
+class Block:
+    """A block of code and the marks before it."""
+
+    language: str
+    code: str
+    line: int
+    marks: list[tuple[str, str]]
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The blocks of a page; a mark that asks for a command is one of its own."""
+    marks: list[tuple[str, str]] = []
+    for found in _TOKEN.finditer(text):
+        line = text[: found.start()].count("\n") + 1
+        if found["code"] is None:
+            mark, words = found["mark"] or "", found["text"]
+            if mark == "run":
+                yield Block("console", f"$ {words}\n", line, [])
+            else:
+                assert mark in ("", "skip", "file"), f"line {line}: no such mark: {mark}"
+                marks.append((mark, words))
+        else:
+            yield Block(found["language"], found["code"], line, marks)
+            marks = []
+    assert not marks, f"nothing follows {marks}"
+
+
+def commands(block: Block) -> list[str]:
+    """The commands of a block, one for each line that is not continued."""
+    code = block.code.replace("\\\n", " ")
+    lines = [line.strip() for line in code.splitlines()]
+    if block.language == "console":
+        lines = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def forebay(words: list[str]) -> None:
+    """Run a command of forebay in this process, which has read its modules already."""
+    done = CliRunner().invoke(app, words, prog_name="forebay")
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, f"forebay {shlex.join(words)}: {done.output}"
+
+
+def shell(command: str) -> None:
+    """Run any other command, and forebay where it is part of a line for the shell."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        command, shell=True, env=os.environ | {"PATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+
+
+def execute(command: str) -> None:
+    words = shlex.split(command, comments=True)
+    program = words[0].removeprefix(".venv/bin/")
+    if program == "forebay" and not set(command) & set("|>&"):
+        forebay(words[1:])
+    else:
+        shell(command)
+
+
+def replaced(code: str, marks: list[tuple[str, str]]) -> str:
+    for mark, text in marks:
+        if mark == "" and " => " in text:
+            old, new = text.split(" => ")
+            assert old in code, f"the mark's {old!r} is not in the block"
+            code = code.replace(old, new)
+    return code
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder like the source tree, whose output goes nowhere else."""
+    for path in ROOT.iterdir():
+        if path.name not in ("out", "report.html", ".git"):
+            (tmp_path / path.name).symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_says_works(page: str, tree: Path) -> None:
+    namespace: dict[str, Any] = {"__name__": "snippet"}
+    for block in blocks((tree / page).read_text(encoding="utf-8")):
+        kinds = dict(block.marks)
+        if "skip" in kinds:
+            continue
+        block.code = replaced(block.code, block.marks)
+        if "file" in kinds:
+            (tree / kinds["file"]).write_text(block.code, encoding="utf-8")
+        try:
+            if block.language in ("console", "sh"):
+                for number, command in enumerate(commands(block)):
+                    more = [text for mark, text in block.marks if mark == "" and " => " not in text]
+                    execute(" ".join([command, *more]) if number == 0 else command)
+            elif block.language == "python":
+                exec(compile(block.code, page, "exec"), namespace)
+            elif block.language == "toml":
+                (tree / "snippet.toml").write_text(block.code, encoding="utf-8")
+                written.load(tree / "snippet.toml")
+        except Exception as error:
+            raise AssertionError(f"{page}:{block.line}: {error}") from error
+
+
+SHORT = {
+    "compare": ["-r", "1", "--set", "duration=12s"],
+    "run": ["--set", "duration=12s"],
+    "sweep": ["--set", "scenario.duration=6s", "--set", "until.at_most=5"],
+    "tune": [
+        "--trials",
+        "2",
+        "-r",
+        "2",
+        "--candidates",
+        "1",
+        "--verify",
+        "2",
+        "--set",
+        "duration=12s",
+    ],
+}
+"""What makes the examples of a command's help short."""
+LONG = {
+    "sudo": "needs root",
+    "forebay suite": "takes minutes; test_suite.py runs one shortened",
+    "forebay paper run": "takes a minute; test_papers.py runs one shortened",
+    "forebay gate": "needs a program that is built without Python; test_lab.py calls it",
+    "forebay replay": "needs a recording; test_replay.py makes one",
+    "forebay validate": "takes a minute; test_validate.py runs some checks",
+}
+
+
+def helps() -> dict[str, list[str]]:
+    """The examples of each command's help."""
+    found = {}
+    group: Any = typer.main.get_command(app)
+    for name, command in group.commands.items():
+        for inner, each in getattr(command, "commands", {"": command}).items():
+            found[f"{name} {inner}".strip()] = examples(each.help)
+    return found
+
+
+@pytest.mark.parametrize("command", helps())
+def test_the_examples_of_help_work(command: str, tree: Path) -> None:
+    del tree
+    lines = "\n".join(helps()[command]).replace("\\\n", " ").splitlines()
+    assert lines, "a command's help ends in examples"
+    for line in lines:
+        if not line.startswith(tuple(LONG)):
+            if command == "report":
+                execute(" ".join(["forebay sweep examples/uplink-study.toml", *SHORT["sweep"]]))
+            before, redirect, after = line.partition(" > ")
+            execute(" ".join([before, *SHORT.get(command, [])]) + redirect + after)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_in_sentences_exist(page: str) -> None:
+    """Code spans such as `forebay kinds NAME`: the command and its options are there."""
+    group: Any = typer.main.get_command(app)
+    text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.S | re.M)
+    for span in re.findall(r"`((?:\.venv/bin/)?forebay [^`]+)`", text):
+        words = span.split()[1:]
+        if words[0].startswith("-") or words[0] in ("...", "COMMAND"):
+            continue
+        assert words[0] in group.commands, span
+        command = group.commands[words[0]]
+        if hasattr(command, "commands") and len(words) > 1:
+            assert words[1] in command.commands, span
+            command = command.commands[words[1]]
+        known = {option for each in command.params for option in each.opts} | {"--help"}
+        for word in words:
+            if word.startswith("-") and words[0] != "gate":
+                assert word.partition("=")[0] in known, span

@@ -1,0 +1,169 @@
+"""Reference pages, `forebay explain`, and what the shell completes."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from forebay import Scenario, ScenarioError, sweep, written
+from forebay.cli import app
+from forebay.reference.fields import Schema
+from forebay.reference.files import File, open_schema
+from forebay.reference.kinds import kinds_page
+from forebay.reference.pages import page
+
+ROOT = Path(__file__).parents[2]
+PAGED = (File.scenario, File.study, File.suite)
+
+
+@pytest.mark.parametrize("file", PAGED)
+def test_pages_are_current(file: File) -> None:
+    kept = (ROOT / f"docs/reference/{file.value}.md").read_text(encoding="utf-8")
+    assert kept == page(file), "run make docs"
+
+
+def test_the_page_of_kinds_is_current() -> None:
+    kept = (ROOT / "docs/reference/kinds.md").read_text(encoding="utf-8")
+    assert kept == kinds_page(), "run make docs"
+
+
+def every_field(schema: Schema) -> list[tuple[str, str]]:
+    found = []
+    for path in schema.paths(3):
+        found += [(path, field.description) for _, field in schema.find(path)]
+    return found
+
+
+@pytest.mark.parametrize("file", list(File))
+def test_every_field_says_what_it_means(file: File) -> None:
+    silent = {path for path, about in every_field(open_schema(file)) if not about}
+    # A choice of parts or boxes, each of which explains itself.
+    assert {path for path in silent if not re.search(r"(classify|admit|schedule)$", path)} == set()
+
+
+def test_every_table_is_on_the_page() -> None:
+    schema = open_schema(File.scenario)
+    text = page(File.scenario)
+    for path in schema.paths(1):
+        for _, field in schema.find(path):
+            assert f"`{field.name}`" in text or f"[{field.name}" in text
+
+
+BASE = {
+    "duration": "10s",
+    "traffic": [{"kind": "bulk"}],
+    "dumbbell": {"rate": "1Mbit"},
+    "profile": {"gold": {"kind": "tsw", "rate": "1Mbit"}},
+}
+NET = [
+    {"name": "uplink", "from": "home", "to": "internet", "rate": "1Mbit"},
+    {"name": "backup", "from": "home", "to": "internet", "rate": "1Mbit"},
+]
+
+
+def toml(text: str, tmp_path: Path) -> dict[str, object]:
+    file = tmp_path / "example.toml"
+    file.write_text(text, encoding="utf-8")
+    document: dict[str, object] = written.load(file)
+    return document
+
+
+def test_the_examples_of_tables_are_right(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```toml\n(.*?)^```$", page(File.scenario), flags=re.S | re.M)
+    assert len(blocks) > 12
+    for block in blocks:
+        document = toml(block, tmp_path)
+        whole: dict[str, object] = BASE | document
+        if {"link", "route", "parking_lot"} & set(document) or "from" in block:
+            del whole["dumbbell"]
+        if "parking_lot" not in document and "dumbbell" not in whole:
+            whole["link"] = document.get("link", NET)
+            first = whole["link"][0]  # type: ignore[index]
+            ends = {"from": first["from"], "to": first["to"]}
+            whole["traffic"] = document.get("traffic", [{"kind": "bulk", **ends}])
+        if "compare" in document or "tune" in document:
+            whole = {**whole, "link": NET, "traffic": [{"kind": "bulk", **_ends()}]}
+            whole.pop("dumbbell", None)
+        if "tune" in document:
+            whole["link"] = [NET[0] | {"queue": {"kind": "codel"}}]
+        Scenario.of(whole, block.splitlines()[0]).effective()
+
+
+def _ends() -> dict[str, str]:
+    return {"from": "home", "to": "internet"}
+
+
+def test_the_examples_of_studies_are_right(tmp_path: Path) -> None:
+    scenario = {
+        "duration": "10s",
+        "link": NET[:1],
+        "traffic": [{"kind": "bulk", **_ends()}],
+    }
+    for block in re.findall(r"^```toml\n(.*?)^```$", page(File.study), flags=re.S | re.M):
+        document = toml(block, tmp_path)
+        least = {} if "until" in document else {"replications": 2}
+        assert sweep.read(least | document | {"scenario": scenario}).points
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (["link.rate"], ["10Mbit", "Constant rate"]),
+        (["link[0].queue.codel.target"], ["5ms", "standing delay"]),
+        (["link.queue.target"], ["(codel)", "(pie)"]),
+        (["traffic.web.from"], ["server"]),
+        (["traffic.dscp"], ["no class"]),
+        (["profile.gold.rate"], ["in profile"]),
+        (["--for", "study", "axis.range.scale"], ["log"]),
+        (["--for", "test", "trade.class"], ["class"]),
+    ],
+)
+def test_explain_prints_a_field(words: list[str], parts: list[str]) -> None:
+    done = CliRunner().invoke(app, ["explain", *words])
+    assert done.exit_code == 0, done.output
+    assert all(part in " ".join(done.output.split()) for part in parts), done.output
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("link.quueue", "link: .*did you mean queue"),
+        ("lnk.rate", "did you mean link"),
+        ("link.queue.codel.targt", "did you mean target"),
+        ("duration.x", "no field"),
+    ],
+)
+def test_explain_suggests_the_nearest(path: str, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        open_schema(File.scenario).find(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("kinds fq-", "fq-codel"),
+        ("compare x.toml --disciplines fifo,co", "fifo,codel"),
+        ("run FILE --link up", "uplink-reverse"),
+        ("run FILE --set traffic.voice.fl", "traffic.voice.flows="),
+        ("run --set link.queue.ta", "link.queue.target="),
+        ("suite ", "rfc7928"),
+        ("paper run cp", "cp-aqm"),
+        ("explain traffic.re", "traffic.reading"),
+    ],
+)
+def test_the_shell_completes(words: str, offered: str, scenario_file: Path) -> None:
+    line = f"forebay {words}".replace("FILE", str(scenario_file))
+    environment = os.environ | {
+        "_FOREBAY_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(line.count(" ")),
+    }
+    command = [sys.executable, "-m", "forebay"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert offered in done.stdout.split(), done.stdout + done.stderr
