@@ -8,6 +8,7 @@ mod capacity;
 mod codepoint;
 pub mod config;
 mod discipline;
+pub mod file;
 mod memory;
 mod overhead;
 mod packet;

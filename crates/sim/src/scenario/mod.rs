@@ -35,6 +35,9 @@ struct Row {
     hops: u32,
 }
 
+/// Largest scenario file in bytes.
+pub const LARGEST: u64 = 16 << 20;
+
 /// The most hops of a parking lot.
 const MOST_HOPS: u32 = 100;
 
