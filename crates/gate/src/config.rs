@@ -1,7 +1,8 @@
 //! What `gate.toml` may say.
 
+use crate::text;
 use forebay_core::config::{read, require};
-use forebay_core::{Bytes, Codepoint, ConfigError, Duration, Overhead, Rate, Setting};
+use forebay_core::{Bytes, Codepoint, ConfigError, Duration, Overhead, Rate, Setting, file};
 use forebay_disciplines::registry;
 use forebay_middlebox::aspq;
 use forebay_shaper::Plan;
@@ -11,6 +12,8 @@ use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+/// Largest file in bytes: 1000 rules of a kilobyte each.
+const LARGEST: u64 = 1 << 20;
 /// Most rules; each costs every packet that none before it matched.
 const MOST_RULES: usize = 1_000;
 /// Most buffers: 2 GiB with an MTU of 1500 B.
@@ -388,7 +391,7 @@ impl Config {
             let place = path.display();
             ConfigError { path: String::new(), message: format!("{place}: {error}") }
         };
-        let text = std::fs::read_to_string(path)
+        let text = file::read_text(path, LARGEST)
             .map_err(|error| refuse(ConfigError::new("", error.to_string())))?;
         Config::parse(&text).map_err(refuse)
     }
@@ -398,8 +401,8 @@ impl Config {
     /// # Errors
     /// What is wrong, with its path in the file and the remedy.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let tree: Value =
-            toml::from_str(text).map_err(|error| ConfigError::new("", error.to_string()))?;
+        let tree: Value = toml::from_str(text)
+            .map_err(|error| ConfigError::new("", text::short(&error.to_string())))?;
         let config: Config = read(&tree)?;
         config.check()?;
         Ok(config)
@@ -480,6 +483,19 @@ fn check_drop_precedence(value: u8) -> Result<(), ConfigError> {
 }
 
 impl Link {
+    /// A direction in which packets of up to `mtu` bytes pass.
+    pub fn passing(mtu: u32) -> Link {
+        Link {
+            rate: None,
+            overhead: Overhead::default(),
+            mtu: Bytes(mtu.into()),
+            delay: None,
+            guard: None,
+            queue: None,
+            reverse: None,
+        }
+    }
+
     fn check(&self) -> Result<(), ConfigError> {
         require((68..=9_000).contains(&self.mtu.0), "mtu", || {
             format!("must be 68B to 9000B, got \"{}\"", self.mtu)
