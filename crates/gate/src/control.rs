@@ -4,6 +4,7 @@
 //! [`Status`], or an object with `error`. The loop only ever sees a [`Command`]. Signals, clients
 //! and reloads have a thread each, so that none of them waits for another: a configuration may lie
 //! on a disk that does not answer.
+#![expect(clippy::disallowed_methods, reason = "clients have so much time")]
 
 use crate::config::Config;
 use crate::gate::{Command, Handle};

@@ -54,6 +54,19 @@ pub enum End {
     HandedOver,
 }
 
+/// What a turn of the loop came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Frames came in: there may be more.
+    Busy,
+    /// Nothing came in.
+    Idle,
+    /// A command was obeyed; what came in may not have been all.
+    Obeyed,
+    /// The end.
+    Ended(End),
+}
+
 /// The way for other threads to ask the loop.
 #[derive(Clone)]
 pub struct Handle {
@@ -187,22 +200,19 @@ impl Gate {
             // awoke.
             let span = now.since(before).min(if busy { MOST_LAG } else { AWAKENING });
             before = now;
-            busy = self.turn(now, span, ready, &mut batch)?;
-            if let Ok(command) = self.commands.try_recv() {
-                if let Some(end) = self.obey(command, now) {
-                    return Ok(end);
-                }
-                continue;
+            let turn = self.turn(now, span, ready, &mut batch)?;
+            busy = turn == Turn::Busy;
+            match turn {
+                Turn::Busy => ready = [true; 2],
+                Turn::Idle => ready = self.wait()?,
+                Turn::Obeyed => {}
+                Turn::Ended(end) => return Ok(end),
             }
-            if let Some(end) = self.relieve() {
-                return Ok(end);
-            }
-            ready = if busy { [true; 2] } else { self.wait()? };
         }
     }
 
-    /// Takes what came in on sides that are `ready`, serves the queues, and sends: what the gate
-    /// does again and again. True if anything came in, within `span` before `now`.
+    /// Takes what came in on sides that are `ready`, within `span` before `now`, serves the queues,
+    /// sends, and obeys a command: what the gate does again and again.
     ///
     /// # Errors
     /// An interface that has gone.
@@ -212,7 +222,7 @@ impl Gate {
         span: Duration,
         ready: [bool; 2],
         batch: &mut Vec<u32>,
-    ) -> io::Result<bool> {
+    ) -> io::Result<Turn> {
         let mut busy = false;
         for side in Side::BOTH {
             if ready[side as usize] && self.successor.is_none() {
@@ -229,7 +239,11 @@ impl Gate {
                 self.flush(side, now)?;
             }
         }
-        Ok(busy)
+        if let Ok(command) = self.commands.try_recv() {
+            return Ok(self.obey(command, now).map_or(Turn::Obeyed, Turn::Ended));
+        }
+        let turn = if busy { Turn::Busy } else { Turn::Idle };
+        Ok(self.relieve(now).map_or(turn, Turn::Ended))
     }
 
     /// Whether what came in on `side` waits for the gate that went before.
@@ -242,6 +256,11 @@ impl Gate {
         self.lanes[side as usize].account()
     }
 
+    /// Frames that the kernel has not sent yet on `side`.
+    pub fn pending(&self, side: Side) -> u64 {
+        self.io.pending(side)
+    }
+
     /// Buffers in use.
     pub fn buffers_used(&self) -> u32 {
         self.pool.used()
@@ -249,9 +268,8 @@ impl Gate {
 
     /// Listens to the gate that went before, and tells the one that follows of sides that are
     /// empty; the end, if all has been handed over.
-    fn relieve(&mut self) -> Option<End> {
+    fn relieve(&mut self, now: Time) -> Option<End> {
         if let Some(before) = &mut self.predecessor {
-            let now = self.clock.now();
             for side in before.hear() {
                 self.lanes[side as usize].begin(now);
             }

@@ -28,6 +28,8 @@ pub struct Guard {
     scratch: Vec<u8>,
     /// Packets that went no further, since the box answered them.
     pub answered: u64,
+    /// Frames made by the box that went the other way.
+    pub handed: u64,
     /// Packets made by the box that found no buffer.
     lost: u64,
 }
@@ -57,6 +59,7 @@ impl Guard {
             made: Vec::new(),
             scratch: Vec::with_capacity(256),
             answered: 0,
+            handed: 0,
             lost: 0,
         })
     }
@@ -121,6 +124,7 @@ impl Guard {
                 },
             }
         }
+        self.handed += self.made.len() as u64;
         back.extend(self.made.drain(..));
         self.seen = back.len();
     }

@@ -5,6 +5,7 @@
 //! passes packets again and starts another one. It keeps the privileges that this takes, and reads
 //! neither packets nor questions while the gate runs. With AF_XDP, which cannot be handed over, it
 //! passes through AF_PACKET, and lets go before the gate opens the interfaces.
+#![expect(clippy::disallowed_methods, reason = "the gate proper has so much time")]
 
 use crate::config::{Backend, Config, Link, Other};
 use crate::control::{self, Listeners};

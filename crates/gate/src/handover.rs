@@ -111,7 +111,7 @@ pub fn serve(
     }
     ready();
     let (sender, receiver) = channel();
-    gate.send(Command::HandOver(Successor { stream }, sender));
+    gate.send(Command::HandOver(Successor::new(stream), sender));
     Ok(receiver.recv_timeout(PATIENCE).unwrap_or(false))
 }
 
@@ -202,9 +202,7 @@ impl Lent {
     /// A gate that has ended meanwhile.
     pub fn ready(mut self) -> io::Result<(Predecessor, [usize; 2])> {
         self.stream.write_all(b"ready\n")?;
-        let places = serde_json::from_str(&read_line(&mut self.stream)?)?;
-        set_blocking(&self.stream, false)?;
-        Ok((Predecessor { stream: self.stream, holds: [true; 2] }, places))
+        Predecessor::hear_of(self.stream)
     }
 
     /// A second end of the way to the other gate.
@@ -223,6 +221,16 @@ pub struct Predecessor {
 }
 
 impl Predecessor {
+    /// Hears over `stream` where the frames begin that the gate before does not take any more.
+    ///
+    /// # Errors
+    /// A gate that has ended meanwhile.
+    pub fn hear_of(mut stream: UnixStream) -> io::Result<(Predecessor, [usize; 2])> {
+        let places = serde_json::from_str(&read_line(&mut stream)?)?;
+        set_blocking(&stream, false)?;
+        Ok((Predecessor { stream, holds: [true; 2] }, places))
+    }
+
     /// Whether it still holds packets that came in on `side`.
     pub fn holds(&self, side: Side) -> bool {
         self.holds[side as usize]
@@ -285,6 +293,11 @@ pub struct Successor {
 }
 
 impl Successor {
+    /// The gate at the other end of `stream`.
+    pub fn new(stream: UnixStream) -> Successor {
+        Successor { stream }
+    }
+
     /// Tells it where the next frames are; false if it has gone.
     pub fn begin(&mut self, places: [usize; 2]) -> bool {
         self.stream.write_all(format!("{places:?}\n").as_bytes()).is_ok()

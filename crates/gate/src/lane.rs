@@ -56,6 +56,8 @@ pub struct Account {
     pub dropped: u64,
     /// Ended at the box, which answered them.
     pub answered: u64,
+    /// Frames that the box made, which go the other way.
+    pub made: u64,
     /// Wait in the queue.
     pub waiting: u64,
     /// Passed or sent (or made by the other direction's box), on the emulated wire or waiting for
@@ -356,6 +358,7 @@ impl Lane {
             sent: counts.sent.packets,
             dropped: counts.dropped.iter().sum(),
             answered: self.guard.as_ref().map_or(0, |guard| guard.answered),
+            made: self.guard.as_ref().map_or(0, |guard| guard.handed),
             waiting: backlog.packets as u64,
             in_transit: (self.line.len() + self.out.len()) as u64,
         }

@@ -1,4 +1,5 @@
 //! Running a gate: from its configuration to its last word.
+#![expect(clippy::disallowed_methods, reason = "the next gate has so much time")]
 
 use crate::config::{Backend, Config};
 use crate::control::{self, Listeners};

@@ -5,6 +5,7 @@
 //! been asking for the longest. (The small HTTP servers there are give a connection a thread and
 //! a limit for every read, so that slow clients can hold them up; what they would save is the
 //! parsing of one line.)
+#![expect(clippy::disallowed_methods, reason = "clients have so much time")]
 
 use crate::config::Config;
 use crate::control::{Job, Listeners, status};
@@ -52,6 +53,9 @@ pub struct Server {
     /// Whether it ends with the clients that it has.
     pub ends: AtomicBool,
 }
+
+/// An answer to the client of this number.
+type Reply = (u64, String);
 
 /// What the gate has just said of itself, if it was asked; none if it is ending.
 type Known = Option<Option<Box<Status>>>;
@@ -134,7 +138,7 @@ struct Running {
     clients: Vec<Client>,
     next: u64,
     /// Answers to reloads, by the number of the client.
-    replies: (Sender<(u64, String)>, Receiver<(u64, String)>),
+    replies: (Sender<Reply>, Receiver<Reply>),
 }
 
 impl Running {
