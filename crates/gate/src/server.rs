@@ -209,7 +209,9 @@ impl Running {
             }
             for stream in [control, metrics].into_iter().flatten() {
                 if self.clients.len() == MOST {
-                    self.clients.remove(0);
+                    let asks = |client: &Client| client.answer.is_none() && !client.is_complete();
+                    let longest = self.clients.iter().position(asks);
+                    self.clients.remove(longest.unwrap_or(0));
                 }
                 let until = Instant::now() + PATIENCE;
                 let number = self.next;

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "live tests wait, and ask whether this is CI")]
 
+mod abuse;
 mod hardship;
 mod net;
 mod replacement;

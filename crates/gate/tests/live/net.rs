@@ -134,6 +134,18 @@ impl Net {
         }
     }
 
+    /// Has the hosts say nothing of their own accord.
+    pub fn silence(&self) {
+        for host in [self.left(), self.right()] {
+            run(
+                "ip",
+                &["netns", "exec", host, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1"],
+            );
+        }
+        // What was on its way has gone.
+        std::thread::sleep(Duration::from_millis(50));
+    }
+
     pub fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
