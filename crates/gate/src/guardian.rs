@@ -23,7 +23,7 @@ use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Child, Command as Process, ExitCode, Stdio};
+use std::process::{Child, Command as Process, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -71,12 +71,12 @@ pub struct Guardian {
 type Worker = (Child, UnixStream);
 
 impl Guardian {
-    /// Runs until it is told to stop, or another gate has taken over; `lent` is from the gate that
+    /// Runs until it is told to stop, or another gate has taken over; says which. `lent` is from the gate that
     /// runs, if there is one to follow.
     ///
     /// # Errors
     /// Interfaces that cannot be opened to begin with.
-    pub fn run(self, signals: Signals, mut lent: Option<Lent>) -> io::Result<ExitCode> {
+    pub fn run(self, signals: Signals, mut lent: Option<Lent>) -> io::Result<End> {
         let scene = Shared::default();
         obey(signals, &scene)?;
         let guardian = Arc::new(self);
@@ -98,7 +98,7 @@ impl Guardian {
                 scene.gate = Some(handle.clone());
                 scene.stop
             }) {
-                return Ok(ExitCode::SUCCESS);
+                return Ok(End::Stopped);
             }
             let listeners = guardian.listeners.try_clone()?;
             let (passing, path) = (guardian.passing(), guardian.path.clone());
@@ -130,13 +130,18 @@ impl Guardian {
                 let code = child.wait()?;
                 look(&scene, |scene| scene.child = None);
                 let stopped = look(&scene, |scene| scene.stop);
-                if stopped || code.success() {
-                    return Ok(if code.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+                match (stopped, code.success()) {
+                    (true, true) => return Ok(End::Stopped),
+                    (true, false) => {
+                        return Err(io::Error::other(format!("the gate has ended ({code})")));
+                    }
+                    (false, true) => return Ok(End::HandedOver),
+                    (false, false) => {}
                 }
                 say(format_args!("the gate has ended ({code}); packets pass until it runs again"));
             }
             if look(&scene, |scene| scene.stop) {
-                return Ok(ExitCode::SUCCESS);
+                return Ok(End::Stopped);
             }
         }
     }

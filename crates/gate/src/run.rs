@@ -65,9 +65,11 @@ impl Run {
             let arguments = self.arguments();
             let program = std::env::current_exe()?;
             let guardian = Guardian { config, path, program, arguments, listeners, manager };
-            let code = guardian.run(signals, lent)?;
-            let _ = std::fs::remove_file(socket);
-            return Ok(code);
+            let end = guardian.run(signals, lent);
+            if !matches!(end, Ok(End::HandedOver)) {
+                let _ = std::fs::remove_file(socket);
+            }
+            return end.map(|_| ExitCode::SUCCESS);
         }
         let (socket, user) = (config.socket.clone(), config.user.clone());
         let guardian = lent.as_ref().filter(|_| self.guarded).map(Lent::stream).transpose()?;

@@ -425,7 +425,6 @@ fn kill(way: Way, times: u64, seed: u64) -> u64 {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "the table is what `make abuse` is for")]
 fn it_holds_under_abuse() {
     if !possible() {
         return;

@@ -267,7 +267,9 @@ fn an_interface_that_goes_ends_the_gate() {
             assert_eq!(code, Some(1), "{way:?} {end}: {said}");
             assert!(said.contains("has gone"), "{way:?} {end}: {said}");
             assert!(said.contains("inside -> outside: fifo"), "{way:?} {end}: {said}");
-            sending.map(|sending| sending.join().unwrap());
+            if let Some(sending) = sending {
+                sending.join().unwrap();
+            }
         }
     }
 }

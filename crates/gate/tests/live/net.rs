@@ -167,6 +167,8 @@ impl Net {
         let sender = bind(self.left(), from);
         sender.connect((to, port)).unwrap();
         let receiver = bind(self.right(), to);
+        // A test that is late to listen shall lose nothing.
+        rustix::net::sockopt::set_socket_recv_buffer_size_force(&receiver, 16 << 20).unwrap();
         (sender, receiver)
     }
 

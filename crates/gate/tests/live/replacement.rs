@@ -34,6 +34,10 @@ fn an_upgrade_loses_nothing() {
             link = { rate = "20Mbit", queue = { kind = "fifo", limit = "5000p" } }
         "#;
         let mut gate = net.gate(config, &[]);
+        if way == Way::Tun {
+            // On a busy machine the next gate may be long to come.
+            ip(&["-n", net.left(), "link", "set", "dev", "in", "txqueuelen", "5000"]);
+        }
         let (sender, receiver) = net.udp(5000);
         send(&sender, 1, 972, 100.0);
         let listener = Listener::new(receiver);
@@ -144,6 +148,46 @@ fn packets_pass_while_the_gate_is_restarted() {
         assert!(said.contains("fifo at 20.000 Mbit/s"), "{said}");
         until("all is gone", || ask(gate.socket(), "status").is_err());
     }
+}
+
+/// A guardian with its gate follows another guardian with its gate.
+#[test]
+fn a_guardian_is_upgraded() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new(Way::Packet);
+    let config = r#"link = { rate = "20Mbit", queue = { kind = "fifo", limit = "5000p" } }"#;
+    let mut gate = net.gate(config, &["--fail-open"]);
+    let running = || {
+        let status = ask(&net.file("socket"), "status").ok()?;
+        (status["forward"]["kind"] == "fifo").then(|| process(&status))
+    };
+    until("the gate proper runs", || running().is_some());
+    let first = running().unwrap();
+    let (sender, receiver) = net.udp(5000);
+    send(&sender, 1, 972, 100.0);
+    let listener = Listener::new(receiver);
+    let sending = std::thread::spawn(move || send(&sender, 1_500, 972, 3_000.0));
+    std::thread::sleep(Duration::from_millis(100));
+    let file = net.configure(config);
+    let mut upgrade = Command::new(GATE);
+    upgrade.args(["upgrade", "--fail-open"]).arg(&file);
+    upgrade.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    assert!(upgrade.status().unwrap().success());
+    let (code, said) = gate.ended();
+    assert_eq!(code, Some(0), "{said}");
+    until("the next gate proper runs", || running().is_some_and(|process| process != first));
+    sending.join().unwrap();
+    let (numbers, status) = listener.settled_at(gate.socket());
+    assert_eq!(numbers.len(), 1_501, "{status}");
+    assert!(numbers.is_sorted(), "order");
+    // The next guardian is the parent of the next gate.
+    let next = running().unwrap();
+    let text = std::fs::read_to_string(format!("/proc/{next}/status")).unwrap();
+    let parent = text.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap();
+    kill(parent.trim().parse().unwrap(), Signal::TERM);
+    until("all is gone", || ask(gate.socket(), "status").is_err());
 }
 
 /// With a guardian a gate that hangs is replaced, and an interface that has gone is waited for.
