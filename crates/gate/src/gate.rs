@@ -277,11 +277,13 @@ impl Gate {
                 self.predecessor = None;
             }
         }
+        let is_empty = Side::BOTH.map(|side| {
+            let lane = &self.lanes[side as usize];
+            lane.is_empty() && self.io.pending(side.other()) == 0 && !self.is_held(side)
+        });
         let (successor, told) = self.successor.as_mut()?;
         for side in Side::BOTH {
-            let is_empty =
-                self.lanes[side as usize].is_empty() && self.io.pending(side.other()) == 0;
-            if is_empty && !told[side as usize] {
+            if is_empty[side as usize] && !told[side as usize] {
                 successor.tell_empty(side);
                 told[side as usize] = true;
             }
@@ -297,8 +299,12 @@ impl Gate {
             Side::Outside => (reverse, forward),
         };
         // The other direction's box also sees what comes back.
-        if let Some(guard) = &mut other.guard {
-            guard.backward(now, &self.rules[side as usize], &mut self.pool, &mut lane.out);
+        match &mut other.guard {
+            Some(guard) if self.successor.is_some() => guard.hand(&mut lane.out),
+            Some(guard) => {
+                guard.backward(now, &self.rules[side as usize], &mut self.pool, &mut lane.out);
+            }
+            None => {}
         }
         if !lane.out.is_empty() || self.io.pending(side.other()) > 0 {
             self.io.send(side.other(), &mut lane.out, &mut self.pool)?;
@@ -345,7 +351,8 @@ impl Gate {
         let free = || Side::BOTH.into_iter().filter(|side| !self.is_held(*side));
         let wake = |side: Side| {
             let other = &self.lanes[side.other() as usize];
-            let guard = other.guard.as_ref().and_then(|guard| guard.wake());
+            let guard = other.guard.as_ref().filter(|_| self.successor.is_none());
+            let guard = guard.and_then(|guard| guard.wake());
             self.lanes[side as usize].wake().into_iter().chain(guard)
         };
         let due = free().flat_map(wake).min();

@@ -124,9 +124,15 @@ impl Guard {
                 },
             }
         }
+        self.hand(back);
+        self.seen = back.len();
+    }
+
+    /// Adds frames that it has made to `back`, and does nothing else any more: another gate's box sees
+    /// the flows now.
+    pub fn hand(&mut self, back: &mut VecDeque<u32>) {
         self.handed += self.made.len() as u64;
         back.extend(self.made.drain(..));
-        self.seen = back.len();
     }
 
     /// Is told that so many frames are left of those that it has seen.

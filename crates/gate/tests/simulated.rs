@@ -10,7 +10,7 @@
 use etherparse::{PacketBuilder, TcpHeader};
 use forebay_core::{Duration, Rng, Time};
 use forebay_gate::config::Config;
-use forebay_gate::gate::{Command, Gate, Handle, Turn};
+use forebay_gate::gate::{Command, End, Gate, Handle, Turn};
 use forebay_gate::handover::{Predecessor, Successor};
 use forebay_gate::headers::Layer;
 use forebay_gate::io::{BATCH, Io, Missed, Pool, Side};
@@ -133,13 +133,15 @@ struct World {
     wire: Arc<Mutex<Wire>>,
     rng: Rng,
     now: Time,
-    /// The one that runs, behind the one that still empties its queue.
+    /// The one that runs, behind those that still empty their queues.
     gates: VecDeque<Running>,
     /// What ended gates had done, and what they held.
     ended: [Account; 2],
     lost: [u64; 2],
     boxed: bool,
     frames: Vec<Vec<u8>>,
+    /// TCP transfers from inside to outside: what was sent last, and what was acknowledged.
+    transfers: [(u32, u32); 6],
     batch: Vec<u32>,
     /// Sorts of events that happened.
     happened: [u64; 10],
@@ -173,6 +175,7 @@ impl World {
             ended: Default::default(),
             lost: [0; 2],
             frames: frames(),
+            transfers: [(1, 1); 6],
             batch: Vec::new(),
             happened: [0; 10],
         };
@@ -226,7 +229,8 @@ impl World {
         match sort {
             0 => {
                 for _ in 0..1 + self.rng.below(6) {
-                    let frame = self.frame();
+                    let frame =
+                        if self.rng.below(2) == 0 { self.segment(side) } else { self.frame() };
                     self.wire.lock().unwrap().coming[side].push_back(frame);
                 }
             }
@@ -283,13 +287,13 @@ impl World {
 
     /// Another gate follows the one that runs.
     fn hand_over(&mut self) {
-        if self.gates.len() > 1 {
+        if self.gates.len() > 2 {
             return;
         }
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (sender, receiver) = channel();
         let successor = Successor::new(ours);
-        self.gates[0].handle.send(Command::HandOver(successor, sender));
+        self.gates.back().unwrap().handle.send(Command::HandOver(successor, sender));
         self.turn();
         assert_eq!(receiver.try_recv(), Ok(true));
         let (predecessor, places) = Predecessor::hear_of(theirs).unwrap();
@@ -303,7 +307,17 @@ impl World {
         let mut place = 0;
         while let Some(running) = self.gates.get_mut(place) {
             match running.gate.turn(self.now, span, [true; 2], &mut self.batch) {
-                Ok(Turn::Ended(_)) | Err(_) => self.end(place),
+                Ok(Turn::Ended(end)) => {
+                    assert_eq!(end, End::HandedOver);
+                    let gate = &running.gate;
+                    let held = Side::BOTH.map(|side| {
+                        let account = gate.account(side);
+                        account.waiting + account.in_transit + gate.pending(side)
+                    });
+                    assert_eq!(held, [0; 2], "handed over with packets");
+                    self.end(place);
+                }
+                Err(_) => self.end(place),
                 Ok(_) => place += 1,
             }
         }
@@ -372,6 +386,37 @@ impl World {
         }
     }
 
+    /// A segment of one of the transfers: data or a window probe from inside, an acknowledgment from
+    /// outside.
+    fn segment(&mut self, side: usize) -> Vec<u8> {
+        let number = self.rng.below(self.transfers.len() as u64) as usize;
+        let (sent, acknowledged) = &mut self.transfers[number];
+        let mut segment = Vec::new();
+        let port = 2_000 + number as u16;
+        let (mut tcp, payload) = match (side, self.rng.below(3)) {
+            (0, 0) => (TcpHeader::new(port, 80, acknowledged.wrapping_sub(1), 512), 0),
+            (0, _) => {
+                let at = *sent;
+                *sent = sent.wrapping_add(1_000);
+                (TcpHeader::new(port, 80, at, 512), 1_000)
+            }
+            _ => {
+                *acknowledged = *sent;
+                (TcpHeader::new(80, port, 1, 4_000), 0)
+            }
+        };
+        tcp.ack = true;
+        tcp.acknowledgment_number = if side == 0 { 1 } else { *acknowledged };
+        let [near, far] = [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]];
+        let (from, to) = if side == 0 { (near, far) } else { (far, near) };
+        let (host, other) = if side == 0 { (1, 2) } else { (2, 1) };
+        let ethernet = PacketBuilder::ethernet2(from, to);
+        let ip = ethernet.ipv4([10, 1, 0, host], [10, 1, 0, other], 64);
+        ip.tcp_header(tcp).write(&mut segment, &[5; 1_000][..payload]).unwrap();
+        segment
+    }
+
+    /// A frame of whatever sort.
     fn frame(&mut self) -> Vec<u8> {
         let mut frame = self.frames[self.rng.below(self.frames.len() as u64) as usize].clone();
         // Another flow, so that tables overflow.
@@ -449,8 +494,9 @@ fn frames() -> Vec<Vec<u8>> {
     all
 }
 
-/// So many events of `seed`; what they came to.
-fn simulate(seed: u64, events: u64) -> (u64, [u64; 10]) {
+/// So many events of `seed`; what they came to, how often each sort happened, and what boxes answered
+/// and made.
+fn simulate(seed: u64, events: u64) -> (u64, [u64; 12]) {
     let mut world = World::new(seed);
     for event in 0..events {
         world.event();
@@ -460,7 +506,13 @@ fn simulate(seed: u64, events: u64) -> (u64, [u64; 10]) {
             std::panic::resume_unwind(what);
         }
     }
-    (world.fingerprint(), world.happened)
+    world.end_all();
+    let mut happened = [0; 12];
+    happened[..10].copy_from_slice(&world.happened);
+    let boxes = |pick: fn(&Account) -> u64| world.ended.iter().map(pick).sum();
+    happened[10] = boxes(|account| account.answered);
+    happened[11] = boxes(|account| account.made);
+    (world.fingerprint(), happened)
 }
 
 fn asked(name: &str) -> Option<u64> {
@@ -475,7 +527,7 @@ fn every_packet_is_accounted_for_after_every_event() {
         None => 1..events.div_ceil(LIFE) + 1,
     };
     let begin = std::time::Instant::now();
-    let mut happened = [0; 10];
+    let mut happened = [0; 12];
     let mut count = 0;
     for seed in seeds {
         let (_, sorts) = simulate(seed, LIFE);

@@ -186,19 +186,26 @@ fn the_socket_is_never_open_to_others() {
         }
         modes
     });
-    for _ in 0..10 {
-        // Whatever its mask.
-        let config = net.configure(PLAIN);
-        let line = format!("umask 0; exec {GATE} run {}", config.display());
-        let mut child =
-            Command::new("sh").args(["-c", &line]).stderr(Stdio::null()).spawn().unwrap();
-        while ask(&path, "status").is_err() {
-            assert!(child.try_wait().unwrap().is_none());
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        kill(child.id() as i32, Signal::TERM);
-        child.wait().unwrap();
+    // A change of the mode would be slow, so that the one before is seen.
+    let (source, slow) = (net.file("slow.c"), net.file("slow.so"));
+    let text = "#include <sys/syscall.h>\n#include <unistd.h>\n\
+                int chmod(const char *path, unsigned mode) {\n\
+                  usleep(200000); return syscall(SYS_fchmodat, -100, path, mode); }\n\
+                int fchmod(int fd, unsigned mode) {\n\
+                  usleep(200000); return syscall(SYS_fchmod, fd, mode); }\n";
+    std::fs::write(&source, text).unwrap();
+    run("cc", &["-shared", "-fPIC", "-o", slow.to_str().unwrap(), source.to_str().unwrap()]);
+    // Whatever its mask.
+    let line = format!("umask 0; exec {GATE} run {}", net.configure(PLAIN).display());
+    let mut shell = Command::new("sh");
+    let mut child =
+        shell.args(["-c", &line]).env("LD_PRELOAD", &slow).stderr(Stdio::null()).spawn().unwrap();
+    while ask(&path, "status").is_err() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(5));
     }
+    kill(child.id() as i32, Signal::TERM);
+    child.wait().unwrap();
     stop.store(true, Ordering::Relaxed);
     assert_eq!(watch.join().unwrap().into_iter().collect::<Vec<_>>(), [0o660]);
 }
