@@ -4,6 +4,7 @@
 #   make test     every check and test
 #   make fuzz     each fuzzer for FUZZ_SECONDS, 60 by default
 #   make gate     build target/release/forebay-gate (Linux)
+#   make abuse    the gate under abuse for ABUSE_SECONDS, ten minutes by default (Linux, root)
 #   make soak     the gate at overload for SOAK_SECONDS, an hour by default (Linux, root)
 #   make bench    benchmarks of the disciplines and of whole runs
 #   make lint     formatting, clippy, ruff and types, without the tests
@@ -21,7 +22,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo gate soak test fuzz bench validate validate-peers bench-peers lint format docs lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: demo gate abuse soak test fuzz bench validate validate-peers bench-peers lint format docs lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -89,6 +90,15 @@ soak:
 	@$(CARGO) build --release --locked -p forebay-gate --bins --examples
 	FOREBAY_MUTATIONS=10000000 $(CARGO) test --release --locked -p forebay-fuzzing --test mutations
 	$(PYTHON) benches/gate.py soak --seconds $(SOAK_SECONDS)
+
+# What docs/reliability.md says, for longer than `make test` does it; as root. With debug assertions.
+ABUSE_SECONDS ?= 600
+ABUSE_EVENTS ?= 3000000
+abuse:
+	FOREBAY_CI=1 FOREBAY_EVENTS=$(ABUSE_EVENTS) $(CARGO) test --locked -p forebay-gate --test simulated -- --nocapture
+	FOREBAY_CI=1 $(CARGO) test --locked -p forebay-gate --test live
+	FOREBAY_CI=1 FOREBAY_ABUSE_SECONDS=$(ABUSE_SECONDS) $(CARGO) test --locked -p forebay-gate --test live \
+	  it_holds_under_abuse -- --nocapture
 
 validate: build
 	$(BIN)/forebay validate --out docs/validation/closed-forms.json

@@ -9,6 +9,7 @@ mod codepoint;
 pub mod config;
 mod dimension;
 mod discipline;
+pub mod file;
 mod memory;
 mod overhead;
 mod packet;

@@ -1,14 +1,14 @@
 //! The command line.
 
 use crate::config::Config;
-use crate::control::{self, Control};
-use crate::gate::Gate;
-use crate::privileges;
+use crate::control;
+use crate::run::{self, Run};
 use crate::show;
 use crate::status::Status;
+use crate::text;
 use clap::{Args, Parser, Subcommand};
+use forebay_core::file;
 use forebay_shaper::replay;
-use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,6 +38,25 @@ enum Action {
         /// Record every operation of the queues into forward.rec and reverse.rec in this folder.
         #[arg(long, value_name = "DIR")]
         record: Option<PathBuf>,
+        /// Follow the gate that runs with this socket, and lose nothing: it hands over its
+        /// interfaces, and what waits in it leaves first.
+        #[arg(long)]
+        take_over: bool,
+        /// Have a second process pass packets, unqueued, whenever the gate is not there, start it
+        /// again, and wait for an interface that has gone. That process keeps its privileges.
+        #[arg(long)]
+        fail_open: bool,
+        /// Follow the guardian at standard input.
+        #[arg(long, hide = true)]
+        guarded: bool,
+    },
+    /// Start a gate that takes over from the one that runs, in the background.
+    Upgrade {
+        /// The configuration; interfaces and socket are those of the gate that runs.
+        config: PathBuf,
+        /// As for `run`.
+        #[arg(long)]
+        fail_open: bool,
     },
     /// Print the configuration with every default filled in, and what would be matched.
     Check {
@@ -99,7 +118,7 @@ pub fn main() -> ExitCode {
         // Whoever read has gone, as `head` does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            text::print(&format!("error: {error}\n"));
             ExitCode::from(BAD_INPUT)
         }
     }
@@ -108,22 +127,13 @@ pub fn main() -> ExitCode {
 fn act(action: Action) -> io::Result<ExitCode> {
     let mut out = io::stdout().lock();
     match action {
-        Action::Run { config, dry_run, record } => {
+        Action::Run { config, dry_run, record, take_over, fail_open, guarded } => {
             drop(out);
-            let file = Config::load(&config).map_err(io::Error::other)?;
-            let control = Control::open(&file, &config)?;
-            let (socket, user) = (file.socket.clone(), file.user.clone());
-            let (mut gate, handle) = Gate::open(file, dry_run, record.as_deref())?;
-            privileges::drop(user.as_deref())?;
-            control.start(&handle)?;
-            eprintln!(
-                "forebay-gate: running; see forebay-gate status --socket {}",
-                socket.display()
-            );
-            let last = gate.run()?;
-            // Not ours to remove any more if privileges were dropped; the next gate replaces it.
-            let _ = std::fs::remove_file(&socket);
-            eprint!("{}", show::screen(&last, None));
+            return Run { path: config, dry_run, record, take_over, fail_open, guarded }.run();
+        }
+        Action::Upgrade { config, fail_open } => {
+            drop(out);
+            return run::upgrade(&config, fail_open);
         }
         Action::Check { config, json } => {
             let file = Config::load(&config).map_err(io::Error::other)?;
@@ -138,7 +148,7 @@ fn act(action: Action) -> io::Result<ExitCode> {
         Action::Status { at, json } => {
             let reply = control::ask(&at.socket, "status")?;
             if json {
-                writeln!(out, "{reply:#}")?;
+                writeln!(out, "{}", text::lines(&format!("{reply:#}")))?;
             } else {
                 let status: Status = serde_json::from_value(reply)?;
                 out.write_all(show::screen(&status, None).as_bytes())?;
@@ -159,7 +169,7 @@ fn act(action: Action) -> io::Result<ExitCode> {
             control::ask(&at.socket, "reload")?;
         }
         Action::Replay { recording, json } => {
-            let file = File::open(&recording).map(BufReader::new);
+            let file = file::open(&recording).map(BufReader::new);
             let result = file.and_then(replay).map_err(|error| {
                 io::Error::new(error.kind(), format!("{}: {error}", recording.display()))
             })?;

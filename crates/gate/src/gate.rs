@@ -2,14 +2,15 @@
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::handover::{Predecessor, Successor};
 use crate::io::{BATCH, Io, Pool, Side, open};
-use crate::lane::{Lane, MOST_LAG};
+use crate::lane::{Account, Lane, MOST_LAG};
 use crate::rules::Rules;
-use crate::status::{RuleStatus, Status};
+use crate::status::{Direction, RuleStatus, Status};
 use forebay_core::{ConfigError, Duration, Time};
 use forebay_shaper::Recorder;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::fs::File;
 use std::hint::black_box;
 use std::io;
@@ -22,6 +23,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 const NAP: u64 = 3_000;
 /// How long to wait for an interface that takes no more.
 const PATIENCE: u64 = 50_000;
+/// How long to wait until an interface that is down is looked at again.
+const DOUBT: u64 = 200_000_000;
 /// How long it takes to wake up.
 const AWAKENING: Duration = Duration::from_micros(50);
 /// Bytes after which a recording ends.
@@ -33,8 +36,35 @@ pub enum Command {
     Status(Sender<Box<Status>>),
     /// To follow another configuration.
     Reload(Box<Config>, Sender<Result<(), ConfigError>>),
+    /// To lend copies of its descriptors to a gate that will follow.
+    Lend(Sender<io::Result<Vec<OwnedFd>>>),
+    /// To leave what comes from now on to the gate at the other end, and to end once nothing is
+    /// held.
+    HandOver(Successor, Sender<bool>),
     /// To end.
     Stop,
+}
+
+/// Why it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It was told to.
+    Stopped,
+    /// Another gate has taken over.
+    HandedOver,
+}
+
+/// What a turn of the loop came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Frames came in: there may be more.
+    Busy,
+    /// Nothing came in.
+    Idle,
+    /// A command was obeyed; what came in may not have been all.
+    Obeyed,
+    /// The end.
+    Ended(End),
 }
 
 /// The way for other threads to ask the loop.
@@ -66,6 +96,13 @@ pub struct Gate {
     commands: Receiver<Command>,
     dry_run: bool,
     reloads: u64,
+    /// Sides with an error since which nothing has come in: of an interface that goes, the kernel
+    /// says no more than that it is down.
+    doubts: [bool; 2],
+    /// The gate that went before, as long as it still holds packets.
+    predecessor: Option<Predecessor>,
+    /// The gate that follows, and whether it has been told that a side is empty.
+    successor: Option<(Successor, [bool; 2])>,
 }
 
 impl Gate {
@@ -79,6 +116,20 @@ impl Gate {
         record: Option<&Path>,
     ) -> io::Result<(Gate, Handle)> {
         let (io, pool) = open(&config)?;
+        Gate::with(config, io, pool, dry_run, record)
+    }
+
+    /// A gate through the back end `io` with the buffers of `pool`.
+    ///
+    /// # Errors
+    /// A recording that cannot be written, and what is wrong with a queue.
+    pub fn with(
+        config: Config,
+        io: Box<dyn Io>,
+        pool: Pool,
+        dry_run: bool,
+        record: Option<&Path>,
+    ) -> io::Result<(Gate, Handle)> {
         let reverse = config.link.reverse.as_deref();
         let layer = io.layer();
         let lane =
@@ -108,52 +159,136 @@ impl Gate {
             commands,
             dry_run,
             reloads: 0,
+            doubts: [false; 2],
+            predecessor: None,
+            successor: None,
         };
         Ok((gate, handle))
     }
 
-    /// Runs until it is told to stop, and says what it did.
+    /// Takes what comes from where `predecessor` has left off, and sends nothing out on a side as
+    /// long as that one does.
+    pub fn follow(&mut self, predecessor: Predecessor, places: [usize; 2]) {
+        self.io.go_on(places);
+        self.predecessor = Some(predecessor);
+    }
+
+    /// Runs until it is told to stop; says what it did, and how it ended.
     ///
-    /// # Errors
-    /// An interface that has gone, or a recording that could not be written.
-    pub fn run(&mut self) -> io::Result<Status> {
+    /// The end is an error if an interface has gone, or a recording could not be written.
+    pub fn run(&mut self) -> (Status, io::Result<End>) {
         // Else the kernel rounds every wait up by 50 us.
-        rustix::thread::set_current_timer_slack(NonZero::new(1))?;
+        let slack = rustix::thread::set_current_timer_slack(NonZero::new(1));
+        let mut end = slack.map_err(Into::into).and_then(|()| self.turn_until_end());
+        let now = self.clock.now();
+        let last = self.status(now);
+        for lane in &mut self.lanes {
+            let finished = lane.shaper().map_or(Ok(()), |shaper| shaper.finish());
+            end = end.and_then(|end| finished.map(|()| end));
+        }
+        (last, end)
+    }
+
+    fn turn_until_end(&mut self) -> io::Result<End> {
         let mut batch = Vec::with_capacity(BATCH);
         let mut ready = [true; 2];
         let mut busy = false;
         let mut before = self.clock.now();
-        let result = loop {
+        loop {
             let now = self.clock.now();
             // What came while the gate worked came since it last looked; what woke it up, while it
             // awoke.
             let span = now.since(before).min(if busy { MOST_LAG } else { AWAKENING });
             before = now;
-            busy = false;
-            for side in Side::BOTH {
-                if ready[side as usize] {
-                    busy |= self.receive(side, now, span, &mut batch)?;
-                }
+            let turn = self.turn(now, span, ready, &mut batch)?;
+            busy = turn == Turn::Busy;
+            match turn {
+                Turn::Busy => ready = [true; 2],
+                Turn::Idle => ready = self.wait()?,
+                Turn::Obeyed => {}
+                Turn::Ended(end) => return Ok(end),
             }
-            for side in Side::BOTH {
+        }
+    }
+
+    /// Takes what came in on sides that are `ready`, within `span` before `now`, serves the queues,
+    /// sends, and obeys a command: what the gate does again and again.
+    ///
+    /// # Errors
+    /// An interface that has gone.
+    pub fn turn(
+        &mut self,
+        now: Time,
+        span: Duration,
+        ready: [bool; 2],
+        batch: &mut Vec<u32>,
+    ) -> io::Result<Turn> {
+        let mut busy = false;
+        for side in Side::BOTH {
+            if ready[side as usize] && self.successor.is_none() {
+                busy |= self.receive(side, now, span, batch)?;
+            }
+        }
+        for side in Side::BOTH {
+            if !self.is_held(side) {
                 self.lanes[side as usize].advance(now, now, &mut self.pool);
             }
-            for side in Side::BOTH {
+        }
+        for side in Side::BOTH {
+            if !self.is_held(side) {
                 self.flush(side, now)?;
             }
-            if let Ok(command) = self.commands.try_recv() {
-                if matches!(command, Command::Stop) {
-                    break self.status(now);
-                }
-                self.obey(command, now);
-                continue;
-            }
-            ready = if busy { [true; 2] } else { self.wait()? };
-        };
-        for lane in &mut self.lanes {
-            lane.shaper().map_or(Ok(()), |shaper| shaper.finish())?;
         }
-        Ok(result)
+        if let Ok(command) = self.commands.try_recv() {
+            return Ok(self.obey(command, now).map_or(Turn::Obeyed, Turn::Ended));
+        }
+        let turn = if busy { Turn::Busy } else { Turn::Idle };
+        Ok(self.relieve(now).map_or(turn, Turn::Ended))
+    }
+
+    /// Whether what came in on `side` waits for the gate that went before.
+    fn is_held(&self, side: Side) -> bool {
+        self.predecessor.as_ref().is_some_and(|before| before.holds(side))
+    }
+
+    /// Where every packet is that came in on `side`.
+    pub fn account(&self, side: Side) -> Account {
+        self.lanes[side as usize].account()
+    }
+
+    /// Frames that the kernel has not sent yet on `side`.
+    pub fn pending(&self, side: Side) -> u64 {
+        self.io.pending(side)
+    }
+
+    /// Buffers in use.
+    pub fn buffers_used(&self) -> u32 {
+        self.pool.used()
+    }
+
+    /// Listens to the gate that went before, and tells the one that follows of sides that are
+    /// empty; the end, if all has been handed over.
+    fn relieve(&mut self, now: Time) -> Option<End> {
+        if let Some(before) = &mut self.predecessor {
+            for side in before.hear() {
+                self.lanes[side as usize].begin(now);
+            }
+            if !Side::BOTH.into_iter().any(|side| before.holds(side)) {
+                self.predecessor = None;
+            }
+        }
+        let is_empty = Side::BOTH.map(|side| {
+            let lane = &self.lanes[side as usize];
+            lane.is_empty() && self.io.pending(side.other()) == 0 && !self.is_held(side)
+        });
+        let (successor, told) = self.successor.as_mut()?;
+        for side in Side::BOTH {
+            if is_empty[side as usize] && !told[side as usize] {
+                successor.tell_empty(side);
+                told[side as usize] = true;
+            }
+        }
+        told.iter().all(|told| *told).then_some(End::HandedOver)
     }
 
     /// Sends what has come through the gate from `side`.
@@ -164,10 +299,14 @@ impl Gate {
             Side::Outside => (reverse, forward),
         };
         // The other direction's box also sees what comes back.
-        if let Some(guard) = &mut other.guard {
-            guard.backward(now, &self.rules[side as usize], &mut self.pool, &mut lane.out);
+        match &mut other.guard {
+            Some(guard) if self.successor.is_some() => guard.hand(&mut lane.out),
+            Some(guard) => {
+                guard.backward(now, &self.rules[side as usize], &mut self.pool, &mut lane.out);
+            }
+            None => {}
         }
-        if !lane.out.is_empty() || self.io.is_pending(side.other()) {
+        if !lane.out.is_empty() || self.io.pending(side.other()) > 0 {
             self.io.send(side.other(), &mut lane.out, &mut self.pool)?;
         }
         if let Some(guard) = &mut other.guard {
@@ -186,7 +325,9 @@ impl Gate {
         batch: &mut Vec<u32>,
     ) -> io::Result<bool> {
         batch.clear();
+        let held = self.is_held(side);
         self.io.receive(side, &mut self.pool, batch)?;
+        self.doubts[side as usize] &= batch.is_empty();
         let (lane, rules) = (&mut self.lanes[side as usize], &mut self.rules[side as usize]);
         // Their headers come from another processor's cache: all at once, and not one by one below.
         for index in batch.iter() {
@@ -196,7 +337,9 @@ impl Gate {
         for (index, later) in batch.iter().zip((0..count).rev()) {
             let at = Time::from_nanos(now.as_nanos() - span.as_nanos() * later / count);
             // What is due was due before anything that arrives then.
-            lane.advance(at, now, &mut self.pool);
+            if !held {
+                lane.advance(at, now, &mut self.pool);
+            }
             lane.arrive(*index, at, &mut self.pool, rules);
         }
         Ok(!batch.is_empty())
@@ -205,14 +348,23 @@ impl Gate {
     /// Sleeps until something is due or comes in; says from which sides.
     fn wait(&mut self) -> io::Result<[bool; 2]> {
         let now = self.clock.now();
-        let guards = self.lanes.iter().filter_map(|lane| lane.guard.as_ref()?.wake());
-        let due = self.lanes.iter().filter_map(Lane::wake).chain(guards).min();
-        let mut span = due.map(|due| due.since(now).as_nanos());
-        let is_held = |side: Side| {
-            !self.lanes[side as usize].out.is_empty() || self.io.is_pending(side.other())
+        let free = || Side::BOTH.into_iter().filter(|side| !self.is_held(*side));
+        let wake = |side: Side| {
+            let other = &self.lanes[side.other() as usize];
+            let guard = other.guard.as_ref().filter(|_| self.successor.is_none());
+            let guard = guard.and_then(|guard| guard.wake());
+            self.lanes[side as usize].wake().into_iter().chain(guard)
         };
-        if Side::BOTH.into_iter().any(is_held) {
+        let due = free().flat_map(wake).min();
+        let mut span = due.map(|due| due.since(now).as_nanos());
+        let waits = |side: Side| {
+            !self.lanes[side as usize].out.is_empty() || self.io.pending(side.other()) > 0
+        };
+        if free().any(waits) {
             span = Some(span.map_or(PATIENCE, |span| span.min(PATIENCE)));
+        }
+        if self.doubts != [false; 2] {
+            span = Some(span.map_or(DOUBT, |span| span.min(DOUBT)));
         }
         if span.is_some_and(|span| span < NAP) {
             return Ok([true; 2]);
@@ -223,36 +375,56 @@ impl Gate {
         });
         // Not epoll, whose ears are always pricked: every frame that came or left while the gate
         // works would call it.
-        let [inside, outside] = Side::BOTH.map(|side| self.io.descriptor(side));
-        let mut sources = [inside, outside, self.bell.as_fd()]
-            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        let bell = self.bell.as_fd();
+        // What another gate takes now is not waited for.
+        let [inside, outside] = match &self.successor {
+            None => Side::BOTH.map(|side| self.io.descriptor(side)),
+            Some(_) => [bell; 2],
+        };
+        let before = self.predecessor.as_ref().map_or(bell, Predecessor::descriptor);
+        let mut sources =
+            [inside, outside, bell, before].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         match poll(&mut sources, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let [inside, outside, bell] = sources.map(|source| source.revents());
+        let [inside, outside, bell, _] = sources.map(|source| source.revents());
         if !bell.is_empty() {
             // It may have been answered already.
             let _ = rustix::io::read(&self.bell, &mut [0; 8]);
         }
         for (side, events) in Side::BOTH.into_iter().zip([inside, outside]) {
-            if events.contains(PollFlags::ERR) {
-                self.io.forget_error(side);
+            let doubts = events.contains(PollFlags::ERR) || self.doubts[side as usize];
+            if doubts && self.successor.is_none() {
+                self.io.take_error(side)?;
+                self.doubts[side as usize] = true;
             }
         }
         Ok([!inside.is_empty(), !outside.is_empty()])
     }
 
-    fn obey(&mut self, command: Command, now: Time) {
+    fn obey(&mut self, command: Command, now: Time) -> Option<End> {
         match command {
             // Whoever asked may have gone.
             Command::Status(answer) => drop(answer.send(Box::new(self.status(now)))),
-            Command::Reload(config, answer) => {
-                let result = self.reload(*config, now);
-                let _ = answer.send(result);
+            Command::Reload(config, answer) => drop(answer.send(self.reload(*config, now))),
+            Command::Lend(answer) => {
+                let copy = |fd: BorrowedFd<'_>| fd.try_clone_to_owned();
+                let copies =
+                    self.io.descriptors().and_then(|all| all.into_iter().map(copy).collect());
+                let _ = answer.send(copies);
             }
-            Command::Stop => {}
+            Command::HandOver(mut successor, answer) => {
+                // Whoever cannot be told has gone, and nothing changes.
+                let follows = self.successor.is_none() && successor.begin(self.io.places());
+                if follows {
+                    self.successor = Some((successor, [false; 2]));
+                }
+                let _ = answer.send(follows);
+            }
+            Command::Stop => return Some(End::Stopped),
         }
+        None
     }
 
     fn reload(&mut self, config: Config, now: Time) -> Result<(), ConfigError> {
@@ -300,17 +472,25 @@ impl Gate {
             });
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            process: std::process::id(),
             uptime_s: now.as_secs_f64(),
             dry_run: self.dry_run,
             reloads: self.reloads,
             config: config.unwrap_or_default(),
-            forward: self.lanes[0].status(now),
-            reverse: self.lanes[1].status(now),
+            forward: self.direction(Side::Inside, now),
+            reverse: self.direction(Side::Outside, now),
             rules: rules.collect(),
             inside: self.io.missed(Side::Inside),
             outside: self.io.missed(Side::Outside),
             buffers: self.pool.count(),
             buffers_used: self.pool.used(),
         }
+    }
+
+    /// What became of what came in on `side`.
+    fn direction(&self, side: Side, now: Time) -> Direction {
+        let mut direction = self.lanes[side as usize].status(now);
+        direction.in_transit += self.io.pending(side.other());
+        direction
     }
 }

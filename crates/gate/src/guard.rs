@@ -28,6 +28,8 @@ pub struct Guard {
     scratch: Vec<u8>,
     /// Packets that went no further, since the box answered them.
     pub answered: u64,
+    /// Frames made by the box that went the other way.
+    pub handed: u64,
     /// Packets made by the box that found no buffer.
     lost: u64,
 }
@@ -57,6 +59,7 @@ impl Guard {
             made: Vec::new(),
             scratch: Vec::with_capacity(256),
             answered: 0,
+            handed: 0,
             lost: 0,
         })
     }
@@ -121,8 +124,15 @@ impl Guard {
                 },
             }
         }
-        back.extend(self.made.drain(..));
+        self.hand(back);
         self.seen = back.len();
+    }
+
+    /// Adds frames that it has made to `back`, and does nothing else any more: another gate's box sees
+    /// the flows now.
+    pub fn hand(&mut self, back: &mut VecDeque<u32>) {
+        self.handed += self.made.len() as u64;
+        back.extend(self.made.drain(..));
     }
 
     /// Is told that so many frames are left of those that it has seen.

@@ -43,6 +43,28 @@ pub struct Lane {
     counts: Counts,
 }
 
+/// Where the packets of a direction are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Account {
+    /// Came in.
+    pub received: u64,
+    /// Of those, not queued.
+    pub passed: u64,
+    /// Left the queue.
+    pub sent: u64,
+    /// Dropped.
+    pub dropped: u64,
+    /// Ended at the box, which answered them.
+    pub answered: u64,
+    /// Frames that the box made, which go the other way.
+    pub made: u64,
+    /// Wait in the queue.
+    pub waiting: u64,
+    /// Passed or sent (or made by the other direction's box), on the emulated wire or waiting for
+    /// the interface.
+    pub in_transit: u64,
+}
+
 /// What is remembered of a frame while it waits.
 #[derive(Debug, Clone, Copy, Default)]
 struct Origin {
@@ -313,6 +335,32 @@ impl Lane {
         match (due, line) {
             (Some(due), Some(line)) => Some(due.min(line)),
             (due, line) => due.or(line),
+        }
+    }
+
+    /// Whether nothing is held, and the link is free.
+    pub fn is_empty(&self) -> bool {
+        self.due.is_none() && self.line.is_empty() && self.out.is_empty()
+    }
+
+    /// Begins at `now` to serve what has been waiting for the gate before this one.
+    pub fn begin(&mut self, now: Time) {
+        self.due = self.due.map(|due| due.max(now));
+    }
+
+    /// Where every packet is that came in so far.
+    pub fn account(&self) -> Account {
+        let counts = &self.counts;
+        let backlog = self.shaper.as_ref().map(Shaper::backlog).unwrap_or_default();
+        Account {
+            received: counts.received.packets,
+            passed: counts.passed.packets,
+            sent: counts.sent.packets,
+            dropped: counts.dropped.iter().sum(),
+            answered: self.guard.as_ref().map_or(0, |guard| guard.answered),
+            made: self.guard.as_ref().map_or(0, |guard| guard.handed),
+            waiting: backlog.packets as u64,
+            in_transit: (self.line.len() + self.out.len()) as u64,
         }
     }
 

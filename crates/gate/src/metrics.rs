@@ -1,39 +1,20 @@
 //! Text for Prometheus (exposition format 0.0.4).
 
 use crate::status::{Direction, Status};
+use crate::text::name;
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::time::Duration;
 
-/// Answers one HTTP request with the metrics of `status`; anything but `GET /metrics` gets a 404.
-///
-/// # Errors
-/// A client that goes away or takes longer than a second.
-pub fn serve(
-    mut client: TcpStream,
-    status: impl FnOnce() -> Option<Box<Status>>,
-) -> io::Result<()> {
-    client.set_read_timeout(Some(Duration::from_secs(1)))?;
-    client.set_write_timeout(Some(Duration::from_secs(1)))?;
-    let mut request = Vec::new();
-    let mut part = [0; 1024];
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        match client.read(&mut part)? {
-            0 => break,
-            _ if request.len() > 8192 => break,
-            count => request.extend(&part[..count]),
-        }
-    }
+/// The answer to an HTTP request: the metrics of what `status` answers for `GET /metrics`, and a
+/// 404 for anything else.
+pub fn answer<'a>(request: &[u8], status: impl FnOnce() -> Option<&'a Status>) -> String {
     let wanted = request.starts_with(b"GET /metrics ");
-    let (code, body) = match status().filter(|_| wanted) {
-        Some(status) => ("200 OK", text(&status)),
+    let (code, body) = match wanted.then(status).flatten() {
+        Some(status) => ("200 OK", text(status)),
         None => ("404 Not Found", "ask for /metrics\n".to_owned()),
     };
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     let length = body.len();
-    write!(
-        client,
+    format!(
         "HTTP/1.1 {code}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\
          Connection: close\r\n\r\n{body}"
     )
@@ -63,7 +44,7 @@ pub fn text(status: &Status) -> String {
         })
     });
     let rules = status.rules.iter().map(|rule| {
-        let name = rule.name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let name = name(&rule.name).replace('\\', "\\\\").replace('"', "\\\"");
         (format!("rule=\"{name}\""), rule.packets as f64)
     });
     let missed = [("inside", &status.inside), ("outside", &status.outside)];

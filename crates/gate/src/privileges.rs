@@ -29,6 +29,7 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_futex,
     libc::SYS_getpid,
     libc::SYS_getrandom,
+    libc::SYS_getsockname,
     libc::SYS_getsockopt,
     libc::SYS_gettid,
     libc::SYS_lseek,

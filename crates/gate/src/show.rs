@@ -3,6 +3,7 @@
 use crate::config::{BoxTable, Config, Interface, Link, Other, Rule};
 use crate::rules::shadowed;
 use crate::status::{Direction, Status};
+use crate::text::{lines, name};
 use forebay_core::ConfigError;
 use serde_json::Value;
 use std::fmt::Write;
@@ -16,11 +17,11 @@ pub fn check(config: &Config) -> Result<String, ConfigError> {
     let mut tree = serde_json::to_value(&effective).expect("a configuration is plain data");
     drop_null(&mut tree);
     let toml = toml::to_string(&tree).map_err(|error| ConfigError::new("", error.to_string()))?;
-    let mut out = toml;
+    let mut out = lines(&toml).into_owned();
     out.push('\n');
     for line in explain(&effective) {
         // Writing to a string cannot fail.
-        let _ = writeln!(out, "# {line}");
+        let _ = writeln!(out, "# {}", name(&line));
     }
     Ok(out)
 }
@@ -39,11 +40,11 @@ fn drop_null(tree: &mut Value) {
 
 /// What `config` does, in words.
 fn explain(config: &Config) -> Vec<String> {
-    let name = |interface: &Interface| match interface.netns() {
+    let place = |interface: &Interface| match interface.netns() {
         None => interface.name().to_owned(),
         Some(netns) => format!("{} in {netns}", interface.name()),
     };
-    let (inside, outside) = (name(&config.io.inside), name(&config.io.outside));
+    let (inside, outside) = (place(&config.io.inside), place(&config.io.outside));
     let boxed = |link: Option<&Link>| match link.and_then(|link| link.guard.as_ref()) {
         None => "",
         Some(BoxTable::Aspq(_)) => ", behind an ASPQ controller",
@@ -139,20 +140,22 @@ fn conditions(rule: &Rule) -> String {
 pub fn screen(status: &Status, before: Option<&Status>) -> String {
     let mut out = String::new();
     let kind = if status.dry_run { ", dry run: nothing is held or dropped" } else { "" };
-    let _ = writeln!(out, "forebay-gate {}, up {:.0} s{kind}", status.version, status.uptime_s);
+    let _ =
+        writeln!(out, "forebay-gate {}, up {:.0} s{kind}", name(&status.version), status.uptime_s);
     let span = before.map_or(status.uptime_s, |before| status.uptime_s - before.uptime_s);
     let ways = [
         ("inside -> outside", &status.forward, before.map(|before| &before.forward)),
         ("outside -> inside", &status.reverse, before.map(|before| &before.reverse)),
     ];
-    for (name, way, before) in ways {
-        direction(&mut out, name, way, before, span.max(1e-9));
+    for (way_name, way, before) in ways {
+        direction(&mut out, way_name, way, before, span.max(1e-9));
     }
     let _ = writeln!(out, "\n{:<24}{:>14}{:>16}", "rule", "packets", "bytes");
     for rule in &status.rules {
         let never =
             if rule.packets == 0 && rule.name != "default" { "  never matched" } else { "" };
-        let _ = writeln!(out, "{:<24}{:>14}{:>16}{never}", rule.name, rule.packets, rule.bytes);
+        let _ =
+            writeln!(out, "{:<24}{:>14}{:>16}{never}", name(&rule.name), rule.packets, rule.bytes);
     }
     for (side, missed) in [("inside", &status.inside), ("outside", &status.outside)] {
         let parts = [
@@ -171,7 +174,13 @@ pub fn screen(status: &Status, before: Option<&Status>) -> String {
     out
 }
 
-fn direction(out: &mut String, name: &str, way: &Direction, before: Option<&Direction>, span: f64) {
+fn direction(
+    out: &mut String,
+    way_name: &str,
+    way: &Direction,
+    before: Option<&Direction>,
+    span: f64,
+) {
     let zero = crate::status::Traffic::default();
     let was = |pick: fn(&Direction) -> crate::status::Traffic| before.map_or(zero, pick);
     let per_second = |now: u64, then: u64| now.saturating_sub(then) as f64 / span;
@@ -180,14 +189,15 @@ fn direction(out: &mut String, name: &str, way: &Direction, before: Option<&Dire
     let _ = match (&way.kind, way.rate_bps) {
         (Some(kind), Some(rate)) => writeln!(
             out,
-            "\n{name}: {kind} at {:.3} Mbit/s; sent {:.3} Mbit/s, {:.0} packets/s",
+            "\n{way_name}: {} at {:.3} Mbit/s; sent {:.3} Mbit/s, {:.0} packets/s",
+            name(kind),
             rate as f64 / 1e6,
             megabits(way.sent.bytes, sent.bytes),
             per_second(way.sent.packets, sent.packets),
         ),
         _ => writeln!(
             out,
-            "\n{name}: passes; {:.3} Mbit/s, {:.0} packets/s",
+            "\n{way_name}: passes; {:.3} Mbit/s, {:.0} packets/s",
             megabits(way.passed.bytes, passed.bytes),
             per_second(way.passed.packets, passed.packets),
         ),
@@ -210,7 +220,7 @@ fn direction(out: &mut String, name: &str, way: &Direction, before: Option<&Dire
     if way.kind.is_none() {
         return;
     }
-    let drops = way.dropped.0.iter().map(|(reason, count)| format!("{count} {reason}"));
+    let drops = way.dropped.0.iter().map(|(reason, count)| format!("{count} {}", name(reason)));
     let drops = drops.collect::<Vec<_>>().join(", ");
     let _ = writeln!(
         out,

@@ -14,6 +14,8 @@ pub type Traffic = Count;
 pub struct Status {
     /// Of forebay.
     pub version: String,
+    /// Its process.
+    pub process: u32,
     /// Time since it began.
     pub uptime_s: f64,
     /// Whether it only pretends to queue.

@@ -1,7 +1,11 @@
 //! The engine as the Python module `forebay._engine`: glue and error mapping, nothing else.
 
 use cpu_time::ThreadTime;
+<<<<<<< HEAD
 use forebay_core::{ConfigError, Dimension, Quantity, UnitError};
+=======
+use forebay_core::{ConfigError, file};
+>>>>>>> gate
 use forebay_shaper::FlowHash;
 use forebay_sim::{Scenario, Table, World, scenario, summary, tables};
 use pyo3::create_exception;
@@ -10,7 +14,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::Value;
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::BufReader;
 use std::net::IpAddr;
 use std::path::Path;
@@ -92,7 +95,8 @@ impl Output {
 #[pyfunction]
 fn load(path: &str) -> PyResult<String> {
     let refuse = |message: String| ScenarioError::new_err(format!("{path}: {message}"));
-    let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
+    let text = file::read_text(Path::new(path), scenario::LARGEST)
+        .map_err(|error| refuse(error.to_string()))?;
     let is_json = Path::new(path).extension().is_some_and(|extension| extension == "json");
     let tree: Value = if is_json {
         serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?
@@ -222,7 +226,7 @@ fn flow_hash(
 #[pyfunction]
 fn replay(py: Python, path: &str) -> PyResult<String> {
     let replayed = py.detach(|| {
-        let result = forebay_shaper::replay(BufReader::new(File::open(path)?))?;
+        let result = forebay_shaper::replay(BufReader::new(file::open(Path::new(path))?))?;
         Ok(serde_json::to_string(&result)?)
     });
     replayed.map_err(|error: std::io::Error| ScenarioError::new_err(format!("{path}: {error}")))

@@ -1,13 +1,13 @@
 //! A scenario on real packets.
 
 use crate::{Output, read, refused};
-use forebay_core::Time;
+use forebay_core::{Time, file};
 use forebay_sim::live::{self, Step};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::BufReader;
+use std::path::Path;
 use std::sync::Mutex;
 
 /// (at in ns, bytes or none without end, flow among the source's own)
@@ -99,7 +99,7 @@ impl Live {
         flows: HashMap<u32, (usize, bool)>,
     ) -> PyResult<()> {
         let refuse = |error| PyOSError::new_err(format!("{path}: {error}"));
-        let file = BufReader::new(File::open(path).map_err(refuse)?);
+        let file = BufReader::new(file::open(Path::new(path)).map_err(refuse)?);
         self.with(|live| live.recording(name, file, began_ns, &flows))?.map_err(refuse)
     }
 

@@ -130,6 +130,9 @@ impl Frames {
     }
 }
 
+/// Largest file in bytes; all of it is held in memory while it is read.
+pub const LARGEST: u64 = 1 << 30;
+
 const NOT_A_CAPTURE: &str = "is neither pcap nor pcapng; if another program's capture, convert it \
                              with `editcap FILE CONVERTED.pcapng`";
 

@@ -11,6 +11,9 @@ use forebay_core::{Capacity, Duration, Time};
 /// Bytes that one line delivers, as mahimahi has it.
 pub const QUANTUM: u32 = 1504;
 
+/// Largest file in bytes: ten million lines and more.
+pub const LARGEST: u64 = 64 << 20;
+
 /// Reads the trace whose text is `text`; each line delivers `quantum` bytes ([`QUANTUM`] unless the
 /// scenario says otherwise).
 ///

@@ -182,6 +182,36 @@ fn unordered_thresholds_and_missing_files_are_named() {
     assert!(message.starts_with("traffic[0].file: ") && message.contains("none.pcap"), "{message}");
 }
 
+/// A FIFO would hold up whoever opens it, a device never ends, and a file may be any size.
+#[cfg(unix)]
+#[test]
+fn traces_and_captures_are_regular_files_of_a_size() {
+    let folder = std::env::temp_dir().join(format!("fb-bad-input-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (fifo, huge) = (folder.join("fifo"), folder.join("huge"));
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    // Sparse: it takes no room.
+    std::fs::File::create(&huge).unwrap().set_len(3 << 30).unwrap();
+    for (file, expected) in [
+        (fifo.to_str().unwrap(), "is a FIFO; it must be a regular file"),
+        ("/dev/zero", "is a device; it must be a regular file"),
+        (huge.to_str().unwrap(), "is larger than "),
+    ] {
+        let mut tree = good();
+        tree["traffic"][0] = json!({ "kind": "pcap", "file": file, "from": "a", "to": "b" });
+        let message = refusal(&tree);
+        assert!(
+            message.starts_with("traffic[0].file: ") && message.contains(expected),
+            "{message}"
+        );
+        let mut tree = good();
+        tree["link"][0] = json!({ "name": "x", "from": "a", "to": "b", "trace": file });
+        let message = refusal(&tree);
+        assert!(message.starts_with("link[0].trace: ") && message.contains(expected), "{message}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn what_memory_cannot_hold_is_refused() {
     let mut tree = good();

@@ -14,10 +14,13 @@ pub use train::Train;
 
 use crate::config::{Backend, Config};
 use crate::headers::Layer;
-use rustix::fd::BorrowedFd;
+use rustix::fd::{BorrowedFd, OwnedFd};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::io;
+
+/// Ethernet header and two VLAN tags.
+const LINK_HEADER: usize = 14 + 8;
 
 /// Frames received at a time from one side.
 pub const BATCH: usize = 64;
@@ -76,14 +79,33 @@ pub trait Io: Send {
     /// An interface that has gone.
     fn send(&mut self, side: Side, frames: &mut VecDeque<u32>, pool: &mut Pool) -> io::Result<()>;
 
-    /// Whether frames that were handed over still wait to be sent on `side`.
-    fn is_pending(&self, _side: Side) -> bool {
-        false
+    /// Frames that the kernel was handed, and has not yet sent on `side`.
+    fn pending(&self, _side: Side) -> u64 {
+        0
     }
 
-    /// Forgets an error at `side`, such as that the interface went down: it would be told again and
-    /// again.
-    fn forget_error(&mut self, _side: Side) {}
+    /// Takes note of an error at `side`, such as that the interface went down: it would be told
+    /// again and again.
+    ///
+    /// # Errors
+    /// An interface that has gone.
+    fn take_error(&mut self, _side: Side) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// What a gate that follows needs in order to go on with the same interfaces ([`take_over`]).
+    ///
+    /// # Errors
+    /// A back end that cannot be handed over.
+    fn descriptors(&self) -> io::Result<Vec<BorrowedFd<'_>>>;
+
+    /// Where the next frame is, on each side, once this gate takes no more.
+    fn places(&self) -> [usize; 2] {
+        [0; 2]
+    }
+
+    /// Takes frames from there on.
+    fn go_on(&mut self, _places: [usize; 2]) {}
 
     /// What to wait on for frames from `side`.
     fn descriptor(&self, side: Side) -> BorrowedFd<'_>;
@@ -98,14 +120,30 @@ pub trait Io: Send {
 /// What cannot be opened, and what would help.
 pub fn open(config: &Config) -> io::Result<(Box<dyn Io>, Pool)> {
     let mtu = config.mtu() as usize;
-    // Link header and two VLAN tags.
-    let longest = mtu + 14 + 8;
+    let longest = mtu + LINK_HEADER;
     let in_rings = if config.io.backend == Backend::Xdp { xdp::IN_RINGS } else { 0 };
     let mut pool = Pool::new(config.io.buffers + in_rings, longest)?;
     let io: Box<dyn Io> = match config.io.backend {
         Backend::Tun => Box::new(tun::Tun::open(&config.io, mtu)?),
         Backend::Packet => Box::new(packet::PacketSockets::open(&config.io, longest)?),
         Backend::Xdp => Box::new(xdp::XdpSockets::open(&config.io, longest, &mut pool)?),
+    };
+    Ok((io, pool))
+}
+
+/// The back end of `config` through the descriptors that another gate gave away
+/// ([`Io::descriptors`]), and buffers for it.
+///
+/// # Errors
+/// Descriptors that are not what they should be.
+pub fn take_over(config: &Config, given: Vec<OwnedFd>) -> io::Result<(Box<dyn Io>, Pool)> {
+    let mtu = config.mtu() as usize;
+    let longest = mtu + LINK_HEADER;
+    let pool = Pool::new(config.io.buffers, longest)?;
+    let io: Box<dyn Io> = match config.io.backend {
+        Backend::Tun => Box::new(tun::Tun::take_over(given, mtu)?),
+        Backend::Packet => Box::new(packet::PacketSockets::take_over(&config.io, given, longest)?),
+        Backend::Xdp => return Err(xdp::stays()),
     };
     Ok((io, pool))
 }
@@ -118,4 +156,8 @@ fn because(what: impl std::fmt::Display, error: impl Into<io::Error>) -> io::Err
         _ => "",
     };
     io::Error::new(error.kind(), format!("{what}: {error}{help}"))
+}
+
+fn wrong_number() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the other gate gave away something else")
 }

@@ -11,6 +11,7 @@ use super::{BATCH, Io, Missed, Pool, Side, because, system, within};
 use crate::config::{self, Interface};
 use crate::headers::Layer;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::collections::VecDeque;
 use std::io;
@@ -31,8 +32,10 @@ struct Port {
     name: String,
     receiver: OwnedFd,
     sender: OwnedFd,
-    /// For trains; none if the kernel does not take any.
-    train_sender: Option<OwnedFd>,
+    /// For trains.
+    train_sender: OwnedFd,
+    /// Whether the kernel takes them.
+    takes_trains: bool,
     ring: NonNull<u8>,
     frame: usize,
     frames: usize,
@@ -53,6 +56,14 @@ impl PacketSockets {
         };
         Ok(PacketSockets { sides: [port(&io.inside)?, port(&io.outside)?] })
     }
+
+    /// Goes on with the sockets of another gate.
+    pub fn take_over(io: &config::Io, given: Vec<OwnedFd>, longest: usize) -> io::Result<Self> {
+        let given = <[OwnedFd; 6]>::try_from(given).map_err(|_| super::wrong_number())?;
+        let [receiver, sender, train_sender, rest @ ..] = given;
+        let inside = Port::map(io.inside.name(), [receiver, sender, train_sender], longest)?;
+        Ok(PacketSockets { sides: [inside, Port::map(io.outside.name(), rest, longest)?] })
+    }
 }
 
 /// What is sent begins with a `struct virtio_net_hdr`.
@@ -61,6 +72,11 @@ const PACKET_VNET_HDR: i32 = 15;
 /// Bytes to send.
 fn part(bytes: &[u8]) -> libc::iovec {
     libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
+}
+
+/// Size of a frame in the ring: room for its header, and for the four bytes of a tag.
+fn frame_size(longest: usize) -> usize {
+    (longest + libc::TPACKET_ALIGNMENT * 8).next_power_of_two().max(2048)
 }
 
 /// A link-layer address that names interface and protocol.
@@ -90,8 +106,7 @@ impl Port {
         option(libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as i32))?;
         // Else it would receive what it sends.
         option(libc::PACKET_IGNORE_OUTGOING, &1)?;
-        // Room for the ring's header, and for the four bytes of a tag.
-        let frame = (longest + libc::TPACKET_ALIGNMENT * 8).next_power_of_two().max(2048);
+        let frame = frame_size(longest);
         let blocks = RING * frame / BLOCK;
         let request = libc::tpacket_req {
             tp_block_size: BLOCK as u32,
@@ -101,35 +116,18 @@ impl Port {
         };
         system::set_option(fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)
             .map_err(|error| because("its receive ring", error))?;
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice, of the size just asked for.
-        let ring = unsafe {
-            mmap(std::ptr::null_mut(), blocks * BLOCK, protection, MapFlags::SHARED, fd, 0)
-        }?;
-        let ring = NonNull::new(ring.cast()).expect("a mapping is not at zero");
-        let sender = system::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
-        // Built before anything else can fail, so that the ring is given back.
-        let mut port = Port {
-            name: name.to_owned(),
-            receiver,
-            sender,
-            train_sender: None,
-            ring,
-            frame,
-            frames: RING,
-            next: 0,
-            longest,
-            missed: Missed::default(),
-        };
         let level = libc::SOL_PACKET;
-        system::set_option(port.sender.as_fd(), level, libc::PACKET_QDISC_BYPASS, &1_i32)?;
-        bind(port.sender.as_fd(), &address(index, 0))?;
-        let train_sender = system::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
-        let option = |name| system::set_option(train_sender.as_fd(), level, name, &1_i32);
-        option(libc::PACKET_QDISC_BYPASS)?;
-        option(PACKET_VNET_HDR)?;
-        bind(train_sender.as_fd(), &address(index, 0))?;
-        port.train_sender = Some(train_sender);
+        let sender = |options: &[i32]| {
+            let socket = system::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
+            options
+                .iter()
+                .try_for_each(|name| system::set_option(socket.as_fd(), level, *name, &1_i32))?;
+            bind(socket.as_fd(), &address(index, 0))?;
+            io::Result::Ok(socket)
+        };
+        let single = sender(&[libc::PACKET_QDISC_BYPASS])?;
+        let trains = sender(&[libc::PACKET_QDISC_BYPASS, PACKET_VNET_HDR])?;
+        let port = Port::map(name, [receiver, single, trains], longest)?;
         // SAFETY: plain data, for which zeros are a value.
         let mut membership: libc::packet_mreq = unsafe { zeroed() };
         membership.mr_ifindex = index as i32;
@@ -138,6 +136,54 @@ impl Port {
         system::set_option(fd, level, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
         bind(fd, &address(index, libc::ETH_P_ALL as u16))?;
         Ok(port)
+    }
+
+    /// A port through sockets that are open: the receiver, whose ring is mapped here, and the
+    /// senders of single frames and of trains.
+    fn map(name: &str, sockets: [OwnedFd; 3], longest: usize) -> io::Result<Self> {
+        let [receiver, sender, train_sender] = sockets;
+        let frame = frame_size(longest);
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let fd = receiver.as_fd();
+        // SAFETY: a new mapping at an address of the kernel's choice, which refuses a size other
+        // than the ring's.
+        let ring = unsafe {
+            mmap(std::ptr::null_mut(), RING * frame, protection, MapFlags::SHARED, fd, 0)
+        };
+        let ring = ring.map_err(|error| because("its receive ring", error))?;
+        let ring = NonNull::new(ring.cast()).expect("a mapping is not at zero");
+        Ok(Port {
+            name: name.to_owned(),
+            receiver,
+            sender,
+            train_sender,
+            takes_trains: true,
+            ring,
+            frame,
+            frames: RING,
+            next: 0,
+            longest,
+            missed: Missed::default(),
+        })
+    }
+
+    /// Whether its interface is there, up or down.
+    fn is_there(&self) -> bool {
+        let mut name = address(0, 0);
+        let mut size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        // SAFETY: the kernel writes at most `size` bytes of the address.
+        let asked = system::checked(unsafe {
+            libc::getsockname(self.receiver.as_raw_fd(), (&raw mut name).cast(), &mut size)
+        });
+        asked.is_ok() && name.sll_ifindex > 0
+    }
+
+    fn descriptors(&self) -> [BorrowedFd<'_>; 3] {
+        [self.receiver.as_fd(), self.sender.as_fd(), self.train_sender.as_fd()]
+    }
+
+    fn gone_error(&self, error: impl Into<io::Error>) -> io::Error {
+        because(format!("interface {} has gone", self.name), error)
     }
 
     /// The header of the ring's next frame.
@@ -190,7 +236,7 @@ impl Port {
     /// What is at the front of `frames`: so many that go by themselves, and a train behind them.
     fn ahead(&self, frames: &VecDeque<u32>, pool: &Pool) -> (usize, Option<Train>) {
         let most = frames.len().min(BATCH);
-        if self.train_sender.is_none() {
+        if !self.takes_trains {
             return (most, None);
         }
         let frame = |index: &u32| pool.frame(*index);
@@ -208,12 +254,10 @@ impl Port {
         };
         match error.raw_os_error() {
             Some(libc::EAGAIN | libc::EINTR) => Ok(None),
-            Some(libc::ENXIO | libc::ENODEV) => {
-                Err(because(format!("interface {} has gone", self.name), error))
-            }
+            Some(libc::ENXIO | libc::ENODEV) => Err(self.gone_error(error)),
             // It does not take trains.
             Some(libc::EINVAL) if taken > 1 => {
-                self.train_sender = None;
+                self.takes_trains = false;
                 Ok(Some(0))
             }
             // The interface is down or full, or the frame too long: it is lost.
@@ -256,7 +300,7 @@ impl Port {
         let mut message: libc::msghdr = unsafe { zeroed() };
         message.msg_iov = vectors.as_mut_ptr();
         message.msg_iovlen = train.frames + 2;
-        let fd = self.train_sender.as_ref().unwrap_or(&self.sender).as_raw_fd();
+        let fd = self.train_sender.as_raw_fd();
         // SAFETY: the kernel reads the message, whose vectors and what they point to outlive the
         // call.
         let sent = unsafe { libc::sendmsg(fd, &raw const message, libc::MSG_DONTWAIT) };
@@ -311,9 +355,26 @@ impl Io for PacketSockets {
         Ok(())
     }
 
-    fn forget_error(&mut self, side: Side) {
+    fn take_error(&mut self, side: Side) -> io::Result<()> {
+        let port = &self.sides[side as usize];
         // Reading it clears it.
-        let _ = rustix::net::sockopt::socket_error(&self.sides[side as usize].receiver);
+        let _ = rustix::net::sockopt::socket_error(&port.receiver);
+        if port.is_there() { Ok(()) } else { Err(port.gone_error(Errno::NODEV)) }
+    }
+
+    fn descriptors(&self) -> io::Result<Vec<BorrowedFd<'_>>> {
+        let [inside, outside] = &self.sides;
+        Ok([inside, outside].into_iter().flat_map(Port::descriptors).collect())
+    }
+
+    fn places(&self) -> [usize; 2] {
+        [self.sides[0].next, self.sides[1].next]
+    }
+
+    fn go_on(&mut self, places: [usize; 2]) {
+        for (port, place) in self.sides.iter_mut().zip(places) {
+            port.next = place % port.frames;
+        }
     }
 
     fn descriptor(&self, side: Side) -> BorrowedFd<'_> {

@@ -36,9 +36,20 @@ impl Tun {
         };
         Ok(Tun { sides: [device(&io.inside)?, device(&io.outside)?] })
     }
+
+    /// Goes on with the interfaces of another gate.
+    pub fn take_over(given: Vec<OwnedFd>, mtu: usize) -> io::Result<Self> {
+        let sides = <[OwnedFd; 2]>::try_from(given).map_err(|_| super::wrong_number())?;
+        Ok(Tun { sides: sides.map(|fd| Device::new(fd, mtu)) })
+    }
 }
 
 impl Device {
+    fn new(fd: OwnedFd, mtu: usize) -> Self {
+        // One byte more than a packet may have, to tell those that are too long.
+        Device { fd, missed: Missed::default(), scratch: vec![0; mtu + 1], longest: mtu }
+    }
+
     fn open(name: &str, mtu: usize) -> io::Result<Self> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fd = open("/dev/net/tun", flags, Mode::empty())
@@ -47,8 +58,7 @@ impl Device {
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16;
         system::ioctl(fd.as_fd(), libc::TUNSETIFF as _, &mut request)?;
         system::set_up(name, mtu)?;
-        // One byte more than a packet may have, to tell those that are too long.
-        Ok(Device { fd, missed: Missed::default(), scratch: vec![0; mtu + 1], longest: mtu })
+        Ok(Device::new(fd, mtu))
     }
 }
 
@@ -101,7 +111,7 @@ impl Io for Tun {
                 (None, Ok(_)) => device.missed.no_buffer += 1,
                 (_, Ok(_)) => device.missed.oversize += 1,
                 (_, Err(Errno::AGAIN | Errno::INTR)) => {}
-                (_, Err(error)) => return Err(because("reading from a TUN interface", error)),
+                (_, Err(error)) => return Err(because("a TUN interface has gone", error)),
             }
             if let Some(index) = index {
                 pool.give(index);
@@ -125,7 +135,7 @@ impl Io for Tun {
             match written {
                 Ok(_) => {}
                 Err(Errno::BADFD) => {
-                    return Err(because("writing to a TUN interface", Errno::BADFD));
+                    return Err(because("a TUN interface has gone", Errno::BADFD));
                 }
                 // No IP packet, an interface that is down, or no memory: the packet is lost.
                 Err(_) => device.missed.refused += count as u64,
@@ -137,6 +147,10 @@ impl Io for Tun {
 
     fn descriptor(&self, side: Side) -> BorrowedFd<'_> {
         self.sides[side as usize].fd.as_fd()
+    }
+
+    fn descriptors(&self) -> io::Result<Vec<BorrowedFd<'_>>> {
+        Ok(self.sides.iter().map(|device| device.fd.as_fd()).collect())
     }
 
     fn missed(&mut self, side: Side) -> Missed {

@@ -3,7 +3,10 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "live tests wait, and ask whether this is CI")]
 
+mod abuse;
+mod hardship;
 mod net;
+mod replacement;
 
 use etherparse::PacketBuilder;
 use forebay_disciplines::registry::KINDS;
@@ -14,6 +17,7 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::UdpSocket;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -59,7 +63,12 @@ impl Listener {
 
     /// What has arrived once `gate` holds nothing any more, and the gate's state then.
     fn settled(self, gate: &Gate) -> (Vec<u64>, Value) {
-        let status = gate.settled();
+        self.settled_at(gate.socket())
+    }
+
+    /// The same, of the gate that answers at `socket`.
+    fn settled_at(self, socket: &Path) -> (Vec<u64>, Value) {
+        let status = net::settled(socket);
         self.stop.store(true, Ordering::Relaxed);
         (self.thread.join().unwrap(), status)
     }

@@ -1,6 +1,7 @@
 //! Network namespaces for one test: a left host, a right host and a gate between them.
 
 use forebay_gate::io::within;
+use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -53,6 +54,9 @@ pub enum Way {
     Xdp,
 }
 
+/// The program.
+pub const GATE: &str = env!("CARGO_BIN_EXE_forebay-gate");
+
 /// Namespaces, gone with the value.
 pub struct Net {
     way: Way,
@@ -75,6 +79,11 @@ impl Net {
             ip(&["-n", name, "link", "set", "dev", "lo", "up"]);
         }
         let [left, right, gate] = &net.names;
+        // What the hosts count shall be theirs alone.
+        run(
+            "ip",
+            &["netns", "exec", gate, "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1"],
+        );
         for (host, near, address) in [(left, "in", "10.77.0.1/24"), (right, "out", "10.77.0.2/24")]
         {
             let device = match way {
@@ -113,6 +122,30 @@ impl Net {
         &self.names[1]
     }
 
+    pub fn middle(&self) -> &str {
+        &self.names[2]
+    }
+
+    /// The namespaces of the gate's inside and outside interface, and the hosts' device.
+    pub fn places(&self) -> ([&str; 2], &str) {
+        match self.way {
+            Way::Tun => ([self.left(), self.right()], "in"),
+            Way::Packet | Way::Xdp => ([self.middle(); 2], "host"),
+        }
+    }
+
+    /// Has the hosts say nothing of their own accord.
+    pub fn silence(&self) {
+        for host in [self.left(), self.right()] {
+            run(
+                "ip",
+                &["netns", "exec", host, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1"],
+            );
+        }
+        // What was on its way has gone.
+        std::thread::sleep(Duration::from_millis(50));
+    }
+
     pub fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -134,6 +167,8 @@ impl Net {
         let sender = bind(self.left(), from);
         sender.connect((to, port)).unwrap();
         let receiver = bind(self.right(), to);
+        // A test that is late to listen shall lose nothing.
+        rustix::net::sockopt::set_socket_recv_buffer_size_force(&receiver, 16 << 20).unwrap();
         (sender, receiver)
     }
 
@@ -180,14 +215,20 @@ impl Net {
 
     /// Starts a gate with this configuration and waits until it answers.
     pub fn gate(&self, more: &str, arguments: &[&str]) -> Gate {
+        self.start(more, arguments, |command| command)
+    }
+
+    /// The same, in an environment that `prepare` makes.
+    pub fn start(
+        &self,
+        more: &str,
+        arguments: &[&str],
+        prepare: impl FnOnce(&mut Command) -> &mut Command,
+    ) -> Gate {
         let config = self.configure(more);
-        let child = Command::new(env!("CARGO_BIN_EXE_forebay-gate"))
-            .arg("run")
-            .arg(config)
-            .args(arguments)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(GATE);
+        command.arg("run").arg(config).args(arguments).stderr(Stdio::piped());
+        let child = prepare(&mut command).spawn().unwrap();
         let mut gate = Gate { child, socket: self.file("socket") };
         let begin = Instant::now();
         while forebay_gate::control::ask(&gate.socket, "status").is_err() {
@@ -210,7 +251,7 @@ impl Drop for Net {
     }
 }
 
-fn ip(arguments: &[&str]) {
+pub fn ip(arguments: &[&str]) {
     run("ip", arguments);
 }
 
@@ -245,36 +286,65 @@ impl Gate {
 
     /// Waits until what is held has left; gives the last state.
     pub fn settled(&self) -> Value {
-        let begin = Instant::now();
-        loop {
-            let status = self.status();
-            let held = |way: &str| {
-                let way = &status[way];
-                way["backlog_packets"].as_u64().unwrap() + way["in_transit"].as_u64().unwrap()
-            };
-            if held("forward") + held("reverse") == 0 {
-                return status;
-            }
-            assert!(begin.elapsed() < Duration::from_secs(20), "it still holds packets: {status}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        settled(&self.socket)
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill(self.pid(), signal);
     }
 
     /// Ends it as systemd would; gives what it said.
     pub fn stop(&mut self) -> String {
-        let pid = rustix::process::Pid::from_raw(self.pid()).unwrap();
         if self.child.try_wait().unwrap().is_none() {
-            rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+            self.signal(Signal::TERM);
         }
+        self.ended().1
+    }
+
+    /// Waits for its end; its exit code, and what it said.
+    pub fn ended(&mut self) -> (Option<i32>, String) {
         let begin = Instant::now();
-        while self.child.try_wait().unwrap().is_none() {
+        let code = loop {
+            if let Some(code) = self.child.try_wait().unwrap() {
+                break code.code();
+            }
             assert!(begin.elapsed() < Duration::from_secs(10), "the gate does not end");
             std::thread::sleep(Duration::from_millis(5));
-        }
+        };
         let mut said = String::new();
         self.child.stderr.take().map(|mut from| from.read_to_string(&mut said));
-        said
+        (code, said)
     }
+}
+
+/// Waits until the gate at `socket` holds nothing any more; gives its last state.
+pub fn settled(socket: &Path) -> Value {
+    let begin = Instant::now();
+    loop {
+        let status = forebay_gate::control::ask(socket, "status").unwrap();
+        let held = |way: &str| {
+            let way = &status[way];
+            way["backlog_packets"].as_u64().unwrap() + way["in_transit"].as_u64().unwrap()
+        };
+        if held("forward") + held("reverse") == 0 {
+            return status;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(20), "it still holds packets: {status}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Sends a signal to a process that a test has started.
+pub fn kill(process: i32, signal: Signal) {
+    rustix::process::kill_process(Pid::from_raw(process).unwrap(), signal).unwrap();
+}
+
+/// What the kernel counts at an interface: packets received and sent.
+pub fn counters(netns: &str, device: &str) -> [u64; 2] {
+    let output = run("ip", &["-n", netns, "-s", "-j", "link", "show", "dev", device]);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    ["rx", "tx"].map(|way| found[0]["stats64"][way]["packets"].as_u64().unwrap())
 }
 
 impl Drop for Gate {

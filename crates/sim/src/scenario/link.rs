@@ -6,7 +6,7 @@ use crate::engine::{Capture, PropagationDelay};
 use crate::trace;
 use forebay_core::config::{read, require};
 use forebay_core::{
-    Bytes, Capacity, ConfigError, Discipline, Duration, Limit, Rate, Rng, Setting, Time,
+    Bytes, Capacity, ConfigError, Discipline, Duration, Limit, Rate, Rng, Setting, Time, file,
 };
 use forebay_disciplines::registry;
 use forebay_middlebox::aspq::Controller;
@@ -203,7 +203,7 @@ impl DirectedLink {
         }
         if let Some(file) = &table.trace {
             let path = base.join(file);
-            let read = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+            let read = file::read_text(&path, trace::LARGEST).map_err(|error| error.to_string());
             return read.and_then(|text| trace::read_trace(&text, table.quantum.0 as u32)).map_err(
                 |error| {
                     let message = format!("{}: {error}", path.display());

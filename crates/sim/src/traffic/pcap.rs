@@ -11,8 +11,8 @@
 use super::registry::{BuildSite, JudgedBy, Source};
 use super::rules::{Prefix, Rule, marks};
 use super::{Datagram, Datagrams, Marks};
-use crate::pcap_in::{Capture, FiveTuple, read_capture};
-use forebay_core::{ConfigError, Duration, Rng, Time, config::require};
+use crate::pcap_in::{self, Capture, FiveTuple, read_capture};
+use forebay_core::{ConfigError, Duration, Rng, Time, config::require, file};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -137,7 +137,7 @@ impl Source for Pcap {
         let path = site.base_dir.join(&params.file);
         let refuse =
             |what: String| ConfigError::new("file", format!("\"{}\" {what}", path.display()));
-        let bytes = std::fs::read(&path).map_err(|error| {
+        let bytes = file::read(&path, pcap_in::LARGEST).map_err(|error| {
             refuse(format!(
                 "cannot be read ({error}); a relative name starts from the scenario's directory"
             ))

@@ -21,7 +21,7 @@ use rustix::net::xdp::{
     XDP_PGOFF_TX_RING, XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING, XdpDesc,
     XdpDescOptions, XdpUmemReg, XdpUmemRegFlags,
 };
-use rustix::net::{bind, sockopt};
+use rustix::net::{SendFlags, bind, sockopt};
 use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
@@ -70,6 +70,13 @@ impl XdpSockets {
         let outside = open(&io.outside, Some(&inside))?;
         Ok(XdpSockets { sides: [inside, outside] })
     }
+}
+
+/// Why it cannot be handed over.
+pub fn stays() -> io::Error {
+    let what = "AF_XDP cannot be handed over: the kernel lets its rings be mapped only before they \
+                are in use";
+    io::Error::new(io::ErrorKind::Unsupported, what)
 }
 
 /// Binds a socket; the kernel gives a queue free some time after the program that had it ended.
@@ -142,7 +149,9 @@ impl Port {
         }
         let program = Program::attach(interface, port.socket.as_fd())?;
         if !program.native {
-            eprintln!("forebay-gate: {name}: generic XDP, slower than native; its driver has none");
+            crate::text::say(format_args!(
+                "{name}: generic XDP, slower than native; its driver has none"
+            ));
         }
         port.program = Some(program);
         Ok(port)
@@ -176,7 +185,8 @@ impl Port {
     /// Has the kernel send what it was shown.
     fn kick(&mut self) -> io::Result<()> {
         // Each call sends a few frames.
-        while self.send.is_pending() && self.send.needs_wakeup() {
+        while self.send.pending() > 0 && self.send.needs_wakeup() {
+            let before = self.send.pending();
             // SAFETY: nothing is read: the frames are in the ring.
             let sent = unsafe {
                 libc::sendto(
@@ -191,14 +201,26 @@ impl Port {
             if sent < 0 {
                 let error = io::Error::last_os_error();
                 match error.raw_os_error() {
-                    Some(libc::EAGAIN | libc::EINTR) => {}
-                    // The interface is full or down for now; the frames stay in the ring.
-                    Some(libc::EBUSY | libc::ENOBUFS | libc::ENETDOWN) => return Ok(()),
-                    _ => return Err(because(format!("interface {} has gone", self.name), error)),
+                    // More to send, or no room for now.
+                    Some(libc::EAGAIN | libc::EINTR | libc::ENOBUFS) => {}
+                    // The kernel took a frame, the last of this call, and could not send it: its
+                    // link is down, or its queue full.
+                    Some(libc::EBUSY) => self.missed.refused += 1,
+                    // The frames stay in the ring.
+                    Some(libc::ENETDOWN) => return Ok(()),
+                    _ => return Err(self.gone_error(error)),
                 }
+            }
+            // A stopped queue takes none.
+            if self.send.pending() == before {
+                return Ok(());
             }
         }
         Ok(())
+    }
+
+    fn gone_error(&self, error: io::Error) -> io::Error {
+        because(format!("interface {} has gone", self.name), error)
     }
 }
 
@@ -252,8 +274,22 @@ impl Io for XdpSockets {
         Ok(())
     }
 
-    fn is_pending(&self, side: Side) -> bool {
-        self.sides[side as usize].send.is_pending()
+    fn pending(&self, side: Side) -> u64 {
+        self.sides[side as usize].send.pending().into()
+    }
+
+    fn take_error(&mut self, side: Side) -> io::Result<()> {
+        let port = &mut self.sides[side as usize];
+        // Reading it clears it.
+        let _ = sockopt::socket_error(&port.socket);
+        match rustix::net::send(&port.socket, &[], SendFlags::DONTWAIT) {
+            Err(Errno::NXIO | Errno::NODEV) => Err(port.gone_error(Errno::NODEV.into())),
+            _ => Ok(()),
+        }
+    }
+
+    fn descriptors(&self) -> io::Result<Vec<BorrowedFd<'_>>> {
+        Err(stays())
     }
 
     fn descriptor(&self, side: Side) -> BorrowedFd<'_> {

@@ -62,9 +62,9 @@ impl<T: Copy> Ring<T> {
         SIZE - self.mine.wrapping_sub(theirs)
     }
 
-    /// As the producer: whether the kernel has not taken everything yet.
-    pub fn is_pending(&self) -> bool {
-        self.room() < SIZE
+    /// As the producer: entries that the kernel has not taken yet.
+    pub fn pending(&self) -> u32 {
+        SIZE - self.room()
     }
 
     /// As the producer: adds `entry`, for which there is room; [`Ring::publish`] shows it.

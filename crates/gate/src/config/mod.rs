@@ -1,16 +1,23 @@
 //! What `gate.toml` may say.
 
+mod values;
+
+pub use values::{Interface, Other, Ports, Protocol};
+
+use crate::text;
 use forebay_core::config::{read, require};
-use forebay_core::{Bytes, Codepoint, ConfigError, Duration, Overhead, Rate, Setting};
+use forebay_core::{Bytes, Codepoint, ConfigError, Duration, Overhead, Rate, Setting, file};
 use forebay_disciplines::registry;
 use forebay_middlebox::aspq;
 use forebay_shaper::Plan;
 use ipnet::IpNet;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+/// Largest file in bytes: 1000 rules of a kilobyte each.
+const LARGEST: u64 = 1 << 20;
 /// Most rules; each costs every packet that none before it matched.
 const MOST_RULES: usize = 1_000;
 /// Most buffers: 2 GiB with an MTU of 1500 B.
@@ -130,76 +137,6 @@ pub enum Backend {
     Xdp,
 }
 
-/// A network interface, written `"eth0"` or `{ name = "eth0", netns = "left" }`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Interface {
-    /// By name, in the gate's own network namespace.
-    Here(String),
-    /// In another namespace.
-    There {
-        /// Name.
-        name: String,
-        /// Namespace, as `ip netns` calls it.
-        netns: String,
-    },
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct InterfaceTable {
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    netns: Option<String>,
-}
-
-impl Interface {
-    /// Its name.
-    pub fn name(&self) -> &str {
-        match self {
-            Interface::Here(name) | Interface::There { name, .. } => name,
-        }
-    }
-
-    /// Its namespace, if it is not the gate's.
-    pub fn netns(&self) -> Option<&str> {
-        match self {
-            Interface::Here(_) => None,
-            Interface::There { netns, .. } => Some(netns),
-        }
-    }
-}
-
-impl Serialize for Interface {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Interface::Here(name) => serializer.serialize_str(name),
-            Interface::There { name, netns } => {
-                InterfaceTable { name: name.clone(), netns: Some(netns.clone()) }
-                    .serialize(serializer)
-            }
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Interface {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        use serde::de::Error;
-        let value = Value::deserialize(deserializer)?;
-        if let Value::String(name) = value {
-            return Ok(Interface::Here(name));
-        }
-        let table: InterfaceTable = read(&value).map_err(|error| {
-            D::Error::custom(format!(
-                "expected \"eth0\" or {{ name = \"eth0\", netns = \"left\" }}: {error}"
-            ))
-        })?;
-        Ok(match table.netns {
-            None => Interface::Here(table.name),
-            Some(netns) => Interface::There { name: table.name, netns },
-        })
-    }
-}
-
 /// What a class decides about a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -210,39 +147,6 @@ pub struct Marks {
     pub precedence: u8,
     /// Drop precedence, 0 to 7; higher is dropped first.
     pub drop_precedence: u8,
-}
-
-/// What happens to packets that are not IP; written "pass" or a QoS class.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Other {
-    /// Not queued.
-    #[default]
-    Pass,
-    /// Queued in this class.
-    Class(u8),
-}
-
-impl Serialize for Other {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Other::Pass => serializer.serialize_str("pass"),
-            Other::Class(class) => serializer.serialize_u8(*class),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Other {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        let class = value.as_u64().and_then(|class| u8::try_from(class).ok());
-        match (value.as_str(), class) {
-            (Some("pass"), _) => Ok(Other::Pass),
-            (_, Some(class)) => Ok(Other::Class(class)),
-            _ => Err(serde::de::Error::custom(format!(
-                "expected \"pass\" or a QoS class from 0 to 255, got {value}"
-            ))),
-        }
-    }
 }
 
 /// Who gets which class. Every condition given must hold; of a list, one entry.
@@ -297,87 +201,6 @@ impl Rule {
     }
 }
 
-/// An IP protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Protocol(pub u8);
-
-const PROTOCOLS: [(&str, u8); 4] = [("tcp", 6), ("udp", 17), ("icmp", 1), ("icmpv6", 58)];
-
-impl Serialize for Protocol {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match PROTOCOLS.iter().find(|(_, number)| *number == self.0) {
-            Some((name, _)) => serializer.serialize_str(name),
-            None => serializer.serialize_u8(self.0),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Protocol {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        let by_name =
-            |name| PROTOCOLS.iter().find(|(known, _)| *known == name).map(|known| known.1);
-        let number = match &value {
-            Value::String(name) => by_name(name.as_str()),
-            other => other.as_u64().and_then(|number| u8::try_from(number).ok()),
-        };
-        number.map(Protocol).ok_or_else(|| {
-            serde::de::Error::custom(format!(
-                "expected \"tcp\", \"udp\", \"icmp\", \"icmpv6\" or a number to 255, got {value}"
-            ))
-        })
-    }
-}
-
-/// A port, or a range of them with both ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ports {
-    /// The first.
-    pub first: u16,
-    /// The last.
-    pub last: u16,
-}
-
-impl Ports {
-    /// Whether `port` is among them.
-    #[inline]
-    pub fn contain(self, port: u16) -> bool {
-        (self.first..=self.last).contains(&port)
-    }
-}
-
-impl Serialize for Ports {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.first == self.last {
-            serializer.serialize_u16(self.first)
-        } else {
-            serializer.collect_str(&format_args!("{}-{}", self.first, self.last))
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Ports {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        let parse = |text: &str| text.trim().parse::<u16>().ok();
-        let ends = match &value {
-            Value::String(text) => match text.split_once('-') {
-                Some((first, last)) => parse(first).zip(parse(last)),
-                None => parse(text).map(|port| (port, port)),
-            },
-            other => {
-                other.as_u64().and_then(|port| u16::try_from(port).ok()).map(|port| (port, port))
-            }
-        };
-        match ends {
-            Some((first, last)) if first <= last => Ok(Ports { first, last }),
-            _ => Err(serde::de::Error::custom(format!(
-                "expected a port such as 53 or a range such as \"16384-32767\", got {value}"
-            ))),
-        }
-    }
-}
-
 impl Config {
     /// Reads the file at `path`.
     ///
@@ -388,7 +211,7 @@ impl Config {
             let place = path.display();
             ConfigError { path: String::new(), message: format!("{place}: {error}") }
         };
-        let text = std::fs::read_to_string(path)
+        let text = file::read_text(path, LARGEST)
             .map_err(|error| refuse(ConfigError::new("", error.to_string())))?;
         Config::parse(&text).map_err(refuse)
     }
@@ -398,8 +221,8 @@ impl Config {
     /// # Errors
     /// What is wrong, with its path in the file and the remedy.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let tree: Value =
-            toml::from_str(text).map_err(|error| ConfigError::new("", error.to_string()))?;
+        let tree: Value = toml::from_str(text)
+            .map_err(|error| ConfigError::new("", text::short(&error.to_string())))?;
         let config: Config = read(&tree)?;
         config.check()?;
         Ok(config)
@@ -480,6 +303,19 @@ fn check_drop_precedence(value: u8) -> Result<(), ConfigError> {
 }
 
 impl Link {
+    /// A direction in which packets of up to `mtu` bytes pass.
+    pub fn passing(mtu: u32) -> Link {
+        Link {
+            rate: None,
+            overhead: Overhead::default(),
+            mtu: Bytes(mtu.into()),
+            delay: None,
+            guard: None,
+            queue: None,
+            reverse: None,
+        }
+    }
+
     fn check(&self) -> Result<(), ConfigError> {
         require((68..=9_000).contains(&self.mtu.0), "mtu", || {
             format!("must be 68B to 9000B, got \"{}\"", self.mtu)

@@ -1,0 +1,315 @@
+//! Fail open: a second process that passes packets, unqueued, while the gate is not there.
+//!
+//! The guardian is itself a gate without a queue. It opens the interfaces, starts the gate proper
+//! and hands over to it ([`handover`]); when that ends or does not answer any more, the guardian
+//! passes packets again and starts another one. It keeps the privileges that this takes, and reads
+//! neither packets nor questions while the gate runs. With AF_XDP, which cannot be handed over, it
+//! passes through AF_PACKET, and lets go before the gate opens the interfaces.
+#![expect(clippy::disallowed_methods, reason = "the gate proper has so much time")]
+
+use crate::config::{Backend, Config, Link, Other};
+use crate::control::{self, Listeners};
+use crate::gate::{Command, End, Gate, Handle};
+use crate::handover::{self, Lent};
+use crate::io::take_over;
+use crate::notify::Manager;
+use crate::server::Server;
+use crate::text::say;
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::SIGHUP;
+use signal_hook::iterator::Signals;
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command as Process, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long the gate may be silent before it is given up.
+const SILENCE: Duration = Duration::from_secs(5);
+/// Time between two attempts to start it.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Time between two looks for an interface.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What signals act upon.
+#[derive(Default)]
+struct Scene {
+    stop: bool,
+    /// The passing gate.
+    gate: Option<Handle>,
+    /// The gate proper.
+    child: Option<Pid>,
+}
+
+type Shared = Arc<Mutex<Scene>>;
+
+fn look<T>(scene: &Shared, act: impl FnOnce(&mut Scene) -> T) -> T {
+    act(&mut scene.lock().expect("nothing panics while it is held"))
+}
+
+/// A guardian.
+pub struct Guardian {
+    /// What the gate proper follows.
+    pub config: Config,
+    /// Its file.
+    pub path: PathBuf,
+    /// The program, which may be replaced while it runs.
+    pub program: PathBuf,
+    /// What else the gate proper is started with.
+    pub arguments: Vec<OsString>,
+    /// Where others ask.
+    pub listeners: Listeners,
+    /// The service manager.
+    pub manager: Option<Arc<Manager>>,
+}
+
+/// The gate proper, and the way to it.
+type Worker = (Child, UnixStream);
+
+impl Guardian {
+    /// Runs until it is told to stop, or another gate has taken over; says which. `lent` is from the gate that
+    /// runs, if there is one to follow.
+    ///
+    /// # Errors
+    /// Interfaces that cannot be opened to begin with.
+    pub fn run(self, signals: Signals, mut lent: Option<Lent>) -> io::Result<End> {
+        let scene = Shared::default();
+        obey(signals, &scene)?;
+        let guardian = Arc::new(self);
+        guardian.keep_alive(&scene)?;
+        // Descriptors of TUN interfaces, which would go with the last of them.
+        let mut kept: Vec<OwnedFd> = Vec::new();
+        let mut began = None::<Instant>;
+        loop {
+            let opened = guardian.open(&mut kept, lent.take());
+            let (mut gate, handle) = match opened {
+                Ok(gate) => gate,
+                Err(error) if began.is_none() => return Err(error),
+                Err(error) => {
+                    say(format_args!("waiting for the interfaces: {error}"));
+                    guardian.wait_for_interfaces(&scene, &mut kept)?
+                }
+            };
+            if look(&scene, |scene| {
+                scene.gate = Some(handle.clone());
+                scene.stop
+            }) {
+                return Ok(End::Stopped);
+            }
+            let listeners = guardian.listeners.try_clone()?;
+            let (passing, path) = (guardian.passing(), guardian.path.clone());
+            let server = control::start(listeners, &handle, passing, path)?;
+            let rest = began.map_or(Duration::ZERO, |began| PAUSE.saturating_sub(began.elapsed()));
+            began = Some(Instant::now());
+            let starter = {
+                let (guardian, scene, server) = (guardian.clone(), scene.clone(), server.clone());
+                thread::spawn(move || guardian.start(&scene, &server, rest))
+            };
+            let (_, end) = gate.run();
+            look(&scene, |scene| scene.gate = None);
+            server.end();
+            // Its sockets would go on to receive.
+            drop(gate);
+            if !matches!(end, Ok(End::HandedOver)) {
+                if let Err(error) = &end {
+                    say(error);
+                    kept.clear();
+                }
+                look(&scene, |scene| scene.child.map(|child| kill_process(child, Signal::TERM)));
+            }
+            let worker = starter.join().map_err(|_| io::Error::other("the starter panicked"))?;
+            if let Some((mut child, stream)) = worker {
+                if let Some(manager) = &guardian.manager {
+                    manager.ready();
+                }
+                listen(&mut child, stream)?;
+                let code = child.wait()?;
+                look(&scene, |scene| scene.child = None);
+                let stopped = look(&scene, |scene| scene.stop);
+                match (stopped, code.success()) {
+                    (true, true) => return Ok(End::Stopped),
+                    (true, false) => {
+                        return Err(io::Error::other(format!("the gate has ended ({code})")));
+                    }
+                    (false, true) => return Ok(End::HandedOver),
+                    (false, false) => {}
+                }
+                say(format_args!("the gate has ended ({code}); packets pass until it runs again"));
+            }
+            if look(&scene, |scene| scene.stop) {
+                return Ok(End::Stopped);
+            }
+        }
+    }
+
+    /// What it follows itself: packets pass.
+    fn passing(&self) -> Config {
+        let mut config = self.config.clone();
+        let mtu = config.mtu();
+        config.link = Link::passing(mtu);
+        (config.other, config.rule) = (Other::Pass, Vec::new());
+        if config.io.backend == Backend::Xdp {
+            config.io.backend = Backend::Packet;
+        }
+        config
+    }
+
+    fn open(&self, kept: &mut Vec<OwnedFd>, lent: Option<Lent>) -> io::Result<(Gate, Handle)> {
+        let config = self.passing();
+        let mut follows = None;
+        let (io, pool) = match lent {
+            Some(mut lent) => {
+                let given = std::mem::take(&mut lent.descriptors);
+                follows = Some(lent);
+                take_over(&config, given)?
+            }
+            None if kept.is_empty() => crate::io::open(&config)?,
+            None => {
+                let copies: io::Result<_> = kept.iter().map(OwnedFd::try_clone).collect();
+                take_over(&config, copies?)?
+            }
+        };
+        if config.io.backend == Backend::Tun && kept.is_empty() {
+            let copies = io.descriptors()?.into_iter().map(|fd| fd.try_clone_to_owned());
+            *kept = copies.collect::<io::Result<_>>()?;
+        }
+        let (mut gate, handle) = Gate::with(config, io, pool, false, None)?;
+        if let Some(lent) = follows {
+            let (predecessor, places) = lent.ready()?;
+            gate.follow(predecessor, places);
+        }
+        Ok((gate, handle))
+    }
+
+    fn wait_for_interfaces(
+        &self,
+        scene: &Shared,
+        kept: &mut Vec<OwnedFd>,
+    ) -> io::Result<(Gate, Handle)> {
+        loop {
+            thread::sleep(LOOK);
+            match self.open(kept, None) {
+                Err(_) if !look(scene, |scene| scene.stop) => {}
+                opened => return opened,
+            }
+        }
+    }
+
+    /// Starts the gate proper after `rest`, until it follows the gate of `server`; none if
+    /// that ends meanwhile.
+    fn start(&self, scene: &Shared, server: &Server, rest: Duration) -> Option<Worker> {
+        thread::sleep(rest);
+        loop {
+            let failed = match self.try_start(scene, server) {
+                Ok(Some(worker)) => return Some(worker),
+                Ok(None) => return None,
+                Err(error) => error,
+            };
+            if look(scene, |scene| scene.gate.is_none() || scene.stop) {
+                return None;
+            }
+            say(format_args!("the gate does not start ({failed}); packets pass"));
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn try_start(&self, scene: &Shared, server: &Server) -> io::Result<Option<Worker>> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let started = look(scene, |scene| {
+            if scene.stop || scene.gate.is_none() {
+                return Ok(None);
+            }
+            let child = Process::new(&self.program)
+                .args(["run", "--guarded"])
+                .args(&self.arguments)
+                .arg(&self.path)
+                .stdin(Stdio::from(OwnedFd::from(theirs)))
+                .spawn()?;
+            scene.child = Some(Pid::from_child(&child));
+            io::Result::Ok(Some(child))
+        })?;
+        let Some(mut child) = started else { return Ok(None) };
+        match hand_over(&ours, server) {
+            Ok(true) => Ok(Some((child, ours))),
+            other => {
+                let _ = child.kill();
+                let code = child.wait()?;
+                look(scene, |scene| scene.child = None);
+                other?;
+                Err(io::Error::other(code.to_string()))
+            }
+        }
+    }
+
+    /// Tells the service manager again and again that all is well.
+    fn keep_alive(self: &Arc<Self>, scene: &Shared) -> io::Result<()> {
+        let Some(span) = self.manager.as_ref().and_then(|manager| manager.watchdog) else {
+            return Ok(());
+        };
+        let (guardian, scene) = (self.clone(), scene.clone());
+        let tell = move || loop {
+            thread::sleep(span / 3);
+            let gate = look(&scene, |scene| scene.gate.clone());
+            // While the gate proper runs, it is listened to.
+            if gate.is_none_or(|gate| control::status(&gate).is_some())
+                && let Some(manager) = &guardian.manager
+            {
+                manager.alive();
+            }
+        };
+        thread::Builder::new().name("watchdog".into()).spawn(tell).map(drop)
+    }
+}
+
+/// Has the gate proper at the other end of `stream` follow the gate of `server`.
+fn hand_over(stream: &UnixStream, server: &Server) -> io::Result<bool> {
+    stream.set_read_timeout(Some(SILENCE * 2))?;
+    let mut question = String::new();
+    // It says nothing more before it is answered.
+    BufReader::new(stream.take(100)).read_line(&mut question)?;
+    let borrows = match question.trim_end() {
+        handover::QUESTION => true,
+        handover::RELEASE => false,
+        _ => return Ok(false),
+    };
+    server.hand_over(stream.try_clone()?, borrows)
+}
+
+/// Listens to the signs of life of the gate proper until it ends, or ends it when it is silent.
+fn listen(child: &mut Child, mut stream: UnixStream) -> io::Result<()> {
+    stream.set_read_timeout(Some(SILENCE))?;
+    loop {
+        match stream.read(&mut [0; 64]) {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                say("the gate does not answer any more; it is ended");
+                return child.kill();
+            }
+            Err(_) => return Ok(()),
+        }
+    }
+}
+
+fn obey(mut signals: Signals, scene: &Shared) -> io::Result<()> {
+    let scene = scene.clone();
+    let obey = move || {
+        for signal in signals.forever() {
+            look(&scene, |scene| {
+                let word = if signal == SIGHUP { Signal::HUP } else { Signal::TERM };
+                if signal != SIGHUP {
+                    scene.stop = true;
+                    scene.gate.as_ref().map(|gate| gate.send(Command::Stop));
+                }
+                // One that has ended needs no word.
+                scene.child.map(|child| kill_process(child, word))
+            });
+        }
+    };
+    thread::Builder::new().name("signals".into()).spawn(obey).map(drop)
+}

@@ -1,0 +1,323 @@
+//! A gate that follows another one without losing a packet.
+//!
+//! The next gate asks `hand over` on the control socket of the one that runs, which lends it copies
+//! of its descriptors and goes on. The next one prepares everything and says `ready`; then the
+//! running one takes no more frames and says where the next ones are. What waits in it leaves at
+//! the link's rate, while what comes is queued in the next gate, which sends on a side once it has
+//! heard that the other one is `empty` there. If the next gate fails before it is ready, nothing
+//! has happened; if the running one ends early, the next one goes on at once.
+
+use crate::config::Config;
+use crate::gate::{Command, Handle};
+use crate::io::Side;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use serde::{Deserialize, Serialize};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// What the next gate asks for.
+pub const QUESTION: &str = "hand over";
+/// What a gate asks that opens the interfaces itself as soon as the one before has let them go.
+pub const RELEASE: &str = "release";
+/// How long the other gate may take for a step; the next one builds its queues meanwhile.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Most descriptors: two listeners and six sockets.
+const MOST: usize = 8;
+/// Longest line.
+const LONGEST: usize = 8_192;
+
+/// What the running gate says of itself when it lends its descriptors.
+#[derive(Debug, Serialize, Deserialize)]
+struct Loan {
+    /// Its configuration, as far as both must have the same.
+    fixed: serde_json::Value,
+    /// Descriptors that are listeners, the control socket and the metrics; the rest follow.
+    listeners: usize,
+}
+
+/// What cannot change when a gate follows another, or reads its configuration again.
+pub fn fixed(config: &Config) -> [(&'static str, serde_json::Value); 4] {
+    use serde_json::json;
+    [
+        ("io", json!(config.io)),
+        ("socket", json!(config.socket)),
+        ("metrics", json!(config.metrics)),
+        ("link.mtu", json!(config.mtu())),
+    ]
+}
+
+/// Whether calls on `stream` wait. Not by the standard library's way, an ioctl that the filter of
+/// system calls does not allow.
+fn set_blocking(stream: &UnixStream, blocking: bool) -> io::Result<()> {
+    let flags = fcntl_getfl(stream)?;
+    fcntl_setfl(
+        stream,
+        if blocking { flags - OFlags::NONBLOCK } else { flags | OFlags::NONBLOCK },
+    )?;
+    Ok(())
+}
+
+fn invalid(what: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.into())
+}
+
+/// Lends the descriptors of `gate`, which follows `config`, to the next one at the other end of
+/// `stream`, and lets it follow once it is ready; `lends` is false if it opens its own, and
+/// `ready` is called once it is ready. True if it has followed.
+///
+/// # Errors
+/// A next gate that fails before it is ready; the running one goes on.
+pub fn serve(
+    mut stream: UnixStream,
+    gate: &Handle,
+    config: &Config,
+    listeners: &[BorrowedFd<'_>],
+    lends: bool,
+    ready: impl FnOnce(),
+) -> io::Result<bool> {
+    set_blocking(&stream, true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let own = if lends { lend(gate) } else { Ok(Vec::new()) };
+    let own = match own {
+        Ok(own) => own,
+        Err(error) => {
+            let reply = serde_json::json!({ "error": error.to_string() });
+            return stream.write_all(format!("{reply}\n").as_bytes()).map(|()| false);
+        }
+    };
+    let loan = Loan { fixed: serde_json::json!(fixed(config)), listeners: listeners.len() };
+    let line = format!("{}\n", serde_json::to_string(&loan)?);
+    let all: Vec<_> = listeners.iter().copied().chain(own.iter().map(AsFd::as_fd)).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(&all)) {
+        return Err(invalid("too many descriptors"));
+    }
+    let sent =
+        sendmsg(&stream, &[IoSlice::new(line.as_bytes())], &mut control, SendFlags::empty())?;
+    stream.write_all(&line.as_bytes()[sent..])?;
+    if read_line(&mut stream)? != "ready" {
+        return Err(invalid("the next gate is not ready"));
+    }
+    ready();
+    let (sender, receiver) = channel();
+    gate.send(Command::HandOver(Successor::new(stream), sender));
+    Ok(receiver.recv_timeout(PATIENCE).unwrap_or(false))
+}
+
+fn lend(gate: &Handle) -> io::Result<Vec<OwnedFd>> {
+    let (sender, receiver) = channel();
+    gate.send(Command::Lend(sender));
+    receiver.recv_timeout(PATIENCE).map_err(|_| io::Error::other("the gate is ending"))?
+}
+
+/// Reads up to the end of a line and not beyond.
+fn read_line(stream: &mut UnixStream) -> io::Result<String> {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    loop {
+        stream.read_exact(&mut byte)?;
+        match byte[0] {
+            b'\n' => return String::from_utf8(line).map_err(|_| invalid("no text")),
+            _ if line.len() == LONGEST => return Err(invalid("a line that does not end")),
+            byte => line.push(byte),
+        }
+    }
+}
+
+/// What a running gate has lent.
+pub struct Lent {
+    stream: UnixStream,
+    /// The control socket, and that of the metrics.
+    pub listeners: Vec<OwnedFd>,
+    /// Those of its back end.
+    pub descriptors: Vec<OwnedFd>,
+}
+
+/// Asks the gate at the other end of `stream` to hand over to one that follows `config`; with
+/// `borrows` false only to let go of the interfaces.
+///
+/// # Errors
+/// What it refuses, and what must be the same in both configurations.
+pub fn ask(mut stream: UnixStream, config: &Config, borrows: bool) -> io::Result<Lent> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.write_all(format!("{}\n", if borrows { QUESTION } else { RELEASE }).as_bytes())?;
+    let mut text = [0; LONGEST];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let got = recvmsg(&stream, &mut [IoSliceMut::new(&mut text)], &mut control, flags)?;
+    let mut given = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+            given.extend(descriptors);
+        }
+    }
+    let mut line = String::from_utf8_lossy(&text[..got.bytes]).into_owned();
+    if got.bytes == 0 {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the gate gave no answer"));
+    }
+    if !line.ends_with('\n') {
+        line += &read_line(&mut stream)?;
+    }
+    let reply: serde_json::Value = serde_json::from_str(&line)?;
+    if let Some(error) = reply["error"].as_str() {
+        return Err(io::Error::other(error.to_owned()));
+    }
+    let loan: Loan = serde_json::from_value(reply)?;
+    if borrows {
+        let theirs = loan.fixed.as_array().map(Vec::as_slice).unwrap_or_default();
+        for (path, ours) in fixed(config) {
+            if !theirs.contains(&serde_json::json!([path, ours])) {
+                return Err(invalid(format!(
+                    "{path}: differs from that of the gate that runs, which cannot hand over what \
+                     it has not; stop it and start this one"
+                )));
+            }
+        }
+    }
+    if given.len() < loan.listeners {
+        return Err(invalid("the gate lent less than it said"));
+    }
+    let descriptors = given.split_off(loan.listeners);
+    Ok(Lent { stream, listeners: given, descriptors })
+}
+
+impl Lent {
+    /// Says that all is prepared; from then on the other gate takes no frames. Answers where the
+    /// next ones are.
+    ///
+    /// # Errors
+    /// A gate that has ended meanwhile.
+    pub fn ready(mut self) -> io::Result<(Predecessor, [usize; 2])> {
+        self.stream.write_all(b"ready\n")?;
+        Predecessor::hear_of(self.stream)
+    }
+
+    /// A second end of the way to the other gate.
+    ///
+    /// # Errors
+    /// Too many descriptors.
+    pub fn stream(&self) -> io::Result<UnixStream> {
+        self.stream.try_clone()
+    }
+}
+
+/// The gate that went before, as long as it still holds packets.
+pub struct Predecessor {
+    stream: UnixStream,
+    holds: [bool; 2],
+}
+
+impl Predecessor {
+    /// Hears over `stream` where the frames begin that the gate before does not take any more.
+    ///
+    /// # Errors
+    /// A gate that has ended meanwhile.
+    pub fn hear_of(mut stream: UnixStream) -> io::Result<(Predecessor, [usize; 2])> {
+        let places = serde_json::from_str(&read_line(&mut stream)?)?;
+        set_blocking(&stream, false)?;
+        Ok((Predecessor { stream, holds: [true; 2] }, places))
+    }
+
+    /// Whether it still holds packets that came in on `side`.
+    pub fn holds(&self, side: Side) -> bool {
+        self.holds[side as usize]
+    }
+
+    /// Sides on which it has become empty since it was last heard, or has ended.
+    pub fn hear(&mut self) -> Vec<Side> {
+        let mut text = [0; 16];
+        let mut heard = self.holds.map(|holds| !holds);
+        // It says nothing more then, but may live on.
+        while heard != [true; 2] {
+            match self.stream.read(&mut text) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Ok(0) | Err(_) => {
+                    heard = [true; 2];
+                    break;
+                }
+                Ok(length) => {
+                    for (side, byte) in Side::BOTH.into_iter().zip(*b"01") {
+                        heard[side as usize] |= text[..length].contains(&byte);
+                    }
+                }
+            }
+        }
+        let mut news = Side::BOTH.to_vec();
+        news.retain(|side| heard[*side as usize] && self.holds[*side as usize]);
+        news.iter().for_each(|side| self.holds[*side as usize] = false);
+        news
+    }
+
+    /// Waits until it holds nothing any more, for `patience` at most.
+    ///
+    /// # Errors
+    /// A gate that does not let go.
+    pub fn wait(mut self, patience: Duration) -> io::Result<()> {
+        set_blocking(&self.stream, true)?;
+        self.stream.set_read_timeout(Some(patience))?;
+        while self.holds != [false; 2] {
+            let before = self.holds;
+            self.hear();
+            if self.holds == before {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "the gate before does not let go of the interfaces",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What to wait on for news.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+/// The gate that follows.
+pub struct Successor {
+    stream: UnixStream,
+}
+
+impl Successor {
+    /// The gate at the other end of `stream`.
+    pub fn new(stream: UnixStream) -> Successor {
+        Successor { stream }
+    }
+
+    /// Tells it where the next frames are; false if it has gone.
+    pub fn begin(&mut self, places: [usize; 2]) -> bool {
+        self.stream.write_all(format!("{places:?}\n").as_bytes()).is_ok()
+    }
+
+    /// Tells it that nothing is held any more of what came in on `side`.
+    pub fn tell_empty(&mut self, side: Side) {
+        // One that has gone needs no word.
+        let _ = self.stream.write_all(format!("{}\n", side as usize).as_bytes());
+    }
+}
+
+/// The control socket of the gate to follow.
+///
+/// # Errors
+/// A gate that is not there.
+pub fn connect(socket: &PathBuf) -> io::Result<UnixStream> {
+    UnixStream::connect(socket).map_err(|error| {
+        let what =
+            format!("socket {}: {error}; there must be a gate to take over from", socket.display());
+        io::Error::new(error.kind(), what)
+    })
+}

@@ -1,0 +1,136 @@
+//! Word to the service manager, by the protocol of sd_notify(3).
+//!
+//! The socket is opened once, before privileges are given up, which is why no crate is used: those
+//! open it anew for every word.
+
+use crate::control;
+use crate::gate::Handle;
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// Time between two signs of life to a guardian.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// A service manager that wants to be told.
+#[derive(Debug)]
+pub struct Manager {
+    socket: UnixDatagram,
+    /// How long it waits for a sign of life, if it does.
+    pub watchdog: Option<Duration>,
+}
+
+impl Manager {
+    /// The one named in the environment (`NOTIFY_SOCKET`, `WATCHDOG_USEC`), if there is one.
+    ///
+    /// # Errors
+    /// A socket that is named and cannot be reached.
+    #[expect(clippy::disallowed_methods, reason = "the protocol is in the environment")]
+    pub fn find() -> io::Result<Option<Manager>> {
+        let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return Ok(None) };
+        let micros = std::env::var("WATCHDOG_USEC").ok().and_then(|text| text.parse().ok());
+        Manager::open(&path, micros.map(Duration::from_micros)).map(Some).map_err(|error| {
+            let what = format!("NOTIFY_SOCKET {}: {error}", path.display());
+            io::Error::new(error.kind(), what)
+        })
+    }
+
+    /// The one that listens at `path`, or at the abstract name behind an `@`.
+    fn open(path: &OsStr, watchdog: Option<Duration>) -> io::Result<Manager> {
+        let address = match path.as_bytes() {
+            [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
+            _ => SocketAddr::from_pathname(path)?,
+        };
+        let socket = UnixDatagram::unbound()?;
+        socket.connect_addr(&address)?;
+        // A manager that has no room for it shall not hold up the gate.
+        socket.set_nonblocking(true)?;
+        Ok(Manager { socket, watchdog })
+    }
+
+    /// Says that this process is the service now, and does its work.
+    pub fn ready(&self) {
+        self.tell(&format!("READY=1\nMAINPID={}", std::process::id()));
+    }
+
+    /// Says that all is well.
+    pub fn alive(&self) {
+        self.tell("WATCHDOG=1");
+    }
+
+    /// Says that the end has begun.
+    pub fn stopping(&self) {
+        self.tell("STOPPING=1");
+    }
+
+    fn tell(&self, words: &str) {
+        // A manager that has gone needs no word.
+        let _ = self.socket.send(words.as_bytes());
+    }
+}
+
+/// Says again and again that the gate behind `handle` lives, as long as it answers: to the service
+/// manager, and to the guardian at the other end of `guardian`.
+///
+/// # Errors
+/// A thread that cannot be started.
+pub fn keep_alive(
+    handle: &Handle,
+    manager: Option<Arc<Manager>>,
+    mut guardian: Option<UnixStream>,
+) -> io::Result<()> {
+    let asked = manager.as_ref().and_then(|manager| manager.watchdog);
+    let span = match (asked, &guardian) {
+        (None, None) => return Ok(()),
+        (asked, Some(_)) => asked.map_or(EVERY, |asked| EVERY.min(asked / 3)),
+        (Some(asked), None) => asked / 3,
+    };
+    let gate = handle.clone();
+    let tell = move || loop {
+        thread::sleep(span);
+        if control::status(&gate).is_none() {
+            continue;
+        }
+        if let Some(manager) = &manager {
+            manager.alive();
+        }
+        // A guardian that has gone needs no word; the gate goes on.
+        guardian.as_mut().map(|guardian| guardian.write(b"."));
+    };
+    thread::Builder::new().name("watchdog".into()).spawn(tell).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manager_is_told() {
+        let path = std::env::temp_dir().join(format!("fb-notify-{}", std::process::id()));
+        let plain = UnixDatagram::bind(&path).unwrap();
+        let name = format!("fb-notify-{}", std::process::id());
+        let hidden =
+            UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        for (socket, at) in [(plain, path.as_os_str()), (hidden, OsStr::new(&format!("@{name}")))] {
+            let manager = Manager::open(at, None).unwrap();
+            let mut heard = [0; 64];
+            let mut next = || {
+                let length = socket.recv(&mut heard).unwrap();
+                String::from_utf8_lossy(&heard[..length]).into_owned()
+            };
+            manager.ready();
+            assert_eq!(next(), format!("READY=1\nMAINPID={}", std::process::id()));
+            manager.alive();
+            assert_eq!(next(), "WATCHDOG=1");
+            manager.stopping();
+            assert_eq!(next(), "STOPPING=1");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(Manager::open(path.as_os_str(), None).is_err());
+    }
+}

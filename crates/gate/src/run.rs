@@ -1,0 +1,174 @@
+//! Running a gate: from its configuration to its last word.
+#![expect(clippy::disallowed_methods, reason = "the next gate has so much time")]
+
+use crate::config::{Backend, Config};
+use crate::control::{self, Listeners};
+use crate::gate::{End, Gate};
+use crate::guardian::Guardian;
+use crate::handover::{self, Lent};
+use crate::io::take_over;
+use crate::notify::{self, Manager};
+use crate::privileges;
+use crate::show;
+use crate::text::{print, say};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long the gate before may take to let go of its interfaces, and the next one to take over.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What `run` was asked.
+pub struct Run {
+    /// The configuration's file.
+    pub path: PathBuf,
+    /// Forward everything.
+    pub dry_run: bool,
+    /// Folder for recordings.
+    pub record: Option<PathBuf>,
+    /// Follow the gate that runs.
+    pub take_over: bool,
+    /// With a guardian.
+    pub fail_open: bool,
+    /// Follow the guardian at standard input.
+    pub guarded: bool,
+}
+
+impl Run {
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// What keeps it from running.
+    pub fn run(self) -> io::Result<ExitCode> {
+        let config = Config::load(&self.path).map_err(io::Error::other)?;
+        // A thread that is missing would leave a gate that only seems to run.
+        let report = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            report(panic);
+            std::process::abort();
+        }));
+        let signals = control::signals()?;
+        // The guardian is the one to tell it.
+        let manager = if self.guarded { None } else { Manager::find()?.map(Arc::new) };
+        let mut lent = self.lent(&config)?;
+        let given = lent.as_mut().map(|lent| std::mem::take(&mut lent.listeners));
+        let listeners = given.map_or_else(|| Listeners::open(&config), Listeners::take_over)?;
+        // The working directory may be another one when it is read again.
+        let path = self.path.canonicalize()?;
+        if self.fail_open {
+            let socket = config.socket.clone();
+            let arguments = self.arguments();
+            let program = std::env::current_exe()?;
+            let guardian = Guardian { config, path, program, arguments, listeners, manager };
+            let end = guardian.run(signals, lent);
+            if !matches!(end, Ok(End::HandedOver)) {
+                let _ = std::fs::remove_file(socket);
+            }
+            return end.map(|_| ExitCode::SUCCESS);
+        }
+        let (socket, user) = (config.socket.clone(), config.user.clone());
+        let guardian = lent.as_ref().filter(|_| self.guarded).map(Lent::stream).transpose()?;
+        let (record, fixed) = (self.record.as_deref(), config.clone());
+        let (mut gate, handle) = match &mut lent {
+            Some(lent) if config.io.backend != Backend::Xdp => {
+                let (io, pool) = take_over(&config, std::mem::take(&mut lent.descriptors))?;
+                Gate::with(config, io, pool, self.dry_run, record)?
+            }
+            _ => {
+                if let Some(lent) = lent.take() {
+                    lent.ready()?.0.wait(PATIENCE)?;
+                }
+                Gate::open(config, self.dry_run, record)?
+            }
+        };
+        privileges::drop(user.as_deref())?;
+        if let Some(lent) = lent {
+            let (predecessor, places) = lent.ready()?;
+            gate.follow(predecessor, places);
+        }
+        let server = control::start(listeners, &handle, fixed, path)?;
+        control::obey(signals, &handle, server.jobs.clone())?;
+        say(format_args!("running; see forebay-gate status --socket {}", socket.display()));
+        if let Some(manager) = &manager {
+            manager.ready();
+        }
+        notify::keep_alive(&handle, manager.clone(), guardian)?;
+        let (last, end) = gate.run();
+        if let Some(manager) = &manager {
+            manager.stopping();
+        }
+        if matches!(end, Ok(End::Stopped) | Err(_)) && !self.guarded {
+            // Not ours to remove any more if privileges were dropped; the next gate replaces it.
+            let _ = std::fs::remove_file(&socket);
+        }
+        match end {
+            Ok(End::Stopped) => {}
+            Ok(End::HandedOver) => say("another gate has taken over"),
+            Err(error) => {
+                say(error);
+                print(&show::screen(&last, None));
+                return Ok(ExitCode::FAILURE);
+            }
+        }
+        print(&show::screen(&last, None));
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// What the gate before this one lends, if there is one.
+    fn lent(&self, config: &Config) -> io::Result<Option<Lent>> {
+        let stream = if self.guarded {
+            UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?)
+        } else if self.take_over {
+            handover::connect(&config.socket)?
+        } else {
+            return Ok(None);
+        };
+        let borrows = !self.guarded || config.io.backend != Backend::Xdp;
+        handover::ask(stream, config, borrows).map(Some)
+    }
+
+    /// What the gate proper is started with by its guardian.
+    fn arguments(&self) -> Vec<std::ffi::OsString> {
+        let record = self.record.iter().flat_map(|folder| ["--record".into(), folder.into()]);
+        self.dry_run.then(|| "--dry-run".into()).into_iter().chain(record).collect()
+    }
+}
+
+/// Starts a gate in the background that follows `path` and takes over from the one that runs.
+///
+/// # Errors
+/// A next gate that fails before it has taken over; the running one goes on.
+pub fn upgrade(path: &Path, fail_open: bool) -> io::Result<ExitCode> {
+    let config = Config::load(path).map_err(io::Error::other)?;
+    let process = || {
+        let reply = control::ask(&config.socket, "status")?;
+        io::Result::Ok(reply["process"].as_u64())
+    };
+    let before = process()?;
+    let mut next = Command::new(std::env::current_exe()?);
+    next.arg("run").arg("--take-over").args(fail_open.then_some("--fail-open")).arg(path);
+    // Not to be ended with the terminal or the command that started it.
+    let mut next = next.stdin(Stdio::null()).process_group(0).spawn()?;
+    let begin = Instant::now();
+    loop {
+        if let Some(code) = next.try_wait()? {
+            return Err(io::Error::other(format!(
+                "the next gate ended before it took over ({code}); the running one goes on"
+            )));
+        }
+        if process().is_ok_and(|now| now != before) {
+            say(format_args!("process {} has taken over", next.id()));
+            return Ok(ExitCode::SUCCESS);
+        }
+        if begin.elapsed() > PATIENCE {
+            let _ = next.kill();
+            return Err(io::Error::other("the next gate does not take over; it was ended"));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

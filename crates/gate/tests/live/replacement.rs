@@ -1,0 +1,228 @@
+//! One gate after another on the same interfaces.
+
+use crate::net::{GATE, Net, Way, conserved, counters, ip, kill, possible};
+use crate::{Listener, send};
+use forebay_gate::control::ask;
+use rustix::process::Signal;
+use serde_json::Value;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Waits until `holds`.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn process(status: &Value) -> i32 {
+    status["process"].as_i64().unwrap() as i32
+}
+
+/// A gate that takes over loses nothing, and nothing overtakes, even while the queue is long.
+#[test]
+fn an_upgrade_loses_nothing() {
+    if !possible() {
+        return;
+    }
+    for way in [Way::Tun, Way::Packet] {
+        let net = Net::new(way);
+        let config = r#"
+            user = "nobody"
+            link = { rate = "20Mbit", queue = { kind = "fifo", limit = "5000p" } }
+        "#;
+        let mut gate = net.gate(config, &[]);
+        if way == Way::Tun {
+            // On a busy machine the next gate may be long to come.
+            ip(&["-n", net.left(), "link", "set", "dev", "in", "txqueuelen", "5000"]);
+        }
+        let (sender, receiver) = net.udp(5000);
+        send(&sender, 1, 972, 100.0);
+        let listener = Listener::new(receiver);
+        let sending = std::thread::spawn(move || send(&sender, 1_500, 972, 3_500.0));
+        std::thread::sleep(Duration::from_millis(100));
+        let file = net.configure(
+            &config
+                .replace("fifo", "fq-codel")
+                .replace("5000p\"", "5000p\", target = \"2s\", interval = \"9s\""),
+        );
+        // Its output would go on to be that of the gate in the background.
+        let mut upgrade = Command::new(GATE);
+        upgrade.arg("upgrade").arg(&file);
+        upgrade.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        assert!(upgrade.status().unwrap().success(), "{way:?}");
+        let (code, said) = gate.ended();
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains("another gate has taken over"), "{said}");
+        assert!(said.contains("waiting 0 packets"), "{said}");
+        sending.join().unwrap();
+        let (numbers, status) = listener.settled_at(gate.socket());
+        conserved(&status);
+        assert_eq!(status["forward"]["kind"], "fq-codel", "{way:?}");
+        // The one that was sent to begin with counts, too.
+        assert_eq!(numbers.len(), 1_501, "{way:?}: {said}\n{status}");
+        assert!(numbers.is_sorted(), "{way:?}: order");
+        kill(process(&status), Signal::TERM);
+        until("it ends", || ask(gate.socket(), "status").is_err());
+    }
+}
+
+/// A next gate that cannot follow leaves the running one as it is.
+#[test]
+fn an_upgrade_that_fails_changes_nothing() {
+    if !possible() {
+        return;
+    }
+    for way in [Way::Tun, Way::Xdp] {
+        let net = Net::new(way);
+        let config = r#"link = { rate = "20Mbit", queue = { kind = "fifo" } }"#;
+        let mut gate = net.gate(config, &[]);
+        let before = process(&gate.status());
+        for (change, expected) in [
+            ("fifo", if way == Way::Xdp { "AF_XDP cannot be handed over" } else { "" }),
+            ("fiffo", "unknown kind"),
+            ("fifo\" }, mtu = \"1400B\", reverse = { mtu = \"1300B", "link.mtu: differs"),
+        ] {
+            if expected.is_empty() || (way == Way::Xdp && change.len() > 5) {
+                continue;
+            }
+            let file = net.configure(&config.replace("fifo", change));
+            let output =
+                Command::new(GATE).args(["run", "--take-over"]).arg(file).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{said}");
+            assert!(said.contains(expected), "{expected}: {said}");
+        }
+        // One that asks, is lent everything, and goes away.
+        let stream = forebay_gate::handover::connect(&gate.socket().to_path_buf()).unwrap();
+        std::io::Write::write_all(&mut &stream, b"hand over\n").unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        drop(stream);
+        let (sender, receiver) = net.udp(5000);
+        let listener = Listener::new(receiver);
+        send(&sender, 50, 972, 1_000.0);
+        let (numbers, status) = listener.settled(&gate);
+        assert_eq!((numbers.len(), process(&status)), (50, before));
+        gate.stop();
+    }
+}
+
+/// With a guardian packets go on when the gate is killed, and are queued again soon after.
+#[test]
+fn packets_pass_while_the_gate_is_restarted() {
+    if !possible() {
+        return;
+    }
+    for way in [Way::Tun, Way::Packet, Way::Xdp] {
+        let net = Net::new(way);
+        let config = r#"
+            user = "nobody"
+            link = { rate = "20Mbit", queue = { kind = "fifo", limit = "5000p" } }
+        "#;
+        let mut gate = net.gate(config, &["--fail-open"]);
+        let queued = || {
+            let status = ask(&net.file("socket"), "status").ok()?;
+            (status["forward"]["kind"] == "fifo").then_some(status)
+        };
+        until(&format!("{way:?} the gate proper runs"), || queued().is_some());
+        let first = process(&queued().unwrap());
+        assert_ne!(first, gate.pid());
+        let (sender, receiver) = net.udp(5000);
+        let listener = Listener::new(receiver);
+        send(&sender, 20, 972, 1_000.0);
+        let sending = std::thread::spawn(move || send(&sender, 2_500, 100, 1_000.0));
+        std::thread::sleep(Duration::from_millis(300));
+        kill(first, Signal::KILL);
+        until("another gate proper runs", || {
+            queued().is_some_and(|status| process(&status) != first)
+        });
+        sending.join().unwrap();
+        let (numbers, _) = listener.settled_at(gate.socket());
+        // It was dead for a second and more; what is lost is what it held, and what came until
+        // that was noticed.
+        assert!(numbers.len() > 1_500, "{way:?}: {}", numbers.len());
+        let said = gate.stop();
+        assert!(said.contains("packets pass until it runs again"), "{said}");
+        assert!(said.contains("fifo at 20.000 Mbit/s"), "{said}");
+        until("all is gone", || ask(gate.socket(), "status").is_err());
+    }
+}
+
+/// A guardian with its gate follows another guardian with its gate.
+#[test]
+fn a_guardian_is_upgraded() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new(Way::Packet);
+    let config = r#"link = { rate = "20Mbit", queue = { kind = "fifo", limit = "5000p" } }"#;
+    let mut gate = net.gate(config, &["--fail-open"]);
+    let running = || {
+        let status = ask(&net.file("socket"), "status").ok()?;
+        (status["forward"]["kind"] == "fifo").then(|| process(&status))
+    };
+    until("the gate proper runs", || running().is_some());
+    let first = running().unwrap();
+    let (sender, receiver) = net.udp(5000);
+    send(&sender, 1, 972, 100.0);
+    let listener = Listener::new(receiver);
+    let sending = std::thread::spawn(move || send(&sender, 1_500, 972, 3_000.0));
+    std::thread::sleep(Duration::from_millis(100));
+    let file = net.configure(config);
+    let mut upgrade = Command::new(GATE);
+    upgrade.args(["upgrade", "--fail-open"]).arg(&file);
+    upgrade.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    assert!(upgrade.status().unwrap().success());
+    let (code, said) = gate.ended();
+    assert_eq!(code, Some(0), "{said}");
+    until("the next gate proper runs", || running().is_some_and(|process| process != first));
+    sending.join().unwrap();
+    let (numbers, status) = listener.settled_at(gate.socket());
+    assert_eq!(numbers.len(), 1_501, "{status}");
+    assert!(numbers.is_sorted(), "order");
+    // The next guardian is the parent of the next gate.
+    let next = running().unwrap();
+    let text = std::fs::read_to_string(format!("/proc/{next}/status")).unwrap();
+    let parent = text.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap();
+    kill(parent.trim().parse().unwrap(), Signal::TERM);
+    until("all is gone", || ask(gate.socket(), "status").is_err());
+}
+
+/// With a guardian a gate that hangs is replaced, and an interface that has gone is waited for.
+#[test]
+fn a_guardian_waits_and_replaces() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new(Way::Packet);
+    let mut gate =
+        net.gate(r#"link = { rate = "20Mbit", queue = { kind = "fifo" } }"#, &["--fail-open"]);
+    let running = || {
+        let status = ask(&net.file("socket"), "status").ok()?;
+        (status["forward"]["kind"] == "fifo").then(|| process(&status))
+    };
+    until("the gate proper runs", || running().is_some());
+    let first = running().unwrap();
+    kill(first, Signal::STOP);
+    until("a gate that hangs is replaced", || running().is_some_and(|process| process != first));
+    let middle = net.middle();
+    ip(&["-n", middle, "link", "del", "dev", "out"]);
+    std::thread::sleep(Duration::from_millis(500));
+    let peer = ["peer", "name", "out", "netns", middle];
+    ip(&[&["link", "add", "host", "netns", net.right(), "type", "veth"], &peer[..]].concat());
+    ip(&["-n", middle, "link", "set", "dev", "out", "up"]);
+    ip(&["-n", net.right(), "addr", "add", "10.77.0.2/24", "dev", "host"]);
+    ip(&["-n", net.right(), "link", "set", "dev", "host", "up"]);
+    let before = counters(net.right(), "host")[0];
+    let (sender, _receiver) = net.udp(5000);
+    until("packets pass again", || {
+        let _ = sender.send(&[0; 100]);
+        counters(net.right(), "host")[0] > before + 10
+    });
+    until("and are queued again", || running().is_some());
+    let said = gate.stop();
+    assert!(said.contains("does not answer any more"), "{said}");
+    assert!(said.contains("waiting for the interfaces"), "{said}");
+}
