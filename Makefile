@@ -10,6 +10,7 @@
 #   make format   format Rust and Python
 #   make validate the simulator against theory; writes docs/validation.md
 #   make validate-peers  beside ns-2 and ns-3 (20 minutes; Debian: ns2 libns3-dev g++), likewise
+#   make virtual-linux   build Linux 6.1 in virtual time, a referee (Debian: linux-source-6.1), once
 #   make bench-peers     speed and memory beside them, on a quiet machine, likewise
 #   make docs     write the generated reference pages
 #   make lock     choose new versions of the Python packages
@@ -21,7 +22,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo gate soak test fuzz bench validate validate-peers bench-peers lint format docs lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: demo gate soak test fuzz bench validate validate-peers bench-peers virtual-linux lint format docs lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -102,6 +103,9 @@ validate-peers: build
 bench-peers: build
 	$(BIN)/python benches/peers/bench.py
 	@$(VALIDATION_PAGE)
+
+virtual-linux:
+	@$(PYTHON) benches/peers/linux/build.py
 
 VALIDATION_PAGE = $(BIN)/python -m forebay.validate.page docs/validation docs/validation.md
 

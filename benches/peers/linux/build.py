@@ -3,7 +3,7 @@
 Usage: python benches/peers/linux/build.py [--jobs N]
 
 About ten minutes of processor time and 2 GB of disk the first time; what is built is kept until the
-package or a file beside this one changes. Needs no root.
+package or a file beside this one changes. Needs no root. `make virtual-linux` calls it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def main() -> int:
             return 0
         TARGET.mkdir(parents=True, exist_ok=True)
         (TARGET / "built.json").unlink(missing_ok=True)
-        source = TARGET / f"source-{made['version']}"
+        source = TARGET / f"source-{made['version']}-{digest(repr((EDITS, LEFT_OUT)).encode())}"
         if not source.exists():
             step(f"unpacking {ARCHIVE}", lambda: unpack(source))
         shutil.copyfile(DRIVER, source / "drivers/net" / DRIVER.name)
@@ -126,10 +126,16 @@ def package_version() -> str:
 
 def inputs() -> str:
     """A hash of the files beside this one that what is built depends on."""
-    digest = hashlib.sha256()
-    for path in (Path(__file__), DRIVER, CONFIG, HERE / "guest.c", HERE / "fixed_random.c"):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    names = (Path(__file__).name, DRIVER.name, CONFIG.name, "guest.c", "fixed_random.c")
+    return digest(*((HERE / name).read_bytes() for name in names))
+
+
+def digest(*parts: bytes) -> str:
+    """Eight hexadecimal digits that tell one content from another."""
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part)
+    return found.hexdigest()[:8]
 
 
 def built() -> object:

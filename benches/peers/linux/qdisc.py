@@ -253,13 +253,16 @@ def classes_of(queue: Table, otherwise: int) -> int:
     return int(classify["queues"])
 
 
+def port_match(flow: Flow) -> list[str]:
+    """A filter's words for the packets of a flow."""
+    return ["u32", "match", "ip", "sport", str(FIRST_PORT + flow.number), "0xffff"]
+
+
 def sorted_by_class(link: Link, count: int, class_id: Callable[[int], str]) -> Commands:
     """Filters that send each flow, by its port, to the queue of its class."""
     add = ["tc", "filter", "add", "dev", DEVICE, "parent", "1:", "protocol", "ip", "prio", "1"]
     return [
-        [*add, "u32", "match", "ip", "sport", str(FIRST_PORT + flow.number), "0xffff"]
-        + ["flowid", class_id(min(flow.q, count - 1))]
-        for flow in link.flows
+        [*add, *port_match(flow), "flowid", class_id(min(flow.q, count - 1))] for flow in link.flows
     ]
 
 

@@ -16,11 +16,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import qdisc
 import records
 from scenario import KERNEL_CONTROLS, Dumbbell, Hop, dumbbell, load
@@ -145,7 +144,7 @@ def boot(
         RuntimeError: the guest failed; the message has what it said.
     """
     (folder / "plan").write_text("\n".join(plan) + "\n", "utf-8")
-    # The command line is among what the kernel draws random numbers from: no names of folders in it.
+    # The kernel draws random numbers from its command line, too: no names of folders in it.
     for name in ("linux", "guest"):
         (folder / name).symlink_to(BUILT / name)
     command = [
