@@ -224,12 +224,12 @@ def wred(queue: Table, link: Link) -> Commands:
     most = max(flow.drop_precedence for flow in link.flows)
     if most >= len(levels):
         raise Refused(f"queue.levels: traffic has drop precedence {most}, give a level for it")
-    setup = root("gred", "setup", "DPs", str(len(levels)), "default", "0")
+    # Only with grio does the kernel look whether priorities are equal, which turns WRED on.
+    setup = root("gred", "setup", "DPs", str(len(levels)), "default", "0", "grio")
     change = ["tc", "qdisc", "change", "dev", DEVICE, "root", "handle", "1:", "gred"]
     return [
         setup,
         *(
-            # Equal priorities turn the WRED mode on.
             [*change, *red_words(level, queue, link), "DP", str(number), "prio", "1"]
             for number, level in enumerate(levels)
         ),

@@ -44,12 +44,11 @@ class Verdicts:
         return np.where(self.left < 0, 2, self.marked.astype(np.int8)).astype(np.int8)
 
 
-def recorded(seen: records.Records, ect: bool) -> Arrivals:
-    """The data packets that arrived at the congested link of a run."""
+def recorded(seen: records.Records) -> Arrivals:
+    """The packets with data that arrived at the congested link of a run."""
     passed = records.passage(seen).arrivals
-    return arrivals(
-        passed["time"].astype(np.int64), passed["flow"], passed["size"], ECT if ect else 0
-    )
+    passed = passed[passed["payload"] > 0]
+    return arrivals(passed["time"], passed["flow"], passed["size"], passed["tos"])
 
 
 def arrivals(time: Any, flow: Any, size: Any, tos: Any) -> Arrivals:
