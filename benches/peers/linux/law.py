@@ -5,7 +5,8 @@ each with its own arithmetic, what they differ in is that arithmetic and nothing
 
 Linux (net/codel_impl.h, sch_fq_codel.c of 6.1) differs from RFC 8289 and RFC 8290 so:
 - its clock counts 1024 ns;
-- 1/sqrt(count) has 16 bits, and one step of Newton's iteration is made at every change of count;
+- 1/sqrt(count) has 16 bits, and one step of Newton's iteration is made at every change of count,
+  so that the third drop comes interval / 2 after the second, not interval / sqrt(2);
 - dropping may begin after, not at, the end of the interval;
 - FQ-CoDel compares the backlog of all queues, not the queue's own, with the largest packet;
 - its new queue that has run empty is forgotten at once if there is no old one;

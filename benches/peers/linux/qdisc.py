@@ -16,6 +16,8 @@ Commands = list[list[str]]
 
 DEVICE = "egress"
 FIRST_PORT = 10000
+TICK = 1 / 250
+"""The guest's tick, s."""
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 SIZES = {"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "p": 1}
 
@@ -146,10 +148,23 @@ def fq_codel(queue: Table, _: Link) -> Commands:
     return [root("fq_codel", *words, "interval", microseconds(queue, "interval"), ecn(queue))]
 
 
+def update_interval(queue: Table) -> str:
+    """What PIE's timer is told so that updates come every `t_update`.
+
+    It is armed anew at every update, for whole ticks, and the kernel's timer wheel fires at the end
+    of the tick in which it is due: a tick more than it was told.
+    """
+    ticks = seconds(queue["t_update"]) / TICK
+    if abs(ticks - round(ticks)) > 1e-9 or ticks < 2:
+        got = queue["t_update"]
+        raise Refused(f"queue.t_update: the kernel's are multiples of 4 ms from 8 ms, got {got!r}")
+    return f"{(round(ticks) - 1) * round(TICK * 1e6)}us"
+
+
 def pie_words(queue: Table) -> list[str]:
     """What `pie` and `fq_pie` share; alpha and beta are told in sixteenths."""
     fixed(queue, max_burst="150ms", mark_ecnth=0.1, derandomize=True)
-    words = ["target", microseconds(queue, "target"), "tupdate", microseconds(queue, "t_update")]
+    words = ["target", microseconds(queue, "target"), "tupdate", update_interval(queue)]
     for field in ("alpha", "beta"):
         share = queue[field] * 16
         if share != round(share) or not 0 <= share <= 32:

@@ -6,6 +6,7 @@ see the same to the end. What became of each packet is compared one by one.
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import subprocess
@@ -97,19 +98,20 @@ def kernel(given: Arrivals, queue: Mapping[str, Any], rate: int, seed: int) -> V
     return Verdicts(passed.left, passed.marked)
 
 
-def engine() -> list[str]:
+@functools.cache
+def engine() -> str:
     """The program that asks our disciplines, built."""
     cargo = shutil.which("cargo") or "cargo"
     words = ["build", "--quiet", "--locked", "-p", "forebay-shaper", "--example", "arrivals"]
     subprocess.run([cargo, *words], cwd=ROOT, check=True)
-    return [str(ROOT / "target" / "debug" / "examples" / "arrivals")]
+    return str(ROOT / "target" / "debug" / "examples" / "arrivals")
 
 
 def ours(given: Arrivals, queue: Mapping[str, Any], rate: int, seed: int) -> Verdicts:
     """The verdicts of forebay's discipline."""
     plan = {"rate": f"{rate}bit", "overhead": 0, "mtu": MTU, "queue": queue}
     done = subprocess.run(
-        [*engine(), json.dumps(plan), str(seed)],
+        [engine(), json.dumps(plan), str(seed)],
         input=given.tobytes(),
         capture_output=True,
         check=True,

@@ -26,7 +26,12 @@ impl Sink for Verdicts {
 }
 
 /// Serves the link until `until`; gives when it is free, if something waits.
-fn serve(shaper: &mut Shaper, from: Option<Time>, until: Time, seen: &mut Verdicts) -> Option<Time> {
+fn serve(
+    shaper: &mut Shaper,
+    from: Option<Time>,
+    until: Time,
+    seen: &mut Verdicts,
+) -> Option<Time> {
     let mut at = from?;
     while at <= until {
         match shaper.poll(at, seen) {
