@@ -184,6 +184,12 @@ def test_one_seed_gives_one_run_and_another_another() -> None:
     other, _ = referee.run(tree(seed=4))
     assert other.end != found.end
     assert found.utilization > 0.99 and 10 < found.queue < 30 and 0 < found.loss < 0.1
+    # Tail drop: the integral of the length is the sum of the waits.
+    passed = records.passage(first)
+    start, end = 1_000_000_000, 4_000_000_000
+    left = np.where(passed.left < 0, passed.arrived, passed.left)
+    waits = np.minimum(left, end) - np.maximum(passed.arrived, start)
+    assert found.queue == pytest.approx(np.maximum(waits, 0).sum() / (end - start), rel=1e-9)
     # 10 Mbit/s for 3 s in packets of 1500 bytes are 2500.
     assert found.segments == pytest.approx(2500 * found.utilization, abs=2)
 

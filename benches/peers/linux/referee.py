@@ -161,22 +161,22 @@ def boot(
         "TMPDIR": "/tmp",
         "HOME": str(folder),
     }
-    before = os.times()
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
-    after = os.times()
-    said = done.stdout + done.stderr
-    if done.returncode != 0 or "guest: done" not in said:
-        raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{said[-4000:]}")
-    used = after.children_user + after.children_system
-    used -= before.children_user + before.children_system
-    return records.read(folder / "records"), used
+    console = folder / "console"
+    with console.open("w") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    said = console.read_text("utf-8", "replace")
+    if process.returncode != 0 or "guest: done" not in said:
+        raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}\n{said[-4000:]}")
+    return records.read(folder / "records"), usage.ru_utime + usage.ru_stime
 
 
 def run(
