@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import disciplines
+import draws
 import law
 import numpy as np
 import preset
@@ -18,6 +19,7 @@ import pytest
 import qdisc
 import records
 import referee
+import referees
 import replay
 import scenario
 
@@ -162,6 +164,31 @@ def test_the_laws_of_codel_first_drop() -> None:
         assert left[gone[2] + 1] - left[gone[1] + 1] == pytest.approx(100e6 / root, abs=1.1e6)
 
 
+def test_red_draws_the_gaps_of_its_source_and_of_linux() -> None:
+    # The queue itself is the average, and stays at 30 kB: p = 0.1, gaps of 1 to 9 or 1 to 10.
+    queue = disciplines.whole(disciplines.RED | {"weight": 1.0, "max_p": 0.2})
+    for linux, mean in ((False, 5.0), (True, 5.5)):
+        red = draws.Red(replay.arrivals([], [], [], []), queue, 1, 1, linux)
+        red.times, red.sizes, red.tos = [0] * 20_000, [1000] * 20_000, [0] * 20_000
+        red.marked, red.bytes = [False] * 20_000, 30_000
+        gone = [each for each in range(20_000) if not red.admits(each, 0, idle=False)]
+        # The deviation of a mean of 4000 gaps is 0.045.
+        assert np.diff(gone).mean() == pytest.approx(mean, abs=0.2)
+
+
+def test_referees_that_are_not_here_are_named(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    every = [
+        referees.Referee("one", lambda: False, "apt-get install one", [["none.py"]]),
+        referees.Referee("two", lambda: True, "", []),
+    ]
+    monkeypatch.setattr(referees, "referees", lambda _: every)
+    assert referees.main() == 0
+    said = capfd.readouterr().out
+    assert "== two" in said and "not asked: one is not here; apt-get install one" in said
+
+
 def test_rows_that_miss_what_is_wanted_are_found() -> None:
     figures = {"queue": [20.0], "utilization": [1.0], "loss": [0.1]}
     row = {
@@ -173,6 +200,19 @@ def test_rows_that_miss_what_is_wanted_are_found() -> None:
     # (4.2 + 20) / 1 segments are more than ten.
     row["case"] = {"flows": 1, "round_trip": 5}
     assert preset.misses(row) == ["queue", "utilization", "loss"]
+
+
+@pytest.mark.parametrize("queue", [disciplines.DRAWING[0], disciplines.DRAWING[3]])
+def test_what_linux_draws_is_what_its_rules_say(queue: dict[str, Any]) -> None:
+    built()
+    whole = disciplines.whole(queue)
+    given = replay.poisson(1, 11e6, 10, 8)
+    kernel = replay.kernel(given, whole, 10_000_000, 1)
+    rules = disciplines.judged(*draws.run(given, whole, 10_000_000, 1, linux=True))
+    lost, expected = (float((each.left < 0).mean()) for each in (kernel, rules))
+    assert lost == pytest.approx(expected, rel=0.1)
+    trace = disciplines.Trace("", "", given, 10_000_000)
+    assert disciplines.wait(trace, kernel) == pytest.approx(disciplines.wait(trace, rules), rel=0.1)
 
 
 def test_one_seed_gives_one_run_and_another_another() -> None:

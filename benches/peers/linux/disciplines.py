@@ -1,6 +1,6 @@
 """Queue disciplines against the kernel's own; writes docs/validation/disciplines.json.
 
-Usage: python benches/peers/linux/disciplines.py [--seeds 10] [--seconds 60] [--output FILE]
+Usage: python benches/peers/linux/disciplines.py [--seeds 8] [--seconds 30] [--output FILE]
 
 Each discipline is given the same arrivals twice: in forebay and in Linux 6.1 in virtual time.
 Needs what `make virtual-linux` builds, and cargo.
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import draws
 import law
 import numpy as np
 import replay
@@ -140,13 +141,17 @@ def lawful(trace: Trace, given: Mapping[str, Any]) -> dict[str, Any]:
         return row | {"kernel_apart": apart(kernel, ours), "forebay_apart": apart(kernel, ours)}
 
     def under(how: law.Arithmetic) -> Verdicts:
-        left, marked = law.Law(trace.arrivals, queue, trace.rate, MTU, how).run()
-        return Verdicts(np.array(left), np.array(marked))
+        return judged(*law.Law(trace.arrivals, queue, trace.rate, MTU, how).run())
 
     return row | {
         "kernel_apart": apart(kernel, under(law.Linux(EPOCH))),
         "forebay_apart": apart(ours, under(law.Forebay())),
     }
+
+
+def judged(left: Sequence[float], marked: Sequence[bool]) -> Verdicts:
+    """What a law in Python found."""
+    return Verdicts(np.array(left).astype(np.int64), np.array(marked))
 
 
 def counts(verdicts: Verdicts) -> dict[str, int]:
@@ -160,8 +165,16 @@ def drawing(trace: Trace, given: Mapping[str, Any], seeds: int) -> dict[str, Any
     queue = whole(given)
     kernel = [replay.kernel(trace.arrivals, queue, trace.rate, seed) for seed in range(seeds)]
     ours = [replay.ours(trace.arrivals, queue, trace.rate, seed) for seed in range(seeds)]
+    source, linux = (
+        [
+            judged(*draws.run(trace.arrivals, queue, trace.rate, seed, linux=linux))
+            for seed in range(seeds)
+        ]
+        for linux in (False, True)
+    )
     row = {"trace": trace.name, "queue": dict(given), "packets": len(trace.arrivals)}
-    for name, runs in (("kernel", kernel), ("forebay", ours)):
+    several = {"kernel": kernel, "forebay": ours, "source": source, "linux": linux}
+    for name, runs in several.items():
         row[name] = {
             "dropped": estimate([float((each.left < 0).mean()) for each in runs]),
             "marked": estimate([float(each.marked.mean()) for each in runs]),
@@ -222,7 +235,7 @@ def section(document: Mapping[str, Any]) -> dict[str, Any]:
                 "columns": [
                     *("arrivals", "discipline", "dropped, %: forebay / Linux"),
                     *("marked, %: forebay / Linux", "mean wait, ms: forebay / Linux"),
-                    "distance of gaps",
+                    *("the same by source / by Linux's rules", "distance of gaps"),
                 ],
                 "rows": [drawing_line(row) for row in drawing],
             },
@@ -246,14 +259,16 @@ LAW_TEXT = (
     "stays on its list until the next packet."
 )
 DRAW_TEXT = (
-    "{seeds} seeds; mean and 95 % interval. The last column is the Kolmogorov-Smirnov distance "
-    "between the distributions of the gaps from one drop or mark to the next, in arrivals. RED and "
-    "GRED: Linux draws a gap of 1 to 1/p arrivals, figure 2 of the paper gives 1 to 1/p - 1; so at "
-    "the same loss Linux's queue is longer by one or two percent. PIE: Linux asks for the delay of "
-    "the last departure where RFC 8033 has that of the last update, lets the probability decay by "
-    "1/64 rather than 2 %, and adds 2 % for delays above 250 ms. Its updates come a tick of 4 ms "
-    "later than it is told, which the harness takes into account: told RFC 8033's 15 ms, Linux "
-    "updates every 20 ms."
+    "{seeds} seeds; mean and 95 % interval. Beside them stands the mean wait of the same law in "
+    "plain Python (`benches/peers/linux/draws.py`), by its source and by Linux's rules: what these "
+    "two differ by is what the rules explain. RED and GRED: Linux draws gaps of 1 to 1/p arrivals, "
+    "figure 2 of the paper gives 1 to 1/p - 1. PIE: Linux asks for the delay of the last departure "
+    "where RFC 8033 has that of the last update, lets the probability decay by 1/64 rather than "
+    "2 %, and adds 2 % for delays above 250 ms, which FQ-PIE's queues reach. Its updates come a "
+    "tick of 4 ms later than it is told, which the harness takes into account: told RFC 8033's "
+    "15 ms, Linux updates every 20 ms. The last column is the Kolmogorov-Smirnov distance between "
+    "the distributions of the gaps from one drop or mark to the next, in arrivals, of forebay and "
+    "Linux."
 )
 
 
@@ -272,21 +287,22 @@ def lawful_line(row: Mapping[str, Any]) -> list[Any]:
 def drawing_line(row: Mapping[str, Any]) -> list[Any]:
     """A line of the second table."""
 
-    def pair(name: str, scale: float) -> str:
-        each = (row[who][name] for who in ("forebay", "kernel"))
+    def pair(name: str, scale: float, *, whose: Sequence[str] = ("forebay", "kernel")) -> str:
+        each = (row[who][name] for who in whose)
         return " / ".join(
             f"{one['mean'] * scale:.4g} ± {one['half_width'] * scale:.1g}" for one in each
         )
 
     cells = [pair("dropped", 100), pair("marked", 100), pair("wait_ms", 1)]
+    cells.append(pair("wait_ms", 1, whose=("source", "linux")))
     return [row["trace"], described(row["queue"]), *cells, row["gap_distance"]]
 
 
 def main() -> int:
     """Compare all."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--seconds", type=int, default=30)
     parser.add_argument("--output", type=Path, default=Path("docs/validation/disciplines.json"))
     options = parser.parse_args()
     try:
