@@ -10,7 +10,9 @@
 #   make lint     formatting, clippy, ruff and types, without the tests
 #   make format   format Rust and Python
 #   make validate the simulator against theory; writes docs/validation.md
-#   make validate-peers  beside ns-2 and ns-3 (20 minutes; Debian: ns2 libns3-dev g++), likewise
+#   make validate-peers  beside ns-2, ns-3 (20 minutes; Debian: ns2 libns3-dev g++) and Linux (20
+#                        minutes; make virtual-linux), as far as they are here, likewise
+#   make virtual-linux   build Linux 6.1 in virtual time, a referee (Debian: linux-source-6.1), once
 #   make bench-peers     speed and memory beside them, on a quiet machine, likewise
 #   make docs     write the generated reference pages
 #   make lock     choose new versions of the Python packages
@@ -22,7 +24,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo gate abuse soak test fuzz bench validate validate-peers bench-peers lint format docs lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: demo gate abuse soak test fuzz bench validate validate-peers bench-peers virtual-linux lint format docs lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -105,15 +107,17 @@ validate: build
 	$(BIN)/forebay validate --only replications --out docs/validation/replications.json
 	@$(VALIDATION_PAGE)
 
-# PEER_GROUPS="--only sack --only aqm" runs these again and keeps the rest.
+# PEER_GROUPS="--only sack --only aqm" runs these beside ns-2 and ns-3 again and keeps the rest.
 validate-peers: build
-	$(BIN)/python benches/peers/compare.py $(PEER_GROUPS)
-	$(BIN)/python benches/peers/dsred.py --seeds 12
+	$(BIN)/python benches/peers/referees.py $(PEER_GROUPS)
 	@$(VALIDATION_PAGE)
 
 bench-peers: build
 	$(BIN)/python benches/peers/bench.py
 	@$(VALIDATION_PAGE)
+
+virtual-linux:
+	@$(PYTHON) benches/peers/linux/build.py
 
 VALIDATION_PAGE = $(BIN)/python -m forebay.validate.page docs/validation docs/validation.md
 

@@ -1,11 +1,7 @@
 //! The engine as the Python module `forebay._engine`: glue and error mapping, nothing else.
 
 use cpu_time::ThreadTime;
-<<<<<<< HEAD
-use forebay_core::{ConfigError, Dimension, Quantity, UnitError};
-=======
-use forebay_core::{ConfigError, file};
->>>>>>> gate
+use forebay_core::{ConfigError, Dimension, Quantity, UnitError, file};
 use forebay_shaper::FlowHash;
 use forebay_sim::{Scenario, Table, World, scenario, summary, tables};
 use pyo3::create_exception;

@@ -14,7 +14,9 @@
 //! | first_above_time_ | `first_above`; None for 0 |
 //! | drop_next_, count_, lastcount_, dropping_ | the same |
 //!
-//! Deviations: D1. The square root is exact (IEEE double); Linux uses a 16-bit Newton iteration.
+//! Deviations: D1. The square root is exact (IEEE double) and time is in ns; Linux has a root of 16
+//! bits, for which it makes one step of Newton's iteration at every drop, so that the third drop
+//! comes half an interval after the second, and a clock of 1024 ns.
 //! D2. With `ecn`, a packet that can be marked is marked and sent instead of dropped, and counts as
 //! a drop, as in Linux; the RFC leaves marking open. D3. maxpacket_ is the mtu throughout, where
 //! ns-2 learns it. D4. The backlog compared with it is that of the packet's own queue; Linux's

@@ -14,7 +14,9 @@
 //! | quantum, credits | `quantum`, `deficit` |
 //! | new list, old list | `new`, `old` |
 //!
-//! Deviations: none known.
+//! Deviations: D1. An idle link does not ask, so that a queue that has run empty stays on its list
+//! until the next packet of any flow; Linux empties both lists when the link falls idle. D2. A queue
+//! that has run empty passes through the old list even if that is empty; Linux forgets it at once.
 //!
 //! Cost: constant a packet, if the quantum is not much smaller than a packet.
 

@@ -33,22 +33,9 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-<<<<<<< HEAD
-=======
-/// Routers in a row with hosts of their own for every flow: a dumbbell's two, a parking lot's more.
-#[derive(Debug, Clone)]
-struct Row {
-    access: Access,
-    hops: u32,
-}
-
 /// Largest scenario file in bytes.
 pub const LARGEST: u64 = 16 << 20;
 
-/// The most hops of a parking lot.
-const MOST_HOPS: u32 = 100;
-
->>>>>>> gate
 /// A scenario whose every field has been checked.
 #[derive(Debug, Clone)]
 pub struct Scenario {

@@ -1,0 +1,335 @@
+"""Queue disciplines against the kernel's own; writes docs/validation/disciplines.json.
+
+Usage: python benches/peers/linux/disciplines.py [--seeds 8] [--seconds 30] [--output FILE]
+
+Each discipline is given the same arrivals twice: in forebay and in Linux 6.1 in virtual time.
+Needs what `make virtual-linux` builds, and cargo.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import draws
+import law
+import numpy as np
+import replay
+import scipy.stats
+from referee import EPOCH, Missing, run, versions
+from replay import MTU, Arrivals, Verdicts
+
+import forebay
+from forebay import _engine
+
+LAWFUL: list[dict[str, Any]] = [
+    {"kind": "fifo", "limit": "50p"},
+    {"kind": "codel", "ecn": False},
+    {"kind": "codel", "ecn": True},
+    {"kind": "fq-codel", "ecn": False},
+    {"kind": "fq-codel", "ecn": True},
+]
+"""Disciplines that draw nothing."""
+
+RED = {
+    "kind": "red",
+    "limit": "300KB",
+    "min_th": "15KB",
+    "max_th": "45KB",
+    "max_p": 0.25,
+    "weight": 0.5**9,
+    "gentle": False,
+    "mean_packet": "1000B",
+}
+LEVELS = [
+    {"min_th": "30KB", "max_th": "60KB", "max_p": 0.1},
+    {"min_th": "15KB", "max_th": "45KB", "max_p": 0.5},
+]
+# Linux's updates come at whole ticks of 4 ms.
+PIE = {"t_update": "16ms", "ecn": True}
+DRAWING: list[dict[str, Any]] = [
+    {**RED, "ecn": False},
+    {**RED, "ecn": True},
+    {
+        **{key: RED[key] for key in ("limit", "weight", "gentle", "mean_packet")},
+        "kind": "wred",
+        "levels": LEVELS,
+    },
+    {"kind": "pie", **PIE},
+    {"kind": "fq-pie", **PIE},
+]
+"""Disciplines that draw random numbers."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Arrivals, and the link that they come to."""
+
+    name: str
+    about: str
+    arrivals: Arrivals
+    rate: int
+
+
+def traces(seconds: int) -> list[Trace]:
+    """One recorded trace, and one made up of packets of all sizes."""
+    tree = {
+        "duration": f"{seconds}s",
+        "tcp": {"preset": "linux", "ecn": True},
+        "dumbbell": {"rate": "10Mbit", "delay": "20ms", "queue": {"kind": "fifo", "limit": "30p"}},
+        "traffic": [{"name": "bulk", "kind": "bulk", "flows": 16, "start": ["0s", "5s"]}],
+    }
+    _, seen = run(tree)
+    every = replay.recorded(seen)
+    # Every other flow understands marks, and has the higher drop precedence.
+    every["tos"] = np.where(every["flow"] % 2 == 1, replay.ECT | 4, 0)
+    return [
+        Trace(
+            "recorded",
+            "16 CUBIC flows of Linux as they reached a link of 10 Mbit/s, onto 9.6 Mbit/s",
+            every,
+            9_600_000,
+        ),
+        Trace(
+            "mixed",
+            "8 flows of Poisson arrivals of 64, 576 and 1500 bytes, 10.5 onto 10 Mbit/s",
+            replay.poisson(1, 10.5e6, seconds, 8, precedences=2),
+            10_000_000,
+        ),
+    ]
+
+
+def whole(queue: Mapping[str, Any]) -> dict[str, Any]:
+    """A queue table with all its defaults."""
+    tree = {
+        "duration": "1s",
+        "dumbbell": {"rate": "10Mbit", "queue": dict(queue)},
+        "traffic": [{"name": "bulk", "kind": "bulk"}],
+    }
+    return dict(json.loads(_engine.plan(json.dumps(tree), "."))["links"][0]["queue"])
+
+
+def differing(one: Verdicts, other: Verdicts) -> int:
+    """Packets with another outcome."""
+    return int((one.outcome != other.outcome).sum())
+
+
+def apart(one: Verdicts, other: Verdicts) -> int:
+    """Packets with another outcome, or that left at another time."""
+    return int(((one.left != other.left) | (one.marked != other.marked)).sum())
+
+
+def lawful(trace: Trace, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What became of the packets under a discipline that draws nothing."""
+    queue = whole(given)
+    kernel = replay.kernel(trace.arrivals, queue, trace.rate, 1)
+    ours = replay.ours(trace.arrivals, queue, trace.rate, 1)
+    row = {
+        "trace": trace.name,
+        "queue": dict(given),
+        "packets": len(trace.arrivals),
+        "kernel": counts(kernel),
+        "forebay": counts(ours),
+        "differ": differing(kernel, ours),
+    }
+    if queue["kind"] == "fifo":
+        return row | {"kernel_apart": apart(kernel, ours), "forebay_apart": apart(kernel, ours)}
+
+    def under(how: law.Arithmetic) -> Verdicts:
+        return judged(*law.Law(trace.arrivals, queue, trace.rate, MTU, how).run())
+
+    return row | {
+        "kernel_apart": apart(kernel, under(law.Linux(EPOCH))),
+        "forebay_apart": apart(ours, under(law.Forebay())),
+    }
+
+
+def judged(left: Sequence[float], marked: Sequence[bool]) -> Verdicts:
+    """What a law in Python found."""
+    return Verdicts(np.array(left).astype(np.int64), np.array(marked))
+
+
+def counts(verdicts: Verdicts) -> dict[str, int]:
+    """Packets by outcome."""
+    each = np.bincount(verdicts.outcome, minlength=3)
+    return {"sent": int(each[0]), "marked": int(each[1]), "dropped": int(each[2])}
+
+
+def drawing(trace: Trace, given: Mapping[str, Any], seeds: int) -> dict[str, Any]:
+    """The distribution of what became of them under one that does."""
+    queue = whole(given)
+    kernel = [replay.kernel(trace.arrivals, queue, trace.rate, seed) for seed in range(seeds)]
+    ours = [replay.ours(trace.arrivals, queue, trace.rate, seed) for seed in range(seeds)]
+    source, linux = (
+        [
+            judged(*draws.run(trace.arrivals, queue, trace.rate, seed, linux=linux))
+            for seed in range(seeds)
+        ]
+        for linux in (False, True)
+    )
+    row = {"trace": trace.name, "queue": dict(given), "packets": len(trace.arrivals)}
+    several = {"kernel": kernel, "forebay": ours, "source": source, "linux": linux}
+    for name, runs in several.items():
+        row[name] = {
+            "dropped": estimate([float((each.left < 0).mean()) for each in runs]),
+            "marked": estimate([float(each.marked.mean()) for each in runs]),
+            "wait_ms": estimate([wait(trace, each) for each in runs]),
+        }
+    distance = scipy.stats.ks_2samp(gaps(kernel), gaps(ours)).statistic
+    return row | {"gap_distance": float(distance)}
+
+
+def estimate(values: Sequence[float]) -> dict[str, float | None]:
+    """Mean and half-width of the 95 % interval."""
+    found = forebay.interval(list(values))
+    assert found is not None, "there is at least one run"
+    return {"mean": found.mean, "half_width": found.half_width}
+
+
+def wait(trace: Trace, verdicts: Verdicts) -> float:
+    """Mean wait of what was sent, ms."""
+    sent = verdicts.left >= 0
+    return float((verdicts.left[sent] - trace.arrivals["time"][sent]).mean()) / 1e6
+
+
+def gaps(runs: Sequence[Verdicts]) -> Any:
+    """Arrivals from one signal, a drop or a mark, to the next."""
+    return np.concatenate([np.diff(np.flatnonzero(each.outcome > 0)) for each in runs])
+
+
+def section(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The section of the validation page."""
+    lawful = [row for row in document["rows"] if "differ" in row]
+    drawing = [row for row in document["rows"] if "differ" not in row]
+    explained = sum(row["kernel_apart"] == row["forebay_apart"] == 0 for row in lawful)
+    said = "; ".join(f"*{name}*: {about}" for name, about in document["traces"].items())
+    return {
+        "section": "Queue disciplines beside the kernel's own",
+        "order": 3,
+        "version": forebay.__version__,
+        "command": "python benches/peers/linux/disciplines.py",
+        "text": [
+            f"The same arrivals through forebay's disciplines and those of Linux "
+            f"{document['linux']} in virtual time, with the same link behind them; nothing answers "
+            f"a drop. {document['seconds']} s of arrivals: {said}.",
+        ],
+        "tables": [
+            {
+                "heading": "Laws without random numbers",
+                "text": LAW_TEXT.format(explained=explained, rows=len(lawful)),
+                "columns": [
+                    *("arrivals", "discipline", "packets", "dropped: forebay / Linux"),
+                    *("marked: forebay / Linux", "other verdict, forebay and Linux"),
+                    *("apart, law and Linux", "apart, law and forebay"),
+                ],
+                "rows": [lawful_line(row) for row in lawful],
+            },
+            {
+                "heading": "Laws that draw",
+                "text": DRAW_TEXT.format(seeds=document["seeds"]),
+                "columns": [
+                    *("arrivals", "discipline", "dropped, %: forebay / Linux"),
+                    *("marked, %: forebay / Linux", "mean wait, ms: forebay / Linux"),
+                    *("the same by source / by Linux's rules", "distance of gaps"),
+                ],
+                "rows": [drawing_line(row) for row in drawing],
+            },
+        ],
+        "results": dict(document),
+    }
+
+
+LAW_TEXT = (
+    "Beside both stands the law once more in plain Python (`benches/peers/linux/law.py`), once "
+    "with the arithmetic of the RFCs and once with Linux's. The last two columns count packets "
+    "that left at another nanosecond or with another verdict than that says; in {explained} of "
+    "{rows} rows there are none, so that what forebay and Linux differ in is that arithmetic and "
+    "nothing else: Linux's clock of 1024 ns; its root of 16 bits, for which one step of Newton's "
+    "iteration "
+    "is made at a time, so that the third drop comes half an interval after the second, where RFC "
+    "8289 has interval / sqrt(2); in FQ-CoDel the backlog of all queues where RFC 8289 has the "
+    "queue's own, an emptied new queue that is forgotten at once if there is no old one, and a "
+    "packet that finds nothing waiting, which passes the discipline by. Where forebay is not the "
+    "RFC's: an idle link does not ask the empty queues of FQ-CoDel, so that one that ran empty "
+    "stays on its list until the next packet."
+)
+DRAW_TEXT = (
+    "{seeds} seeds; mean and 95 % interval. Beside them stands the mean wait of the same law in "
+    "plain Python (`benches/peers/linux/draws.py`), by its source and by Linux's rules: what these "
+    "two differ by is what the rules explain. RED and GRED: Linux draws gaps of 1 to 1/p arrivals, "
+    "figure 2 of the paper gives 1 to 1/p - 1. PIE: Linux asks for the delay of the last departure "
+    "where RFC 8033 has that of the last update, lets the probability decay by 1/64 rather than "
+    "2 %, and adds 2 % for delays above 250 ms, which FQ-PIE's queues reach. Its updates come a "
+    "tick of 4 ms later than it is told, which the harness takes into account: told RFC 8033's "
+    "15 ms, Linux updates every 20 ms. The last column is the Kolmogorov-Smirnov distance between "
+    "the distributions of the gaps from one drop or mark to the next, in arrivals, of forebay and "
+    "Linux."
+)
+
+
+def described(queue: Mapping[str, Any]) -> str:
+    """A discipline, as short as it can be told from the others."""
+    return f"{queue['kind']}, marks" if queue.get("ecn") else str(queue["kind"])
+
+
+def lawful_line(row: Mapping[str, Any]) -> list[Any]:
+    """A line of the first table."""
+    both = [f"{row['forebay'][name]} / {row['kernel'][name]}" for name in ("dropped", "marked")]
+    head = [row["trace"], described(row["queue"]), row["packets"], *both, row["differ"]]
+    return [*head, row["kernel_apart"], row["forebay_apart"]]
+
+
+def drawing_line(row: Mapping[str, Any]) -> list[Any]:
+    """A line of the second table."""
+
+    def pair(name: str, scale: float, *, whose: Sequence[str] = ("forebay", "kernel")) -> str:
+        each = (row[who][name] for who in whose)
+        return " / ".join(
+            f"{one['mean'] * scale:.4g} ± {one['half_width'] * scale:.1g}" for one in each
+        )
+
+    cells = [pair("dropped", 100), pair("marked", 100), pair("wait_ms", 1)]
+    cells.append(pair("wait_ms", 1, whose=("source", "linux")))
+    return [row["trace"], described(row["queue"]), *cells, row["gap_distance"]]
+
+
+def main() -> int:
+    """Compare all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--output", type=Path, default=Path("docs/validation/disciplines.json"))
+    options = parser.parse_args()
+    try:
+        made = versions()
+        seen = traces(options.seconds)
+    except Missing as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    rows = []
+    for trace in seen:
+        for queue in LAWFUL:
+            rows.append(lawful(trace, queue))
+            print(rows[-1], file=sys.stderr, flush=True)
+        for queue in DRAWING:
+            rows.append(drawing(trace, queue, options.seeds))
+            print(rows[-1], file=sys.stderr, flush=True)
+    document = {
+        "linux": made["version"],
+        "seeds": options.seeds,
+        "seconds": options.seconds,
+        "traces": {trace.name: trace.about for trace in seen},
+        "rows": rows,
+    }
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(json.dumps(section(document), indent=1) + "\n", "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

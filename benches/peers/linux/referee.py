@@ -1,0 +1,287 @@
+"""Runs a scenario in Linux 6.1 in virtual time; prints what the other peers' programs print.
+
+Usage: python benches/peers/linux/referee.py SCENARIO.toml [--seed N] [--control NAME]
+           [--qdisc "cake besteffort"] [--traces FOLDER] [--trace-seconds 20] [--records FILE]
+
+`make virtual-linux` builds the kernel. README.md beside this file says what the traces hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import qdisc
+import records
+from scenario import KERNEL_CONTROLS, Dumbbell, Hop, dumbbell, load
+
+BUILT = Path(__file__).resolve().parents[3] / "target" / "virtual-linux"
+EPOCH = 10_000_000_000
+"""Time 0 of a scenario by the guest's clock, ns: long after it has booted."""
+RESULTS = "/mnt"
+"""Where the guest sees the folder of a run."""
+SECOND = 1_000_000_000
+FIRST_LISTENER = 5001
+MEMORY = "1024M"
+SYSCTLS = {
+    # Flows do not learn from each other.
+    "tcp_no_metrics_save": "1",
+    # As on a machine with 4 GB and more; by default they follow the guest's memory.
+    "tcp_rmem": "4096 131072 6291456",
+    "tcp_wmem": "4096 16384 4194304",
+}
+TCP_MEMORY = "196608 262144 393216"
+"""Pages; of the whole guest."""
+
+
+class Missing(Exception):
+    """What a run needs of the machine; the message names the remedy."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The measures of one run, those of the other peers first."""
+
+    queue: float
+    """Mean waiting packets, the one in transmission not counted."""
+    utilization: float
+    loss: float
+    """Dropped over offered packets."""
+    once: float
+    """Different segments over packets that left the congested link."""
+    segments: int
+    """Different segments that left the congested link."""
+    run_cpu: float
+    """CPU seconds, boot included."""
+    offered: int
+    dropped: int
+    marked: int
+    """Packets of the measured time."""
+    packets: int
+    """Data packets of the whole run."""
+    end: str
+    """Time of the last record, ns: two runs of one seed have the same."""
+
+
+def versions() -> dict[str, str]:
+    """What was built, and of what.
+
+    Raises:
+        Missing: nothing was.
+    """
+    path = BUILT / "built.json"
+    if not path.exists():
+        raise Missing("Linux in virtual time is not built; run `make virtual-linux`")
+    for program in ("tc", "ip", "setarch"):
+        if shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
+            raise Missing(f"{program} is missing; on Debian: apt-get install iproute2 util-linux")
+    return dict(json.loads(path.read_text("utf-8")))
+
+
+def hop_parameters(prefix: str, hop: Hop) -> list[str]:
+    """A hop as the driver's parameters."""
+    return [
+        f"forebay_link.{prefix}rate={hop.rate}",
+        f"forebay_link.{prefix}delay={hop.delay}",
+        f"forebay_link.{prefix}overhead={hop.overhead}",
+    ]
+
+
+def network(mtu: int, qdiscs: qdisc.Commands) -> list[str]:
+    """The plan's steps that lay out hosts and router."""
+    place = {"sender": "left", "ingress": "router", "egress": "router", "receiver": "right"}
+    steps = [f"namespace {name}" for name in dict.fromkeys(place.values())]
+    steps += [f"move {device} {name}" for device, name in place.items()]
+    for device, name in place.items():
+        steps.append(f"run {name} ip link set {device} mtu {mtu} up")
+        steps.append(f"write {name} /proc/sys/net/ipv4/conf/{device}/rp_filter 0")
+    steps += [
+        "write router /proc/sys/net/ipv4/ip_forward 1",
+        "run left ip addr add 10.0.0.1/32 dev sender",
+        "run left ip route add 10.0.0.2 dev sender",
+        "run right ip addr add 10.0.0.2/32 dev receiver",
+        "run right ip route add 10.0.0.1 dev receiver",
+        "run router ip route add 10.0.0.2 dev egress",
+        "run router ip route add 10.0.0.1 dev ingress",
+    ]
+    return steps + [f"run router {' '.join(command)}" for command in qdiscs]
+
+
+def hosts(run: Dumbbell) -> list[str]:
+    """The plan's steps that set up TCP and its flows."""
+    steps = [f"write - /proc/sys/net/ipv4/tcp_mem {TCP_MEMORY}"]
+    sysctls = SYSCTLS | {"tcp_ecn": "1" if run.ecn else "0"}
+    for name in ("left", "right"):
+        steps += [f"write {name} /proc/sys/net/ipv4/{key} {sysctls[key]}" for key in sysctls]
+    # A controller that needs ECN asks for it at both ends.
+    controls = sorted({sender.control for sender in run.senders})
+    ports = {control: FIRST_LISTENER + index for index, control in enumerate(controls)}
+    steps += [f"listen right {port} {control}" for control, port in ports.items()]
+    levels = run.queue["kind"] == "wred"
+    for sender in run.senders:
+        # GRED reads the level where dsmark would have put it.
+        codepoint = sender.flow.drop_precedence if levels else sender.dscp
+        at, number, control = EPOCH + sender.start, sender.flow.number, sender.control
+        steps.append(f"send left {at} {number} {ports[control]} {control} {codepoint << 2}")
+    return steps
+
+
+def boot(
+    folder: Path, plan: Sequence[str], parameters: Iterable[str], seed: int
+) -> tuple[records.Records, float]:
+    """Carries out a plan in a new guest; its record, and the processor time in s.
+
+    Raises:
+        RuntimeError: the guest failed; the message has what it said.
+    """
+    (folder / "plan").write_text("\n".join(plan) + "\n", "utf-8")
+    # The kernel draws random numbers from its command line, too: no names of folders in it.
+    for name in ("linux", "guest"):
+        (folder / name).symlink_to(BUILT / name)
+    command = [
+        *("setarch", "-R", "./linux", f"mem={MEMORY}"),
+        *("root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "loglevel=3"),
+        *("con=null", "con0=null,fd:1", "time-travel=inf-cpu", "time-travel-start=1000"),
+        *("init=/proc/self/cwd/guest", f"forebay_link.epoch={EPOCH}", *parameters),
+    ]
+    # The length of the environment moves the stack, and with it the guest's memory.
+    environment = {
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        "LD_PRELOAD": str(BUILT / "fixed_random.so"),
+        "FOREBAY_SEED": f"{seed:020d}",
+        "TMPDIR": "/tmp",
+        "HOME": str(folder),
+    }
+    console = folder / "console"
+    with console.open("w") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    said = console.read_text("utf-8", "replace")
+    if process.returncode != 0 or "guest: done" not in said:
+        raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}\n{said[-4000:]}")
+    return records.read(folder / "records"), usage.ru_utime + usage.ru_stime
+
+
+def run(
+    tree: Mapping[str, Any],
+    *,
+    seed: int | None = None,
+    control: str | None = None,
+    own_qdisc: str | None = None,
+    trace: float = 0.0,
+) -> tuple[Found, records.Records]:
+    """One run of a scenario, with traces for `trace` seconds; its measures and records.
+
+    Raises:
+        Missing: the kernel is not built.
+        qdisc.Refused: the scenario has what the guest has not.
+        RuntimeError: the guest failed.
+    """
+    versions()
+    if seed is not None:
+        tree = {**tree, "seed": seed}
+    given = dumbbell(tree, control)
+    link = qdisc.Link(given.bottleneck.rate, given.mtu, [each.flow for each in given.senders])
+    if own_qdisc is None:
+        qdiscs = qdisc.commands(given.queue, link)
+    else:
+        qdiscs = [qdisc.root(*own_qdisc.split())]
+    with tempfile.TemporaryDirectory(prefix="forebay-") as name:
+        folder = Path(name)
+        until = EPOCH + given.duration + SECOND
+        plan = [
+            *network(given.mtu, qdiscs),
+            *hosts(given),
+            f"record {RESULTS}/records {until}",
+        ]
+        seen, cpu = boot(folder, plan, parameters(given, round(trace * SECOND)), given.seed)
+    return measure(given, seen, cpu), seen
+
+
+def parameters(given: Dumbbell, trace: int) -> list[str]:
+    """The driver's parameters."""
+    return [
+        *hop_parameters("", given.bottleneck),
+        *hop_parameters("access_", given.access),
+        *hop_parameters("reverse_", given.reverse),
+        f"forebay_link.trace={trace}",
+    ]
+
+
+def measure(given: Dumbbell, seen: records.Records, cpu: float) -> Found:
+    """The measures of a run, from `warmup` to `duration`."""
+    start, end = given.warmup, given.duration
+    passed = records.passage(seen)
+    inside = (passed.arrived >= start) & (passed.arrived < end)
+    dropped = int((passed.dropped & inside).sum())
+    sent = (passed.left >= start) & (passed.left < end)
+    first = records.first_departures(passed)
+    segments = int((first & sent).sum())
+    rate, overhead = given.bottleneck.rate, given.bottleneck.overhead
+    return Found(
+        queue=records.mean_length(seen, start, end),
+        utilization=records.busy(passed, start, end, rate, overhead),
+        loss=dropped / max(int(inside.sum()), 1),
+        once=segments / max(int(sent.sum()), 1),
+        segments=segments,
+        run_cpu=cpu,
+        offered=int(inside.sum()),
+        dropped=dropped,
+        marked=int((passed.marked & inside).sum()),
+        packets=len(passed.departures),
+        end=str(int(seen["time"].max())),
+    )
+
+
+def main() -> int:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("scenario", type=Path, help="a TOML file with a [dumbbell]")
+    parser.add_argument("--seed", type=int, help="in place of the scenario's")
+    parser.add_argument(
+        "--control", choices=KERNEL_CONTROLS, help="congestion control of all flows"
+    )
+    parser.add_argument("--qdisc", help="as tc has it, in place of the scenario's queue")
+    parser.add_argument("--traces", type=Path, help="folder for sender.csv and bottleneck.csv")
+    parser.add_argument("--trace-seconds", type=float, default=20.0)
+    parser.add_argument("--records", type=Path, help="file for the whole record")
+    options = parser.parse_args()
+    try:
+        found, seen = run(
+            load(options.scenario),
+            seed=options.seed,
+            control=options.control,
+            own_qdisc=options.qdisc,
+            trace=options.trace_seconds if options.traces else 0.0,
+        )
+    except (Missing, qdisc.Refused, RuntimeError) as error:
+        print(f"error: {options.scenario}: {error}", file=sys.stderr)
+        return 2
+    if options.traces:
+        options.traces.mkdir(parents=True, exist_ok=True)
+        records.write_traces(seen, options.traces, round(options.trace_seconds * SECOND))
+    if options.records:
+        seen.tofile(options.records)
+    print(json.dumps(asdict(found), indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+"""A scenario as the referee runs it: one dumbbell, bulk flows, Linux's TCP; the rest is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from qdisc import Flow, Refused, size
+
+from forebay import _engine
+
+CONTROLS = {"new-reno": "reno", "cubic": "cubic"}
+"""Congestion control of a scenario, as Linux calls it."""
+KERNEL_CONTROLS = ("reno", "cubic", "dctcp", "bbr")
+RATES = {"bit": 1, "kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9}
+OVERHEADS = {"none": 0, "ppp": 7, "ethernet": 38}
+FREE = ("congestion", "ecn", "mtu", "hystart", "receive_window", "ledbat")
+"""Fields of a TCP table that may differ from the preset: chosen, or of no account."""
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One direction of a link: bit/s, ns, and bytes added to every packet."""
+
+    rate: int
+    delay: int
+    overhead: int
+
+
+@dataclass(frozen=True)
+class Sender:
+    """A flow: what the queue discipline may ask, when it starts (ns), and its TCP."""
+
+    flow: Flow
+    start: int
+    control: str
+    dscp: int
+    class_name: str
+
+
+@dataclass(frozen=True)
+class Dumbbell:
+    """All that a run of the guest needs."""
+
+    duration: int
+    warmup: int
+    seed: int
+    access: Hop
+    bottleneck: Hop
+    reverse: Hop
+    mtu: int
+    ecn: bool
+    queue: Mapping[str, Any]
+    senders: tuple[Sender, ...]
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The scenario in a TOML file, as a tree."""
+    return dict(json.loads(_engine.load(str(path))))
+
+
+def dumbbell(tree: Mapping[str, Any], control: str | None = None) -> Dumbbell:
+    """The scenario of `tree`, with Linux's congestion control of that name in every flow if given.
+
+    Flows start when the simulator's do.
+
+    Raises:
+        Refused: it has something that the guest has not.
+    """
+    document = json.dumps(tree)
+    known = json.loads(_engine.effective(document, "."))
+    plan = json.loads(_engine.plan(document, "."))
+    if not known.get("dumbbell"):
+        raise Refused("the referee runs a [dumbbell]; give one")
+    forward, back = plan["links"]
+    _refuse(forward, "dumbbell", loss=0, box=None, pcap=None, steps=None, trace=None, delays=None)
+    _refuse(back, "dumbbell.reverse", loss=0, box=None, queue=None, steps=None, trace=None)
+    for link in (forward, back):
+        if link.get("draw") is not None or link.get("rate") is None:
+            raise Refused("dumbbell: the referee's rates and delays are constant")
+    if forward.get("queue") is None:
+        raise Refused("dumbbell.queue: is missing")
+    live = _engine.Live(document, ".")
+    warmup, duration = live.measured()
+    access = known["dumbbell"]["access"]
+    senders = []
+    for number, (index, start, stop) in enumerate(live.participants()):
+        entry = plan["traffic"][index]
+        _check_entry(entry, f"traffic[{index}]", stop < duration)
+        senders.append(
+            Sender(
+                flow=Flow(number, entry["q"], entry["drop_precedence"]),
+                start=start,
+                control=control or _control(entry["tcp"], f"traffic[{index}].tcp"),
+                dscp=entry["tos"] >> 2,
+                class_name=entry.get("class") or entry["name"],
+            )
+        )
+    tcp = [entry["tcp"] for entry in plan["traffic"]]
+    for field in ("ecn", "mtu"):
+        if any(each[field] != tcp[0][field] for each in tcp):
+            raise Refused(f"tcp.{field}: one for all flows is wanted")
+    return Dumbbell(
+        duration=duration,
+        warmup=warmup,
+        seed=known["seed"],
+        access=Hop(rate(access["rate"]), _ns(access["delay"]), overhead(access["overhead"])),
+        bottleneck=_hop(forward),
+        reverse=_hop(back),
+        mtu=size(tcp[0]["mtu"]),
+        ecn=tcp[0]["ecn"],
+        queue=forward["queue"],
+        senders=tuple(senders),
+    )
+
+
+def _refuse(table: Mapping[str, Any], path: str, **wanted: Any) -> None:
+    for field, value in wanted.items():
+        got = table.get(field)
+        if got is not None and got != value:
+            raise Refused(f"{path}.{field}: the referee has none, got {got!r}; take it out")
+
+
+def _check_entry(entry: Mapping[str, Any], path: str, stops: bool) -> None:
+    _refuse(entry, path, kind="bulk", direction="forward", profile=None)
+    if stops:
+        raise Refused(f"{path}.stop: the referee's flows do not end; take it out")
+
+
+def _control(tcp: Mapping[str, Any], path: str) -> str:
+    """Linux's name of a table's congestion control, if the table is otherwise Linux's."""
+    if tcp["congestion"] not in CONTROLS:
+        raise Refused(f"{path}.congestion: Linux has no {tcp['congestion']!r}")
+    preset = _preset()
+    for field, value in tcp.items():
+        if field in preset and field not in FREE and value != preset[field]:
+            raise Refused(f'{path}.{field}: preset "linux" has {preset[field]!r}, got {value!r}')
+    return CONTROLS[tcp["congestion"]]
+
+
+def _preset() -> dict[str, Any]:
+    """Every field of `preset = "linux"`."""
+    bulk = {"name": "bulk", "kind": "bulk"}
+    link = {"rate": "1Mbit", "queue": {"kind": "fifo"}}
+    tree = {"duration": "1s", "tcp": {"preset": "linux"}, "dumbbell": link, "traffic": [bulk]}
+    plan = json.loads(_engine.plan(json.dumps(tree), "."))
+    return dict(plan["traffic"][0]["tcp"])
+
+
+def _hop(link: Mapping[str, Any]) -> Hop:
+    return Hop(rate(link["rate"]), link["delay_ns"], overhead(link["overhead"]))
+
+
+def rate(text: str) -> int:
+    """A rate as the engine writes it, in bit/s."""
+    match = re.fullmatch(r"([0-9.]+)([A-Za-z]+)", text)
+    if match is None or match[2] not in RATES:
+        raise ValueError(f"not understood: {text!r}")
+    return round(float(match[1]) * RATES[match[2]])
+
+
+def overhead(text: str) -> int:
+    """Bytes that a link adds to a packet."""
+    return OVERHEADS[text] if text in OVERHEADS else size(text)
+
+
+def _ns(text: str) -> int:
+    match = re.fullmatch(r"([0-9.]+)([a-z]+)", text)
+    if match is None:
+        raise ValueError(f"not understood: {text!r}")
+    units = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+    return round(float(match[1]) * units[match[2]])

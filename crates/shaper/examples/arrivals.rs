@@ -1,0 +1,88 @@
+//! Hands recorded arrivals to a shaper, and says what became of each.
+//!
+//! Usage: `arrivals PLAN SEED < ARRIVALS > VERDICTS`. The plan is JSON: `{"rate": "10Mbit",
+//! "overhead": 0, "mtu": 1500, "queue": {...}}`. An arrival has 16 bytes, little-endian: time in ns
+//! (8), flow (2), size in bytes (2), DS field (1), three unused. A line of the answer is, for each
+//! arrival in order, the time in ns at which its transmission began, or -1, and whether it was
+//! marked (0 or 1). The drop precedence is the DSCP.
+
+use forebay_core::{DropReason, Packet, Poll, Sink, Time};
+use forebay_shaper::{Plan, Shaper};
+use std::io::{self, BufWriter, Read, Write};
+
+#[derive(Default)]
+struct Verdicts {
+    left: Vec<Option<Time>>,
+    marked: Vec<bool>,
+}
+
+impl Sink for Verdicts {
+    fn dropped(&mut self, packet: Packet, _: DropReason) {
+        packet.retire();
+    }
+    fn marked(&mut self, packet: &Packet) {
+        self.marked[packet.id as usize] = true;
+    }
+}
+
+/// Serves the link until `until`; gives when it is free, if something waits.
+fn serve(
+    shaper: &mut Shaper,
+    from: Option<Time>,
+    until: Time,
+    seen: &mut Verdicts,
+) -> Option<Time> {
+    let mut at = from?;
+    while at <= until {
+        match shaper.poll(at, seen) {
+            Poll::Send { packet, done_at, .. } => {
+                seen.left[packet.retire() as usize] = Some(at);
+                at = done_at;
+            }
+            Poll::Until(free) => at = free,
+            Poll::Idle => return None,
+        }
+    }
+    Some(at)
+}
+
+fn run() -> Result<(), String> {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(plan), Some(seed)) = (arguments.next(), arguments.next()) else {
+        return Err("usage: arrivals PLAN SEED < ARRIVALS".into());
+    };
+    let plan: Plan = serde_json::from_str(&plan).map_err(|error| format!("plan: {error}"))?;
+    let seed = seed.parse().map_err(|error| format!("seed: {error}"))?;
+    let mut shaper = Shaper::new(plan, seed).map_err(|error| error.to_string())?;
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    let mut seen = Verdicts::default();
+    let mut free = None;
+    for (id, arrival) in bytes.chunks_exact(16).enumerate() {
+        let short = |at: usize| u16::from_le_bytes([arrival[at], arrival[at + 1]]);
+        let nanos = u64::from_le_bytes(arrival[..8].try_into().expect("eight bytes"));
+        let now = Time::from_nanos(nanos);
+        let mut packet = Packet::new(id as u32, u32::from(short(8)), u32::from(short(10)));
+        packet.tos = arrival[12];
+        packet.drop_precedence = packet.dscp();
+        free = serve(&mut shaper, free, now, &mut seen);
+        seen.left.push(None);
+        seen.marked.push(false);
+        shaper.offer(packet, now, &mut seen);
+        free = serve(&mut shaper, free.or(Some(now)), now, &mut seen);
+    }
+    serve(&mut shaper, free, Time::MAX, &mut seen);
+    let mut out = BufWriter::new(io::stdout().lock());
+    for (left, marked) in seen.left.iter().zip(&seen.marked) {
+        let left = left.map_or(-1, |time| time.as_nanos() as i64);
+        writeln!(out, "{left} {}", u8::from(*marked)).map_err(|error| error.to_string())?;
+    }
+    out.flush().map_err(|error| error.to_string())
+}
+
+fn main() {
+    if let Err(error) = run() {
+        eprintln!("error: {error}");
+        std::process::exit(2);
+    }
+}

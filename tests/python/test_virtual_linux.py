@@ -1,0 +1,268 @@
+"""Linux in virtual time: what a scenario becomes there, what is refused, and short runs.
+
+Runs need what `make virtual-linux` builds. Where it is built they must work in CI.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+from typing import Any
+
+import disciplines
+import draws
+import law
+import numpy as np
+import preset
+import pytest
+import qdisc
+import records
+import referee
+import referees
+import replay
+import scenario
+
+LINK = qdisc.Link(10_000_000, 1500, [qdisc.Flow(0, 0, 0), qdisc.Flow(1, 1, 1)])
+
+
+def tree(**changes: Any) -> dict[str, Any]:
+    link = {"rate": "10Mbit", "delay": "10ms", "queue": {"kind": "fifo", "limit": "30p"}}
+    bulk = {"name": "bulk", "kind": "bulk", "flows": 2, "start": ["0s", "1s"]}
+    whole = {
+        "duration": "4s",
+        "warmup": "1s",
+        "tcp": {"preset": "linux"},
+        "dumbbell": link | changes.pop("link", {}),
+        "traffic": [bulk | changes.pop("traffic", {})],
+    }
+    return whole | changes
+
+
+def words(queue: dict[str, Any]) -> list[str]:
+    return [" ".join(each) for each in qdisc.commands(disciplines.whole(queue), LINK)]
+
+
+def built() -> None:
+    try:
+        referee.versions()
+    except referee.Missing as why:
+        if os.environ.get("FOREBAY_CI") and (referee.BUILT / "built.json").exists():
+            raise
+        pytest.skip(str(why))
+
+
+@pytest.mark.parametrize(
+    ("queue", "found"),
+    [
+        ({"kind": "fifo", "limit": "30p"}, "pfifo limit 30"),
+        ({"kind": "fifo", "limit": "45KB"}, "bfifo limit 45000"),
+        (
+            {"kind": "codel", "target": "6ms", "ecn": True},
+            "codel limit 1000 target 6000us interval 100000us ecn",
+        ),
+        (
+            {"kind": "fq-codel"},
+            "fq_codel limit 10240 flows 1024 quantum 1514 memory_limit 256mb"
+            " target 5000us interval 100000us ecn",
+        ),
+        (
+            # Its timer comes a tick of 4 ms later than told.
+            {"kind": "pie", "t_update": "16ms"},
+            "pie limit 1000 target 15000us tupdate 12000us alpha 2 beta 20"
+            " no_dq_rate_estimator nobytemode noecn",
+        ),
+    ],
+)
+def test_a_queue_table_is_the_kernels(queue: dict[str, Any], found: str) -> None:
+    assert words(queue) == [f"tc qdisc replace dev egress root handle 1: {found}"]
+
+
+def test_the_burst_of_red_gives_the_weight_in_tc() -> None:
+    # tc: the largest W = 2^-n with burst + 1 - min/avpkt <= (1 - (1 - W)^burst) / W.
+    for shift in (4, 9):
+        burst = qdisc.burst(0.5**shift, 30_000, 1000)
+        left = burst + 1 - 30
+        fits = [n for n in range(1, 32) if left <= (1 - (1 - 0.5**n) ** burst) / 0.5**n]
+        assert fits[0] == shift
+    with pytest.raises(qdisc.Refused, match="powers of two"):
+        qdisc.burst(0.002, 30_000, 1000)
+
+
+def test_classes_are_told_by_the_flows_ports() -> None:
+    found = words({"kind": "prio", "limit": ["50p", "10p"]})
+    # The kernel's first band is our highest class.
+    assert found[1].endswith("parent 1:2 pfifo limit 50")
+    assert found[2].endswith("parent 1:1 pfifo limit 10")
+    assert "sport 10001 0xffff flowid 1:1" in found[4]
+
+
+@pytest.mark.parametrize(
+    ("queue", "message"),
+    [
+        ({"kind": "gsp"}, "no 'gsp'"),
+        ({"kind": "red", "weight": 0.5**9}, "gentle: the kernel has False"),
+        ({"kind": "pie", "max_burst": "1s"}, "max_burst: the kernel has '150ms'"),
+        ({"kind": "pie", "t_update": "16ms", "alpha": 0.1}, "sixteenths"),
+        ({"kind": "pie"}, "multiples of 4 ms from 8 ms, got '15ms'"),
+        ({"kind": "codel", "limit": "1MB"}, "counts packets"),
+    ],
+)
+def test_what_the_kernel_has_not_is_refused(queue: dict[str, Any], message: str) -> None:
+    with pytest.raises(qdisc.Refused, match=message):
+        words(queue)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tcp": {"preset": "rfc"}}, 'preset "linux" has'),
+        ({"tcp": {"preset": "linux", "congestion": "ledbat"}}, "no 'ledbat'"),
+        ({"traffic": {"kind": "web"}}, r"traffic\[0\].kind"),
+        ({"traffic": {"stop": "2s"}}, "stop"),
+        ({"link": {"loss": 0.1}}, "dumbbell.loss"),
+        ({"link": {"reverse": {"queue": {"kind": "fifo"}}}}, "reverse.queue"),
+    ],
+)
+def test_what_the_guest_has_not_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(qdisc.Refused, match=message):
+        scenario.dumbbell(tree(**changes))
+
+
+def test_the_integral_is_read_between_events() -> None:
+    # One packet waits from 10 to 30, two from 30 to 40, one until 70: 20 + 20 + 30.
+    rows = [(10, 0, 0), (30, 20, 1), (40, 40, 2), (70, 70, 1)]
+    seen = np.zeros(4, records.RECORD)
+    seen["time"], seen["area"], seen["length"] = np.array(rows).T
+    seen["point"] = [records.QUEUE_IN, records.QUEUE_IN, records.QUEUE_OUT, records.QUEUE_OUT]
+    assert records.mean_length(seen, 0, 70) == 1
+    assert records.mean_length(seen, 20, 35) == pytest.approx((10 + 10) / 15)
+    with pytest.raises(ValueError, match="after the end"):
+        records.mean_length(seen, 0, 71)
+
+
+def test_what_waits_at_the_end_is_not_lost() -> None:
+    seen = np.zeros(5, records.RECORD)
+    seen["point"] = [records.QUEUE_IN] * 4 + [records.QUEUE_OUT]
+    seen["id"], seen["time"] = [1, 2, 3, 4, 1], [1, 2, 3, 4, 5]
+    seen["remaining"][4] = 1
+    assert records.passage(seen).dropped.tolist() == [False, True, True, False]
+
+
+def test_the_laws_of_codel_first_drop() -> None:
+    # An overloaded link: the delay is above 5 ms from the sixth packet on, and 100 ms later the
+    # first is dropped, the second after 100 ms, and the third 100 ms / sqrt(2) after that; Linux's
+    # one step of Newton's iteration makes it 100 ms / 2.
+    queue = disciplines.whole({"kind": "codel"})
+    times = np.arange(600) * 500_000
+    given = replay.arrivals(times, 0, 1000, 0)
+    for how, root in ((law.Arithmetic(), 2**0.5), (law.Linux(0), 2)):
+        left, _ = law.Law(given, queue, 8_000_000, 1500, how).run()
+        gone = np.flatnonzero(np.array(left) < 0)
+        assert left[gone[0] + 1] == pytest.approx(111e6, abs=1e6)
+        assert left[gone[1] + 1] - left[gone[0] + 1] == pytest.approx(100e6, abs=1.1e6)
+        assert left[gone[2] + 1] - left[gone[1] + 1] == pytest.approx(100e6 / root, abs=1.1e6)
+
+
+def test_red_draws_the_gaps_of_its_source_and_of_linux() -> None:
+    # The queue itself is the average, and stays at 30 kB: p = 0.1, gaps of 1 to 9 or 1 to 10.
+    queue = disciplines.whole(disciplines.RED | {"weight": 1.0, "max_p": 0.2})
+    for linux, mean in ((False, 5.0), (True, 5.5)):
+        red = draws.Red(replay.arrivals([], [], [], []), queue, 1, 1, linux)
+        red.times, red.sizes, red.tos = [0] * 20_000, [1000] * 20_000, [0] * 20_000
+        red.marked, red.bytes = [False] * 20_000, 30_000
+        gone = [each for each in range(20_000) if not red.admits(each, 0, idle=False)]
+        # The deviation of a mean of 4000 gaps is 0.045.
+        assert np.diff(gone).mean() == pytest.approx(mean, abs=0.2)
+
+
+def test_referees_that_are_not_here_are_named(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    every = [
+        referees.Referee("one", lambda: False, "apt-get install one", [["none.py"]]),
+        referees.Referee("two", lambda: True, "", []),
+    ]
+    monkeypatch.setattr(referees, "referees", lambda _: every)
+    assert referees.main() == 0
+    said = capfd.readouterr().out
+    assert "== two" in said and "not asked: one is not here; apt-get install one" in said
+
+
+def test_rows_that_miss_what_is_wanted_are_found() -> None:
+    figures = {"queue": [20.0], "utilization": [1.0], "loss": [0.1]}
+    row = {
+        "case": {"flows": 4, "round_trip": 5},
+        "linux": figures,
+        "forebay": {"queue": [20.5], "utilization": [0.994], "loss": [0.106]},
+    }
+    assert preset.misses(row) == ["utilization", "loss"]
+    # (4.2 + 20) / 1 segments are more than ten.
+    row["case"] = {"flows": 1, "round_trip": 5}
+    assert preset.misses(row) == ["queue", "utilization", "loss"]
+
+
+@pytest.mark.parametrize("queue", [disciplines.DRAWING[0], disciplines.DRAWING[3]])
+def test_what_linux_draws_is_what_its_rules_say(queue: dict[str, Any]) -> None:
+    built()
+    whole = disciplines.whole(queue)
+    given = replay.poisson(1, 11e6, 10, 8)
+    kernel = replay.kernel(given, whole, 10_000_000, 1)
+    rules = disciplines.judged(*draws.run(given, whole, 10_000_000, 1, linux=True))
+    lost, expected = (float((each.left < 0).mean()) for each in (kernel, rules))
+    assert lost == pytest.approx(expected, rel=0.1)
+    trace = disciplines.Trace("", "", given, 10_000_000)
+    assert disciplines.wait(trace, kernel) == pytest.approx(disciplines.wait(trace, rules), rel=0.1)
+
+
+def test_one_seed_gives_one_run_and_another_another() -> None:
+    built()
+    found, first = referee.run(tree(seed=3), trace=1.0)
+    again, second = referee.run(tree(seed=3), trace=1.0)
+    assert first.tobytes() == second.tobytes()
+    assert found.end == again.end
+    other, _ = referee.run(tree(seed=4))
+    assert other.end != found.end
+    assert found.utilization > 0.99 and 10 < found.queue < 30 and 0 < found.loss < 0.1
+    # Tail drop: the integral of the length is the sum of the waits.
+    passed = records.passage(first)
+    start, end = 1_000_000_000, 4_000_000_000
+    left = np.where(passed.left < 0, passed.arrived, passed.left)
+    waits = np.minimum(left, end) - np.maximum(passed.arrived, start)
+    assert found.queue == pytest.approx(np.maximum(waits, 0).sum() / (end - start), rel=1e-9)
+    # 10 Mbit/s for 3 s in packets of 1500 bytes are 2500.
+    assert found.segments == pytest.approx(2500 * found.utilization, abs=2)
+
+
+def test_traces_have_what_their_description_says(tmp_path: Path) -> None:
+    built()
+    _, seen = referee.run(tree(duration="2s", warmup="0s"), trace=2.0)
+    records.write_traces(seen, tmp_path, 2_000_000_000)
+    with (tmp_path / "sender.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    syn, answer, _, data = [row for row in rows if row["flow"] == "0"][:4]
+    assert (syn["flags"], syn["seq"], syn["dir"]) == ("S", "0", "data")
+    assert (answer["flags"], answer["ack"], answer["dir"]) == ("S.", "1", "ack")
+    assert (data["seq"], data["len"], data["cwnd"], data["state"]) == ("1", "1448", "10", "Open")
+    assert any(row["sack"] for row in rows) and any(row["state"] == "Recovery" for row in rows)
+    with (tmp_path / "bottleneck.csv").open() as file:
+        verdicts = [row["verdict"] for row in csv.DictReader(file)]
+    assert {"sent", "dropped"} <= set(verdicts)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "codel", "fq-codel"])
+def test_a_law_is_the_kernels_packet_by_packet(kind: str) -> None:
+    built()
+    limit = {"limit": "20p"} if kind == "fifo" else {}
+    queue = disciplines.whole({"kind": kind} | limit)
+    given = replay.poisson(1, 11e6, 3, 4)
+    kernel = replay.kernel(given, queue, 10_000_000, 1)
+    assert (kernel.left < 0).sum() > 50
+    if kind == "fifo":
+        assert disciplines.apart(kernel, replay.ours(given, queue, 10_000_000, 1)) == 0
+        return
+    left, marked = law.Law(given, queue, 10_000_000, replay.MTU, law.Linux(referee.EPOCH)).run()
+    assert disciplines.apart(kernel, replay.Verdicts(np.array(left), np.array(marked))) == 0
+    left, marked = law.Law(given, queue, 10_000_000, replay.MTU, law.Forebay()).run()
+    ours = replay.ours(given, queue, 10_000_000, 1)
+    assert disciplines.apart(ours, replay.Verdicts(np.array(left), np.array(marked))) == 0
