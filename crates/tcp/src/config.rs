@@ -1,5 +1,6 @@
 //! Parameters of a TCP connection.
 
+use crate::legacy::{Legacy, LostRetransmissions, SlowStartEnd, TimeoutRecovery};
 use forebay_core::config::{read, require};
 use forebay_core::{Bytes, ConfigError, Duration};
 use schemars::JsonSchema;
@@ -56,6 +57,31 @@ pub enum LossRecovery {
     Sack,
 }
 
+/// Which bytes are taken for lost, with SACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossDetection {
+    /// Those with three segments above them that have arrived (RFC 6675, IsLost).
+    Rfc6675,
+    /// Forward acknowledgment: those with two segments, whatever became of these, between them and
+    /// the highest SACKed one (Mathis, Mahdavi 1996; Linux 2.2 to 4.14).
+    Fack,
+}
+
+/// How the window comes down to its threshold during recovery with SACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduction {
+    /// At once (RFC 6675).
+    AtOnce,
+    /// Proportional rate reduction (RFC 6937).
+    Proportional,
+    /// Rate halving: a segment less for every two acknowledgments, down to the threshold (New Reno:
+    /// to half of it), and one sent for each at most; afterwards the window stays if it is below
+    /// the threshold (Mathis, Semke, Mahdavi, Lahey 1999; Linux 2.2 to 3.1).
+    RateHalving,
+}
+
 /// Linux's `tcp_rto_min` is not the least timeout: four RTTVAR are at least as much, and SRTT is
 /// added to them.
 const LINUX_GRANULARITY: Duration = Duration::from_millis(200);
@@ -94,10 +120,6 @@ pub struct Config {
     /// `"linux-reno"` (Linux before 4.0: windows of whole segments) or `"rfc2581"`, which grows by acknowledgments, not bytes, and lowers its threshold at every
     /// timeout.
     pub congestion: CongestionControl,
-    /// Share of the window that `congestion = "cubic-2008"` keeps at a loss, from 0.5 to below 1;
-    /// 717/1024 if absent (Linux before 2.6.25: 819/1024).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cubic_beta: Option<f64>,
     /// Parameters of `congestion = "ledbat"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledbat: Option<LedbatParams>,
@@ -119,9 +141,6 @@ pub struct Config {
     /// as it acknowledges if absent (RFC 3465). 1 is RFC 5681, section 3.1, and Linux before 4.0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub growth_per_ack: Option<u32>,
-    /// Slow start goes on when cwnd equals ssthresh, which RFC 5681, section 3.1, leaves open (Linux
-    /// before 4.2).
-    pub slow_start_at_ssthresh: bool,
     /// Receive buffer, and so the window advertised by a reader that keeps up, from one segment to
     /// 1 GiB (RFC 7323, section 2.3).
     pub receive_window: Bytes,
@@ -157,28 +176,11 @@ pub struct Config {
     pub ecn: bool,
     /// New data on the first two duplicate acknowledgments (RFC 3042).
     pub limited_transmit: bool,
-    /// Proportional rate reduction during recovery (RFC 6937); applies to `recovery = "sack"`.
-    pub prr: bool,
-    /// Rate halving during recovery, in place of `prr`: a segment less for every two
-    /// acknowledgments, down to the threshold (New Reno: to half of it), and one sent for each at
-    /// most; afterwards the window stays if it is below the threshold (Mathis, Semke, Mahdavi,
-    /// Lahey 1999; Linux 2.2 to 3.1). Applies to `recovery = "sack"`.
-    pub rate_halving: bool,
-    /// Forward acknowledgment: segments with two others, whatever became of these, between them and
-    /// the highest SACKed one are lost (Mathis, Mahdavi 1996; Linux 2.2 to 4.14). Applies to
-    /// `recovery = "sack"`.
-    pub fack: bool,
-    /// Whatever is missing below the highest SACKed segment is sent again before new data, and not
-    /// only when three segments above it have arrived (NextSeg of RFC 6675 with rule 3 before rule
-    /// 2; ns-2's `Sack1`). Applies to `recovery = "sack"`.
-    pub holes_first: bool,
-    /// Retransmissions after which more than one segment was sent and SACKed are lost as well, and
-    /// sent again, instead of waiting for a timeout (Linux). Applies to `recovery = "sack"`.
-    pub lost_retransmissions: bool,
-    /// After a timeout only the first segment is sent again, and then two new ones: the others are
-    /// lost if it is these that arrive (RFC 5682, section 3; Linux from 2.6.24). Applies to
-    /// `recovery = "sack"`.
-    pub frto: bool,
+    /// Which bytes are lost: `"rfc6675"` or `"fack"`; applies to `recovery = "sack"`.
+    pub loss_detection: LossDetection,
+    /// How the window comes down during recovery: `"at-once"` (RFC 6675), `"proportional"` (RFC
+    /// 6937) or `"rate-halving"` (Linux before 3.2); applies to `recovery = "sack"`.
+    pub reduction: Reduction,
     /// HyStart++ in the initial slow start (RFC 9406).
     pub hystart: bool,
     /// Space segments over the round trip at 2 (slow start) or 1.2 times cwnd / SRTT.
@@ -191,6 +193,8 @@ pub struct Config {
     pub max_retransmissions: Option<u32>,
     /// Begin with SYN and SYN-ACK; otherwise both ends are established from the start.
     pub handshake: bool,
+    /// What stacks of the past did otherwise.
+    pub legacy: Legacy,
 }
 
 impl Default for Config {
@@ -198,7 +202,6 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             congestion: CongestionControl::NewReno,
-            cubic_beta: None,
             ledbat: None,
             recovery: LossRecovery::Sack,
             mtu: Bytes(1500),
@@ -206,7 +209,6 @@ impl Default for Config {
             initial_ssthresh: None,
             max_window: None,
             growth_per_ack: None,
-            slow_start_at_ssthresh: false,
             receive_window: Bytes(6_000_000),
             delayed_ack_count: 2,
             delayed_ack_timeout: Duration::from_millis(40),
@@ -220,17 +222,14 @@ impl Default for Config {
             timestamps: false,
             ecn: false,
             limited_transmit: true,
-            prr: false,
-            rate_halving: false,
-            fack: false,
-            holes_first: false,
-            lost_retransmissions: false,
-            frto: false,
+            loss_detection: LossDetection::Rfc6675,
+            reduction: Reduction::AtOnce,
             hystart: false,
             pacing: false,
             slow_start_after_idle: true,
             max_retransmissions: None,
             handshake: true,
+            legacy: Legacy::default(),
         }
     }
 }
@@ -245,7 +244,7 @@ impl Config {
                 clock_granularity: Some(LINUX_GRANULARITY),
                 max_rto: Duration::from_secs(120),
                 timestamps: true,
-                prr: true,
+                reduction: Reduction::Proportional,
                 hystart: true,
                 max_retransmissions: Some(15),
                 ..Config::default()
@@ -254,7 +253,6 @@ impl Config {
                 congestion: CongestionControl::Cubic2008,
                 initial_window: 3,
                 growth_per_ack: Some(1),
-                slow_start_at_ssthresh: true,
                 adaptive_delayed_ack: true,
                 quick_acks: 16,
                 quick_acks_after: Some(Duration::from_millis(200)),
@@ -262,11 +260,15 @@ impl Config {
                 clock_granularity: Some(LINUX_GRANULARITY),
                 max_rto: Duration::from_secs(120),
                 timestamps: true,
-                rate_halving: true,
-                fack: true,
-                lost_retransmissions: true,
-                frto: true,
+                loss_detection: LossDetection::Fack,
+                reduction: Reduction::RateHalving,
                 max_retransmissions: Some(15),
+                legacy: Legacy {
+                    slow_start: SlowStartEnd::AboveThreshold,
+                    lost_retransmissions: LostRetransmissions::Sack,
+                    timeout_recovery: TimeoutRecovery::FRto,
+                    ..Legacy::default()
+                },
                 ..Config::default()
             },
             Preset::Rfc => Config {
@@ -290,7 +292,7 @@ impl Config {
                 delayed_ack_timeout: Duration::from_millis(200),
                 min_rto: Duration::from_secs(1),
                 timestamps: true,
-                prr: true,
+                reduction: Reduction::Proportional,
                 hystart: true,
                 max_retransmissions: Some(6),
                 ..Config::default()
@@ -314,7 +316,13 @@ impl Config {
         let Ok(Value::Object(mut whole)) = serde_json::to_value(&base) else {
             unreachable!("parameters are plain data");
         };
-        whole.extend(given);
+        for (name, value) in given {
+            match (whole.get_mut(&name), value) {
+                // What a table does not give stays as the preset has it.
+                (Some(Value::Object(base)), Value::Object(table)) => base.extend(table),
+                (_, value) => drop(whole.insert(name, value)),
+            }
+        }
         let Plain(mut config) = read(&Value::Object(whole))?;
         if config.congestion == CongestionControl::Ledbat {
             config.ledbat.get_or_insert_default();
@@ -346,13 +354,7 @@ impl Config {
         at_least("growth_per_ack", self.growth_per_ack, 1)?;
         at_least("max_retransmissions", self.max_retransmissions, 1)?;
         self.validate_ledbat()?;
-        let beta = self.cubic_beta.unwrap_or(0.5);
-        require((0.5..1.0).contains(&beta), "cubic_beta", || {
-            format!("must be from 0.5 to below 1, got {beta}")
-        })?;
-        require(!(self.prr && self.rate_halving), "rate_halving", || {
-            "takes the place of prr; set prr = false".to_owned()
-        })?;
+        self.legacy.validate()?;
         require((self.mss()..=1 << 30).contains(&self.receive_window.0), "receive_window", || {
             format!("must be from {}B to 1GiB, got \"{}\"", self.mss(), self.receive_window)
         })?;
@@ -442,6 +444,10 @@ mod tests {
         assert_eq!(config, want);
         assert_eq!(config.mss(), 460);
         assert_eq!(parse(json!({})).unwrap(), Config::default());
+        let given = json!({"preset": "linux-2.6", "legacy": {"slow_start": "at-threshold"}});
+        let linux = Config::preset(Preset::Linux26);
+        let legacy = Legacy { slow_start: SlowStartEnd::AtThreshold, ..linux.legacy };
+        assert_eq!(parse(given).unwrap(), Config { legacy, ..linux });
     }
 
     #[test]
@@ -485,10 +491,9 @@ mod tests {
         }
         let bad = Config { delayed_ack_count: 3, ..Config::default() };
         assert_eq!(bad.validate().unwrap_err().path, "delayed_ack_count");
-        let bad = Config { cubic_beta: Some(1.0), ..Config::default() };
-        assert_eq!(bad.validate().unwrap_err().path, "cubic_beta");
-        let bad = Config { prr: true, rate_halving: true, ..Config::default() };
-        assert_eq!(bad.validate().unwrap_err().path, "rate_halving");
+        let legacy = Legacy { cubic_beta: Some(1.0), ..Legacy::default() };
+        let bad = Config { legacy, ..Config::default() };
+        assert_eq!(bad.validate().unwrap_err().path, "legacy.cubic_beta");
         let bad = Config { max_rto: Duration::from_millis(100), ..Config::default() };
         assert_eq!(bad.validate().unwrap_err().path, "max_rto");
     }

@@ -59,6 +59,7 @@
 
 mod config;
 pub mod congestion;
+mod legacy;
 mod ranges;
 mod receiver;
 mod recovery;
@@ -68,7 +69,10 @@ mod segment;
 mod sender;
 mod state;
 
-pub use config::{Config, CongestionControl, LedbatParams, LossRecovery, Preset};
+pub use config::{
+    Config, CongestionControl, LedbatParams, LossDetection, LossRecovery, Preset, Reduction,
+};
+pub use legacy::{Legacy, LostRetransmissions, RepairOrder, SlowStartEnd, TimeoutRecovery};
 pub use receiver::Receiver;
 pub use segment::{Flags, SackBlock, Segment};
 pub use sender::Sender;
