@@ -1,6 +1,6 @@
 //! Parameters of a TCP connection.
 
-use crate::legacy::{Legacy, LostRetransmissions, SlowStartEnd, TimeoutRecovery};
+use crate::legacy::{Legacy, LegacySender, LostRetransmissions, SlowStartEnd, TimeoutRecovery};
 use forebay_core::config::{read, require};
 use forebay_core::{Bytes, ConfigError, Duration};
 use schemars::JsonSchema;
@@ -98,18 +98,22 @@ pub enum Preset {
     /// The standards' own numbers: minimum RTO 1 s, ACKs delayed by 200 ms.
     #[serde(rename = "rfc")]
     Rfc,
-    /// ns-2's `Agent/TCP/Sack1` and `TCPSink/Sack1`, except its `window_` of 20 segments, which
-    /// every script sets: give `max_window`.
+    /// ns-2.35's `Agent/TCP/Sack1` and `TCPSink/Sack1` (with `recovery = "reno"` or `"new-reno"`,
+    /// its `Reno` or `Newreno`), except its `window_` of 20 segments, which every script sets: give
+    /// `max_window`.
     #[serde(rename = "ns-2")]
     Ns2,
     /// ns-3.37's `TcpSocketBase` defaults, except its 536-byte segments.
     #[serde(rename = "ns-3")]
     Ns3,
+    /// ns-3.18's `TcpNewReno` and its defaults, except its 536-byte segments.
+    #[serde(rename = "ns-3.18")]
+    Ns318,
 }
 
 /// Parameters of one connection; both ends take the same.
 ///
-/// In a file, `preset = "linux"` (or `"linux-2.6"`, `"rfc"`, `"ns-2"`, `"ns-3"`) chooses a set of
+/// In a file, `preset = "linux"` (or `"linux-2.6"`, `"rfc"`, `"ns-2"`, `"ns-3"`, `"ns-3.18"`) chooses a set of
 /// conventions and every other field given overrides it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, remote = "Self")]
@@ -284,6 +288,22 @@ impl Config {
                 delayed_ack_count: 1,
                 // rtxcur_init_
                 initial_rto: Duration::from_secs(3),
+                legacy: Legacy { sender: LegacySender::Ns2, ..Legacy::default() },
+                ..Config::default()
+            },
+            Preset::Ns318 => Config {
+                recovery: LossRecovery::NewReno,
+                initial_window: 1,
+                // MaxWindowSize, of 16 bits
+                receive_window: Bytes(65_535),
+                delayed_ack_timeout: Duration::from_millis(200),
+                // The first data are acknowledged at once (ProcessSynRcvd).
+                quick_acks: 1,
+                // ConnTimeout; the estimator begins with a round trip of 1 s.
+                initial_rto: Duration::from_secs(3),
+                limited_transmit: false,
+                slow_start_after_idle: false,
+                legacy: Legacy { sender: LegacySender::Ns318, ..Legacy::default() },
                 ..Config::default()
             },
             Preset::Ns3 => Config {
@@ -355,6 +375,7 @@ impl Config {
         at_least("max_retransmissions", self.max_retransmissions, 1)?;
         self.validate_ledbat()?;
         self.legacy.validate()?;
+        self.validate_sender()?;
         require((self.mss()..=1 << 30).contains(&self.receive_window.0), "receive_window", || {
             format!("must be from {}B to 1GiB, got \"{}\"", self.mss(), self.receive_window)
         })?;
@@ -375,6 +396,38 @@ impl Config {
         let least = self.min_rto.max(self.initial_rto);
         require(self.max_rto >= least, "max_rto", || {
             format!("must be at least min_rto and initial_rto ({least}), got \"{}\"", self.max_rto)
+        })
+    }
+
+    /// A sender of the past knows nothing of what came later.
+    fn validate_sender(&self) -> Result<(), ConfigError> {
+        let name = match self.legacy.sender {
+            LegacySender::Standard => return Ok(()),
+            LegacySender::Ns2 => "ns-2",
+            LegacySender::Ns318 => "ns-3.18",
+        };
+        let standard = Config::default();
+        let old = self.legacy.sender == LegacySender::Ns318;
+        for (field, same, want) in [
+            ("congestion", self.congestion == standard.congestion, "\"new-reno\""),
+            ("pacing", !self.pacing, "false"),
+            ("hystart", !self.hystart, "false"),
+            ("reduction", self.reduction == standard.reduction, "\"at-once\""),
+            ("loss_detection", self.loss_detection == standard.loss_detection, "\"rfc6675\""),
+            ("recovery", !old || self.recovery == LossRecovery::NewReno, "\"new-reno\""),
+            ("timestamps", !(old && self.timestamps), "false"),
+            ("ecn", !(old && self.ecn), "false"),
+        ] {
+            require(same, field, || {
+                format!("the sender {name:?} has rules of its own; set {field} = {want}")
+            })?;
+        }
+        let only = Legacy { sender: self.legacy.sender, ..Legacy::default() };
+        require(self.legacy == only, "legacy", || {
+            format!("the sender {name:?} has rules of its own; give nothing else here")
+        })?;
+        require(self.growth_per_ack.is_none(), "growth_per_ack", || {
+            format!("the sender {name:?} counts acknowledgments anyway; leave it out")
         })
     }
 
@@ -421,7 +474,7 @@ fn add_preset(schema: &mut schemars::Schema) {
     let preset = serde_json::json!({
         "type": "string",
         "description": "Conventions that every other field given overrides.",
-        "enum": ["linux", "linux-2.6", "rfc", "ns-2", "ns-3"],
+        "enum": ["linux", "linux-2.6", "rfc", "ns-2", "ns-3", "ns-3.18"],
     });
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         properties.insert("preset".to_owned(), preset);
@@ -452,7 +505,9 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_the_same() {
-        for preset in [Preset::Linux, Preset::Linux26, Preset::Rfc, Preset::Ns2, Preset::Ns3] {
+        for preset in
+            [Preset::Linux, Preset::Linux26, Preset::Rfc, Preset::Ns2, Preset::Ns3, Preset::Ns318]
+        {
             let config = Config::preset(preset);
             config.validate().unwrap();
             assert_eq!(parse(serde_json::to_value(&config).unwrap()).unwrap(), config);

@@ -67,12 +67,15 @@ mod rtt;
 mod scoreboard;
 mod segment;
 mod sender;
+mod stacks;
 mod state;
 
 pub use config::{
     Config, CongestionControl, LedbatParams, LossDetection, LossRecovery, Preset, Reduction,
 };
-pub use legacy::{Legacy, LostRetransmissions, RepairOrder, SlowStartEnd, TimeoutRecovery};
+pub use legacy::{
+    Legacy, LegacySender, LostRetransmissions, RepairOrder, SlowStartEnd, TimeoutRecovery,
+};
 pub use receiver::Receiver;
 pub use segment::{Flags, SackBlock, Segment};
 pub use sender::Sender;
