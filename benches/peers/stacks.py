@@ -1,4 +1,4 @@
-"""Each preset of forebay's TCP beside the stack that it matches; writes docs/validation/stacks.json.
+"""Presets of forebay's TCP beside the stacks they match; writes docs/validation/stacks.json.
 
 Usage: python benches/peers/stacks.py [--seeds 5] [--jobs 2] [--only STACK] [--ns318 PROGRAM]
                                       [--output FILE]
