@@ -10,7 +10,7 @@
 #   make lint     formatting, clippy, ruff and types, without the tests
 #   make format   format Rust and Python
 #   make validate the simulator against theory; writes docs/validation.md
-#   make validate-peers  beside ns-2, ns-3 (20 minutes; Debian: ns2 libns3-dev g++) and Linux (20
+#   make validate-peers  beside ns-2, ns-3 (40 minutes; Debian: ns2 libns3-dev g++) and Linux (20
 #                        minutes; make virtual-linux), as far as they are here, likewise
 #   make virtual-linux   build Linux 6.1 in virtual time, a referee (Debian: linux-source-6.1), once
 #   make bench-peers     speed and memory beside them, on a quiet machine, likewise
@@ -107,9 +107,11 @@ validate: build
 	$(BIN)/forebay validate --only replications --out docs/validation/replications.json
 	@$(VALIDATION_PAGE)
 
-# PEER_GROUPS="--only sack --only aqm" runs these beside ns-2 and ns-3 again and keeps the rest.
+# PEER_GROUPS="--only sack --only aqm" runs these beside ns-2 and ns-3 again and keeps the rest;
+# STACKS="--ns318 PROGRAM" adds a dumbbell of ns-3.18, whose figures stay as they are without it.
 validate-peers: build
 	$(BIN)/python benches/peers/referees.py $(PEER_GROUPS)
+	$(BIN)/python benches/peers/stacks.py $(STACKS)
 	@$(VALIDATION_PAGE)
 
 bench-peers: build

@@ -40,6 +40,9 @@
 //!   9438), with HyStart++ (RFC 9406) for either, and LEDBAT (RFC 6817).
 //! - Flow control, window probes and delayed acknowledgments: RFC 9293.
 //! - ECN (RFC 3168), timestamps (RFC 7323), selective acknowledgments (RFC 2018).
+//! - Senders of the past, rule by rule as their sources have them ([`LegacySender`]): ns-2.35's Reno,
+//!   Newreno and Sack1, and ns-3.18's New Reno. Scripts taken from packet traces of these programs
+//!   hold them to it (`tests/scripts/ns-2`, `tests/scripts/ns-3.18`).
 //!
 //! # Deviations
 //! - D1. Sequence numbers are 64-bit offsets that never wrap, so there is no PAWS (RFC 7323,
@@ -55,10 +58,14 @@
 //! - D7. The RTO is bounded as in RFC 6298, max(SRTT + 4 RTTVAR, minimum); Linux bounds the
 //!   variation instead, which gives SRTT + 200 ms or more.
 //! - D8. Windows grow only while they are what holds the sender back (RFC 7661, section 4.3;
-//!   RFC 9438, section 4.2), in every preset.
+//!   RFC 9438, section 4.2), in every preset but those of the senders of the past.
+//! - D9. ns-2's clock begins a tick at time 0 (its `boot_time_` is random); a SYN is timed by this
+//!   crate's own estimator; ns-3.18 sends an ACK of its own to end the handshake, here the first
+//!   data do.
 
 mod config;
 pub mod congestion;
+mod legacy;
 mod ranges;
 mod receiver;
 mod recovery;
@@ -66,9 +73,15 @@ mod rtt;
 mod scoreboard;
 mod segment;
 mod sender;
+mod stacks;
 mod state;
 
-pub use config::{Config, CongestionControl, LedbatParams, LossRecovery, Preset};
+pub use config::{
+    Config, CongestionControl, LedbatParams, LossDetection, LossRecovery, Preset, Reduction,
+};
+pub use legacy::{
+    Legacy, LegacySender, LostRetransmissions, RepairOrder, SlowStartEnd, TimeoutRecovery,
+};
 pub use receiver::Receiver;
 pub use segment::{Flags, SackBlock, Segment};
 pub use sender::Sender;

@@ -5,8 +5,11 @@ use crate::congestion::{
 };
 use crate::recovery::{Phase, Progress, Recovery, Repair};
 use crate::rtt::{RttEstimator, TimedSegments};
+use crate::stacks::Stack;
 use crate::{Config, Flags, Segment, SenderStats, State};
 use forebay_core::{Duration, Time, fetch};
+
+mod stack;
 
 /// What the timer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +74,8 @@ pub struct Sender {
     rtt: RttEstimator,
     recovery: Recovery,
     controller: Controller,
+    /// A sender of the past, in place of recovery, controller and estimator.
+    stack: Option<Box<Stack>>,
     stats: SenderStats,
     timed: TimedSegments,
     /// When pacing next lets a segment go.
@@ -111,6 +116,7 @@ impl Sender {
             ts_recent: 0,
             recovery: Recovery::new(config),
             controller: Controller::new(config),
+            stack: Stack::new(config),
             rtt: RttEstimator::new(config),
             timed: TimedSegments::default(),
             stats: SenderStats::default(),
@@ -177,13 +183,22 @@ impl Sender {
             // RFC 9293, section 3.8.6.1: as long as probes are answered, the connection stays.
             self.retries = 0;
         }
+        if let Some(stack) = self.stack.take() {
+            self.on_stack_ack(now, segment, stack);
+        } else {
+            self.on_own_ack(now, segment, repeats);
+        }
+        if self.closed && self.una > self.end {
+            self.finish(State::Done);
+        }
+    }
+
+    #[inline]
+    fn on_own_ack(&mut self, now: Time, segment: &Segment, repeats: bool) {
         let una = self.una;
         let progress = self.recovery.read(segment, una, self.next, self.window.mss, repeats);
         let rtt = if progress.acked > 0 { self.on_progress(now, segment) } else { None };
         self.on_ack(now, segment, &progress, rtt);
-        if self.closed && self.una > self.end {
-            self.finish(State::Done);
-        }
     }
 
     /// The next segment to send now. Call until it answers None.
@@ -197,6 +212,7 @@ impl Sender {
         }
         self.paced = false;
         let segment = match self.recovery.phase {
+            _ if self.stack.is_some() => self.poll_stack(now),
             Phase::Open => self.poll_new(now),
             _ => self.poll_repair(now),
         };
@@ -290,30 +306,30 @@ impl Sender {
     /// Congestion window in bytes.
     #[inline]
     pub fn cwnd(&self) -> u64 {
-        self.window.cwnd
+        self.stack.as_ref().map_or(self.window.cwnd, |stack| stack.cwnd())
     }
 
     /// Slow start threshold in bytes; `u64::MAX` until first set.
     #[inline]
     pub fn ssthresh(&self) -> u64 {
-        self.window.ssthresh
+        self.stack.as_ref().map_or(self.window.ssthresh, |stack| stack.ssthresh())
     }
 
     /// Smoothed round-trip time, once measured.
     #[inline]
     pub fn srtt(&self) -> Option<Duration> {
-        self.rtt.srtt()
+        self.stack.as_ref().map_or_else(|| self.rtt.srtt(), |stack| stack.srtt())
     }
 
     /// Retransmission timeout as it stands, backoff included.
     #[inline]
     pub fn rto(&self) -> Duration {
-        self.rtt.rto()
+        self.stack.as_ref().map_or_else(|| self.rtt.rto(), |stack| stack.rto())
     }
 
     /// Bytes of heap held now, beside the value itself.
     pub fn heap(&self) -> usize {
-        self.recovery.board.heap()
+        self.recovery.board.heap() + self.stack.as_ref().map_or(0, |stack| stack.heap())
     }
 
     fn finish(&mut self, state: State) {
@@ -349,8 +365,12 @@ impl Sender {
             self.window.cwnd = self.window.mss;
             self.rtt.after_lost_syn();
         }
-        if let Some(rtt) = self.measure(now, segment) {
+        let rtt = self.measure(now, segment);
+        if let Some(rtt) = rtt {
             self.rtt.sample(rtt, 1.0);
+        }
+        if let Some(stack) = &mut self.stack {
+            stack.on_established(now, rtt);
         }
         self.retries = 0;
         self.set_timer(Timer::Off, Time::MAX);
@@ -470,6 +490,8 @@ impl Sender {
         if self.state == State::SynSent {
             self.handshake_due = true;
             self.timed.restart(u64::MAX);
+        } else if let Some(stack) = self.stack.take() {
+            return self.on_stack_timeout(now, stack);
         } else {
             // RFC 5681, section 3.1: once for a segment, however often it is sent again.
             if self.retries == 1 {

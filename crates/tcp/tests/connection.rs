@@ -2,8 +2,8 @@
 
 use forebay_core::{Bytes, Duration, Rng, Time};
 use forebay_tcp::{
-    Config, CongestionControl, Flags, LossRecovery, Preset, Receiver, SackBlock, Segment, Sender,
-    State,
+    Config, CongestionControl, Flags, Legacy, LossDetection, LossRecovery, LostRetransmissions,
+    Preset, Receiver, Reduction, SackBlock, Segment, Sender, SlowStartEnd, State, TimeoutRecovery,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -108,6 +108,20 @@ fn transfer(config: &Config, network: &Network, bytes: u64) -> (Sender, Receiver
     panic!("not done after two million events: {sender:?} {receiver:?}");
 }
 
+fn legacy(on: &[bool]) -> Legacy {
+    let mut legacy = Legacy::default();
+    if on[0] {
+        legacy.lost_retransmissions = LostRetransmissions::Sack;
+    }
+    if on[1] {
+        legacy.slow_start = SlowStartEnd::AboveThreshold;
+    }
+    if on[2] {
+        legacy.timeout_recovery = TimeoutRecovery::FRto;
+    }
+    legacy
+}
+
 fn configs() -> impl Strategy<Value = Config> {
     let kinds = (
         prop_oneof![
@@ -138,12 +152,13 @@ fn configs() -> impl Strategy<Value = Config> {
             timestamps: on[0] || congestion == CongestionControl::Ledbat,
             ecn: on[1],
             limited_transmit: on[2],
-            prr: on[3],
-            rate_halving: on[9] && !on[3],
-            fack: on[10],
-            lost_retransmissions: on[11],
-            slow_start_at_ssthresh: on[12],
-            frto: on[13],
+            loss_detection: if on[10] { LossDetection::Fack } else { LossDetection::Rfc6675 },
+            reduction: match (on[3], on[9]) {
+                (true, _) => Reduction::Proportional,
+                (false, true) => Reduction::RateHalving,
+                (false, false) => Reduction::AtOnce,
+            },
+            legacy: legacy(&on[11..14]),
             adaptive_delayed_ack: on[14],
             hystart: on[4],
             pacing: on[5],
@@ -153,6 +168,27 @@ fn configs() -> impl Strategy<Value = Config> {
             ..Config::default()
         },
     )
+}
+
+/// A sender of the past, with what it has no rules for left out.
+fn stacks() -> impl Strategy<Value = Config> {
+    let old = prop_oneof![Just(Preset::Ns2), Just(Preset::Ns318)];
+    (old, configs()).prop_map(|(preset, config)| {
+        let base = Config::preset(preset);
+        let old = preset == Preset::Ns318;
+        Config {
+            congestion: CongestionControl::NewReno,
+            recovery: if old { LossRecovery::NewReno } else { config.recovery },
+            timestamps: config.timestamps && !old,
+            ecn: config.ecn && !old,
+            loss_detection: base.loss_detection,
+            reduction: base.reduction,
+            pacing: false,
+            hystart: false,
+            legacy: base.legacy,
+            ..config
+        }
+    })
 }
 
 fn networks() -> impl Strategy<Value = Network> {
@@ -211,7 +247,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_byte_arrives_once(config in configs(), network in networks(), bytes in 0..150_000_u64) {
+    fn every_byte_arrives_once(
+        config in prop_oneof![2 => configs(), 1 => stacks()],
+        network in networks(),
+        bytes in 0..150_000_u64,
+    ) {
         config.validate().unwrap();
         let (sender, mut receiver) = transfer(&config, &network, bytes);
         receiver.set_reading(Time::MAX, true);
@@ -226,7 +266,7 @@ proptest! {
 
     #[test]
     fn arbitrary_segments_do_no_harm(
-        config in configs(),
+        config in prop_oneof![2 => configs(), 1 => stacks()],
         steps in proptest::collection::vec((segments(), 0..2000_u64, any::<bool>()), 1..80),
     ) {
         let mut now = Time::ZERO;
