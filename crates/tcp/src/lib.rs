@@ -59,6 +59,7 @@
 
 mod config;
 pub mod congestion;
+mod linux;
 mod ranges;
 mod receiver;
 mod recovery;
@@ -68,7 +69,7 @@ mod segment;
 mod sender;
 mod state;
 
-pub use config::{Config, CongestionControl, LedbatParams, LossRecovery, Preset};
+pub use config::{Config, CongestionControl, LedbatParams, LossRecovery, Preset, Stack};
 pub use receiver::Receiver;
 pub use segment::{Flags, SackBlock, Segment};
 pub use sender::Sender;

@@ -1,8 +1,11 @@
 //! The sending side.
 
+mod linux_stack;
+
 use crate::congestion::{
     AckSample, CongestionController, CongestionEvent, CongestionKind, Controller, Window,
 };
+use crate::linux::{self, Machine, Version};
 use crate::recovery::{Phase, Progress, Recovery, Repair};
 use crate::rtt::{RttEstimator, TimedSegments};
 use crate::{Config, Flags, Segment, SenderStats, State};
@@ -73,6 +76,10 @@ pub struct Sender {
     controller: Controller,
     stats: SenderStats,
     timed: TimedSegments,
+    /// In place of `rtt`, `recovery` and `controller`, if the sender is Linux's.
+    linux: Option<Box<Machine>>,
+    /// A new segment is to be sent as a tail loss probe.
+    loss_probe_due: bool,
     /// When pacing next lets a segment go.
     paced_until: Time,
     retries_allowed: u32,
@@ -113,6 +120,9 @@ impl Sender {
             controller: Controller::new(config),
             rtt: RttEstimator::new(config),
             timed: TimedSegments::default(),
+            linux: Version::of(config)
+                .map(|version| Box::new(Machine::new(version, config, now))),
+            loss_probe_due: false,
             stats: SenderStats::default(),
         }
     }
@@ -171,11 +181,15 @@ impl Sender {
         }
         let edge = segment.ack + u64::from(segment.window);
         let repeats = segment.len == 0 && edge == self.edge;
+        let widened = edge > self.edge;
         self.edge = edge;
         self.largest_window = self.largest_window.max(u64::from(segment.window));
         if self.timer == Timer::Persist {
             // RFC 9293, section 3.8.6.1: as long as probes are answered, the connection stays.
             self.retries = 0;
+        }
+        if self.linux.is_some() {
+            return self.on_linux_ack(now, segment, widened);
         }
         let una = self.una;
         let progress = self.recovery.read(segment, una, self.next, self.window.mss, repeats);
@@ -197,6 +211,7 @@ impl Sender {
         }
         self.paced = false;
         let segment = match self.recovery.phase {
+            _ if self.linux.is_some() => self.poll_linux(now),
             Phase::Open => self.poll_new(now),
             _ => self.poll_repair(now),
         };
@@ -212,7 +227,7 @@ impl Sender {
         if self.timer == Timer::Off && self.una == self.next && self.next < self.end && !self.paced
         {
             // Nothing in flight, data waiting, and the receiver has no room for it.
-            self.set_timer(Timer::Persist, now + self.rtt.rto());
+            self.set_timer(Timer::Persist, now + self.rto());
         }
         None
     }
@@ -229,6 +244,9 @@ impl Sender {
         if now < self.deadline {
             return;
         }
+        if self.linux.is_some() && self.timer == Timer::Retransmission && self.state != State::SynSent {
+            return self.on_linux_deadline(now);
+        }
         self.retries += 1;
         if self.retries > self.retries_allowed {
             return self.finish(State::Aborted);
@@ -238,7 +256,11 @@ impl Sender {
             Timer::Persist => {
                 self.probe_due = true;
                 self.persist_backoff = self.persist_backoff.saturating_add(1);
-                let after = self.rtt.backed_off(self.persist_backoff);
+                let times = self.persist_backoff;
+                let after = match &self.linux {
+                    Some(machine) => machine.backed_off(times),
+                    None => self.rtt.backed_off(times),
+                };
                 self.set_timer(Timer::Persist, now + after);
             }
             Timer::Retransmission => self.on_timeout(now),
@@ -302,18 +324,19 @@ impl Sender {
     /// Smoothed round-trip time, once measured.
     #[inline]
     pub fn srtt(&self) -> Option<Duration> {
-        self.rtt.srtt()
+        self.linux.as_ref().map_or_else(|| self.rtt.srtt(), |machine| machine.srtt())
     }
 
     /// Retransmission timeout as it stands, backoff included.
     #[inline]
     pub fn rto(&self) -> Duration {
-        self.rtt.rto()
+        self.linux.as_ref().map_or_else(|| self.rtt.rto(), |machine| machine.rto())
     }
 
     /// Bytes of heap held now, beside the value itself.
     pub fn heap(&self) -> usize {
-        self.recovery.board.heap()
+        let linux = self.linux.as_ref().map_or(0, |machine| size_of::<Machine>() + machine.heap());
+        self.recovery.board.heap() + linux
     }
 
     fn finish(&mut self, state: State) {
@@ -349,8 +372,12 @@ impl Sender {
             self.window.cwnd = self.window.mss;
             self.rtt.after_lost_syn();
         }
-        if let Some(rtt) = self.measure(now, segment) {
+        let measured = self.measure(now, segment);
+        if let Some(rtt) = measured {
             self.rtt.sample(rtt, 1.0);
+        }
+        if let Some(machine) = &mut self.linux {
+            machine.open(now, measured, self.stats.timeouts);
         }
         self.retries = 0;
         self.set_timer(Timer::Off, Time::MAX);
@@ -363,8 +390,9 @@ impl Sender {
     fn measure(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
         if self.timestamps {
             // RFC 7323, section 4.1; the echo is exact even of retransmissions.
-            let ago = micros(now).wrapping_sub(segment.tsecr);
-            segment.has_timestamp.then(|| Duration::from_micros(u64::from(ago)))
+            let ago = u64::from(self.clock(now).wrapping_sub(segment.tsecr));
+            let unit = Duration::from_micros(if self.linux.is_some() { 1000 } else { 1 });
+            segment.has_timestamp.then(|| unit * ago)
         } else {
             self.timed.acknowledged(now, segment.ack)
         }
@@ -559,6 +587,17 @@ impl Sender {
         if self.held_by_pacing(now) {
             return None;
         }
+        let segment = self.send_new(now, len);
+        if !self.timestamps {
+            self.timed.sent(now, self.next, self.window.cwnd);
+        }
+        self.arm(now);
+        Some(segment)
+    }
+
+    /// The next `len` bytes, and the FIN if they are the last.
+    #[inline]
+    fn send_new(&mut self, now: Time, len: u64) -> Segment {
         self.probe_due = false;
         self.probed = false;
         let start = self.next;
@@ -569,11 +608,7 @@ impl Sender {
             .with_if(cwr, Flags::CWR)
             .with_if(self.ecn && len > 0, Flags::ECT);
         self.next = start + len + u64::from(fin);
-        if !self.timestamps {
-            self.timed.sent(now, self.next, self.window.cwnd);
-        }
-        self.arm(now);
-        Some(self.emit(now, start, len as u32, flags))
+        self.emit(now, start, len as u32, flags)
     }
 
     /// Something is sent after everything was acknowledged.
@@ -612,6 +647,12 @@ impl Sender {
         self.emit(now, self.next, 1, Flags::ACK)
     }
 
+    /// The timestamp clock.
+    #[inline]
+    fn clock(&self, now: Time) -> u32 {
+        if self.linux.is_some() { linux::stamp(now) } else { micros(now) }
+    }
+
     #[inline]
     fn emit(&mut self, now: Time, seq: u64, len: u32, flags: Flags) -> Segment {
         self.last_sent = now;
@@ -624,14 +665,14 @@ impl Sender {
             ack: 1,
             len,
             window: 65_535,
-            tsval: if self.timestamps { micros(now) } else { 0 },
+            tsval: if self.timestamps { self.clock(now) } else { 0 },
             tsecr: self.ts_recent,
             flags,
             has_timestamp: self.timestamps,
             ..Segment::default()
         };
         if len > 0
-            && let Some(rate) = self.controller.pacing_rate(&self.window, self.rtt.srtt())
+            && let Some(rate) = self.controller.pacing_rate(&self.window, self.srtt())
         {
             let gap = rate.transmission(u64::from(segment.ip_len()));
             self.paced_until = self.paced_until.max(now) + gap;
