@@ -308,7 +308,10 @@ impl Config {
             Preset::Linux2_6_26 => Config {
                 stack: Stack::Linux2_6_26,
                 congestion: CongestionControl::Cubic,
-                initial_window: 3,
+                // Three quarters of a buffer of 1 MB.
+                receive_window: Bytes(748_560),
+                // In the Cradle; three to four elsewhere (tcp_init_cwnd).
+                initial_window: 2,
                 // A first window of four segments, of which every second is to be acknowledged.
                 quick_acks: 2,
                 initial_rto: Duration::from_secs(3),

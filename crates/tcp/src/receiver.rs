@@ -100,11 +100,14 @@ impl Receiver {
     /// A receiver that waits for its first segment. `config` is taken to be valid.
     pub fn new(config: &Config) -> Self {
         let next = u64::from(!config.handshake);
+        let linux =
+            Version::of(config).map(|version| Box::new(Acknowledging::new(version, config)));
+        let buffer = linux.as_ref().map_or(config.receive_window.0, |linux| linux.window());
         Receiver {
             next,
             read: 1,
-            advertised: 1 + config.receive_window.0,
-            buffer: config.receive_window.0,
+            advertised: 1 + buffer,
+            buffer,
             mss: config.mss(),
             deadline: Time::MAX,
             delay: config.delayed_ack_timeout,
@@ -116,7 +119,7 @@ impl Receiver {
             adaptive: config
                 .adaptive_delayed_ack
                 .then(|| Box::new(Adaptive::new(config.delayed_ack_timeout))),
-            linux: Version::of(config).map(|version| Box::new(Acknowledging::new(version, config))),
+            linux,
             arrived: Time::MAX,
             reading: true,
             sack: config.recovery == LossRecovery::Sack,
@@ -293,6 +296,7 @@ impl Receiver {
         self.pending += 1;
         if let Some(linux) = &mut self.linux {
             linux.on_data(now);
+            self.buffer = linux.window();
             if self.pending >= self.count || linux.is_quick() {
                 return Some(self.acknowledge(now));
             }
@@ -346,6 +350,7 @@ impl Receiver {
                 linux.on_duplicate(from, to);
             } else if self.next > before {
                 linux.on_data(now);
+                self.buffer = linux.window();
             } else if len > 0 {
                 linux.on_disorder();
                 if linux.compresses(now, self.next) {

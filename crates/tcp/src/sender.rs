@@ -210,6 +210,10 @@ impl Sender {
             _ => return None,
         }
         self.paced = false;
+        if self.linux.is_some() && std::mem::take(&mut self.handshake_due) {
+            // Ahead of the data, and by itself (tcp_rcv_synsent_state_process).
+            return Some(self.emit(now, self.next, 0, Flags::ACK));
+        }
         let segment = match self.recovery.phase {
             _ if self.linux.is_some() => self.poll_linux(now),
             Phase::Open => self.poll_new(now),

@@ -42,6 +42,11 @@ pub(crate) struct Acknowledging {
     sent: u32,
     held: u32,
     compressed_until: Time,
+    /// The window to offer, which in 2.6 grows with the segments that come (`tcp_grow_window`), and
+    /// the most that it becomes.
+    window: u64,
+    widest: u64,
+    mss: u64,
 }
 
 impl Acknowledging {
@@ -63,7 +68,18 @@ impl Acknowledging {
             sent: 0,
             held: 0,
             compressed_until: Time::MAX,
+            window: match version.is_2_6() {
+                true => (4 * config.mss()).min(config.receive_window.0),
+                false => config.receive_window.0,
+            },
+            widest: config.receive_window.0,
+            mss: config.mss(),
         }
+    }
+
+    /// The window to offer.
+    pub(crate) fn window(&self) -> u64 {
+        self.window
     }
 
     /// The SYN-ACK goes out.
@@ -95,6 +111,10 @@ impl Acknowledging {
                     self.quick = self.quick.max(QUICK);
                 }
             }
+        }
+        if self.window < self.widest {
+            self.window = (self.window + 2 * self.mss).min(self.widest);
+            self.quick |= 1;
         }
     }
 
