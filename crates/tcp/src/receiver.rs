@@ -56,6 +56,8 @@ pub struct Receiver {
     /// One offset of each of the blocks most recently received, newest first; 0 where none.
     recent: [u64; RECENT],
     duplicate_bytes: u64,
+    /// Bytes that have become contiguous since the last acknowledgment, if Linux's rules apply.
+    unread: u64,
 }
 
 /// How long an acknowledgment waits in Linux (`tcp_event_data_recv`, `tcp_send_delayed_ack`).
@@ -133,6 +135,7 @@ impl Receiver {
             early: RangeSet::default(),
             recent: [0; RECENT],
             duplicate_bytes: 0,
+            unread: 0,
         }
     }
 
@@ -351,6 +354,8 @@ impl Receiver {
             } else if self.next > before {
                 linux.on_data(now);
                 self.buffer = linux.window();
+                // The reader has not had them yet when the acknowledgment goes.
+                self.unread = self.next - before;
             } else if len > 0 {
                 linux.on_disorder();
                 if linux.compresses(now, self.next) {
@@ -399,6 +404,12 @@ impl Receiver {
     /// half the buffer (RFC 9293, sections 3.8.6 and 3.8.6.2.2).
     #[inline]
     fn window_edge(&self) -> u64 {
+        if let Some(linux) = &self.linux
+            && self.reading
+        {
+            let held = self.unread + self.early.covered(0, u64::MAX);
+            return self.advertised.max(self.next + linux.window_beside(held));
+        }
         let edge = self.read + self.buffer;
         let worthwhile = self.advertised + self.mss.min(self.buffer / 2);
         if edge >= worthwhile { edge } else { self.advertised }
@@ -416,6 +427,7 @@ impl Receiver {
         self.deadline = Time::MAX;
         self.last_ack = self.next;
         self.advertised = self.window_edge();
+        self.unread = 0;
         let mut segment = Segment {
             seq: 1,
             ack: self.next,

@@ -5,15 +5,17 @@ use super::{Clock, Version};
 use crate::Config;
 use forebay_core::{Duration, Time};
 
-/// Acknowledgments that 2.6 sends at once after a hole, and either after a duplicate or a silence
-/// (`TCP_MAX_QUICKACKS`).
-const QUICK: u32 = 16;
+/// Most acknowledgments that go at once: at the start, after a duplicate or a silence, in 2.6 also
+/// after a hole (`TCP_MAX_QUICKACKS`).
+const QUICK: u64 = 16;
 /// Acknowledgments of data above one hole that 6.1 sends at once (`TCP_FASTRETRANS_THRESH`).
 const DUPLICATES: u32 = 3;
 /// Most acknowledgments that 6.1 holds back, and for how long (`tcp_comp_sack_nr`,
 /// `tcp_comp_sack_delay_ns`).
 const COMPRESSED: u32 = 44;
 const COMPRESSION: Duration = Duration::from_millis(1);
+/// Memory of a segment beside its payload.
+const BUFFER: u64 = 312;
 /// Longest delay while the round trip is not known.
 const LONGEST: Duration = Duration::from_millis(500);
 
@@ -22,19 +24,19 @@ const LONGEST: Duration = Duration::from_millis(500);
 pub(crate) struct Acknowledging {
     version: Version,
     clock: Clock,
-    /// Least delay (`TCP_ATO_MIN`), and the delay of now.
-    least: Duration,
-    ato: Duration,
+    /// Least delay (`TCP_ATO_MIN`), and the delay of now; in ticks.
+    least: u64,
+    ato: u64,
     /// When data came in order last.
     arrived: Option<Time>,
     opened: Time,
     /// The handshake's, and the timeout that follows from it.
     round_trip: Option<Duration>,
     min_rto: Duration,
-    rto: Duration,
-    /// Segments yet to be acknowledged at once, and how many at the start.
+    /// In ticks.
+    rto: u64,
+    /// Segments yet to be acknowledged at once.
     quick: u32,
-    first: u32,
     /// What arrived a second time last, until it is reported.
     duplicate: Option<(u64, u64)>,
     /// RCV.NXT at which acknowledgments of data above a hole are counted, and how many there were.
@@ -51,18 +53,19 @@ pub(crate) struct Acknowledging {
 
 impl Acknowledging {
     pub(crate) fn new(version: Version, config: &Config) -> Self {
+        let clock = Clock::new(config);
+        let least = clock.ticks_up(config.delayed_ack_timeout);
         Acknowledging {
             version,
-            clock: Clock::new(config),
-            least: config.delayed_ack_timeout,
-            ato: config.delayed_ack_timeout,
+            clock,
+            least,
+            ato: least,
             arrived: None,
             opened: Time::ZERO,
             round_trip: None,
             min_rto: config.min_rto,
-            rto: config.initial_rto,
+            rto: clock.ticks_up(config.initial_rto),
             quick: 0,
-            first: config.quick_acks,
             duplicate: None,
             hole: 0,
             sent: 0,
@@ -77,9 +80,20 @@ impl Acknowledging {
         }
     }
 
-    /// The window to offer.
+    /// The window to offer while nothing waits for the reader or for a hole.
     pub(crate) fn window(&self) -> u64 {
         self.window
+    }
+
+    /// The window to offer while `held` bytes do: a segment takes the memory of its buffer as well,
+    /// of which three quarters count in 2.6 (`tcp_win_from_space`), and the window leaves room for
+    /// another one.
+    pub(crate) fn window_beside(&self, held: u64) -> u64 {
+        if !self.version.is_2_6() {
+            return self.window;
+        }
+        let taken = held.div_ceil(self.mss) * (self.mss + BUFFER) * 3 / 4;
+        self.window.min((self.widest + self.mss).saturating_sub(taken))
     }
 
     /// The SYN-ACK goes out.
@@ -92,23 +106,22 @@ impl Acknowledging {
         if self.round_trip.is_none() {
             let rtt = now.since(self.opened);
             self.round_trip = Some(rtt);
-            self.rto = rtt + (rtt * 2).max(self.min_rto);
+            self.rto = self.clock.ticks_up(rtt + (rtt * 2).max(self.min_rto));
         }
     }
 
     /// Data came in order.
     pub(crate) fn on_data(&mut self, now: Time) {
         match self.arrived.replace(now) {
-            None => self.quick = self.quick.max(self.first),
+            None => self.add_quick(),
             Some(before) => {
                 let gap = self.clock.ticks(now) - self.clock.ticks(before);
-                let gap = self.clock.tick.saturating_mul(gap);
                 if gap <= self.least / 2 {
                     self.ato = self.ato / 2 + self.least / 2;
                 } else if gap < self.ato {
                     self.ato = (self.ato / 2 + gap).min(self.rto);
                 } else if gap > self.rto {
-                    self.quick = self.quick.max(QUICK);
+                    self.add_quick();
                 }
             }
         }
@@ -132,8 +145,17 @@ impl Acknowledging {
     }
 
     fn enter_quick(&mut self) {
-        self.quick = self.quick.max(QUICK);
+        self.add_quick();
         self.ato = self.least;
+    }
+
+    /// As many as are half of the window, two at least (`tcp_incr_quickack`).
+    fn add_quick(&mut self) {
+        let count = match self.window / (2 * self.mss) {
+            0 => 2,
+            count => count.min(QUICK) as u32,
+        };
+        self.quick = self.quick.max(count);
     }
 
     /// Whether every segment is to be acknowledged at once.
@@ -181,9 +203,9 @@ impl Acknowledging {
 
     /// When a delayed acknowledgment goes that begins to wait now.
     pub(crate) fn delayed_until(&self, now: Time) -> Time {
-        let most = self.round_trip.map_or(LONGEST, |rtt| rtt.max(self.least).min(LONGEST));
-        let ato = if self.ato > self.least { self.ato.min(most) } else { self.ato };
-        self.clock.expiry(self.version, now, ato)
+        let most = self.clock.ticks_up(self.round_trip.unwrap_or(LONGEST).min(LONGEST));
+        let ato = self.ato.min(most.max(self.least));
+        self.clock.expiry(self.version, now, self.clock.tick.saturating_mul(ato))
     }
 
     /// It waited in vain for a second segment.
