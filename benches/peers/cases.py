@@ -123,7 +123,11 @@ EXPERIMENTS = [
     *forebay_by(
         "friendly",
         "CUBIC of 2008, beta 0.8",
-        {"congestion": "cubic-2008", "cubic_beta": 0.8, "growth_per_ack": 1},
+        {
+            "congestion": "cubic-2008",
+            "legacy": {"sender": "standard", "cubic_beta": 0.8},
+            "growth_per_ack": 1,
+        },
         *CUBIC_APART,
     ),
     *forebay_by(

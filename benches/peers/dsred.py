@@ -35,7 +35,7 @@ ABOUT = (
 )
 RATES = (0.0, 2.0, 4.0, 6.0, 8.0)
 """In-profile rates in Mbit/s, of 10."""
-HOLES_FIRST = {"holes_first": True}
+HOLES_FIRST = {"legacy": {"sender": "standard", "repair_order": "holes-first"}}
 """What makes our SACK repair in the order of ns-2's."""
 MEASURES = {
     "share_in": ("share in profile", "%", 100.0),
@@ -55,6 +55,7 @@ def scenario(tcp: str, rate: float, seed: int, more: Mapping[str, Any]) -> Scena
         "seed": seed,
         "tcp": {
             "preset": "ns-2",
+            "legacy": {"sender": "standard"},
             "recovery": tcp,
             "mtu": "1500B",
             "receive_window": "16MB",
@@ -186,7 +187,7 @@ def about_recovery(
         "SACK: with windows of two to six segments, recovery is a race against the timer of "
         "200 ms, three round trips. ns-2 sends every hole below the highest SACKed segment before "
         "new data; RFC 6675 waits until three segments above a hole have arrived, for which a "
-        "window of two needs two or three round trips. With ns-2's order (`holes_first`) our "
+        "window of two needs two or three round trips. With ns-2's order (`repair_order`) our "
         "timeouts a second fall so (without it / with it / ns-2): "
         f"{eagerly(least)} with {least:.0f} Mbit/s in profile, {eagerly(most)} with {most:.0f}. "
         "We had 29 to 41 % more than ns-2 until the timer was restarted by the retransmission of "

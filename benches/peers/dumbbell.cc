@@ -26,7 +26,7 @@ namespace {
 struct Options
 {
     std::string tcp = "sack", queue = "fifo", recovery = "classic", control = "linux-reno";
-    uint32_t flows = 16, buffer = 30, initialWindow = 10, seed = 1;
+    uint32_t flows = 16, buffer = 30, initialWindow = 10, seed = 1, buffers = 16 << 20;
     double rate = 10e6, delay = 0.02, accessRate = 1e9, accessDelay = 0.0001;
     double duration = 120, warmup = 20, spread = 5;
     double minRto = 0.2, initialRto = 1, delayedAck = 0.04;
@@ -115,8 +115,8 @@ void SetDefaults(const Options& o)
     const uint32_t headers = 40 + PPP_BYTES + (o.timestamps ? 12 : 0);
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(WIRE_BYTES - headers));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(o.initialWindow));
-    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(16 << 20));
-    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(16 << 20));
+    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(o.buffers));
+    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(o.buffers));
     Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(Seconds(o.initialRto)));
     Config::SetDefault("ns3::RttEstimator::InitialEstimation", TimeValue(Seconds(o.initialRto)));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(o.delayedAck > 0 ? 2 : 1));
@@ -205,6 +205,7 @@ int main(int argc, char** argv)
     line.AddValue("seed", "run number", o.seed);
     line.AddValue("spread", "flows start in the first so many s", o.spread);
     line.AddValue("initial_window", "segments", o.initialWindow);
+    line.AddValue("buffers", "of the connections, bytes", o.buffers);
     line.AddValue("min_rto", "s", o.minRto);
     line.AddValue("initial_rto", "s", o.initialRto);
     line.AddValue("delayed_ack", "s; 0 for none", o.delayedAck);

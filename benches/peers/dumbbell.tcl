@@ -74,6 +74,7 @@ Queue/RED set wait_ false
 Queue/RED set adaptive_ 0
 
 switch $option(tcp) {
+    reno { set sender TCP/Reno; set sink TCPSink }
     newreno { set sender TCP/Newreno; set sink TCPSink }
     sack { set sender TCP/Sack1; set sink TCPSink/Sack1 }
     cubic {
@@ -84,7 +85,7 @@ switch $option(tcp) {
         Agent/TCP set ts_option_size_ 0
         Agent/TCPSink set ts_echo_rfc1323_ true
     }
-    default { puts stderr "dumbbell.tcl: tcp: newreno, sack or cubic"; exit 2 }
+    default { puts stderr "dumbbell.tcl: tcp: reno, newreno, sack or cubic"; exit 2 }
 }
 if {$option(delayed_ack) > 0} { append sink /DelAck }
 switch $option(queue) {

@@ -144,6 +144,18 @@ class Toolbox:
         # Not the kernel's ru_maxrss, which begins with what the parent had when it forked.
         return Measured(**parse(output), cpu=usage.ru_utime + usage.ru_stime)
 
+    @staticmethod
+    def output(command: list[str]) -> str:
+        """What a peer's program prints.
+
+        Raises:
+            RuntimeError: the program failed; the message has what it said.
+        """
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr}")
+        return done.stdout
+
 
 def parse(output: str) -> dict[str, Any]:
     """The measurement in what a program printed: a JSON object, between what ns-2 says besides.
@@ -166,6 +178,7 @@ def scenario(settings: Mapping[str, Any], tcp: Mapping[str, Any], seed: int) -> 
     delayed = settings["delayed_ack"]
     conventions = {
         "preset": "ns-2",
+        "legacy": {"sender": "standard"},
         "congestion": "cubic" if settings["tcp"] == "cubic" else "new-reno",
         "recovery": "new-reno" if settings["tcp"] == "newreno" else "sack",
         "mtu": "1500B",

@@ -74,7 +74,7 @@ def mean(data: Data, stack: Changed, place: Place) -> float:
     where = {
         **dict(stack.columns),
         "tcp.congestion": congestion,
-        "tcp.cubic_beta": kept,
+        "tcp.legacy.cubic_beta": kept,
         "delay": delay,
         "discipline": discipline,
     }

@@ -1,5 +1,6 @@
 //! Parameters of a TCP connection.
 
+use crate::legacy::{Legacy, LegacySender, LostRetransmissions, SlowStartEnd, TimeoutRecovery};
 use forebay_core::config::{read, require};
 use forebay_core::{Bytes, ConfigError, Duration};
 use schemars::JsonSchema;
@@ -80,6 +81,31 @@ impl Stack {
     }
 }
 
+/// Which bytes are taken for lost, with SACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossDetection {
+    /// Those with three segments above them that have arrived (RFC 6675, IsLost).
+    Rfc6675,
+    /// Forward acknowledgment: those with two segments, whatever became of these, between them and
+    /// the highest SACKed one (Mathis, Mahdavi 1996; Linux 2.2 to 4.14).
+    Fack,
+}
+
+/// How the window comes down to its threshold during recovery with SACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduction {
+    /// At once (RFC 6675).
+    AtOnce,
+    /// Proportional rate reduction (RFC 6937).
+    Proportional,
+    /// Rate halving: a segment less for every two acknowledgments, down to the threshold (New Reno:
+    /// to half of it), and one sent for each at most; afterwards the window stays if it is below
+    /// the threshold (Mathis, Semke, Mahdavi, Lahey 1999; Linux 2.2 to 3.1).
+    RateHalving,
+}
+
 /// Linux's `tcp_rto_min` is not the least timeout: four RTTVAR are at least as much, and SRTT is
 /// added to them.
 const LINUX_GRANULARITY: Duration = Duration::from_millis(200);
@@ -109,18 +135,22 @@ pub enum Preset {
     /// The standards' own numbers: minimum RTO 1 s, ACKs delayed by 200 ms.
     #[serde(rename = "rfc")]
     Rfc,
-    /// ns-2's `Agent/TCP/Sack1` and `TCPSink/Sack1`, except its `window_` of 20 segments, which
-    /// every script sets: give `max_window`.
+    /// ns-2.35's `Agent/TCP/Sack1` and `TCPSink/Sack1` (with `recovery = "reno"` or `"new-reno"`,
+    /// its `Reno` or `Newreno`), except its `window_` of 20 segments, which every script sets: give
+    /// `max_window`.
     #[serde(rename = "ns-2")]
     Ns2,
     /// ns-3.37's `TcpSocketBase` defaults, except its 536-byte segments.
     #[serde(rename = "ns-3")]
     Ns3,
+    /// ns-3.18's `TcpNewReno` and its defaults, except its 536-byte segments.
+    #[serde(rename = "ns-3.18")]
+    Ns318,
 }
 
 /// Parameters of one connection; both ends take the same.
 ///
-/// In a file, `preset = "linux"` (or `"linux-2.6"`, `"rfc"`, `"ns-2"`, `"ns-3"`) chooses a set of
+/// In a file, `preset = "linux"` (or `"linux-2.6"`, `"rfc"`, `"ns-2"`, `"ns-3"`, `"ns-3.18"`) chooses a set of
 /// conventions and every other field given overrides it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, remote = "Self")]
@@ -141,10 +171,6 @@ pub struct Config {
     /// `"linux-reno"` (Linux before 4.0: windows of whole segments) or `"rfc2581"`, which grows by acknowledgments, not bytes, and lowers its threshold at every
     /// timeout.
     pub congestion: CongestionControl,
-    /// Share of the window that `congestion = "cubic-2008"` keeps at a loss, from 0.5 to below 1;
-    /// 717/1024 if absent (Linux before 2.6.25: 819/1024).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cubic_beta: Option<f64>,
     /// Parameters of `congestion = "ledbat"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledbat: Option<LedbatParams>,
@@ -166,9 +192,6 @@ pub struct Config {
     /// as it acknowledges if absent (RFC 3465). 1 is RFC 5681, section 3.1, and Linux before 4.0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub growth_per_ack: Option<u32>,
-    /// Slow start goes on when cwnd equals ssthresh, which RFC 5681, section 3.1, leaves open (Linux
-    /// before 4.2).
-    pub slow_start_at_ssthresh: bool,
     /// Receive buffer, and so the window advertised by a reader that keeps up, from one segment to
     /// 1 GiB (RFC 7323, section 2.3).
     pub receive_window: Bytes,
@@ -204,28 +227,11 @@ pub struct Config {
     pub ecn: bool,
     /// New data on the first two duplicate acknowledgments (RFC 3042).
     pub limited_transmit: bool,
-    /// Proportional rate reduction during recovery (RFC 6937); applies to `recovery = "sack"`.
-    pub prr: bool,
-    /// Rate halving during recovery, in place of `prr`: a segment less for every two
-    /// acknowledgments, down to the threshold (New Reno: to half of it), and one sent for each at
-    /// most; afterwards the window stays if it is below the threshold (Mathis, Semke, Mahdavi,
-    /// Lahey 1999; Linux 2.2 to 3.1). Applies to `recovery = "sack"`.
-    pub rate_halving: bool,
-    /// Forward acknowledgment: segments with two others, whatever became of these, between them and
-    /// the highest SACKed one are lost (Mathis, Mahdavi 1996; Linux 2.2 to 4.14). Applies to
-    /// `recovery = "sack"`.
-    pub fack: bool,
-    /// Whatever is missing below the highest SACKed segment is sent again before new data, and not
-    /// only when three segments above it have arrived (NextSeg of RFC 6675 with rule 3 before rule
-    /// 2; ns-2's `Sack1`). Applies to `recovery = "sack"`.
-    pub holes_first: bool,
-    /// Retransmissions after which more than one segment was sent and SACKed are lost as well, and
-    /// sent again, instead of waiting for a timeout (Linux). Applies to `recovery = "sack"`.
-    pub lost_retransmissions: bool,
-    /// After a timeout only the first segment is sent again, and then two new ones: the others are
-    /// lost if it is these that arrive (RFC 5682, section 3; Linux from 2.6.24). Applies to
-    /// `recovery = "sack"`.
-    pub frto: bool,
+    /// Which bytes are lost: `"rfc6675"` or `"fack"`; applies to `recovery = "sack"`.
+    pub loss_detection: LossDetection,
+    /// How the window comes down during recovery: `"at-once"` (RFC 6675), `"proportional"` (RFC
+    /// 6937) or `"rate-halving"` (Linux before 3.2); applies to `recovery = "sack"`.
+    pub reduction: Reduction,
     /// HyStart++ in the initial slow start (RFC 9406).
     pub hystart: bool,
     /// Space segments over the round trip at 2 (slow start) or 1.2 times cwnd / SRTT.
@@ -238,6 +244,8 @@ pub struct Config {
     pub max_retransmissions: Option<u32>,
     /// Begin with SYN and SYN-ACK; otherwise both ends are established from the start.
     pub handshake: bool,
+    /// What stacks of the past did otherwise.
+    pub legacy: Legacy,
 }
 
 impl Default for Config {
@@ -247,7 +255,6 @@ impl Default for Config {
             stack: Stack::Standard,
             tick: TICK,
             congestion: CongestionControl::NewReno,
-            cubic_beta: None,
             ledbat: None,
             recovery: LossRecovery::Sack,
             mtu: Bytes(1500),
@@ -255,7 +262,6 @@ impl Default for Config {
             initial_ssthresh: None,
             max_window: None,
             growth_per_ack: None,
-            slow_start_at_ssthresh: false,
             receive_window: Bytes(6_000_000),
             delayed_ack_count: 2,
             delayed_ack_timeout: Duration::from_millis(40),
@@ -269,17 +275,14 @@ impl Default for Config {
             timestamps: false,
             ecn: false,
             limited_transmit: true,
-            prr: false,
-            rate_halving: false,
-            fack: false,
-            holes_first: false,
-            lost_retransmissions: false,
-            frto: false,
+            loss_detection: LossDetection::Rfc6675,
+            reduction: Reduction::AtOnce,
             hystart: false,
             pacing: false,
             slow_start_after_idle: true,
             max_retransmissions: None,
             handshake: true,
+            legacy: Legacy::default(),
         }
     }
 }
@@ -296,7 +299,7 @@ impl Config {
                 clock_granularity: Some(LINUX_GRANULARITY),
                 max_rto: Duration::from_secs(120),
                 timestamps: true,
-                prr: true,
+                reduction: Reduction::Proportional,
                 hystart: true,
                 max_retransmissions: Some(15),
                 ..Config::default()
@@ -324,7 +327,6 @@ impl Config {
                 congestion: CongestionControl::Cubic2008,
                 initial_window: 3,
                 growth_per_ack: Some(1),
-                slow_start_at_ssthresh: true,
                 adaptive_delayed_ack: true,
                 quick_acks: 16,
                 quick_acks_after: Some(Duration::from_millis(200)),
@@ -332,11 +334,15 @@ impl Config {
                 clock_granularity: Some(LINUX_GRANULARITY),
                 max_rto: Duration::from_secs(120),
                 timestamps: true,
-                rate_halving: true,
-                fack: true,
-                lost_retransmissions: true,
-                frto: true,
+                loss_detection: LossDetection::Fack,
+                reduction: Reduction::RateHalving,
                 max_retransmissions: Some(15),
+                legacy: Legacy {
+                    slow_start: SlowStartEnd::AboveThreshold,
+                    lost_retransmissions: LostRetransmissions::Sack,
+                    timeout_recovery: TimeoutRecovery::FRto,
+                    ..Legacy::default()
+                },
                 ..Config::default()
             },
             Preset::Rfc => Config {
@@ -352,6 +358,22 @@ impl Config {
                 delayed_ack_count: 1,
                 // rtxcur_init_
                 initial_rto: Duration::from_secs(3),
+                legacy: Legacy { sender: LegacySender::Ns2, ..Legacy::default() },
+                ..Config::default()
+            },
+            Preset::Ns318 => Config {
+                recovery: LossRecovery::NewReno,
+                initial_window: 1,
+                // MaxWindowSize, of 16 bits
+                receive_window: Bytes(65_535),
+                delayed_ack_timeout: Duration::from_millis(200),
+                // The first data are acknowledged at once (ProcessSynRcvd).
+                quick_acks: 1,
+                // ConnTimeout; the estimator begins with a round trip of 1 s.
+                initial_rto: Duration::from_secs(3),
+                limited_transmit: false,
+                slow_start_after_idle: false,
+                legacy: Legacy { sender: LegacySender::Ns318, ..Legacy::default() },
                 ..Config::default()
             },
             Preset::Ns3 => Config {
@@ -360,7 +382,7 @@ impl Config {
                 delayed_ack_timeout: Duration::from_millis(200),
                 min_rto: Duration::from_secs(1),
                 timestamps: true,
-                prr: true,
+                reduction: Reduction::Proportional,
                 hystart: true,
                 max_retransmissions: Some(6),
                 ..Config::default()
@@ -384,7 +406,13 @@ impl Config {
         let Ok(Value::Object(mut whole)) = serde_json::to_value(&base) else {
             unreachable!("parameters are plain data");
         };
-        whole.extend(given);
+        for (name, value) in given {
+            match (whole.get_mut(&name), value) {
+                // What a table does not give stays as the preset has it.
+                (Some(Value::Object(base)), Value::Object(table)) => base.extend(table),
+                (_, value) => drop(whole.insert(name, value)),
+            }
+        }
         let Plain(mut config) = read(&Value::Object(whole))?;
         if config.congestion == CongestionControl::Ledbat {
             config.ledbat.get_or_insert_default();
@@ -416,13 +444,8 @@ impl Config {
         at_least("growth_per_ack", self.growth_per_ack, 1)?;
         at_least("max_retransmissions", self.max_retransmissions, 1)?;
         self.validate_ledbat()?;
-        let beta = self.cubic_beta.unwrap_or(0.5);
-        require((0.5..1.0).contains(&beta), "cubic_beta", || {
-            format!("must be from 0.5 to below 1, got {beta}")
-        })?;
-        require(!(self.prr && self.rate_halving), "rate_halving", || {
-            "takes the place of prr; set prr = false".to_owned()
-        })?;
+        self.legacy.validate()?;
+        self.validate_sender()?;
         require((self.mss()..=1 << 30).contains(&self.receive_window.0), "receive_window", || {
             format!("must be from {}B to 1GiB, got \"{}\"", self.mss(), self.receive_window)
         })?;
@@ -447,6 +470,38 @@ impl Config {
         let least = self.min_rto.max(self.initial_rto);
         require(self.max_rto >= least, "max_rto", || {
             format!("must be at least min_rto and initial_rto ({least}), got \"{}\"", self.max_rto)
+        })
+    }
+
+    /// A sender of the past knows nothing of what came later.
+    fn validate_sender(&self) -> Result<(), ConfigError> {
+        let name = match self.legacy.sender {
+            LegacySender::Standard => return Ok(()),
+            LegacySender::Ns2 => "ns-2",
+            LegacySender::Ns318 => "ns-3.18",
+        };
+        let standard = Config::default();
+        let old = self.legacy.sender == LegacySender::Ns318;
+        for (field, same, want) in [
+            ("congestion", self.congestion == standard.congestion, "\"new-reno\""),
+            ("pacing", !self.pacing, "false"),
+            ("hystart", !self.hystart, "false"),
+            ("reduction", self.reduction == standard.reduction, "\"at-once\""),
+            ("loss_detection", self.loss_detection == standard.loss_detection, "\"rfc6675\""),
+            ("recovery", !old || self.recovery == LossRecovery::NewReno, "\"new-reno\""),
+            ("timestamps", !(old && self.timestamps), "false"),
+            ("ecn", !(old && self.ecn), "false"),
+        ] {
+            require(same, field, || {
+                format!("the sender {name:?} has rules of its own; set {field} = {want}")
+            })?;
+        }
+        let only = Legacy { sender: self.legacy.sender, ..Legacy::default() };
+        require(self.legacy == only, "legacy", || {
+            format!("the sender {name:?} has rules of its own; give nothing else here")
+        })?;
+        require(self.growth_per_ack.is_none(), "growth_per_ack", || {
+            format!("the sender {name:?} counts acknowledgments anyway; leave it out")
         })
     }
 
@@ -493,7 +548,9 @@ fn add_preset(schema: &mut schemars::Schema) {
     let preset = serde_json::json!({
         "type": "string",
         "description": "Conventions that every other field given overrides.",
-        "enum": ["linux", "linux-2.6.26", "linux-2.6.18", "linux-2.6", "rfc", "ns-2", "ns-3"],
+        "enum": [
+            "linux", "linux-2.6.26", "linux-2.6.18", "linux-2.6", "rfc", "ns-2", "ns-3", "ns-3.18",
+        ],
     });
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         properties.insert("preset".to_owned(), preset);
@@ -516,11 +573,17 @@ mod tests {
         assert_eq!(config, want);
         assert_eq!(config.mss(), 460);
         assert_eq!(parse(json!({})).unwrap(), Config::default());
+        let given = json!({"preset": "linux-2.6", "legacy": {"slow_start": "at-threshold"}});
+        let linux = Config::preset(Preset::Linux26);
+        let legacy = Legacy { slow_start: SlowStartEnd::AtThreshold, ..linux.legacy };
+        assert_eq!(parse(given).unwrap(), Config { legacy, ..linux });
     }
 
     #[test]
     fn what_is_written_reads_the_same() {
-        for preset in [Preset::Linux, Preset::Linux26, Preset::Rfc, Preset::Ns2, Preset::Ns3] {
+        for preset in
+            [Preset::Linux, Preset::Linux26, Preset::Rfc, Preset::Ns2, Preset::Ns3, Preset::Ns318]
+        {
             let config = Config::preset(preset);
             config.validate().unwrap();
             assert_eq!(parse(serde_json::to_value(&config).unwrap()).unwrap(), config);
@@ -559,10 +622,9 @@ mod tests {
         }
         let bad = Config { delayed_ack_count: 3, ..Config::default() };
         assert_eq!(bad.validate().unwrap_err().path, "delayed_ack_count");
-        let bad = Config { cubic_beta: Some(1.0), ..Config::default() };
-        assert_eq!(bad.validate().unwrap_err().path, "cubic_beta");
-        let bad = Config { prr: true, rate_halving: true, ..Config::default() };
-        assert_eq!(bad.validate().unwrap_err().path, "rate_halving");
+        let legacy = Legacy { cubic_beta: Some(1.0), ..Legacy::default() };
+        let bad = Config { legacy, ..Config::default() };
+        assert_eq!(bad.validate().unwrap_err().path, "legacy.cubic_beta");
         let bad = Config { max_rto: Duration::from_millis(100), ..Config::default() };
         assert_eq!(bad.validate().unwrap_err().path, "max_rto");
     }

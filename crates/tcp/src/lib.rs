@@ -59,6 +59,7 @@
 
 mod config;
 pub mod congestion;
+mod legacy;
 mod linux;
 mod ranges;
 mod receiver;
@@ -67,9 +68,16 @@ mod rtt;
 mod scoreboard;
 mod segment;
 mod sender;
+mod stacks;
 mod state;
 
-pub use config::{Config, CongestionControl, LedbatParams, LossRecovery, Preset, Stack};
+pub use config::{
+    Config, CongestionControl, LedbatParams, LossDetection, LossRecovery, Preset, Reduction,
+    Stack,
+};
+pub use legacy::{
+    Legacy, LegacySender, LostRetransmissions, RepairOrder, SlowStartEnd, TimeoutRecovery,
+};
 pub use receiver::Receiver;
 pub use segment::{Flags, SackBlock, Segment};
 pub use sender::Sender;

@@ -3,7 +3,7 @@
 
 use crate::congestion::Window;
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
-use crate::{Config, LossRecovery, Segment};
+use crate::{Config, LossRecovery, Reduction, RepairOrder, Segment, TimeoutRecovery};
 
 /// Where in the life of a loss the sender is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,9 +87,9 @@ impl Halving {
     }
 }
 
-/// How the window comes down to its threshold during recovery with SACK.
+/// How far the reduction of the recovery that is under way has come.
 #[derive(Debug, Clone, Copy)]
-enum Reduction {
+enum Reducing {
     /// RFC 6675.
     AtOnce,
     Proportional(Prr),
@@ -112,15 +112,13 @@ pub(crate) struct Recovery {
     /// Recovery lasts until this is acknowledged: the highest offset sent when it began.
     recover: u64,
     pub(crate) board: Scoreboard,
-    prr: bool,
-    rate_halving: bool,
+    reduction: Reduction,
     holes_first: bool,
     /// F-RTO (RFC 5682, section 3), as Linux had it from 2.6.24 to 3.9.
     frto: bool,
     /// While probing: two segments of new data were let go.
     released: bool,
-    /// Of the recovery that is under way.
-    reduction: Reduction,
+    reducing: Reducing,
 }
 
 impl Recovery {
@@ -135,12 +133,12 @@ impl Recovery {
             duplicates: 0,
             recover: 0,
             board: Scoreboard::new(config),
-            prr: config.prr,
-            rate_halving: config.rate_halving,
-            holes_first: config.holes_first,
-            frto: config.frto && config.recovery == LossRecovery::Sack,
+            reduction: config.reduction,
+            holes_first: config.legacy.repair_order == RepairOrder::HolesFirst,
+            frto: config.legacy.timeout_recovery == TimeoutRecovery::FRto
+                && config.recovery == LossRecovery::Sack,
             released: false,
-            reduction: Reduction::AtOnce,
+            reducing: Reducing::AtOnce,
         }
     }
 
@@ -237,13 +235,15 @@ impl Recovery {
         if self.uses_sack() {
             // RFC 6675, section 5, step 4.
             self.board.begin_recovery(una);
-            self.reduction = if self.prr {
-                Reduction::Proportional(Prr { flight: next - una, delivered: 0, out: 0 })
-            } else if self.rate_halving {
-                Reduction::Halving(Halving { floor, second: false })
-            } else {
-                window.cwnd = window.ssthresh;
-                Reduction::AtOnce
+            self.reducing = match self.reduction {
+                Reduction::Proportional => {
+                    Reducing::Proportional(Prr { flight: next - una, delivered: 0, out: 0 })
+                }
+                Reduction::RateHalving => Reducing::Halving(Halving { floor, second: false }),
+                Reduction::AtOnce => {
+                    window.cwnd = window.ssthresh;
+                    Reducing::AtOnce
+                }
             };
             self.reduce(window, delivered, next - una);
         } else {
@@ -277,7 +277,7 @@ impl Recovery {
                 LossRecovery::NewReno => {
                     window.ssthresh.min(outstanding.max(window.mss) + window.mss)
                 }
-                _ if self.rate_halving => window.ssthresh.min(window.cwnd),
+                _ if self.reduction == Reduction::RateHalving => window.ssthresh.min(window.cwnd),
                 _ => window.ssthresh,
             };
             self.end_fast(window, deflated);
@@ -299,13 +299,13 @@ impl Recovery {
 
     /// What an acknowledgment of `delivered` bytes makes of the window.
     fn reduce(&mut self, window: &mut Window, delivered: u64, outstanding: u64) {
-        match &mut self.reduction {
-            Reduction::AtOnce => {}
-            Reduction::Proportional(prr) => {
+        match &mut self.reducing {
+            Reducing::AtOnce => {}
+            Reducing::Proportional(prr) => {
                 prr.delivered += delivered;
                 window.cwnd = prr.cwnd(delivered, self.board.pipe(outstanding), window);
             }
-            Reduction::Halving(halving) => {
+            Reducing::Halving(halving) => {
                 if delivered > 0 {
                     window.cwnd = halving.cwnd(self.board.pipe(outstanding), window);
                 }
@@ -317,7 +317,7 @@ impl Recovery {
         self.phase = Phase::Open;
         self.retransmit_head = false;
         self.duplicates = 0;
-        self.reduction = Reduction::AtOnce;
+        self.reducing = Reducing::AtOnce;
         window.cwnd = cwnd;
     }
 
@@ -326,7 +326,7 @@ impl Recovery {
     pub(crate) fn begin_timeout(&mut self, window: &mut Window, una: u64, next: u64) {
         self.retransmit_head = self.frto;
         self.duplicates = 0;
-        self.reduction = Reduction::AtOnce;
+        self.reducing = Reducing::AtOnce;
         if self.frto {
             if self.phase == Phase::Open || una >= self.recover {
                 self.recover = next;
@@ -443,7 +443,7 @@ impl Recovery {
     /// Counts `bytes` sent against proportional rate reduction.
     #[inline]
     pub(crate) fn sent(&mut self, bytes: u64) {
-        if let Reduction::Proportional(prr) = &mut self.reduction {
+        if let Reducing::Proportional(prr) = &mut self.reducing {
             prr.out += bytes;
         }
     }

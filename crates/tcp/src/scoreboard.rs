@@ -7,7 +7,7 @@
 //! an exception to the second, and kept apart.
 
 use crate::ranges::RangeSet;
-use crate::{Config, Segment};
+use crate::{Config, LossDetection, LostRetransmissions, Segment};
 use std::collections::VecDeque;
 
 /// Duplicate acknowledgments that mean loss (RFC 5681, section 3.2; RFC 6675, section 2).
@@ -46,8 +46,9 @@ struct Resent {
 impl Scoreboard {
     pub(crate) fn new(config: &Config) -> Self {
         Scoreboard {
-            forward: config.fack,
-            resent: config.lost_retransmissions.then(Box::default),
+            forward: config.loss_detection == LossDetection::Fack,
+            resent: (config.legacy.lost_retransmissions == LostRetransmissions::Sack)
+                .then(Box::default),
             ..Scoreboard::default()
         }
     }
@@ -263,7 +264,7 @@ impl Scoreboard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SackBlock;
+    use crate::{Legacy, SackBlock};
     use proptest::prelude::*;
 
     const MSS: u64 = 10;
@@ -294,7 +295,7 @@ mod tests {
 
     #[test]
     fn forward_acknowledgment_counts_holes() {
-        let config = Config { fack: true, ..Config::default() };
+        let config = Config { loss_detection: LossDetection::Fack, ..Config::default() };
         let mut board = Scoreboard::new(&config);
         // Segments 0, 10 and 20 are lost; one SACK, of the fourth, tells of the first.
         board.update(&sack(0, 20, 30), 0, 100, MSS);
@@ -380,7 +381,12 @@ mod tests {
         fn lost_retransmissions_leave_the_pipe(
             ops in proptest::collection::vec((0..4_u8, 0..30_u64), 1..80),
         ) {
-            let config = Config { fack: true, lost_retransmissions: true, ..Config::default() };
+            let lost_retransmissions = LostRetransmissions::Sack;
+            let config = Config {
+                loss_detection: LossDetection::Fack,
+                legacy: Legacy { lost_retransmissions, ..Legacy::default() },
+                ..Config::default()
+            };
             let (mut board, mut una, mut next) = (Scoreboard::new(&config), 0, 10 * MSS);
             let (mut sacked, mut resent) = ([false; 1000], [None; 1000]);
             for (op, at) in ops {

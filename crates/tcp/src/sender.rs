@@ -8,6 +8,7 @@ use crate::congestion::{
 use crate::linux::{self, Machine, Version};
 use crate::recovery::{Phase, Progress, Recovery, Repair};
 use crate::rtt::{RttEstimator, TimedSegments};
+use crate::stacks::{Ack, Flow, Stack};
 use crate::{Config, Flags, Segment, SenderStats, State};
 use forebay_core::{Duration, Time, fetch};
 
@@ -74,6 +75,8 @@ pub struct Sender {
     rtt: RttEstimator,
     recovery: Recovery,
     controller: Controller,
+    /// A sender of the past, in place of recovery, controller and estimator.
+    stack: Option<Box<Stack>>,
     stats: SenderStats,
     timed: TimedSegments,
     /// In place of `rtt`, `recovery` and `controller`, if the sender is Linux's.
@@ -118,6 +121,7 @@ impl Sender {
             ts_recent: 0,
             recovery: Recovery::new(config),
             controller: Controller::new(config),
+            stack: Stack::new(config),
             rtt: RttEstimator::new(config),
             timed: TimedSegments::default(),
             linux: Version::of(config)
@@ -191,13 +195,22 @@ impl Sender {
         if self.linux.is_some() {
             return self.on_linux_ack(now, segment, widened);
         }
+        if let Some(stack) = self.stack.take() {
+            self.on_stack_ack(now, segment, stack);
+        } else {
+            self.on_own_ack(now, segment, repeats);
+        }
+        if self.closed && self.una > self.end {
+            self.finish(State::Done);
+        }
+    }
+
+    #[inline]
+    fn on_own_ack(&mut self, now: Time, segment: &Segment, repeats: bool) {
         let una = self.una;
         let progress = self.recovery.read(segment, una, self.next, self.window.mss, repeats);
         let rtt = if progress.acked > 0 { self.on_progress(now, segment) } else { None };
         self.on_ack(now, segment, &progress, rtt);
-        if self.closed && self.una > self.end {
-            self.finish(State::Done);
-        }
     }
 
     /// The next segment to send now. Call until it answers None.
@@ -216,6 +229,7 @@ impl Sender {
         }
         let segment = match self.recovery.phase {
             _ if self.linux.is_some() => self.poll_linux(now),
+            _ if self.stack.is_some() => self.poll_stack(now),
             Phase::Open => self.poll_new(now),
             _ => self.poll_repair(now),
         };
@@ -316,31 +330,40 @@ impl Sender {
     /// Congestion window in bytes.
     #[inline]
     pub fn cwnd(&self) -> u64 {
-        self.window.cwnd
+        self.stack.as_ref().map_or(self.window.cwnd, |stack| stack.cwnd())
     }
 
     /// Slow start threshold in bytes; `u64::MAX` until first set.
     #[inline]
     pub fn ssthresh(&self) -> u64 {
-        self.window.ssthresh
+        self.stack.as_ref().map_or(self.window.ssthresh, |stack| stack.ssthresh())
     }
 
     /// Smoothed round-trip time, once measured.
     #[inline]
     pub fn srtt(&self) -> Option<Duration> {
-        self.linux.as_ref().map_or_else(|| self.rtt.srtt(), |machine| machine.srtt())
+        match (&self.linux, &self.stack) {
+            (Some(machine), _) => machine.srtt(),
+            (None, Some(stack)) => stack.srtt(),
+            (None, None) => self.rtt.srtt(),
+        }
     }
 
     /// Retransmission timeout as it stands, backoff included.
     #[inline]
     pub fn rto(&self) -> Duration {
-        self.linux.as_ref().map_or_else(|| self.rtt.rto(), |machine| machine.rto())
+        match (&self.linux, &self.stack) {
+            (Some(machine), _) => machine.rto(),
+            (None, Some(stack)) => stack.rto(),
+            (None, None) => self.rtt.rto(),
+        }
     }
 
     /// Bytes of heap held now, beside the value itself.
     pub fn heap(&self) -> usize {
         let linux = self.linux.as_ref().map_or(0, |machine| size_of::<Machine>() + machine.heap());
-        self.recovery.board.heap() + linux
+        let stack = self.stack.as_ref().map_or(0, |stack| stack.heap());
+        self.recovery.board.heap() + linux + stack
     }
 
     fn finish(&mut self, state: State) {
@@ -376,12 +399,15 @@ impl Sender {
             self.window.cwnd = self.window.mss;
             self.rtt.after_lost_syn();
         }
-        let measured = self.measure(now, segment);
-        if let Some(rtt) = measured {
+        let rtt = self.measure(now, segment);
+        if let Some(rtt) = rtt {
             self.rtt.sample(rtt, 1.0);
         }
         if let Some(machine) = &mut self.linux {
-            machine.open(now, measured, self.stats.timeouts);
+            machine.open(now, rtt, self.stats.timeouts);
+        }
+        if let Some(stack) = &mut self.stack {
+            stack.on_established(now, rtt);
         }
         self.retries = 0;
         self.set_timer(Timer::Off, Time::MAX);
@@ -502,6 +528,11 @@ impl Sender {
         if self.state == State::SynSent {
             self.handshake_due = true;
             self.timed.restart(u64::MAX);
+        } else if let Some(mut stack) = self.stack.take() {
+            let timeout = stack.on_timeout(&self.flow(now));
+            self.cwr_due |= self.ecn && stack.take_reduced();
+            self.stack = Some(stack);
+            return self.set_timer(Timer::Retransmission, now + timeout);
         } else {
             // RFC 5681, section 3.1: once for a segment, however often it is sent again.
             if self.retries == 1 {
@@ -514,6 +545,63 @@ impl Sender {
         }
         // RFC 6298, section 5.6.
         self.set_timer(Timer::Retransmission, now + self.rtt.rto());
+    }
+
+    /// What a stack of the past may know.
+    fn flow(&self, now: Time) -> Flow {
+        let (una, next, mss) = (self.una, self.next, self.window.mss);
+        let room = self.edge.saturating_sub(una);
+        Flow { now, una, next, new: self.new_len(self.probe_due), room, mss }
+    }
+
+    #[cold]
+    fn on_stack_ack(&mut self, now: Time, segment: &Segment, mut stack: Box<Stack>) {
+        let rtt = if self.timestamps { self.measure(now, segment) } else { None };
+        let echo = self.ecn && segment.flags.has(Flags::ECE);
+        let ack = Ack { segment, echo, rtt };
+        let timeout = stack.on_ack(&self.flow(now), &ack, &mut self.stats);
+        self.cwr_due |= self.ecn && stack.take_reduced();
+        self.stack = Some(stack);
+        if segment.ack > self.una {
+            self.una = segment.ack;
+            self.retries = 0;
+            self.persist_backoff = 0;
+        }
+        if self.una == self.next {
+            self.set_timer(Timer::Off, Time::MAX);
+        } else if let Some(timeout) = timeout {
+            self.set_timer(Timer::Retransmission, now + timeout);
+        }
+    }
+
+    #[cold]
+    fn poll_stack(&mut self, now: Time) -> Option<Segment> {
+        let flow = self.flow(now);
+        let stack = self.stack.as_mut()?;
+        let start = stack.poll(&flow)?;
+        let new = start >= self.next;
+        let limit = if new { start + flow.new? } else { (start + flow.mss).min(self.next) };
+        let end = limit.min(self.end);
+        let fin = self.closed && (limit > self.end || (new && end == self.end));
+        let after = end + u64::from(fin);
+        stack.sent(&flow, start, after);
+        let timeout = stack.rto();
+        if self.timer != Timer::Retransmission {
+            self.set_timer(Timer::Retransmission, now + timeout);
+        }
+        if new {
+            self.probe_due = false;
+            self.probed = false;
+            self.next = after;
+        } else {
+            self.stats.retransmissions += 1;
+        }
+        let cwr = std::mem::take(&mut self.cwr_due);
+        let flags = Flags::ACK
+            .with_if(fin, Flags::FIN)
+            .with_if(cwr, Flags::CWR)
+            .with_if(self.ecn, Flags::ECT);
+        Some(self.emit(now, start, (end - start) as u32, flags))
     }
 
     /// Whether pacing holds back what could be sent now.

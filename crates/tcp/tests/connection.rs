@@ -2,8 +2,8 @@
 
 use forebay_core::{Bytes, Duration, Rng, Time};
 use forebay_tcp::{
-    Config, CongestionControl, Flags, LossRecovery, Preset, Receiver, SackBlock, Segment, Sender,
-    State,
+    Config, CongestionControl, Flags, Legacy, LossDetection, LossRecovery, LostRetransmissions,
+    Preset, Receiver, Reduction, SackBlock, Segment, Sender, SlowStartEnd, State, TimeoutRecovery,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -108,6 +108,20 @@ fn transfer(config: &Config, network: &Network, bytes: u64) -> (Sender, Receiver
     panic!("not done after two million events: {sender:?} {receiver:?}");
 }
 
+fn legacy(on: &[bool]) -> Legacy {
+    let mut legacy = Legacy::default();
+    if on[0] {
+        legacy.lost_retransmissions = LostRetransmissions::Sack;
+    }
+    if on[1] {
+        legacy.slow_start = SlowStartEnd::AboveThreshold;
+    }
+    if on[2] {
+        legacy.timeout_recovery = TimeoutRecovery::FRto;
+    }
+    legacy
+}
+
 fn configs() -> impl Strategy<Value = Config> {
     let kinds = (
         prop_oneof![
@@ -138,12 +152,13 @@ fn configs() -> impl Strategy<Value = Config> {
             timestamps: on[0] || congestion == CongestionControl::Ledbat,
             ecn: on[1],
             limited_transmit: on[2],
-            prr: on[3],
-            rate_halving: on[9] && !on[3],
-            fack: on[10],
-            lost_retransmissions: on[11],
-            slow_start_at_ssthresh: on[12],
-            frto: on[13],
+            loss_detection: if on[10] { LossDetection::Fack } else { LossDetection::Rfc6675 },
+            reduction: match (on[3], on[9]) {
+                (true, _) => Reduction::Proportional,
+                (false, true) => Reduction::RateHalving,
+                (false, false) => Reduction::AtOnce,
+            },
+            legacy: legacy(&on[11..14]),
             adaptive_delayed_ack: on[14],
             hystart: on[4],
             pacing: on[5],

@@ -16,11 +16,26 @@
 //!
 //! Deviations: D1. The idle time begins when the last packet has left the wire, not when it left
 //! the queue, because a packet in transmission is not in the queue here (ns-2 does the same).
-//! D2. m is a real number, as the linear f(t) of the paper gives it; ns-2 and Linux truncate it.
+//! D2. m is a real number, as the linear f(t) of the paper gives it; Linux truncates it, and so
+//! does ns-2, which adds one for the arrival itself ([`Idle::Arrivals`]).
 //!
 //! Cost: one multiplication a packet; one power for an arrival at an empty queue.
 
 use forebay_core::{Bytes, Duration, Rate, Setting, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How an arrival at an empty queue ages the average.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Idle {
+    /// By the idle time, in typical packets (Floyd and Jacobson 1993, section 11).
+    #[default]
+    Time,
+    /// By the whole packets of that time and by the arrival itself, which finds nothing (ns-2 and
+    /// ns-3: m + 1 in `REDQueue::enque`).
+    Arrivals,
+}
 
 /// How fast an idle link could have sent.
 #[derive(Debug, Clone, Copy)]
@@ -28,14 +43,15 @@ pub struct Pace {
     nanos_per_byte: f64,
     overhead: u32,
     typical: f64,
+    idle: Idle,
 }
 
 impl Pace {
     /// The pace of `setting`'s link for packets of a `typical` size.
-    pub fn new(setting: &Setting, typical: Bytes) -> Self {
+    pub fn new(setting: &Setting, typical: Bytes, idle: Idle) -> Self {
         let overhead = setting.overhead;
         let typical = typical.0 as f64 + f64::from(overhead);
-        let mut pace = Pace { nanos_per_byte: 0.0, overhead, typical };
+        let mut pace = Pace { nanos_per_byte: 0.0, overhead, typical, idle };
         pace.set_rate(setting.rate);
         pace
     }
@@ -57,7 +73,11 @@ impl Pace {
 
     /// How many typical packets (m) could have been sent in `span`.
     fn packets_in(&self, span: Duration) -> f64 {
-        span.as_nanos() as f64 / (self.typical * self.nanos_per_byte)
+        let packets = span.as_nanos() as f64 / (self.typical * self.nanos_per_byte);
+        match self.idle {
+            Idle::Time => packets,
+            Idle::Arrivals => libm::floor(packets) + 1.0,
+        }
     }
 }
 
@@ -109,7 +129,7 @@ mod tests {
     fn a_burst_of_l_packets_raises_the_average_as_equation_2_says() {
         // Section 6.1, equation (2): after L arrivals from an empty queue that grows by one each,
         // avg = L + 1 + ((1 - w)^(L+1) - 1) / w; by hand 1.254 for w = 0.001 and L = 50.
-        let pace = Pace::new(&SETTING, Bytes(500));
+        let pace = Pace::new(&SETTING, Bytes(500), Idle::Time);
         let mut average = Average::default();
         for length in 1..=50 {
             average.update(0.001, f64::from(length), ms(0), &pace);
@@ -123,7 +143,7 @@ mod tests {
     fn idle_time_counts_as_typical_packets_that_found_no_queue() {
         // 500 bytes take 0.4 ms at 10 Mbit/s. The last packet, of 1000 bytes, is on the wire until
         // 0.8 ms; from there to 4.8 ms ten packets could have gone.
-        let pace = Pace::new(&SETTING, Bytes(500));
+        let pace = Pace::new(&SETTING, Bytes(500), Idle::Time);
         let mut average = Average { value: 8.0, idle_since: None };
         average.emptied(ms(0), 1000, &pace);
         average.update(0.002, 0.0, us(4_800), &pace);
@@ -137,8 +157,18 @@ mod tests {
     }
 
     #[test]
+    fn in_ns_2_the_arrival_counts_and_parts_of_packets_do_not() {
+        // As above; 4.1 ms of idle time are ten packets and a quarter, and the arrival is one more.
+        let pace = Pace::new(&SETTING, Bytes(500), Idle::Arrivals);
+        let mut average = Average { value: 8.0, idle_since: None };
+        average.emptied(ms(0), 1000, &pace);
+        average.update(0.002, 0.0, us(4_900), &pace);
+        assert!((average.value() - 8.0 * libm::pow(0.998, 11.0)).abs() < 1e-12);
+    }
+
+    #[test]
     fn an_arrival_during_the_last_transmission_decays_nothing() {
-        let pace = Pace::new(&SETTING, Bytes(500));
+        let pace = Pace::new(&SETTING, Bytes(500), Idle::Time);
         let mut average = Average { value: 8.0, idle_since: None };
         average.emptied(ms(0), 1000, &pace);
         assert_eq!(average.update(0.002, 0.0, us(700), &pace), 8.0);

@@ -10,14 +10,16 @@
 //! | p_b | [`Curve::probability`] |
 //! | p_a = p_b / (1 - count p_b) | [`Spacing::step`] |
 //! | count | field of [`Spacing`]: packets since the last drop, -1 below min_th |
-//! | `wait_` of ns-2 | field of [`Curve`] |
+//! | `wait_`, `old` of ns-2 | `wait`, `spare_first` of [`Curve`] |
 //!
 //! Deviations: D1. count advances before it is used, as in figure 2 and in ns-2, so that with a
 //! constant p_b the n-th packet after a drop is dropped with the same probability for every n in
 //! 1..1/p_b - 1; section 7's derivation of a range up to 1/p_b counts one packet less.
 //! D2. With `wait`, as in ns-2's RED unless its scripts say otherwise (`Queue/RED set wait_ true`),
 //! nothing is dropped until count reaches 1/p_b, then p_a = p_b / (2 - count p_b): gaps are uniform
-//! on 1/p_b to 2/p_b and the loss is 2/3 p_b, not 2 p_b. It is not in the paper.
+//! on 1/p_b to 2/p_b and the loss is 2/3 p_b, not 2 p_b. It is not in the paper. D3. With
+//! `spare_first`, as in ns-2 and ns-3 (`REDQueue::enque`, `edv_.old`), the arrival with which the
+//! average reaches min_th passes, and counts for one.
 //!
 //! Cost: two comparisons below min_th; one division and one random number above.
 
@@ -60,6 +62,7 @@ pub struct Curve {
     max_p: f64,
     gentle: bool,
     wait: bool,
+    spare_first: bool,
 }
 
 impl Curve {
@@ -70,6 +73,7 @@ impl Curve {
         max_p: 0.0,
         gentle: false,
         wait: false,
+        spare_first: false,
     };
 
     /// A curve from its parameters, and what its thresholds count.
@@ -94,12 +98,14 @@ impl Curve {
         require(max_p > 0.0 && max_p <= 1.0, "max_p", || {
             format!("must be above 0 and at most 1, got {max_p}")
         })?;
-        Ok((Curve { min_th: low, max_th: high, max_p, gentle, wait: false }, measure))
+        let (wait, spare_first) = (false, false);
+        Ok((Curve { min_th: low, max_th: high, max_p, gentle, wait, spare_first }, measure))
     }
 
-    /// The same curve; with `wait` at least 1/p_b packets pass between two drops (D2).
-    pub fn waiting(self, wait: bool) -> Curve {
-        Curve { wait, ..self }
+    /// The same curve with ns-2's rules: at least 1/p_b packets pass between two drops (D2), the
+    /// first arrival above min_th passes (D3).
+    pub fn with_rules(self, wait: bool, spare_first: bool) -> Curve {
+        Curve { wait, spare_first, ..self }
     }
 
     /// p_b: 0 below min_th, then linear up to max_p at max_th; from there 1, or with `gentle`
@@ -154,6 +160,10 @@ impl Spacing {
         if p_b >= 1.0 {
             self.count = 0;
             return Signal::Forced;
+        }
+        if curve.spare_first && self.count < 0 {
+            self.count = 1;
+            return Signal::Pass;
         }
         let p_b = p_b * share;
         self.count += 1;
@@ -237,7 +247,7 @@ mod tests {
     fn drops_that_wait_are_spaced_from_one_to_two_over_p() {
         // p_b = 0.05: gaps uniform on 20..=39, each 1/20 (D2).
         let mut rng = Rng::named(9, "waiting");
-        let law = curve(false).waiting(true);
+        let law = curve(false).with_rules(true, false);
         let mut gaps = [0_u32; 41];
         let mut spacing = Spacing::default();
         spacing.restart();
@@ -270,6 +280,25 @@ mod tests {
             assert!((1000 - 125..=1000 + 125).contains(count), "{gaps:?}");
         }
         assert_eq!(gaps[21], 0);
+    }
+
+    #[test]
+    fn the_first_arrival_of_a_congestion_may_be_spared() {
+        // ns-2: it counts for one, so that the gaps are uniform on 2..=20, each 1/19.
+        let mut rng = Rng::named(10, "spared");
+        let law = curve(false).with_rules(false, true);
+        let mut gaps = [0_u32; 22];
+        for _ in 0..19_000 {
+            let mut spacing = Spacing::default();
+            let gap =
+                (1..).find(|_| spacing.step(&law, 30.0, 1.0, &mut rng) != Signal::Pass).unwrap();
+            gaps[gap] += 1;
+        }
+        // 1000 expected in each; 4 deviations of 31.
+        assert_eq!(gaps[1] + gaps[21], 0, "{gaps:?}");
+        for count in &gaps[2..20] {
+            assert!((1000 - 125..=1000 + 125).contains(count), "{gaps:?}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod shared_tail_drop;
 mod tail_drop;
 mod wred;
 
-pub use average::{Average, Pace};
+pub use average::{Average, Idle, Pace};
 pub use codel::{Codel, CodelLaw, CodelParams, CodelState};
 pub use cp_aqm::{CpAqm, CpAqmParams};
 pub use cq_aqm::{AdaptiveParams, CqAqm, CqAqmParams, CqQueueParams, SharesParams};

@@ -19,11 +19,12 @@
 //! says, and restarts the count (ns-2 too). D3. Thresholds in bytes make the average one of bytes;
 //! scaling p_b by the packet's size is a second, independent choice (`byte_mode`), as in ns-2
 //! (`queue_in_bytes_`, `bytes_`); Linux has only the bytes. D4. Adaptive RED is not included.
-//! D5. `spare_short` is not in the paper.
+//! D5. `spare_short` and `spare_first` are not in the paper, but in ns-2 (`REDQueue::enque`: `qlen >
+//! 1`, `old`) and ns-3.
 //!
 //! Cost: one multiplication and two comparisons a packet below min_th, one random number above.
 
-use super::average::{Average, Pace};
+use super::average::{Average, Idle, Pace};
 use super::curve::{Curve, Measure, Signal, Spacing};
 use crate::Admit;
 use crate::registry::Named;
@@ -84,9 +85,15 @@ pub struct RedParams {
     /// high the average (ns-2 and ns-3). It keeps the link busy when senders have just slowed
     /// down. Default false.
     pub spare_short: bool,
+    /// Whether the arrival with which the average reaches `min_th` is never dropped, as in ns-2 and
+    /// ns-3 (`old`). Default false.
+    pub spare_first: bool,
     /// Typical packet size, in bytes, by which idle time is counted (s, section 11); above 0.
     /// Default 500B (ns-2).
     pub mean_packet: Bytes,
+    /// How an arrival at an empty queue ages the average: by the idle `"time"`, or by whole packets
+    /// and itself (`"arrivals"`, as in ns-2 and ns-3). Default "time".
+    pub idle: Idle,
     /// Whether a packet's drop probability is proportional to its size, the largest having that of
     /// the curve (section 4, byte mode; RFC 7141 advises against it). Default false.
     pub byte_mode: bool,
@@ -106,7 +113,9 @@ impl Default for RedParams {
             gentle: true,
             wait: false,
             spare_short: false,
+            spare_first: false,
             mean_packet: Bytes(500),
+            idle: Idle::default(),
             byte_mode: false,
             ecn: false,
         }
@@ -126,11 +135,11 @@ impl Red {
         require_mean_packet(params.mean_packet)?;
         Ok(Red {
             limit: params.limit,
-            curve: curve.waiting(params.wait),
+            curve: curve.with_rules(params.wait, params.spare_first),
             measure,
             weight: params.weight,
             spare_short: params.spare_short,
-            pace: Pace::new(setting, params.mean_packet),
+            pace: Pace::new(setting, params.mean_packet, params.idle),
             per_byte: params.byte_mode.then(|| 1.0 / f64::from(setting.mtu)),
             ecn: params.ecn,
             states: vec![State::default(); setting.queues],

@@ -63,7 +63,8 @@ struct Epoch {
 impl Cubic2008 {
     /// The state of a new connection.
     pub fn new(config: &Config) -> Self {
-        let beta = config.cubic_beta.map_or(BETA, |beta| (beta * SCALE as f64).round() as u64);
+        let beta =
+            config.legacy.cubic_beta.map_or(BETA, |beta| (beta * SCALE as f64).round() as u64);
         Cubic2008 { slow_start: SlowStart::new(config), beta, ..Cubic2008::reset() }
     }
 

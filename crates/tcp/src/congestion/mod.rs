@@ -12,7 +12,7 @@ mod linux_reno;
 mod new_reno;
 mod rfc2581;
 
-use crate::{Config, CongestionControl};
+use crate::{Config, CongestionControl, SlowStartEnd};
 use forebay_core::{Duration, Rate, Time};
 
 pub use cubic::Cubic;
@@ -51,7 +51,7 @@ impl Window {
         // RFC 5681, section 3.1: the initial ssthresh should be arbitrarily high.
         let ssthresh = config.initial_ssthresh.map_or(u64::MAX, |n| u64::from(n) * mss);
         let per_ack = config.growth_per_ack.map_or(u64::MAX, |n| u64::from(n) * mss);
-        let at_ssthresh = u64::from(config.slow_start_at_ssthresh);
+        let at_ssthresh = u64::from(config.legacy.slow_start == SlowStartEnd::AboveThreshold);
         Window { cwnd: initial, ssthresh, mss, initial, maximum, per_ack, at_ssthresh }
     }
 

@@ -73,6 +73,7 @@ struct Differentiated {
     curves: Vec<Curve>,
     measure: Measure,
     weight: f64,
+    spare_short: bool,
     pace: Pace,
     /// None: drop arrivals only.
     victim: Option<Victim>,
@@ -112,7 +113,8 @@ impl Differentiated {
             curves: checked.curves,
             measure: checked.measure,
             weight: params.weight,
-            pace: Pace::new(setting, params.mean_packet),
+            spare_short: params.spare_short,
+            pace: Pace::new(setting, params.mean_packet, params.idle),
             victim: match params.drop_strategy {
                 DropStrategy::DropArrivals => None,
                 DropStrategy::DropFromQueue => Some(params.victim),
@@ -135,8 +137,10 @@ impl Differentiated {
         }
     }
 
-    fn ask(&mut self, queue: QueueId, level: usize, cx: &mut Context) -> bool {
-        let average = self.average(queue, level);
+    /// Whether the law of `level` drops, with `waiting` packets in the queue.
+    fn ask(&mut self, queue: QueueId, level: usize, waiting: usize, cx: &mut Context) -> bool {
+        let spared = self.spare_short && waiting <= 1;
+        let average = if spared { 0.0 } else { self.average(queue, level) };
         let spacing = &mut self.states[queue].spacing[level];
         spacing.step(&self.curves[level], average, 1.0, cx.rng) != Signal::Pass
     }
@@ -167,7 +171,8 @@ impl Differentiated {
         cx: &mut Context,
     ) -> Result<(), DropReason> {
         if let Some(owed) = self.states[queue].owed {
-            if self.curves[owed].probability(self.average(queue, owed)) == 0.0 {
+            let spared = self.spare_short && bank.packets(queue) <= 1;
+            if spared || self.curves[owed].probability(self.average(queue, owed)) == 0.0 {
                 self.states[queue].owed = None;
             } else if level >= owed {
                 let state = &mut self.states[queue];
@@ -178,7 +183,7 @@ impl Differentiated {
         }
         let mut unmet = None;
         for law in (level..self.curves.len()).rev() {
-            if !self.ask(queue, law, cx) {
+            if !self.ask(queue, law, bank.packets(queue), cx) {
                 continue;
             }
             if law == level && victim == Victim::Last {
@@ -270,7 +275,7 @@ impl Admit for Differentiated {
             self.make_room(queue, own, packet.len, bank, cx)?;
         } else if let Some(victim) = self.victim {
             self.drop_from_queue(queue, level, victim, bank, cx)?;
-        } else if self.ask(queue, level, cx) {
+        } else if self.ask(queue, level, bank.packets(queue), cx) {
             return Err(DropReason::Aqm);
         }
         if packet.drop_precedence == 0 {

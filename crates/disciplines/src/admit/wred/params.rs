@@ -1,5 +1,6 @@
 //! Parameters of WRED, RIO and WRT.
 
+use super::super::average::Idle;
 use super::super::curve::{Curve, Measure};
 use super::super::red::{require_mean_packet, require_weight};
 use super::MAX_LEVELS;
@@ -94,8 +95,17 @@ pub struct WredParams {
     /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that two
     /// thirds of p_b are lost rather than twice as much as it. Default false.
     pub wait: bool,
+    /// Whether nothing is dropped early while one packet waits or none, however high the average
+    /// (ns-2's `REDQueue::enque`: `qlen > 1`). Default false.
+    pub spare_short: bool,
+    /// Whether the arrival with which the average reaches a level's `min_th` is never
+    /// dropped, as in ns-2 and ns-3 (`old`). Default false.
+    pub spare_first: bool,
     /// Typical packet size, in bytes, by which idle time is counted; above 0. Default 500B (ns-2).
     pub mean_packet: Bytes,
+    /// How an arrival at an empty queue ages the average: by the idle `"time"`, or by whole packets
+    /// and itself (`"arrivals"`, as in ns-2 and ns-3). Default "time".
+    pub idle: Idle,
     /// Who may be dropped (section 2.2): "drop-arrivals" or "drop-from-queue".
     pub drop_strategy: DropStrategy,
     /// Which queued packet of its level "drop-from-queue" drops: "last" (the paper's), "first" or
@@ -111,7 +121,10 @@ impl Default for WredParams {
             weight: 0.002,
             gentle: false,
             wait: false,
+            spare_short: false,
+            spare_first: false,
             mean_packet: Bytes(500),
+            idle: Idle::default(),
             drop_strategy: DropStrategy::default(),
             victim: Victim::default(),
         }
@@ -137,8 +150,17 @@ pub struct RioParams {
     /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that two
     /// thirds of p_b are lost rather than twice as much as it. Default false.
     pub wait: bool,
+    /// Whether nothing is dropped early while one packet waits or none, however high the average
+    /// (ns-2's `REDQueue::enque`: `qlen > 1`). Default false.
+    pub spare_short: bool,
+    /// Whether the arrival with which the average reaches a level's `min_th` is never
+    /// dropped, as in ns-2 and ns-3 (`old`). Default false.
+    pub spare_first: bool,
     /// Typical packet size, in bytes, by which idle time is counted; above 0. Default 500B (ns-2).
     pub mean_packet: Bytes,
+    /// How an arrival at an empty queue ages the average: by the idle `"time"`, or by whole packets
+    /// and itself (`"arrivals"`, as in ns-2 and ns-3). Default "time".
+    pub idle: Idle,
     /// Who may be dropped: "drop-arrivals" or "drop-from-queue".
     pub drop_strategy: DropStrategy,
     /// Which queued packet of its level "drop-from-queue" drops: "last", "first" or "random".
@@ -147,18 +169,64 @@ pub struct RioParams {
 
 impl Default for RioParams {
     fn default() -> Self {
-        let WredParams { limit, weight, gentle, wait, mean_packet, drop_strategy, victim, .. } =
-            WredParams::default();
+        let WredParams {
+            limit,
+            weight,
+            gentle,
+            wait,
+            spare_short,
+            spare_first,
+            mean_packet,
+            idle,
+            drop_strategy,
+            victim,
+            ..
+        } = WredParams::default();
         let levels = vec![Level::packets(40, 70, 0.02), Level::packets(15, 45, 0.1)];
-        RioParams { limit, levels, weight, gentle, wait, mean_packet, drop_strategy, victim }
+        RioParams {
+            limit,
+            levels,
+            weight,
+            gentle,
+            wait,
+            spare_short,
+            spare_first,
+            mean_packet,
+            idle,
+            drop_strategy,
+            victim,
+        }
     }
 }
 
 impl From<&RioParams> for WredParams {
     fn from(params: &RioParams) -> Self {
-        let RioParams { limit, levels, weight, gentle, wait, mean_packet, drop_strategy, victim } =
-            params.clone();
-        WredParams { limit, levels, weight, gentle, wait, mean_packet, drop_strategy, victim }
+        let RioParams {
+            limit,
+            levels,
+            weight,
+            gentle,
+            wait,
+            spare_short,
+            spare_first,
+            mean_packet,
+            idle,
+            drop_strategy,
+            victim,
+        } = params.clone();
+        WredParams {
+            limit,
+            levels,
+            weight,
+            gentle,
+            wait,
+            spare_short,
+            spare_first,
+            mean_packet,
+            idle,
+            drop_strategy,
+            victim,
+        }
     }
 }
 
@@ -183,8 +251,17 @@ pub struct WrtParams {
     /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that two
     /// thirds of p_b are lost rather than twice as much as it. Default false.
     pub wait: bool,
+    /// Whether nothing is dropped early while one packet waits or none, however high the average
+    /// (ns-2's `REDQueue::enque`: `qlen > 1`). Default false.
+    pub spare_short: bool,
+    /// Whether the arrival with which the average reaches a level's `min_th` is never
+    /// dropped, as in ns-2 and ns-3 (`old`). Default false.
+    pub spare_first: bool,
     /// Typical packet size, in bytes, by which idle time is counted; above 0. Default 500B (ns-2).
     pub mean_packet: Bytes,
+    /// How an arrival at an empty queue ages the average: by the idle `"time"`, or by whole packets
+    /// and itself (`"arrivals"`, as in ns-2 and ns-3). Default "time".
+    pub idle: Idle,
     /// Who may be dropped: "drop-arrivals" or "drop-from-queue".
     pub drop_strategy: DropStrategy,
     /// Which queued packet of its level "drop-from-queue" drops: "last", "first" or "random".
@@ -193,8 +270,19 @@ pub struct WrtParams {
 
 impl Default for WrtParams {
     fn default() -> Self {
-        let WredParams { limit, levels, weight, gentle, wait, mean_packet, drop_strategy, victim } =
-            WredParams::default();
+        let WredParams {
+            limit,
+            levels,
+            weight,
+            gentle,
+            wait,
+            spare_short,
+            spare_first,
+            mean_packet,
+            idle,
+            drop_strategy,
+            victim,
+        } = WredParams::default();
         let in_profile_th = Limit::Packets(15);
         WrtParams {
             limit,
@@ -203,7 +291,10 @@ impl Default for WrtParams {
             weight,
             gentle,
             wait,
+            spare_short,
+            spare_first,
             mean_packet,
+            idle,
             drop_strategy,
             victim,
         }
@@ -218,12 +309,27 @@ impl From<&WrtParams> for WredParams {
             weight,
             gentle,
             wait,
+            spare_short,
+            spare_first,
             mean_packet,
+            idle,
             drop_strategy,
             victim,
             ..
         } = params.clone();
-        WredParams { limit, levels, weight, gentle, wait, mean_packet, drop_strategy, victim }
+        WredParams {
+            limit,
+            levels,
+            weight,
+            gentle,
+            wait,
+            spare_short,
+            spare_first,
+            mean_packet,
+            idle,
+            drop_strategy,
+            victim,
+        }
     }
 }
 
@@ -254,7 +360,7 @@ pub(super) fn check(params: &WredParams) -> Result<Checked, ConfigError> {
             "must be in the unit of the other levels: all in packets or all in bytes".into()
         })?;
         measure = Some(unit);
-        curves.push(curve.waiting(params.wait));
+        curves.push(curve.with_rules(params.wait, params.spare_first));
     }
     Ok(Checked { curves, measure: measure.unwrap_or(Measure::Packets) })
 }

@@ -273,3 +273,43 @@ fn wrong_levels_are_refused_with_their_path() {
     assert_eq!(path(json!({ "kind": "wred", "weight": 0.0 })), "weight");
     assert_eq!(path(json!({ "kind": "wred", "victim": "middle" })), "victim");
 }
+
+#[test]
+fn a_short_queue_may_be_spared() {
+    // ns-2's REDQueue::enque: nothing is dropped early unless two packets wait (qlen > 1).
+    for kind in ["wred", "rio", "wrt"] {
+        for strategy in ["drop-arrivals", "drop-from-queue"] {
+            for (spare, wanted) in [(false, Verdict::Dropped), (true, Verdict::Queued)] {
+                let mut rig = rig(
+                    kind,
+                    json!({
+                        "weight": 0.001, "levels": step_at_four(), "spare_short": spare,
+                        "drop_strategy": strategy,
+                    }),
+                );
+                while rig.probe("average_queue") < 5.0 {
+                    offer(&mut rig, 0);
+                }
+                while rig.held() > 1 {
+                    rig.take(Time::ZERO);
+                }
+                assert_eq!(offer(&mut rig, 1), wanted, "{kind}, {strategy}");
+                offer_all(&mut rig, &[0; 2]);
+                assert_eq!(offer(&mut rig, 1), Verdict::Dropped, "{kind}, {strategy}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_arrival_of_a_congestion_may_be_spared() {
+    for (spare, wanted) in [(false, Verdict::Dropped), (true, Verdict::Queued)] {
+        // p_b is next to 1 above three packets.
+        let levels = json!([{}, { "min_th": "3p", "max_th": "100p", "max_p": 1e-12 }]);
+        let extra = json!({ "levels": levels, "gentle": true, "spare_first": spare });
+        let mut rig = rig("wred", extra);
+        offer_all(&mut rig, &[0; 199]);
+        assert_eq!(offer(&mut rig, 1), wanted);
+        assert_eq!(offer(&mut rig, 1), Verdict::Dropped);
+    }
+}
