@@ -57,6 +57,30 @@ pub enum LossRecovery {
     Sack,
 }
 
+/// Whose sender and receiver these are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub enum Stack {
+    /// The standards', with the options below.
+    #[default]
+    #[serde(rename = "standard")]
+    Standard,
+    /// Linux 2.6.18 (2006): forward acknowledgment, rate halving.
+    #[serde(rename = "linux-2.6.18")]
+    Linux2_6_18,
+    /// Linux 2.6.26 (2008): as before, with F-RTO.
+    #[serde(rename = "linux-2.6.26")]
+    Linux2_6_26,
+    /// Linux 6.1 (2022): RACK, tail loss probes, proportional rate reduction.
+    #[serde(rename = "linux-6.1")]
+    Linux6_1,
+}
+
+impl Stack {
+    fn is_standard(&self) -> bool {
+        *self == Stack::Standard
+    }
+}
+
 /// Which bytes are taken for lost, with SACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -86,12 +110,25 @@ pub enum Reduction {
 /// added to them.
 const LINUX_GRANULARITY: Duration = Duration::from_millis(200);
 
+/// HZ of 1000.
+const TICK: Duration = Duration::from_millis(1);
+
+fn is_default_tick(tick: &Duration) -> bool {
+    *tick == TICK
+}
+
 /// A set of conventions, so that like is compared with like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Preset {
     /// What today's Linux does out of the box, with ECN not requested.
     #[serde(rename = "linux")]
     Linux,
+    /// Linux 2.6.18 (2006), the older kernel of the Network Simulation Cradle 0.5.
+    #[serde(rename = "linux-2.6.18")]
+    Linux2_6_18,
+    /// Linux 2.6.26 (2008), the youngest kernel of the Network Simulation Cradle 0.5.
+    #[serde(rename = "linux-2.6.26")]
+    Linux2_6_26,
     /// What Linux 2.6.26 (2008) did, the youngest kernel of the Network Simulation Cradle 0.5.
     #[serde(rename = "linux-2.6")]
     Linux26,
@@ -119,6 +156,16 @@ pub enum Preset {
 #[serde(default, deny_unknown_fields, remote = "Self")]
 #[schemars(transform = add_preset)]
 pub struct Config {
+    /// Whose rules for losses, timers and acknowledgments apply: `"standard"`, `"linux-2.6.18"`,
+    /// `"linux-2.6.26"` or `"linux-6.1"`. Linux's, with its own `"new-reno"` and `"cubic"`, apply to
+    /// `recovery = "sack"` with these two, and know of the options below only `mtu`, windows,
+    /// timeouts, `delayed_ack_*`, `quick_acks`, `timestamps`, `ecn`, `hystart`, `pacing`,
+    /// `slow_start_after_idle` and those of the handshake.
+    #[serde(skip_serializing_if = "Stack::is_standard")]
+    pub stack: Stack,
+    /// Tick of a Linux host's clock (1/HZ), from 1 ms to 10 ms: timers go off at one.
+    #[serde(skip_serializing_if = "is_default_tick")]
+    pub tick: Duration,
     /// Congestion control: `"new-reno"` (RFC 5681), `"cubic"` (RFC 9438), `"cubic-2008"` (CUBIC as
     /// in Linux 2.6), `"ledbat"` (RFC 6817, which asks for an `initial_window` of 2),
     /// `"linux-reno"` (Linux before 4.0: windows of whole segments) or `"rfc2581"`, which grows by acknowledgments, not bytes, and lowers its threshold at every
@@ -205,6 +252,8 @@ impl Default for Config {
     /// SACK, initial window 10, ACKs delayed for two segments or 40 ms, minimum RTO 200 ms.
     fn default() -> Self {
         Config {
+            stack: Stack::Standard,
+            tick: TICK,
             congestion: CongestionControl::NewReno,
             ledbat: None,
             recovery: LossRecovery::Sack,
@@ -243,6 +292,8 @@ impl Config {
     pub fn preset(preset: Preset) -> Self {
         match preset {
             Preset::Linux => Config {
+                stack: Stack::Linux6_1,
+                tick: Duration::from_millis(4),
                 congestion: CongestionControl::Cubic,
                 quick_acks: 16,
                 clock_granularity: Some(LINUX_GRANULARITY),
@@ -250,6 +301,25 @@ impl Config {
                 timestamps: true,
                 reduction: Reduction::Proportional,
                 hystart: true,
+                max_retransmissions: Some(15),
+                ..Config::default()
+            },
+            Preset::Linux2_6_18 => Config {
+                stack: Stack::Linux2_6_18,
+                ..Config::preset(Preset::Linux2_6_26)
+            },
+            Preset::Linux2_6_26 => Config {
+                stack: Stack::Linux2_6_26,
+                congestion: CongestionControl::Cubic,
+                // Three quarters of a buffer of 1 MB.
+                receive_window: Bytes(748_560),
+                // In the Cradle; three to four elsewhere (tcp_init_cwnd).
+                initial_window: 2,
+                // A first window of four segments, of which every second is to be acknowledged.
+                quick_acks: 2,
+                initial_rto: Duration::from_secs(3),
+                max_rto: Duration::from_secs(120),
+                timestamps: true,
                 max_retransmissions: Some(15),
                 ..Config::default()
             },
@@ -387,6 +457,10 @@ impl Config {
         require(timeout > Duration::ZERO && timeout < half_second, "delayed_ack_timeout", || {
             format!("must be greater than 0 and below 500ms, got \"{timeout}\"")
         })?;
+        let ticks = Duration::from_millis(1)..=Duration::from_millis(10);
+        require(ticks.contains(&self.tick), "tick", || {
+            format!("must be from 1ms to 10ms, got \"{}\"", self.tick)
+        })?;
         require(self.min_rto > Duration::ZERO, "min_rto", || {
             format!("must be greater than 0, got \"{}\"", self.min_rto)
         })?;
@@ -474,7 +548,9 @@ fn add_preset(schema: &mut schemars::Schema) {
     let preset = serde_json::json!({
         "type": "string",
         "description": "Conventions that every other field given overrides.",
-        "enum": ["linux", "linux-2.6", "rfc", "ns-2", "ns-3", "ns-3.18"],
+        "enum": [
+            "linux", "linux-2.6.26", "linux-2.6.18", "linux-2.6", "rfc", "ns-2", "ns-3", "ns-3.18",
+        ],
     });
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         properties.insert("preset".to_owned(), preset);

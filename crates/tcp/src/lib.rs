@@ -66,6 +66,7 @@
 mod config;
 pub mod congestion;
 mod legacy;
+mod linux;
 mod ranges;
 mod receiver;
 mod recovery;
@@ -78,6 +79,7 @@ mod state;
 
 pub use config::{
     Config, CongestionControl, LedbatParams, LossDetection, LossRecovery, Preset, Reduction,
+    Stack,
 };
 pub use legacy::{
     Legacy, LegacySender, LostRetransmissions, RepairOrder, SlowStartEnd, TimeoutRecovery,

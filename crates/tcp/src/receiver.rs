@@ -1,5 +1,6 @@
 //! The receiving side.
 
+use crate::linux::{self, Acknowledging, Version};
 use crate::ranges::RangeSet;
 use crate::sender::micros;
 use crate::{Config, Flags, LossRecovery, SackBlock, Segment};
@@ -38,6 +39,8 @@ pub struct Receiver {
     quick_after: Duration,
     /// Of a delay that adapts.
     adaptive: Option<Box<Adaptive>>,
+    /// If Linux's rules say when to acknowledge.
+    linux: Option<Box<Acknowledging>>,
     /// TS.Recent (RFC 7323, section 4.3).
     ts_recent: u32,
     /// Segments not yet acknowledged, and how many at most.
@@ -53,6 +56,8 @@ pub struct Receiver {
     /// One offset of each of the blocks most recently received, newest first; 0 where none.
     recent: [u64; RECENT],
     duplicate_bytes: u64,
+    /// Bytes that have become contiguous since the last acknowledgment, if Linux's rules apply.
+    unread: u64,
 }
 
 /// How long an acknowledgment waits in Linux (`tcp_event_data_recv`, `tcp_send_delayed_ack`).
@@ -97,11 +102,14 @@ impl Receiver {
     /// A receiver that waits for its first segment. `config` is taken to be valid.
     pub fn new(config: &Config) -> Self {
         let next = u64::from(!config.handshake);
+        let linux =
+            Version::of(config).map(|version| Box::new(Acknowledging::new(version, config)));
+        let buffer = linux.as_ref().map_or(config.receive_window.0, |linux| linux.window());
         Receiver {
             next,
             read: 1,
-            advertised: 1 + config.receive_window.0,
-            buffer: config.receive_window.0,
+            advertised: 1 + buffer,
+            buffer,
             mss: config.mss(),
             deadline: Time::MAX,
             delay: config.delayed_ack_timeout,
@@ -113,6 +121,7 @@ impl Receiver {
             adaptive: config
                 .adaptive_delayed_ack
                 .then(|| Box::new(Adaptive::new(config.delayed_ack_timeout))),
+            linux,
             arrived: Time::MAX,
             reading: true,
             sack: config.recovery == LossRecovery::Sack,
@@ -126,6 +135,7 @@ impl Receiver {
             early: RangeSet::default(),
             recent: [0; RECENT],
             duplicate_bytes: 0,
+            unread: 0,
         }
     }
 
@@ -147,7 +157,9 @@ impl Receiver {
             // RFC 3168, section 6.1.3: CWR answers what came before; CE is new.
             self.echo = (self.echo && !segment.flags.has(Flags::CWR)) || ce;
         }
-        if segment.len > 0 {
+        if let Some(linux) = &mut self.linux {
+            linux.on_segment(now);
+        } else if segment.len > 0 {
             if now.since(self.arrived) > self.quick_after {
                 self.quick = self.quick_acks;
             }
@@ -192,11 +204,21 @@ impl Receiver {
     /// When to call [`Receiver::on_deadline`], unless something arrives before.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        (self.deadline != Time::MAX).then_some(self.deadline)
+        let held = self.linux.as_ref().map_or(Time::MAX, |linux| linux.deadline());
+        let deadline = self.deadline.min(held);
+        (deadline != Time::MAX).then_some(deadline)
     }
 
     /// Its deadline has come: the delayed acknowledgment. Too early does no harm.
     pub fn on_deadline(&mut self, now: Time) -> Option<Segment> {
+        if let Some(linux) = &mut self.linux {
+            if now >= linux.deadline() {
+                return Some(self.acknowledge(now));
+            }
+            if now >= self.deadline {
+                linux.on_expiry();
+            }
+        }
         if now < self.deadline {
             return None;
         }
@@ -238,7 +260,7 @@ impl Receiver {
 
     /// Bytes of heap held now, beside the value itself.
     pub fn heap(&self) -> usize {
-        self.early.heap()
+        self.early.heap() + self.linux.as_ref().map_or(0, |_| size_of::<Acknowledging>())
     }
 
     /// Offset after the last byte received in order.
@@ -259,6 +281,9 @@ impl Receiver {
             return (self.next > 0).then(|| self.acknowledge(now));
         }
         self.next = 1;
+        if let Some(linux) = &mut self.linux {
+            linux.on_syn(now);
+        }
         self.ts_recent = segment.tsval;
         let mut reply = self.acknowledge(now);
         // RFC 3168, section 6.1.1: a SYN with ECE and CWR asks, a SYN-ACK with ECE agrees.
@@ -272,6 +297,15 @@ impl Receiver {
     #[inline]
     fn acknowledge_in_order(&mut self, now: Time) -> Option<Segment> {
         self.pending += 1;
+        if let Some(linux) = &mut self.linux {
+            linux.on_data(now);
+            self.buffer = linux.window();
+            if self.pending >= self.count || linux.is_quick() {
+                return Some(self.acknowledge(now));
+            }
+            self.deadline = self.deadline.min(linux.delayed_until(now));
+            return None;
+        }
         if self.pending >= self.count || self.quick > 0 {
             self.quick = self.quick.saturating_sub(1);
             return Some(self.acknowledge(now));
@@ -300,16 +334,35 @@ impl Receiver {
         }
         // Nothing lies beyond the end of the stream.
         let to = self.fin.map_or(to, |fin| to.min(fin));
+        let old = end.min(self.next).saturating_sub(start);
+        let held = if len > 0 && from < to { self.early.covered(from, to) } else { 0 };
         if len > 0 {
-            let old = end.min(self.next).saturating_sub(start);
-            let held = if from < to { self.early.covered(from, to) } else { 0 };
             self.duplicate_bytes += old + held;
         }
+        let before = self.next;
         if from < to {
             let block = self.early.insert(from, to, |_, _| {});
             self.remember(block);
         }
         self.advance();
+        self.pending = self.pending.saturating_add(u8::from(len > 0));
+        if let Some(linux) = &mut self.linux {
+            if len > 0 && old > 0 {
+                linux.on_duplicate(start, end.min(before));
+            } else if held > 0 {
+                linux.on_duplicate(from, to);
+            } else if self.next > before {
+                linux.on_data(now);
+                self.buffer = linux.window();
+                // The reader has not had them yet when the acknowledgment goes.
+                self.unread = self.next - before;
+            } else if len > 0 {
+                linux.on_disorder();
+                if linux.compresses(now, self.next) {
+                    return None;
+                }
+            }
+        }
         Some(self.acknowledge(now))
     }
 
@@ -351,6 +404,12 @@ impl Receiver {
     /// half the buffer (RFC 9293, sections 3.8.6 and 3.8.6.2.2).
     #[inline]
     fn window_edge(&self) -> u64 {
+        if let Some(linux) = &self.linux
+            && self.reading
+        {
+            let held = self.unread + self.early.covered(0, u64::MAX);
+            return self.advertised.max(self.next + linux.window_beside(held));
+        }
         let edge = self.read + self.buffer;
         let worthwhile = self.advertised + self.mss.min(self.buffer / 2);
         if edge >= worthwhile { edge } else { self.advertised }
@@ -358,31 +417,39 @@ impl Receiver {
 
     #[inline]
     fn acknowledge(&mut self, now: Time) -> Segment {
+        let mut tsval = if self.timestamps { micros(now) } else { 0 };
+        let mut duplicate = None;
+        if let Some(linux) = &mut self.linux {
+            duplicate = linux.on_sent(self.pending > 0);
+            tsval = if self.timestamps { linux::stamp(now) } else { 0 };
+        }
         self.pending = 0;
         self.deadline = Time::MAX;
         self.last_ack = self.next;
         self.advertised = self.window_edge();
+        self.unread = 0;
         let mut segment = Segment {
             seq: 1,
             ack: self.next,
             window: self.advertised.saturating_sub(self.next) as u32,
-            tsval: if self.timestamps { micros(now) } else { 0 },
+            tsval,
             tsecr: self.ts_recent,
             flags: Flags::ACK.with_if(self.echo, Flags::ECE),
             has_timestamp: self.timestamps,
             ..Segment::default()
         };
-        if self.sack && !self.early.is_empty() {
-            self.report(&mut segment);
+        if self.sack && (!self.early.is_empty() || duplicate.is_some()) {
+            self.report(&mut segment, duplicate);
         }
         segment
     }
 
-    /// RFC 2018, section 4: the block with the newest segment first, then those before it.
-    fn report(&self, segment: &mut Segment) {
+    /// What arrived a second time (RFC 2883, section 4), then the block with the newest segment and
+    /// those before it (RFC 2018, section 4).
+    fn report(&self, segment: &mut Segment, duplicate: Option<(u64, u64)>) {
         let blocks = self.recent.iter().filter_map(|offset| self.early.containing(*offset));
-        for (slot, (start, end)) in segment.sack.iter_mut().zip(blocks) {
-            let relative = |offset: u64| (offset - segment.ack) as u32;
+        for (slot, (start, end)) in segment.sack.iter_mut().zip(duplicate.into_iter().chain(blocks)) {
+            let relative = |offset: u64| offset.wrapping_sub(segment.ack) as u32;
             *slot = SackBlock { start: relative(start), end: relative(end) };
             segment.sack_count += 1;
         }

@@ -47,7 +47,8 @@ impl Flags {
     }
 }
 
-/// A selective acknowledgment: bytes `start..end`, counted from the segment's `ack`.
+/// A selective acknowledgment: bytes `start..end`, counted from the segment's `ack`, in two's
+/// complement: a D-SACK (RFC 2883) may lie below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SackBlock {
     /// First byte, relative to the acknowledgment number.
@@ -121,10 +122,8 @@ impl Segment {
     #[inline]
     pub fn sack_blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.sack.iter().take(usize::from(self.sack_count)).map(|block| {
-            (
-                self.ack.saturating_add(u64::from(block.start)),
-                self.ack.saturating_add(u64::from(block.end)),
-            )
+            let offset = |relative: u32| self.ack.saturating_add_signed(i64::from(relative as i32));
+            (offset(block.start), offset(block.end))
         })
     }
 }

@@ -1,8 +1,11 @@
 //! The sending side.
 
+mod linux_stack;
+
 use crate::congestion::{
     AckSample, CongestionController, CongestionEvent, CongestionKind, Controller, Window,
 };
+use crate::linux::{self, Machine, Version};
 use crate::recovery::{Phase, Progress, Recovery, Repair};
 use crate::rtt::{RttEstimator, TimedSegments};
 use crate::stacks::Stack;
@@ -78,6 +81,10 @@ pub struct Sender {
     stack: Option<Box<Stack>>,
     stats: SenderStats,
     timed: TimedSegments,
+    /// In place of `rtt`, `recovery` and `controller`, if the sender is Linux's.
+    linux: Option<Box<Machine>>,
+    /// A new segment is to be sent as a tail loss probe.
+    loss_probe_due: bool,
     /// When pacing next lets a segment go.
     paced_until: Time,
     retries_allowed: u32,
@@ -119,6 +126,9 @@ impl Sender {
             stack: Stack::new(config),
             rtt: RttEstimator::new(config),
             timed: TimedSegments::default(),
+            linux: Version::of(config)
+                .map(|version| Box::new(Machine::new(version, config, now))),
+            loss_probe_due: false,
             stats: SenderStats::default(),
         }
     }
@@ -177,11 +187,15 @@ impl Sender {
         }
         let edge = segment.ack + u64::from(segment.window);
         let repeats = segment.len == 0 && edge == self.edge;
+        let widened = edge > self.edge;
         self.edge = edge;
         self.largest_window = self.largest_window.max(u64::from(segment.window));
         if self.timer == Timer::Persist {
             // RFC 9293, section 3.8.6.1: as long as probes are answered, the connection stays.
             self.retries = 0;
+        }
+        if self.linux.is_some() {
+            return self.on_linux_ack(now, segment, widened);
         }
         if let Some(stack) = self.stack.take() {
             self.on_stack_ack(now, segment, stack);
@@ -211,7 +225,12 @@ impl Sender {
             _ => return None,
         }
         self.paced = false;
+        if self.linux.is_some() && std::mem::take(&mut self.handshake_due) {
+            // Ahead of the data, and by itself (tcp_rcv_synsent_state_process).
+            return Some(self.emit(now, self.next, 0, Flags::ACK));
+        }
         let segment = match self.recovery.phase {
+            _ if self.linux.is_some() => self.poll_linux(now),
             _ if self.stack.is_some() => self.poll_stack(now),
             Phase::Open => self.poll_new(now),
             _ => self.poll_repair(now),
@@ -228,7 +247,7 @@ impl Sender {
         if self.timer == Timer::Off && self.una == self.next && self.next < self.end && !self.paced
         {
             // Nothing in flight, data waiting, and the receiver has no room for it.
-            self.set_timer(Timer::Persist, now + self.rtt.rto());
+            self.set_timer(Timer::Persist, now + self.rto());
         }
         None
     }
@@ -245,6 +264,9 @@ impl Sender {
         if now < self.deadline {
             return;
         }
+        if self.linux.is_some() && self.timer == Timer::Retransmission && self.state != State::SynSent {
+            return self.on_linux_deadline(now);
+        }
         self.retries += 1;
         if self.retries > self.retries_allowed {
             return self.finish(State::Aborted);
@@ -254,7 +276,11 @@ impl Sender {
             Timer::Persist => {
                 self.probe_due = true;
                 self.persist_backoff = self.persist_backoff.saturating_add(1);
-                let after = self.rtt.backed_off(self.persist_backoff);
+                let times = self.persist_backoff;
+                let after = match &self.linux {
+                    Some(machine) => machine.backed_off(times),
+                    None => self.rtt.backed_off(times),
+                };
                 self.set_timer(Timer::Persist, now + after);
             }
             Timer::Retransmission => self.on_timeout(now),
@@ -318,18 +344,28 @@ impl Sender {
     /// Smoothed round-trip time, once measured.
     #[inline]
     pub fn srtt(&self) -> Option<Duration> {
-        self.stack.as_ref().map_or_else(|| self.rtt.srtt(), |stack| stack.srtt())
+        match (&self.linux, &self.stack) {
+            (Some(machine), _) => machine.srtt(),
+            (None, Some(stack)) => stack.srtt(),
+            (None, None) => self.rtt.srtt(),
+        }
     }
 
     /// Retransmission timeout as it stands, backoff included.
     #[inline]
     pub fn rto(&self) -> Duration {
-        self.stack.as_ref().map_or_else(|| self.rtt.rto(), |stack| stack.rto())
+        match (&self.linux, &self.stack) {
+            (Some(machine), _) => machine.rto(),
+            (None, Some(stack)) => stack.rto(),
+            (None, None) => self.rtt.rto(),
+        }
     }
 
     /// Bytes of heap held now, beside the value itself.
     pub fn heap(&self) -> usize {
-        self.recovery.board.heap() + self.stack.as_ref().map_or(0, |stack| stack.heap())
+        let linux = self.linux.as_ref().map_or(0, |machine| size_of::<Machine>() + machine.heap());
+        let stack = self.stack.as_ref().map_or(0, |stack| stack.heap());
+        self.recovery.board.heap() + linux + stack
     }
 
     fn finish(&mut self, state: State) {
@@ -369,6 +405,9 @@ impl Sender {
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt, 1.0);
         }
+        if let Some(machine) = &mut self.linux {
+            machine.open(now, rtt, self.stats.timeouts);
+        }
         if let Some(stack) = &mut self.stack {
             stack.on_established(now, rtt);
         }
@@ -383,8 +422,9 @@ impl Sender {
     fn measure(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
         if self.timestamps {
             // RFC 7323, section 4.1; the echo is exact even of retransmissions.
-            let ago = micros(now).wrapping_sub(segment.tsecr);
-            segment.has_timestamp.then(|| Duration::from_micros(u64::from(ago)))
+            let ago = u64::from(self.clock(now).wrapping_sub(segment.tsecr));
+            let unit = Duration::from_micros(if self.linux.is_some() { 1000 } else { 1 });
+            segment.has_timestamp.then(|| unit * ago)
         } else {
             self.timed.acknowledged(now, segment.ack)
         }
@@ -581,6 +621,17 @@ impl Sender {
         if self.held_by_pacing(now) {
             return None;
         }
+        let segment = self.send_new(now, len);
+        if !self.timestamps {
+            self.timed.sent(now, self.next, self.window.cwnd);
+        }
+        self.arm(now);
+        Some(segment)
+    }
+
+    /// The next `len` bytes, and the FIN if they are the last.
+    #[inline]
+    fn send_new(&mut self, now: Time, len: u64) -> Segment {
         self.probe_due = false;
         self.probed = false;
         let start = self.next;
@@ -591,11 +642,7 @@ impl Sender {
             .with_if(cwr, Flags::CWR)
             .with_if(self.ecn && len > 0, Flags::ECT);
         self.next = start + len + u64::from(fin);
-        if !self.timestamps {
-            self.timed.sent(now, self.next, self.window.cwnd);
-        }
-        self.arm(now);
-        Some(self.emit(now, start, len as u32, flags))
+        self.emit(now, start, len as u32, flags)
     }
 
     /// Something is sent after everything was acknowledged.
@@ -634,6 +681,12 @@ impl Sender {
         self.emit(now, self.next, 1, Flags::ACK)
     }
 
+    /// The timestamp clock.
+    #[inline]
+    fn clock(&self, now: Time) -> u32 {
+        if self.linux.is_some() { linux::stamp(now) } else { micros(now) }
+    }
+
     #[inline]
     fn emit(&mut self, now: Time, seq: u64, len: u32, flags: Flags) -> Segment {
         self.last_sent = now;
@@ -646,14 +699,14 @@ impl Sender {
             ack: 1,
             len,
             window: 65_535,
-            tsval: if self.timestamps { micros(now) } else { 0 },
+            tsval: if self.timestamps { self.clock(now) } else { 0 },
             tsecr: self.ts_recent,
             flags,
             has_timestamp: self.timestamps,
             ..Segment::default()
         };
         if len > 0
-            && let Some(rate) = self.controller.pacing_rate(&self.window, self.rtt.srtt())
+            && let Some(rate) = self.controller.pacing_rate(&self.window, self.srtt())
         {
             let gap = rate.transmission(u64::from(segment.ip_len()));
             self.paced_until = self.paced_until.max(now) + gap;

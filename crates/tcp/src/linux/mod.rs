@@ -1,0 +1,649 @@
+//! Linux's TCP sender and receiver of three versions, by their own rules (`net/ipv4`): segments are
+//! counted, not bytes, each has its marks, and a machine of five states reads acknowledgments.
+//!
+//! | here | there |
+//! |---|---|
+//! | [`Machine`] | `struct tcp_sock`, `struct inet_connection_sock` |
+//! | `queue` | the retransmission queue: `tcp_skb_cb.sacked`, `packets_out`, `sacked_out`, `lost_out`, `retrans_out` |
+//! | `sacks` | `tcp_sacktag_write_queue` |
+//! | `old` | `tcp_ack` and `tcp_fastretrans_alert` of 2.6: rate halving, forward acknowledgment |
+//! | `frto` | F-RTO of 2.6.26 |
+//! | `modern` | the same of 6.1: proportional rate reduction |
+//! | `rack` | `tcp_recovery.c`, tail loss probes |
+//! | `rtt`, `congestion` | `tcp_rtt_estimator`; `tcp_cong.c`, `tcp_cubic.c` |
+//! | `receiver` | delayed and immediate acknowledgments |
+//!
+//! Left out: what concerns memory, segmentation offload, MTU probing, urgent data, Fast Open, and
+//! connections without SACK. The least round trip of the last five minutes is that of the whole
+//! connection.
+
+mod congestion;
+mod frto;
+mod modern;
+mod old;
+mod queue;
+mod rack;
+mod receiver;
+mod rtt;
+mod sacks;
+
+use crate::{Config, CongestionControl, LossRecovery, Segment, Stack};
+use congestion::{Congestion, Cubic, Cwnd};
+use forebay_core::{Duration, Time};
+use queue::{EVER, FIN, LOST, Queue, RETRANS, SACKED, Sent};
+use rack::Rack;
+pub(crate) use receiver::Acknowledging;
+use rtt::Estimator;
+
+/// A version of Linux.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    Linux2_6_18,
+    Linux2_6_26,
+    Linux6_1,
+}
+
+impl Version {
+    /// That of `config`, if its sender is Linux's.
+    pub(crate) fn of(config: &Config) -> Option<Self> {
+        let known = matches!(
+            config.congestion,
+            CongestionControl::NewReno | CongestionControl::Cubic
+        );
+        if !known || config.recovery != LossRecovery::Sack {
+            return None;
+        }
+        match config.stack {
+            Stack::Standard => None,
+            Stack::Linux2_6_18 => Some(Version::Linux2_6_18),
+            Stack::Linux2_6_26 => Some(Version::Linux2_6_26),
+            Stack::Linux6_1 => Some(Version::Linux6_1),
+        }
+    }
+
+    fn is_2_6(self) -> bool {
+        self != Version::Linux6_1
+    }
+}
+
+/// The host's ticks (jiffies), by which timers run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    tick: Duration,
+}
+
+impl Clock {
+    pub(crate) fn new(config: &Config) -> Self {
+        Clock { tick: config.tick }
+    }
+
+    fn ticks(self, now: Time) -> u64 {
+        now.as_nanos() / self.tick.as_nanos()
+    }
+
+    fn ticks_up(self, span: Duration) -> u64 {
+        span.as_nanos().div_ceil(self.tick.as_nanos())
+    }
+
+    fn per_second(self) -> u64 {
+        1_000_000_000 / self.tick.as_nanos()
+    }
+
+    fn round_up(self, span: Duration) -> Duration {
+        self.tick.saturating_mul(self.ticks_up(span))
+    }
+
+    /// When a timer fires that is set at `now` to go after `span`: at a tick, not before the span
+    /// is over. 2.6 counts from the tick before, 6.1 goes one further, and for spans of 63 ticks
+    /// and more to every eighth, and so on (`calc_wheel_index`).
+    fn expiry(self, version: Version, now: Time, span: Duration) -> Time {
+        let mut at = self.ticks(now) + self.ticks_up(span);
+        if !version.is_2_6() {
+            let (mut shift, mut level) = (0, self.ticks_up(span));
+            while level >= 63 {
+                shift += 3;
+                level >>= 3;
+            }
+            at = ((at >> shift) + 1) << shift;
+        }
+        Time::ZERO + self.tick.saturating_mul(at)
+    }
+}
+
+/// The timestamp clock of both: milliseconds (`TCP_TS_HZ`; 2.6 with 1000 ticks a second).
+pub(crate) fn stamp(now: Time) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32
+}
+
+/// `icsk_ca_state`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum State {
+    Open,
+    Disorder,
+    Cwr,
+    Recovery,
+    Loss,
+}
+
+/// What the timer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pending {
+    Nothing,
+    Timeout,
+    /// A tail loss probe.
+    Probe,
+    /// Segments that may have been reordered are lost then (RACK).
+    Reordering,
+}
+
+/// What an acknowledgment says: the flags of `tcp_ack`.
+#[derive(Debug, Default)]
+struct Ack {
+    /// It is above the last.
+    advanced: bool,
+    /// The receiver's window changed.
+    window: bool,
+    /// Something was newly SACKed.
+    sacked: bool,
+    echo: bool,
+    /// Data above `high_seq` were SACKed.
+    data_lost: bool,
+    /// It has a D-SACK.
+    duplicate_sack: bool,
+    /// Which is of a tail loss probe.
+    probe_duplicate: bool,
+    /// Data never sent again and sent before the recovery began were (S)ACKed; 2.6: nothing else.
+    original: bool,
+    retrans_acked: bool,
+    /// Retransmissions other than that of the first segment were acknowledged.
+    others_acked: bool,
+    /// The first segment left is SACKed.
+    reneging: bool,
+    /// A retransmission was lost.
+    lost_retrans: bool,
+    /// The timer is to be set anew.
+    set_timer: bool,
+    frto_highmark_passed: bool,
+    /// Segments newly acknowledged cumulatively.
+    acked: u32,
+    /// Segments newly delivered, of those SACKed and of all.
+    sack_delivered: u32,
+    delivered: u32,
+    first_sacked: Option<Time>,
+    last_sacked: Option<Time>,
+}
+
+impl Ack {
+    /// Not a duplicate (`FLAG_NOT_DUP`).
+    fn news(&self) -> bool {
+        self.advanced || self.window
+    }
+}
+
+/// What is to be sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Resend {
+    Nothing,
+    /// This segment, whatever the window says.
+    Forced(usize),
+    /// The same, which does not count as in flight again (a tail loss probe).
+    Probe(usize),
+    /// What is lost, as the window allows.
+    Lost,
+    /// New data, and what is lost only if there are none (F-RTO of 6.1).
+    NewFirst,
+}
+
+/// A segment to send again: offset, payload and whether the FIN goes with it.
+pub(crate) type Resent = (u64, u32, bool);
+
+/// The sender's half. All offsets are those of the stream.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    version: Version,
+    clock: Clock,
+    una: u64,
+    next: u64,
+    mss: u64,
+    window: Cwnd,
+    initial: u32,
+    state: State,
+    queue: Queue,
+    congestion: Congestion,
+    estimator: Estimator,
+    /// The state lasts until this is acknowledged.
+    high_seq: u64,
+    /// Threshold and window before the last reduction; 0 for one that must not be taken back.
+    prior_ssthresh: u32,
+    prior_cwnd: u32,
+    /// Where the reduction began; 0 if it cannot be taken back.
+    undo_marker: u64,
+    /// Retransmissions since that no D-SACK has answered.
+    undo_retrans: i32,
+    /// The timestamp of the first retransmission.
+    retrans_stamp: Option<u32>,
+    retransmits: u32,
+    total_retrans: u32,
+    /// Segments of disorder that are not yet loss.
+    reordering: u32,
+    reordering_seen: bool,
+    /// Forward acknowledgment holds, until reordering is seen.
+    forward: bool,
+    /// The end of the highest segment SACKed, and how many segments are up to there.
+    fack: u64,
+    fack_count: u32,
+    blocks: [(u64, u64); 3],
+    /// Where 2.6.18's walk over the queue stopped.
+    hint: Option<u64>,
+    resend: Resend,
+    /// New data wait for the next acknowledgment, since a timer expired.
+    holds_new: bool,
+    pending: Pending,
+    deadline: Time,
+    /// When the window was last full, and how much of it was used since.
+    used_at: Time,
+    used: u32,
+    last_sent: Time,
+    // F-RTO of 2.6.26: ACKs since the timeout, and what was sent before it.
+    frto_counter: u8,
+    frto_highmark: u64,
+    // 6.1.
+    frto: bool,
+    prr_delivered: u32,
+    prr_out: u32,
+    /// Losses found, of all time, and at the last look.
+    lost: u32,
+    duplicates: u32,
+    delivered: u32,
+    rack: Rack,
+    /// What had been sent when a tail loss probe went out; 0 for none.
+    probe_seq: u64,
+    probe_retrans: bool,
+    limited: bool,
+    most_out: u32,
+    usage_seq: u64,
+    sent_now: u32,
+    paced: bool,
+    slow_start_after_idle: bool,
+}
+
+impl Machine {
+    pub(crate) fn new(version: Version, config: &Config, now: Time) -> Self {
+        let clock = Clock::new(config);
+        let cubic = config.congestion == CongestionControl::Cubic;
+        let most = config.max_window.unwrap_or(u32::MAX >> 1);
+        let first = match config.initial_ssthresh {
+            Some(segments) => segments,
+            None if cubic && version == Version::Linux2_6_18 => Cubic::INITIAL_SSTHRESH,
+            None => Cwnd::INFINITE,
+        };
+        let unit = if version.is_2_6() { clock.tick } else { Duration::from_micros(1) };
+        let start = u64::from(!config.handshake);
+        let hystart = config.hystart && !version.is_2_6();
+        Machine {
+            version,
+            clock,
+            una: start,
+            next: start,
+            mss: config.mss(),
+            window: Cwnd { cwnd: config.initial_window.min(most), ssthresh: first, count: 0, most },
+            initial: config.initial_window,
+            state: State::Open,
+            queue: Queue::default(),
+            congestion: match cubic {
+                true => Congestion::Cubic(Box::new(Cubic::new(version, clock, hystart))),
+                false => Congestion::Reno,
+            },
+            estimator: Estimator::new(config, clock, unit),
+            high_seq: 0,
+            prior_ssthresh: 0,
+            prior_cwnd: 0,
+            undo_marker: 0,
+            undo_retrans: 0,
+            retrans_stamp: None,
+            retransmits: 0,
+            total_retrans: 0,
+            reordering: 3,
+            reordering_seen: false,
+            forward: true,
+            fack: start,
+            fack_count: 0,
+            blocks: [(0, 0); 3],
+            hint: None,
+            resend: Resend::Nothing,
+            holds_new: false,
+            pending: Pending::Nothing,
+            deadline: Time::MAX,
+            used_at: now,
+            used: 0,
+            last_sent: now,
+            frto_counter: 0,
+            frto_highmark: 0,
+            frto: false,
+            prr_delivered: 0,
+            prr_out: 0,
+            lost: 0,
+            duplicates: 0,
+            delivered: 0,
+            rack: Rack::default(),
+            probe_seq: 0,
+            probe_retrans: false,
+            limited: false,
+            most_out: 0,
+            usage_seq: 0,
+            sent_now: 0,
+            paced: config.pacing,
+            slow_start_after_idle: config.slow_start_after_idle,
+        }
+    }
+
+    /// The handshake is over: its round trip, if it is known, and how often the SYN timed out.
+    pub(crate) fn open(&mut self, now: Time, rtt: Option<Duration>, timeouts: u64) {
+        (self.una, self.next, self.fack) = (1, 1, 1);
+        if let Some(rtt) = rtt {
+            self.estimator.sample(rtt, 1, 1);
+            self.rack.least(rtt);
+        }
+        if timeouts > 1 && !self.version.is_2_6() {
+            // tcp_init_transfer.
+            self.window.cwnd = 1;
+        }
+        self.used_at = now;
+        self.congestion.on_loss_state(now, self.next);
+    }
+
+    pub(crate) fn cwnd(&self) -> u64 {
+        u64::from(self.window.cwnd) * self.mss
+    }
+
+    pub(crate) fn ssthresh(&self) -> u64 {
+        match self.window.ssthresh {
+            Cwnd::INFINITE => u64::MAX,
+            segments => u64::from(segments) * self.mss,
+        }
+    }
+
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        self.estimator.srtt()
+    }
+
+    pub(crate) fn rto(&self) -> Duration {
+        self.estimator.rto()
+    }
+
+    /// For window probes after `times` expiries.
+    pub(crate) fn backed_off(&self, times: u8) -> Duration {
+        self.estimator.backed_off(times)
+    }
+
+    pub(crate) fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    /// Whether the timer that runs is the retransmission timer, whose expiries count.
+    pub(crate) fn awaits_timeout(&self) -> bool {
+        self.pending == Pending::Timeout
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+
+    /// Bytes thought to be in the network.
+    pub(crate) fn in_flight(&self) -> u64 {
+        u64::from(self.queue.in_flight()) * self.mss
+    }
+
+    /// Bytes of heap.
+    pub(crate) fn heap(&self) -> usize {
+        let congestion = match self.congestion {
+            Congestion::Reno => 0,
+            Congestion::Cubic(_) => size_of::<Cubic>(),
+        };
+        self.queue.heap() + congestion
+    }
+
+    /// An acknowledgment of `segment.ack`, not below the last one. `window` says that the
+    /// receiver's window changed, `echo` that it is a congestion echo, `more` that there are new
+    /// data for which the receiver has room.
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        window: bool,
+        echo: bool,
+        more: bool,
+    ) -> Reduced {
+        self.holds_new = false;
+        let before = self.state;
+        let mut ack = Ack {
+            advanced: segment.ack > self.una,
+            window,
+            echo,
+            frto_highmark_passed: self.frto_highmark == 0 || segment.ack > self.frto_highmark,
+            ..Ack::default()
+        };
+        // The octet of a window probe may be among it.
+        self.next = self.next.max(segment.ack);
+        if self.version.is_2_6() {
+            self.on_ack_2_6(now, segment, &mut ack, more);
+        } else {
+            self.on_ack_6_1(now, segment, &mut ack, more);
+        }
+        Reduced {
+            recovery: self.state == State::Recovery && before != State::Recovery,
+            echo: self.state == State::Cwr && before != State::Cwr && echo,
+            cwr: self.state >= State::Cwr && before < State::Cwr,
+        }
+    }
+
+    /// The deadline has passed; `more` as in [`Machine::on_ack`].
+    pub(crate) fn on_deadline(&mut self, now: Time, more: bool) -> Expired {
+        match std::mem::replace(&mut self.pending, Pending::Nothing) {
+            Pending::Nothing => Expired::Nothing,
+            Pending::Timeout => {
+                self.holds_new = true;
+                if self.version.is_2_6() { self.on_timeout_2_6(now) } else { self.on_timeout_6_1(now) }
+                Expired::Timeout
+            }
+            Pending::Probe => self.send_probe(now, more),
+            Pending::Reordering => {
+                self.holds_new = true;
+                self.on_reordering_timeout(now);
+                Expired::Nothing
+            }
+        }
+    }
+
+    /// The next segment to send again now, `more` as in [`Machine::on_ack`].
+    pub(crate) fn next_resend(&mut self, now: Time, more: bool) -> Option<Resent> {
+        match self.resend {
+            Resend::Nothing => None,
+            Resend::Forced(at) => {
+                self.resend = Resend::Nothing;
+                Some(self.send_again(now, at))
+            }
+            Resend::Probe(at) => {
+                self.resend = Resend::Nothing;
+                let sent = self.queue.resend(at, now, self.next, 0);
+                self.total_retrans += 1;
+                self.last_sent = now;
+                Some((sent.seq, u32::from(sent.len), sent.has(FIN)))
+            }
+            Resend::Lost if self.version.is_2_6() => self.resend_2_6(now, more),
+            Resend::Lost => self.resend_6_1(now),
+            Resend::NewFirst => None,
+        }
+    }
+
+    /// Whether a new segment may go, as far as the window is concerned.
+    pub(crate) fn lets_new(&self) -> bool {
+        !self.holds_new && self.queue.in_flight() < self.window.cwnd
+    }
+
+    /// A segment of new data was sent: `len` bytes from `next` on, and the FIN.
+    pub(crate) fn on_new(&mut self, now: Time, len: u32, fin: bool) {
+        let first = self.queue.is_empty();
+        if first {
+            self.on_restart(now);
+        }
+        let marks = if fin { FIN } else { 0 };
+        let sent = Sent { seq: self.next, at: now, ahead: 0, len: len as u16, marks };
+        self.queue.push(sent);
+        self.next = sent.end();
+        self.sent_now += 1;
+        self.last_sent = now;
+        if first || self.pending == Pending::Probe {
+            self.rearm(now);
+        }
+    }
+
+    /// Nothing goes out any more until the next event; `more` as in [`Machine::on_ack`]. True if
+    /// something may go now after all.
+    pub(crate) fn settled(&mut self, now: Time, more: bool) -> bool {
+        if self.resend == Resend::NewFirst {
+            if self.next > self.high_seq {
+                self.resend = Resend::Nothing;
+            } else {
+                self.frto = false;
+                self.resend = Resend::Lost;
+                return true;
+            }
+        }
+        let sent = std::mem::take(&mut self.sent_now);
+        if self.version.is_2_6() {
+            if sent > 0 {
+                self.validate_2_6(now, more);
+            }
+            return false;
+        }
+        let limited = !self.holds_new && self.queue.in_flight() >= self.window.cwnd;
+        if sent > 0 || (limited && more) {
+            self.validate_6_1(now, limited, more);
+        }
+        if sent > 0 {
+            if self.in_reduction() {
+                self.prr_out += sent;
+            }
+            self.schedule_probe(now, false);
+        }
+        false
+    }
+
+    /// Whether the window is coming down to its threshold.
+    fn in_reduction(&self) -> bool {
+        matches!(self.state, State::Cwr | State::Recovery)
+    }
+
+    fn set_timer(&mut self, now: Time, pending: Pending, after: Duration) {
+        self.pending = pending;
+        self.deadline = self.clock.expiry(self.version, now, after);
+    }
+
+    fn stop_timer(&mut self) {
+        self.pending = Pending::Nothing;
+        self.deadline = Time::MAX;
+    }
+
+    /// The retransmission timer begins again (`tcp_rearm_rto`); in 6.1 it counts from when the
+    /// first segment was sent, if another timer was in its place.
+    fn rearm(&mut self, now: Time) {
+        let Some(head) = self.queue.front() else { return self.stop_timer() };
+        let rto = self.estimator.rto();
+        let after = match self.pending {
+            Pending::Probe | Pending::Reordering => {
+                (head.at + rto).since(now).max(Duration::from_micros(1))
+            }
+            _ => rto,
+        };
+        self.set_timer(now, Pending::Timeout, after);
+    }
+
+    /// `tcp_retransmit_skb`.
+    fn send_again(&mut self, now: Time, at: usize) -> Resent {
+        let sent = self.queue.resend(at, now, self.next, RETRANS);
+        self.total_retrans += 1;
+        self.retrans_stamp.get_or_insert(stamp(now));
+        self.undo_retrans = self.undo_retrans.max(0) + 1;
+        self.last_sent = now;
+        (sent.seq, u32::from(sent.len), sent.has(FIN))
+    }
+
+    /// The threshold that a reduction which is taken back returns to (`tcp_current_ssthresh`).
+    fn current_ssthresh(&self) -> u32 {
+        if self.in_reduction() {
+            return self.window.ssthresh;
+        }
+        self.window.ssthresh.max(self.window.cwnd / 2 + self.window.cwnd / 4)
+    }
+
+    /// A retransmission was not needed: all of them were answered by D-SACKs, or what is
+    /// acknowledged was sent before the first of them (`tcp_may_undo`).
+    fn may_undo(&self, segment: &Segment) -> bool {
+        self.undo_marker > 0 && (self.undo_retrans == 0 || self.is_delayed(segment))
+    }
+
+    /// `tcp_packet_delayed`.
+    fn is_delayed(&self, segment: &Segment) -> bool {
+        let before = |first: u32| {
+            segment.has_timestamp && segment.tsecr != 0 && (segment.tsecr.wrapping_sub(first) as i32) < 0
+        };
+        self.retrans_stamp.is_none_or(before)
+    }
+
+    /// Something is sent after everything was acknowledged (`tcp_cwnd_restart`).
+    fn on_restart(&mut self, now: Time) {
+        let idle = now.since(self.last_sent);
+        let rto = self.estimator.rto();
+        self.congestion.on_restart(now, self.last_sent);
+        if self.slow_start_after_idle && idle > rto && self.next > 1 {
+            self.window.ssthresh = self.current_ssthresh();
+            let least = self.initial.min(self.window.cwnd);
+            let (mut cwnd, mut left) = (self.window.cwnd, idle.saturating_sub(rto));
+            while left > Duration::ZERO && cwnd > least {
+                cwnd >>= 1;
+                left = left.saturating_sub(rto);
+            }
+            self.window.cwnd = cwnd.max(least);
+            self.used_at = now;
+            self.used = 0;
+        }
+    }
+
+    /// The window was not used for a timeout (`tcp_cwnd_application_limited`; RFC 2861).
+    fn unused(&mut self, now: Time, more: bool) {
+        self.used = self.used.max(self.queue.len());
+        if now.since(self.used_at) < self.estimator.rto() || !self.slow_start_after_idle {
+            return;
+        }
+        if self.state == State::Open && !more {
+            let used = self.used.max(self.initial);
+            if used < self.window.cwnd {
+                self.window.ssthresh = self.current_ssthresh();
+                self.window.cwnd = u32::midpoint(self.window.cwnd, used);
+            }
+            self.used = 0;
+        }
+        self.used_at = now;
+    }
+}
+
+/// Reductions that an acknowledgment brought.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reduced {
+    /// Recovery began.
+    pub(crate) recovery: bool,
+    /// Because of an echo.
+    pub(crate) echo: bool,
+    /// The receiver is to be told (`tcp_ecn_queue_cwr`).
+    pub(crate) cwr: bool,
+}
+
+/// What the deadline was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expired {
+    Nothing,
+    Timeout,
+    /// One new segment is to be sent, whatever the window says.
+    ProbeNew,
+}

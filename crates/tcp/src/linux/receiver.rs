@@ -1,0 +1,215 @@
+//! When a Linux receiver acknowledges (`tcp_event_data_recv`, `tcp_data_queue`,
+//! `__tcp_ack_snd_check`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`).
+
+use super::{Clock, Version};
+use crate::Config;
+use forebay_core::{Duration, Time};
+
+/// Most acknowledgments that go at once: at the start, after a duplicate or a silence, in 2.6 also
+/// after a hole (`TCP_MAX_QUICKACKS`).
+const QUICK: u64 = 16;
+/// Acknowledgments of data above one hole that 6.1 sends at once (`TCP_FASTRETRANS_THRESH`).
+const DUPLICATES: u32 = 3;
+/// Most acknowledgments that 6.1 holds back, and for how long (`tcp_comp_sack_nr`,
+/// `tcp_comp_sack_delay_ns`).
+const COMPRESSED: u32 = 44;
+const COMPRESSION: Duration = Duration::from_millis(1);
+/// Memory of a segment beside its payload.
+const BUFFER: u64 = 312;
+/// Longest delay while the round trip is not known.
+const LONGEST: Duration = Duration::from_millis(500);
+
+/// The receiver's half.
+#[derive(Debug)]
+pub(crate) struct Acknowledging {
+    version: Version,
+    clock: Clock,
+    /// Least delay (`TCP_ATO_MIN`), and the delay of now; in ticks.
+    least: u64,
+    ato: u64,
+    /// When data came in order last.
+    arrived: Option<Time>,
+    opened: Time,
+    /// The handshake's, and the timeout that follows from it.
+    round_trip: Option<Duration>,
+    min_rto: Duration,
+    /// In ticks.
+    rto: u64,
+    /// Segments yet to be acknowledged at once.
+    quick: u32,
+    /// What arrived a second time last, until it is reported.
+    duplicate: Option<(u64, u64)>,
+    /// RCV.NXT at which acknowledgments of data above a hole are counted, and how many there were.
+    hole: u64,
+    sent: u32,
+    held: u32,
+    compressed_until: Time,
+    /// The window to offer, which in 2.6 grows with the segments that come (`tcp_grow_window`), and
+    /// the most that it becomes.
+    window: u64,
+    widest: u64,
+    mss: u64,
+}
+
+impl Acknowledging {
+    pub(crate) fn new(version: Version, config: &Config) -> Self {
+        let clock = Clock::new(config);
+        let least = clock.ticks_up(config.delayed_ack_timeout);
+        Acknowledging {
+            version,
+            clock,
+            least,
+            ato: least,
+            arrived: None,
+            opened: Time::ZERO,
+            round_trip: None,
+            min_rto: config.min_rto,
+            rto: clock.ticks_up(config.initial_rto),
+            quick: 0,
+            duplicate: None,
+            hole: 0,
+            sent: 0,
+            held: 0,
+            compressed_until: Time::MAX,
+            window: match version.is_2_6() {
+                true => (4 * config.mss()).min(config.receive_window.0),
+                false => config.receive_window.0,
+            },
+            widest: config.receive_window.0,
+            mss: config.mss(),
+        }
+    }
+
+    /// The window to offer while nothing waits for the reader or for a hole.
+    pub(crate) fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// The window to offer while `held` bytes do: a segment takes the memory of its buffer as well,
+    /// of which three quarters count in 2.6 (`tcp_win_from_space`), and the window leaves room for
+    /// another one.
+    pub(crate) fn window_beside(&self, held: u64) -> u64 {
+        if !self.version.is_2_6() {
+            return self.window;
+        }
+        let taken = held.div_ceil(self.mss) * (self.mss + BUFFER) * 3 / 4;
+        self.window.min((self.widest + self.mss).saturating_sub(taken))
+    }
+
+    /// The SYN-ACK goes out.
+    pub(crate) fn on_syn(&mut self, now: Time) {
+        self.opened = now;
+    }
+
+    /// Anything but a SYN came.
+    pub(crate) fn on_segment(&mut self, now: Time) {
+        if self.round_trip.is_none() {
+            let rtt = now.since(self.opened);
+            self.round_trip = Some(rtt);
+            self.rto = self.clock.ticks_up(rtt + (rtt * 2).max(self.min_rto));
+        }
+    }
+
+    /// Data came in order.
+    pub(crate) fn on_data(&mut self, now: Time) {
+        match self.arrived.replace(now) {
+            None => self.add_quick(),
+            Some(before) => {
+                let gap = self.clock.ticks(now) - self.clock.ticks(before);
+                if gap <= self.least / 2 {
+                    self.ato = self.ato / 2 + self.least / 2;
+                } else if gap < self.ato {
+                    self.ato = (self.ato / 2 + gap).min(self.rto);
+                } else if gap > self.rto {
+                    self.add_quick();
+                }
+            }
+        }
+        if self.window < self.widest {
+            self.window = (self.window + 2 * self.mss).min(self.widest);
+            self.quick |= 1;
+        }
+    }
+
+    /// Data came above a hole.
+    pub(crate) fn on_disorder(&mut self) {
+        if self.version.is_2_6() {
+            self.enter_quick();
+        }
+    }
+
+    /// Data came a second time.
+    pub(crate) fn on_duplicate(&mut self, start: u64, end: u64) {
+        self.duplicate = Some((start, end));
+        self.enter_quick();
+    }
+
+    fn enter_quick(&mut self) {
+        self.add_quick();
+        self.ato = self.least;
+    }
+
+    /// As many as are half of the window, two at least (`tcp_incr_quickack`).
+    fn add_quick(&mut self) {
+        let count = match self.window / (2 * self.mss) {
+            0 => 2,
+            count => count.min(QUICK) as u32,
+        };
+        self.quick = self.quick.max(count);
+    }
+
+    /// Whether every segment is to be acknowledged at once.
+    pub(crate) fn is_quick(&self) -> bool {
+        self.quick > 0
+    }
+
+    /// Whether the acknowledgment of data above a hole, with `next` expected, waits
+    /// (`tcp_compressed_ack_kick`).
+    pub(crate) fn compresses(&mut self, now: Time, next: u64) -> bool {
+        if self.version.is_2_6() || self.quick > 0 || self.held >= COMPRESSED {
+            return false;
+        }
+        if self.hole != next {
+            (self.hole, self.sent) = (next, 0);
+        }
+        if self.sent < DUPLICATES {
+            self.sent += 1;
+            return false;
+        }
+        self.held += 1;
+        if self.held == 1 {
+            let span = self.round_trip.unwrap_or(Duration::ZERO) / 20;
+            self.compressed_until = now + span.min(COMPRESSION);
+        }
+        true
+    }
+
+    /// When what was held back goes.
+    pub(crate) fn deadline(&self) -> Time {
+        self.compressed_until
+    }
+
+    /// An acknowledgment goes out; what arrived twice since the last, if anything.
+    pub(crate) fn on_sent(&mut self, data: bool) -> Option<(u64, u64)> {
+        (self.held, self.compressed_until) = (0, Time::MAX);
+        if self.quick > 0 && data {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.ato = self.least;
+            }
+        }
+        self.duplicate.take()
+    }
+
+    /// When a delayed acknowledgment goes that begins to wait now.
+    pub(crate) fn delayed_until(&self, now: Time) -> Time {
+        let most = self.clock.ticks_up(self.round_trip.unwrap_or(LONGEST).min(LONGEST));
+        let ato = self.ato.min(most.max(self.least));
+        self.clock.expiry(self.version, now, self.clock.tick.saturating_mul(ato))
+    }
+
+    /// It waited in vain for a second segment.
+    pub(crate) fn on_expiry(&mut self) {
+        self.ato = (self.ato * 2).min(self.rto);
+    }
+}

@@ -1,0 +1,103 @@
+//! The sender by Linux's rules: what [`crate::linux::Machine`] decides, sent.
+
+use super::{Sender, Timer};
+use crate::linux::{Expired, Machine};
+use crate::{Flags, Segment, State};
+use forebay_core::Time;
+
+impl Sender {
+    fn machine(&mut self) -> &mut Machine {
+        self.linux.as_mut().expect("the sender is Linux's")
+    }
+
+    /// Whether there are new data for which the receiver has room.
+    fn has_more(&self) -> bool {
+        self.new_len(false).is_some()
+    }
+
+    /// An acknowledgment; `widened` says that the receiver has more room than it said before.
+    pub(super) fn on_linux_ack(&mut self, now: Time, segment: &Segment, widened: bool) {
+        if segment.ack > self.una {
+            self.retries = 0;
+            self.persist_backoff = 0;
+        }
+        self.una = segment.ack;
+        let echo = self.ecn && segment.flags.has(Flags::ECE);
+        let more = self.has_more();
+        let reduced = self.machine().on_ack(now, segment, widened, echo, more);
+        self.stats.fast_recoveries += u64::from(reduced.recovery);
+        self.stats.ecn_reductions += u64::from(reduced.echo);
+        self.cwr_due |= self.ecn && reduced.cwr;
+        if self.timer == Timer::Persist && self.una < self.next {
+            self.timer = Timer::Off;
+        }
+        self.follow();
+        if self.closed && self.una > self.end {
+            self.finish(State::Done);
+        }
+    }
+
+    /// Its timer has expired.
+    pub(super) fn on_linux_deadline(&mut self, now: Time) {
+        if self.machine().awaits_timeout() {
+            self.retries += 1;
+            if self.retries > self.retries_allowed {
+                return self.finish(State::Aborted);
+            }
+        }
+        let more = self.has_more();
+        match self.machine().on_deadline(now, more) {
+            Expired::Nothing => {}
+            Expired::Timeout => {
+                self.stats.timeouts += 1;
+                self.cwr_due = self.ecn;
+            }
+            Expired::ProbeNew => self.loss_probe_due = true,
+        }
+        self.follow();
+    }
+
+    pub(super) fn poll_linux(&mut self, now: Time) -> Option<Segment> {
+        if self.held_by_pacing(now) {
+            return None;
+        }
+        loop {
+            let more = self.has_more();
+            if let Some((seq, len, fin)) = self.machine().next_resend(now, more) {
+                self.stats.retransmissions += 1;
+                self.follow();
+                return Some(self.emit(now, seq, len, Flags::ACK.with_if(fin, Flags::FIN)));
+            }
+            let probe = std::mem::take(&mut self.loss_probe_due);
+            if (probe || self.machine().lets_new())
+                && let Some(len) = self.new_len(self.probe_due)
+            {
+                let segment = self.send_new(now, len);
+                let fin = segment.flags.has(Flags::FIN);
+                self.machine().on_new(now, segment.len, fin);
+                if probe {
+                    self.machine().probe_sent(now);
+                }
+                self.follow();
+                return Some(segment);
+            }
+            if !self.machine().settled(now, more) {
+                self.follow();
+                return None;
+            }
+        }
+    }
+
+    /// Takes over the machine's window and timer.
+    fn follow(&mut self) {
+        let machine = self.linux.as_ref().expect("the sender is Linux's");
+        self.window.cwnd = machine.cwnd();
+        self.window.ssthresh = machine.ssthresh();
+        let deadline = machine.deadline();
+        if deadline != Time::MAX {
+            self.set_timer(Timer::Retransmission, deadline);
+        } else if self.timer == Timer::Retransmission {
+            self.set_timer(Timer::Off, Time::MAX);
+        }
+    }
+}
