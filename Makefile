@@ -107,11 +107,9 @@ validate: build
 	$(BIN)/forebay validate --only replications --out docs/validation/replications.json
 	@$(VALIDATION_PAGE)
 
-# PEER_GROUPS="--only sack --only aqm" runs these beside ns-2 and ns-3 again and keeps the rest;
-# STACKS="--ns318 PROGRAM" adds a dumbbell of ns-3.18, whose figures stay as they are without it.
+# PEER_GROUPS="--only sack --only aqm" runs these beside ns-2 and ns-3 again and keeps the rest.
 validate-peers: build
 	$(BIN)/python benches/peers/referees.py $(PEER_GROUPS)
-	$(BIN)/python benches/peers/stacks.py $(STACKS)
 	@$(VALIDATION_PAGE)
 
 bench-peers: build

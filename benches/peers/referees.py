@@ -52,7 +52,12 @@ def referees(groups: Sequence[str]) -> list[Referee]:
             "apt-get install ns2 libns3-dev g++",
             [["compare.py", *groups]],
         ),
-        Referee("ns-2's diffserv", has_ns2, "apt-get install ns2", [["dsred.py", "--seeds", "12"]]),
+        Referee(
+            "ns-2's diffserv and senders",
+            has_ns2,
+            "apt-get install ns2",
+            [["dsred.py", "--seeds", "12"], ["stacks.py"]],
+        ),
         Referee(
             "Linux in virtual time",
             has_linux,
