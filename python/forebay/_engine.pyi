@@ -55,15 +55,15 @@ def resolve(scenario: str, base: str) -> str:
 
     - `links`: each direction of each link, in the order of a summary's `links`: `name`, `from`,
       `to`, `reverse` (whether it is a reverse direction), `path` (where its table stands in this
-      document, such as `link[2].reverse`), `queue_path` (where its queue is written, or would be),
-      `queue` (with every default, or null), `shares_with` (names of the links whose queue is written
-      at the same place: hops of a parking lot), `rate_bps` and `delay_s` (null if they vary), `loss`
-      and `pcap` (the file in which it records, or null).
+      document, such as `link[2].reverse`), `queue_path` (where its queue is written, or would
+      be), `queue` (with every default, or null), `shares_with` (names of the links whose queue
+      is written at the same place: hops of a parking lot), `rate_bps` and `delay_s` (null if
+      they vary), `loss` and `pcap` (the file in which it records, or null).
     - `traffic`: each entry: `name`, `kind`, `class`, `flows`, `transport` ("tcp" or "datagrams"),
       `judged_by` ("mos", "completion", "goodput" or "delay-and-loss"), `open_loop` (whether it
       replays a capture), `from`, `to`, `path` and `links` (names of those on the way, forward).
-    - `files`: every file that the scenario reads, once: `file` (as written) and `path` (of the field
-      that names it first).
+    - `files`: every file that the scenario reads, once: `file` (as written) and `path` (of the
+      field that names it first).
 
     Raises:
         ScenarioError: a queue that is not understood, or ends between which there is no way.
@@ -102,8 +102,8 @@ def quantity(text: str, dimension: str | None) -> str:
     """A number with its unit, such as "5ms", read as a field of a scenario reads it, as JSON.
 
     `dimension` is "time", "rate", "size" or "packets"; without one the unit says which. The answer
-    has `dimension`, `value` (in base units), `base_unit` ("s", "bit/s", "B" or "p"), and `number` and
-    `unit` as written.
+    has `dimension`, `value` (in base units), `base_unit` ("s", "bit/s", "B" or "p"), and `number`
+    and `unit` as written.
 
     Raises:
         ScenarioError: no field would take it.
