@@ -5,6 +5,7 @@
 //! ([`Recorder`]), and a replay that asks the same again and compares ([`replay()`]).
 
 mod flow;
+pub mod link;
 mod record;
 mod replay;
 mod shaper;

@@ -9,7 +9,8 @@ use forebay_core::config::{read, require};
 use forebay_core::{Bytes, Codepoint, ConfigError, Duration, Overhead, Rate, Setting, file};
 use forebay_disciplines::registry;
 use forebay_middlebox::aspq;
-use forebay_shaper::Plan;
+use forebay_shaper::link::check_mtu;
+use forebay_shaper::{Plan, link_table};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,6 +21,8 @@ use std::path::{Path, PathBuf};
 const LARGEST: u64 = 1 << 20;
 /// Most rules; each costs every packet that none before it matched.
 const MOST_RULES: usize = 1_000;
+/// Largest IP packet, in bytes: a jumbo frame's.
+const MOST_MTU: u64 = 9_000;
 /// Most buffers: 2 GiB with an MTU of 1500 B.
 const MOST_BUFFERS: u32 = 1 << 20;
 
@@ -63,36 +66,26 @@ fn one() -> u64 {
     1
 }
 
-/// One direction, in the words of a scenario's link.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Link {
-    /// Rate to shape to; above 0. Without it packets pass.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-    /// Bytes added to every IP packet on the wire: "none", "ppp" (7 B), "ethernet" (38 B) or a size.
-    #[serde(default)]
-    pub overhead: Overhead,
-    /// Largest IP packet; 68 B to 9000 B.
-    #[serde(default = "ethernet_mtu")]
-    pub mtu: Bytes,
-    /// Emulated propagation delay: a packet leaves so long after the end of its transmission.
-    /// Without it, it leaves at the beginning, as in front of a real link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Duration>,
-    /// Box in front of the queue, which also sees what goes the other way: `{ kind = "aspq" }`.
-    #[serde(default, rename = "box", skip_serializing_if = "Option::is_none")]
-    pub guard: Option<BoxTable>,
-    /// Queue discipline, as in a scenario: `{ kind = "codel", ... }` (see `forebay kinds`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue: Option<Value>,
-    /// The way from outside to inside; without it packets pass.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reverse: Option<Box<Link>>,
-}
-
-fn ethernet_mtu() -> Bytes {
-    Bytes(1500)
+link_table! {
+    /// One direction, in the words of a scenario's link. Without a rate and a queue packets pass.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Link {
+        before {}
+        after {
+            /// Emulated propagation delay: a packet leaves so long after the end of its
+            /// transmission. Without it, it leaves at the beginning, as in front of a real link.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub delay: Option<Duration>,
+            /// Box in front of the queue, which also sees what goes the other way:
+            /// `{ kind = "aspq" }`.
+            #[serde(default, rename = "box", skip_serializing_if = "Option::is_none")]
+            pub guard: Option<BoxTable>,
+            /// The way from outside to inside; without it packets pass.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub reverse: Option<Box<Link>>,
+        }
+    }
 }
 
 /// A box and its parameters.
@@ -317,9 +310,7 @@ impl Link {
     }
 
     fn check(&self) -> Result<(), ConfigError> {
-        require((68..=9_000).contains(&self.mtu.0), "mtu", || {
-            format!("must be 68B to 9000B, got \"{}\"", self.mtu)
-        })?;
+        check_mtu(self.mtu, MOST_MTU)?;
         require(self.rate.is_none_or(|rate| rate.bps() > 0), "rate", || {
             "must be greater than 0; leave it out to let packets pass".into()
         })?;
@@ -338,10 +329,6 @@ impl Link {
             registry::build(&plan.queue, &plan.setting()).map_err(|error| error.within("queue"))?;
         }
         Ok(())
-    }
-
-    fn setting(&self, rate: Rate) -> Setting {
-        Setting { rate, overhead: self.overhead.0, mtu: self.mtu.0 as u32, queues: 1 }
     }
 
     fn fill_in(&mut self) -> Result<(), ConfigError> {
@@ -418,6 +405,7 @@ mod tests {
             rate = "10Mbit"
             overhead = "ethernet"
             queue = { kind = "codel" }
+            delay = "5ms"
             [io]
             inside = { name = "a", netns = "left" }
             outside = "b"

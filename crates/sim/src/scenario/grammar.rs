@@ -2,6 +2,7 @@
 
 use crate::wireless::WirelessTable;
 use forebay_core::{Bytes, Codepoint, Duration, Overhead, Rate, config};
+use forebay_shaper::link_table;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -60,77 +61,67 @@ fn one() -> u64 {
     1
 }
 
-/// A link, by default with a reverse direction of the same rate, delay and overhead.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LinkTable {
-    /// Name in results; the reverse direction is called `<name>-reverse`.
-    pub name: String,
-    /// Node where it begins, and where its queue is.
-    pub from: String,
-    /// Node where it ends; another one.
-    pub to: String,
-    /// Constant rate, above 0. Give one of `rate`, `steps`, `trace` and `draw.rates`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-    /// Rates by schedule: `[["0s", "10Mbit"], ["20s", "2Mbit"]]`, in order, the first at 0s; "0bit"
-    /// is an outage.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub steps: Option<Vec<(Duration, Rate)>>,
-    /// Time after which `steps` and `delays` begin anew; without it the last ones hold for ever.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub period: Option<Duration>,
-    /// File of recorded delivery opportunities, one time in ms a line (the format of mahimahi); it
-    /// repeats.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace: Option<String>,
-    /// Bytes that leave at each opportunity of `trace`; above 0, at most 1GB.
-    #[serde(default = "mahimahi_quantum")]
-    pub quantum: Bytes,
-    /// Propagation delay, one way.
-    #[serde(default)]
-    pub delay: Duration,
-    /// Delays by schedule, as `steps`; they replace `delay`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub delays: Option<Vec<(Duration, Duration)>>,
-    /// Rates and delays drawn anew at random again and again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub draw: Option<DrawTable>,
-    /// Bytes added to every IP packet on the wire: "none", "ppp" (7 B), "ethernet" (38 B: preamble,
-    /// header, check sequence and gap) or a size.
-    #[serde(default)]
-    pub overhead: Overhead,
-    /// Largest IP packet; 68 B or more.
-    #[serde(default = "ethernet_mtu")]
-    pub mtu: Bytes,
-    /// Share of packets lost on the wire at random, 0 to 1. Congestion needs no loss here: the
-    /// queue drops.
-    #[serde(default)]
-    pub loss: f64,
-    /// Queue discipline: `{ kind = "codel", ... }` (see `forebay kinds`) or a combination of
-    /// `classify`, `admit` and `schedule`. A link without one never drops.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub queue: Option<Value>,
-    /// Box in front of the queue, which also sees what comes back over the reverse direction:
-    /// `{ kind = "aspq", ... }` (see `forebay kinds`); none if absent.
-    #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
-    pub guard: Option<Value>,
-    /// File in which to record what the link sends, for Wireshark.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pcap: Option<String>,
-    /// What differs in the reverse direction. Rate, delay and overhead are those of the link unless
-    /// given; a queue or a box is not inherited, so that without one here acknowledgments and
-    /// downloads that way are never dropped.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reverse: Option<Map<String, Value>>,
+link_table! {
+    /// A link, by default with a reverse direction of the same rate, delay and overhead. One without
+    /// a queue never drops.
+    #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    pub struct LinkTable {
+        before {
+            /// Name in results; the reverse direction is called `<name>-reverse`.
+            pub name: String,
+            /// Node where it begins, and where its queue is.
+            pub from: String,
+            /// Node where it ends; another one.
+            pub to: String,
+        }
+        after {
+            /// In place of `rate`, rates by schedule: `[["0s", "10Mbit"], ["20s", "2Mbit"]]`, in
+            /// order, the first at 0s; "0bit" is an outage.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub steps: Option<Vec<(Duration, Rate)>>,
+            /// Time after which `steps` and `delays` begin anew; without it the last ones hold for
+            /// ever.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub period: Option<Duration>,
+            /// In place of `rate`, a file of recorded delivery opportunities, one time in ms a line
+            /// (the format of mahimahi); it repeats.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub trace: Option<String>,
+            /// Bytes that leave at each opportunity of `trace`; above 0, at most 1GB.
+            #[serde(default = "mahimahi_quantum")]
+            pub quantum: Bytes,
+            /// Propagation delay, one way.
+            #[serde(default)]
+            pub delay: Duration,
+            /// Delays by schedule, as `steps`; they replace `delay`.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub delays: Option<Vec<(Duration, Duration)>>,
+            /// Rates (in place of `rate`) and delays drawn anew at random again and again.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub draw: Option<DrawTable>,
+            /// Share of packets lost on the wire at random, 0 to 1. Congestion needs no loss here:
+            /// the queue drops.
+            #[serde(default)]
+            pub loss: f64,
+            /// Box in front of the queue, which also sees what comes back over the reverse
+            /// direction: `{ kind = "aspq", ... }` (see `forebay kinds`); none if absent.
+            #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
+            pub guard: Option<Value>,
+            /// File in which to record what the link sends, for Wireshark.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub pcap: Option<String>,
+            /// What differs in the reverse direction. Rate, delay and overhead are those of the link
+            /// unless given; a queue or a box is not inherited, so that without one here
+            /// acknowledgments and downloads that way are never dropped.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub reverse: Option<Map<String, Value>>,
+        }
+    }
 }
 
 fn mahimahi_quantum() -> Bytes {
     Bytes(1504)
-}
-
-fn ethernet_mtu() -> Bytes {
-    Bytes(1500)
 }
 
 /// Rates and delays drawn at random, each with the same probability.

@@ -10,6 +10,7 @@ use forebay_core::{
 };
 use forebay_disciplines::registry;
 use forebay_middlebox::aspq::Controller;
+use forebay_shaper::link::check_mtu;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -139,9 +140,7 @@ impl DirectedLink {
             require((1..=most.0).contains(&table.quantum.0), "quantum", || {
                 format!("must be greater than 0 and at most {most}, got \"{}\"", table.quantum)
             })?;
-            require((68..=65_535).contains(&table.mtu.0), "mtu", || {
-                format!("must be 68B to 65535B, got \"{}\"", table.mtu)
-            })?;
+            check_mtu(table.mtu, 65_535)?;
             require((0.0..=1.0).contains(&table.loss), "loss", || {
                 format!("must be 0 to 1, got {}", table.loss)
             })
@@ -183,8 +182,7 @@ impl DirectedLink {
             // Nothing here is random.
             _ => self.capacity(&mut Rng::named(0, ""), Duration::ZERO, base)?.rate(Time::ZERO),
         };
-        let (overhead, mtu) = (self.table.overhead.0, self.table.mtu.0 as u32);
-        Ok(Setting { rate, overhead, mtu, queues: 1 })
+        Ok(self.table.setting(rate))
     }
 
     fn capacity(

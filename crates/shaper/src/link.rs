@@ -1,0 +1,67 @@
+//! The fields that say of a link the same in a scenario and in the gate's file.
+//!
+//! Two tables have them, each among fields of its own. serde cannot put a struct's fields among
+//! those of another and still refuse unknown ones and tell the path of a wrong one, so a macro
+//! writes them into both.
+
+use forebay_core::config::require;
+use forebay_core::{Bytes, ConfigError};
+
+/// Writes the struct of a link's table: the fields of `before`, then `rate`, `overhead`, `mtu` and
+/// `queue`, then those of `after`; and what follows from the four alone.
+///
+/// The caller derives serde's traits with `deny_unknown_fields`.
+#[macro_export]
+macro_rules! link_table {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            before { $($before:tt)* }
+            after { $($after:tt)* }
+        }
+    ) => {
+        $(#[$meta])*
+        pub struct $name {
+            $($before)*
+            /// Constant rate, above 0.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub rate: Option<forebay_core::Rate>,
+            /// Bytes added to every IP packet on the wire: "none", "ppp" (7 B), "ethernet" (38 B:
+            /// preamble, header, check sequence and gap) or a size.
+            #[serde(default)]
+            pub overhead: forebay_core::Overhead,
+            /// Largest IP packet; 68 B or more.
+            #[serde(default = "forebay_shaper::link::ethernet_mtu")]
+            pub mtu: forebay_core::Bytes,
+            /// Queue discipline: `{ kind = "codel", ... }` (see `forebay kinds`) or a combination of
+            /// `classify`, `admit` and `schedule`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub queue: Option<serde_json::Value>,
+            $($after)*
+        }
+
+        impl $name {
+            /// What the discipline is told of this link if its rate is `rate`.
+            pub fn setting(&self, rate: forebay_core::Rate) -> forebay_core::Setting {
+                let (overhead, mtu) = (self.overhead.0, self.mtu.0 as u32);
+                forebay_core::Setting { rate, overhead, mtu, queues: 1 }
+            }
+        }
+    };
+}
+
+/// The largest packet of a link that does not say.
+pub const fn ethernet_mtu() -> Bytes {
+    Bytes(1500)
+}
+
+/// Checks that `mtu` carries every IPv4 packet that must pass unfragmented (RFC 791, section 3.2),
+/// and is at most `most` bytes.
+///
+/// # Errors
+/// It is out of this range.
+pub fn check_mtu(mtu: Bytes, most: u64) -> Result<(), ConfigError> {
+    require((68..=most).contains(&mtu.0), "mtu", || {
+        format!("must be 68B to {most}B, got \"{mtu}\"")
+    })
+}
