@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -179,3 +180,24 @@ def test_stub_holds_what_the_engine_has() -> None:
     for name in vars(_engine):
         if not name.startswith("__") and name != "_engine":
             assert name in stub
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("fifo", "is a FIFO; it must be a regular file"),
+        ("device", "is a device; it must be a regular file"),
+        ("huge", "is larger than 16 MiB"),
+    ],
+)
+def test_a_scenario_is_a_regular_file_of_a_size(kind: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "scenario.toml"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        with path.open("wb") as file:
+            file.truncate(1 << 30)
+    with pytest.raises(_engine.ScenarioError, match=message):
+        _engine.load(str(path))
