@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import build
 import disciplines
 import draws
 import law
@@ -164,6 +165,13 @@ def test_the_laws_of_codel_first_drop() -> None:
         assert left[gone[2] + 1] - left[gone[1] + 1] == pytest.approx(100e6 / root, abs=1.1e6)
 
 
+def test_what_a_build_lacks_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "PROGRAMS", {"no-such-program": "flex"})
+    monkeypatch.setattr(build, "ARCHIVE", Path("/no/such/archive"))
+    with pytest.raises(build.Failed, match=r"apt-get install .* flex linux-source-6.1"):
+        build.check_machine()
+
+
 def test_red_draws_the_gaps_of_its_source_and_of_linux() -> None:
     # The queue itself is the average, and stays at 30 kB: p = 0.1, gaps of 1 to 9 or 1 to 10.
     queue = disciplines.whole(disciplines.RED | {"weight": 1.0, "max_p": 0.2})
@@ -232,6 +240,18 @@ def test_one_seed_gives_one_run_and_another_another() -> None:
     assert found.queue == pytest.approx(np.maximum(waits, 0).sum() / (end - start), rel=1e-9)
     # 10 Mbit/s for 3 s in packets of 1500 bytes are 2500.
     assert found.segments == pytest.approx(2500 * found.utilization, abs=2)
+
+
+def test_what_only_linux_has_is_named_as_there() -> None:
+    built()
+    paced, _ = referee.run(tree(), control="bbr", own_qdisc="cake besteffort unlimited")
+    assert paced.utilization > 0.9 and paced.queue < 30
+    # DCTCP asks for ECN by itself, and RED marks above 20 packets.
+    red = "red limit 300000 min 30000 max 30001 avpkt 1500 burst 21 probability 1 ecn"
+    marked, _ = referee.run(tree(), control="dctcp", own_qdisc=red)
+    assert marked.dropped == 0 and marked.marked > 100 and 10 < marked.queue < 30
+    with pytest.raises(RuntimeError, match="tc qdisc replace"):
+        referee.run(tree(), own_qdisc="pfifo limit many")
 
 
 def test_traces_have_what_their_description_says(tmp_path: Path) -> None:
