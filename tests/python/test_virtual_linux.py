@@ -6,6 +6,7 @@ Runs need what `make virtual-linux` builds. Where it is built they must work in 
 from __future__ import annotations
 
 import csv
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -221,6 +222,17 @@ def test_what_linux_draws_is_what_its_rules_say(queue: dict[str, Any]) -> None:
     assert lost == pytest.approx(expected, rel=0.1)
     trace = disciplines.Trace("", "", given, 10_000_000)
     assert disciplines.wait(trace, kernel) == pytest.approx(disciplines.wait(trace, rules), rel=0.1)
+
+
+def test_what_is_known_of_linux_is_kept_while_it_is_the_same(tmp_path: Path) -> None:
+    case, figures = preset.CASES[0], {"queue": [1.0], "utilization": [1.0], "loss": [0.1]}
+    row = {"case": vars(case), "scenario": case.scenario(0), "linux": figures, "forebay": figures}
+    document = preset.section({"linux": "6.1.1", "seeds": 1, "rows": [row]})
+    path = tmp_path / "linux.json"
+    path.write_text(json.dumps(document))
+    assert preset.known(path, "6.1.1", 1) == {json.dumps(case.scenario(0)): figures}
+    assert preset.known(path, "6.1.2", 1) == preset.known(path, "6.1.1", 2) == {}
+    assert document["tables"][0]["rows"][0][3:] == ["1 / 1", "1 / 1", "10 / 10"]
 
 
 def test_one_seed_gives_one_run_and_another_another() -> None:
