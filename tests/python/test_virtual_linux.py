@@ -6,10 +6,12 @@ Runs need what `make virtual-linux` builds. Where it is built they must work in 
 from __future__ import annotations
 
 import csv
+import json
 import os
 from pathlib import Path
 from typing import Any
 
+import build
 import disciplines
 import draws
 import law
@@ -164,6 +166,13 @@ def test_the_laws_of_codel_first_drop() -> None:
         assert left[gone[2] + 1] - left[gone[1] + 1] == pytest.approx(100e6 / root, abs=1.1e6)
 
 
+def test_what_a_build_lacks_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "PROGRAMS", {"no-such-program": "flex"})
+    monkeypatch.setattr(build, "ARCHIVE", Path("/no/such/archive"))
+    with pytest.raises(build.Failed, match=r"apt-get install .* flex linux-source-6.1"):
+        build.check_machine()
+
+
 def test_red_draws_the_gaps_of_its_source_and_of_linux() -> None:
     # The queue itself is the average, and stays at 30 kB: p = 0.1, gaps of 1 to 9 or 1 to 10.
     queue = disciplines.whole(disciplines.RED | {"weight": 1.0, "max_p": 0.2})
@@ -215,6 +224,17 @@ def test_what_linux_draws_is_what_its_rules_say(queue: dict[str, Any]) -> None:
     assert disciplines.wait(trace, kernel) == pytest.approx(disciplines.wait(trace, rules), rel=0.1)
 
 
+def test_what_is_known_of_linux_is_kept_while_it_is_the_same(tmp_path: Path) -> None:
+    case, figures = preset.CASES[0], {"queue": [1.0], "utilization": [1.0], "loss": [0.1]}
+    row = {"case": vars(case), "scenario": case.scenario(0), "linux": figures, "forebay": figures}
+    document = preset.section({"linux": "6.1.1", "seeds": 1, "rows": [row]})
+    path = tmp_path / "linux.json"
+    path.write_text(json.dumps(document))
+    assert preset.known(path, "6.1.1", 1) == {json.dumps(case.scenario(0)): figures}
+    assert preset.known(path, "6.1.2", 1) == preset.known(path, "6.1.1", 2) == {}
+    assert document["tables"][0]["rows"][0][3:] == ["1 / 1", "1 / 1", "10 / 10"]
+
+
 def test_one_seed_gives_one_run_and_another_another() -> None:
     built()
     found, first = referee.run(tree(seed=3), trace=1.0)
@@ -232,6 +252,18 @@ def test_one_seed_gives_one_run_and_another_another() -> None:
     assert found.queue == pytest.approx(np.maximum(waits, 0).sum() / (end - start), rel=1e-9)
     # 10 Mbit/s for 3 s in packets of 1500 bytes are 2500.
     assert found.segments == pytest.approx(2500 * found.utilization, abs=2)
+
+
+def test_what_only_linux_has_is_named_as_there() -> None:
+    built()
+    paced, _ = referee.run(tree(), control="bbr", own_qdisc="cake besteffort unlimited")
+    assert paced.utilization > 0.9 and paced.queue < 30
+    # DCTCP asks for ECN by itself, and RED marks above 20 packets.
+    red = "red limit 300000 min 30000 max 30001 avpkt 1500 burst 21 probability 1 ecn"
+    marked, _ = referee.run(tree(), control="dctcp", own_qdisc=red)
+    assert marked.dropped == 0 and marked.marked > 100 and 10 < marked.queue < 30
+    with pytest.raises(RuntimeError, match="tc qdisc replace"):
+        referee.run(tree(), own_qdisc="pfifo limit many")
 
 
 def test_traces_have_what_their_description_says(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 Usage: python benches/peers/linux/build.py [--jobs N]
 
-About ten minutes of processor time and 2 GB of disk the first time; what is built is kept until the
+Six minutes of processor time and 2 GB of disk the first time; what is built is kept until the
 package or a file beside this one changes. Needs no root. `make virtual-linux` calls it.
 """
 
