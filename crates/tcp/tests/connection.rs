@@ -183,6 +183,8 @@ fn stacks() -> impl Strategy<Value = Config> {
             ecn: config.ecn && !old,
             loss_detection: base.loss_detection,
             reduction: base.reduction,
+            max_window: if old { None } else { config.max_window },
+            slow_start_after_idle: config.slow_start_after_idle && !old,
             pacing: false,
             hystart: false,
             legacy: base.legacy,

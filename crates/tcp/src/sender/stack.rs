@@ -21,13 +21,14 @@ impl Sender {
         let ack = Ack { segment, echo, rtt };
         let timeout = stack.on_ack(&self.flow(now), &ack, &mut self.stats);
         self.cwr_due |= self.ecn && stack.take_reduced();
+        let shut = stack.shut();
         self.stack = Some(stack);
         if segment.ack > self.una {
             self.una = segment.ack;
             self.retries = 0;
             self.persist_backoff = 0;
         }
-        if self.una == self.next {
+        if self.una == self.next && !shut {
             self.set_timer(Timer::Off, Time::MAX);
         } else if let Some(timeout) = timeout {
             self.set_timer(Timer::Retransmission, now + timeout);
@@ -68,6 +69,10 @@ impl Sender {
         let timeout = stack.on_timeout(&self.flow(now));
         self.cwr_due |= self.ecn && stack.take_reduced();
         self.stack = Some(stack);
-        self.set_timer(Timer::Retransmission, now + timeout);
+        if self.una == self.next {
+            self.set_timer(Timer::Off, Time::MAX);
+        } else {
+            self.set_timer(Timer::Retransmission, now + timeout);
+        }
     }
 }
