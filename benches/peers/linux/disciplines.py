@@ -261,7 +261,8 @@ LAW_TEXT = (
 DRAW_TEXT = (
     "{seeds} seeds; mean and 95 % interval. Beside them stands the mean wait of the same law in "
     "plain Python (`benches/peers/linux/draws.py`), by its source and by Linux's rules: what these "
-    "two differ by is what the rules explain. RED and GRED: Linux draws gaps of 1 to 1/p arrivals, "
+    "two differ by is what the rules explain, and where forebay or Linux is outside its law's "
+    "interval the rest is open. RED and GRED: Linux draws gaps of 1 to 1/p arrivals, "
     "figure 2 of the paper gives 1 to 1/p - 1. PIE: Linux asks for the delay of the last departure "
     "where RFC 8033 has that of the last update, lets the probability decay by 1/64 rather than "
     "2 %, and adds 2 % for delays above 250 ms, which FQ-PIE's queues reach. Its updates come a "
