@@ -12,6 +12,7 @@ mod frames;
 mod generate;
 pub mod grow;
 pub mod meaning;
+pub mod run;
 pub mod scenario;
 mod tcp;
 

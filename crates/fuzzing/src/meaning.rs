@@ -1,6 +1,6 @@
 //! What must hold of every scenario that can run.
 
-use crate::scenario::{FILES, begin, read};
+use crate::run::{FILES, begin, read};
 use forebay_sim::Scenario;
 use forebay_sim::scenario::with_queue;
 use serde_json::{Value, json};

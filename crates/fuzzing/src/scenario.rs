@@ -1,20 +1,14 @@
 //! Scenarios: whatever a file says, it is refused with a message or it can run.
 
+use crate::run::read;
 use crate::{generate, meaning};
 use arbitrary::Unstructured;
-use forebay_core::ConfigError;
 use forebay_sim::{Scenario, scenario};
 use serde_json::Value;
-use std::fmt::Debug;
-use std::path::Path;
 use std::sync::OnceLock;
 
 /// Larger scenarios are not built: time, not memory, is short here.
 const LARGEST: u64 = 1_000_000;
-/// Events that a scenario runs for.
-const EVENTS: u64 = 2_000;
-/// Where the files that a scenario names are looked for.
-pub const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/files");
 
 /// The text of a file.
 pub fn text(data: &[u8]) {
@@ -58,25 +52,6 @@ pub fn runnable(tree: &mut Value) -> Option<(Scenario, Value)> {
     }
     let effective = scenario.effective().ok()?;
     Some((scenario, effective))
-}
-
-/// Reads a scenario, whose files lie beside this crate.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn read(tree: &Value) -> Result<Scenario, ConfigError> {
-    Scenario::read(tree, Path::new(FILES))
-}
-
-/// The beginning of a run: its events, packets and fingerprint, and its summary; None if it would
-/// not go on.
-pub fn begin(scenario: &Scenario) -> Option<(impl PartialEq + Clone + Debug + use<>, Value)> {
-    // What is effective has been built once.
-    let mut world = scenario.world(1).expect("what is effective can be built");
-    // A refusal to go on is an answer too.
-    world.advance(EVENTS).ok()?;
-    let summary = forebay_sim::summary(scenario, 1, &mut world).whole();
-    Some((world.counts(), summary))
 }
 
 /// Leaves out what would be written, and answers whether all that would be read lies under `FILES`.

@@ -126,8 +126,7 @@ impl Sender {
             stack: Stack::new(config),
             rtt: RttEstimator::new(config),
             timed: TimedSegments::default(),
-            linux: Version::of(config)
-                .map(|version| Box::new(Machine::new(version, config, now))),
+            linux: Version::of(config).map(|version| Box::new(Machine::new(version, config, now))),
             loss_probe_due: false,
             stats: SenderStats::default(),
         }
@@ -264,7 +263,10 @@ impl Sender {
         if now < self.deadline {
             return;
         }
-        if self.linux.is_some() && self.timer == Timer::Retransmission && self.state != State::SynSent {
+        if self.linux.is_some()
+            && self.timer == Timer::Retransmission
+            && self.state != State::SynSent
+        {
             return self.on_linux_deadline(now);
         }
         self.retries += 1;

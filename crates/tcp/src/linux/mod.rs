@@ -46,10 +46,8 @@ pub(crate) enum Version {
 impl Version {
     /// That of `config`, if its sender is Linux's.
     pub(crate) fn of(config: &Config) -> Option<Self> {
-        let known = matches!(
-            config.congestion,
-            CongestionControl::NewReno | CongestionControl::Cubic
-        );
+        let known =
+            matches!(config.congestion, CongestionControl::NewReno | CongestionControl::Cubic);
         if !known || config.recovery != LossRecovery::Sack {
             return None;
         }
@@ -443,7 +441,11 @@ impl Machine {
             Pending::Nothing => Expired::Nothing,
             Pending::Timeout => {
                 self.holds_new = true;
-                if self.version.is_2_6() { self.on_timeout_2_6(now) } else { self.on_timeout_6_1(now) }
+                if self.version.is_2_6() {
+                    self.on_timeout_2_6(now)
+                } else {
+                    self.on_timeout_6_1(now)
+                }
                 Expired::Timeout
             }
             Pending::Probe => self.send_probe(now, more),
@@ -586,7 +588,9 @@ impl Machine {
     /// `tcp_packet_delayed`.
     fn is_delayed(&self, segment: &Segment) -> bool {
         let before = |first: u32| {
-            segment.has_timestamp && segment.tsecr != 0 && (segment.tsecr.wrapping_sub(first) as i32) < 0
+            segment.has_timestamp
+                && segment.tsecr != 0
+                && (segment.tsecr.wrapping_sub(first) as i32) < 0
         };
         self.retrans_stamp.is_none_or(before)
     }

@@ -1,0 +1,31 @@
+//! Reading a scenario whose files lie beside this crate, and the beginning of its run.
+
+use forebay_core::ConfigError;
+use forebay_sim::Scenario;
+use serde_json::Value;
+use std::fmt::Debug;
+use std::path::Path;
+
+/// Events that a scenario runs for.
+const EVENTS: u64 = 2_000;
+/// Where the files that a scenario names are looked for.
+pub const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/files");
+
+/// Reads a scenario, whose files lie beside this crate.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read(tree: &Value) -> Result<Scenario, ConfigError> {
+    Scenario::read(tree, Path::new(FILES))
+}
+
+/// The beginning of a run: its events, packets and fingerprint, and its summary; None if it would
+/// not go on.
+pub fn begin(scenario: &Scenario) -> Option<(impl PartialEq + Clone + Debug + use<>, Value)> {
+    // What is effective has been built once.
+    let mut world = scenario.world(1).expect("what is effective can be built");
+    // A refusal to go on is an answer too.
+    world.advance(EVENTS).ok()?;
+    let summary = forebay_sim::summary(scenario, 1, &mut world).whole();
+    Some((world.counts(), summary))
+}
