@@ -19,13 +19,18 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Begins a capture that is to become `path`.
+    /// Begins a capture that is to become `path`; a folder that is missing is made.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn create(path: &Path) -> Result<Self, ConfigError> {
         let part = PathBuf::from(format!("{}.part", path.display()));
-        let open = || PcapWriter::new(BufWriter::new(File::create(&part)?));
+        let open = || {
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            PcapWriter::new(BufWriter::new(File::create(&part)?))
+        };
         let writer = open().map_err(|error| {
             ConfigError::new("", format!("cannot write {}: {error}", part.display()))
         })?;
