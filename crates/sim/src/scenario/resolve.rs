@@ -3,7 +3,8 @@
 
 use super::link::DirectedLink;
 use super::{Scenario, Traffic};
-use forebay_core::ConfigError;
+use crate::pcap_in;
+use forebay_core::{ConfigError, file};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -130,7 +131,7 @@ impl Scenario {
         add(tree.to_string().as_bytes());
         for named in self.files() {
             let (file, path) = (named["file"].as_str(), named["path"].as_str());
-            let content = std::fs::read(self.base.join(file.unwrap_or_default()));
+            let content = file::read(&self.base.join(file.unwrap_or_default()), pcap_in::LARGEST);
             let content = content.map_err(|error| {
                 ConfigError::new(path.unwrap_or_default(), format!("cannot be read: {error}"))
             })?;
