@@ -304,10 +304,9 @@ impl Config {
                 max_retransmissions: Some(15),
                 ..Config::default()
             },
-            Preset::Linux2_6_18 => Config {
-                stack: Stack::Linux2_6_18,
-                ..Config::preset(Preset::Linux2_6_26)
-            },
+            Preset::Linux2_6_18 => {
+                Config { stack: Stack::Linux2_6_18, ..Config::preset(Preset::Linux2_6_26) }
+            }
             Preset::Linux2_6_26 => Config {
                 stack: Stack::Linux2_6_26,
                 congestion: CongestionControl::Cubic,

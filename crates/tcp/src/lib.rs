@@ -72,8 +72,7 @@ mod stacks;
 mod state;
 
 pub use config::{
-    Config, CongestionControl, LedbatParams, LossDetection, LossRecovery, Preset, Reduction,
-    Stack,
+    Config, CongestionControl, LedbatParams, LossDetection, LossRecovery, Preset, Reduction, Stack,
 };
 pub use legacy::{
     Legacy, LegacySender, LostRetransmissions, RepairOrder, SlowStartEnd, TimeoutRecovery,

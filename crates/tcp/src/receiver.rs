@@ -448,7 +448,8 @@ impl Receiver {
     /// those before it (RFC 2018, section 4).
     fn report(&self, segment: &mut Segment, duplicate: Option<(u64, u64)>) {
         let blocks = self.recent.iter().filter_map(|offset| self.early.containing(*offset));
-        for (slot, (start, end)) in segment.sack.iter_mut().zip(duplicate.into_iter().chain(blocks)) {
+        for (slot, (start, end)) in segment.sack.iter_mut().zip(duplicate.into_iter().chain(blocks))
+        {
             let relative = |offset: u64| offset.wrapping_sub(segment.ack) as u32;
             *slot = SackBlock { start: relative(start), end: relative(end) };
             segment.sack_count += 1;

@@ -192,8 +192,13 @@ impl HyStart {
     const MOST: Duration = Duration::from_millis(16);
 
     fn restart(&mut self, now: Time, next: u64) {
-        *self =
-            HyStart { found: self.found, began: now, last_ack: now, end: next, ..HyStart::default() };
+        *self = HyStart {
+            found: self.found,
+            began: now,
+            last_ack: now,
+            end: next,
+            ..HyStart::default()
+        };
     }
 
     fn update(&mut self, window: &mut Cwnd, sample: &Measured, rtt: Duration, least: Duration) {
@@ -343,8 +348,11 @@ impl Cubic {
         let away = t.abs_diff(self.k);
         let scale = if self.version == Version::Linux2_6_18 { 32 } else { Self::C };
         let delta = ((u128::from(scale) * u128::from(away).pow(3)) >> Self::SHIFT) as u32;
-        let target =
-            if t < self.k { self.origin.wrapping_sub(delta) } else { self.origin.saturating_add(delta) };
+        let target = if t < self.k {
+            self.origin.wrapping_sub(delta)
+        } else {
+            self.origin.saturating_add(delta)
+        };
         let mut every = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
         match self.version {
             Version::Linux2_6_18 => {

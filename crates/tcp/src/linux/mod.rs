@@ -46,10 +46,8 @@ pub(crate) enum Version {
 impl Version {
     /// That of `config`, if its sender is Linux's.
     pub(crate) fn of(config: &Config) -> Option<Self> {
-        let known = matches!(
-            config.congestion,
-            CongestionControl::NewReno | CongestionControl::Cubic
-        );
+        let known =
+            matches!(config.congestion, CongestionControl::NewReno | CongestionControl::Cubic);
         if !known || config.recovery != LossRecovery::Sack {
             return None;
         }
@@ -337,8 +335,12 @@ impl Machine {
         }
     }
 
-    /// The handshake is over: its round trip, if it is known, and how often the SYN timed out.
-    pub(crate) fn open(&mut self, now: Time, rtt: Option<Duration>, timeouts: u64) {
+    /// The handshake is over: its round trip by the timestamps, if they tell, when the SYN was sent
+    /// last, and how often it timed out.
+    pub(crate) fn open(&mut self, now: Time, rtt: Option<Duration>, sent: Time, timeouts: u64) {
+        // Since 3.15 what was sent once is timed itself.
+        let timed = !self.version.is_2_6() && timeouts == 0;
+        let rtt = if timed { Some(now.since(sent)) } else { rtt };
         (self.una, self.next, self.fack) = (1, 1, 1);
         if let Some(rtt) = rtt {
             self.estimator.sample(rtt, 1, 1);
@@ -350,6 +352,11 @@ impl Machine {
         }
         self.used_at = now;
         self.congestion.on_loss_state(now, self.next);
+    }
+
+    /// When a timer fires that is set at `now` to go after `span`.
+    pub(crate) fn expiry(&self, now: Time, span: Duration) -> Time {
+        self.clock.expiry(self.version, now, span)
     }
 
     pub(crate) fn cwnd(&self) -> u64 {
@@ -385,8 +392,15 @@ impl Machine {
         self.pending == Pending::Timeout
     }
 
-    pub(crate) fn state(&self) -> State {
-        self.state
+    /// As `ss` and the kernel's own traces call it.
+    pub(crate) fn state(&self) -> &'static str {
+        match self.state {
+            State::Open => "Open",
+            State::Disorder => "Disorder",
+            State::Cwr => "CWR",
+            State::Recovery => "Recovery",
+            State::Loss => "Loss",
+        }
     }
 
     /// Bytes thought to be in the network.
@@ -443,7 +457,11 @@ impl Machine {
             Pending::Nothing => Expired::Nothing,
             Pending::Timeout => {
                 self.holds_new = true;
-                if self.version.is_2_6() { self.on_timeout_2_6(now) } else { self.on_timeout_6_1(now) }
+                if self.version.is_2_6() {
+                    self.on_timeout_2_6(now)
+                } else {
+                    self.on_timeout_6_1(now)
+                }
                 Expired::Timeout
             }
             Pending::Probe => self.send_probe(now, more),
@@ -586,7 +604,9 @@ impl Machine {
     /// `tcp_packet_delayed`.
     fn is_delayed(&self, segment: &Segment) -> bool {
         let before = |first: u32| {
-            segment.has_timestamp && segment.tsecr != 0 && (segment.tsecr.wrapping_sub(first) as i32) < 0
+            segment.has_timestamp
+                && segment.tsecr != 0
+                && (segment.tsecr.wrapping_sub(first) as i32) < 0
         };
         self.retrans_stamp.is_none_or(before)
     }

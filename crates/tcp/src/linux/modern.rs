@@ -365,8 +365,7 @@ impl Machine {
             }
         }
         if self.prior_ssthresh > 0 {
-            self.window.cwnd =
-                self.congestion.undone(self.version, &self.window, self.prior_cwnd);
+            self.window.cwnd = self.congestion.undone(self.version, &self.window, self.prior_cwnd);
             self.window.ssthresh = self.window.ssthresh.max(self.prior_ssthresh);
         }
         self.undo_marker = 0;
@@ -490,9 +489,8 @@ impl Machine {
         let room = self.queue.in_flight() < self.window.cwnd;
         let unsent = self.queue.retrans < self.queue.lost;
         let lost = |marks: u8| marks & (LOST | SACKED | RETRANS) == LOST;
-        let found = (room && unsent)
-            .then(|| self.queue.iter().position(|sent| lost(sent.marks)))
-            .flatten();
+        let found =
+            (room && unsent).then(|| self.queue.iter().position(|sent| lost(sent.marks))).flatten();
         let Some(at) = found else {
             self.resend = Resend::Nothing;
             return None;

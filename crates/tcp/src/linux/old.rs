@@ -2,7 +2,9 @@
 //! `tcp_xmit_retransmit_queue`, `tcp_retransmit_timer`).
 
 use super::congestion::Measured;
-use super::{Ack, EVER, LOST, Machine, Pending, RETRANS, Resend, Resent, SACKED, State, Version, stamp};
+use super::{
+    Ack, EVER, LOST, Machine, Pending, RETRANS, Resend, Resent, SACKED, State, Version, stamp,
+};
 use crate::Segment;
 use forebay_core::{Duration, Time};
 
@@ -32,7 +34,8 @@ impl Machine {
         }
         let dubious = !(ack.news() || ack.acked > 0) || ack.sacked || ack.echo;
         let dubious = dubious || self.state != State::Open;
-        let may_raise = (!ack.echo || self.window.cwnd < self.window.ssthresh) && !self.in_reduction();
+        let may_raise =
+            (!ack.echo || self.window.cwnd < self.window.ssthresh) && !self.in_reduction();
         if ack.acked > 0 && !probing && (!dubious || may_raise) {
             if self.is_limited_2_6(in_flight) {
                 self.congestion.avoid(self.version, &mut self.window, now, ack.acked);
@@ -94,7 +97,9 @@ impl Machine {
         let rtt = match self.is_2_6_18() {
             // measure_delay: by timestamps, and only while nothing is dubious.
             true => measured.map(Duration::from_nanos).filter(|_| self.state == State::Open),
-            false => plain.filter(|ticks| *ticks > 0).map(|ticks| self.clock.tick.saturating_mul(ticks)),
+            false => {
+                plain.filter(|ticks| *ticks > 0).map(|ticks| self.clock.tick.saturating_mul(ticks))
+            }
         };
         let sample = Measured {
             now,
@@ -138,7 +143,8 @@ impl Machine {
             return self.renege(now);
         }
         let forward = self.is_2_6_18() || self.forward;
-        if forward && ack.data_lost && self.una < self.high_seq && self.state != State::Open && far {
+        if forward && ack.data_lost && self.una < self.high_seq && self.state != State::Open && far
+        {
             self.lose_head(self.fack_count - self.reordering);
         }
         if self.state == State::Open {
@@ -435,7 +441,11 @@ impl Machine {
                 self.undo_marker = 0;
             }
             let kept = sent.has(SACKED) && !forget;
-            self.queue.mark(at, if kept { 0 } else { LOST }, RETRANS | if forget { SACKED } else { 0 });
+            self.queue.mark(
+                at,
+                if kept { 0 } else { LOST },
+                RETRANS | if forget { SACKED } else { 0 },
+            );
             if kept {
                 self.queue.mark(at, 0, LOST);
             }

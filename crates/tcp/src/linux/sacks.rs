@@ -58,7 +58,9 @@ impl Machine {
             } else {
                 // What was reported before needs no second look (`recv_sack_cache`).
                 let mut from = block.0;
-                while let Some(known) = cached.iter().find(|known| known.0 <= from && from < known.1) {
+                while let Some(known) =
+                    cached.iter().find(|known| known.0 <= from && from < known.1)
+                {
                     from = known.1;
                 }
                 if from < block.1 {
@@ -125,9 +127,11 @@ impl Machine {
     /// further than from where it stopped.
     fn extends_first(&self, blocks: &[Block]) -> bool {
         let known = &self.blocks[..blocks.len()];
-        blocks.iter().zip(known).enumerate().all(|(at, (new, old))| {
-            new.0 == old.0 && (at == 0 || new.1 == old.1)
-        })
+        blocks
+            .iter()
+            .zip(known)
+            .enumerate()
+            .all(|(at, (new, old))| new.0 == old.0 && (at == 0 || new.1 == old.1))
     }
 
     /// Marks whole segments within `block`.
