@@ -105,7 +105,6 @@ class Difference:
     why: str
     pair: tuple[Packet | None, Packet | None]
 
-
     def when(self) -> float:
         """The time of the earlier of the two, in its own trace."""
         return min(packet.time for packet in self.pair if packet)
@@ -146,7 +145,9 @@ def report(
     """The difference with what came before and after it in both traces."""
     at = found.pair[0] or found.pair[1]
     assert at is not None
-    lines = [f"Flow {found.flow}, packet {found.index}, {at.time - traces[0][0].time:.6f} s: {found.why}."]
+    lines = [
+        f"Flow {found.flow}, packet {found.index}, {at.time - traces[0][0].time:.6f} s: {found.why}."
+    ]
     for name, packets, packet in zip(names, traces, found.pair, strict=True):
         where = f"line {packet.line}" if packet else "its end"
         lines.append(f"{name} ({where}):")
@@ -161,7 +162,9 @@ def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("traces", nargs=2, type=Path, metavar="TRACE")
-    parser.add_argument("--flow", type=int, help="number of the flow; the first to differ if absent")
+    parser.add_argument(
+        "--flow", type=int, help="number of the flow; the first to differ if absent"
+    )
     parser.add_argument(
         "--tolerance", type=float, default=0.1, help="ms by which times may differ (default 0.1)"
     )

@@ -63,7 +63,8 @@ impl SegmentTrace {
         let way = if heard { "ack" } else { "data" };
         let ack = if segment.flags.has(Flags::ACK) { segment.ack } else { 0 };
         write!(self.out, "{:.9},{flow},{way},", now.as_secs_f64())?;
-        write!(self.out, "{},{ack},{},", segment.seq, segment.len)?;
+        let seq = if segment.flags.has(Flags::SYN) { 0 } else { segment.seq };
+        write!(self.out, "{seq},{ack},{},", segment.len)?;
         for (_, letter) in FLAGS.iter().filter(|(flag, _)| segment.flags.has(*flag)) {
             write!(self.out, "{letter}")?;
         }
@@ -71,13 +72,14 @@ impl SegmentTrace {
         for (at, (start, end)) in segment.sack_blocks().enumerate() {
             write!(self.out, "{}{start}-{end}", if at > 0 { ";" } else { "" })?;
         }
-        let mss = sender.mss() as f64;
-        write!(self.out, ",{},", sender.cwnd() as f64 / mss)?;
+        // To a thousandth.
+        let segments = |bytes: u64| (bytes as f64 / sender.mss() as f64 * 1e3).round() / 1e3;
+        write!(self.out, ",{},", segments(sender.cwnd()))?;
         if sender.ssthresh() != u64::MAX {
-            write!(self.out, "{}", sender.ssthresh() as f64 / mss)?;
+            write!(self.out, "{}", segments(sender.ssthresh()))?;
         }
-        let (out, in_flight) = (sender.outstanding() as f64, sender.in_flight() as f64);
-        write!(self.out, ",{},{},{},", sender.phase(), out / mss, in_flight / mss)?;
+        let (out, in_flight) = (segments(sender.outstanding()), segments(sender.in_flight()));
+        write!(self.out, ",{},{out},{in_flight},", sender.phase())?;
         if let Some(srtt) = sender.srtt() {
             write!(self.out, "{}", srtt.as_nanos() / 1000)?;
         }
