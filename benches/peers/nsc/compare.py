@@ -1,4 +1,4 @@
-"""Linux 2.6 of the Network Simulation Cradle beside forebay's presets; README.md says how to run it.
+"""Linux 2.6 of the Network Simulation Cradle beside forebay's presets; see README.md.
 
 Writes a table of all cases, and exits with 1 if a case is further apart than the presets promise.
 """

@@ -346,9 +346,11 @@ impl Machine {
             self.estimator.sample(rtt, 1, 1);
             self.rack.least(rtt);
         }
-        if timeouts > 1 && !self.version.is_2_6() {
-            // tcp_init_transfer.
-            self.window.cwnd = 1;
+        // tcp_init_transfer; in the Cradle's 2.6 tcp_init_cwnd, which without a loss is not called.
+        match (self.version, timeouts) {
+            (_, 0) | (Version::Linux6_1, 1) => {}
+            (Version::Linux6_1, _) => self.window.cwnd = 1,
+            _ => self.window.cwnd = 3.min(self.window.most),
         }
         self.used_at = now;
         self.congestion.on_loss_state(now, self.next);
