@@ -9,7 +9,7 @@
 #   make lint     formatting, clippy, ruff and types, without the tests
 #   make format   format Rust and Python
 #   make validate the simulator against theory; writes docs/validation.md
-#   make validate-peers  beside ns-2 and ns-3 (20 minutes; Debian: ns2 libns3-dev g++), likewise
+#   make validate-peers  beside ns-2 and ns-3 (40 minutes; Debian: ns2 libns3-dev g++), likewise
 #   make bench-peers     speed and memory beside them, on a quiet machine, likewise
 #   make docs     write the generated reference pages
 #   make lock     choose new versions of the Python packages
@@ -93,10 +93,12 @@ validate: build
 	$(BIN)/forebay validate --only replications --out docs/validation/replications.json
 	@$(VALIDATION_PAGE)
 
-# PEER_GROUPS="--only sack --only aqm" runs these again and keeps the rest.
+# PEER_GROUPS="--only sack --only aqm" runs these again and keeps the rest; STACKS="--ns318 PROGRAM"
+# adds a dumbbell of ns-3.18, whose figures stay as they are without it.
 validate-peers: build
 	$(BIN)/python benches/peers/compare.py $(PEER_GROUPS)
 	$(BIN)/python benches/peers/dsred.py --seeds 12
+	$(BIN)/python benches/peers/stacks.py $(STACKS)
 	@$(VALIDATION_PAGE)
 
 bench-peers: build

@@ -1,4 +1,4 @@
-"""Each preset of forebay's TCP beside the stack that it matches; writes docs/validation/stacks.json.
+"""Presets of forebay's TCP beside the stacks they match; writes docs/validation/stacks.json.
 
 Usage: python benches/peers/stacks.py [--seeds 5] [--jobs 2] [--only STACK] [--ns318 PROGRAM]
                                       [--output FILE]
@@ -311,6 +311,7 @@ def section(results: Mapping[str, Any]) -> dict[str, Any]:
     """The section of the validation page."""
     versions = results["versions"]
     heads, tables = [], []
+    left_out = [name for name in STACKS if name not in {row["stack"] for row in results["rows"]}]
     for name, stack in STACKS.items():
         rows = [row for row in results["rows"] if row["stack"] == name]
         if not rows:
@@ -371,6 +372,7 @@ def section(results: Mapping[str, Any]) -> dict[str, Any]:
             "220 s, with fewer to 420 s. ns-3.18's figures come from its sources, built by hand, "
             "and are kept.",
             "\n".join(heads),
+            *([f"Not measured yet: {'; '.join(left_out)}."] if left_out else []),
         ],
         "tables": tables,
         "results": results,

@@ -490,6 +490,7 @@ impl Config {
             ("recovery", !old || self.recovery == LossRecovery::NewReno, "\"new-reno\""),
             ("timestamps", !(old && self.timestamps), "false"),
             ("ecn", !(old && self.ecn), "false"),
+            ("slow_start_after_idle", !(old && self.slow_start_after_idle), "false"),
         ] {
             require(same, field, || {
                 format!("the sender {name:?} has rules of its own; set {field} = {want}")
@@ -499,9 +500,16 @@ impl Config {
         require(self.legacy == only, "legacy", || {
             format!("the sender {name:?} has rules of its own; give nothing else here")
         })?;
-        require(self.growth_per_ack.is_none(), "growth_per_ack", || {
-            format!("the sender {name:?} counts acknowledgments anyway; leave it out")
-        })
+        for (field, given) in [
+            ("growth_per_ack", self.growth_per_ack.is_some()),
+            ("max_window", old && self.max_window.is_some()),
+            ("clock_granularity", old && self.clock_granularity.is_some()),
+        ] {
+            require(!given, field, || {
+                format!("the sender {name:?} has no use for it; leave it out")
+            })?;
+        }
+        Ok(())
     }
 
     fn validate_ledbat(&self) -> Result<(), ConfigError> {
@@ -624,6 +632,16 @@ mod tests {
         let legacy = Legacy { cubic_beta: Some(1.0), ..Legacy::default() };
         let bad = Config { legacy, ..Config::default() };
         assert_eq!(bad.validate().unwrap_err().path, "legacy.cubic_beta");
+        for (preset, field, value, path) in [
+            ("ns-2", "congestion", json!("cubic"), "congestion"),
+            ("ns-2", "growth_per_ack", json!(1), "growth_per_ack"),
+            ("ns-2", "legacy", json!({"slow_start": "above-threshold"}), "legacy"),
+            ("ns-3.18", "recovery", json!("sack"), "recovery"),
+            ("ns-3.18", "max_window", json!(20), "max_window"),
+        ] {
+            let bad = parse(json!({"preset": preset, field: value})).unwrap();
+            assert_eq!(bad.validate().unwrap_err().path, path);
+        }
         let bad = Config { max_rto: Duration::from_millis(100), ..Config::default() };
         assert_eq!(bad.validate().unwrap_err().path, "max_rto");
     }

@@ -42,6 +42,9 @@
 //! - Linux 2.6.18, 2.6.26 and 6.1 by their own rules, where [`Config::stack`] says so: packet by
 //!   packet what the kernels send.
 //! - ECN (RFC 3168), timestamps (RFC 7323), selective acknowledgments (RFC 2018).
+//! - Senders of the past, rule by rule as their sources have them ([`LegacySender`]): ns-2.35's Reno,
+//!   Newreno and Sack1, and ns-3.18's New Reno. Scripts taken from packet traces of these programs
+//!   hold them to it (`tests/scripts/ns-2`, `tests/scripts/ns-3.18`).
 //!
 //! # Deviations
 //! - D1. Sequence numbers are 64-bit offsets that never wrap, so there is no PAWS (RFC 7323,
@@ -62,7 +65,10 @@
 //!   would become; no segmentation offload, so that nothing waits for larger segments
 //!   (`tcp_tso_should_defer`).
 //! - D8. Windows grow only while they are what holds the sender back (RFC 7661, section 4.3;
-//!   RFC 9438, section 4.2), in every preset.
+//!   RFC 9438, section 4.2), in every preset but those of the senders of the past.
+//! - D9. ns-2's clock begins a tick at time 0 (its `boot_time_` is random); a SYN is timed by this
+//!   crate's own estimator; ns-3.18 sends an ACK of its own to end the handshake, here the first
+//!   data do.
 
 mod config;
 pub mod congestion;

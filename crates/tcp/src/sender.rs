@@ -8,9 +8,11 @@ use crate::congestion::{
 use crate::linux::{self, Machine, Version};
 use crate::recovery::{Phase, Progress, Recovery, Repair};
 use crate::rtt::{RttEstimator, TimedSegments};
-use crate::stacks::{Ack, Flow, Stack};
+use crate::stacks::Stack;
 use crate::{Config, Flags, Segment, SenderStats, State};
 use forebay_core::{Duration, Time, fetch};
+
+mod stack;
 
 /// What the timer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -557,11 +559,8 @@ impl Sender {
         if self.state == State::SynSent {
             self.handshake_due = true;
             self.timed.restart(u64::MAX);
-        } else if let Some(mut stack) = self.stack.take() {
-            let timeout = stack.on_timeout(&self.flow(now));
-            self.cwr_due |= self.ecn && stack.take_reduced();
-            self.stack = Some(stack);
-            return self.set_timer(Timer::Retransmission, now + timeout);
+        } else if let Some(stack) = self.stack.take() {
+            return self.on_stack_timeout(now, stack);
         } else {
             // RFC 5681, section 3.1: once for a segment, however often it is sent again.
             if self.retries == 1 {
@@ -574,63 +573,6 @@ impl Sender {
         }
         // RFC 6298, section 5.6.
         self.set_timer(Timer::Retransmission, now + self.rtt.rto());
-    }
-
-    /// What a stack of the past may know.
-    fn flow(&self, now: Time) -> Flow {
-        let (una, next, mss) = (self.una, self.next, self.window.mss);
-        let room = self.edge.saturating_sub(una);
-        Flow { now, una, next, new: self.new_len(self.probe_due), room, mss }
-    }
-
-    #[cold]
-    fn on_stack_ack(&mut self, now: Time, segment: &Segment, mut stack: Box<Stack>) {
-        let rtt = if self.timestamps { self.measure(now, segment) } else { None };
-        let echo = self.ecn && segment.flags.has(Flags::ECE);
-        let ack = Ack { segment, echo, rtt };
-        let timeout = stack.on_ack(&self.flow(now), &ack, &mut self.stats);
-        self.cwr_due |= self.ecn && stack.take_reduced();
-        self.stack = Some(stack);
-        if segment.ack > self.una {
-            self.una = segment.ack;
-            self.retries = 0;
-            self.persist_backoff = 0;
-        }
-        if self.una == self.next {
-            self.set_timer(Timer::Off, Time::MAX);
-        } else if let Some(timeout) = timeout {
-            self.set_timer(Timer::Retransmission, now + timeout);
-        }
-    }
-
-    #[cold]
-    fn poll_stack(&mut self, now: Time) -> Option<Segment> {
-        let flow = self.flow(now);
-        let stack = self.stack.as_mut()?;
-        let start = stack.poll(&flow)?;
-        let new = start >= self.next;
-        let limit = if new { start + flow.new? } else { (start + flow.mss).min(self.next) };
-        let end = limit.min(self.end);
-        let fin = self.closed && (limit > self.end || (new && end == self.end));
-        let after = end + u64::from(fin);
-        stack.sent(&flow, start, after);
-        let timeout = stack.rto();
-        if self.timer != Timer::Retransmission {
-            self.set_timer(Timer::Retransmission, now + timeout);
-        }
-        if new {
-            self.probe_due = false;
-            self.probed = false;
-            self.next = after;
-        } else {
-            self.stats.retransmissions += 1;
-        }
-        let cwr = std::mem::take(&mut self.cwr_due);
-        let flags = Flags::ACK
-            .with_if(fin, Flags::FIN)
-            .with_if(cwr, Flags::CWR)
-            .with_if(self.ecn, Flags::ECT);
-        Some(self.emit(now, start, (end - start) as u32, flags))
     }
 
     /// Whether pacing holds back what could be sent now.

@@ -116,6 +116,12 @@ impl Stack {
         }
     }
 
+    /// Whether the window is below a segment, so that only a timeout lets one go (ns-2's
+    /// `newtimer`, `timeout`).
+    pub(crate) fn shut(&self) -> bool {
+        matches!(self, Stack::Ns2(_)) && self.cwnd() == 0
+    }
+
     /// Congestion window in bytes.
     pub(crate) fn cwnd(&self) -> u64 {
         each!(self, stack => stack.cwnd())

@@ -378,6 +378,12 @@ impl Ns2 {
 
     /// `timeout`, and what `RenoTcpAgent::timeout` and `Sack1TcpAgent::timeout` do before it.
     pub(super) fn on_timeout(&mut self, flow: &Flow) -> Duration {
+        if flow.una == flow.next {
+            // Reductions by echoes left less than a segment, and nothing is outstanding.
+            self.slowdown(Cut::One, false);
+            self.burst = u32::MAX;
+            return self.clock.rto();
+        }
         self.inflation = 0;
         self.duplicates = 0;
         self.fast = false;
@@ -510,8 +516,9 @@ impl Ns2 {
         bytes.div_ceil(self.mss)
     }
 
+    /// In bytes; 0 if it is below a segment.
     pub(super) fn cwnd(&self) -> u64 {
-        (self.cwnd * self.mss as f64) as u64
+        if self.window() == 0 { 0 } else { (self.cwnd * self.mss as f64) as u64 }
     }
 
     pub(super) fn ssthresh(&self) -> u64 {
