@@ -145,9 +145,8 @@ def report(
     """The difference with what came before and after it in both traces."""
     at = found.pair[0] or found.pair[1]
     assert at is not None
-    lines = [
-        f"Flow {found.flow}, packet {found.index}, {at.time - traces[0][0].time:.6f} s: {found.why}."
-    ]
+    when = at.time - traces[0][0].time
+    lines = [f"Flow {found.flow}, packet {found.index}, {when:.6f} s: {found.why}."]
     for name, packets, packet in zip(names, traces, found.pair, strict=True):
         where = f"line {packet.line}" if packet else "its end"
         lines.append(f"{name} ({where}):")

@@ -41,7 +41,7 @@ struct Options {
 
 struct Packet {
   std::vector<unsigned char> bytes;
-  int from = 0;  // host; even: sender of flow host / 2, odd: its receiver
+  int flow = 0;
 };
 
 class Agenda {
@@ -140,9 +140,13 @@ uint32_t load(const Packet& packet, size_t at) {
   return ntohl(value);
 }
 
-// Every stack believes to be 1.0.0.253 and to speak with 2.0.0.1: addresses are changed on the way.
-void readdress(Packet& packet) {
-  const uint32_t source = htonl(0x02000001u), destination = htonl(0x010000fdu);
+constexpr uint32_t kOwn = 0x010000fdu;     // 1.0.0.253
+constexpr uint32_t kOthers = 0x02000000u;  // 2.0.0.0
+
+// Every stack believes to be 1.0.0.253, that of flow n's sender to speak with 2.0.0.1 and the one
+// of all receivers with 2.0.0.0 + n + 2: addresses are changed on the way.
+void readdress(Packet& packet, uint32_t from) {
+  const uint32_t source = htonl(from), destination = htonl(kOwn);
   unsigned char* ip = packet.bytes.data();
   std::memcpy(ip + 12, &source, 4);
   std::memcpy(ip + 16, &destination, 4);
@@ -156,7 +160,7 @@ void readdress(Packet& packet) {
 }
 
 // Writes segments as columns time_s, flow, dir, seq, ack, len, flags, wnd, sack; and the sender's
-// window in segments at data.
+// window in segments, and TSval and TSecr.
 class Trace {
  public:
   explicit Trace(const std::string& path) : file_(path.empty() ? nullptr : fopen(path.c_str(), "w")) {
@@ -164,7 +168,7 @@ class Trace {
       fprintf(stderr, "cannot write %s\n", path.c_str());
       exit(2);
     }
-    if (file_) fputs("time_s,flow,dir,seq,ack,len,flags,wnd,sack,cwnd\n", file_);
+    if (file_) fputs("time_s,flow,dir,seq,ack,len,flags,wnd,sack,cwnd,tsval,tsecr\n", file_);
   }
   ~Trace() {
     if (file_) fclose(file_);
@@ -186,9 +190,11 @@ class Trace {
                                       {0x80, 'W'}, {0x10, '.'}})
       if (bits & static_cast<unsigned>(bit)) flags += letter;
     std::string sack;
+    uint32_t stamps[2] = {0, 0};
     for (size_t at = ip + 20; at + 1 < ip + header && packet.bytes[at] != 0;) {
       const unsigned kind = packet.bytes[at];
       const size_t size = kind == 1 ? 1 : std::max<size_t>(packet.bytes[at + 1], 2);
+      for (size_t i = 0; kind == 8 && i < 2; i++) stamps[i] = load(packet, at + 2 + 4 * i);
       if (kind == 3) own.scale = packet.bytes[at + 2];
       for (size_t block = at + 2; kind == 5 && block + 8 <= at + size; block += 8) {
         if (!sack.empty()) sack += ';';
@@ -199,9 +205,10 @@ class Trace {
     }
     uint32_t window = (packet.bytes[ip + 14] << 8) | packet.bytes[ip + 15];
     if (!(bits & 2)) window <<= own.scale;
-    fprintf(file_, "%.9f,%d,%s,%u,%u,%zu,%s,%u,%s,%s\n", static_cast<double>(agenda.now) / 1e9,
+    fprintf(file_, "%.9f,%d,%s,%u,%u,%zu,%s,%u,%s,%s,%u,%u\n", static_cast<double>(agenda.now) / 1e9,
             flow, data ? "data" : "ack", seq - own.initial, bits & 0x10 ? ack - other.initial : 0,
-            packet.bytes.size() - ip - header, flags.c_str(), window, sack.c_str(), cwnd.c_str());
+            packet.bytes.size() - ip - header, flags.c_str(), window, sack.c_str(), cwnd.c_str(),
+            stamps[0], stamps[1]);
   }
 
  private:
@@ -213,10 +220,13 @@ class Trace {
   std::map<std::pair<int, bool>, Side> sides_;
 };
 
+// A machine with a kernel: a sender's, or that of all receivers.
 class Host : public ISendCallback, public IInterruptCallback {
  public:
-  Host(int number, FCreateStack create, const Options& options, Trace& trace)
-      : number_(number), trace_(trace), stack_(create(this, this, nullptr)) {
+  static constexpr int kServer = -1;
+
+  Host(int flow, FCreateStack create, const Options& options, Trace& trace)
+      : flow_(flow), trace_(trace), stack_(create(this, this, nullptr)) {
     stack_->init(stack_->get_hz());
     const std::string buffer = options.text("buffer", "1000000");
     stack_->buffer_size(std::stoi(buffer));
@@ -229,41 +239,40 @@ class Host : public ISendCallback, public IInterruptCallback {
       fprintf(stderr, "the kernel has no congestion control \"%s\"\n", control.c_str());
       exit(2);
     }
+    if (flow == kServer) {
+      listener_ = stack_->new_tcp_socket();
+      listener_->listen(80);
+    }
     tick();
   }
 
   std::function<void(Packet)> out;
 
-  void listen() {
-    listener_ = stack_->new_tcp_socket();
-    listener_->listen(80);
-  }
   void connect() {
-    socket_ = stack_->new_tcp_socket();
-    socket_->connect("2.0.0.1", 80);
+    sockets_.push_back(stack_->new_tcp_socket());
+    sockets_.back()->connect("2.0.0.1", 80);
   }
   void receive(Packet packet) {
-    if (sends()) trace_.record(flow(), false, packet, cwnd());
-    readdress(packet);
+    if (!listener_) trace_.record(flow_, false, packet, cwnd());
+    readdress(packet, kOthers + (listener_ ? static_cast<uint32_t>(packet.flow) + 2 : 1));
     stack_->if_receive_packet(0, packet.bytes.data(), static_cast<int>(packet.bytes.size()));
-    if (listener_ && !socket_) listener_->accept(&socket_);
-    if (sends()) {
-      write();
-    } else if (socket_) {
-      char buffer[4096];
+    if (!listener_) return write();
+    INetStreamSocket* accepted = nullptr;
+    listener_->accept(&accepted);
+    if (accepted) sockets_.push_back(accepted);
+    char buffer[4096];
+    for (INetStreamSocket* socket : sockets_) {
       int count = sizeof buffer;
-      while (socket_->read_data(buffer, &count) == 0 && count > 0) count = sizeof buffer;
+      while (socket->read_data(buffer, &count) == 0 && count > 0) count = sizeof buffer;
     }
   }
-  int flow() const { return number_ / 2; }
-  bool sends() const { return number_ % 2 == 0; }
 
   void send_callback(const void* data, int length) override {
     Packet packet;
     const auto* bytes = static_cast<const unsigned char*>(data);
     packet.bytes.assign(bytes, bytes + length);
-    packet.from = number_;
-    if (sends()) trace_.record(flow(), true, packet, cwnd());
+    packet.flow = listener_ ? static_cast<int>(load(packet, 16) - kOthers) - 2 : flow_;
+    if (!listener_) trace_.record(flow_, true, packet, cwnd());
     out(std::move(packet));
     stack_->if_send_finish(0);
   }
@@ -276,7 +285,7 @@ class Host : public ISendCallback, public IInterruptCallback {
  private:
   void tick() {
     agenda.at(agenda.now + kSecond / stack_->get_hz(), [this] {
-      if (sends()) write();
+      if (!listener_) write();
       stack_->increment_ticks();
       stack_->timer_interrupt();
       tick();
@@ -284,22 +293,36 @@ class Host : public ISendCallback, public IInterruptCallback {
   }
   void write() {
     static char zeros[4096];
-    if (socket_ && socket_->is_connected())
-      while (socket_->send_data(zeros, sizeof zeros) == sizeof zeros) {
+    for (INetStreamSocket* socket : sockets_)
+      while (socket->is_connected() && socket->send_data(zeros, sizeof zeros) == sizeof zeros) {
       }
   }
   std::string cwnd() {
     char value[64] = "";
-    if (socket_) socket_->get_var("cwnd_", value, sizeof value);
+    if (!sockets_.empty()) sockets_[0]->get_var("cwnd_", value, sizeof value);
     return value;
   }
 
-  int number_;
+  int flow_;
   Trace& trace_;
   INetStack* stack_;
   INetStreamSocket* listener_ = nullptr;
-  INetStreamSocket* socket_ = nullptr;
+  std::vector<INetStreamSocket*> sockets_;
 };
+
+// A copy of the kernel; each has room for so many machines.
+constexpr size_t kMachines = 40;
+
+FCreateStack load_kernel(const Options& options) {
+  void* library = dlmopen(LM_ID_NEWLM, options.text("library", "").c_str(), RTLD_NOW);
+  const auto create =
+      library ? reinterpret_cast<FCreateStack>(dlsym(library, "nsc_create_stack")) : nullptr;
+  if (!create) {
+    fprintf(stderr, "library=PATH is no kernel of the Network Simulation Cradle: %s\n", dlerror());
+    exit(2);
+  }
+  return create;
+}
 
 Nanos nanos(double seconds) { return static_cast<Nanos>(seconds * 1e9 + 0.5); }
 
@@ -316,13 +339,7 @@ int main(int count, char** words) {
     }
     options.given[word.substr(0, sign)] = word.substr(sign + 1);
   }
-  void* library = dlopen(options.text("library", "").c_str(), RTLD_NOW);
-  const auto create =
-      library ? reinterpret_cast<FCreateStack>(dlsym(library, "nsc_create_stack")) : nullptr;
-  if (!create) {
-    fprintf(stderr, "library=PATH is no kernel of the Network Simulation Cradle: %s\n", dlerror());
-    return 2;
-  }
+  FCreateStack create = load_kernel(options);
 
   std::vector<Nanos> starts;
   std::stringstream list(options.text("starts", "0"));
@@ -338,28 +355,28 @@ int main(int count, char** words) {
   constexpr size_t kEndless = SIZE_MAX;
 
   Trace trace(options.text("trace", ""));
-  std::vector<std::unique_ptr<Host>> hosts;
-  std::vector<std::unique_ptr<Link>> up, down;
+  Host server(Host::kServer, create, options, trace);
+  std::vector<std::unique_ptr<Host>> senders;
+  // Access links: up and down at the senders, then at the receivers.
+  std::vector<std::unique_ptr<Link>> left_up, left_down, right_up, right_down;
   Link forward(rate, delay, overhead, room, warmup,
-               [&](Packet packet) { down[packet.from + 1]->arrive(std::move(packet)); });
+               [&](Packet packet) { right_down[packet.flow]->arrive(std::move(packet)); });
   Link backward(rate, delay, overhead, kEndless, warmup,
-                [&](Packet packet) { down[packet.from - 1]->arrive(std::move(packet)); });
-  for (size_t i = 0; i < 2 * starts.size(); i++) {
-    const int number = static_cast<int>(i);
-    hosts.push_back(std::make_unique<Host>(number, create, options, trace));
-    Link& congested = i % 2 == 0 ? forward : backward;
-    up.push_back(std::make_unique<Link>(
-        access, access_delay, 0, kEndless, warmup,
-        [&congested](Packet packet) { congested.arrive(std::move(packet)); }));
-    down.push_back(std::make_unique<Link>(
-        access, access_delay, 0, kEndless, warmup,
-        [&hosts, i](Packet packet) { hosts[i]->receive(std::move(packet)); }));
-    hosts[i]->out = [&up, i](Packet packet) { up[i]->arrive(std::move(packet)); };
-    if (i % 2 == 1) {
-      hosts[i]->listen();
-    } else {
-      agenda.at(starts[i / 2], [&hosts, i] { hosts[i]->connect(); });
-    }
+                [&](Packet packet) { left_down[packet.flow]->arrive(std::move(packet)); });
+  const auto link = [&](Link::Deliver deliver) {
+    return std::make_unique<Link>(access, access_delay, 0, kEndless, warmup, std::move(deliver));
+  };
+  server.out = [&](Packet packet) { right_up[packet.flow]->arrive(std::move(packet)); };
+  for (size_t flow = 0; flow < starts.size(); flow++) {
+    if (flow % kMachines == kMachines - 1) create = load_kernel(options);
+    senders.push_back(std::make_unique<Host>(static_cast<int>(flow), create, options, trace));
+    Host* sender = senders.back().get();
+    left_up.push_back(link([&](Packet packet) { forward.arrive(std::move(packet)); }));
+    left_down.push_back(link([sender](Packet packet) { sender->receive(std::move(packet)); }));
+    right_up.push_back(link([&](Packet packet) { backward.arrive(std::move(packet)); }));
+    right_down.push_back(link([&](Packet packet) { server.receive(std::move(packet)); }));
+    sender->out = [&left_up](Packet packet) { left_up[packet.flow]->arrive(std::move(packet)); };
+    agenda.at(starts[flow], [sender] { sender->connect(); });
   }
   agenda.run(duration);
   forward.account();

@@ -39,6 +39,8 @@
 //! - Congestion control behind [`congestion::CongestionController`]: RFC 5681 and CUBIC (RFC
 //!   9438), with HyStart++ (RFC 9406) for either, and LEDBAT (RFC 6817).
 //! - Flow control, window probes and delayed acknowledgments: RFC 9293.
+//! - Linux 2.6.18, 2.6.26 and 6.1 by their own rules, where [`Config::stack`] says so: packet by
+//!   packet what the kernels send.
 //! - ECN (RFC 3168), timestamps (RFC 7323), selective acknowledgments (RFC 2018).
 //! - Senders of the past, rule by rule as their sources have them ([`LegacySender`]): ns-2.35's Reno,
 //!   Newreno and Sack1, and ns-3.18's New Reno. Scripts taken from packet traces of these programs
@@ -50,13 +52,18 @@
 //! - D2. Data flow one way. The receiver's own FIN is not modelled: the sender is done when its
 //!   FIN is acknowledged.
 //! - D3. The SYN-ACK has no timer; the SYN's covers its loss, after the same time.
-//! - D4. At most three SACK blocks, as with timestamps on the wire, and no D-SACK (RFC 2883).
+//! - D4. At most three SACK blocks, as with timestamps on the wire, and D-SACK (RFC 2883) from
+//!   Linux's receivers alone.
 //! - D5. SACKed ranges survive a timeout unless the receiver has visibly taken them back (RFC
 //!   6675, section 5.1, allows both).
 //! - D6. An ECN echo reduces cwnd to no less than two segments, as Linux does; RFC 3168, section
 //!   6.1.2, goes down to one and then waits for the retransmission timer.
 //! - D7. The RTO is bounded as in RFC 6298, max(SRTT + 4 RTTVAR, minimum); Linux bounds the
 //!   variation instead, which gives SRTT + 200 ms or more.
+//! - D9. Linux's stacks: CUBIC's K is an exact cube root, where Linux's own is off by up to 0.2 %;
+//!   the timer wheel of 6.1 begins at time 0; its receive buffer is as large from the start as it
+//!   would become; no segmentation offload, so that nothing waits for larger segments
+//!   (`tcp_tso_should_defer`).
 //! - D8. Windows grow only while they are what holds the sender back (RFC 7661, section 4.3;
 //!   RFC 9438, section 4.2), in every preset but those of the senders of the past.
 //! - D9. ns-2's clock begins a tick at time 0 (its `boot_time_` is random); a SYN is timed by this

@@ -298,7 +298,7 @@ impl Receiver {
     fn acknowledge_in_order(&mut self, now: Time) -> Option<Segment> {
         self.pending += 1;
         if let Some(linux) = &mut self.linux {
-            linux.on_data(now);
+            linux.on_data(now, self.mss);
             self.buffer = linux.window();
             if self.pending >= self.count || linux.is_quick() {
                 return Some(self.acknowledge(now));
@@ -344,6 +344,7 @@ impl Receiver {
             let block = self.early.insert(from, to, |_, _| {});
             self.remember(block);
         }
+        let early = if self.linux.is_some() { self.early.covered(0, u64::MAX) } else { 0 };
         self.advance();
         self.pending = self.pending.saturating_add(u8::from(len > 0));
         if let Some(linux) = &mut self.linux {
@@ -352,7 +353,7 @@ impl Receiver {
             } else if held > 0 {
                 linux.on_duplicate(from, to);
             } else if self.next > before {
-                linux.on_data(now);
+                linux.on_data(now, early);
                 self.buffer = linux.window();
                 // The reader has not had them yet when the acknowledgment goes.
                 self.unread = self.next - before;

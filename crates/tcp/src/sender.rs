@@ -70,6 +70,8 @@ pub struct Sender {
     slow_start_after_idle: bool,
     /// A segment waits for pacing.
     paced: bool,
+    /// A new segment is to be sent as a tail loss probe.
+    loss_probe_due: bool,
     persist_backoff: u8,
     /// Expiries of the timer without progress.
     retries: u32,
@@ -83,8 +85,6 @@ pub struct Sender {
     timed: TimedSegments,
     /// In place of `rtt`, `recovery` and `controller`, if the sender is Linux's.
     linux: Option<Box<Machine>>,
-    /// A new segment is to be sent as a tail loss probe.
-    loss_probe_due: bool,
     /// When pacing next lets a segment go.
     paced_until: Time,
     retries_allowed: u32,
@@ -331,6 +331,33 @@ impl Sender {
         self.next - self.una
     }
 
+    /// Payload of a full segment in bytes.
+    #[inline]
+    pub fn mss(&self) -> u64 {
+        self.window.mss
+    }
+
+    /// Bytes held against the congestion window: those thought to be in the network (RFC 6675, pipe).
+    pub fn in_flight(&self) -> u64 {
+        match (&self.linux, &self.stack) {
+            (Some(machine), _) => machine.in_flight(),
+            (None, Some(_)) => self.outstanding(),
+            (None, None) => self.recovery.in_flight(self.outstanding(), self.window.mss),
+        }
+    }
+
+    /// Where in the life of a loss it is, in the words of the stack; empty if it has none.
+    pub fn phase(&self) -> &'static str {
+        match (&self.linux, &self.stack, self.recovery.phase) {
+            (Some(machine), ..) => machine.state(),
+            (None, Some(_), _) => "",
+            (.., Phase::Open) => "Open",
+            (.., Phase::Fast) => "Fast",
+            (.., Phase::Timeout) => "Timeout",
+            (.., Phase::Probing) => "Probing",
+        }
+    }
+
     /// Congestion window in bytes.
     #[inline]
     pub fn cwnd(&self) -> u64 {
@@ -408,7 +435,7 @@ impl Sender {
             self.rtt.sample(rtt, 1.0);
         }
         if let Some(machine) = &mut self.linux {
-            machine.open(now, rtt, self.stats.timeouts);
+            machine.open(now, rtt, self.last_sent, self.stats.timeouts);
         }
         if let Some(stack) = &mut self.stack {
             stack.on_established(now, rtt);
@@ -669,6 +696,9 @@ impl Sender {
         self.next = 1;
         self.timed.sent(now, 1, 0);
         self.arm(now);
+        if let Some(machine) = &self.linux {
+            self.deadline = machine.expiry(now, self.rtt.rto());
+        }
         // RFC 3168, section 6.1.1.
         let ecn = Flags::ECE.with(Flags::CWR);
         self.emit(now, 0, 0, Flags::SYN.with_if(self.ecn, ecn))

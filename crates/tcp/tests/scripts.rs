@@ -329,7 +329,9 @@ fn word(name: &str) -> Result<Flags, String> {
 fn sack(segment: &mut Segment, text: &str) -> Outcome {
     for (slot, block) in segment.sack.iter_mut().zip(text.split(',')) {
         let (start, end) = block.split_once('-').ok_or("a block is START-END")?;
-        let relative = |word: &str| number::<u64>(Some(word)).map(|o| (o - segment.ack) as u32);
+        let relative = |word: &str| {
+            number::<u64>(Some(word)).map(|offset| offset.wrapping_sub(segment.ack) as u32)
+        };
         *slot = SackBlock { start: relative(start)?, end: relative(end)? };
         segment.sack_count += 1;
     }

@@ -1,21 +1,19 @@
 //! A link's capture file.
 
 use super::cargo::{Cargo, DATAGRAM};
+use super::unfinished::Unfinished;
 use crate::pcap_out::{PcapWriter, TcpFields, Transport, WrittenPacket};
 use forebay_core::{ConfigError, Packet, Time};
 use forebay_tcp::Segment;
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Writes what a link sends. The file has its name only when the run is complete; until then
-/// ".part" follows it.
+/// Writes what a link sends. The file has its name only when the run is complete.
 pub struct Capture {
     writer: PcapWriter<BufWriter<File>>,
-    path: PathBuf,
-    part: PathBuf,
+    file: Unfinished,
     failed: Option<io::Error>,
-    complete: bool,
 }
 
 impl Capture {
@@ -24,17 +22,11 @@ impl Capture {
     /// # Errors
     /// If the file cannot be written.
     pub fn create(path: &Path) -> Result<Self, ConfigError> {
-        let part = PathBuf::from(format!("{}.part", path.display()));
-        let open = || {
-            if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder)?;
-            }
-            PcapWriter::new(BufWriter::new(File::create(&part)?))
-        };
-        let writer = open().map_err(|error| {
-            ConfigError::new("", format!("cannot write {}: {error}", part.display()))
-        })?;
-        Ok(Capture { writer, path: path.to_owned(), part, failed: None, complete: false })
+        let failed = |error: String| ConfigError::new("", error);
+        let (out, file) = Unfinished::create(path).map_err(failed)?;
+        let writer = PcapWriter::new(out)
+            .map_err(|error| failed(format!("cannot write {}: {error}", path.display())))?;
+        Ok(Capture { writer, file, failed: None })
     }
 
     /// Adds a packet that the link begins to send. A failure to write is kept for [`Capture::finish`].
@@ -58,21 +50,8 @@ impl Capture {
     /// # Errors
     /// The first failure to write.
     pub fn finish(mut self) -> Result<(), String> {
-        let ended = match self.failed.take() {
-            Some(error) => Err(error),
-            None => self.writer.flush().and_then(|()| std::fs::rename(&self.part, &self.path)),
-        };
-        self.complete = ended.is_ok();
-        ended.map_err(|error| format!("cannot write {}: {error}", self.path.display()))
-    }
-}
-
-/// Takes away what an interrupted run leaves.
-impl Drop for Capture {
-    fn drop(&mut self) {
-        if !self.complete {
-            let _ = std::fs::remove_file(&self.part);
-        }
+        let written = self.failed.take().map_or_else(|| self.writer.flush(), Err);
+        self.file.finish(written)
     }
 }
 

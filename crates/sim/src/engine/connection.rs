@@ -217,6 +217,9 @@ impl World {
         }
         if cargo.backward {
             let opening = connection.sender.state() == State::SynSent;
+            if let Some(trace) = &mut self.segments {
+                trace.record(now, user, true, &cargo.segment, &connection.sender);
+            }
             connection.sender.on_segment(now, &cargo.segment);
             if opening && connection.sender.state() != State::SynSent {
                 let class = self.user_meters[user as usize].class;
@@ -286,6 +289,9 @@ impl World {
             let Some(segment) = connection.sender.poll(self.now) else { break };
             let Connection { user, forward, marks, conditioner, number: address, life, .. } =
                 *connection;
+            if let Some(trace) = &mut self.segments {
+                trace.record(self.now, user, false, &segment, &connection.sender);
+            }
             let kind = kind_of(&segment);
             let number = match kind {
                 PacketKind::Data => self.user_meters[user as usize].sends(segment.ip_len()),

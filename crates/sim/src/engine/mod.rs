@@ -12,7 +12,9 @@ mod foresight;
 mod guard;
 mod lane;
 mod link;
+mod segments;
 mod series;
+mod unfinished;
 mod world;
 
 pub use capture::Capture;
@@ -20,6 +22,7 @@ pub use event::{Agenda, Event, Key, Sequence};
 pub use guard::Guard;
 pub use lane::{Lane, Wire};
 pub use link::{Link, LinkSpec, PropagationDelay};
+pub use segments::SegmentTrace;
 pub use series::{ClassPoint, LinkSeries, Series};
 pub use world::{
     Conditioner, Entry, Progress, RunError, Stop, Target, UDP_HEADERS, User, World, WorldSpec,

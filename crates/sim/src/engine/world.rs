@@ -7,6 +7,7 @@ use super::foresight::FEW_USERS;
 use super::guard::Guard;
 use super::lane::{Lane, Wire};
 use super::link::{Action, Link, LinkSpec, Loss};
+use super::segments::SegmentTrace;
 use super::series::{ClassPoint, LinkSeries, Series};
 use crate::measure::{ClassMeter, UserMeter};
 use crate::traffic::{Datagram, Datagrams, Marks, Transfers};
@@ -137,6 +138,8 @@ pub struct WorldSpec {
     pub classes: Vec<String>,
     /// Number of the first connection, above all numbers of datagram flows.
     pub first_connection: u32,
+    /// Where TCP's segments are written.
+    pub segments: Option<SegmentTrace>,
 }
 
 /// How far a run has come.
@@ -196,6 +199,7 @@ pub struct World {
     fingerprint: u64,
     events: u64,
     packets: u64,
+    pub(super) segments: Option<Box<SegmentTrace>>,
 }
 
 impl World {
@@ -230,6 +234,7 @@ impl World {
             connections: Connections::new(spec.first_connection, transfers),
             series: Series::default(),
             fingerprint: seed,
+            segments: spec.segments.map(Box::new),
             events: 0,
             packets: 0,
         };
@@ -267,6 +272,9 @@ impl World {
                 self.now = self.end;
                 for link in &mut self.links {
                     link.finish().map_err(RunError)?;
+                }
+                if let Some(segments) = self.segments.take() {
+                    segments.finish().map_err(RunError)?;
                 }
                 return Ok(Progress { share: 1.0, complete: true });
             }

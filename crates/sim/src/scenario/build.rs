@@ -5,7 +5,9 @@ use super::graph::{Graph, Hop, LinkIndex};
 use super::link::{Channel, channels};
 use super::profile::Conditioners;
 use super::{Row, Scenario, Traffic};
-use crate::engine::{self, Entry, Guard, LinkSpec, Stop, Target, User, Wire, World, WorldSpec};
+use crate::engine::{
+    self, Entry, Guard, LinkSpec, SegmentTrace, Stop, Target, User, Wire, World, WorldSpec,
+};
 use crate::measure::UserMeter;
 use crate::traffic::{BuildSite, Generator, Marks};
 use crate::wireless::medium::Station;
@@ -135,7 +137,9 @@ impl Scenario {
         let mut conditioners = Conditioners::new(&self.profiles, seed);
         let (users, classes, first_connection) =
             self.users(&ways, &mut layout, &mut conditioners, seed)?;
+        let trace = self.table.tcp_trace.as_ref();
         let spec = WorldSpec {
+            segments: trace.map(|file| SegmentTrace::create(&self.base.join(file))).transpose()?,
             duration: self.table.duration,
             warmup: self.table.warmup,
             sample: Some(self.sample()),

@@ -32,6 +32,10 @@ pub struct ScenarioTable {
     /// use `congestion = "cubic"`.
     #[serde(default)]
     pub tcp: Map<String, Value>,
+    /// File for a table of all that TCP's senders send and hear, a line a segment (CSV), relative to
+    /// the scenario's folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp_trace: Option<String>,
     /// Short for one congested link between two routers, with hosts of its own for every flow.
     pub dumbbell: Option<Map<String, Value>>,
     /// Short for a chain of congested links, one behind the other, with hosts of its own for every

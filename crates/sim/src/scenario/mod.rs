@@ -184,6 +184,9 @@ impl Scenario {
             "seed": self.table.seed,
             "sample": self.sample(),
         });
+        if let Some(file) = &self.table.tcp_trace {
+            tree["tcp_trace"] = json!(file);
+        }
         let pairs: Vec<_> =
             self.links.chunks(2).map(|pair| self.both_ways(pair)).collect::<Result<_, _>>()?;
         let in_row = self.row.as_ref().map_or(0, |row| row.hops as usize);
@@ -248,6 +251,7 @@ impl Scenario {
     fn without_captures(&self) -> Scenario {
         let mut scenario = self.clone();
         scenario.links.iter_mut().for_each(|link| link.table.pcap = None);
+        scenario.table.tcp_trace = None;
         scenario
     }
 }

@@ -63,7 +63,7 @@ impl Machine {
         }
         let progress = data || ack.sacked;
         if !progress || (ack.sacked && !ack.original) {
-            if !(!progress && ack.news()) {
+            if progress || !ack.news() {
                 self.frto_loss(now, 3, data);
             }
             return true;

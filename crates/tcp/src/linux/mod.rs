@@ -335,19 +335,30 @@ impl Machine {
         }
     }
 
-    /// The handshake is over: its round trip, if it is known, and how often the SYN timed out.
-    pub(crate) fn open(&mut self, now: Time, rtt: Option<Duration>, timeouts: u64) {
+    /// The handshake is over: its round trip by the timestamps, if they tell, when the SYN was sent
+    /// last, and how often it timed out.
+    pub(crate) fn open(&mut self, now: Time, rtt: Option<Duration>, sent: Time, timeouts: u64) {
+        // Since 3.15 what was sent once is timed itself.
+        let timed = !self.version.is_2_6() && timeouts == 0;
+        let rtt = if timed { Some(now.since(sent)) } else { rtt };
         (self.una, self.next, self.fack) = (1, 1, 1);
         if let Some(rtt) = rtt {
             self.estimator.sample(rtt, 1, 1);
             self.rack.least(rtt);
         }
-        if timeouts > 1 && !self.version.is_2_6() {
-            // tcp_init_transfer.
-            self.window.cwnd = 1;
+        // tcp_init_transfer; in the Cradle's 2.6 tcp_init_cwnd, which without a loss is not called.
+        match (self.version, timeouts) {
+            (_, 0) | (Version::Linux6_1, 1) => {}
+            (Version::Linux6_1, _) => self.window.cwnd = 1,
+            _ => self.window.cwnd = 3.min(self.window.most),
         }
         self.used_at = now;
         self.congestion.on_loss_state(now, self.next);
+    }
+
+    /// When a timer fires that is set at `now` to go after `span`.
+    pub(crate) fn expiry(&self, now: Time, span: Duration) -> Time {
+        self.clock.expiry(self.version, now, span)
     }
 
     pub(crate) fn cwnd(&self) -> u64 {
@@ -383,8 +394,15 @@ impl Machine {
         self.pending == Pending::Timeout
     }
 
-    pub(crate) fn state(&self) -> State {
-        self.state
+    /// As `ss` and the kernel's own traces call it.
+    pub(crate) fn state(&self) -> &'static str {
+        match self.state {
+            State::Open => "Open",
+            State::Disorder => "Disorder",
+            State::Cwr => "CWR",
+            State::Recovery => "Recovery",
+            State::Loss => "Loss",
+        }
     }
 
     /// Bytes thought to be in the network.

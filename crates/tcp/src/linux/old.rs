@@ -342,7 +342,8 @@ impl Machine {
     /// not ask for (`tcp_cwnd_down`; M. Mathis, J. Semke, J. Mahdavi, K. Lahey, "The Rate-Halving
     /// Algorithm for TCP Congestion Control", 1999).
     fn cwnd_down(&mut self, ack: &Ack) {
-        if !self.is_2_6_18() && !(ack.advanced || ack.sacked || ack.duplicate_sack) {
+        let news = ack.advanced || ack.sacked || ack.duplicate_sack;
+        if !(news || self.is_2_6_18()) {
             return;
         }
         let count = self.window.count + 1;

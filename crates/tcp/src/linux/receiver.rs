@@ -92,8 +92,13 @@ impl Acknowledging {
         if !self.version.is_2_6() {
             return self.window;
         }
+        self.window.min(self.space(held))
+    }
+
+    /// `tcp_space`.
+    fn space(&self, held: u64) -> u64 {
         let taken = held.div_ceil(self.mss) * (self.mss + BUFFER) * 3 / 4;
-        self.window.min((self.widest + self.mss).saturating_sub(taken))
+        (self.widest + self.mss).saturating_sub(taken)
     }
 
     /// The SYN-ACK goes out.
@@ -110,8 +115,8 @@ impl Acknowledging {
         }
     }
 
-    /// Data came in order.
-    pub(crate) fn on_data(&mut self, now: Time) {
+    /// Data came in order, and `held` bytes wait for the reader or for a hole, these included.
+    pub(crate) fn on_data(&mut self, now: Time, held: u64) {
         match self.arrived.replace(now) {
             None => self.add_quick(),
             Some(before) => {
@@ -125,7 +130,7 @@ impl Acknowledging {
                 }
             }
         }
-        if self.window < self.widest {
+        if self.window < self.widest && self.window < self.space(held) {
             self.window = (self.window + 2 * self.mss).min(self.widest);
             self.quick |= 1;
         }
