@@ -2,9 +2,9 @@
 
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::handover::{Predecessor, Successor};
 use crate::io::{BATCH, Io, Pool, Side, open};
 use crate::lane::{Account, Lane, MOST_LAG};
+use crate::neighbour::{Predecessor, Successor};
 use crate::rules::Rules;
 use crate::status::{Direction, RuleStatus, Status};
 use forebay_core::{ConfigError, Duration, Time};

@@ -8,12 +8,13 @@
 #![expect(clippy::disallowed_methods, reason = "the gate proper has so much time")]
 
 use crate::config::{Backend, Config, Link, Other};
-use crate::control::{self, Listeners};
+use crate::control;
 use crate::gate::{Command, End, Gate, Handle};
 use crate::handover::{self, Lent};
 use crate::io::take_over;
+use crate::listen::Listeners;
 use crate::notify::Manager;
-use crate::server::Server;
+use crate::server::{self, Server};
 use crate::text::say;
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, Signal, kill_process};
@@ -255,7 +256,7 @@ impl Guardian {
             thread::sleep(span / 3);
             let gate = look(&scene, |scene| scene.gate.clone());
             // While the gate proper runs, it is listened to.
-            if gate.is_none_or(|gate| control::status(&gate).is_some())
+            if gate.is_none_or(|gate| server::status(&gate).is_some())
                 && let Some(manager) = &guardian.manager
             {
                 manager.alive();

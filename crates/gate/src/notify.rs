@@ -3,8 +3,8 @@
 //! The socket is opened once, before privileges are given up, which is why no crate is used: those
 //! open it anew for every word.
 
-use crate::control;
 use crate::gate::Handle;
+use crate::server;
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -93,7 +93,7 @@ pub fn keep_alive(
     let gate = handle.clone();
     let tell = move || loop {
         thread::sleep(span);
-        if control::status(&gate).is_none() {
+        if server::status(&gate).is_none() {
             continue;
         }
         if let Some(manager) = &manager {

@@ -2,11 +2,12 @@
 #![expect(clippy::disallowed_methods, reason = "the next gate has so much time")]
 
 use crate::config::{Backend, Config};
-use crate::control::{self, Listeners};
+use crate::control;
 use crate::gate::{End, Gate};
 use crate::guardian::Guardian;
 use crate::handover::{self, Lent};
 use crate::io::take_over;
+use crate::listen::Listeners;
 use crate::notify::{self, Manager};
 use crate::privileges;
 use crate::show;

@@ -8,11 +8,12 @@
 #![expect(clippy::disallowed_methods, reason = "clients have so much time")]
 
 use crate::config::Config;
-use crate::control::{Job, Listeners, status};
-use crate::gate::Handle;
+use crate::gate::{Command, Handle};
 use crate::handover;
+use crate::listen::Listeners;
 use crate::metrics;
 use crate::status::Status;
+use forebay_core::ConfigError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -21,6 +22,7 @@ use serde_json::json;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
@@ -31,12 +33,17 @@ use std::time::{Duration, Instant};
 const MOST: usize = 64;
 /// How long a client may take to ask and to listen.
 pub const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the loop may take to answer.
+pub const ANSWER: Duration = Duration::from_secs(2);
 /// Longest question.
 const LONGEST: usize = 8_192;
 /// Clients accepted between two looks at the others.
 const AT_ONCE: usize = 16;
 /// How long to wait when there are no more descriptors.
 const REST: Duration = Duration::from_millis(50);
+
+/// A reload to be done, told of its result: the file that was read.
+pub type Job = Box<dyn FnOnce(Result<&Path, ConfigError>) + Send>;
 
 /// The server, before it runs.
 pub struct Server {
@@ -52,6 +59,13 @@ pub struct Server {
     pub accepts: AtomicBool,
     /// Whether it ends with the clients that it has.
     pub ends: AtomicBool,
+}
+
+/// What the gate did so far; None if it is ending.
+pub fn status(gate: &Handle) -> Option<Box<Status>> {
+    let (sender, receiver) = channel();
+    gate.send(Command::Status(sender));
+    receiver.recv_timeout(ANSWER).ok()
 }
 
 /// An answer to the client of this number.
