@@ -46,6 +46,8 @@ python-lint: dev
 	@echo "== ruff"
 	@$(BIN)/ruff format --check
 	@$(BIN)/ruff check
+	@echo "== import-linter"
+	@found=$$($(BIN)/lint-imports 2>&1) || { echo "$$found"; exit 1; }
 	@echo "== mypy"
 	@$(BIN)/mypy
 	@for paper in $(wildcard papers/*/paper.py); do \

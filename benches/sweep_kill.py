@@ -20,7 +20,7 @@ from pathlib import Path
 
 from distributed import Client, LocalCluster
 
-from forebay import study
+from forebay import sweep as sweeps
 from forebay.sweep.layout import parts
 
 COMMAND = str(Path(sys.executable).with_name("forebay"))
@@ -70,7 +70,7 @@ def killed(plan: Path, folder: Path, kills: int, luck: random.Random, took: floa
             time.sleep(luck.uniform(0, 0.5))
         process.kill()
         code = process.wait()
-        now = study.load(folder).runs.height
+        now = sweeps.results(folder).runs.height
         print(f"  kill {number + 1}: {now} runs kept (exit {code})", flush=True)
         if now < kept or code != -signal.SIGKILL:
             sys.exit("a finished run was lost, or the sweep had ended before it was killed")
@@ -81,7 +81,7 @@ def killed(plan: Path, folder: Path, kills: int, luck: random.Random, took: floa
 
 def same(one: Path, other: Path) -> bool:
     """Whether two studies hold the same table, bit by bit."""
-    first, second = study.load(one), study.load(other)
+    first, second = sweeps.results(one), sweeps.results(other)
     [a], [b] = parts(one), parts(other)
     return (
         first.complete
@@ -111,7 +111,7 @@ def main() -> None:
     if sweep(plan, folder / "whole").wait() != 0:
         sys.exit("the sweep failed")
     took = time.monotonic() - start
-    print(f"  {study.load(folder / 'whole').runs.height} runs in {took:.1f} s")
+    print(f"  {sweeps.results(folder / 'whole').runs.height} runs in {took:.1f} s")
 
     print("killed on this machine:", flush=True)
     killed(plan, folder / "killed", given.kills, luck, took)

@@ -29,12 +29,11 @@ from unittest.mock import patch
 from distributed import Client, LocalCluster, wait
 from sweep_kill import BASE
 
-from forebay import _engine, study, sweep
-from forebay.sweep import cluster, control
-from forebay.sweep.cluster import timed_batch
-from forebay.sweep.control import common_of
-from forebay.sweep.layout import Record, line_of
-from forebay.sweep.work import Common, Task, run_batch, scenario_text
+from forebay import _engine, sweep
+from forebay.runs import Record, Task, cluster, record_of
+from forebay.runs.cluster import timed_batch
+from forebay.runs.journal import line_of
+from forebay.sweep import control
 
 TRIES = 3
 
@@ -65,16 +64,9 @@ def timed(action: Callable[[], object]) -> tuple[float, float]:
 
 def texts(plan: sweep.Study, count: int) -> list[str]:
     """Scenarios of the first runs of a study."""
-    common, queues = common_of(plan), dict(plan.disciplines)
-    found = []
-    for number in range(count):
-        point = plan.points[number % len(plan.points)]
-        values = tuple(plan.values(point.steps).items())
-        seed = plan.seed + number // len(plan.points)
-        found.append(
-            scenario_text(common, Task(point.id, 1, seed, queues[point.discipline], values))
-        )
-    return found
+    points = plan.points
+    tasks = (plan.task(points[at % len(points)], 1 + at // len(points)) for at in range(count))
+    return [task.scenario.text for task in tasks]
 
 
 def engine_alone(runs: Sequence[str], ready: Barrier, out: Queue[tuple[float, float]]) -> None:
@@ -175,7 +167,8 @@ def overhead(folder: Path) -> None:
 
 def written(folder: Path) -> None:
     """Print what a finished study takes on the disk."""
-    data, points = study.load(folder), len(study.load(folder).layout.manifest["points"])
+    data = sweep.results(folder)
+    points = len(data.layout.manifest["points"])
     taken = sum(path.stat().st_size for path in (folder / "runs").iterdir())
     manifest = (folder / "study.json").stat().st_size
     row = data.runs.row(0, named=True)
@@ -190,7 +183,7 @@ def written(folder: Path) -> None:
 
 def ended(tasks: Sequence[Task], like: Record) -> list[Record]:
     """Runs with the measures of another, at no cost."""
-    return [Record(each.point, each.replication, like.fingerprint, like.measures) for each in tasks]
+    return [Record(each.id, each.replication, like.fingerprint, like.measures) for each in tasks]
 
 
 class Prepared:
@@ -199,7 +192,7 @@ class Prepared:
     def __init__(self, like: Record) -> None:
         """Give every run the measures of one."""
         self._like = like
-        self._ended: list[Record] = []
+        self._ended: list[tuple[Task, Record]] = []
 
     def room(self, left: int) -> int:
         """A batch of a hundred."""
@@ -207,12 +200,16 @@ class Prepared:
 
     def submit(self, tasks: Sequence[Task]) -> None:
         """End them."""
-        self._ended = ended(tasks, self._like)
+        self._ended = list(zip(tasks, ended(tasks, self._like), strict=True))
 
-    def collect(self, timeout: float) -> list[Record]:  # noqa: ARG002 - of use to others
+    def collect(self, timeout: float) -> list[tuple[Task, Record]]:  # noqa: ARG002 - of use to others
         """All that were submitted."""
-        records, self._ended = self._ended, []
-        return records
+        found, self._ended = self._ended, []
+        return found
+
+    def begun(self) -> float:
+        """Nothing is under way."""
+        return 0.0
 
     def close(self) -> None:
         """Nothing to stop."""
@@ -222,16 +219,14 @@ def keeping(folder: Path, client: Client) -> None:
     """Print what a point and a run cost the one process that hands out and writes down."""
     plan = plan_of(folder, 10, 1000, "5Mbit", points=100)
     checking = timed(lambda: plan.points)[1] / len(plan.points)
-    common, first = common_of(plan), plan.points[0]
-    task = Task(first.id, 1, 1, dict(plan.disciplines)[first.discipline], ())
-    [like] = run_batch(common, [task])
+    like = record_of(plan.task(plan.points[0], 1))
     runs = plan.most * len(plan.points)
 
-    def at_no_cost(common: Common, tasks: Sequence[Task]) -> tuple[list[Record], float, None]:  # noqa: ARG001
+    def at_no_cost(version: str, tasks: Sequence[Task]) -> tuple[list[Record], float, None]:  # noqa: ARG001
         return ended(tasks, like), len(tasks) / 500, None
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with patch.object(control, "_pool", lambda *_: Prepared(like)):
+    with patch.object(control, "Threads", lambda *_: Prepared(like)):
         cpu = timed(lambda: sweep.run(plan, folder / "kept"))[1]
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     print(
@@ -245,9 +240,9 @@ def keeping(folder: Path, client: Client) -> None:
           "process that writes, with the scheduler in it")  # fmt: skip
 
 
-def scheduler(plan: sweep.Study, client: Client) -> None:
+def scheduler(client: Client) -> None:
     """Print how many empty batches a second go through a scheduler and back."""
-    common, count = common_of(plan), 3000
+    count = 3000
     rates, costs = [], []
 
     def used(dask_scheduler: object) -> float:  # noqa: ARG001 - Dask fills it by its name
@@ -255,7 +250,7 @@ def scheduler(plan: sweep.Study, client: Client) -> None:
 
     for _ in range(TRIES):
         before, start = client.run_on_scheduler(used), time.perf_counter()
-        wait([client.submit(timed_batch, common, [], pure=False) for _ in range(count)])
+        wait([client.submit(timed_batch, _engine.version, [], pure=False) for _ in range(count)])
         rates.append(count / (time.perf_counter() - start))
         costs.append((client.run_on_scheduler(used) - before) / count)
     print(
@@ -274,7 +269,7 @@ def main() -> None:
         folder = Path(name)
         print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}", flush=True)
         overhead(folder)
-        scheduler(plan_of(folder, 1, 1, "5Mbit"), client)
+        scheduler(client)
         keeping(folder / "keeping", client)
         spread("short", folder, client, 10, 100, "5Mbit")
         spread("long", folder, client, 60, 1, "800Mbit")

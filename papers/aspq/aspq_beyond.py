@@ -24,7 +24,7 @@ from forebay.papers import (
     Table,
 )
 from forebay.papers.points import line
-from forebay.sweep.axes import quantity
+from forebay.scenario import quantity
 
 
 def gaps(data: Data) -> list[Table]:

@@ -36,7 +36,7 @@ from forebay.papers import (
     Paper,
     Quick,
     Section,
-    Study,
+    StudyFile,
 )
 
 
@@ -54,16 +54,16 @@ PAPER = Paper(
     setup=text("setup.md"),
     statistics=text("statistics.md"),
     studies=(
-        Study("table1", "table1.toml", Quick(2, axes={"delay": ["10ms", "50ms", "100ms"]})),
-        Study("figure5", "figure5.toml", Quick(2), tables=("class",)),
-        Study("r2", "r2.toml", Quick(2)),
-        Study("rtt", "rtt.toml", Quick(2)),
-        Study("tcp", "tcp.toml", Quick(2)),
-        Study("options", "options.toml", Quick(2)),
-        Study("periods", "periods.toml", Quick(2)),
-        Study("transfers", "transfers.toml", Quick(2)),
-        Study("flows", "flows.toml", Quick(2)),
-        Study("elsewhere", "elsewhere.toml", Quick(2)),
+        StudyFile("table1", "table1.toml", Quick(2, axes={"delay": ["10ms", "50ms", "100ms"]})),
+        StudyFile("figure5", "figure5.toml", Quick(2), tables=("class",)),
+        StudyFile("r2", "r2.toml", Quick(2)),
+        StudyFile("rtt", "rtt.toml", Quick(2)),
+        StudyFile("tcp", "tcp.toml", Quick(2)),
+        StudyFile("options", "options.toml", Quick(2)),
+        StudyFile("periods", "periods.toml", Quick(2)),
+        StudyFile("transfers", "transfers.toml", Quick(2)),
+        StudyFile("flows", "flows.toml", Quick(2)),
+        StudyFile("elsewhere", "elsewhere.toml", Quick(2)),
     ),
     figures=(
         Figure("5", "Comparison of the performance of ASPQ against SPQ.", figure_5, ("figure5",),

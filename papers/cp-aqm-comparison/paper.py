@@ -33,7 +33,7 @@ from cp_aqm_comparison_tables import (
     tuned,
 )
 
-from forebay.papers import Claim, Figure, Paper, Quick, Section, Study
+from forebay.papers import Claim, Figure, Paper, Quick, Section, StudyFile
 
 
 def text(name: str) -> str:
@@ -63,21 +63,21 @@ PAPER = Paper(
     setup=text("setup.md"),
     statistics=text("statistics.md"),
     studies=(
-        *(Study(f"udp-{rate}", f"udp-{rate}.toml", Quick(2, {"duration": "8s"}))
+        *(StudyFile(f"udp-{rate}", f"udp-{rate}.toml", Quick(2, {"duration": "8s"}))
           for rate in RATES),
-        Study("threshold", "threshold.toml", Quick(2, {"duration": "8s"})),
-        Study("burst", "burst.toml", Quick(2), ("queue",)),
-        Study("cellular", "cellular.toml", Quick(2, SHORT)),
-        Study("step", "step.toml", Quick(1), ("queue", "class")),
-        *(Study(f"tcp-{rate}", f"tcp-{rate}.toml", Quick(1, SHORT)) for rate in ("1", "10")),
-        Study("deep", "deep.toml", Quick(2, SHORT)),
-        Study("tcp-100", "tcp-100.toml", Quick(1, SHORT)),
-        Study("tuned", "tuned.toml", Quick(1, SHORT)),
-        Study("one-100", "one-100.toml", Quick(1, axes=quick_span("20s"))),
-        Study("tcp-1000", "tcp-1000.toml", Quick(1, axes=quick_span("10s"))),
-        Study("cubic-1000", "cubic-1000.toml", Quick(1, axes=quick_span("10s"))),
-        Study("reno-1000", "reno-1000.toml", Quick(1, axes=quick_span("10s"))),
-        Study("slow-1000", "slow-1000.toml", Quick(1, axes=quick_span("10s"))),
+        StudyFile("threshold", "threshold.toml", Quick(2, {"duration": "8s"})),
+        StudyFile("burst", "burst.toml", Quick(2), ("queue",)),
+        StudyFile("cellular", "cellular.toml", Quick(2, SHORT)),
+        StudyFile("step", "step.toml", Quick(1), ("queue", "class")),
+        *(StudyFile(f"tcp-{rate}", f"tcp-{rate}.toml", Quick(1, SHORT)) for rate in ("1", "10")),
+        StudyFile("deep", "deep.toml", Quick(2, SHORT)),
+        StudyFile("tcp-100", "tcp-100.toml", Quick(1, SHORT)),
+        StudyFile("tuned", "tuned.toml", Quick(1, SHORT)),
+        StudyFile("one-100", "one-100.toml", Quick(1, axes=quick_span("20s"))),
+        StudyFile("tcp-1000", "tcp-1000.toml", Quick(1, axes=quick_span("10s"))),
+        StudyFile("cubic-1000", "cubic-1000.toml", Quick(1, axes=quick_span("10s"))),
+        StudyFile("reno-1000", "reno-1000.toml", Quick(1, axes=quick_span("10s"))),
+        StudyFile("slow-1000", "slow-1000.toml", Quick(1, axes=quick_span("10s"))),
     ),
     figures=(
         *(Figure(str(number), f"Queue against utilization at {RATES[rate]}, with the 95 % regions "

@@ -20,7 +20,7 @@ from forebay.papers import (
     Quick,
     Section,
     Series,
-    Study,
+    StudyFile,
     Table,
 )
 from forebay.papers.points import curve, loss_of, mean_over, total
@@ -384,9 +384,9 @@ kept beside this page's source.""",
     "with mixed traffic, all variants with the same seeds; intervals are Student's at 95 %, "
     "differences paired run by run.",
     studies=(
-        Study("adaptive", "adaptive.toml", Quick(2, set={"duration": "80s"})),
-        Study("many", "many-study.toml", Quick(2, set={"duration": "40s"})),
-        Study("schedulers", "schedulers.toml", Quick(2, set={"duration": "40s"})),
+        StudyFile("adaptive", "adaptive.toml", Quick(2, set={"duration": "80s"})),
+        StudyFile("many", "many-study.toml", Quick(2, set={"duration": "40s"})),
+        StudyFile("schedulers", "schedulers.toml", Quick(2, set={"duration": "40s"})),
     ),
     figures=(
         Figure(

@@ -40,7 +40,7 @@ from forebay.papers import (
     Paper,
     Quick,
     Section,
-    Study,
+    StudyFile,
     Table,
 )
 from forebay.papers.points import total
@@ -115,11 +115,11 @@ What the paper leaves open, and what is taken:
     "30 (TCP alone), 20 (mixed) or 6 (gaps) runs of 320 s, of which 20 s are not measured, all "
     "variants with the same seeds; intervals are Student's at 95 %, differences paired run by run.",
     studies=(
-        Study("tcp", "tcp-only-study.toml", Quick(3, set={"duration": "80s"})),
-        Study("mixed", "mixed-study.toml", Quick(3, set={"duration": "80s"})),
-        Study("b-high", "b-high.toml", Quick(2, set={"duration": "60s"})),
-        Study("gaps", "tcp-gaps.toml", Quick(2, set={"duration": "60s"})),
-        Study("low-threshold", "low-threshold.toml", Quick(2, set={"duration": "60s"})),
+        StudyFile("tcp", "tcp-only-study.toml", Quick(3, set={"duration": "80s"})),
+        StudyFile("mixed", "mixed-study.toml", Quick(3, set={"duration": "80s"})),
+        StudyFile("b-high", "b-high.toml", Quick(2, set={"duration": "60s"})),
+        StudyFile("gaps", "tcp-gaps.toml", Quick(2, set={"duration": "60s"})),
+        StudyFile("low-threshold", "low-threshold.toml", Quick(2, set={"duration": "60s"})),
     ),
     figures=(
         Figure("2", "Impact of CQ-AQM on TCP throughput", figure_2, ("tcp",)),

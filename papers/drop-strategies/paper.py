@@ -30,7 +30,7 @@ from drop_strategies_points import CASES, FAR, GAPS, HERE, MAIN, MOVED, SPACED, 
 from drop_strategies_reasons import ends, filled, longer, nearly, spared
 from drop_strategies_sections import elsewhere, gaps, memory, sensitivity, victim_table
 
-from forebay.papers import Claim, Figure, Paper, Quick, Section, Study
+from forebay.papers import Claim, Figure, Paper, Quick, Section, StudyFile
 
 QUICK_RATES = [
     [rate, rate]
@@ -62,15 +62,15 @@ PAPER = Paper(
     setup=text("setup"),
     statistics=text("statistics"),
     studies=(
-        Study(MAIN, "strategies.toml", Quick(2, {"duration": "40s"}, {"rate": QUICK_RATES})),
-        Study(TRACES, "traces.toml", Quick(1), tables=("queue",)),
-        Study(MOVED, "round-trips.toml", SHORT_SPAN),
-        Study(FAR, "far.toml", Quick(2, axes={**SPAN, "rate": QUICK_RATES})),
-        Study(SPACED, "spacing.toml", SHORT_SPAN),
-        Study(GAPS, "gaps.toml", SHORT_SPAN),
-        Study("conditioners", "conditioners.toml", SHORT),
-        Study("victims", "victims.toml", SHORT_SPAN),
-        Study("starvation", "starvation.toml", SHORT),
+        StudyFile(MAIN, "strategies.toml", Quick(2, {"duration": "40s"}, {"rate": QUICK_RATES})),
+        StudyFile(TRACES, "traces.toml", Quick(1), tables=("queue",)),
+        StudyFile(MOVED, "round-trips.toml", SHORT_SPAN),
+        StudyFile(FAR, "far.toml", Quick(2, axes={**SPAN, "rate": QUICK_RATES})),
+        StudyFile(SPACED, "spacing.toml", SHORT_SPAN),
+        StudyFile(GAPS, "gaps.toml", SHORT_SPAN),
+        StudyFile("conditioners", "conditioners.toml", SHORT),
+        StudyFile("victims", "victims.toml", SHORT_SPAN),
+        StudyFile("starvation", "starvation.toml", SHORT),
     ),
     figures=(*PAPER_FIGURES, *OWN_FIGURES),
     claims=(

@@ -50,7 +50,7 @@ from ncq_verdicts import (
     why_short,
 )
 
-from forebay.papers import Claim, Figure, Paper, Quick, Section, Study, Table
+from forebay.papers import Claim, Figure, Paper, Quick, Section, StudyFile, Table
 
 MIX = (
     ("classes.calls.r_factor", "R of calls", 1.0),
@@ -171,19 +171,19 @@ PAPER = Paper(
     setup=TEXT["setup"],
     statistics=TEXT["statistics"],
     studies=(
-        Study("ftp", "ftp-10.toml", Quick(3, axes=FEW)),
-        Study("ftp-20", "ftp-20.toml", Quick(3, axes=FEW_20)),
-        Study("ftp-short", "ftp-short.toml", Quick(3, axes=FEW)),
-        Study("tasks", "tasks.toml", Quick(3), tables=("class",)),
-        Study("sensors", "internetworking.toml", Quick(2, axes={"flows": [10, 50, 100]})),
-        Study("calls", "calls.toml", Quick(2, axes={"flows": [[50, 50]]})),
-        Study("calls-few", "calls-few.toml", Quick(2, axes={"flows": [[45, 5]]})),
-        Study("calls-threshold", "calls-threshold.toml", Quick(2)),
-        Study("deployment", "deployment.toml", Quick(1, set={"duration": "20s"})),
-        Study("overflow", "overflow.toml", Quick(3)),
-        Study("ablation", "ablation.toml", Quick(2)),
-        Study("split", "split.toml", Quick(2)),
-        Study("flood", "flood.toml", Quick(2)),
+        StudyFile("ftp", "ftp-10.toml", Quick(3, axes=FEW)),
+        StudyFile("ftp-20", "ftp-20.toml", Quick(3, axes=FEW_20)),
+        StudyFile("ftp-short", "ftp-short.toml", Quick(3, axes=FEW)),
+        StudyFile("tasks", "tasks.toml", Quick(3), tables=("class",)),
+        StudyFile("sensors", "internetworking.toml", Quick(2, axes={"flows": [10, 50, 100]})),
+        StudyFile("calls", "calls.toml", Quick(2, axes={"flows": [[50, 50]]})),
+        StudyFile("calls-few", "calls-few.toml", Quick(2, axes={"flows": [[45, 5]]})),
+        StudyFile("calls-threshold", "calls-threshold.toml", Quick(2)),
+        StudyFile("deployment", "deployment.toml", Quick(1, set={"duration": "20s"})),
+        StudyFile("overflow", "overflow.toml", Quick(3)),
+        StudyFile("ablation", "ablation.toml", Quick(2)),
+        StudyFile("split", "split.toml", Quick(2)),
+        StudyFile("flood", "flood.toml", Quick(2)),
     ),
     figures=(
         figure("1", figure_1),

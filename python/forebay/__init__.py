@@ -3,21 +3,21 @@
     >>> import forebay
     >>> scenario = forebay.load("examples/branch-uplink.toml").with_("link[0].rate", "5Mbit")
     >>> result = forebay.run(scenario, discipline="codel", seed=7)
-    >>> result.summary["classes"]["voice"]["mos"]
+    >>> result.summary["classes"]["calls"]["mos"]
     >>> result.queue                              # queue length over time, a polars DataFrame
     >>> comparison = forebay.compare(scenario, disciplines=["fifo", "codel"], replications=10)
-    >>> comparison.interval("codel", "voice", "p99_delay_ms")
-    >>> comparison.write("out/branch")            # tables, summary and report
+    >>> comparison.interval("codel", "calls", "p99_delay_ms")
+    >>> forebay.write(comparison, "out/branch")   # tables, summary and report
 
 Names of measures and columns end in their unit: `_ms`, `_s`, `_bps` (bits a second), `_bytes`.
 """
 
 from forebay._engine import ScenarioError, version
-from forebay.parallel import Progress
-from forebay.result import Result, run
+from forebay.comparison import Comparison, Run, Variant, compare
+from forebay.files import write, write_report
+from forebay.runs import Progress, Result, run
 from forebay.scenario import Scenario, load
 from forebay.stats import Interval, interval, paired_difference
-from forebay.study import Comparison, Run, Variant, compare
 
 __version__ = version
 
@@ -35,4 +35,6 @@ __all__ = [
     "load",
     "paired_difference",
     "run",
+    "write",
+    "write_report",
 ]

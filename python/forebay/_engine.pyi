@@ -48,6 +48,74 @@ def effective(scenario: str, base: str) -> str:
         ScenarioError: anything in it that could not run.
     """
 
+def resolve(scenario: str, base: str) -> str:
+    """Links, traffic and files of the scenario (JSON), as JSON.
+
+    An object with `title`, `duration_s`, `warmup_s`, `seed` and three lists:
+
+    - `links`: each direction of each link, in the order of a summary's `links`: `name`, `from`,
+      `to`, `reverse` (whether it is a reverse direction), `path` (where its table stands in this
+      document, such as `link[2].reverse`), `queue_path` (where its queue is written, or would
+      be), `queue` (with every default, or null), `shares_with` (names of the links whose queue
+      is written at the same place: hops of a parking lot), `rate_bps` and `delay_s` (null if
+      they vary), `loss` and `pcap` (the file in which it records, or null).
+    - `traffic`: each entry: `name`, `kind`, `class`, `flows`, `transport` ("tcp" or "datagrams"),
+      `judged_by` ("mos", "completion", "goodput" or "delay-and-loss"), `open_loop` (whether it
+      replays a capture), `from`, `to`, `path` and `links` (names of those on the way, forward).
+    - `files`: every file that the scenario reads, once: `file` (as written) and `path` (of the
+      field that names it first).
+
+    Raises:
+        ScenarioError: a queue that is not understood, or ends between which there is no way.
+    """
+
+def with_queue(scenario: str, base: str, link: str | None, queue: str) -> str:
+    """The scenario (JSON) as written, with the queue (a table as JSON) on a link.
+
+    `link` is any name of a summary's `links`. Without one it is that of `compare.link`, or the only
+    link, or a dumbbell's `bottleneck`, or every hop of a parking lot, forward. The queue itself is
+    not checked.
+
+    Raises:
+        ScenarioError: the document is no scenario, there is no such link, or there are several and
+            none is chosen.
+    """
+
+def compared_link(scenario: str, base: str, link: str | None) -> str:
+    """Name of the link whose measures tell what `with_queue` did: the first hop of a parking lot.
+
+    Raises:
+        ScenarioError: as `with_queue`.
+    """
+
+def identity(scenario: str, base: str) -> str:
+    """Hash, 64 hexadecimal digits, of all that decides what a run does except its seed.
+
+    That is the effective scenario without title, compare and tune, the content of the files that it
+    reads, and the engine's version. Scenarios that run differently never share one.
+
+    Raises:
+        ScenarioError: anything in it that could not run.
+    """
+
+def quantity(text: str, dimension: str | None) -> str:
+    """A number with its unit, such as "5ms", read as a field of a scenario reads it, as JSON.
+
+    `dimension` is "time", "rate", "size" or "packets"; without one the unit says which. The answer
+    has `dimension`, `value` (in base units), `base_unit` ("s", "bit/s", "B" or "p"), and `number`
+    and `unit` as written.
+
+    Raises:
+        ScenarioError: no field would take it.
+    """
+
+def format_quantity(value: float, dimension: str) -> str:
+    """A value in base units as a scenario shows it: 0.005 and "time" make "5ms".
+
+    Raises:
+        ScenarioError: the value is negative, not finite or too large.
+    """
+
 def run(
     scenario: str,
     base: str,

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import json
 import shlex
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.padding import Padding
 
-from forebay import _engine, study
+from forebay import _engine
 from forebay._engine import ScenarioError
+from forebay.compare_command import check, compare, unchanged
 from forebay.console import Bar, command_line, friendly, stopped
 from forebay.lab.command import gate, lab
-from forebay.options import AsJson, Jobs, ScenarioFile, Seed, Settings, names
+from forebay.options import AsJson, Jobs, ScenarioFile, Seed, Settings
 from forebay.papers.command import app as papers
-from forebay.result import run as run_once
-from forebay.scenario import load_with, to_toml
+from forebay.scenario import load_with
 from forebay.suite.command import suite
 from forebay.tune.command import command as tune
+
+
+class Written(str, Enum):
+    """Kinds of files that people write."""
+
+    scenario = "scenario"
+    study = "study"
+    suite = "suite"
+    test = "test"
+
 
 app = typer.Typer(
     name="forebay",
@@ -43,109 +52,8 @@ app.command(
     add_help_option=False,
 )(gate)
 app.command("tune")(tune)
-
-
-@app.command()
-def compare(
-    scenario: ScenarioFile,
-    disciplines: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,...",
-            help="Disciplines to compare, instead of the scenario's list: kinds (see forebay "
-            "kinds) or labels from that list.",
-        ),
-    ] = None,
-    replications: Annotated[
-        int | None,
-        typer.Option(
-            "--replications",
-            "-r",
-            help="How often each discipline is run, each time with other random numbers; more "
-            "runs give narrower intervals.",
-            min=1,
-        ),
-    ] = None,
-    link: Annotated[
-        str | None, typer.Option(help="The link whose queue is exchanged.", metavar="NAME")
-    ] = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABEL",
-            help="The discipline beside which each class's gain and the system's efficiency are "
-            "given.",
-        ),
-    ] = None,
-    set_: Settings = [],  # noqa: B006 - read only
-    seed: Seed = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Where the results go; an earlier result there is replaced.",
-            show_default="out/ and the scenario's name",
-        ),
-    ] = None,
-    jobs: Jobs = None,
-    no_report: Annotated[
-        bool, typer.Option("--no-report", help="Do not write report.html.")
-    ] = False,
-) -> None:
-    """Compare queue disciplines on the congested link of a scenario.
-
-    Every discipline faces the same traffic, several times with different random numbers. The
-    result is a table of what each class of traffic got, with 95 % confidence intervals, and a
-    report to open in a browser; the numbers go beside it as Parquet and JSON.
-
-    Example: forebay compare examples/branch-uplink.toml --disciplines fifo,fq-codel -r 20
-    """
-    with friendly():
-        # Tables and figures need large libraries; the other commands start faster without.
-        from forebay import advice, storage, terminal
-
-        prepared = load_with(scenario, set_)
-        folder = out if out is not None else Path("out") / scenario.stem
-        storage.check_folder(folder)
-        progress = Bar()
-        try:
-            with progress:
-                comparison = study.compare(
-                    prepared,
-                    disciplines=names(disciplines),
-                    replications=replications,
-                    link=link,
-                    seed=seed,
-                    jobs=jobs,
-                    progress=progress.update,
-                    command=command_line(),
-                    baseline=baseline,
-                )
-            comparison.write(folder, report=not no_report)
-        except KeyboardInterrupt:
-            stopped(
-                f"{progress.state} had ended; their results are not kept, as they would not "
-                f"compare like with like. {_unchanged(folder)}"
-            )
-        console = Console(soft_wrap=False)
-        terminal.print_comparison(console, comparison)
-        advised = advice.advise(comparison)
-        if advised.pick is not None:
-            console.print(
-                f"\n[bold]Start with {escape(advised.pick)}.[/bold] {escape(advised.why)}"
-            )
-            if advised.price:
-                console.print("Its price:")
-            for price in advised.price:
-                console.print(Padding(f"- {escape(price)}", (0, 0, 0, 2)))
-        else:
-            console.print(f"\n{advised.why}")
-        for note in advised.notes[1:] if len(comparison.seeds) > 1 else advised.notes:
-            console.print(f"Note: {escape(note)}", style="dim")
-        where = folder if no_report else folder / "report.html"
-        print(f"\n{'Results' if no_report else 'Report'}: {where}")
+app.command()(compare)
+app.command()(check)
 
 
 @app.command()
@@ -173,13 +81,15 @@ def run(
     Example: forebay run examples/branch-uplink.toml --discipline codel --set link[0].rate=5Mbit
     """
     with friendly():
-        from forebay import storage, terminal
+        from forebay import files, terminal
+        from forebay.runs import run as run_once
+        from forebay.runs.folder import check_folder
 
         prepared = load_with(scenario, set_)
         if link is not None and discipline is None:
             raise ScenarioError("--link says where --discipline goes; give both or neither")
         if out is not None:
-            storage.check_folder(out)
+            check_folder(out)
         progress = Bar()
         try:
             with progress:
@@ -187,10 +97,10 @@ def run(
                     prepared, seed=seed, discipline=discipline, link=link, progress=progress.set
                 )
         except KeyboardInterrupt:
-            kept = "" if out is None else f" {_unchanged(out)}"
+            kept = "" if out is None else f" {unchanged(out)}"
             stopped(f"The run had not ended; nothing of it is kept.{kept}")
         if out is not None:
-            result.write(out)
+            files.write(result, out)
         if as_json:
             print(json.dumps(result.summary, indent=2, ensure_ascii=False))
         else:
@@ -222,6 +132,13 @@ def sweep(
             show_default=False,
         ),
     ] = None,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair",
+            help="Set damaged files of results aside and make their runs anew; all others stay.",
+        ),
+    ] = False,
 ) -> None:
     """Run a study: a scenario over axes of values, under several disciplines, many times.
 
@@ -231,21 +148,27 @@ def sweep(
     Example: forebay sweep examples/uplink-study.toml
     """
     with friendly():
-        from forebay.sweep import cluster as dask
-        from forebay.sweep import load as load_study
-        from forebay.sweep import run as run_study
+        from forebay import sweep as sweeps
+        from forebay.runs import cluster as dask
 
-        plan = load_study(study_file)
+        study = sweeps.load(study_file)
         folder = out if out is not None else Path("out") / study_file.stem
         if cluster is not None and jobs is not None:
             raise ScenarioError("--jobs is for this machine; a cluster's workers have their own")
         progress = Bar()
         try:
             with progress, dask.connected(cluster) as client:
-                total = run_study(plan, folder, jobs=jobs, client=client, progress=progress.update)
+                total = sweeps.run(
+                    study,
+                    folder,
+                    jobs=jobs,
+                    client=client,
+                    repair=repair,
+                    progress=progress.update,
+                )
         except KeyboardInterrupt:
             stopped(f"{progress.state} are kept in {folder}; the same command goes on.")
-        print(f"{total.finished} runs of {len(plan.points)} points: {folder}")
+        print(f"{total.finished} runs of {len(study.points)} points: {folder}")
         print(f"Report: forebay report {shlex.quote(str(folder))}")
 
 
@@ -270,9 +193,10 @@ def report(
     Example: forebay report out/uplink-study
     """
     with friendly():
+        from forebay import sweep as sweeps
         from forebay.sweep.report import write
 
-        print(f"Report: {write(study.load(folder), out)}")
+        print(f"Report: {write(sweeps.results(folder), out)}")
 
 
 @app.command()
@@ -313,10 +237,29 @@ def kinds(
 
 
 @app.command()
-def schema() -> None:
-    """Print the JSON Schema of a scenario, for editors that complete and check as you type."""
+def schema(
+    for_: Annotated[
+        Written,
+        typer.Option("--for", help="The kind of file.", show_default="scenario"),
+    ] = Written.scenario,
+) -> None:
+    """Print the JSON Schema of a kind of file, for editors that complete and check as you type.
+
+    Example: forebay schema --for study
+    """
     with friendly():
-        print(json.dumps(json.loads(_engine.schema()), indent=2, ensure_ascii=False))
+        found: dict[str, Any]
+        if for_ is Written.scenario:
+            found = json.loads(_engine.schema())
+        elif for_ is Written.study:
+            from forebay.sweep import study
+
+            found = study.schema()
+        else:
+            from forebay.suite import catalogue
+
+            found = catalogue.schema(for_ is Written.suite)
+        print(json.dumps(found, indent=2, ensure_ascii=False))
 
 
 @app.command()
@@ -351,24 +294,6 @@ def replay(
             print(f"The first difference: {difference}" if difference else "All is the same.")
         if found["difference"]:
             raise typer.Exit(1)
-
-
-@app.command()
-def check(
-    scenario: ScenarioFile,
-    set_: Settings = [],  # noqa: B006 - read only
-    as_json: AsJson = False,
-) -> None:
-    """Check a scenario and print it with every default filled in.
-
-    Example: forebay check examples/branch-uplink.toml
-    """
-    with friendly():
-        effective = load_with(scenario, set_).effective()
-        if as_json:
-            print(json.dumps(effective, indent=2, ensure_ascii=False))
-        else:
-            print(to_toml(effective), end="")
 
 
 @app.command()
@@ -433,9 +358,3 @@ def _options(
 def main() -> None:
     """Run the command line."""
     app()
-
-
-def _unchanged(folder: Path) -> str:
-    if folder.exists() and any(folder.iterdir()):
-        return f"{folder} still holds the earlier result."
-    return "Nothing was written."

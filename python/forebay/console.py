@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from forebay import parallel
 from forebay._engine import ScenarioError
+from forebay.runs.service import Progress as Runs
 
 BAD_INPUT = 2
 """Exit code if what the user gave cannot be used."""
@@ -49,7 +49,7 @@ class Bar:
         """Take it away."""
         self._progress.stop()
 
-    def update(self, progress: parallel.Progress) -> None:
+    def update(self, progress: Runs) -> None:
         """Show how far a comparison is."""
         self.state = f"{progress.finished} of {progress.runs} runs"
         self._progress.update(self._task, description=self.state, completed=progress.fraction)

@@ -6,11 +6,12 @@ import json
 import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tomli_w
 
@@ -93,9 +94,127 @@ class Scenario:
             document: dict[str, Any] = json.loads(_engine.effective(self.text, self.base))
         return document
 
+    def resolved(self) -> dict[str, Any]:
+        """What the scenario means: its links in both directions, its traffic, its files.
+
+        `_engine.resolve` documents the keys.
+
+        Raises:
+            ScenarioError: anything in it that is not understood.
+        """
+        with named(self):
+            return _resolved(self.text, self.base)
+
+    def compared_link(self, link: str | None = None) -> str:
+        """The name in results of a link, or of the one on which disciplines are compared.
+
+        Raises:
+            ScenarioError: there is no such link, or there are several and none is chosen.
+        """
+        with named(self):
+            return _engine.compared_link(self.text, self.base, link)
+
+    def default_link(self) -> str | None:
+        """Where disciplines go, for `with_queue` on a copy without the [compare] table.
+
+        Raises:
+            ScenarioError: there are several links and none is chosen.
+        """
+        name = self.compared_link()
+        chosen = (self.document.get("compare") or {}).get("link")
+        shorthand = any(
+            link["name"] == name and link["path"] in ("dumbbell", "parking_lot")
+            for link in self.resolved()["links"]
+        )
+        return None if shorthand and chosen is None else name
+
+    def with_queue(self, queue: str | Mapping[str, Any], link: str | None = None) -> Scenario:
+        """A copy with another queue on a link.
+
+        Args:
+            queue: a kind of discipline, or a table such as `{"kind": "codel", "target": "5ms"}`.
+            link: a name that results have, such as "uplink" or "uplink-reverse"; the link that the
+                scenario compares unless given.
+
+        Raises:
+            ScenarioError: there is no such link, or there are several and none is chosen.
+        """
+        table = {"kind": queue} if isinstance(queue, str) else dict(queue)
+        with named(self):
+            text = _engine.with_queue(self.text, self.base, link, json.dumps(table))
+        return Scenario(text, self.name, self.base)
+
+    def without(self, *fields: str) -> Scenario:
+        """A copy without some fields of the top level."""
+        document = self.document
+        for field in fields:
+            document.pop(field, None)
+        return Scenario.of(document, self.name, self.base)
+
+    def bare(self) -> Scenario:
+        """A copy without what to compare and tune, which means nothing to one run."""
+        return self.without("compare", "tune")
+
+    def identity(self) -> str:
+        """Hash of everything that decides what runs: all but the seed and the title.
+
+        Defaults, the contents of files and the engine's version are part of it.
+
+        Raises:
+            ScenarioError: anything in it that could not run.
+        """
+        with named(self):
+            return _engine.identity(self.text, self.base)
+
     def to_toml(self) -> str:
         """The scenario as written, as TOML."""
         return to_toml(self.document)
+
+
+@lru_cache(maxsize=64)
+def _resolved(text: str, base: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_engine.resolve(text, base))
+    return found
+
+
+def labelled(entry: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The label and the queue of an entry in a list of disciplines."""
+    if isinstance(entry, str):
+        return entry, {"kind": entry}
+    queue = dict(entry)
+    label = queue.pop("label", None)
+    if label is None:
+        parts = ("classify", "admit", "schedule")
+        label = queue.get("kind") or " + ".join(
+            str((queue.get(part) or {}).get("kind")) for part in parts
+        )
+    return str(label), queue
+
+
+class Quantity(NamedTuple):
+    """A number with its unit."""
+
+    value: float
+    """In base units."""
+    base_unit: str
+    """bit/s, B, s or p (packets); empty for a plain number."""
+    number: float
+    """As written."""
+    unit: str
+    """As written; empty for a plain number."""
+
+
+def quantity(value: Any) -> Quantity | None:
+    """What a field's value says, read as the engine reads it; None if it is no quantity."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if not isinstance(value, str):
+        return Quantity(float(value), "", float(value), "")
+    try:
+        found = json.loads(_engine.quantity(value, None))
+    except ScenarioError:
+        return None
+    return Quantity(found["value"], found["base_unit"], float(found["number"]), found["unit"])
 
 
 def load(path: str | Path) -> Scenario:

@@ -1,4 +1,4 @@
-"""Fixtures: a scenario file, and the front on a stand-in for the engine."""
+"""Fixtures: a scenario file whose runs take milliseconds."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import fake_engine
-from forebay import _engine, parallel, result
+OFFICE = Path(__file__).parents[2] / "examples" / "office.pcap"
 
 SCENARIO = """\
 title = "A branch office's uplink"
-duration = "60s"
+duration = "30s"
+warmup = "5s"
 seed = 5
 
 [[link]]
@@ -19,31 +19,44 @@ name = "uplink"
 from = "branch"
 to = "internet"
 rate = "10Mbit"
+delay = "20ms"
 queue = { kind = "fifo", limit = "500p" }
 
 [[traffic]]
 name = "backup"
 kind = "bulk"
+from = "branch"
+to = "internet"
 flows = 4
 
 [[traffic]]
 name = "web"
 kind = "web"
+from = "branch"
+to = "internet"
 flows = 20
 
 [[traffic]]
 name = "voice"
 kind = "voice"
+from = "branch"
+to = "internet"
 flows = 6
 
 [[traffic]]
 name = "sensors"
 kind = "poisson"
+from = "branch"
+to = "internet"
+rate = "8kbit"
 flows = 10
 
 [[traffic]]
 name = "office"
 kind = "pcap"
+from = "branch"
+to = "internet"
+file = "OFFICE"
 
 [compare]
 link = "uplink"
@@ -53,17 +66,7 @@ disciplines = ["fifo", "codel", { label = "short codel", kind = "codel", limit =
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("load", "effective", "run", "kinds", "schema"):
-        monkeypatch.setattr(_engine, name, getattr(fake_engine, name), raising=False)
-    monkeypatch.setattr(result, "Cancel", fake_engine.FakeCancel)
-    monkeypatch.setattr(parallel, "Cancel", fake_engine.FakeCancel)
-    monkeypatch.setattr(fake_engine, "seconds_a_run", 0.0)
-    fake_engine.cancels.clear()
-
-
-@pytest.fixture
 def scenario_file(tmp_path: Path) -> Path:
     path = tmp_path / "branch.toml"
-    path.write_text(SCENARIO, encoding="utf-8")
+    path.write_text(SCENARIO.replace("OFFICE", str(OFFICE)), encoding="utf-8")
     return path

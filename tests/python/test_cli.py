@@ -8,8 +8,6 @@ from typer.testing import CliRunner
 
 from forebay.cli import app
 
-pytestmark = pytest.mark.usefixtures("fake")
-
 run = CliRunner().invoke
 
 
@@ -91,16 +89,16 @@ def test_bad_input_gives_one_message(
 def test_check_prints_defaults(scenario_file: Path) -> None:
     result = run(app, ["check", str(scenario_file), "--set", "link[0].queue.kind=pie"])
     assert result.exit_code == 0
-    assert 'warmup = "10s"' in result.stdout and 'kind = "pie"' in result.stdout
+    assert 'sample = "100ms"' in result.stdout and 'kind = "pie"' in result.stdout
     as_json = run(app, ["check", str(scenario_file), "--json"])
-    assert json.loads(as_json.stdout)["warmup"] == "10s"
+    assert json.loads(as_json.stdout)["sample"] == "100ms"
 
 
 def test_kinds_lists_and_explains() -> None:
     everything = run(app, ["kinds"])
     assert "fq-codel" in everything.stdout and "Traffic sources" in everything.stdout
     one = run(app, ["kinds", "pcap"])
-    assert "file" in one.stdout and "required" in one.stdout
+    assert "file" in one.stdout and "default" in one.stdout
     assert json.loads(run(app, ["kinds", "fifo", "--json"]).stdout)[0]["group"] == "kinds"
 
 

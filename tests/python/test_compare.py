@@ -14,15 +14,12 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-import fake_engine
 import forebay
-from forebay import Comparison, ScenarioError
+from forebay import Comparison, ScenarioError, files
 from forebay.advice import advise
 from forebay.measures import GOODPUT, MOS, TAIL_DELAY, text
 from forebay.stats import Interval
 from forebay.terminal import print_comparison
-
-pytestmark = pytest.mark.usefixtures("fake")
 
 
 @pytest.fixture
@@ -64,7 +61,7 @@ def test_chosen_disciplines_may_be_labels_of_the_list(scenario_file: Path) -> No
         ({}, {"disciplines": ["fifo", "nonsense"]}, 'discipline "nonsense": link'),
         ({}, {"replications": 0}, "at least 1"),
         ({}, {"link": "uplonk"}, 'no link is called "uplonk"; one of "uplink"'),
-        ({"link[0].nonsense": 1}, {}, r"branch\.toml: link\[0\]: unknown field"),
+        ({"link[0].nonsense": 1}, {}, r"branch\.toml: link\[0\]\.nonsense: unknown field"),
     ],
 )
 def test_bad_input_is_found_before_the_first_run(
@@ -73,9 +70,10 @@ def test_bad_input_is_found_before_the_first_run(
     scenario = forebay.load(scenario_file)
     for path, value in change.items():
         scenario = scenario.with_(path, value)
+    seen: list[forebay.Progress] = []
     with pytest.raises(ScenarioError, match=message):
-        forebay.compare(scenario, **arguments)
-    assert not fake_engine.cancels
+        forebay.compare(scenario, progress=seen.append, **arguments)
+    assert not seen
 
 
 def test_paired_intervals_are_narrower(comparison: Comparison) -> None:
@@ -88,20 +86,19 @@ def test_paired_intervals_are_narrower(comparison: Comparison) -> None:
 
 
 def test_best_holds_all_that_cannot_be_told_apart(comparison: Comparison) -> None:
-    assert set(comparison.best("backup", GOODPUT)) == set(comparison.labels)
-    assert comparison.best("voice", MOS)[0] == "ncq"
-    assert "fifo" not in comparison.best("voice", MOS)
-    assert comparison.best("sensors", TAIL_DELAY) == ("ncq",)
+    # Short queues cost long transfers some goodput, and calls gain by them.
+    assert "fifo" in comparison.best("backup", GOODPUT)
+    assert comparison.best("voice", MOS) == ("codel",)
+    assert comparison.best("sensors", TAIL_DELAY) == ("short codel",)
     assert comparison.best("web", MOS) == ()
 
 
 def test_advice_names_pick_price_and_notes(comparison: Comparison) -> None:
     advice = advise(comparison)
     assert advice.pick in ("codel", "short codel")
-    assert any(price.startswith("sensors p99 delay") for price in advice.price)
-    assert any("web: best completion time under" in finding for finding in advice.findings)
-    assert any("no difference in goodput" in finding for finding in advice.findings)
-    assert any("open loop" in note for note in advice.notes)
+    findings = [str(finding) for finding in advice.findings]
+    assert any("web: lowest completion time under" in finding for finding in findings)
+    assert any("open loop" in hint.text for hint in advice.hints)
 
 
 def test_advice_is_careful_with_one_replication(scenario_file: Path) -> None:
@@ -138,7 +135,7 @@ def test_intervals_are_shown_to_what_is_known(mean: float, half: float | None, s
 
 
 def test_written_tables(comparison: Comparison, tmp_path: Path) -> None:
-    folder = comparison.write(tmp_path / "out")
+    folder = forebay.write(comparison, tmp_path / "out")
     assert sorted(path.name for path in folder.iterdir()) == [
         "delays.parquet",
         "flows.parquet",
@@ -167,29 +164,29 @@ def test_written_tables(comparison: Comparison, tmp_path: Path) -> None:
 
 def test_a_result_is_replaced_and_nothing_else(comparison: Comparison, tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    comparison.write(folder)
-    comparison.write(folder, report=False)
+    forebay.write(comparison, folder)
+    forebay.write(comparison, folder, report=False)
     assert not (folder / "report.html").exists()
     (folder / "notes.md").write_text("mine", encoding="utf-8")
     with pytest.raises(FileExistsError, match=r"notes\.md"):
-        comparison.write(folder)
+        forebay.write(comparison, folder)
     assert (folder / "summary.json").exists()
     other = tmp_path / "other"
     other.mkdir()
     (other / "summary.json").write_text("{}", encoding="utf-8")
     with pytest.raises(FileExistsError, match="did not write"):
-        comparison.write(other)
+        forebay.write(comparison, other)
     file = tmp_path / "file"
     file.write_text("mine", encoding="utf-8")
     with pytest.raises(FileExistsError, match="is a file"):
-        comparison.write(file)
+        forebay.write(comparison, file)
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
 
 
 def test_a_failed_write_leaves_the_earlier_result(
     comparison: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = comparison.write(tmp_path / "out")
+    folder = forebay.write(comparison, tmp_path / "out")
     before = (folder / "summary.json").read_bytes()
 
     def full(*_: object, **__: object) -> None:
@@ -197,15 +194,12 @@ def test_a_failed_write_leaves_the_earlier_result(
 
     monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
     with pytest.raises(OSError, match="No space"):
-        comparison.write(folder)
+        forebay.write(comparison, folder)
     assert (folder / "summary.json").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["out"]
 
 
-def test_interrupt_stops_every_run(
-    scenario_file: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    monkeypatch.setattr(fake_engine, "seconds_a_run", 60.0)
+def test_interrupt_stops_every_run(scenario_file: Path, request: pytest.FixtureRequest) -> None:
     # A shell has its background jobs ignore the signal.
     earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, earlier))
@@ -213,9 +207,8 @@ def test_interrupt_stops_every_run(
     timer.start()
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        forebay.compare(forebay.load(scenario_file), jobs=2)
-    assert time.monotonic() - start < 2.0
-    assert all(cancel.is_set for cancel in fake_engine.cancels)
+        forebay.compare(forebay.load(scenario_file).with_("duration", "100000s"), jobs=2)
+    assert time.monotonic() - start < 10.0
     assert not [each for each in threading.enumerate() if each.name.startswith("forebay")]
 
 
@@ -233,13 +226,13 @@ def test_gain_and_efficiency_beside_a_baseline(comparison: Comparison, scenario_
     assert beside.samples("ncq", "web", "gain") == pytest.approx(ratios)
     found = beside.efficiency("fifo")
     assert found is not None and (found.mean, found.half_width) == (1.0, 0.0)
-    summary = beside.summary()
+    summary = files.summary(beside)
     assert summary["baseline"] == "fifo"
     assert summary["disciplines"][3]["classes"]["web"]["gain"]["mean"] == pytest.approx(
         sum(ratios) / 3
     )
     screen = StringIO()
     print_comparison(Console(file=screen, width=120), beside)
-    assert "System efficiency beside fifo" in screen.getvalue()
+    assert "efficiency" in screen.getvalue() and "beside fifo" in screen.getvalue()
     with pytest.raises(ScenarioError, match=r"compare\.baseline.*one of fifo"):
         forebay.compare(forebay.load(scenario_file), baseline="fio")

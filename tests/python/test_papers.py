@@ -12,13 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 import toy_paper
-from forebay import cli
+from forebay import cli, sweep
 from forebay._engine import ScenarioError
 from forebay.papers import Part, exactly, library, page, run
 from forebay.papers.judge import verdict_of
+from forebay.runs import Record, Task, record_of
 from forebay.stats import Interval
-from forebay.study import load
-from forebay.sweep import tables
 
 RUNNER = CliRunner()
 
@@ -124,11 +123,11 @@ def test_quick_results_do_not_touch_full_ones(papers: Path) -> None:
 def test_quick_shortens_runs_and_axes(papers: Path) -> None:
     home = toy_paper.write(papers, quick=True)
     rates = library.load("toy").studies[0]
-    plan = library.plan(rates, home, quick=True)
+    plan = library.read(rates, home, quick=True)
     assert plan.replications == 2 and plan.until is None
     assert plan.base.document["duration"] == "2s"
     assert plan.axes[0].rows == (("5Mbit",),)
-    full = library.plan(rates, home, quick=False)
+    full = library.read(rates, home, quick=False)
     assert full.until is not None and len(full.axes[0].rows) == 2
 
 
@@ -144,20 +143,18 @@ def test_an_interrupted_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         made("out", jobs=1, tell=stop_at("rates", 0.3))
     with pytest.raises(KeyboardInterrupt):
-        made("out", jobs=1, tell=stop_at("time, tables: 1 of", 0.0))
+        made("out", jobs=1, tell=stop_at("time: 1 of", 0.0))
     assert not Path("out/results.json").exists()
-    before = len(load("out/rates").runs)
-    rerun: list[str] = []
-    genuine = tables._run
+    before = len(sweep.results("out/rates").runs)
+    begun: list[Task] = []
 
-    def watched(*arguments: Any) -> None:
-        rerun.append(str(arguments))
-        genuine(*arguments)
+    def watched(task: Task, *rest: Any) -> Record:
+        begun.append(task)
+        return record_of(task, *rest)
 
-    monkeypatch.setattr(tables, "_run", watched)
-    monkeypatch.setattr("forebay.sweep.control.Threads", None)  # every run is there
+    monkeypatch.setattr("forebay.sweep.control.record_of", watched)
     found = made("out")
-    assert len(rerun) <= 1
+    assert len(begun) <= 1
     assert [study["runs"] for study in found["studies"]] == [before, 2]
 
 
@@ -183,8 +180,6 @@ def test_a_figure_runs_only_its_studies() -> None:
     assert set(verdicts(found)) == {"T-3", "T-4"}
     assert [path.name for path in Path("out/images").iterdir()] == ["toy-2.svg"]
     assert not Path("out/results.json").exists()
-    table = tables.TABLES
-    assert set(table) >= {"queue", "class", "delay", "queue_delay", "flows"}
 
 
 def test_commands(papers: Path) -> None:
@@ -259,7 +254,7 @@ def test_what_does_not_exist_is_named(papers: Path) -> None:
     Path("out/mine").touch()
     toy_paper.write(Path("papers"))
     outcome = RUNNER.invoke(cli.app, ["paper", "run", "toy", "--out", "out"])
-    assert outcome.exit_code == 2 and "not a paper's results" in outcome.output
+    assert outcome.exit_code == 2 and "not of this command" in outcome.output
 
 
 def test_modules_beside_one_paper_are_not_found_by_another(papers: Path) -> None:
@@ -277,7 +272,7 @@ def test_every_paper_of_the_library_loads() -> None:
         assert paper.claims or paper.figures
         for study in paper.studies:
             for quick in (False, True):
-                assert library.plan(study, home, quick).most > 0
+                assert library.read(study, home, quick).most > 0
 
 
 def test_the_peers_that_a_page_quotes_are_those_of_validation() -> None:

@@ -68,7 +68,6 @@ def test_the_map_shows_what_moves(sensors: forebay.Comparison) -> None:
     assert places["car"] == (30, 40)
 
 
-@pytest.mark.usefixtures("fake")
 def test_without_a_wireless_network_there_is_no_map(scenario_file: Path) -> None:
     page = render(forebay.compare(forebay.load(scenario_file), replications=1))
     assert drawn(page)["map"] is None

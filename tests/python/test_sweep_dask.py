@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 from distributed import Client, LocalCluster
 
-from forebay import ScenarioError, sweep
-from forebay.parallel import Progress
-from forebay.study import load
-from forebay.sweep import cluster
+from forebay import Progress, ScenarioError, sweep
+from forebay.runs import cluster
 from forebay.sweep.layout import parts
 from small_study import FLOWS, RATE, study
 
@@ -54,7 +52,7 @@ def test_a_cluster_whose_workers_are_killed_gives_the_same_data(
         total = sweep.run(plan, tmp_path / "cluster", client=client, progress=kill)
     assert len(killed) >= 2
     assert total.finished == 480
-    found, expected = load(tmp_path / "cluster"), load(tmp_path / "threads")
+    found, expected = sweep.results(tmp_path / "cluster"), sweep.results(tmp_path / "threads")
     assert found.runs.equals(expected.runs)
     [one], [other] = parts(tmp_path / "cluster"), parts(tmp_path / "threads")
     assert one.read_bytes() == other.read_bytes()
@@ -70,13 +68,13 @@ def test_a_cluster_that_goes_leaves_what_had_ended_and_threads_finish_it(tmp_pat
                 gone.set()
                 threading.Thread(target=processes.close).start()
 
-        with pytest.raises(sweep.StudyError, match="scheduler has gone"):
+        with pytest.raises(ScenarioError, match="scheduler has gone"):
             sweep.run(plan, tmp_path / "out", client=client, progress=close)
-    kept = load(tmp_path / "out")
+    kept = sweep.results(tmp_path / "out")
     assert 50 <= kept.runs.height < 480
     sweep.run(plan, tmp_path / "out")
     sweep.run(plan, tmp_path / "whole")
-    assert load(tmp_path / "out").runs.equals(load(tmp_path / "whole").runs)
+    assert sweep.results(tmp_path / "out").runs.equals(sweep.results(tmp_path / "whole").runs)
 
 
 def test_a_run_that_cannot_run_stops_a_cluster_with_its_reason(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from forebay import study, sweep
+from forebay import sweep
 from forebay.sweep.layout import parts
 from small_study import BASE, FLOWS, RATE, TAIL
 
@@ -55,13 +55,13 @@ def test_a_sweep_killed_at_random_moments_ends_with_the_same_data(
     luck, kept, kills = random.Random(4), 0, 0
     while killed(plan, broken, luck):
         kills += 1
-        now = study.load(broken).runs
+        now = sweep.results(broken).runs
         assert now.height >= kept, "a finished run was lost"
         kept = now.height
         assert kills < 200
     assert kills >= 4
     sweep.run(sweep.load(plan), tmp_path / "whole")
-    expected, found = study.load(tmp_path / "whole"), study.load(broken)
+    expected, found = sweep.results(tmp_path / "whole"), sweep.results(broken)
     assert expected.complete and found.complete
     assert found.runs.columns == expected.runs.columns
     assert found.runs.equals(expected.runs)

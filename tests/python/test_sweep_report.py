@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from forebay import sweep
-from forebay.study import load
+from forebay import ScenarioError, sweep
 from forebay.sweep import report
 from forebay.sweep.store import Store
 from small_study import FLOWS, RATE, TAIL, study
@@ -18,7 +17,7 @@ from small_study import FLOWS, RATE, TAIL, study
 
 def written(folder: Path, **fields: Any) -> tuple[str, dict[str, Any]]:
     sweep.run(study(folder, **fields), folder / "out")
-    text = report.write(load(folder / "out")).read_text(encoding="utf-8")
+    text = report.write(sweep.results(folder / "out")).read_text(encoding="utf-8")
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert data is not None
     return text, json.loads(data[1])
@@ -29,7 +28,7 @@ def test_it_draws_the_intervals_and_pairs_of_the_data(tmp_path: Path) -> None:
     assert "4 independent runs</b> of every point" in text
     assert "not complete" not in text
     assert not re.search(r'(src|href)="http', text), "it needs no network"
-    data = load(tmp_path / "out")
+    data = sweep.results(tmp_path / "out")
     at = [measure["key"] for measure in figures["measures"]].index(TAIL)
     assert figures["settings"] == [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
     assert figures["axes"][0]["numbers"] == [2e6, 1e7]
@@ -67,7 +66,7 @@ def test_a_single_long_run_shows_batch_means(tmp_path: Path) -> None:
     titles = [measure["title"] for measure in figures["measures"]]
     assert "up: Mean queue, batch means" in titles
     [[cell]] = figures["means"][titles.index("up: Mean queue, batch means")]
-    row = load(tmp_path / "out").runs.row(0, named=True)
+    row = sweep.results(tmp_path / "out").runs.row(0, named=True)
     assert cell[0] == pytest.approx(row["queues.up.mean_packets.batch_mean"], rel=1e-5)
     assert cell[1] == pytest.approx(row["queues.up.mean_packets.batch_half_width"], rel=1e-5)
     assert cell[2] in (10, 20, 30)
@@ -80,11 +79,11 @@ def test_an_unfinished_study_says_so(tmp_path: Path) -> None:
     plan = study(tmp_path)
     sweep.run(plan, tmp_path / "out")
     (tmp_path / "out" / "complete").unlink()
-    assert "not complete" in report.render(load(tmp_path / "out"))
+    assert "not complete" in report.render(sweep.results(tmp_path / "out"))
     with Store(plan, tmp_path / "empty"):
         pass
-    with pytest.raises(sweep.StudyError, match="no finished run"):
-        report.render(load(tmp_path / "empty"))
+    with pytest.raises(ScenarioError, match="no finished run"):
+        report.render(sweep.results(tmp_path / "empty"))
 
 
 def test_a_large_study_offers_less_to_choose_from(

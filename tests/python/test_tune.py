@@ -1,21 +1,23 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
-from forebay import ScenarioError, load
+from forebay import Progress, ScenarioError, load
 from forebay.cli import app
-from forebay.parallel import Progress
 from forebay.relative import relative
-from forebay.sweep.layout import read_journal
+from forebay.runs.journal import read_journal
 from forebay.tune import Outcome, tune
 from forebay.tune.goal import Estimate, Goal, read_bound, read_goal
-from forebay.tune.search import Plan, Tried
+from forebay.tune.search import Tried, Tuning
+from forebay.tune.show import print_outcome
 from forebay.tune.space import Parameter, combinations, read_parameter
 from small_study import BASE
 
@@ -57,10 +59,10 @@ def test_a_bound_is_kept_by_what_is_chosen(scenario: Path, tmp_path: Path) -> No
 
 def test_only_seeds_that_the_search_has_not_seen_decide(scenario: Path, tmp_path: Path) -> None:
     outcome = limited(scenario, tmp_path / "out")
-    records, _ = read_journal(tmp_path / "out" / "journal")
+    records, _ = read_journal(tmp_path / "out")
     seeds: dict[str, set[int]] = {}
     for record in records:
-        seeds.setdefault(record.point, set()).add(record.replication)
+        seeds.setdefault(record.id, set()).add(record.replication)
     # From the scenario's seed 11 on: two for every trial, the next three for some.
     assert set().union(*seeds.values()) == {11, 12, 13, 14, 15}
     assert sum({13, 14, 15} <= each for each in seeds.values()) == 3
@@ -83,7 +85,7 @@ def test_stopped_anywhere_it_ends_as_if_it_had_not_been(scenario: Path, tmp_path
     for stop.after in (3, 9):
         with pytest.raises(KeyboardInterrupt):
             limited(scenario, tmp_path / "parts", progress=stop)
-    kept, _ = read_journal(tmp_path / "parts" / "journal")
+    kept, _ = read_journal(tmp_path / "parts")
     assert len(kept) >= 9
     parts = limited(scenario, tmp_path / "parts")
     assert (parts.trials, parts.candidates, parts.beside) == (
@@ -93,8 +95,8 @@ def test_stopped_anywhere_it_ends_as_if_it_had_not_been(scenario: Path, tmp_path
     )
     journal = (tmp_path / "parts" / "journal").read_bytes()
     limited(scenario, tmp_path / "parts", subject_to=[f"{DELAY} <= 30", f"{GOODPUT} >= 0"])
-    records, _ = read_journal(tmp_path / "parts" / "journal")
-    assert len({(each.point, each.replication) for each in records}) == len(records)
+    records, _ = read_journal(tmp_path / "parts")
+    assert len({(each.id, each.replication) for each in records}) == len(records)
     assert (tmp_path / "parts" / "journal").read_bytes().startswith(journal)
 
 
@@ -209,7 +211,7 @@ def test_bounds_and_where_intervals_lie() -> None:
 
 def test_the_best_is_chosen_among_those_that_hold_and_its_equals_are_named(scenario: Path) -> None:
     goal = Goal("g", True, (read_bound("x <= 1"),))
-    plan = Plan(load(scenario), None, None, (), goal)
+    plan = Tuning(load(scenario), None, None, (), goal)
 
     def tried(label: str, g: list[float], x: float) -> Tried:
         return Tried(label, (), Estimate({"g": g, "x": [x] * len(g)}))
@@ -224,6 +226,38 @@ def test_the_best_is_chosen_among_those_that_hold_and_its_equals_are_named(scena
     assert outcome.best is many[1]
     assert outcome.equals == (many[2],)
     assert Outcome(plan, (), many[:1], ()).best is None
+
+
+def test_what_stands_beside_is_never_worse_and_called_so(scenario: Path) -> None:
+    goal = Goal("classes.up.goodput_bps", True, (read_bound("x <= 1"),))
+    path = "link.up.queue.target"
+    plan = Tuning(
+        load(scenario), "up", {"kind": "codel"}, (read_parameter(f"{path}=1ms..99ms"),), goal
+    )
+
+    def tried(label: str, values: tuple[str, ...], g: float, x: float) -> Tried:
+        samples = {goal.key: [g - 1e4, g, g + 2e4, g], "x": [x] * 4}
+        return Tried(label, values, Estimate(samples))
+
+    ours = tried("trial 7", ("68ms",), 4.04e6, 0.5)
+    prio, fails = tried("prio", (), 4.474e6, 0.5), tried("fifo", (), 9e6, 2.0)
+    outcome = Outcome(plan, (ours,), (ours,), (prio, fails))
+    assert (outcome.best, outcome.tuned, outcome.equals) == (prio, ours, ())
+    for width in (60, 80, 120):
+        screen = StringIO()
+        print_outcome(Console(file=screen, width=width), outcome, "small.toml")
+        said = screen.getvalue()
+        assert max(len(line.rstrip()) for line in said.splitlines()) <= width
+        assert "Best: prio (*), which was not tuned." in said
+        assert "it is 0.43 ±0.00 Mb/s below prio" in " ".join(said.split())
+        assert "e+0" not in said and "…" not in said
+        for shown in ("* prio", "68ms", "4.476", "up goodput, Mb/s", "fails"):
+            assert shown in said
+    # Without what stands beside, and where the two cannot be distinguished.
+    assert Outcome(plan, (ours,), (ours,), (fails,)).best is ours
+    close = tried("prio", (), 4.04e6, 0.5)
+    assert Outcome(plan, (ours,), (ours,), (close,)).best is ours
+    assert Outcome(plan, (ours,), (ours,), (close,)).equals == (close,)
 
 
 def test_gain_and_efficiency_are_ratios_within_a_replication() -> None:

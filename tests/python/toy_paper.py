@@ -31,7 +31,7 @@ values = [1]
 PAPER = """\
 from forebay.papers import (
     Claim, Figure, NotTestable, Panel, Paper, Part, Quick, Region, Section, Series, Statement,
-    Study, Table, exactly,
+    StudyFile, Table, exactly,
 )
 
 from keys import KEY
@@ -76,9 +76,9 @@ PAPER = Paper(
     setup="Two flows.",
     statistics="As many as it takes.",
     studies=(
-        Study("rates", "rates.toml",
+        StudyFile("rates", "rates.toml",
               Quick(2, set={"duration": "2s"}, axes={"rate": ["5Mbit"]}) if QUICK else Quick(3)),
-        Study("time", "time.toml", Quick(1), tables=("queue", "flows")),
+        StudyFile("time", "time.toml", Quick(1), tables=("queue", "flows")),
     ),
     figures=(
         Figure("1", "Over rates", over_rates, ("rates",)),

@@ -51,8 +51,40 @@ pub fn read<T: DeserializeOwned>(value: &Value) -> Result<T, ConfigError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         let path = if path == "." { String::new() } else { path };
-        ConfigError { path, message: error.into_inner().to_string() }
+        ConfigError { path, message: reworded(error.into_inner().to_string()) }
     })
+}
+
+/// serde's message about an unknown name, with a suggestion.
+fn reworded(message: String) -> String {
+    for (beginning, what) in [("unknown field `", "field"), ("unknown variant `", "value")] {
+        let named = message.strip_prefix(beginning).and_then(|rest| rest.split_once('`'));
+        if let Some((written, expected)) = named {
+            let known: Vec<_> = expected.split('`').skip(1).step_by(2).collect();
+            return unknown(what, written, &known);
+        }
+    }
+    message
+}
+
+/// A message that `written` is none of the `known` names, with the one that may have been meant.
+pub fn unknown(what: &str, written: &str, known: &[&str]) -> String {
+    let meant = nearest(written, known).map(|name| format!(" (did you mean \"{name}\"?)"));
+    let known = match known {
+        [] => "there is none".to_owned(),
+        known => format!("one of {}", known.join(", ")),
+    };
+    format!("unknown {what} \"{written}\"{}; {known}", meant.unwrap_or_default())
+}
+
+/// The known name from which `written` differs by fewest changed, added, left out or exchanged
+/// letters, if these are few.
+fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
+    let written = written.to_lowercase();
+    let distance = |name: &&str| strsim::osa_distance(&written, &name.to_lowercase());
+    let nearest = *known.iter().min_by_key(|name| distance(name))?;
+    let most = (nearest.chars().count() / 3).clamp(1, 3);
+    (distance(&nearest) <= most).then_some(nearest)
 }
 
 /// Checks that `ok` holds for the field at `path`.
@@ -61,4 +93,50 @@ pub fn read<T: DeserializeOwned>(value: &Value) -> Result<T, ConfigError> {
 /// `path` and the message, if it does not.
 pub fn require(ok: bool, path: &str, message: impl FnOnce() -> String) -> Result<(), ConfigError> {
     if ok { Ok(()) } else { Err(ConfigError::new(path, message())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only its form is of interest")]
+    struct Table {
+        #[serde(default)]
+        target: u8,
+        #[serde(default)]
+        interval: Option<Way>,
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    enum Way {
+        NewReno,
+        Cubic,
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest() {
+        let refuse = |value| read::<Table>(&value).unwrap_err().to_string();
+        assert_eq!(
+            refuse(json!({ "tagret": 1 })),
+            "tagret: unknown field \"tagret\" (did you mean \"target\"?); one of target, interval"
+        );
+        assert_eq!(
+            refuse(json!({ "colour": 1 })),
+            "colour: unknown field \"colour\"; one of target, interval"
+        );
+        assert_eq!(
+            refuse(json!({ "interval": "Cubik" })),
+            "interval: unknown value \"Cubik\" (did you mean \"cubic\"?); one of new-reno, cubic"
+        );
+        let nothing = read::<Nothing>(&json!({ "a": 1 })).unwrap_err().to_string();
+        assert_eq!(nothing, "a: unknown field \"a\"; there is none");
+    }
 }

@@ -20,6 +20,16 @@ impl std::error::Error for UnitError {}
 /// One accepted unit: its spelling and its size in base units.
 pub(crate) type Unit = (&'static str, f64);
 
+/// The number with which `text` begins, if it does, and the unit that follows.
+pub(crate) fn split(text: &str) -> (Option<f64>, &str) {
+    let trimmed = text.trim();
+    let split = trimmed
+        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-' || c == '+' || c == '_'))
+        .unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(split);
+    (number.replace('_', "").parse().ok(), unit.trim())
+}
+
 /// Parses `text` as a non-negative number followed by one of `units`; the answer is in base units.
 ///
 /// # Errors
@@ -31,16 +41,11 @@ pub(crate) fn parse(
     example: &str,
     units: &[Unit],
 ) -> Result<u64, UnitError> {
-    let trimmed = text.trim();
-    let split = trimmed
-        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-' || c == '+' || c == '_'))
-        .unwrap_or(trimmed.len());
-    let (number, unit) = trimmed.split_at(split);
-    let unit = unit.trim();
+    let (number, unit) = split(text);
     let refuse = |why: String| Err(UnitError(why));
-    let number: f64 = match number.replace('_', "").parse() {
-        Ok(value) => value,
-        Err(_) => {
+    let number = match number {
+        Some(value) => value,
+        None => {
             return refuse(format!("expected {what} such as \"{example}\", got \"{text}\""));
         }
     };

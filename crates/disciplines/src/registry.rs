@@ -215,7 +215,7 @@ impl<'a> Parts<'a> {
                     format!(
                         "`{name}` is missing; name a kind (`kind = \"fifo\"`; one of {}) or give \
                          all of `classify`, `admit` and `schedule`",
-                        names(KINDS)
+                        names(KINDS).join(", ")
                     ),
                 )
             })
@@ -272,16 +272,18 @@ fn choose<'t, T: ?Sized>(
     let mut params = block.clone();
     let kind = params.remove("kind").unwrap_or_default();
     let Some(name) = kind.as_str() else {
-        return Err(ConfigError::new("kind", format!("expected one of {}", names(table))));
+        let message = format!("expected one of {}", names(table).join(", "));
+        return Err(ConfigError::new("kind", message));
     };
-    let entry = table.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        ConfigError::new("kind", format!("unknown kind \"{name}\"; one of {}", names(table)))
-    })?;
+    let entry = table
+        .iter()
+        .find(|entry| entry.name == name)
+        .ok_or_else(|| ConfigError::new("kind", config::unknown("kind", name, &names(table))))?;
     Ok((entry, Value::Object(params)))
 }
 
-fn names<T: ?Sized>(table: &[Entry<T>]) -> String {
-    table.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ")
+fn names<T: ?Sized>(table: &[Entry<T>]) -> Vec<&'static str> {
+    table.iter().map(|entry| entry.name).collect()
 }
 
 fn object(value: &Value) -> Result<&Map<String, Value>, ConfigError> {

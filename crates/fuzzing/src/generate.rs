@@ -17,6 +17,13 @@ pub fn value(schema: &Value, root: &Value, u: &mut Unstructured) -> Result<Value
     Generator { root }.value(schema, u, 0)
 }
 
+/// What `schema` refers to, if it does; else itself.
+pub fn target<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
+    let reference = schema.get("$ref").and_then(Value::as_str);
+    let target = reference.map(|reference| root.pointer(reference.trim_start_matches('#')));
+    target.map_or(schema, |target| target.unwrap_or(&Value::Null))
+}
+
 struct Generator<'a> {
     root: &'a Value,
 }
@@ -32,9 +39,8 @@ impl Generator<'_> {
         if let Some(one_of) = schema.get("enum").and_then(Value::as_array) {
             return Ok(u.choose(one_of)?.clone());
         }
-        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-            let target = self.root.pointer(reference.trim_start_matches('#'));
-            return target.map_or(Ok(Value::Null), |target| self.value(target, u, depth));
+        if schema.get("$ref").is_some() {
+            return self.value(target(schema, self.root), u, depth);
         }
         for options in ["oneOf", "anyOf"] {
             if let Some(options) = schema.get(options).and_then(Value::as_array) {
@@ -72,9 +78,13 @@ impl Generator<'_> {
             }
         }
         if let Some(form @ Value::Object(_)) = schema.get("additionalProperties") {
+            let names = schema.pointer("/propertyNames/examples").and_then(Value::as_array);
             for _ in 0..u.int_in_range(0..=2)? {
-                let name = u.choose(&["EF", "46", "0", "AF41", "x"])?;
-                table.insert((*name).to_owned(), self.value(form, u, depth + 1)?);
+                let name = match names {
+                    Some(names) => u.choose(names)?.as_str().unwrap_or_default(),
+                    None => u.choose(&["EF", "46", "0", "AF41", "x"])?,
+                };
+                table.insert(name.to_owned(), self.value(form, u, depth + 1)?);
             }
         }
         Ok(Value::Object(table))

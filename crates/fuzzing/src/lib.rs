@@ -10,7 +10,9 @@ mod disciplines;
 #[cfg(target_os = "linux")]
 mod frames;
 mod generate;
-mod scenario;
+pub mod grow;
+pub mod meaning;
+pub mod scenario;
 mod tcp;
 
 /// A target: a function of the fuzzer's bytes.

@@ -1,9 +1,11 @@
 //! Scenarios: whatever a file says, it is refused with a message or it can run.
 
-use crate::generate;
+use crate::{generate, meaning};
 use arbitrary::Unstructured;
+use forebay_core::ConfigError;
 use forebay_sim::{Scenario, scenario};
 use serde_json::Value;
+use std::fmt::Debug;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -12,7 +14,7 @@ const LARGEST: u64 = 1_000_000;
 /// Events that a scenario runs for.
 const EVENTS: u64 = 2_000;
 /// Where the files that a scenario names are looked for.
-const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/files");
+pub const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/files");
 
 /// The text of a file.
 pub fn text(data: &[u8]) {
@@ -24,30 +26,57 @@ pub fn text(data: &[u8]) {
 
 /// A tree that more or less follows the schema.
 pub fn tree(data: &[u8]) {
-    static SCHEMA: OnceLock<Value> = OnceLock::new();
-    let schema = SCHEMA.get_or_init(scenario::schema);
-    if let Ok(tree) = generate::value(schema, schema, &mut Unstructured::new(data)) {
+    if let Ok(tree) = generate::value(schema(), schema(), &mut Unstructured::new(data)) {
         exercise(tree);
     }
 }
 
+/// The schema of scenarios.
+pub fn schema() -> &'static Value {
+    static SCHEMA: OnceLock<Value> = OnceLock::new();
+    SCHEMA.get_or_init(scenario::schema)
+}
+
 /// Reads, checks and begins to run what `tree` says.
 fn exercise(mut tree: Value) {
-    if !stays_here(&mut tree) {
-        return;
+    if let Some((scenario, effective)) = runnable(&mut tree) {
+        let traffic = effective["traffic"].as_array().map(Vec::len);
+        assert_eq!(traffic, Some(scenario.traffic_names().len()));
+        meaning::says_the_same(&scenario, &effective);
     }
-    let Ok(scenario) = Scenario::read(&tree, Path::new(FILES)) else { return };
+}
+
+/// The scenario that `tree` says and its effective form, if it is small enough and nothing is wrong
+/// with it. What it would write is taken out of it.
+pub fn runnable(tree: &mut Value) -> Option<(Scenario, Value)> {
+    if !stays_here(tree) {
+        return None;
+    }
+    let scenario = read(tree).ok()?;
     if scenario.footprint().0 > LARGEST {
-        return;
+        return None;
     }
-    let Ok(effective) = scenario.effective() else { return };
-    assert_eq!(effective["traffic"].as_array().map(Vec::len), Some(scenario.traffic_names().len()));
+    let effective = scenario.effective().ok()?;
+    Some((scenario, effective))
+}
+
+/// Reads a scenario, whose files lie beside this crate.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read(tree: &Value) -> Result<Scenario, ConfigError> {
+    Scenario::read(tree, Path::new(FILES))
+}
+
+/// The beginning of a run: its events, packets and fingerprint, and its summary; None if it would
+/// not go on.
+pub fn begin(scenario: &Scenario) -> Option<(impl PartialEq + Debug, Value)> {
     // What is effective has been built once.
     let mut world = scenario.world(1).expect("what is effective can be built");
     // A refusal to go on is an answer too.
-    if world.advance(EVENTS).is_ok() {
-        forebay_sim::summary(&scenario, 1, &mut world).whole();
-    }
+    world.advance(EVENTS).ok()?;
+    let summary = forebay_sim::summary(scenario, 1, &mut world).whole();
+    Some((world.counts(), summary))
 }
 
 /// Leaves out what would be written, and answers whether all that would be read lies under `FILES`.

@@ -1,7 +1,7 @@
 //! The engine as the Python module `forebay._engine`: glue and error mapping, nothing else.
 
 use cpu_time::ThreadTime;
-use forebay_core::ConfigError;
+use forebay_core::{ConfigError, Dimension, Quantity, UnitError};
 use forebay_shaper::FlowHash;
 use forebay_sim::{Scenario, Table, World, scenario, summary, tables};
 use pyo3::create_exception;
@@ -166,6 +166,46 @@ fn plan(py: Python, scenario: &str, base: &str) -> PyResult<String> {
     py.detach(|| read(scenario, base)?.plan().map(|plan| plan.to_string()).map_err(refused))
 }
 
+/// Links, traffic and files of the scenario, as JSON.
+#[pyfunction]
+fn resolve(py: Python, scenario: &str, base: &str) -> PyResult<String> {
+    py.detach(|| read(scenario, base)?.resolve().map(|found| found.to_string()).map_err(refused))
+}
+
+/// The scenario as written, with a queue on a link.
+#[pyfunction]
+fn with_queue(scenario: &str, base: &str, link: Option<&str>, queue: &str) -> PyResult<String> {
+    let (tree, queue) = (json(scenario, "scenario")?, json(queue, "queue")?);
+    let changed = scenario::with_queue(&tree, Path::new(base), link, &queue);
+    changed.map(|tree| tree.to_string()).map_err(refused)
+}
+
+/// Name of the link whose measures a comparison shows.
+#[pyfunction]
+fn compared_link(scenario: &str, base: &str, link: Option<&str>) -> PyResult<String> {
+    read(scenario, base)?.compared_link(link).map_err(refused)
+}
+
+/// Hash of all that decides what a run does except its seed.
+#[pyfunction]
+fn identity(py: Python, scenario: &str, base: &str) -> PyResult<String> {
+    py.detach(|| read(scenario, base)?.identity().map_err(refused))
+}
+
+/// A number with its unit, as JSON.
+#[pyfunction]
+fn quantity(text: &str, dimension: Option<&str>) -> PyResult<String> {
+    let dimension = dimension.map(dimension_of).transpose()?;
+    let found = Quantity::parse(text, dimension).map_err(not_understood)?;
+    Ok(serde_json::to_string(&found).expect("keys are strings"))
+}
+
+/// A value in base units as a scenario writes it.
+#[pyfunction]
+fn format_quantity(value: f64, dimension: &str) -> PyResult<String> {
+    dimension_of(dimension)?.format(value).map_err(not_understood)
+}
+
 /// The number that a gate of this seed gives to a flow in its recordings.
 #[pyfunction]
 fn flow_hash(
@@ -201,9 +241,21 @@ fn schema() -> String {
 }
 
 fn read(tree: &str, base: &str) -> PyResult<Scenario> {
-    let tree = serde_json::from_str(tree)
-        .map_err(|error| ScenarioError::new_err(format!("the scenario is not JSON: {error}")))?;
-    Scenario::read(&tree, Path::new(base)).map_err(refused)
+    Scenario::read(&json(tree, "scenario")?, Path::new(base)).map_err(refused)
+}
+
+fn json(text: &str, what: &str) -> PyResult<Value> {
+    let read = serde_json::from_str(text);
+    read.map_err(|error| ScenarioError::new_err(format!("the {what} is not JSON: {error}")))
+}
+
+fn dimension_of(name: &str) -> PyResult<Dimension> {
+    let read = serde_json::from_value(Value::from(name));
+    read.map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn not_understood(error: UnitError) -> PyErr {
+    ScenarioError::new_err(error.to_string())
 }
 
 fn refused(error: ConfigError) -> PyErr {
@@ -221,6 +273,12 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(effective, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(resolve, module)?)?;
+    module.add_function(wrap_pyfunction!(with_queue, module)?)?;
+    module.add_function(wrap_pyfunction!(compared_link, module)?)?;
+    module.add_function(wrap_pyfunction!(identity, module)?)?;
+    module.add_function(wrap_pyfunction!(quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(format_quantity, module)?)?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(flow_hash, module)?)?;
     module.add_function(wrap_pyfunction!(kinds, module)?)?;

@@ -87,12 +87,70 @@ fn every_fault_has_its_path_and_remedy() {
         ("/profile", json!({ "gold": { "kind": "tsw" } }), "profile.gold:", "rate"),
         ("/profile", json!({ "g": { "kind": "tsw", "per": "user" } }), "profile.g.per:", "flow"),
         ("/compare", json!({ "link": "up", "disciplines": [] }), "compare.link:", "uplink"),
+        ("/traffic/0/flow", json!(2), "traffic[0].flow:", "did you mean \"flows\"?"),
+        ("/traffic/0/kind", json!("bluk"), "traffic[0].kind:", "did you mean \"bulk\"?"),
+        ("/link/0/queue/kind", json!("kodel"), "link[0].queue.kind:", "did you mean \"codel\"?"),
+        ("/link/0/dealy", json!("5ms"), "link[0].dealy:", "did you mean \"delay\"?"),
+        ("/link/0/box", json!({ "kind": "apsq" }), "link[0].box.kind:", "did you mean \"aspq\"?"),
+        ("/profile", json!({ "g": { "kind": "cra" } }), "profile.g.kind:", "did you mean \"car\"?"),
+        ("/traffic/0/tcp", json!({ "congestion": "cubik" }), "traffic[0].tcp.", "mean \"cubic\"?"),
+        ("/traffic/0/direction", json!("reverse"), "traffic[0].direction:", "beside `from`"),
+        ("/traffic/0/hop", json!(1), "traffic[0].hop:", "beside `from` and `to`"),
         ("/route", json!([{ "at": "a", "to": "b", "link": "x" }]), "route[0].link:", "no link"),
     ] {
         let message = refusal(&with(pointer, value.clone()));
         assert!(message.starts_with(path), "{pointer} = {value}: {message}");
         assert!(message.contains(remedy), "{pointer} = {value}: {message}");
     }
+}
+
+#[test]
+fn a_source_s_own_fields_are_suggested_too() {
+    let mut tree = good();
+    tree["traffic"][0] = json!({ "kind": "cbr", "from": "a", "to": "b", "rat": "1Mbit" });
+    let message = refusal(&tree);
+    assert!(message.starts_with("traffic[0].rat: unknown field \"rat\" (did you mean \"rate\"?)"));
+    assert!(message.contains("flows") && message.contains("size"), "{message}");
+}
+
+#[test]
+fn faults_of_a_parking_lot_s_hops_are_named() {
+    for (lot, path, remedy) in [
+        (json!({ "hop": { "3": {} } }), "parking_lot.hop.3:", "the hops are 1 to 2"),
+        (json!({ "hop": { "02": {} } }), "parking_lot.hop.02:", "no such hop"),
+        (json!({ "hops": 1, "hop": { "x": {} } }), "parking_lot.hop.x:", "the hops are 1"),
+        (json!({ "hop": { "2": { "name": "x" } } }), "parking_lot.hop.2.name:", "no place"),
+        (json!({ "hop": { "2": { "rate": "0bit" } } }), "parking_lot.hop.2.rate:", "greater"),
+        (
+            json!({ "hop": { "2": { "queue": { "kind": "codel", "target": "-1ms" } } } }),
+            "parking_lot.hop.2.queue.target:",
+            "negative",
+        ),
+        (json!({ "queue": { "kind": "kodel" } }), "parking_lot.queue.kind:", "codel"),
+        (
+            json!({ "hop": { "2": { "reverse": { "loss": 2 } } } }),
+            "parking_lot.hop.2.rev",
+            "0 to 1",
+        ),
+        (json!({ "hop": [1] }), "parking_lot.hop:", "map"),
+    ] {
+        let mut table = json!({ "rate": "10Mbit" });
+        table.as_object_mut().unwrap().extend(lot.as_object().unwrap().clone());
+        let message = refusal(&json!({
+            "duration": "10s", "parking_lot": table, "traffic": [{ "kind": "bulk" }],
+        }));
+        assert!(message.starts_with(path) && message.contains(remedy), "{lot}: {message}");
+    }
+}
+
+#[test]
+fn two_links_never_record_in_one_file() {
+    let mut tree = good();
+    tree["link"][0]["pcap"] = json!("out.pcap");
+    tree["link"][0]["reverse"] = json!({ "pcap": "./out.pcap" });
+    let message = refusal(&tree);
+    assert!(message.starts_with("link[0].reverse.pcap: "), "{message}");
+    assert!(message.contains("the file of link \"uplink\" already"), "{message}");
 }
 
 #[test]

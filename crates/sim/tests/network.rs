@@ -225,6 +225,36 @@ fn a_parking_lot_has_cross_traffic_at_each_hop() {
 }
 
 #[test]
+fn each_hop_of_a_parking_lot_records_in_a_file_of_its_own() {
+    let folder = std::env::temp_dir().join(format!("forebay-lot-{}", std::process::id()));
+    let tree = json!({
+        "duration": "2s",
+        "parking_lot": {
+            "hops": 2, "rate": "10Mbit", "queue": { "kind": "fifo" }, "pcap": "made/lot.pcap",
+            "hop": { "2": { "delay": "2ms" } },
+        },
+        "traffic": [
+            { "name": "through", "kind": "cbr", "rate": "1Mbit" },
+            { "name": "second", "kind": "cbr", "rate": "1Mbit", "hop": 2 },
+        ],
+    });
+    let scenario = forebay_sim::Scenario::read(&tree, &folder).unwrap();
+    let effective = scenario.effective().unwrap();
+    assert_eq!(effective["parking_lot"]["pcap"], "made/lot.pcap");
+    let again = forebay_sim::Scenario::read(&effective, &folder).unwrap();
+    assert_eq!(again.effective().unwrap(), effective);
+    let mut world = again.world(1).unwrap();
+    complete(&mut world);
+    for (index, hop) in ["hop1", "hop2"].iter().enumerate() {
+        let bytes = std::fs::read(folder.join(format!("made/lot-{hop}.pcap"))).unwrap();
+        let sent = world.links_mut()[2 * index].sent.0;
+        assert!(sent > 0);
+        assert_eq!(read_capture(&bytes).unwrap().packets.len() as u64, sent, "{hop}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn a_page_is_complete_when_all_of_its_connections_are() {
     let pages = json!([{ "name": "web", "kind": "pages", "objects": 12, "size": "1KB" }]);
     let summary = run(&dumbbell(json!({ "kind": "fifo" }), pages), 1);

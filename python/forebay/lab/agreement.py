@@ -9,8 +9,7 @@ from pathlib import Path
 from forebay import stats
 from forebay.lab.session import run
 from forebay.measures import MEASURES
-from forebay.result import Result
-from forebay.result import run as simulate
+from forebay.runs import Result, Task, result_of, run_all
 from forebay.scenario import Scenario
 
 BUSY = 0.1
@@ -98,14 +97,15 @@ def against_simulation(
         LabError: the lab cannot be built, or something in it failed.
     """
     first = seed if seed is not None else int(scenario.effective()["seed"])
-    live, simulated = [], []
+    live = []
     for number in range(replications):
         told = _part(progress, number, replications)
         live.append(
             run(scenario, seed=first + number, congestion=congestion, gate=gate, progress=told)
         )
-        simulated.append(simulate(scenario, seed=first + number))
-    return Agreement(scenario, tuple(live), tuple(simulated))
+    base = scenario.bare()
+    tasks = [Task(base.name, at + 1, first + at, base) for at in range(replications)]
+    return Agreement(scenario, tuple(live), tuple(run_all(tasks, result_of)))
 
 
 def _part(

@@ -76,13 +76,14 @@ def lab(
     Example: sudo forebay lab examples/lab.toml --against-sim
     """
     with friendly():
-        from forebay import storage, terminal
+        from forebay import files, terminal
         from forebay.lab import against_simulation, run
+        from forebay.runs.folder import check_folder
         from forebay.scenario import load_with
 
         chosen = load_with(scenario, set_)
         if out is not None:
-            storage.check_folder(out)
+            check_folder(out)
         bar = Bar()
         try:
             with bar:
@@ -104,7 +105,7 @@ def lab(
         except KeyboardInterrupt:
             stopped("The lab has been taken away; nothing of the run is kept.")
         if out is not None:
-            result.write(out)
+            files.write(result, out)
         if as_json:
             data = result.summary if found is None else as_data(found)
             print(json.dumps(data, indent=2, ensure_ascii=False))

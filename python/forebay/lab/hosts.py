@@ -26,7 +26,7 @@ from typing import IO, Any
 from forebay._engine import Live
 from forebay.lab.gates import LabError
 from forebay.lab.network import inside
-from forebay.lab.topology import TRANSFERS, Topology
+from forebay.lab.topology import Topology, uses_tcp
 
 STAMP = struct.Struct("!IQQ")
 """Of a datagram: participant, number, when it was sent (ns of the real-time clock)."""
@@ -119,7 +119,7 @@ class Hosts:
             entry = self._topology.traffic[each.entry]
             if entry["kind"] == "bulk":
                 bulk.append(each)
-            elif entry["kind"] in TRANSFERS:
+            elif uses_tcp(entry):
                 transfers.append(each)
             else:
                 datagrams[entry["from"]].append(each)
@@ -316,7 +316,7 @@ class Hosts:
             if entry["kind"] == "bulk":
                 continue
             place = (self._topology.address(entry["to"]), self._topology.ports[number][0])
-            is_tcp = entry["kind"] in TRANSFERS
+            is_tcp = uses_tcp(entry)
             kind = socket.SOCK_STREAM if is_tcp else socket.SOCK_DGRAM
             opened = self._socket(entry["to"], kind)
             opened.setblocking(False)

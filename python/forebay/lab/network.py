@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from forebay.lab.topology import TRANSFERS, Topology
+from forebay.lab.topology import Topology, uses_tcp
 
 PREFIX = "forebay-lab"
 
@@ -105,7 +105,7 @@ def _settle(topology: Topology, node: str, name: str) -> None:
 def _metrics(topology: Topology, node: str, goal: str) -> dict[str, int]:
     """What the sender's route says of TCP."""
     for entry in topology.traffic:
-        if entry["kind"] in TRANSFERS and (entry["from"], entry["to"]) == (node, goal):
+        if uses_tcp(entry) and (entry["from"], entry["to"]) == (node, goal):
             return {
                 "initcwnd": entry["tcp"]["initial_window"],
                 "rto_min": entry["tcp"]["min_rto_ms"],
@@ -121,7 +121,7 @@ def _settings(topology: Topology, node: str) -> dict[str, str]:
         "ipv4/conf/all/rp_filter": "0",
     }
     for entry in topology.traffic:
-        if entry["kind"] in TRANSFERS and node in (entry["from"], entry["to"]):
+        if uses_tcp(entry) and node in (entry["from"], entry["to"]):
             tcp: Mapping[str, Any] = entry["tcp"]
             window = tcp["receive_window_bytes"]
             settings |= {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -15,8 +14,8 @@ from forebay._engine import Live
 from forebay.lab import network, topology
 from forebay.lab.gates import Gates, LabError, program
 from forebay.lab.hosts import Clock, Hosts
-from forebay.lab.topology import TRANSFERS, Topology
-from forebay.result import Result, frames, single
+from forebay.lab.topology import Topology, uses_tcp
+from forebay.runs import Result
 from forebay.scenario import Scenario
 
 __all__ = ["LabError", "run"]
@@ -52,7 +51,7 @@ def run(
         LabError: the lab cannot be built, or something in it failed.
         KeyboardInterrupt: interrupted; everything has been taken away.
     """
-    prepared = single(scenario)
+    prepared = scenario.bare()
     if seed is not None:
         prepared = prepared.with_("seed", seed)
     plan = topology.read(prepared, congestion)
@@ -80,7 +79,7 @@ def run(
     finally:
         network.remove(names)
         shutil.rmtree(folder, ignore_errors=True)
-    return Result(json.loads(output.summary), frames(output))
+    return Result.of(output)
 
 
 def _wait(
@@ -128,7 +127,7 @@ def _check_machine(plan: Topology) -> None:
             raise LabError(f"{name} is missing; on Debian and Ubuntu: apt-get install {package}")
     known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
     for entry in plan.traffic:
-        if entry["kind"] in TRANSFERS and entry["tcp"]["linux"] not in known:
+        if uses_tcp(entry) and entry["tcp"]["linux"] not in known:
             raise LabError(
                 f'this kernel has no congestion control "{entry["tcp"]["linux"]}"; it has '
                 f"{', '.join(known)} (load a module such as tcp_bbr)"

@@ -21,9 +21,6 @@ MOST_PORTS = 10_000
 UNLIMITED = {"kind": "fifo", "limit": "10000p"}
 """What stands for the queue without limit of a link that names none; gates have 16384 buffers."""
 
-TRANSFERS = ("bulk", "files", "web")
-"""Sources that use TCP."""
-
 CONGESTION = {"new-reno": "reno", "cubic": "cubic"}
 """Linux' names of congestion controls."""
 
@@ -151,7 +148,7 @@ def read(scenario: Scenario, congestion: str | None = None) -> Topology:
             _check_link(link)
         for number, entry in enumerate(plan["traffic"]):
             _check_traffic(f"traffic[{number}]", entry, links)
-            if entry["kind"] in TRANSFERS:
+            if uses_tcp(entry):
                 entry["tcp"]["linux"] = congestion or CONGESTION[entry["tcp"]["congestion"]]
         _check_hosts(plan["traffic"])
     pairs = zip(links[::2], links[1::2], strict=True)
@@ -160,6 +157,11 @@ def read(scenario: Scenario, congestion: str | None = None) -> Topology:
     if topology.ports[-1].stop > BASE_PORT + MOST_PORTS:
         raise ScenarioError(f"{scenario.name}: traffic: the lab runs at most {MOST_PORTS} flows")
     return topology
+
+
+def uses_tcp(entry: Mapping[str, Any]) -> bool:
+    """Whether a traffic entry transfers over TCP; otherwise it sends datagrams."""
+    return bool(entry["transport"] == "tcp")
 
 
 def flow_number(source: str, goal: str, protocol: int, ports: tuple[int, int]) -> int:
@@ -187,7 +189,7 @@ def _check_traffic(place: str, entry: Mapping[str, Any], links: list[Mapping[str
     mtus = {
         link["mtu"] for link in links if link["name"] in (*entry["forward"], *entry["backward"])
     }
-    if entry["kind"] in TRANSFERS and entry["tcp"]["mtu"] not in mtus:
+    if uses_tcp(entry) and entry["tcp"]["mtu"] not in mtus:
         raise ScenarioError(
             f"{place}: tcp.mtu: must be the links' mtu of {', '.join(sorted(mtus))}, got "
             f"{entry['tcp']['mtu']}: Linux goes by the links"
@@ -198,7 +200,7 @@ def _check_hosts(traffic: list[Mapping[str, Any]]) -> None:
     """All TCP flows from a node share its kernel's settings."""
     first: dict[str, tuple[int, Mapping[str, Any]]] = {}
     for number, entry in enumerate(traffic):
-        if entry["kind"] not in TRANSFERS:
+        if not uses_tcp(entry):
             continue
         for node in (entry["from"], entry["to"]):
             other, tcp = first.setdefault(node, (number, entry["tcp"]))

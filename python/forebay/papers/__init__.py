@@ -14,7 +14,7 @@ from forebay.papers.declare import (
     Section,
     Series,
     Statement,
-    Study,
+    StudyFile,
     Table,
 )
 from forebay.papers.judge import NotTestable, Part, exactly
@@ -32,7 +32,7 @@ __all__ = [
     "Section",
     "Series",
     "Statement",
-    "Study",
+    "StudyFile",
     "Table",
     "exactly",
 ]

@@ -178,7 +178,7 @@ def _state(key: str) -> dict[str, Any]:
     paper, found, home = library.load(key), library.kept(key), library.folder_of(key)
     if found is None:
         return {"paper": key, "title": paper.title, "claims": None, "state": "not run in full"}
-    now = record.hashes({each.name: library.plan(each, home, False) for each in paper.studies})
+    now = record.hashes({each.name: library.read(each, home, False) for each in paper.studies})
     then = {study["name"]: study["hash"] for study in found["studies"]}
     state = f"forebay {found['version']}"
     if any(now.get(name) != was for name, was in then.items()) or set(now) != {

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from forebay import stats
-from forebay.papers.declare import Paper
-from forebay.study import load
-from forebay.sweep import tables
-from forebay.sweep.data import StudyData
+from forebay import stats, sweep
+from forebay.sweep import StudyData, tables
 
 Where = Mapping[str, Any]
 """Columns (an axis by its name, `discipline`) and the values that they must have."""
@@ -22,11 +19,11 @@ Where = Mapping[str, Any]
 class Data:
     """The results of a paper's studies, read when they are asked for."""
 
-    def __init__(self, paper: Paper, folder: Path, quick: bool) -> None:
-        """The results in `folder`."""
+    def __init__(self, kept: Mapping[str, Sequence[str]], folder: Path, quick: bool) -> None:
+        """The results in `folder`: the tables that each study keeps, by its name."""
         self.quick = quick
         self._folder = folder
-        self._tables = {study.name: study.tables for study in paper.studies}
+        self._tables = kept
         self.study = cache(self._study)
         self.table = cache(self._table)
 
@@ -38,7 +35,7 @@ class Data:
         """
         if name not in self._tables:
             raise KeyError(f'no study "{name}"; one of {", ".join(self._tables)}')
-        return load(self._folder / name)
+        return sweep.results(self._folder / name)
 
     def _table(self, name: str, table: str) -> pl.DataFrame:
         """A table of all runs of a study that keeps it.
@@ -52,10 +49,6 @@ class Data:
         if table not in self._tables[name]:
             raise KeyError(f'study "{name}" does not keep the table "{table}"')
         return tables.read(self._folder / name, self.study(name), table)
-
-    def keeps(self, name: str) -> bool:
-        """Whether a study keeps tables."""
-        return bool(self._tables[name])
 
     def runs(self, name: str, where: Where | None = None) -> pl.DataFrame:
         """Runs of a study at some points.

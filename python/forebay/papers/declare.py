@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from forebay.papers.data import Data
 from forebay.papers.judge import NotTestable, Part
-
-if TYPE_CHECKING:
-    from forebay.papers.data import Data
 
 Style = Literal["line", "points", "steps", "bars"]
 
@@ -27,7 +25,7 @@ class Quick:
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class StudyFile:
     """A study of the sweep engine (docs/studies.md), in a file of the paper's folder."""
 
     name: str
@@ -155,12 +153,12 @@ class Paper:
     """Markdown: what is simulated, and what the paper leaves open."""
     statistics: str
     """Markdown: how often the paper ran each point, and how often this does."""
-    studies: tuple[Study, ...] = ()
+    studies: tuple[StudyFile, ...] = ()
     figures: tuple[Figure, ...] = ()
     claims: tuple[Claim, ...] = ()
     sections: tuple[Section, ...] = ()
 
-    def needed(self, figure: str | None) -> tuple[Study, ...]:
+    def needed(self, figure: str | None) -> tuple[StudyFile, ...]:
         """The studies of a figure, or all."""
         if figure is None:
             return self.studies

@@ -11,16 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from forebay import scenario, sweep
+from forebay import scenario, sweep, written
 from forebay._engine import ScenarioError
-from forebay.papers.declare import Paper, Study
+from forebay.papers.declare import Paper, StudyFile
 from forebay.scenario import Scenario
-from forebay.sweep.plan import Study as Plan
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from forebay.sweep import Study
 
 LIBRARY = Path(__file__).parent / "collection"
 """The folders of all papers: in a source tree a link to `papers`, in a wheel a copy."""
@@ -70,24 +65,21 @@ def kept(key: str) -> dict[str, Any] | None:
     return found
 
 
-def plan(study: Study, folder: Path, quick: bool) -> Plan:
-    """What the sweep engine runs for a study of the paper in `folder`.
+def read(declared: StudyFile, folder: Path, quick: bool) -> Study:
+    """A study of the paper in `folder`.
 
     Raises:
-        StudyError: the study's file is not understood.
+        ScenarioError: the study's file is not understood.
         OSError: it cannot be read.
     """
-    path = folder / study.file
-    try:
-        document = tomllib.loads(path.read_text("utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise sweep.StudyError(f"{path}: {error}") from None
+    path = folder / declared.file
+    document = written.load(path)
     if quick:
-        document = _shortened(document, study, folder)
-    made = sweep.read(document, study.file, folder)
-    if study.tables and made.replications is None:
-        raise sweep.StudyError(f"{path}: a study that keeps tables needs replications, not until")
-    return made
+        document = _shortened(document, declared, folder)
+    study = sweep.read(document, declared.file, folder)
+    if declared.tables and study.replications is None:
+        raise ScenarioError(f"{path}: a study that keeps tables needs replications, not until")
+    return study
 
 
 @contextmanager
@@ -104,7 +96,7 @@ def _siblings(folder: Path) -> Iterator[None]:
                 del sys.modules[name]
 
 
-def _shortened(document: Mapping[str, Any], study: Study, folder: Path) -> dict[str, Any]:
+def _shortened(document: Mapping[str, Any], study: StudyFile, folder: Path) -> dict[str, Any]:
     short = copy.deepcopy(dict(document))
     short.pop("until", None)
     short["replications"] = study.quick.replications
@@ -117,7 +109,7 @@ def _shortened(document: Mapping[str, Any], study: Study, folder: Path) -> dict[
     axes = {axis.get("name", axis.get("path")): axis for axis in short.get("axis", [])}
     for name, values in study.quick.axes.items():
         if name not in axes:
-            raise sweep.StudyError(f'{study.file}: quick: there is no axis "{name}"')
+            raise ScenarioError(f'{study.file}: quick: there is no axis "{name}"')
         axes[name].pop("range", None)
         axes[name]["rows" if "paths" in axes[name] else "values"] = list(values)
     return short

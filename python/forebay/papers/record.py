@@ -15,7 +15,7 @@ from forebay import _engine
 from forebay.papers.data import Data
 from forebay.papers.declare import Claim, Figure, Paper, Section, Statement
 from forebay.papers.judge import NotTestable, Part, Verdict, verdict_of
-from forebay.sweep.plan import Study as Plan
+from forebay.sweep import Study
 
 FORMAT = 1
 """Version of the record."""
@@ -25,7 +25,7 @@ DIGITS = 6
 
 def record(
     paper: Paper,
-    plans: Mapping[str, Plan],
+    studies: Mapping[str, Study],
     data: Data,
     *,
     key: str,
@@ -37,7 +37,7 @@ def record(
 
     Args:
         paper: the declaration.
-        plans: the studies that have run, by name.
+        studies: the studies that have run, by name.
         data: their results.
         key: the paper's.
         command: the command line.
@@ -46,7 +46,7 @@ def record(
     """
 
     def missing(each: Figure | Claim | Section) -> list[str]:
-        return [name for name in each.studies if name not in plans]
+        return [name for name in each.studies if name not in studies]
 
     found: dict[str, Any] = {
         "forebay paper": FORMAT,
@@ -59,8 +59,8 @@ def record(
         "cpu_seconds": cpu_seconds,
         "setup": paper.setup,
         "statistics": paper.statistics,
-        "studies": [_study(name, plan, data) for name, plan in plans.items()],
-        "missing": [each.name for each in paper.needed(figure) if each.name not in plans],
+        "studies": [_study(name, study, data) for name, study in studies.items()],
+        "missing": [each.name for each in paper.needed(figure) if each.name not in studies],
         "claims": [
             _claim(each, data, missing(each))
             for each in paper.claims
@@ -84,9 +84,9 @@ def record(
     return plain
 
 
-def hashes(plans: Mapping[str, Plan]) -> dict[str, str]:
+def hashes(studies: Mapping[str, Study]) -> dict[str, str]:
     """What tells whether a record belongs to the studies as they are now."""
-    return {name: plan.hash[:16] for name, plan in plans.items()}
+    return {name: study.hash[:16] for name, study in studies.items()}
 
 
 def counts(found: Mapping[str, Any]) -> dict[Verdict, int]:
@@ -117,22 +117,22 @@ def unsupported(found: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _study(name: str, plan: Plan, data: Data) -> dict[str, Any]:
+def _study(name: str, study: Study, data: Data) -> dict[str, Any]:
     runs = data.study(name).runs
     samples = runs.group_by("point").len()["len"]
-    until = plan.until
+    until = study.until
     width = "" if until is None else f"{until.half_width * 100:g} %" if until.relative else ""
     return {
         "name": name,
-        "title": plan.title,
-        "hash": plan.hash[:16],
-        "points": len(plan.points),
+        "title": study.title,
+        "hash": study.hash[:16],
+        "points": len(study.points),
         "runs": runs.height,
         "fewest": samples.min(),
         "most": samples.max(),
         "complete": data.study(name).complete,
-        "seeds": [plan.seed, plan.seed + plan.most - 1],
-        "rule": f"{plan.replications} runs a point"
+        "seeds": [study.seed, study.seed + study.most - 1],
+        "rule": f"{study.replications} runs a point"
         if until is None
         else f"until the 95 % half-width of {until.key} is {width or until.half_width}, "
         f"{until.at_least} to {until.at_most} runs",

@@ -10,8 +10,9 @@ from typing import Any
 from forebay._engine import ScenarioError
 from forebay.papers import library, page, record
 from forebay.papers.data import Data
-from forebay.sweep import several
-from forebay.sweep.plan import Study as Plan
+from forebay.runs.folder import claim
+from forebay.runs.journal import write_whole
+from forebay.sweep import Study, several
 
 
 def folder_for(key: str, quick: bool) -> Path:
@@ -57,21 +58,21 @@ def run(
     if figure is not None and figure not in numbers:
         raise ScenarioError(f'{key} has no figure "{figure}"; one of {", ".join(numbers)}')
     home = library.folder_of(key)
-    plans = {study.name: library.plan(study, home, quick) for study in paper.needed(figure)}
-    _claim(folder, key, quick)
-    data = Data(paper, folder, quick)
+    studies = {each.name: library.read(each, home, quick) for each in paper.needed(figure)}
+    claim(folder, "paper.json", {"paper": key, "quick": quick}, _words)
+    kept = {each.name: each.tables for each in paper.studies}
+    data = Data(kept, folder, quick)
     if partial:
-        plans = {name: plan for name, plan in plans.items() if _begun(data, name, folder, plan)}
+        studies = {name: each for name, each in studies.items() if _begun(data, name, folder, each)}
     else:
-        kept = {each.name: each.tables for each in paper.studies}
-        several.run(plans, folder, kept, jobs, tell)
+        several.run(studies, folder, kept, jobs, tell)
     found = record.record(
         paper,
-        plans,
+        studies,
         data,
         key=key,
         command=command,
-        cpu_seconds=several.spent(folder, plans),
+        cpu_seconds=several.spent(folder, studies),
         figure=figure,
     )
     if figure is None:
@@ -108,34 +109,17 @@ def docs_folder() -> Path:
 
 def write(path: Path, found: Mapping[str, Any]) -> None:
     """Write a record, whole or not at all."""
-    fresh = path.with_name(f".{path.name}.partial")
-    fresh.write_text(json.dumps(found, ensure_ascii=False) + "\n", "utf-8")
-    fresh.rename(path)
+    write_whole(path, (json.dumps(found, ensure_ascii=False) + "\n").encode())
 
 
-def _claim(folder: Path, key: str, quick: bool) -> None:
-    """Refuse a folder that holds something else, so that nothing of it is replaced."""
-    mark = folder / "paper.json"
-    wanted = {"paper": key, "quick": quick}
-    if mark.exists():
-        held = json.loads(mark.read_text("utf-8"))
-        if held != wanted:
-            what = f"{'quick' if held['quick'] else 'full'} results of {held['paper']}"
-            raise ScenarioError(f"{folder}: holds {what}; give another folder with --out")
-        return
-    if folder.exists() and any(folder.iterdir()):
-        raise ScenarioError(
-            f"{folder}: holds files that are not a paper's results; give another with --out"
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    write(mark, wanted)
+def _words(held: Mapping[str, Any]) -> str:
+    return f"{'quick' if held['quick'] else 'full'} results of {held['paper']}"
 
 
-def _begun(data: Data, name: str, folder: Path, plan: Plan) -> bool:
-    """Whether every point of a study has an interval, and every run its tables."""
+def _begun(data: Data, name: str, folder: Path, study: Study) -> bool:
+    """Whether every point of a study has an interval."""
     if not (folder / name / "study.json").exists():
         return False
-    study = data.study(name)
-    counts = study.runs.group_by("point").len()["len"].to_list()
-    kept = study.complete or not data.keeps(name)
-    return kept and len(counts) == len(plan.points) and min(counts) > 1
+    found = data.study(name)
+    counts = found.runs.group_by("point").len()["len"].to_list()
+    return len(counts) == len(study.points) and min(counts) > 1

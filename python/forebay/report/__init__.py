@@ -7,21 +7,18 @@ import gzip
 import json
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from forebay.advice import advise
-from forebay.measures import GAIN, LOSS, MEDIAN_DELAY, text
+from forebay.comparison import Comparison, Variant
 from forebay.report.wireless import network
 from forebay.scenario import to_toml
-
-if TYPE_CHECKING:
-    from forebay.study import Comparison
-from forebay.terminal import blocks
+from forebay.terminal import blocks, link_rows
 
 _POINTS = 600
 """Most points of a curve over time, about one for each two pixels."""
@@ -31,23 +28,16 @@ _CDF_POINTS = 300
 
 def render(comparison: Comparison) -> str:
     """The report as HTML, with everything it needs inside."""
-    environment = Environment(
-        loader=PackageLoader("forebay.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     first = comparison.runs[0].result.summary
-    return environment.get_template("template.html").render(
+    return template("forebay.report").render(
         comparison=comparison,
         advice=advise(comparison),
         blocks=blocks(comparison),
         summary=first,
-        queue_blocks=_queue_rows(comparison),
+        link_rows=link_rows(comparison),
         configuration=to_toml(_shared(comparison.variants[0].effective)),
         queues=[
-            (variant.label, to_toml({"queue": _queue_of(comparison, variant.effective)}))
+            (variant.label, to_toml({"queue": _queue_of(comparison, variant)}))
             for variant in comparison.variants
         ],
         cpu_seconds=sum(run.result.summary["cpu_seconds"] for run in comparison.runs),
@@ -57,6 +47,18 @@ def render(comparison: Comparison) -> str:
         plotly=Markup(plotly_source()),
         data=Markup(embedded(_figures(comparison))),
     )
+
+
+def template(package: str) -> Template:
+    """The page of a package of reports."""
+    environment = Environment(
+        loader=PackageLoader(package, "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("template.html")
 
 
 def resource(name: str) -> str:
@@ -159,38 +161,12 @@ def _rounded(values: list[float | None], digits: int = 5) -> list[float | None]:
     return [None if value is None else float(f"{value:.{digits}g}") for value in values]
 
 
-def _queue_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
-    """What the compared link itself shows: a title and a cell for each discipline."""
-    rows: list[tuple[str, list[str]]] = [
-        (
-            "Link used, %",
-            [text(comparison.utilization(label), LOSS) for label in comparison.labels],
-        )
-    ]
-    if comparison.baseline is not None:
-        cells = [text(comparison.efficiency(label), GAIN) for label in comparison.labels]
-        rows.append((f"Efficiency, times {comparison.baseline}", cells))
-    for title, key, measure in (
-        ("Mean queue, packets", "mean_packets", MEDIAN_DELAY),
-        ("Mean time in queue, ms", "mean_delay_ms", MEDIAN_DELAY),
-        ("p99 time in queue, ms", "p99_delay_ms", MEDIAN_DELAY),
-        ("Dropped, %", "loss", LOSS),
-    ):
-        cells = [
-            text(comparison.queue_interval(label, key), measure) for label in comparison.labels
-        ]
-        rows.append((title, cells))
-    return rows
-
-
 def _shared(effective: dict[str, Any]) -> dict[str, Any]:
     """The configuration without the seed, which differs between the runs."""
     return {key: value for key, value in effective.items() if key != "seed"}
 
 
-def _queue_of(comparison: Comparison, effective: dict[str, Any]) -> Any:
+def _queue_of(comparison: Comparison, variant: Variant) -> Any:
     """The effective queue of the compared link."""
-    for link in effective.get("link") or []:
-        if link.get("name") == comparison.link:
-            return link["queue"]
-    return effective["dumbbell"]["queue"]
+    links = variant.scenario.resolved()["links"]
+    return next(link["queue"] for link in links if link["name"] == comparison.link)

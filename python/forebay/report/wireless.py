@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from forebay.study import Comparison
+from forebay.comparison import Comparison
 
 _DUMBBELL = re.compile(r"left|right|router\d+")
 """What the routers of a dumbbell are called."""

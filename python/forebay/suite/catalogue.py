@@ -4,44 +4,85 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from forebay import _engine, sweep
+from pydantic import Field
+
+from forebay import _engine, sweep, written
 from forebay._engine import ScenarioError
-from forebay.sweep.axes import quantity
-from forebay.sweep.plan import Study
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from forebay.scenario import quantity
+from forebay.sweep import Study
 
 HOME = Path(str(resources.files("forebay.suite")))
 QUICK_RUNS = 3
 """Replications of a quick run; the fewest that have an ellipse."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trade:
+class Trade(written.Table):
     """A graph of goodput over queueing delay, for one class of traffic."""
 
-    class_: str
-    propagation_ms: float
-    """One-way propagation delay of its path, which is no queueing delay."""
+    class_: Annotated[str, Field(alias="class")]
+    """The class."""
+    propagation: str
+    """One-way propagation delay of its path, which is no queueing delay, such as "50ms"."""
+
+    @property
+    def propagation_ms(self) -> float:
+        """The propagation delay in milliseconds."""
+        found = quantity(self.propagation)
+        if found is None or found.base_unit != "s":
+            raise ScenarioError(f'trade: propagation: expected a time, got "{self.propagation}"')
+        return 1e3 * found.value
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(written.Table):
     """A quotient of two measures."""
 
     title: str
+    """What it is called."""
     of: str
+    """The measure above the line."""
     over: str
+    """The measure below the line."""
+
+
+class SuiteTable(written.Table):
+    """The file `suite.toml` of a suite."""
+
+    title: str
+    """What the suite is called."""
+    citation: str
+    """The standard or paper that it follows."""
+    disciplines: dict[str, dict[str, Any]]
+    """Queue tables by label: what is tested unless told otherwise, with the parameters that each
+    one's source recommends."""
+
+
+class TestTable(written.Table):
+    """The file of one test of a suite."""
+
+    section: str
+    """Section of the standard."""
+    title: str
+    """What the test is called."""
+    requirement: str
+    """How strongly the standard asks for it."""
+    about: str
+    """What it is about."""
+    study: dict[str, Any]
+    """A study without disciplines (see `forebay schema --for study`)."""
+    trade: list[Trade] = Field(default_factory=list)
+    """Graphs of goodput over queueing delay."""
+    ratio: list[Ratio] = Field(default_factory=list)
+    """Quotients that the test shows."""
+    evolution: str | None = None
+    """The step of the first axis whose runs are drawn over time."""
+    overrides: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Fields of disciplines, by label, that are others in this test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +134,19 @@ def load(name: str, disciplines: Sequence[str] | None = None, quick: bool = Fals
     if name not in names():
         raise ScenarioError(f'there is no suite "{name}"; one of {", ".join(names())}')
     folder = HOME / name
-    header = _read(folder / "suite.toml")
-    known = header["disciplines"]
+    header = written.read(SuiteTable, written.load(folder / "suite.toml"), f"{name}/suite.toml")
+    known = header.disciplines
     named = list(known) if disciplines is None else disciplines
     _check(named)
     chosen = {kind: known.get(kind, {"kind": kind}) for kind in named}
     files = sorted(folder.glob("[0-9]*.toml"), key=lambda path: _numbers(path.stem))
     tests = tuple(_test(path, chosen, quick) for path in files)
-    return Suite(name, header["title"], header["citation"], quick, tests)
+    return Suite(name, header.title, header.citation, quick, tests)
+
+
+def schema(header: bool) -> dict[str, Any]:
+    """The JSON Schema of `suite.toml`, or of the file of a test."""
+    return (SuiteTable if header else TestTable).model_json_schema()
 
 
 def _check(disciplines: Sequence[str]) -> None:
@@ -122,10 +168,6 @@ def _check(disciplines: Sequence[str]) -> None:
             )
 
 
-def _read(path: Path) -> dict[str, Any]:
-    return tomllib.loads(path.read_text("utf-8"))
-
-
 def _numbers(name: str) -> tuple[list[int], str]:
     """Sections in order: 8.2 before 8.2.5 before 10.2."""
     section, _, rest = name.partition("-")
@@ -133,41 +175,34 @@ def _numbers(name: str) -> tuple[list[int], str]:
 
 
 def _test(path: Path, disciplines: Mapping[str, Mapping[str, Any]], quick: bool) -> Test:
-    found = _read(path)
-    document = found["study"]
-    overrides = found.get("overrides", {})
-    limit = _limit(document)
+    table = written.read(TestTable, written.load(path), path.name)
+    document = dict(table.study)
+    bare = {key: value for key, value in document.items() if key != "link"}
+    limit = _limit(sweep.read(bare, path.name, path.parent))
     document["disciplines"] = [
-        {"label": label, "limit": limit, **queue, **overrides.get(label, {})}
+        {"label": label, "limit": limit, **queue, **table.overrides.get(label, {})}
         for label, queue in disciplines.items()
     ]
     if quick:
         document["replications"] = QUICK_RUNS
-    study = replace(sweep.read(document, path.name, path.parent), title=found["title"])
+    study = replace(sweep.read(document, path.name, path.parent), title=table.title)
     return Test(
         path.stem,
-        found["section"],
-        found["title"],
-        found["requirement"],
-        found["about"],
+        table.section,
+        table.title,
+        table.requirement,
+        table.about,
         study,
-        tuple(Trade(each["class"], _ms(each["propagation"])) for each in found["trade"]),
-        tuple(Ratio(**each) for each in found.get("ratio", [])),
-        found.get("evolution"),
+        tuple(table.trade),
+        tuple(table.ratio),
+        table.evolution,
     )
 
 
-def _limit(document: Mapping[str, Any]) -> str:
+def _limit(study: Study) -> str:
     """The buffer of a test (RFC 7928, section 3.2): that of the queue which disciplines replace."""
-    scenario = document["scenario"]
-    links = [scenario["dumbbell"]] if "dumbbell" in scenario else scenario["link"]
-    return str(next(link["queue"]["limit"] for link in links if "queue" in link))
-
-
-def _ms(text: str) -> float:
-    found = quantity(text)
-    assert found is not None and found[1] == "s", text
-    return 1e3 * found[0]
+    queues = [link["queue"] for link in study.base.resolved()["links"]]
+    return str(next(queue["limit"] for queue in queues if queue is not None))
 
 
 def anchor(test: Test) -> str:

@@ -16,13 +16,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from forebay import stats, study
+from forebay import stats, sweep
 from forebay.measures import COMPLETION, GOODPUT, LOSS, MOS, Measure, text
 from forebay.suite.catalogue import Suite, Test, Trade, anchor
-from forebay.sweep import tables
-from forebay.sweep.axes import quantity
-from forebay.sweep.data import StudyData
-from forebay.sweep.plan import Point
+from forebay.sweep import StudyData, tables
+from forebay.sweep.study import Point
 
 KEPT = ("class", "delay", "queue")
 """Tables of a run that the report draws, of the first replication."""
@@ -108,13 +106,13 @@ def collect(suite: Suite, folder: Path) -> list[Outcome]:
     """The outcome of every test.
 
     Raises:
-        StudyError: a test has not been run.
+        ScenarioError: a test has not been run.
     """
     return [_outcome(test, folder / test.name) for test in suite.tests]
 
 
 def _outcome(test: Test, folder: Path) -> Outcome:
-    data = study.load(folder)
+    data = sweep.results(folder)
     # Plain lists: there are thousands of small sums to take, and few numbers in each.
     whole = data.runs.partition_by("point", as_dict=True)
     runs = {str(id_): frame.to_dict(as_series=False) for (id_,), frame in whole.items()}
@@ -157,7 +155,7 @@ def _blocks(
                 rows += _row(measure, [each[key] for each in runs])
         yield f"link {link}", tuple(rows)
     propagation = {trade.class_: trade.propagation_ms for trade in test.trades}
-    for name in _classes(data):
+    for name in _classes(test):
         if any(sum(each[f"classes.{name}.offered"]) for each in runs):
             yield name, tuple(_class_rows(name, data, runs, propagation.get(name)))
     if test.ratios:
@@ -208,17 +206,16 @@ def _row(measure: Measure, runs: Sequence[Sequence[float | None]]) -> list[Row]:
 
 def _links(test: Test) -> list[str]:
     """The links whose queues are under test, and their reverse if it has a queue too."""
-    names = ["bottleneck" if link is None else link for link in test.study.links]
-    dumbbell = test.study.base.document.get("dumbbell", {})
-    if "queue" in dumbbell.get("reverse", {}) and "bottleneck-reverse" not in names:
-        names.append("bottleneck-reverse")
-    return names
+    base = test.study.base
+    names = [base.compared_link(link) for link in test.study.links]
+    queues = {link["name"]: link["queue"] for link in base.resolved()["links"]}
+    return [*names, *(f"{name}-reverse" for name in names if queues.get(f"{name}-reverse"))]
 
 
-def _classes(data: StudyData) -> list[str]:
+def _classes(test: Test) -> list[str]:
     """Classes in the scenario's order."""
-    traffic = data.layout.study["scenario"]["traffic"]
-    return list(dict.fromkeys(each.get("class", each["name"]) for each in traffic))
+    traffic = test.study.base.resolved()["traffic"]
+    return list(dict.fromkeys(entry["class"] for entry in traffic))
 
 
 def _trades(
@@ -276,10 +273,7 @@ def _curves(test: Test, folder: Path, groups: Sequence[Group]) -> list[dict[str,
 
 def _warmup(test: Test, point: Point) -> float:
     """Seconds."""
-    set_ = test.study.values(point.steps).get("warmup", test.study.base.document["warmup"])
-    found = quantity(set_)
-    assert found is not None
-    return found[0]
+    return float(test.study.scenario_of(point).resolved()["warmup_s"])
 
 
 def _of(table: Samples, trade: Trade, column: str) -> NDArray[np.float64]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from forebay._engine import ScenarioError
+from forebay.runs.folder import claim
 from forebay.suite import report, results
 from forebay.suite.catalogue import Suite
 from forebay.sweep import several
-
-_MARK = "suite.json"
 
 
 def folder_for(name: str, quick: bool) -> Path:
@@ -45,7 +44,7 @@ def run(
         OSError: results could not be kept; what had been kept stays.
         KeyboardInterrupt: interrupted; every finished run is kept.
     """
-    _claim(folder, suite)
+    claim(folder, "suite.json", _made_for(suite), _words)
     studies = {test.name: test.study for test in suite.tests}
     kept = dict.fromkeys(studies, results.KEPT)
     several.run(studies, folder, kept, jobs, tell, replications=1)
@@ -54,21 +53,11 @@ def run(
     return report.write(suite, outcomes, folder, command, spent)
 
 
-def _claim(folder: Path, suite: Suite) -> None:
-    """Refuse a folder that holds something else, so that nothing of it is replaced."""
+def _made_for(suite: Suite) -> dict[str, Any]:
     disciplines = [label for label, _ in suite.tests[0].study.disciplines]
-    wanted = {"suite": suite.name, "quick": suite.quick, "disciplines": disciplines}
-    mark = folder / _MARK
-    if mark.exists():
-        held = json.loads(mark.read_text("utf-8"))
-        if held != wanted:
-            what = f"{'quick' if held['quick'] else 'full'} results of {held['suite']}"
-            what += f" for {', '.join(held['disciplines'])}"
-            raise ScenarioError(f"{folder}: holds {what}; give another folder with --out")
-        return
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ScenarioError(
-            f"{folder}: holds files that are not a suite's results; give another with --out"
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    mark.write_text(json.dumps(wanted) + "\n", "utf-8")
+    return {"suite": suite.name, "quick": suite.quick, "disciplines": disciplines}
+
+
+def _words(held: Mapping[str, Any]) -> str:
+    which = "quick" if held["quick"] else "full"
+    return f"{which} results of {held['suite']} for {', '.join(held['disciplines'])}"

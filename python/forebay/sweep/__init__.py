@@ -1,16 +1,17 @@
 """Studies at scale: a scenario over axes of values, under several disciplines, many times.
 
-    >>> from forebay import study, sweep
-    >>> plan = sweep.load("study.toml")
-    >>> sweep.run(plan, "out/study")              # goes on where it was if it was stopped
-    >>> data = study.load("out/study")
+    >>> from forebay import sweep
+    >>> study = sweep.load("study.toml")
+    >>> sweep.run(study, "out/study")             # goes on where it was if it was stopped
+    >>> data = sweep.results("out/study")
     >>> data.differences("classes.voice.p99_delay_ms", against="fifo")
 
 `docs/studies.md` explains the file and the folder.
 """
 
-from forebay.sweep.axes import Axis, StudyError
+from forebay.sweep.axes import Axis
 from forebay.sweep.control import run
-from forebay.sweep.plan import Study, Until, load, read
+from forebay.sweep.data import StudyData, results
+from forebay.sweep.study import Study, Until, load, read
 
-__all__ = ["Axis", "Study", "StudyError", "Until", "load", "read", "run"]
+__all__ = ["Axis", "Study", "StudyData", "Until", "load", "read", "results", "run"]

@@ -5,33 +5,35 @@ from __future__ import annotations
 import difflib
 import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forebay import _engine, stats
-from forebay.parallel import Progress, cores
-from forebay.sweep.axes import StudyError
-from forebay.sweep.layout import Record
-from forebay.sweep.plan import Point, Study, Until
-from forebay.sweep.pool import Pool, Threads
+from forebay import stats
+from forebay._engine import ScenarioError
+from forebay.runs.cluster import Cluster
+from forebay.runs.journal import table_file
+from forebay.runs.pool import Pool, Threads
+from forebay.runs.service import Progress, Tell, work_off
+from forebay.runs.task import Record, Task, matcher, record_of
 from forebay.sweep.store import Store
-from forebay.sweep.work import Common, Task, matcher
+from forebay.sweep.study import Point, Study, Until
 
 if TYPE_CHECKING:
     from distributed import Client
-
-_TELL_EVERY_S = 0.1
 
 
 def run(
     study: Study,
     folder: str | Path,
     *,
+    tables: Sequence[str] = (),
+    first: int | None = None,
     jobs: int | None = None,
     client: Client | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    repair: bool = False,
+    progress: Tell | None = None,
 ) -> Progress:
     """Run what a study still lacks and keep every run in `folder` as soon as it ends.
 
@@ -41,102 +43,61 @@ def run(
     Args:
         study: what to run.
         folder: where its results are or will be.
+        tables: tables to keep beside the summaries (see `forebay.sweep.tables`).
+        first: replications of each point, from the first, whose tables are kept; all unless given.
         jobs: runs at a time on this machine; one a core unless given.
         client: a `distributed.Client` whose workers run the study instead.
+        repair: set damaged files of results aside first, so that their runs are made anew.
         progress: called from this thread, about ten times a second.
 
     Returns:
         The number of runs that the folder holds.
 
     Raises:
-        StudyError: the study cannot run, or not in this folder.
-        ScenarioError: a run could not run.
+        ScenarioError: the study cannot run, or not in this folder, or a run could not run.
         OSError: the results could not be kept; what had been kept stays.
         KeyboardInterrupt: interrupted; every finished run is kept.
     """
-    common = common_of(study)
     with Store(study, Path(folder)) as store:
-        todo = _Todo(study, store)
-        if todo.progress().finished < todo.progress().runs:
-            pool = _pool(common, jobs, client)
-            try:
-                _work(todo, store, pool, progress)
-            finally:
-                pool.close()
+        if repair:
+            store.repair()
+        todo = _Todo(study, store, tables, study.most if first is None else first)
+        if todo.finished < todo.runs:
+            pool: Pool[Record] = Threads(record_of, jobs) if client is None else Cluster(client)
+            work_off(todo, pool, progress)
         store.finish()
-        return todo.progress()
-
-
-def common_of(study: Study) -> Common:
-    """What all runs of a study share."""
-    return Common(study.base, study.links, study.keys, study.long_run, _engine.version)
-
-
-def _pool(common: Common, jobs: int | None, client: Client | None) -> Pool:
-    if client is None:
-        return Threads(common, jobs or cores())
-    from forebay.sweep.cluster import Cluster
-
-    return Cluster(common, client)
-
-
-def _work(
-    todo: _Todo, store: Store, pool: Pool, progress: Callable[[Progress], None] | None
-) -> None:
-    running = 0
-    if progress is not None:
-        progress(todo.progress())
-    while True:
-        while (room := pool.room(todo.left - running)) > 0 and (batch := todo.take(room)):
-            pool.submit(batch)
-            running += len(batch)
-        if running == 0:
-            return
-        records = pool.collect(_TELL_EVERY_S)
-        running -= len(records)
-        if records:
-            store.append(records)
-            for record in records:
-                todo.note(record)
-        if progress is not None:
-            progress(todo.progress())
+        return Progress(todo.finished, todo.runs, todo.finished / todo.runs)
 
 
 class _Todo:
     """The runs that a study still lacks. What it decides depends on nothing but the results."""
 
-    def __init__(self, study: Study, store: Store) -> None:
+    def __init__(self, study: Study, store: Store, tables: Sequence[str], first: int) -> None:
         self._study = study
+        self._store = store
+        self._tables = tables
+        self._with_tables = first if tables else 0
         self._until = study.until
         self._points = {point.id: point for point in study.points}
         self._settings: dict[int, list[Point]] = {}
         for point in study.points:
             self._settings.setdefault(point.setting, []).append(point)
         self._done: dict[str, dict[int, float | None]] = {id_: {} for id_ in self._points}
-        self._queues = dict(study.disciplines)
         self._unmatched = {*study.keys, *([study.until.key] if study.until else [])}
         self._unseen = set(self._points)
-        self._finished = 0
+        self.finished = 0
         for id_, replication, value in store.finished(self._until.key if self._until else None):
-            self._add(id_, replication, value)
-        if self._finished:
+            if self._has_tables(id_, replication):
+                self._add(id_, replication, value)
+        if self.finished:
             self._unmatched.clear()
-        first = self._until.at_least if self._until else study.most
-        self._wanted = dict.fromkeys(self._settings, first)
+        least = self._until.at_least if self._until else study.most
+        self._wanted = dict.fromkeys(self._settings, least)
         self._extra: deque[tuple[Point, int]] = deque()
-        self._missing = self._all(first)
-        self._runs = first * len(self._points)
+        self._missing = self._all(least)
+        self.runs = least * len(self._points)
         for setting in self._settings:
             self._extend(setting)
-
-    def progress(self) -> Progress:
-        """Finished runs, of those that are known to be needed."""
-        return Progress(self._finished, self._runs, self._finished / self._runs)
-
-    @property
-    def left(self) -> int:
-        """Runs that have not ended, of those that are known to be needed."""
-        return self._runs - self._finished
 
     def take(self, count: int) -> list[Task]:
         """The next runs, at most `count`."""
@@ -144,20 +105,30 @@ class _Todo:
             self._task(*self._extra.popleft()) for _ in range(min(count, len(self._extra)))
         ]
 
-    def note(self, record: Record) -> None:
-        """Take notice of a finished run.
+    def note(self, ended: Sequence[tuple[Task, Record]]) -> None:
+        """Keep finished runs.
 
         Raises:
-            StudyError: a measure that was asked for does not exist.
+            ScenarioError: a measure that was asked for does not exist.
+            OSError: they could not be kept.
         """
-        self._check(record)
-        value = record.measures.get(self._until.key) if self._until else None
-        self._add(record.point, record.replication, None if isinstance(value, str) else value)
-        self._extend(self._points[record.point].setting)
+        records = [record for _, record in ended]
+        self._store.append(records)
+        for record in records:
+            self._check(record)
+            value = record.measures.get(self._until.key) if self._until else None
+            self._add(record.id, record.replication, None if isinstance(value, str) else value)
+            self._extend(self._points[record.id].setting)
+
+    def _has_tables(self, id_: str, replication: int) -> bool:
+        """Whether the tables of a finished run are there, if any are wanted."""
+        return replication > self._with_tables or all(
+            table_file(self._store.folder, id_, replication, name).exists() for name in self._tables
+        )
 
     def _add(self, id_: str, replication: int, value: float | None) -> None:
         done = self._done[id_]
-        self._finished += replication not in done
+        self.finished += replication not in done
         done[replication] = value
 
     def _all(self, count: int) -> Iterator[tuple[Point, int]]:
@@ -182,7 +153,7 @@ class _Todo:
             if wanted == had:
                 return
             self._wanted[setting] = wanted
-            self._runs += (wanted - had) * len(points)
+            self.runs += (wanted - had) * len(points)
             self._extra.extend(
                 (point, number)
                 for number in range(had + 1, wanted + 1)
@@ -191,13 +162,8 @@ class _Todo:
             )
 
     def _task(self, point: Point, replication: int) -> Task:
-        return Task(
-            point.id,
-            replication,
-            self._study.seed + replication - 1,
-            self._queues[point.discipline],
-            tuple(self._study.values(point.steps).items()),
-        )
+        tables = self._tables if replication <= self._with_tables else ()
+        return self._study.task(point, replication, tables)
 
     def _check(self, record: Record) -> None:
         """Find out early, with the first replication of every point, that a measure is amiss.
@@ -208,15 +174,15 @@ class _Todo:
         if not self._unmatched or record.replication > 1:
             return
         self._unmatched -= {
-            key for key in self._unmatched if any(map(_matcher(key), record.measures))
+            key for key in self._unmatched if any(map(matcher((key,)), record.measures))
         }
-        self._unseen.discard(record.point)
+        self._unseen.discard(record.id)
         if self._unmatched and not self._unseen:
             key = min(self._unmatched)
             near = difflib.get_close_matches(key, record.measures, n=3, cutoff=0.5)
             hint = f"; the nearest are {', '.join(near)}" if near else ""
             place = "keys" if key in self._study.keys else "until.key"
-            raise StudyError(f'{self._study.name}: {place}: no run measures "{key}"{hint}')
+            raise ScenarioError(f'{self._study.name}: {place}: no run measures "{key}"{hint}')
 
 
 def enough(until: Until, samples: list[float | None]) -> int:
@@ -237,7 +203,3 @@ def enough(until: Until, samples: list[float | None]) -> int:
         return min(2 * had, until.at_most)
     needed = math.ceil(min(had * (interval.half_width / width) ** 2, 2.0 * had))
     return min(max(needed, had + 1), until.at_most)
-
-
-def _matcher(key: str) -> Callable[[str], bool]:
-    return matcher((key,))

@@ -159,11 +159,11 @@ class StudyData:
                 raise KeyError(f'no measure "{key}"; the measures are {", ".join(self.measures)}')
 
 
-def load(folder: str | Path) -> StudyData:
+def results(folder: str | Path) -> StudyData:
     """Read the results of a study, also of one that is still running or was stopped.
 
     Raises:
-        StudyError: the folder is not a study's.
+        ScenarioError: the folder is not a study's.
     """
     folder = Path(folder)
     layout = Layout.read(folder)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,23 +12,14 @@ from typing import Any
 import polars as pl
 
 from forebay import _engine
-from forebay.sweep.axes import Axis, StudyError, shown
-from forebay.sweep.plan import FORMAT, Study
+from forebay._engine import ScenarioError
+from forebay.runs.journal import read_journal
+from forebay.runs.task import Record
+from forebay.sweep.axes import Axis, shown
+from forebay.sweep.study import FORMAT, Study
 
 COMPLETE = "complete"
 """The file in the folder of a study that says that no run is missing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A finished run."""
-
-    point: str
-    replication: int
-    """From 1."""
-    fingerprint: str
-    measures: dict[str, float | str]
-    """Those that were measured, by their keys in the summary joined by dots."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +51,15 @@ class Layout:
         """The layout of a study that was begun.
 
         Raises:
-            StudyError: the folder is not a study's, or its format is another.
+            ScenarioError: the folder is not a study's, or its format is another.
         """
         try:
             found = json.loads((folder / "study.json").read_text(encoding="utf-8"))
             version = found["forebay study"]
         except (OSError, ValueError, KeyError, TypeError):
-            raise StudyError(f"{folder}: is not the folder of a study") from None
+            raise ScenarioError(f"{folder}: is not the folder of a study") from None
         if version != FORMAT:
-            raise StudyError(
+            raise ScenarioError(
                 f"{folder}: holds a study of format {version}; this forebay reads format {FORMAT}"
             )
         return cls(found)
@@ -99,16 +90,16 @@ class Layout:
         axes, types = self.axes, self.axis_schema
         keys = sorted({key for record in records for key in record.measures})
         columns: dict[str, list[Any]] = {
-            "point": [record.point for record in records],
+            "point": [record.id for record in records],
             **{name: [] for name in types},
-            "discipline": [points[record.point]["discipline"] for record in records],
+            "discipline": [points[record.id]["discipline"] for record in records],
             "replication": [record.replication for record in records],
             "seed": [self.study["seed"] + record.replication - 1 for record in records],
             "version": [self.manifest["version"]] * len(records),
             "fingerprint": [record.fingerprint for record in records],
         }
         for record in records:
-            for axis, step in zip(axes, points[record.point]["steps"], strict=True):
+            for axis, step in zip(axes, points[record.id]["steps"], strict=True):
                 for name, value in zip(axis.columns, axis.rows[step], strict=True):
                     columns[name].append(shown(value) if types[name] is pl.String else value)
         schema: dict[str, type[pl.DataType]] = {
@@ -139,33 +130,37 @@ class Layout:
         return rows.select(*rows.columns[:end], *sorted(rows.columns[end:]))
 
 
-def line_of(record: Record) -> bytes:
-    """A finished run as a line of the journal."""
-    fields = [record.point, record.replication, record.fingerprint, record.measures]
-    text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
-    return b"%08x %b\n" % (zlib.crc32(text), text)
-
-
-def read_journal(path: Path) -> tuple[list[Record], int]:
-    """The whole lines of a journal and where they end; what was torn by a crash is left out."""
-    try:
-        raw = path.read_bytes()
-    except FileNotFoundError:
-        return [], 0
-    records: list[Record] = []
-    at = 0
-    while (end := raw.find(b"\n", at)) >= 0:
-        check, _, text = raw[at:end].partition(b" ")
-        if check != b"%08x" % zlib.crc32(text):
-            break
-        records.append(Record(*json.loads(text)))
-        at = end + 1
-    return records, at
-
-
 def parts(folder: Path) -> list[Path]:
     """The parts of a study's data set, oldest first."""
     return sorted((folder / "runs").glob("part-*.parquet"))
+
+
+def read_part(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """The runs of one part, all columns unless some are named.
+
+    Raises:
+        ScenarioError: the file is damaged.
+        FileNotFoundError: it is not there any more.
+    """
+    with _readable(path):
+        return pl.read_parquet(path, columns=None if columns is None else list(columns))
+
+
+def part_schema(path: Path) -> Mapping[str, pl.DataType]:
+    """The columns of one part; errors as of `read_part`."""
+    with _readable(path):
+        return pl.read_parquet_schema(path)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except pl.exceptions.PolarsError as error:
+        raise ScenarioError(
+            f"{path}: is damaged ({error}); `forebay sweep STUDY --repair` sets it aside, keeps "
+            "all other runs and makes its runs anew"
+        ) from None
 
 
 def read_runs(folder: Path, layout: Layout) -> pl.DataFrame:
@@ -173,10 +168,10 @@ def read_runs(folder: Path, layout: Layout) -> pl.DataFrame:
     while True:
         names = parts(folder)
         try:
-            frames = [pl.read_parquet(name) for name in names]
+            frames = [read_part(name) for name in names]
         except FileNotFoundError:
             continue
-        pending, _ = read_journal(folder / "journal")
+        pending, _ = read_journal(folder)
         # The journal became a part, or the parts one, between the two looks.
         if parts(folder) == names:
             return layout.arranged([layout.frame(pending), *frames])

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from forebay.parallel import Progress
-from forebay.sweep import control, tables
-from forebay.sweep.axes import quantity
-from forebay.sweep.plan import Study
+from forebay.runs.journal import write_whole
+from forebay.runs.service import Progress
+from forebay.sweep import control
+from forebay.sweep.study import Study
 
 Tell = Callable[[str, float], None]
 """Called with what runs, and the share of the work that is done."""
@@ -43,30 +43,20 @@ def run(
     weights = {name: _weight(study) for name, study in studies.items()}
     whole, done = sum(weights.values()), 0.0
     for name, study in studies.items():
-        # Runs whose tables are kept are run twice.
-        again = min(replications or study.most, study.most) if kept.get(name) else 0
-        part = weights[name] / whole * study.most / (study.most + again)
         begun = time.process_time()
         try:
-            told = _share(tell, name, done, part)
-            control.run(study, folder / name, jobs=jobs, progress=told)
-            if kept.get(name):
-                left = weights[name] / whole - part
-                told = _share(tell, f"{name}, tables", done + part, left)
-                tables.keep(
-                    study,
-                    folder / name,
-                    kept[name],
-                    jobs=jobs,
-                    progress=told,
-                    replications=replications,
-                )
+            control.run(
+                study,
+                folder / name,
+                tables=kept.get(name, ()),
+                first=replications,
+                jobs=jobs,
+                progress=_share(tell, name, done, weights[name] / whole),
+            )
         finally:
             times = _times(folder)
             times[name] = times.get(name, 0.0) + time.process_time() - begun
-            fresh = folder / f".{_SPENT}.partial"
-            fresh.write_text(json.dumps(times) + "\n", "utf-8")
-            fresh.rename(folder / _SPENT)
+            write_whole(folder / _SPENT, (json.dumps(times) + "\n").encode())
         done += weights[name] / whole
 
 
@@ -86,8 +76,8 @@ def _share(tell: Tell, name: str, before: float, part: float) -> Callable[[Progr
 def _weight(study: Study) -> float:
     """Simulated time of a study, as far as it is known before it runs."""
     runs = study.until.at_least if study.until is not None else study.most
-    length = quantity(study.base.document.get("duration"))
-    return len(study.points) * runs * (length[0] if length is not None else 1.0)
+    length: float = study.scenario_of(study.points[0]).resolved()["duration_s"]
+    return len(study.points) * runs * length
 
 
 def _times(folder: Path) -> dict[str, float]:

@@ -9,7 +9,7 @@
 `docs/tune.md` explains how a point is found and judged.
 """
 
-from forebay.tune.plan import tune
 from forebay.tune.search import Outcome, Tried
+from forebay.tune.tuning import tune
 
 __all__ = ["Outcome", "Tried", "tune"]

@@ -14,9 +14,9 @@ from forebay._engine import ScenarioError
 from forebay.console import Bar, command_line, friendly, stopped
 from forebay.options import AsJson, Jobs, ScenarioFile, Settings
 from forebay.scenario import load_with
-from forebay.tune.plan import tune
-from forebay.tune.search import Plan
+from forebay.tune.search import Tuning
 from forebay.tune.show import plain, print_outcome
+from forebay.tune.tuning import tune
 
 
 def command(
@@ -77,16 +77,18 @@ def command(
         ),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
-    trials: Annotated[int, typer.Option(help="Points that the search tries.", min=1)] = Plan.trials,
+    trials: Annotated[
+        int, typer.Option(help="Points that the search tries.", min=1)
+    ] = Tuning.trials,
     replications: Annotated[
         int, typer.Option("--replications", "-r", help="Runs of each trial.", min=2)
-    ] = Plan.replications,
+    ] = Tuning.replications,
     candidates: Annotated[
         int, typer.Option(help="Best trials that are judged again with fresh seeds.", min=1)
-    ] = Plan.candidates,
+    ] = Tuning.candidates,
     verify: Annotated[
         int, typer.Option(help="Runs of each of these; more give narrower intervals.", min=2)
-    ] = Plan.verify,
+    ] = Tuning.verify,
     seed: Annotated[
         int | None,
         typer.Option(help="Seed of the first replication, and of the search.", min=0),

@@ -7,9 +7,9 @@
 2. The best of many noisy numbers is too good to be true. So the best trials are run again with more
    replications and with seeds that the search has not seen, beside the scenario as it is written
    and the disciplines that it compares. Only these runs decide.
-3. Of the candidates whose intervals keep every bound, the best mean is chosen; those whose paired
-   difference from it holds zero are named as its equals, at a level that allows for their number
-   (Bonferroni).
+3. Of all that were run again and whose intervals keep every bound, also of what stands beside, the
+   best mean is the best; those whose paired difference from it holds zero are named as its equals,
+   at a level that allows for their number (Bonferroni).
 
 The optimiser's random numbers depend on the seed and the trial's number alone and finished runs are
 kept, so a search that was stopped retraces its steps and goes on.
@@ -26,11 +26,10 @@ import polars as pl
 
 from forebay import relative, stats
 from forebay._engine import ScenarioError
-from forebay.parallel import Progress
-from forebay.result import with_queue
-from forebay.scenario import Scenario
+from forebay.runs import Change, Progress
+from forebay.scenario import Scenario, lookup
 from forebay.tune.goal import UNMEASURED, Estimate, Goal
-from forebay.tune.runs import Point, Runs
+from forebay.tune.runs import Runs
 from forebay.tune.space import Parameter, combinations
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ _FIRST = 12
 
 
 @dataclass(frozen=True)
-class Plan:
+class Tuning:
     """What is tuned, and how much is run."""
 
     scenario: Scenario
@@ -88,7 +87,7 @@ class Tried:
 class Outcome:
     """What a search found."""
 
-    plan: Plan
+    plan: Tuning
     trials: tuple[Tried, ...]
     """Distinct ones, in the order in which they were proposed, with the search's seeds."""
     candidates: tuple[Tried, ...]
@@ -98,20 +97,25 @@ class Outcome:
 
     @property
     def best(self) -> Tried | None:
-        """The candidate that is chosen; none if no candidate keeps the bounds."""
-        kept = [each for each in self.candidates if self._standing(each) == "holds"]
-        best: Tried | None = None
-        for each in kept:
-            if best is None or self.plan.goal.better(self._mean(each), self._mean(best)):
-                best = each
-        return best
+        """The best of all that keep the bounds, also of what stands beside; none if nothing does.
+
+        Of equal means the candidate is taken.
+        """
+        return self._best_of((*self.candidates, *self.beside))
+
+    @property
+    def tuned(self) -> Tried | None:
+        """The best candidate that keeps the bounds; none if no candidate does."""
+        return self._best_of(self.candidates)
 
     @property
     def equals(self) -> tuple[Tried, ...]:
-        """Candidates that keep the bounds and cannot be told from the best."""
+        """Others that keep the bounds and cannot be distinguished from the best."""
         best, key = self.best, self.plan.goal.key
         others = [
-            each for each in self.candidates if each is not best and self._standing(each) == "holds"
+            each
+            for each in (*self.candidates, *self.beside)
+            if each is not best and self._standing(each) == "holds"
         ]
         if best is None or best.estimate is None or not others:
             return ()
@@ -126,6 +130,15 @@ class Outcome:
                 found.append(each)
         return tuple(found)
 
+    def _best_of(self, many: Sequence[Tried]) -> Tried | None:
+        best: Tried | None = None
+        for each in many:
+            if self._standing(each) == "holds" and (
+                best is None or self.plan.goal.better(self._mean(each), self._mean(best))
+            ):
+                best = each
+        return best
+
     def _standing(self, tried: Tried) -> str:
         return "fails" if tried.estimate is None else tried.estimate.standing(self.plan.goal)
 
@@ -134,7 +147,7 @@ class Outcome:
         return float("nan") if found is None else found.mean
 
 
-def search(plan: Plan, runs: Runs, progress: Callable[[Progress], None] | None = None) -> Outcome:
+def search(plan: Tuning, runs: Runs, progress: Callable[[Progress], None] | None = None) -> Outcome:
     """Look for the best point, and judge the best candidates with fresh seeds.
 
     Args:
@@ -150,7 +163,9 @@ def search(plan: Plan, runs: Runs, progress: Callable[[Progress], None] | None =
 
 
 class _Search:
-    def __init__(self, plan: Plan, runs: Runs, progress: Callable[[Progress], None] | None) -> None:
+    def __init__(
+        self, plan: Tuning, runs: Runs, progress: Callable[[Progress], None] | None
+    ) -> None:
         self._plan = plan
         self._runs = runs
         self._progress = progress
@@ -174,7 +189,7 @@ class _Search:
         fresh = range(seeds.stop, seeds.stop + plan.verify)
         best = _shortlist(plan, usable)
         again = [self._point(each.values) for each in best]
-        again += [Point(queue, ()) for _, queue in plan.beside]
+        again += [self._put(queue) for _, queue in plan.beside]
         estimates = self._estimates(again, fresh)
         judged = [
             Tried(each.label, each.values, estimate)
@@ -189,9 +204,9 @@ class _Search:
     def _probe(self) -> None:
         """Find out with one run that every measure exists."""
         plan = self._plan
-        points = [Point(plan.queue, ())]
+        points = [self._put(plan.queue)]
         if plan.baseline is not None:
-            points.append(Point(plan.baseline[1], ()))
+            points.append(self._put(plan.baseline[1]))
         for point in points:
             self._runs.check(point)
         measured = self._runs.measures([(point, plan.seed) for point in points])
@@ -237,14 +252,12 @@ class _Search:
 
     def _start(self) -> list[dict[str, float | int]]:
         """Where the search begins: the values that the scenario and its disciplines have now."""
-        from forebay.scenario import lookup
-
         plan = self._plan
         queues = [plan.queue, *(queue for _, queue in plan.beside)]
         starts = []
         for queue in queues:
             try:
-                effective = self._runs.scenario(Point(queue, ())).effective()
+                effective = self._runs.effective(self._put(queue))
             except ScenarioError:
                 continue
             drawn = {
@@ -258,7 +271,7 @@ class _Search:
 
     def _tries(self, many: Sequence[tuple[Any, ...]], seeds: range, first: int) -> list[Tried]:
         """Trials of these values of the parameters."""
-        points: list[Point | None] = []
+        points: list[Change | None] = []
         refusals = []
         for values in many:
             point = self._point(values)
@@ -280,7 +293,7 @@ class _Search:
             for at, values in enumerate(many)
         ]
 
-    def _estimates(self, points: Sequence[Point], seeds: range) -> list[Estimate]:
+    def _estimates(self, points: Sequence[Change], seeds: range) -> list[Estimate]:
         """What the goal's measures are at some points, with these seeds."""
         bases = [self._base_of(point) for point in points]
         every = [*points, *(base for base in bases if base is not None)]
@@ -302,30 +315,38 @@ class _Search:
             for samples, base in zip(own, bases, strict=True)
         ]
 
-    def _point(self, values: tuple[Any, ...]) -> Point:
+    def _point(self, values: tuple[Any, ...]) -> Change:
         paths = [parameter.path for parameter in self._plan.parameters]
-        return Point(self._plan.queue, tuple(zip(paths, values, strict=True)))
+        return self._put(self._plan.queue, tuple(zip(paths, values, strict=True)))
 
-    def _base_of(self, point: Point) -> Point | None:
+    def _put(
+        self, queue: dict[str, Any] | None, values: tuple[tuple[str, Any], ...] = ()
+    ) -> Change:
+        return Change(queue, (self._plan.link,), values)
+
+    def _base_of(self, point: Change) -> Change | None:
         """The same scenario under the baseline: with the values that are not the queue's."""
         plan = self._plan
         if plan.baseline is None:
             return None
         if not self._baseline_follows:
-            return Point(plan.baseline[1], ())
+            return self._put(plan.baseline[1])
         kept = tuple(each for each in point.values if not self._within_queue(each[0]))
-        return Point(plan.baseline[1], kept)
+        return self._put(plan.baseline[1], kept)
 
     def _within_queue(self, path: str) -> bool:
         """Whether a path leads into the queue that disciplines are put on."""
-        plain = {"kind": "fifo"}
-        bare = with_queue(self._plan.scenario, self._plan.link, self._plan.queue or plain)
+        plan, plain = self._plan, {"kind": "fifo"}
+        bare = plan.scenario.with_queue(plan.queue or plain, plan.link)
+        name = bare.compared_link(plan.link)
+        place = next(
+            each["queue_path"] for each in bare.resolved()["links"] if each["name"] == name
+        )
         try:
             changed = bare.with_(path, 0)
         except ScenarioError:
             return True
-        link = self._plan.link
-        return with_queue(changed, link, plain).document == with_queue(bare, link, plain).document
+        return changed.with_(place, plain) == bare.with_(place, plain)
 
 
 def _estimate(
@@ -350,7 +371,7 @@ def _estimate(
     return Estimate({key: [row.get(key) for row in rows] for key in goal.keys})
 
 
-def _shortlist(plan: Plan, usable: Sequence[Tried]) -> list[Tried]:
+def _shortlist(plan: Tuning, usable: Sequence[Tried]) -> list[Tried]:
     """Trials to judge again: half of those that surely keep the bounds, half of those that may."""
     goal = plan.goal
 

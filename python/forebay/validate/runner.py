@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
-from forebay import _engine
-from forebay._engine import Cancel, ScenarioError
-from forebay.parallel import cores
+from forebay._engine import ScenarioError
+from forebay.runs import Task, run_all, summary_of
+from forebay.scenario import Scenario
 from forebay.validate import queues, schedulers, tcp
 from forebay.validate.check import Check, Finding, Summary, judge
 
@@ -78,32 +76,15 @@ def run_checks(
         KeyboardInterrupt: interrupted; every run has stopped.
     """
     start = time.perf_counter()
-    cancel = Cancel()
-
-    def run(check: Check, seed: int) -> Summary:
-        output = _engine.run(json.dumps({**check.scenario, "seed": seed}), ".", cancel)
-        summary: Summary = json.loads(output.summary)
-        return summary
-
-    with ThreadPoolExecutor(jobs or cores(), thread_name_prefix="forebay") as pool:
-        runs: list[list[Future[Summary]]] = [
-            [pool.submit(run, check, seed) for seed in check.seeds] for check in checks
-        ]
-        every = [future for futures in runs for future in futures]
-        try:
-            waiting = True
-            while waiting:
-                done, rest = wait(every, timeout=0.1, return_when=FIRST_EXCEPTION)
-                for future in done:
-                    future.result()
-                waiting = bool(rest)
-                if progress is not None:
-                    progress(len(done) / len(every))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            cancel.set()
-            raise
-    summaries = [[future.result() for future in futures] for futures in runs]
+    bases = [Scenario.of(dict(check.scenario), check.name) for check in checks]
+    tasks = [
+        Task(check.name, at + 1, seed, base)
+        for check, base in zip(checks, bases, strict=True)
+        for at, seed in enumerate(check.seeds)
+    ]
+    tell = None if progress is None else (lambda now: progress(now.fraction))
+    found = iter(run_all(tasks, summary_of, jobs=jobs, tell=tell))
+    summaries: list[list[Summary]] = [[next(found) for _ in check.seeds] for check in checks]
     findings = [
         finding
         for check, those in zip(checks, summaries, strict=True)

@@ -84,13 +84,16 @@ impl Profile {
     /// # Errors
     /// An unknown kind or field, or a value of the wrong form, with its path inside `block`.
     pub fn read(block: &Map<String, Value>) -> Result<Self, ConfigError> {
-        let names = || KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
+        let names: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
         let mut params = block.clone();
         let given = params.remove("kind").unwrap_or_default();
-        let kind =
-            KINDS.iter().find(|kind| Some(kind.name) == given.as_str()).ok_or_else(|| {
-                ConfigError::new("kind", format!("expected one of {}, got {given}", names()))
-            })?;
+        let Some(name) = given.as_str() else {
+            let message = format!("expected one of {}, got {given}", names.join(", "));
+            return Err(ConfigError::new("kind", message));
+        };
+        let kind = KINDS.iter().find(|kind| kind.name == name).ok_or_else(|| {
+            ConfigError::new("kind", config::unknown("kind of profile", name, &names))
+        })?;
         (kind.read)(&Value::Object(params))
     }
 
@@ -176,7 +179,7 @@ mod tests {
     fn wrong_profiles_are_refused_with_path_and_remedy() {
         for (block, path, says) in [
             (json!({}), "kind", "one of car, token-bucket, tsw"),
-            (json!({"kind": "tws"}), "kind", "got \"tws\""),
+            (json!({"kind": "tws"}), "kind", "did you mean \"tsw\"?"),
             (json!({"kind": "tsw"}), "", "rate"),
             (json!({"kind": "tsw", "rate": "2"}), "rate", "has no unit"),
             (json!({"kind": "car", "rate": "1Mbit", "bust": "1KB"}), "bust", "unknown field"),

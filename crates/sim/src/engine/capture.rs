@@ -17,7 +17,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Begins a capture that is to become `path`.
+    /// Begins a capture that is to become `path`; a folder that is missing is made.
     ///
     /// # Errors
     /// If the file cannot be written.

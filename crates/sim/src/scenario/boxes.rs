@@ -57,7 +57,7 @@ pub fn effective(block: &Value) -> Result<Value, ConfigError> {
 }
 
 fn params(block: &Value) -> Result<Option<Params>, ConfigError> {
-    let names = || BOXES.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
+    let names = BOXES.map(|entry| entry.name);
     let Value::Object(block) = block else {
         let message = format!("expected a table such as {{ kind = \"aspq\" }}, got {block}");
         return Err(ConfigError::new("", message));
@@ -73,10 +73,10 @@ fn params(block: &Value) -> Result<Option<Params>, ConfigError> {
             }
             None => Ok(None),
         },
-        Some(name) => {
-            let message = format!("unknown box \"{name}\"; one of {}", names());
+        Some(name) => Err(ConfigError::new("kind", config::unknown("box", name, &names))),
+        None => {
+            let message = format!("expected a box, one of {}", names.join(", "));
             Err(ConfigError::new("kind", message))
         }
-        None => Err(ConfigError::new("kind", format!("expected a box, one of {}", names()))),
     }
 }

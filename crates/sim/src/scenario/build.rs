@@ -9,9 +9,10 @@ use crate::engine::{
     self, Entry, Guard, LinkSpec, SegmentTrace, Stop, Target, User, Wire, World, WorldSpec,
 };
 use crate::measure::UserMeter;
-use crate::traffic::{self, BuildSite, Generator, Marks};
+use crate::traffic::{BuildSite, Generator, Marks};
 use crate::wireless::medium::Station;
 use crate::wireless::{NetworkSpec, Track};
+use forebay_core::config::require;
 use forebay_core::{ConfigError, Duration, Rate, Rng, Time};
 use forebay_disciplines::registry;
 use std::collections::HashMap;
@@ -98,11 +99,21 @@ fn reverse(link: LinkIndex) -> LinkIndex {
 }
 
 /// The path of a flow, there and back.
-struct Ways {
+pub(super) struct Ways {
     forward: Vec<Hop>,
     backward: Vec<Hop>,
     /// Where its sender is, if it is a station.
     place: Option<Track>,
+}
+
+impl Ways {
+    /// The links on the way to the receiver.
+    pub(super) fn forward_links(&self) -> impl Iterator<Item = LinkIndex> + '_ {
+        self.forward.iter().filter_map(|hop| match hop {
+            Hop::Link(link) => Some(*link),
+            Hop::Air(..) => None,
+        })
+    }
 }
 
 impl Scenario {
@@ -165,7 +176,7 @@ impl Scenario {
     }
 
     /// The ways of every traffic entry; its flows take them in turn.
-    fn ways(&self, graph: &Graph) -> Result<Vec<Vec<Ways>>, ConfigError> {
+    pub(super) fn ways(&self, graph: &Graph) -> Result<Vec<Vec<Ways>>, ConfigError> {
         let lay = |traffic: &Traffic| {
             let (from, to) = self.ends(&traffic.table)?;
             let (from, to) = (self.nodes(from), self.nodes(to));
@@ -210,6 +221,14 @@ impl Scenario {
 
     /// The nodes between which an entry's traffic runs.
     pub(super) fn ends(&self, table: &TrafficTable) -> Result<(String, String), ConfigError> {
+        let ends = table.from.is_some() || table.to.is_some();
+        for (field, given) in
+            [("direction", table.direction.is_some()), ("hop", table.hop.is_some())]
+        {
+            require(!(ends && given), field, || {
+                "has no place beside `from` and `to`, which say the way; leave it out".into()
+            })?;
+        }
         match (&table.from, &table.to, &self.row) {
             (Some(from), Some(to), _) => Ok((from.clone(), to.clone())),
             (None, None, Some(row)) => {
@@ -222,7 +241,7 @@ impl Scenario {
                     }
                 };
                 let (left, right) = (row.router(first), row.router(last));
-                Ok(match table.direction {
+                Ok(match table.direction.unwrap_or_default() {
                     Direction::Forward => (left, right),
                     Direction::Reverse => (right, left),
                 })
@@ -324,7 +343,7 @@ impl Scenario {
         let traffic = &self.traffic[index];
         let table = &traffic.table;
         let name = format!("traffic/{}/{flow}", table.name);
-        let generator = traffic::build(&traffic.source, &self.site(table, place));
+        let generator = traffic.source.build(&traffic.params, &self.site(table, place));
         Ok(Participant {
             traffic: index,
             generator: generator.map_err(|error| error.within(&format!("traffic[{index}]")))?,

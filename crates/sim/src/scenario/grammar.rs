@@ -35,7 +35,8 @@ pub struct ScenarioTable {
     /// Short for one congested link between two routers, with hosts of its own for every flow.
     pub dumbbell: Option<Map<String, Value>>,
     /// Short for a chain of congested links, one behind the other, with hosts of its own for every
-    /// flow: a `dumbbell` with a number of `hops`.
+    /// flow: a `dumbbell` with a number of `hops`. `[parking_lot.hop.2]` holds what differs on the
+    /// second hop.
     pub parking_lot: Option<Map<String, Value>>,
     /// Traffic profiles by name; traffic entries name the one by which their packets are marked.
     #[serde(default)]
@@ -193,9 +194,9 @@ pub struct TrafficTable {
     /// Node of the receiver, as `from`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Way on a dumbbell or parking lot.
-    #[serde(default)]
-    pub direction: Direction,
+    /// Way on a dumbbell or parking lot, forward if absent; has no place beside `from` and `to`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
     /// The one hop of a parking lot that the flows cross, counted from 1; all of them if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hop: Option<u32>,
@@ -244,7 +245,7 @@ fn iperf() -> u16 {
 }
 
 /// Names of the fields of [`TrafficTable`]; what else stands in an entry is the source's.
-pub const TRAFFIC_FIELDS: [&str; 16] = [
+pub const TRAFFIC_FIELDS: [&str; 17] = [
     "name",
     "kind",
     "from",
@@ -261,6 +262,7 @@ pub const TRAFFIC_FIELDS: [&str; 16] = [
     "profile",
     "dscp",
     "port",
+    "tcp",
 ];
 
 /// What one marker of a profile meters.
@@ -289,8 +291,10 @@ pub enum Direction {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompareTable {
-    /// Link whose queue is replaced.
-    pub link: String,
+    /// Link whose queue is replaced; it may be left out where there is one only, on a dumbbell
+    /// (`bottleneck`) and on a parking lot (every hop, forward).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
     /// Runs of each discipline, with seeds that all disciplines share; 2 or more give intervals.
     #[serde(default = "ten")]
     pub replications: u32,

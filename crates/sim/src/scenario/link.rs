@@ -13,11 +13,15 @@ use forebay_middlebox::aspq::Controller;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
-/// One direction of a link, with the path of its table in the file.
+/// One direction of a link, and where the file speaks of it.
 #[derive(Debug, Clone)]
 pub struct DirectedLink {
-    /// Where in the file.
+    /// Path of its table.
     pub path: String,
+    /// Path of the table for what concerns this link alone; it may not be there yet.
+    pub place: String,
+    /// Path at which its queue is written, or would be.
+    pub queue_path: String,
     /// The table, all defaults filled in.
     pub table: LinkTable,
 }
@@ -32,10 +36,10 @@ pub struct Channel {
     pub(super) queue: Option<Value>,
     pub(super) capture: Option<Capture>,
     setting: Setting,
-    path: String,
+    queue_path: String,
 }
 
-/// Fields that say how fast a link is; a reverse direction that gives one inherits none.
+/// Fields that say how fast a link is.
 const CAPACITY_FIELDS: [&str; 4] = ["rate", "steps", "trace", "draw"];
 
 /// Both directions of the link in `table`, read at `path`.
@@ -53,12 +57,6 @@ pub fn directions(
         back.remove(field);
     }
     let own = forward.reverse.clone().unwrap_or_default();
-    if own.keys().any(|key| CAPACITY_FIELDS.contains(&key.as_str())) {
-        CAPACITY_FIELDS.iter().for_each(|field| drop(back.remove(*field)));
-    }
-    if own.contains_key("delay") || own.contains_key("delays") {
-        back.remove("delays");
-    }
     let reverse_path = format!("{path}.reverse");
     for field in ["name", "from", "to", "reverse"] {
         require(!own.contains_key(field), field, || "has no place in a reverse direction".into())
@@ -67,15 +65,27 @@ pub fn directions(
     back.insert("name".into(), format!("{}-reverse", forward.name).into());
     back.insert("from".into(), forward.to.clone().into());
     back.insert("to".into(), forward.from.clone().into());
-    back.extend(own);
     let back: LinkTable =
-        read(&Value::Object(back)).map_err(|error| error.within(&reverse_path))?;
-    let forward = LinkTable { reverse: None, ..forward };
-    let forward = DirectedLink { path: path.to_owned(), table: forward };
-    let back = DirectedLink { path: reverse_path, table: back };
+        read(&Value::Object(inherit(&back, &own))).map_err(|error| error.within(&reverse_path))?;
+    let forward = DirectedLink::new(path.to_owned(), LinkTable { reverse: None, ..forward });
+    let back = DirectedLink::new(reverse_path, back);
     forward.check()?;
     back.check()?;
     Ok([forward, back])
+}
+
+/// The table `own` over `all`. Of the fields that say how fast a link is, and of those that give its
+/// delay, none is taken over if `own` has one.
+pub fn inherit(all: &Map<String, Value>, own: &Map<String, Value>) -> Map<String, Value> {
+    let mut table = all.clone();
+    if CAPACITY_FIELDS.iter().any(|field| own.contains_key(*field)) {
+        CAPACITY_FIELDS.iter().for_each(|field| drop(table.remove(*field)));
+    }
+    if own.contains_key("delay") || own.contains_key("delays") {
+        table.remove("delays");
+    }
+    table.extend(own.clone());
+    table
 }
 
 /// The channels of `links`, random draws made with `seed` for `duration`.
@@ -92,6 +102,10 @@ pub fn channels(
 }
 
 impl DirectedLink {
+    fn new(path: String, table: LinkTable) -> Self {
+        DirectedLink { place: path.clone(), queue_path: format!("{path}.queue"), path, table }
+    }
+
     /// Checks what one field alone cannot tell.
     fn check(&self) -> Result<(), ConfigError> {
         let table = &self.table;
@@ -142,6 +156,16 @@ impl DirectedLink {
     pub fn controller(&self) -> Result<Option<Controller>, ConfigError> {
         let built = self.table.guard.as_ref().map(boxes::build).transpose();
         built.map(Option::flatten).map_err(|error| error.within(&format!("{}.box", self.path)))
+    }
+
+    /// Its queue with every default filled in, if it has one.
+    ///
+    /// # Errors
+    /// A queue that is not understood, with its path, or a trace that cannot be read.
+    pub fn queue(&self, base: &Path) -> Result<Option<Value>, ConfigError> {
+        let Some(queue) = &self.table.queue else { return Ok(None) };
+        let queue = registry::effective(queue, &self.setting(base)?);
+        queue.map(Some).map_err(|error| error.within(&self.queue_path))
     }
 
     /// What the discipline is told of this link.
@@ -222,7 +246,7 @@ impl DirectedLink {
             queue: table.queue.clone(),
             capture,
             setting: self.setting(base)?,
-            path: self.path.clone(),
+            queue_path: self.queue_path.clone(),
         })
     }
 }
@@ -234,8 +258,7 @@ impl Channel {
         let block = self.queue.clone().unwrap_or_else(unlimited);
         let kind = block.get("kind").and_then(Value::as_str).unwrap_or("combination").to_owned();
         let built = registry::build(&block, &self.setting);
-        let path = format!("{}.queue", self.path);
-        Ok((kind, built.map_err(|error| error.within(&path))?))
+        Ok((kind, built.map_err(|error| error.within(&self.queue_path))?))
     }
 }
 

@@ -7,17 +7,20 @@ mod graph;
 mod link;
 mod plan;
 mod profile;
+mod resolve;
+mod row;
 mod schema;
 mod size;
 
 pub use build::Participant;
 pub use grammar::{AccessTable as Access, CompareTable, ScenarioTable, TrafficTable};
+pub use resolve::with_queue;
 pub use schema::{catalogue, schema};
 pub use size::MOST_MEMORY;
 
-use crate::traffic::{self, Codec};
+use crate::traffic::{self, Codec, Transport};
 use crate::wireless::{Site, WirelessTable};
-use forebay_core::config::{read, require};
+use forebay_core::config::{read, require, unknown};
 use forebay_core::{ConfigError, Duration};
 use forebay_disciplines::registry;
 use forebay_tcp::Config as TcpConfig;
@@ -25,18 +28,10 @@ use grammar::{LinkTable, TRAFFIC_FIELDS};
 use graph::Graph;
 use link::{DirectedLink, directions};
 use profile::NamedProfile;
+use row::Row;
 use serde_json::{Map, Value, json};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-
-/// Routers in a row with hosts of their own for every flow: a dumbbell's two, a parking lot's more.
-#[derive(Debug, Clone)]
-struct Row {
-    access: Access,
-    hops: u32,
-}
-
-/// The most hops of a parking lot.
-const MOST_HOPS: u32 = 100;
 
 /// A scenario whose every field has been checked.
 #[derive(Debug, Clone)]
@@ -55,8 +50,9 @@ pub struct Scenario {
 #[derive(Debug, Clone)]
 pub(crate) struct Traffic {
     pub(crate) table: TrafficTable,
-    /// `kind` and the source's parameters, all defaults filled in.
-    source: Map<String, Value>,
+    source: &'static traffic::Entry,
+    /// The source's parameters, all defaults filled in.
+    params: Value,
     tcp: TcpConfig,
 }
 
@@ -104,18 +100,31 @@ impl Scenario {
             "is empty; a scenario needs [[traffic]] entries".into()
         })?;
         check_unique("link", self.links.iter().map(|link| link.table.name.as_str()))?;
+        self.check_captures()?;
         check_unique("traffic", self.traffic.iter().map(|entry| entry.table.name.as_str()))?;
         if let Some(compare) = &table.compare {
-            let at = self.links.iter().find(|link| link.table.name == compare.link);
-            require(at.is_some(), "compare.link", || {
-                let names: Vec<_> = self.links.iter().map(|l| l.table.name.as_str()).collect();
-                format!("there is no link \"{}\"; one of {}", compare.link, names.join(", "))
-            })?;
+            if let Some(link) = &compare.link {
+                self.link(link).map_err(|error| error.within("compare.link"))?;
+            }
             require(compare.replications > 0, "compare.replications", || {
                 "must be 1 or more".into()
             })?;
         }
         self.check_size()
+    }
+
+    /// Every link that records does so in a file of its own.
+    fn check_captures(&self) -> Result<(), ConfigError> {
+        let mut known: HashMap<PathBuf, &str> = HashMap::new();
+        for link in &self.links {
+            let Some(file) = &link.table.pcap else { continue };
+            let earlier = known.insert(self.base.join(file), &link.table.name);
+            require(earlier.is_none(), &format!("{}.pcap", link.path), || {
+                let earlier = earlier.unwrap_or_default();
+                format!("\"{file}\" is the file of link \"{earlier}\" already; give each its own")
+            })?;
+        }
+        Ok(())
     }
 
     fn graph(&self) -> Result<Graph, ConfigError> {
@@ -178,15 +187,20 @@ impl Scenario {
         let pairs: Vec<_> =
             self.links.chunks(2).map(|pair| self.both_ways(pair)).collect::<Result<_, _>>()?;
         let in_row = self.row.as_ref().map_or(0, |row| row.hops as usize);
-        if let (Some(row), Some(first)) = (&self.row, pairs.first()) {
-            let mut table = without_ends(first.clone());
+        if let Some(row) = &self.row {
+            let mut table = without_ends(self.both_ways(&row.shared)?);
             table.insert("access".into(), Value::Object(to_object(&row.access)));
             if self.table.parking_lot.is_some() {
                 table.insert("hops".into(), row.hops.into());
-                tree["parking_lot"] = Value::Object(table);
-            } else {
-                tree["dumbbell"] = Value::Object(table);
             }
+            if !row.own.is_empty() {
+                let own = |hop: &u32| {
+                    let table = without_ends(pairs[*hop as usize - 1].clone());
+                    (hop.to_string(), Value::Object(table))
+                };
+                table.insert("hop".into(), row.own.iter().map(own).collect());
+            }
+            tree[row.path] = Value::Object(table);
         }
         let links = pairs.into_iter().skip(in_row).map(Value::Object).collect();
         tree["link"] = Value::Array(links);
@@ -201,8 +215,7 @@ impl Scenario {
         if !self.profiles.is_empty() {
             tree["profile"] = self.profiles.iter().map(NamedProfile::effective).collect();
         }
-        let traffic = self.traffic.iter().map(Traffic::effective).collect::<Result<Vec<_>, _>>()?;
-        tree["traffic"] = Value::Array(traffic);
+        tree["traffic"] = self.traffic.iter().map(Traffic::effective).collect();
         if let Some(compare) = &self.table.compare {
             tree["compare"] = json!(compare);
         }
@@ -216,9 +229,7 @@ impl Scenario {
     fn both_ways(&self, pair: &[DirectedLink]) -> Result<Map<String, Value>, ConfigError> {
         let mut tables = pair.iter().map(|link| {
             let mut table = to_object(&link.table);
-            if let Some(queue) = &link.table.queue {
-                let queue = registry::effective(queue, &link.setting(&self.base)?)
-                    .map_err(|error| error.within(&format!("{}.queue", link.path)))?;
+            if let Some(queue) = link.queue(&self.base)? {
                 table.insert("queue".into(), queue);
             }
             if let Some(block) = &link.table.guard {
@@ -243,15 +254,15 @@ impl Scenario {
 }
 
 fn read_links(table: &ScenarioTable) -> Result<(Vec<DirectedLink>, Option<Row>), ConfigError> {
-    let mut links = Vec::new();
     let row = match (&table.dumbbell, &table.parking_lot) {
         (Some(_), Some(_)) => {
             return Err(ConfigError::new("parking_lot", "give it or `dumbbell`, not both"));
         }
-        (Some(dumbbell), None) => Some(read_row(dumbbell, "dumbbell", false, &mut links)?),
-        (None, Some(lot)) => Some(read_row(lot, "parking_lot", true, &mut links)?),
+        (Some(dumbbell), None) => Some(Row::dumbbell(dumbbell)?),
+        (None, Some(lot)) => Some(Row::parking_lot(lot)?),
         (None, None) => None,
     };
+    let (row, mut links) = row.map_or((None, Vec::new()), |(row, links)| (Some(row), links));
     for (index, link) in table.link.iter().enumerate() {
         links.extend(directions(link, &format!("link[{index}]"))?);
     }
@@ -262,95 +273,61 @@ fn read_links(table: &ScenarioTable) -> Result<(Vec<DirectedLink>, Option<Row>),
     Ok((links, row))
 }
 
-/// The routers of the table at `path`, whose links are added to `links`.
-fn read_row(
-    table: &Map<String, Value>,
-    path: &str,
-    has_hops: bool,
-    links: &mut Vec<DirectedLink>,
-) -> Result<Row, ConfigError> {
-    let mut table = table.clone();
-    let read_row = |table: &mut Map<String, Value>| {
-        let own = table.remove("access").unwrap_or_else(|| json!({}));
-        let access: Access = read(&own).map_err(|error| error.within("access"))?;
-        require(access.rate.bps() > 0, "access.rate", || "must be greater than 0".into())?;
-        let hops = match table.remove("hops").filter(|_| has_hops) {
-            Some(hops) => read::<u32>(&hops).map_err(|error| error.within("hops"))?,
-            None if has_hops => 2,
-            None => 1,
-        };
-        require((1..=MOST_HOPS).contains(&hops), "hops", || {
-            format!("must be 1 to {MOST_HOPS}, got {hops}")
-        })?;
-        for field in ["name", "from", "to"] {
-            require(!table.contains_key(field), field, || {
-                "has no place here: the links between the routers have names of their own".into()
-            })?;
-        }
-        Ok(Row { access, hops })
-    };
-    let row = read_row(&mut table).map_err(|error: ConfigError| error.within(path))?;
-    for hop in 1..=row.hops {
-        let name = if has_hops { format!("hop{hop}") } else { "bottleneck".to_owned() };
-        table.insert("name".into(), name.into());
-        table.insert("from".into(), row.router(hop - 1).into());
-        table.insert("to".into(), row.router(hop).into());
-        links.extend(directions(&table, path)?);
-    }
-    Ok(row)
-}
-
-impl Row {
-    /// Name of the router behind so many hops.
-    fn router(&self, hops: u32) -> String {
-        match hops {
-            0 => "left".to_owned(),
-            hops if hops == self.hops => "right".to_owned(),
-            hops => format!("router{hops}"),
-        }
-    }
-}
-
 impl Traffic {
     fn read(
         entry: &Map<String, Value>,
         defaults: &Map<String, Value>,
     ) -> Result<Self, ConfigError> {
-        let (mut common, mut source): (Map<_, _>, Map<_, _>) = entry
-            .clone()
-            .into_iter()
-            .partition(|(key, _)| TRAFFIC_FIELDS.contains(&key.as_str()) || key == "tcp");
+        let (mut common, params): (Map<_, _>, Map<_, _>) =
+            entry.clone().into_iter().partition(|(key, _)| TRAFFIC_FIELDS.contains(&key.as_str()));
         if !common.contains_key("name") {
             let kind = common.get("kind").cloned().unwrap_or_default();
             common.insert("name".into(), kind);
         }
-        let table: TrafficTable = read(&Value::Object(common))?;
+        let mut table: TrafficTable = read(&Value::Object(common))?;
+        if table.from.is_none() && table.to.is_none() {
+            table.direction.get_or_insert_default();
+        }
         require((1..=10_000_000).contains(&table.flows), "flows", || {
             format!("must be 1 to 10000000, got {}", table.flows)
         })?;
         require(table.drop_precedence < 8, "drop_precedence", || "must be 0 to 7".into())?;
-        source.insert("kind".into(), table.kind.clone().into());
-        let source = traffic::effective(&source)?;
+        let source = traffic::find(&table.kind)?;
+        let params = source.effective(&Value::Object(params.clone())).map_err(|error| {
+            let own = source.fields();
+            let known = || TRAFFIC_FIELDS.into_iter().chain(own.iter().map(String::as_str));
+            match params.keys().find(|key| known().all(|field| field != *key)) {
+                Some(key) => {
+                    ConfigError::new(key, unknown("field", key, &known().collect::<Vec<_>>()))
+                }
+                None => error,
+            }
+        })?;
         let mut tcp = defaults.clone();
         tcp.extend(table.tcp.clone());
         let tcp = TcpConfig::read(&Value::Object(tcp)).map_err(|error| error.within("tcp"))?;
         tcp.validate().map_err(|error| error.within("tcp"))?;
-        Ok(Traffic { table, source, tcp })
+        Ok(Traffic { table, source, params, tcp })
     }
 
     /// Voice codec, for the quality of calls.
     pub(crate) fn codec(&self) -> Option<Codec> {
-        (self.table.kind == "voice").then(|| read(&self.source["codec"]).ok()).flatten()
+        (self.table.kind == "voice").then(|| read(&self.params["codec"]).ok()).flatten()
     }
 
-    fn effective(&self) -> Result<Value, ConfigError> {
+    fn effective(&self) -> Value {
         let mut whole = to_object(&self.table);
-        whole.extend(self.source.clone());
-        let is_tcp = matches!(self.table.kind.as_str(), "bulk" | "files" | "web");
-        if is_tcp {
+        whole.extend(to_object(&self.params));
+        if self.source.transport == Transport::Tcp {
             whole.insert("tcp".into(), Value::Object(to_object(&self.tcp)));
         }
-        Ok(Value::Object(whole))
+        Value::Object(whole)
+    }
+
+    /// The capture file that it replays, if it does.
+    fn capture(&self) -> Option<String> {
+        let file = self.source.capture(&self.params).expect("they have been read before");
+        file.filter(|file| !file.is_empty())
     }
 }
 

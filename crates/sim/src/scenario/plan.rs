@@ -5,7 +5,6 @@ use super::graph::Hop;
 use super::link::DirectedLink;
 use forebay_core::ConfigError;
 use forebay_core::config::require;
-use forebay_disciplines::registry;
 use serde_json::{Value, json};
 
 impl Scenario {
@@ -13,7 +12,7 @@ impl Scenario {
     /// - `links`: every directed link, those of one table next to each other, with the fields of a
     ///   scenario's link, all defaults filled in; links of a dumbbell or parking lot have names.
     /// - `traffic`: for every entry its table with all defaults, `from` and `to`, `forward` and
-    ///   `backward` (names of the links on the way), `tos` (its DS field) and `access_ns` (delay of
+    ///   `backward` (names of the links on the way), `tos` (its DS field), `transport` ("tcp" or "datagrams") and `access_ns` (delay of
     ///   the access links at both ends together).
     ///
     /// Some fields stand there as numbers too: `delay_ns`, `mtu_bytes`, and of TCP `min_rto_ms` and
@@ -38,7 +37,8 @@ impl Scenario {
         let mut traffic = Vec::new();
         for entry in &self.traffic {
             let (from, to) = self.ends(&entry.table)?;
-            let mut plan = entry.effective()?;
+            let mut plan = entry.effective();
+            plan["transport"] = json!(entry.source.transport);
             plan["forward"] = json!(names(graph.path(&from, &to)?));
             plan["backward"] = json!(names(graph.path(&to, &from)?));
             let access = self.row.as_ref().filter(|_| entry.table.from.is_none());
@@ -60,8 +60,8 @@ impl Scenario {
         let mut plan = json!(link.table);
         plan["delay_ns"] = link.table.delay.as_nanos().into();
         plan["mtu_bytes"] = link.table.mtu.0.into();
-        if let Some(queue) = &link.table.queue {
-            plan["queue"] = registry::effective(queue, &link.setting(&self.base)?)?;
+        if let Some(queue) = link.queue(&self.base)? {
+            plan["queue"] = queue;
         }
         Ok(plan)
     }

@@ -20,9 +20,7 @@ pub fn schema() -> Value {
     let properties = &mut root["properties"];
     properties["tcp"] = tcp;
     properties["profile"]["additionalProperties"] = json!({ "oneOf": profiles(&mut generator) });
-    let mut parking_lot = dumbbell.clone();
-    parking_lot["properties"]["hops"] =
-        json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 2 });
+    let parking_lot = parking_lot(&dumbbell);
     properties["parking_lot"] = parking_lot;
     properties["dumbbell"] = dumbbell;
     properties["link"] = json!({ "type": "array", "items": { "$ref": "#/$defs/link" } });
@@ -74,6 +72,28 @@ fn dumbbell(link: &Value, generator: &mut SchemaGenerator) -> Value {
     dumbbell
 }
 
+/// A parking lot is a dumbbell of several hops, which may differ.
+fn parking_lot(dumbbell: &Value) -> Value {
+    let mut hop = dumbbell.clone();
+    hop["properties"].as_object_mut().expect("a table").remove("access");
+    hop["description"] = json!("What differs on this hop.");
+    let mut lot = dumbbell.clone();
+    lot["properties"]["hops"] =
+        json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 2 });
+    lot["properties"]["hop"] = json!({
+        "type": "object",
+        "description": "Hops that differ, by their numbers from 1: fields of a link that replace \
+                        those that all hops have in common.",
+        "propertyNames": { "pattern": "^[1-9][0-9]*$", "examples": ["1", "2"] },
+        "additionalProperties": hop,
+    });
+    lot["properties"]["pcap"]["description"] = json!(
+        "File in which each link records what it sends, the link's name before the extension: \
+         \"lot.pcap\" makes \"lot-hop1.pcap\" and so on."
+    );
+    lot
+}
+
 /// Each source's parameters stand beside the common fields.
 fn traffic(generator: &mut SchemaGenerator, tcp: &Value) -> Value {
     let common = TrafficTable::json_schema(generator).to_value();
@@ -86,7 +106,7 @@ fn traffic(generator: &mut SchemaGenerator, tcp: &Value) -> Value {
             for field in TRAFFIC_FIELDS {
                 merged.insert(field.into(), common["properties"][field].clone());
             }
-            merged.insert("tcp".into(), tcp.clone());
+            merged["tcp"] = tcp.clone();
             merged.insert("kind".into(), json!({ "const": entry.name }));
             whole["properties"] = Value::Object(merged);
             whole["required"] = json!(["kind"]);
@@ -170,7 +190,11 @@ pub fn catalogue() -> Value {
         }).collect::<Vec<_>>(),
         "sources": SOURCES.iter().map(|entry| {
             let schema = entry.schema(&mut generator).to_value();
-            describe(entry.name, entry.summary, entry.source, &schema, generator.definitions())
+            let mut found =
+                describe(entry.name, entry.summary, entry.source, &schema, generator.definitions());
+            found["transport"] = json!(entry.transport);
+            found["judged_by"] = json!(entry.judged_by);
+            found
         }).collect::<Vec<_>>(),
         "profiles": marker::KINDS.iter().map(|kind| {
             let schema = (kind.schema)(&mut generator).to_value();

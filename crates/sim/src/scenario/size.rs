@@ -1,6 +1,6 @@
 //! How much memory a scenario asks for, so that one too large is refused and not attempted.
 
-use super::Scenario;
+use super::{Scenario, Traffic};
 use crate::measure::QueuePoint;
 use forebay_core::{Bytes, ConfigError, Duration, Rate, Time, config::require};
 
@@ -49,7 +49,7 @@ impl Scenario {
     fn demands(&self) -> impl Iterator<Item = Demand> + '_ {
         let flows = self.traffic.iter().enumerate().map(|(index, traffic)| {
             let flows = u64::from(traffic.table.flows);
-            let each = FLOW.saturating_add(self.captured(&traffic.source));
+            let each = FLOW.saturating_add(self.captured(traffic));
             Demand {
                 path: format!("traffic[{index}].flows"),
                 what: count(flows, "flow"),
@@ -79,11 +79,10 @@ impl Scenario {
     }
 
     /// What a flow holds of a capture: less than the file, every packet of which has headers.
-    fn captured(&self, source: &serde_json::Map<String, serde_json::Value>) -> u64 {
-        let file = source.get("file").and_then(|file| file.as_str());
+    fn captured(&self, traffic: &Traffic) -> u64 {
         // A file that is not there is for the source to report.
         let size = |file| std::fs::metadata(self.base.join(file)).map_or(0, |file| file.len());
-        file.map_or(0, size)
+        traffic.capture().map_or(0, size)
     }
 }
 

@@ -6,7 +6,7 @@
 //! smoothed exponentially, the highest rate below a share of it is chosen, and a full buffer waits.
 //! Each segment takes a connection of its own.
 
-use super::registry::{BuildSite, Generator, Source};
+use super::registry::{BuildSite, JudgedBy, Source};
 use super::{Transfer, Transfers};
 use forebay_core::{ConfigError, Duration, Rate, Rng, Time, config::require};
 use schemars::JsonSchema;
@@ -94,10 +94,12 @@ impl Source for AdaptiveVideo {
     const NAME: &'static str = "adaptive-video";
     const SUMMARY: &'static str = "video in segments, at the rate that the throughput allows";
     const SOURCE: &'static str = "Z. Li et al., IEEE JSAC 32(4), 2014, section III";
+    const JUDGED_BY: JudgedBy = JudgedBy::Goodput;
     type Params = AdaptiveVideoParams;
+    type Flow = Box<dyn Transfers>;
 
-    fn build(params: &AdaptiveVideoParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        Ok(Generator::Transfers(Box::new(AdaptiveVideo::new(params)?)))
+    fn build(params: &AdaptiveVideoParams, _: &BuildSite) -> Result<Self::Flow, ConfigError> {
+        Ok(Box::new(AdaptiveVideo::new(params)?))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Endless data over TCP: one connection that always has more to send.
 
-use super::registry::{BuildSite, Generator, Source};
+use super::registry::{BuildSite, JudgedBy, Source};
 use super::{Transfer, Transfers};
 use forebay_core::{ConfigError, Rng, Time};
 use schemars::JsonSchema;
@@ -20,10 +20,12 @@ impl Source for Bulk {
     const NAME: &'static str = "bulk";
     const SUMMARY: &'static str = "endless data over one TCP connection";
     const SOURCE: &'static str = "RFC 7928, section 5.1";
+    const JUDGED_BY: JudgedBy = JudgedBy::Goodput;
     type Params = BulkParams;
+    type Flow = Box<dyn Transfers>;
 
-    fn build(_: &BulkParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        Ok(Generator::Transfers(Box::new(Bulk { begun: false })))
+    fn build(_: &BulkParams, _: &BuildSite) -> Result<Self::Flow, ConfigError> {
+        Ok(Box::new(Bulk { begun: false }))
     }
 }
 

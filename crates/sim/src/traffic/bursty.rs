@@ -8,7 +8,7 @@
 //! (3.85) and not for constant ones (2.6).
 
 use super::law::require_length;
-use super::registry::{BuildSite, Generator, Source};
+use super::registry::{BuildSite, JudgedBy, Source};
 use super::{Datagram, Datagrams, Law, Variate};
 use forebay_core::{Bytes, ConfigError, Duration, Rng, Time, config::require};
 use schemars::JsonSchema;
@@ -85,10 +85,12 @@ impl Source for Bursty {
     const NAME: &'static str = "bursty";
     const SUMMARY: &'static str = "datagrams of random size from a two-state Markov chain";
     const SOURCE: &'static str = "CQ-AQM, bursty data source";
+    const JUDGED_BY: JudgedBy = JudgedBy::DelayAndLoss;
     type Params = BurstyParams;
+    type Flow = Box<dyn Datagrams>;
 
-    fn build(params: &BurstyParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        Ok(Generator::Datagrams(Box::new(Bursty::new(params)?)))
+    fn build(params: &BurstyParams, _: &BuildSite) -> Result<Self::Flow, ConfigError> {
+        Ok(Box::new(Bursty::new(params)?))
     }
 }
 

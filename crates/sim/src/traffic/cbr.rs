@@ -1,7 +1,7 @@
 //! Datagrams of one size at a constant rate.
 
 use super::law::{require_length, require_rate};
-use super::registry::{BuildSite, Generator, Source};
+use super::registry::{BuildSite, JudgedBy, Source};
 use super::{Datagram, Datagrams};
 use forebay_core::{Bytes, ConfigError, Duration, Rate, Rng, Time};
 use schemars::JsonSchema;
@@ -93,10 +93,12 @@ impl Source for Cbr {
     const NAME: &'static str = "cbr";
     const SUMMARY: &'static str = "datagrams of one size at a constant rate";
     const SOURCE: &'static str = "RFC 7928, section 5.3";
+    const JUDGED_BY: JudgedBy = JudgedBy::DelayAndLoss;
     type Params = CbrParams;
+    type Flow = Box<dyn Datagrams>;
 
-    fn build(params: &CbrParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        Ok(Generator::Datagrams(Box::new(Cbr::new(params)?)))
+    fn build(params: &CbrParams, _: &BuildSite) -> Result<Self::Flow, ConfigError> {
+        Ok(Box::new(Cbr::new(params)?))
     }
 }
 

@@ -30,7 +30,7 @@ pub use on_off::{OnOff, OnOffParams};
 pub use pages::{Pages, PagesParams};
 pub use pcap::{Pcap, PcapParams};
 pub use poisson::{Poisson, PoissonParams};
-pub use registry::{BuildSite, Entry, Generator, SOURCES, Source, build, effective};
+pub use registry::{BuildSite, Entry, Flow, Generator, JudgedBy, SOURCES, Source, Transport, find};
 pub use rules::{Prefix, Protocol, Rule};
 pub use sensing::{Sensing, SensingParams};
 pub use voice::{Codec, Voice, VoiceParams};

@@ -6,7 +6,7 @@
 
 use super::cbr::Clock;
 use super::law::require_length;
-use super::registry::{BuildSite, Generator, Source};
+use super::registry::{BuildSite, JudgedBy, Source};
 use super::{Datagram, Datagrams, Law, Variate};
 use forebay_core::{Bytes, ConfigError, Duration, Rate, Rng, Time, config::require};
 use schemars::JsonSchema;
@@ -141,10 +141,12 @@ impl Source for OnOff {
     const NAME: &'static str = "on-off";
     const SUMMARY: &'static str = "datagrams at a constant rate in times on, none in times off";
     const SOURCE: &'static str = "W. Willinger et al., IEEE/ACM ToN 5(1), 1997";
+    const JUDGED_BY: JudgedBy = JudgedBy::DelayAndLoss;
     type Params = OnOffParams;
+    type Flow = Box<dyn Datagrams>;
 
-    fn build(params: &OnOffParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        Ok(Generator::Datagrams(Box::new(OnOff::new(params)?)))
+    fn build(params: &OnOffParams, _: &BuildSite) -> Result<Self::Flow, ConfigError> {
+        Ok(Box::new(OnOff::new(params)?))
     }
 }
 

@@ -8,7 +8,7 @@
 //! not kept, for nobody would answer to a mark. Entries that replay the two directions of one capture
 //! (with `source`) stay in step: both count from its first packet, and repeat with its whole length.
 
-use super::registry::{BuildSite, Generator, Source};
+use super::registry::{BuildSite, JudgedBy, Source};
 use super::rules::{Prefix, Rule, marks};
 use super::{Datagram, Datagrams, Marks};
 use crate::pcap_in::{Capture, FiveTuple, read_capture};
@@ -122,9 +122,15 @@ impl Source for Pcap {
     const NAME: &'static str = "pcap";
     const SUMMARY: &'static str = "a recorded capture, replayed packet by packet (open loop)";
     const SOURCE: &'static str = "the capture file";
+    const JUDGED_BY: JudgedBy = JudgedBy::DelayAndLoss;
     type Params = PcapParams;
+    type Flow = Box<dyn Datagrams>;
 
-    fn build(params: &PcapParams, site: &BuildSite) -> Result<Generator, ConfigError> {
+    fn capture(params: &PcapParams) -> Option<&str> {
+        Some(&params.file)
+    }
+
+    fn build(params: &PcapParams, site: &BuildSite) -> Result<Self::Flow, ConfigError> {
         require(!params.file.is_empty(), "file", || {
             "is missing; name a capture, such as file = \"office.pcap\"".into()
         })?;
@@ -137,7 +143,7 @@ impl Source for Pcap {
             ))
         })?;
         let capture = read_capture(&bytes).map_err(refuse)?;
-        Ok(Generator::Datagrams(Box::new(Pcap::new(params, &capture, site.marks)?)))
+        Ok(Box::new(Pcap::new(params, &capture, site.marks)?))
     }
 }
 
@@ -233,9 +239,7 @@ mod tests {
         let source = Some("10.88.1.0/24".parse().unwrap());
         let file = "office.pcap".to_owned();
         let params = PcapParams { file, source, ..PcapParams::default() };
-        let Ok(Generator::Datagrams(mut hosts)) = Pcap::build(&params, &site) else {
-            panic!("the example is a usable capture");
-        };
+        let mut hosts = Pcap::build(&params, &site).expect("the example is a usable capture");
         let mut rng = Rng::named(1, "example");
         let (mut at, mut packets, mut bytes, mut voice) = (Time::ZERO, 0, 0, 0);
         while let Some(datagram) = hosts.next(at, &mut rng) {

@@ -8,7 +8,7 @@ use crate::wireless::Track;
 use forebay_core::{ConfigError, config};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::path::Path;
 
 /// What one flow of a traffic entry runs on.
@@ -17,6 +17,52 @@ pub enum Generator {
     Datagrams(Box<dyn Datagrams>),
     /// Transfers over TCP.
     Transfers(Box<dyn Transfers>),
+}
+
+/// How the packets of a source are carried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// TCP connections.
+    Tcp,
+    /// Datagrams.
+    Datagrams,
+}
+
+/// By which measure a user would judge what the network makes of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum JudgedBy {
+    /// Mean opinion score of calls.
+    Mos,
+    /// Time in which a file or page is complete.
+    Completion,
+    /// Goodput of transfers that have no end, or whose size follows the goodput.
+    Goodput,
+    /// Delay and loss of datagrams.
+    DelayAndLoss,
+}
+
+/// What a source builds for each flow: `Box<dyn Datagrams>` or `Box<dyn Transfers>`.
+pub trait Flow {
+    /// How its packets are carried.
+    const TRANSPORT: Transport;
+    /// The flow, whichever of the two it is.
+    fn generator(self) -> Generator;
+}
+
+impl Flow for Box<dyn Datagrams> {
+    const TRANSPORT: Transport = Transport::Datagrams;
+    fn generator(self) -> Generator {
+        Generator::Datagrams(self)
+    }
+}
+
+impl Flow for Box<dyn Transfers> {
+    const TRANSPORT: Transport = Transport::Tcp;
+    fn generator(self) -> Generator {
+        Generator::Transfers(self)
+    }
 }
 
 /// Where a source is built.
@@ -38,6 +84,10 @@ pub trait Source {
     const SUMMARY: &'static str;
     /// Paper, section, standard or data that it follows.
     const SOURCE: &'static str;
+    /// By what a user judges it.
+    const JUDGED_BY: JudgedBy;
+    /// Whether it sends datagrams or transfers data over TCP.
+    type Flow: Flow;
     /// Its parameters, the one home of their defaults; every field's doc comment gives meaning,
     /// unit, range and source.
     type Params: Serialize + DeserializeOwned + JsonSchema;
@@ -45,14 +95,20 @@ pub trait Source {
     /// Fills in the defaults that depend on other parameters.
     fn resolve(_params: &mut Self::Params) {}
 
+    /// The capture file that it replays, if it does.
+    fn capture(_params: &Self::Params) -> Option<&str> {
+        None
+    }
+
     /// Checks the (resolved) parameters and builds one flow's generator.
     ///
     /// # Errors
     /// Names the field that is out of range, and the range; or the file, and the remedy.
-    fn build(params: &Self::Params, site: &BuildSite) -> Result<Generator, ConfigError>;
+    fn build(params: &Self::Params, site: &BuildSite) -> Result<Self::Flow, ConfigError>;
 }
 
 /// One registered source.
+#[derive(Debug)]
 pub struct Entry {
     /// What a scenario writes as `kind = "..."`.
     pub name: &'static str,
@@ -60,8 +116,13 @@ pub struct Entry {
     pub summary: &'static str,
     /// Paper, section, standard or data that it follows.
     pub source: &'static str,
+    /// How its packets are carried.
+    pub transport: Transport,
+    /// By what a user judges it.
+    pub judged_by: JudgedBy,
     schema: fn(&mut SchemaGenerator) -> Schema,
     effective: fn(&Value) -> Result<Value, ConfigError>,
+    capture: fn(&Value) -> Result<Option<String>, ConfigError>,
     build: fn(&Value, &BuildSite) -> Result<Generator, ConfigError>,
 }
 
@@ -71,11 +132,14 @@ const fn entry<S: Source>() -> Entry {
         name: S::NAME,
         summary: S::SUMMARY,
         source: S::SOURCE,
+        transport: S::Flow::TRANSPORT,
+        judged_by: S::JUDGED_BY,
         schema: |generator| S::Params::json_schema(generator),
         effective: |block| {
             Ok(serde_json::to_value(resolved::<S>(block)?).expect("parameters are plain data"))
         },
-        build: |block, site| S::build(&resolved::<S>(block)?, site),
+        capture: |block| Ok(S::capture(&resolved::<S>(block)?).map(str::to_owned)),
+        build: |block, site| Ok(S::build(&resolved::<S>(block)?, site)?.generator()),
     }
 }
 
@@ -97,6 +161,21 @@ impl Entry {
     /// An unknown field or a value of the wrong form, with its path.
     pub fn effective(&self, block: &Value) -> Result<Value, ConfigError> {
         (self.effective)(block)
+    }
+
+    /// Names of the parameters.
+    pub fn fields(&self) -> Vec<String> {
+        let schema = self.schema(&mut SchemaGenerator::default());
+        let properties = schema.get("properties").and_then(Value::as_object);
+        properties.into_iter().flat_map(|fields| fields.keys().cloned()).collect()
+    }
+
+    /// The capture file that a source with the parameters in `block` replays, if it does.
+    ///
+    /// # Errors
+    /// As [`Entry::effective`].
+    pub fn capture(&self, block: &Value) -> Result<Option<String>, ConfigError> {
+        (self.capture)(block)
     }
 
     /// Builds one flow's generator from `block` (an object without `kind`).
@@ -124,46 +203,15 @@ pub static SOURCES: &[Entry] = &[
     entry::<Web>(),
 ];
 
-/// Builds one flow's generator from `block`: `kind` and that source's parameters.
+/// The source called `kind`.
 ///
 /// # Errors
-/// An unknown kind or field, a value out of range or an unusable file, with its path inside `block`.
-pub fn build(block: &Map<String, Value>, site: &BuildSite) -> Result<Generator, ConfigError> {
-    let (entry, params) = choose(block)?;
-    entry.build(&params, site)
-}
-
-/// `block` (`kind` and that source's parameters) with every default filled in.
-///
-/// # Errors
-/// An unknown kind or field, or a value of the wrong form, with its path inside `block`.
-pub fn effective(block: &Map<String, Value>) -> Result<Map<String, Value>, ConfigError> {
-    let (entry, params) = choose(block)?;
-    let mut whole = Map::from_iter([("kind".to_owned(), Value::from(entry.name))]);
-    if let Value::Object(params) = entry.effective(&params)? {
-        whole.extend(params);
-    }
-    Ok(whole)
-}
-
-/// The entry that `block.kind` names, and the rest of the block.
-fn choose(block: &Map<String, Value>) -> Result<(&'static Entry, Value), ConfigError> {
-    let names = || SOURCES.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
-    let mut params = block.clone();
-    let kind = params.remove("kind").unwrap_or_default();
-    let Some(name) = kind.as_str() else {
-        return Err(ConfigError::new(
-            "kind",
-            format!("expected a source of traffic, one of {}", names()),
-        ));
-    };
-    let entry = SOURCES.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        ConfigError::new(
-            "kind",
-            format!("unknown source of traffic \"{name}\"; one of {}", names()),
-        )
-    })?;
-    Ok((entry, Value::Object(params)))
+/// There is none, with those that there are.
+pub fn find(kind: &str) -> Result<&'static Entry, ConfigError> {
+    SOURCES.iter().find(|entry| entry.name == kind).ok_or_else(|| {
+        let names: Vec<_> = SOURCES.iter().map(|entry| entry.name).collect();
+        ConfigError::new("kind", config::unknown("source of traffic", kind, &names))
+    })
 }
 
 #[cfg(test)]
@@ -202,13 +250,11 @@ mod tests {
 
     #[test]
     fn wrong_blocks_are_refused_with_path_and_remedy() {
-        let refuse = |block: Value| {
-            build(block.as_object().unwrap(), &site()).err().expect("refused").to_string()
-        };
-        assert!(refuse(json!({})).contains("one of adaptive-video, bulk"));
-        assert!(refuse(json!({"kind": "vioce"})).contains("unknown source of traffic \"vioce\""));
-        assert!(refuse(json!({"kind": "cbr", "rat": "1Mbit"})).contains("rat"));
-        let zero = refuse(json!({"kind": "cbr", "rate": "0bit"}));
+        assert!(find("vioce").err().unwrap().message.contains("one of adaptive-video, bulk"));
+        let cbr = find("cbr").unwrap();
+        let refuse = |block: Value| cbr.build(&block, &site()).err().expect("refused").to_string();
+        assert!(refuse(json!({"rat": "1Mbit"})).contains("rat"));
+        let zero = refuse(json!({"rate": "0bit"}));
         assert!(zero.starts_with("rate: must be above 0"), "{zero}");
     }
 }

@@ -4,7 +4,7 @@
 //! not send at the same instant.
 
 use super::law::require_length;
-use super::registry::{BuildSite, Generator, Source};
+use super::registry::{BuildSite, JudgedBy, Source};
 use super::{Datagram, Datagrams};
 use crate::wireless::Track;
 use crate::wireless::place::TrackTable;
@@ -88,13 +88,15 @@ impl Source for Sensing {
     const NAME: &'static str = "sensing";
     const SUMMARY: &'static str = "a wireless station that reports a moving phenomenon near it";
     const SOURCE: &'static str = "NCQ paper, section 5.2.2; I. Downard, NRL/FR/5522-04-10073, 2004";
+    const JUDGED_BY: JudgedBy = JudgedBy::DelayAndLoss;
     type Params = SensingParams;
+    type Flow = Box<dyn Datagrams>;
 
-    fn build(params: &SensingParams, site: &BuildSite) -> Result<Generator, ConfigError> {
+    fn build(params: &SensingParams, site: &BuildSite) -> Result<Self::Flow, ConfigError> {
         let place = site.place.cloned().ok_or_else(|| {
             ConfigError::new("from", "must be a station or grid of [wireless]: sensors are there")
         })?;
-        Ok(Generator::Datagrams(Box::new(Sensing::new(params, place)?)))
+        Ok(Box::new(Sensing::new(params, place)?))
     }
 }
 

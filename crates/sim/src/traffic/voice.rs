@@ -7,7 +7,7 @@
 use super::cbr::Clock;
 use super::law::require_length;
 use super::on_off::Spurts;
-use super::registry::{BuildSite, Generator, Source};
+use super::registry::{BuildSite, JudgedBy, Source};
 use super::{Datagram, Datagrams, Law};
 use forebay_core::{Bytes, ConfigError, Duration, Rate, Rng, Time, config::require};
 use schemars::JsonSchema;
@@ -121,14 +121,16 @@ impl Source for Voice {
     const NAME: &'static str = "voice";
     const SUMMARY: &'static str = "one direction of a call: G.711 or G.729a over RTP";
     const SOURCE: &'static str = "ITU-T G.711, ITU-T G.729 annex A; RFC 3551, section 4.5";
+    const JUDGED_BY: JudgedBy = JudgedBy::Mos;
     type Params = VoiceParams;
+    type Flow = Box<dyn Datagrams>;
 
     fn resolve(params: &mut VoiceParams) {
         params.size = params.size.or(Some(coded(params.codec, params.frame)));
     }
 
-    fn build(params: &VoiceParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        Ok(Generator::Datagrams(Box::new(Voice::new(params)?)))
+    fn build(params: &VoiceParams, _: &BuildSite) -> Result<Self::Flow, ConfigError> {
+        Ok(Box::new(Voice::new(params)?))
     }
 }
 

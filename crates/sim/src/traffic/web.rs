@@ -13,7 +13,7 @@
 //! | parsing | exponential | mean 0.13 s |
 //! | reading | exponential | mean 30 s |
 
-use super::registry::{BuildSite, Generator, Source};
+use super::registry::{BuildSite, JudgedBy, Source};
 use super::{Transfer, Transfers};
 use forebay_core::{ConfigError, Duration, Rng, Time, config::require};
 use schemars::JsonSchema;
@@ -114,10 +114,12 @@ impl Source for Web {
     const NAME: &'static str = "web";
     const SUMMARY: &'static str = "a person who browses: pages of a few objects, then time to read";
     const SOURCE: &'static str = "3GPP2 C.R1002, HTTP model; IEEE 802.16m-08/004, section 10.1";
+    const JUDGED_BY: JudgedBy = JudgedBy::Completion;
     type Params = WebParams;
+    type Flow = Box<dyn Transfers>;
 
-    fn build(params: &WebParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        Ok(Generator::Transfers(Box::new(Web::new(params)?)))
+    fn build(params: &WebParams, _: &BuildSite) -> Result<Self::Flow, ConfigError> {
+        Ok(Box::new(Web::new(params)?))
     }
 }
 

@@ -8,11 +8,10 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from forebay import _engine
-from forebay.report import embedded, plotly_source
+from forebay.report import embedded, plotly_source, template
 from forebay.suite.report import summary
 from forebay.suite.results import QUANTILES
 from forebay.sweep.report import plotting, style
@@ -34,13 +33,6 @@ def write(
         command: the command line.
         cpu_seconds: processor time that the runs took.
     """
-    environment = Environment(
-        loader=PackageLoader("forebay.suite.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     labels = list(outcomes[0].data.disciplines)
     figures = {"labels": labels, "tests": {each.anchor: each.figures for each in outcomes}}
     figures["quantiles"] = QUANTILES.tolist()
@@ -55,7 +47,7 @@ def write(
         "command": command,
         "cpu_seconds": cpu_seconds,
     }
-    html = environment.get_template("template.html").render(
+    html = template("forebay.suite.report").render(
         **said,
         studies=[(each, _settings_of(each)) for each in outcomes],
         style=Markup(style()),

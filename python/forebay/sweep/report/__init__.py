@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from forebay import stats
+from forebay._engine import ScenarioError
 from forebay.measures import GOODPUT, MEASURES
 from forebay.relative import EFFICIENCY
-from forebay.report import embedded, plotly_source, resource
-from forebay.sweep.axes import StudyError
+from forebay.report import embedded, plotly_source, resource, template
 from forebay.sweep.data import StudyData
 
 _MOST_NUMBERS = 600_000
@@ -57,7 +56,7 @@ def write(data: StudyData, path: str | Path | None = None) -> Path:
         path: where; `report.html` in the study's folder unless given.
 
     Raises:
-        StudyError: there is no finished run yet.
+        ScenarioError: there is no finished run yet.
     """
     path = data.folder / "report.html" if path is None else Path(path)
     path.write_text(render(data), encoding="utf-8")
@@ -68,23 +67,16 @@ def render(data: StudyData) -> str:
     """The report of a study as HTML, with everything it needs inside.
 
     Raises:
-        StudyError: there is no finished run yet.
+        ScenarioError: there is no finished run yet.
     """
     if data.runs.is_empty():
-        raise StudyError(f"{data.folder}: holds no finished run yet")
+        raise ScenarioError(f"{data.folder}: holds no finished run yet")
     shown = offered(data)
     if not shown:
-        raise StudyError(f"{data.folder}: its runs hold no measure that is a number")
-    environment = Environment(
-        loader=PackageLoader("forebay.sweep.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+        raise ScenarioError(f"{data.folder}: its runs hold no measure that is a number")
     counts = data.runs.group_by("point").len()["len"]
     figures = _figures(data, shown)
-    return environment.get_template("template.html").render(
+    return template("forebay.sweep.report").render(
         data=data,
         settings=len(figures["settings"]),
         fewest=counts.min(),

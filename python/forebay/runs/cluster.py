@@ -1,4 +1,4 @@
-"""Where batches run: the workers of a Dask cluster."""
+"""Where tasks run: the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forebay import _engine
 from forebay._engine import ScenarioError
-from forebay.sweep.axes import StudyError
-from forebay.sweep.layout import Record
-from forebay.sweep.work import Common, Task, run_batch
+from forebay.runs.task import Record, Task, record_of
+from forebay.scenario import Scenario
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -31,16 +31,15 @@ _LOOK_EVERY_S = 2.0
 class Cluster:
     """Batches on the workers of a Dask cluster.
 
-    A batch carries the study's base and what differs from it, so that a worker needs nothing but
-    forebay and the files that the scenario names. Dask gives the batch of a worker that died to
+    A batch carries its base scenario once and what differs from it, so that a worker needs nothing
+    but forebay and the files that the scenario names. Dask gives the batch of a worker that died to
     another one.
     """
 
-    def __init__(self, common: Common, client: Client) -> None:
+    def __init__(self, client: Client) -> None:
         """Use the workers of `client`, of which any may come and go."""
-        base = replace(common.base, base=str(Path(common.base.base).resolve()))
-        self._common = replace(common, base=base)
         self._client = client
+        self._bases: dict[Scenario, Scenario] = {}
         self._done: queue.SimpleQueue[Future] = queue.SimpleQueue()
         self._batches: dict[str, tuple[Future, Sequence[Task]]] = {}
         self._error: BaseException | None = None
@@ -66,12 +65,13 @@ class Cluster:
 
     def submit(self, tasks: Sequence[Task]) -> None:
         """Run a batch on some worker."""
+        sent = [replace(task, base=self._resolved(task.base)) for task in tasks]
         with self._reached():
-            future = self._client.submit(timed_batch, self._common, tasks, pure=False)
+            future = self._client.submit(timed_batch, _engine.version, sent, pure=False)
         self._batches[future.key] = (future, tasks)
         future.add_done_callback(self._done.put)
 
-    def collect(self, timeout: float) -> list[Record]:
+    def collect(self, timeout: float) -> Sequence[tuple[Task, Record]]:
         """Runs that have come back."""
         if self._error is not None:
             raise self._error
@@ -80,33 +80,44 @@ class Cluster:
             ended.append(self._done.get(timeout=timeout))
             while True:
                 ended.append(self._done.get_nowait())
-        good = []
+        good, those = [], []
         for future in ended:
             _, tasks = self._batches.pop(future.key)
             if future.status == "finished":
                 good.append(future)
+                those.append(tasks)
             else:
                 self._failed(future, tasks)
-        records: list[Record] = []
+        records: list[tuple[Task, Record]] = []
         # One request for all; what a worker held that has died meanwhile is run again.
         with self._reached():
             gathered = self._client.gather(good)
-        for batch, seconds, refusal in gathered:
+        for tasks, (batch, seconds, refusal) in zip(those, gathered, strict=True):
             if refusal is not None:
                 self._error = ScenarioError(refusal)
                 continue
-            records += batch
+            records += zip(tasks, batch, strict=True)
             latest = seconds / len(batch)
             known = self._seconds_a_run
             # A mean that forgets, as later points may take longer.
             self._seconds_a_run = latest if known is None else 0.8 * known + 0.2 * latest
         return records
 
+    def begun(self) -> float:
+        """Nothing is known of runs that have not come back."""
+        return 0.0
+
     def close(self) -> None:
         """Take back what has not begun; what is running ends unheard."""
         with contextlib.suppress(Exception):
             self._client.cancel([future for future, _ in self._batches.values()])
         self._batches.clear()
+
+    def _resolved(self, base: Scenario) -> Scenario:
+        """The scenario with an absolute folder, one object for all tasks of a batch."""
+        if base not in self._bases:
+            self._bases[base] = replace(base, base=str(Path(base.base).resolve()))
+        return self._bases[base]
 
     @contextlib.contextmanager
     def _reached(self) -> Iterator[None]:
@@ -131,33 +142,44 @@ class Cluster:
                 for task in tasks:
                     self.submit([task])
                 return
-            error = StudyError(
+            error = ScenarioError(
                 f"{error.allowed_failures + 1} workers died running replication "
-                f"{tasks[0].replication} with {dict(tasks[0].values)}; does it need more memory "
-                "than they have?"
+                f"{tasks[0].replication} with {dict(tasks[0].change.values)}; does it need more "
+                "memory than they have?"
             )
         elif isinstance(error, ImportError):
-            error = StudyError(f"the workers cannot run forebay, install it there: {error}")
+            error = ScenarioError(f"the workers cannot run forebay, install it there: {error}")
         self._error = error
 
 
-def _gone() -> StudyError:
-    return StudyError(
+def _gone() -> ScenarioError:
+    return ScenarioError(
         "the cluster's scheduler has gone, or has cancelled the runs; those that had ended are "
         "kept, and the same command goes on"
     )
 
 
-def timed_batch(common: Common, tasks: Sequence[Task]) -> tuple[list[Record], float, str | None]:
+def timed_batch(version: str, tasks: Sequence[Task]) -> tuple[list[Record], float, str | None]:
     """On a worker: run a batch.
+
+    Args:
+        version: of the engine that asks.
+        tasks: what to run, in order.
 
     Returns:
         The runs, the seconds that they took, and why one could not run: the engine's exceptions
         do not travel.
     """
+    if _engine.version != version:
+        return (
+            [],
+            0.0,
+            f"a worker has forebay {_engine.version}, and the study runs with {version}; install "
+            "the same version everywhere",
+        )
     start = time.perf_counter()
     try:
-        records = run_batch(common, tasks)
+        records = [record_of(task) for task in tasks]
     except ScenarioError as error:
         return [], 0.0, str(error)
     return records, time.perf_counter() - start, None
@@ -168,7 +190,7 @@ def connected(address: str | None) -> Iterator[Client | None]:
     """A client of the cluster at `address`, or none without one.
 
     Raises:
-        StudyError: Dask is not installed, or nothing answers there.
+        ScenarioError: Dask is not installed, or nothing answers there.
     """
     if address is None:
         yield None
@@ -176,12 +198,12 @@ def connected(address: str | None) -> Iterator[Client | None]:
     try:
         from distributed import Client
     except ImportError:
-        raise StudyError(
+        raise ScenarioError(
             '--cluster needs Dask, which is not installed: pip install "forebay[dask]"'
         ) from None
     try:
         client = Client(address, timeout="10s")
     except (OSError, ValueError) as error:
-        raise StudyError(f"{address}: no Dask scheduler answers there: {error}") from None
+        raise ScenarioError(f"{address}: no Dask scheduler answers there: {error}") from None
     with client:
         yield client

@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from forebay import relative, stats
 from forebay._engine import ScenarioError
-from forebay.measures import GAIN, MEASURES, Measure
-from forebay.parallel import Progress, cores, run_all
-from forebay.result import Result, compared_link, flattened, labelled, single, with_queue
-from forebay.scenario import Scenario, named
-
-if TYPE_CHECKING:
-    from forebay.sweep.data import StudyData
+from forebay.measures import GAIN, Measure, best_of
+from forebay.runs import Result, Task, Tell, result_of, run_all
+from forebay.runs.result import flattened
+from forebay.scenario import Scenario, labelled, named
 
 DEFAULT_REPLICATIONS = 10
 """Replications if neither the caller nor the scenario says how many."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Variant:
     """One of the disciplines that are compared."""
 
@@ -32,9 +28,13 @@ class Variant:
     """What tables and figures call it."""
     queue: dict[str, Any]
     """The queue as a scenario writes it."""
-    effective: dict[str, Any]
-    """The whole scenario with this queue and every default filled in."""
     scenario: Scenario
+    """The whole scenario with this queue."""
+
+    @cached_property
+    def effective(self) -> dict[str, Any]:
+        """The scenario with this queue and every default filled in."""
+        return self.scenario.effective()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +119,14 @@ class Comparison:
             self.samples(first, class_, key), self.samples(second, class_, key), self.level
         )
 
+    def queue_samples(self, label: str, key: str) -> list[float | None]:
+        """One value a replication of a measure of the compared queue."""
+        runs = self.runs_of(label)
+        return [run.result.summary["queues"][self.link].get(key) for run in runs]
+
     def queue_interval(self, label: str, key: str) -> stats.Interval | None:
         """Mean over the replications of a measure of the compared queue."""
-        runs = self.runs_of(label)
-        return stats.interval(
-            [run.result.summary["queues"][self.link].get(key) for run in runs], self.level
-        )
+        return stats.interval(self.queue_samples(label, key), self.level)
 
     def efficiency(self, label: str) -> stats.Interval | None:
         """System efficiency: mean goodput over flows, as a share of the baseline's."""
@@ -138,28 +140,12 @@ class Comparison:
         )
 
     def best(self, class_: str, measure: Measure) -> tuple[str, ...]:
-        """The best discipline for a class by one measure, and all that cannot be told from it.
+        """The best discipline for a class by one measure, and all not distinguishable from it.
 
-        A discipline cannot be told from the best if the interval of their paired difference holds
-        zero, or if the difference is too small to matter to a user. Empty if nothing was measured.
+        See `forebay.measures.best_of`.
         """
-        means = {
-            label: value.mean
-            for label in self.labels
-            if (value := self.interval(label, class_, measure.key)) is not None
-        }
-        if not means:
-            return ()
-        pick = max if measure.higher_is_better else min
-        first = pick(means, key=lambda label: means[label])
-
-        def told_apart(label: str) -> bool:
-            difference = self.difference(label, first, class_, measure.key)
-            if difference is None or not measure.difference_matters(means[label], means[first]):
-                return False
-            return difference.half_width is None or difference.excludes_zero
-
-        return (first, *(label for label in means if label != first and not told_apart(label)))
+        samples = {label: self.samples(label, class_, measure.key) for label in self.labels}
+        return best_of(samples, measure, self.level)
 
     @cached_property
     def runs_table(self) -> pl.DataFrame:
@@ -187,83 +173,6 @@ class Comparison:
         """Histograms of delay of every run: of a class, one way; of a link, in its queue."""
         return self._stacked(lambda result: [result.delay, result.queue_delay])
 
-    def summary(self) -> dict[str, Any]:
-        """What the comparison found, as plain values; keys documented in `docs/summary.md`."""
-        from forebay.advice import advise
-
-        advice = advise(self)
-        return {
-            "forebay": self.runs[0].result.summary["version"],
-            "title": self.title,
-            "scenario": self.scenario.name,
-            "link": self.link,
-            "replications": len(self.seeds),
-            "seeds": list(self.seeds),
-            "confidence": self.level,
-            "baseline": self.baseline,
-            "disciplines": [self._summary_of(variant) for variant in self.variants],
-            "advice": {
-                "pick": advice.pick,
-                "why": advice.why,
-                "price": list(advice.price),
-                "findings": list(advice.findings),
-                "notes": list(advice.notes),
-            },
-        }
-
-    def write(self, folder: str | Path, *, report: bool = True) -> Path:
-        """Write tables, summary and report to `folder`, whole or not at all.
-
-        A folder that an earlier comparison wrote is replaced.
-
-        Raises:
-            FileExistsError: the folder holds something else.
-        """
-        from forebay.report import render
-        from forebay.storage import Content, write_folder
-
-        files: dict[str, Content] = {
-            "runs.parquet": self.runs_table,
-            "flows.parquet": self.flows,
-            "series.parquet": self.series,
-            "delays.parquet": self.delays,
-            "summary.json": self.summary(),
-        }
-        if report:
-            files["report.html"] = render(self)
-        return write_folder(Path(folder), files)
-
-    def report(self, path: str | Path) -> Path:
-        """Write the report, one HTML file that needs no network."""
-        from forebay.report import render
-
-        path = Path(path)
-        path.write_text(render(self), encoding="utf-8")
-        return path
-
-    def _summary_of(self, variant: Variant) -> dict[str, Any]:
-        label = variant.label
-        queue_keys = self.runs[0].result.summary["queues"][self.link]
-        return {
-            "label": label,
-            "queue": variant.queue,
-            "fingerprints": [run.result.fingerprint for run in self.runs_of(label)],
-            "utilization": _plain(self.utilization(label)),
-            "efficiency": _plain(self.efficiency(label)),
-            "queue_measures": {
-                key: _plain(self.queue_interval(label, key))
-                for key, value in queue_keys.items()
-                if isinstance(value, int | float)
-            },
-            "classes": {
-                class_: {
-                    measure.key: _plain(self.interval(label, class_, measure.key))
-                    for measure in MEASURES
-                }
-                for class_ in self.classes
-            },
-        }
-
     def _relative(self, label: str, key: str) -> list[float | None]:
         """One value a replication of a measure that is set against the baseline."""
         runs = self.runs_table.filter(pl.col("discipline") == label)
@@ -285,7 +194,7 @@ def compare(
     link: str | None = None,
     seed: int | None = None,
     jobs: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Tell | None = None,
     command: str | None = None,
     baseline: str | None = None,
 ) -> Comparison:
@@ -309,8 +218,8 @@ def compare(
     """
     checked = scenario.effective()
     settings = checked.get("compare") or {}
-    where = link if link is not None else compared_link(scenario)
-    variants = _variants(scenario, where, disciplines)
+    where = scenario.compared_link(link)
+    variants = variants_of(scenario, link, disciplines)
     count = replications if replications is not None else settings.get("replications")
     count = DEFAULT_REPLICATIONS if count is None else int(count)
     if count < 1:
@@ -324,42 +233,37 @@ def compare(
             f'{scenario.name}: compare.baseline: no discipline is called "{baseline}"; '
             f"one of {', '.join(labels)}"
         )
-    seeds = range(first, first + count)
-    scenarios = [variant.scenario.with_("seed", seed) for variant in variants for seed in seeds]
-    # Replication by replication, so that a progress bar sees every discipline's cost early.
-    order = sorted(range(len(scenarios)), key=lambda number: (number % count, number))
-    results = run_all(scenarios, order, jobs or cores(), progress)
-    runs = tuple(
-        Run(variant.label, number + 1, first + number, results[index * count + number])
-        for index, variant in enumerate(variants)
-        for number in range(count)
-    )
-    queues = runs[0].result.summary["queues"]
-    name = where if where is not None and where in queues else next(iter(queues))
     efficient = tuple(settings.get("efficiency") or ())
-    unknown = sorted(set(efficient) - set(runs[0].result.summary["classes"]))
-    if unknown:
-        raise ScenarioError(
-            f'{scenario.name}: compare.efficiency: no class is called "{unknown[0]}"; '
-            f"one of {', '.join(runs[0].result.summary['classes'])}"
-        )
+    _check_classes(scenario, efficient)
+    # Replication by replication, so that a progress bar sees every discipline's cost early.
+    tasks = [
+        Task(variant.label, number + 1, first + number, variant.scenario)
+        for number in range(count)
+        for variant in variants
+    ]
+    results = run_all(tasks, result_of, jobs=jobs, tell=progress)
+    found = {(task.id, task.replication): each for task, each in zip(tasks, results, strict=True)}
+    runs = tuple(
+        Run(label, number, first + number - 1, found[label, number])
+        for label in labels
+        for number in range(1, count + 1)
+    )
     return Comparison(
-        scenario, name, variants, runs, command=command, baseline=baseline, efficient=efficient
+        scenario, where, variants, runs, command=command, baseline=baseline, efficient=efficient
     )
 
 
-def load(folder: str | Path) -> StudyData:
-    """Read the results of `forebay sweep`, also of one that is still running or was stopped.
+def _check_classes(scenario: Scenario, wanted: Sequence[str]) -> None:
+    known = list(dict.fromkeys(entry["class"] for entry in scenario.resolved()["traffic"]))
+    for class_ in wanted:
+        if class_ not in known:
+            raise ScenarioError(
+                f'{scenario.name}: compare.efficiency: no class is called "{class_}"; '
+                f"one of {', '.join(known)}"
+            )
 
-    Raises:
-        StudyError: the folder is not a study's.
-    """
-    from forebay.sweep.data import load as load_data
 
-    return load_data(folder)
-
-
-def _variants(
+def variants_of(
     scenario: Scenario, link: str | None, chosen: Sequence[str | Mapping[str, Any]] | None
 ) -> tuple[Variant, ...]:
     """The disciplines to compare, each checked."""
@@ -376,7 +280,6 @@ def _variants(
             f"{scenario.name}: compare.disciplines: there is none to compare; "
             'add a list such as ["fifo", "codel"], or give --disciplines fifo,codel'
         )
-    bare = single(scenario)
     variants: list[Variant] = []
     for label, queue in entries:
         if any(label == other.label for other in variants):
@@ -384,17 +287,13 @@ def _variants(
                 f'{scenario.name}: compare.disciplines: two are called "{label}"; '
                 'give one a name of its own with label = "..."'
             )
-        changed = with_queue(bare, link, queue)
         with named(scenario, f'discipline "{label}": '):
-            variants.append(Variant(label, queue, changed.effective(), changed))
+            variant = Variant(label, queue, scenario.with_queue(queue, link).bare())
+            # Everything that could not run is found before the first run begins.
+            _ = variant.effective
+        variants.append(variant)
     return tuple(variants)
 
 
 def _key(run: Run) -> dict[str, Any]:
     return {"discipline": run.discipline, "replication": run.replication, "seed": run.seed}
-
-
-def _plain(value: stats.Interval | None) -> dict[str, float | int | None] | None:
-    if value is None:
-        return None
-    return {"mean": value.mean, "low": value.low, "high": value.high, "samples": value.samples}

@@ -1,4 +1,4 @@
-"""Writing a folder of results, whole or not at all."""
+"""Folders of results: written whole or not at all, and never in the place of something else."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+
+from forebay._engine import ScenarioError
+from forebay.runs.journal import write_whole
 
 _OURS = frozenset(
     ("runs.parquet", "flows.parquet", "series.parquet", "delays.parquet", "summary.json",
@@ -45,9 +48,44 @@ def check_folder(folder: Path) -> None:
                 "choose another folder with --out"
             )
     parent = _parent(folder)
+    if folder.exists() and _target(folder).samefile(Path.cwd()):
+        raise FileExistsError(
+            f"{folder}: is the folder in which the command runs, which cannot be replaced; choose "
+            "another folder with --out"
+        )
     parent.mkdir(parents=True, exist_ok=True)
     if not os.access(parent, os.W_OK | os.X_OK):
         raise PermissionError(f"{parent}: cannot be written to; choose another folder with --out")
+
+
+def claim(folder: Path, mark: str, wanted: Mapping[str, Any], words: Callable[[Any], str]) -> None:
+    """Make a folder whose results come run by run, or check that it was made for the same.
+
+    Args:
+        folder: where results come.
+        mark: the file in it that says what it was made for.
+        wanted: what it is for, as plain values.
+        words: what another folder holds, by its own such values.
+
+    Raises:
+        ScenarioError: it holds something else.
+        OSError: it cannot be made.
+    """
+    path = folder / mark
+    if path.exists():
+        held = json.loads(path.read_text("utf-8"))
+        if held != wanted:
+            raise ScenarioError(f"{folder}: holds {words(held)}; choose another folder with --out")
+        return
+    if folder.exists() and not folder.is_dir():
+        raise ScenarioError(f"{folder}: is a file; choose another folder with --out")
+    if folder.exists() and (names := sorted(entry.name for entry in folder.iterdir())):
+        raise ScenarioError(
+            f"{folder}: holds {names[0]}, which is not of this command; choose another folder with "
+            "--out"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(path, (json.dumps(wanted) + "\n").encode())
 
 
 def write_folder(folder: Path, files: Mapping[str, Content]) -> Path:
@@ -61,20 +99,27 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> Path:
     """
     check_folder(folder)
     parent = _parent(folder)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=parent))
+    fresh = Path(
+        tempfile.mkdtemp(prefix=f".{_target(folder).name}.", suffix=".partial", dir=parent)
+    )
     try:
         fresh.chmod(0o755)
         for name, content in files.items():
             _write(fresh / name, content)
-        _exchange(fresh, folder)
+        _exchange(fresh, _target(folder))
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
     return folder
 
 
+def _target(folder: Path) -> Path:
+    """The folder itself, where `folder` is a link to one."""
+    return folder.resolve() if folder.is_symlink() else folder.absolute()
+
+
 def _parent(folder: Path) -> Path:
-    return folder.absolute().parent
+    return _target(folder).parent
 
 
 def _is_result(summary: Path) -> bool:

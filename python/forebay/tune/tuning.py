@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from forebay._engine import ScenarioError
-from forebay.parallel import Progress
-from forebay.result import compared_link, labelled, single
-from forebay.scenario import Scenario
-from forebay.sweep.store import write_whole
+from forebay.runs import Progress
+from forebay.runs.journal import write_whole
+from forebay.scenario import Scenario, labelled
 from forebay.tune import show
 from forebay.tune.goal import read_goal
 from forebay.tune.runs import Runs
-from forebay.tune.search import Outcome, Plan, search
+from forebay.tune.search import Outcome, Tuning, search
 from forebay.tune.space import Parameter, check, read_parameter
 
 AS_WRITTEN = "as written"
@@ -61,7 +60,7 @@ def tune(
         progress: called about ten times a second.
         command: the command line, for `results.json`.
         seed: of the first replication and of the search, instead of the scenario's.
-        amounts: `trials`, `replications`, `candidates` and `verify`, as `Plan` has them.
+        amounts: `trials`, `replications`, `candidates` and `verify`, as `Tuning` has them.
 
     Raises:
         ScenarioError: anything that is not understood or could not run.
@@ -80,7 +79,7 @@ def tune(
     listed = dict(labelled(each) for each in compare.get("disciplines") or [])
     queue = None if discipline is None else _queue(discipline, listed)
     name = baseline if baseline is not None else compare.get("baseline")
-    base = single(scenario)
+    base = scenario.bare()
     where = link if link is not None else _link(scenario, listed or queue or name)
     beside: list[tuple[str, dict[str, Any] | None]] = [
         each for each in listed.items() if each[0] != name
@@ -88,7 +87,7 @@ def tune(
     if queue is None:
         _check_paths(base, found)
         beside.insert(0, (AS_WRITTEN, None))
-    plan = Plan(
+    plan = Tuning(
         base,
         where,
         queue,
@@ -100,7 +99,7 @@ def tune(
         seed=int(checked.get("seed", 1)) if seed is None else seed,
         **amounts,
     )
-    with Runs(base, where, Path(folder), jobs) as runs:
+    with Runs(base, Path(folder), jobs) as runs:
         outcome = search(plan, runs, progress)
         text = json.dumps(show.plain(outcome, command), indent=1, ensure_ascii=False)
         write_whole(runs.folder / "results.json", f"{text}\n".encode())
@@ -111,7 +110,7 @@ def tune(
 def _link(scenario: Scenario, needed: object) -> str | None:
     """The compared link, if disciplines are put on one."""
     try:
-        return compared_link(scenario)
+        return scenario.default_link()
     except ScenarioError:
         if needed:
             raise

@@ -1,0 +1,242 @@
+//! What a scenario comes to: its links by name, its traffic, the files that it reads, and a queue put
+//! on one of its links.
+
+use super::link::DirectedLink;
+use super::{Scenario, Traffic};
+use forebay_core::ConfigError;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use std::path::Path;
+
+impl Scenario {
+    /// Links, traffic and files, as [`Scenario::summary`](crate::summary()) names them:
+    /// - `links`: every directed link in the order of the summary. `path` is that of its table in
+    ///   the file, `queue_path` that at which its queue is written (or would be), `queue` has every
+    ///   default filled in, `shares_with` are the other links whose queue is written there too;
+    ///   `rate_bps` and `delay_s` are null if they vary.
+    /// - `traffic`: every entry with its class, its transport, by what it is judged, whether it
+    ///   replays a capture (`open_loop`), its ends and the links on its way.
+    /// - `files`: every file that is read, with the path of the field that names it first.
+    ///
+    /// # Errors
+    /// A queue that is not understood, a trace that cannot be read, ends without a way.
+    pub fn resolve(&self) -> Result<Value, ConfigError> {
+        let table = &self.table;
+        let links = self.links.iter().enumerate().map(|(index, link)| self.link_of(index, link));
+        Ok(json!({
+            "title": table.title,
+            "duration_s": table.duration.as_secs_f64(),
+            "warmup_s": table.warmup.as_secs_f64(),
+            "seed": table.seed,
+            "links": links.collect::<Result<Vec<_>, _>>()?,
+            "traffic": self.resolve_traffic()?,
+            "files": self.files(),
+        }))
+    }
+
+    fn link_of(&self, index: usize, link: &DirectedLink) -> Result<Value, ConfigError> {
+        let table = &link.table;
+        let draw = table.draw.as_ref();
+        let varies = table.delays.is_some() || draw.is_some_and(|draw| !draw.delays.is_empty());
+        let shares = |other: &&DirectedLink| {
+            other.queue_path == link.queue_path && other.table.name != table.name
+        };
+        let shares = self.links.iter().filter(shares).map(|other| &other.table.name);
+        Ok(json!({
+            "name": table.name,
+            "from": table.from,
+            "to": table.to,
+            "reverse": index % 2 == 1,
+            "path": link.path,
+            "queue_path": link.queue_path,
+            "queue": link.queue(&self.base)?,
+            "shares_with": shares.collect::<Vec<_>>(),
+            "rate_bps": table.rate.map(|rate| rate.bps()),
+            "delay_s": (!varies).then(|| table.delay.as_secs_f64()),
+            "loss": table.loss,
+            "pcap": table.pcap,
+        }))
+    }
+
+    fn resolve_traffic(&self) -> Result<Vec<Value>, ConfigError> {
+        let ways = self.ways(&self.graph()?)?;
+        let (classes, class_of) = self.classes();
+        let entries = self.traffic.iter().zip(ways).enumerate();
+        entries
+            .map(|(index, (entry, ways))| {
+                let Traffic { table, source, .. } = entry;
+                let (from, to) = self.ends(table)?;
+                let mut links: Vec<&str> = Vec::new();
+                for hop in ways.iter().flat_map(|way| way.forward_links()) {
+                    let name = self.links[hop].table.name.as_str();
+                    if !links.contains(&name) {
+                        links.push(name);
+                    }
+                }
+                Ok(json!({
+                    "name": table.name,
+                    "kind": table.kind,
+                    "class": classes[class_of[index] as usize],
+                    "flows": table.flows,
+                    "transport": source.transport,
+                    "judged_by": source.judged_by,
+                    "open_loop": entry.capture().is_some(),
+                    "from": from,
+                    "to": to,
+                    "path": format!("traffic[{index}]"),
+                    "links": links,
+                }))
+            })
+            .collect()
+    }
+
+    /// Every file that is read, as written, with the path of the field that names it first.
+    fn files(&self) -> Vec<Value> {
+        let traces = self.links.iter().filter_map(|link| {
+            let trace = link.table.trace.clone()?;
+            Some((trace, format!("{}.trace", link.path)))
+        });
+        let captures = self.traffic.iter().enumerate().filter_map(|(index, entry)| {
+            Some((entry.capture()?, format!("traffic[{index}].file")))
+        });
+        let mut files: Vec<(String, String)> = Vec::new();
+        for (file, path) in traces.chain(captures) {
+            if files.iter().all(|(known, _)| *known != file) {
+                files.push((file, path));
+            }
+        }
+        files.into_iter().map(|(file, path)| json!({ "file": file, "path": path })).collect()
+    }
+
+    /// A hash, in hexadecimal digits, of all that decides what a run does except its seed: the
+    /// effective scenario, the content of the files that it reads and the version of the engine.
+    /// Its title, and what to compare or tune, do not count.
+    ///
+    /// # Errors
+    /// As [`Scenario::effective`], or a file that cannot be read.
+    pub fn identity(&self) -> Result<String, ConfigError> {
+        let mut tree = self.effective()?;
+        if let Value::Object(tree) = &mut tree {
+            ["title", "seed", "compare", "tune"].iter().for_each(|field| drop(tree.remove(*field)));
+        }
+        tree.sort_all_objects();
+        let mut hash = Sha256::new();
+        let mut add = |bytes: &[u8]| {
+            // Lengths keep one part from running into the next.
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        add(env!("CARGO_PKG_VERSION").as_bytes());
+        add(tree.to_string().as_bytes());
+        for named in self.files() {
+            let (file, path) = (named["file"].as_str(), named["path"].as_str());
+            let content = std::fs::read(self.base.join(file.unwrap_or_default()));
+            let content = content.map_err(|error| {
+                ConfigError::new(path.unwrap_or_default(), format!("cannot be read: {error}"))
+            })?;
+            add(&content);
+        }
+        Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Index of the link called `name`.
+    ///
+    /// # Errors
+    /// There is none; the message names those that there are.
+    pub(super) fn link(&self, name: &str) -> Result<usize, ConfigError> {
+        self.links.iter().position(|link| link.table.name == name).ok_or_else(|| {
+            let message = format!("no link is called \"{name}\"; {}", self.link_names());
+            ConfigError::new("", message)
+        })
+    }
+
+    fn link_names(&self) -> String {
+        let forward = self.links.iter().step_by(2);
+        let names: Vec<_> = forward.map(|link| format!("\"{}\"", link.table.name)).collect();
+        if names.is_empty() {
+            return "there is none".into();
+        }
+        format!("one of {}, or its name with \"-reverse\"", names.join(", "))
+    }
+
+    /// The links on which disciplines are compared: `link`, or else that of `compare`, or else the
+    /// only one, a dumbbell's, or every hop of a parking lot, forward. The first is the one whose
+    /// measures are shown.
+    ///
+    /// # Errors
+    /// There is no such link, or there are several and none is chosen.
+    fn compared(&self, link: Option<&str>) -> Result<Vec<usize>, ConfigError> {
+        let chosen = self.table.compare.as_ref().and_then(|compare| compare.link.as_deref());
+        if let Some(name) = link.or(chosen) {
+            return Ok(vec![self.link(name)?]);
+        }
+        match (&self.row, self.links.len()) {
+            (Some(row), _) => Ok((0..row.hops as usize).map(|hop| 2 * hop).collect()),
+            (None, 2) => Ok(vec![0]),
+            (None, 0) => {
+                Err(ConfigError::new("link", "there is none; add a [[link]] or a [dumbbell]"))
+            }
+            (None, _) => Err(ConfigError::new(
+                "compare.link",
+                format!("say on which link to put the disciplines, {}", self.link_names()),
+            )),
+        }
+    }
+
+    /// Name of the link whose measures a comparison shows, if disciplines are put on `link`.
+    ///
+    /// # Errors
+    /// As [`with_queue`].
+    pub fn compared_link(&self, link: Option<&str>) -> Result<String, ConfigError> {
+        Ok(self.links[self.compared(link)?[0]].table.name.clone())
+    }
+}
+
+/// The document `tree` with `queue` on `link`, which is any name of a link; without, the link of
+/// `compare`, or else the only one, a dumbbell's, or every hop of a parking lot, forward. The rest
+/// of the document stays as it is written.
+///
+/// # Errors
+/// The document is not a scenario, there is no such link, or there are several and none is chosen.
+pub fn with_queue(
+    tree: &Value,
+    base: &Path,
+    link: Option<&str>,
+    queue: &Value,
+) -> Result<Value, ConfigError> {
+    let scenario = Scenario::read(tree, base)?;
+    let links = scenario.compared(link)?;
+    let mut tree = tree.clone();
+    match (&scenario.row, links.as_slice()) {
+        // What all hops have in common is said once, and no hop says otherwise.
+        (Some(row), [_, _, ..]) => {
+            for hop in &row.own {
+                table_at(&mut tree, &format!("{}.hop.{hop}", row.path)).remove("queue");
+            }
+            table_at(&mut tree, row.path).insert("queue".into(), queue.clone());
+        }
+        (_, links) => {
+            let place = &scenario.links[links[0]].place;
+            table_at(&mut tree, place).insert("queue".into(), queue.clone());
+        }
+    }
+    Ok(tree)
+}
+
+/// The table at `path` of a document that has been read as a scenario; made if it is missing.
+fn table_at<'a>(tree: &'a mut Value, path: &str) -> &'a mut Map<String, Value> {
+    let mut at = tree;
+    for step in path.split('.') {
+        at = match step.split_once('[') {
+            Some((list, index)) => {
+                let index: usize = index.trim_end_matches(']').parse().expect("a path of ours");
+                &mut at[list][index]
+            }
+            None => &mut at[step],
+        };
+        if at.is_null() {
+            *at = json!({});
+        }
+    }
+    at.as_object_mut().expect("it has been read as a table")
+}

@@ -1,0 +1,165 @@
+"""What one run measured: a summary and tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from forebay import _engine
+from forebay.scenario import Scenario, named
+
+if TYPE_CHECKING:
+    from forebay._engine import Cancel, Output
+
+_COLUMNS = (
+    "time_s",
+    "mean_packets",
+    "max_packets",
+    "mean_bytes",
+    "dropped",
+    "marked",
+    "throughput_bps",
+    "completed",
+    "delay_ms",
+    "count",
+)
+
+_EMPTY: dict[str, pl.Schema] = {
+    "queue": pl.Schema({"link": pl.String, "time_s": pl.Float64, "mean_packets": pl.Float64}),
+    "class": pl.Schema({"class": pl.String, "time_s": pl.Float64, "throughput_bps": pl.Float64}),
+    "delay": pl.Schema({"class": pl.String, "delay_ms": pl.Float64, "count": pl.Float64}),
+    "queue_delay": pl.Schema({"link": pl.String, "delay_ms": pl.Float64, "count": pl.Float64}),
+}
+
+_FLOWS = pl.Schema(
+    {
+        "id": pl.Int64,
+        "traffic": pl.String,
+        "class": pl.String,
+        "goodput_bps": pl.Float64,
+        "delivered_bytes": pl.Int64,
+        "retransmissions": pl.Int64,
+        "timeouts": pl.Int64,
+        "loss": pl.Float64,
+        "mean_delay_ms": pl.Float64,
+        "mean_wait_ms": pl.Float64,
+        "completed": pl.Int64,
+        "completion_s": pl.Float64,
+        "r_factor": pl.Float64,
+        "mos": pl.Float64,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run measured. Units stand in the names of the columns."""
+
+    summary: dict[str, Any]
+    """Totals of the run; the keys are documented in `docs/summary.md`."""
+    tables: Mapping[str, pl.DataFrame]
+    """Every table of the engine by its name."""
+
+    @classmethod
+    def of(cls, output: Output) -> Result:
+        """The result that the engine's output holds."""
+        return cls(json.loads(output.summary), _frames(output))
+
+    @cached_property
+    def queue(self) -> pl.DataFrame:
+        """Queue length over time: a row for each link and interval of time.
+
+        Columns `link`, `time_s`, `mean_packets`, `max_packets`, `mean_bytes`, `dropped`,
+        `marked`, and the discipline's own variables.
+        """
+        return self._table("queue")
+
+    @cached_property
+    def classes(self) -> pl.DataFrame:
+        """Throughput over time: columns `class`, `time_s`, `throughput_bps`."""
+        return self._table("class")
+
+    @cached_property
+    def delay(self) -> pl.DataFrame:
+        """Histogram of one-way delay: columns `class`, `delay_ms`, `count` of packets."""
+        return self._table("delay")
+
+    @cached_property
+    def queue_delay(self) -> pl.DataFrame:
+        """Histogram of the time in a queue: columns `link`, `delay_ms`, `count` of packets."""
+        return self._table("queue_delay")
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """A row for each flow: goodput, retransmissions, timeouts, loss, delay, completion time."""
+        return pl.DataFrame(self.summary["flows"], schema=_FLOWS, strict=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of everything that happened; equal for equal scenarios and seeds."""
+        return str(self.summary["fingerprint"])
+
+    def _table(self, name: str) -> pl.DataFrame:
+        table = self.tables.get(name)
+        return pl.DataFrame(schema=_EMPTY[name]) if table is None else table
+
+
+TABLES: Mapping[str, Callable[[Result], pl.DataFrame]] = {
+    "queue": lambda result: result.queue,
+    "class": lambda result: result.classes,
+    "delay": lambda result: result.delay,
+    "queue_delay": lambda result: result.queue_delay,
+    "flows": lambda result: result.flows,
+}
+"""The tables of a run by the names that studies give them."""
+
+
+def run_engine(
+    scenario: Scenario,
+    cancel: Cancel | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Output:
+    """Run a scenario in the calling thread, which can be interrupted only through `cancel`.
+
+    Raises:
+        ScenarioError: anything in the scenario that could not run.
+        Cancelled: `cancel` was set.
+    """
+    with named(scenario):
+        return _engine.run(scenario.text, scenario.base, cancel, progress)
+
+
+def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested tables as one, keys joined by dots; lists are left out."""
+    flat: dict[str, Any] = {}
+    for key, inner in value.items():
+        if isinstance(inner, Mapping):
+            flat |= flattened(inner, f"{prefix}{key}.")
+        elif not isinstance(inner, list):
+            flat[prefix + key] = inner
+    return flat
+
+
+def _frames(output: Output) -> dict[str, pl.DataFrame]:
+    """The engine's tables, those of one name stacked with their labels as columns."""
+    parts: dict[str, list[pl.DataFrame]] = {}
+    for name, labels, columns in output.tables():
+        numbers = pl.DataFrame(
+            {key: np.frombuffer(columns[key], "<f8") for key in sorted(columns, key=_order)}
+        )
+        labelled = numbers.select(
+            *(pl.lit(value, pl.String).alias(key) for key, value in labels.items()), pl.all()
+        )
+        parts.setdefault(name, []).append(labelled)
+    return {name: pl.concat(frames, how="diagonal") for name, frames in parts.items()}
+
+
+def _order(column: str) -> tuple[int, str]:
+    """Places the usual columns first, in their usual order, then a discipline's variables."""
+    return (_COLUMNS.index(column) if column in _COLUMNS else len(_COLUMNS), column)

@@ -1,0 +1,280 @@
+"""A study: a base scenario, axes, disciplines and how often each point is run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from forebay import _engine, scenario, written
+from forebay._engine import ScenarioError
+from forebay.runs.task import Change, Keep, Task
+from forebay.scenario import Scenario, labelled, named
+from forebay.sweep.axes import Axis, crossed, shown
+from forebay.sweep.file import StudyTable
+
+FORMAT = 2
+"""Version of the files of a study; a folder of another version is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """Replicate until an interval is narrow enough."""
+
+    key: str
+    """Column of the results."""
+    half_width: float
+    """Half-width of the 95 % interval that is asked for, in the key's unit or as a share."""
+    relative: bool
+    """Whether `half_width` is a share of the mean."""
+    at_least: int
+    at_most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A combination of axis values under one discipline."""
+
+    id: str
+    """Identity of the scenario (see `Scenario.identity`), shortened."""
+    setting: int
+    """Number of the combination of axis values, from 0."""
+    steps: tuple[int, ...]
+    """Step on each axis."""
+    discipline: str
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a sweep runs. Equal studies have equal hashes."""
+
+    name: str
+    title: str
+    base: Scenario
+    """Without a seed."""
+    axes: tuple[Axis, ...]
+    disciplines: tuple[tuple[str, dict[str, Any] | None], ...]
+    """Label and queue; a single one without a queue runs the scenario's own."""
+    links: tuple[str | None, ...]
+    """Which links get the disciplines; None is the one that the scenario compares."""
+    replications: int | None
+    """Runs of every point; none if `until` decides."""
+    until: Until | None
+    keys: tuple[str, ...]
+    """Patterns of the measures that are kept; all if empty."""
+    seed: int
+    """Of the first replication; the following ones count up from it, under every discipline."""
+    asked: dict[str, Any] = field(repr=False)
+    """Everything that the study's file asks for, as plain values."""
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """Every point, checked: settings in order, each under every discipline in order.
+
+        Raises:
+            ScenarioError: two points are one scenario, or a point could not run.
+        """
+        points: list[Point] = []
+        seen: dict[str, Point] = {}
+        for number, steps in enumerate(crossed(self.axes)):
+            for label, _ in self.disciplines:
+                place = self.describe(steps, label)
+                with named(self.base, f"{place}: "):
+                    changed = self.change(steps, label).of(self.base)
+                    refuse_captures(changed)
+                    point = Point(changed.identity()[:16], number, steps, label)
+                if point.id in seen:
+                    other = self.describe(seen[point.id].steps, seen[point.id].discipline)
+                    raise ScenarioError(
+                        f"{self.name}: {place} and {other} are the same scenario; take one out"
+                    )
+                seen[point.id] = point
+                points.append(point)
+        return tuple(points)
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """Everything that the results depend on, but for the engine, as plain values.
+
+        Raises:
+            ScenarioError: two points are one scenario, or a point could not run.
+        """
+        files: dict[str, str] = {}
+        for point in self.points:
+            # What one axis reads does not depend on the others.
+            if point.discipline == self.disciplines[0][0] and sum(map(bool, point.steps)) <= 1:
+                for file in self.scenario_of(point).resolved()["files"]:
+                    content = (Path(self.base.base) / file["file"]).read_bytes()
+                    files[file["file"]] = hashlib.sha256(content).hexdigest()
+        return self.asked | {"files": files}
+
+    @property
+    def hash(self) -> str:
+        """Hash of everything that the results depend on, but for the engine."""
+        text = json.dumps(self.document, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def most(self) -> int:
+        """The most replications that a point can get."""
+        if self.until is not None:
+            return self.until.at_most
+        assert self.replications is not None
+        return self.replications
+
+    @property
+    def long_run(self) -> bool:
+        """Whether every point is a single run, whose intervals come from batch means."""
+        return self.replications == 1
+
+    def change(self, steps: Sequence[int], discipline: str) -> Change:
+        """What differs from the base at a point."""
+        queue = dict(self.disciplines)[discipline]
+        return Change(queue, self.links, tuple(self.values(steps).items()))
+
+    def scenario_of(self, point: Point) -> Scenario:
+        """The scenario of a point, without a seed."""
+        return self.change(point.steps, point.discipline).of(self.base)
+
+    def task(self, point: Point, replication: int, tables: Sequence[str] = ()) -> Task:
+        """A run of a point; replications count from 1."""
+        return Task(
+            point.id,
+            replication,
+            self.seed + replication - 1,
+            self.base,
+            self.change(point.steps, point.discipline),
+            Keep(self.keys, tuple(tables), self.long_run),
+        )
+
+    def values(self, steps: Sequence[int]) -> dict[str, Any]:
+        """What each field is set to."""
+        return {
+            path: value
+            for axis, step in zip(self.axes, steps, strict=True)
+            for path, value in zip(axis.paths, axis.rows[step], strict=True)
+        }
+
+    def describe(self, steps: Sequence[int], discipline: str) -> str:
+        """A point in words, for messages."""
+        parts = [f"{path} = {shown(value)}" for path, value in self.values(steps).items()]
+        return ", ".join([*parts, f'discipline "{discipline}"'])
+
+
+def load(path: str | Path) -> Study:
+    """Read a study file (TOML, or JSON). File names in it start from its folder.
+
+    Raises:
+        ScenarioError: anything in it that is not understood, or its scenario cannot be read.
+        OSError: it cannot be read.
+    """
+    path = Path(path)
+    return read(written.load(path), path.name, path.parent)
+
+
+def read(document: Mapping[str, Any], name: str = "study", base: str | Path = ".") -> Study:
+    """A study from a document of plain values, such as a parsed TOML file.
+
+    Args:
+        document: the study.
+        name: what messages call it.
+        base: folder from which file names in it start.
+
+    Raises:
+        ScenarioError: anything in it that is not understood, or its scenario cannot be read.
+    """
+    table = written.read(StudyTable, document, name)
+    whole = _scenario(table.scenario, name, Path(base))
+    disciplines = _disciplines(table, name)
+    links: tuple[str | None, ...] = table.links
+    if table.disciplines is not None and not links:
+        links = (whole.default_link(),)
+    first = whole.bare()
+    seed = table.seed if table.seed is not None else first.document.get("seed", 1)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ScenarioError(f"{name}: scenario.seed: must be a whole number from 0")
+    until = None
+    if table.until is not None:
+        asked = table.until
+        until = Until(asked.key, *asked.width, asked.at_least, asked.at_most)
+    axes = tuple(each.axis() for each in table.axis)
+    labels = [label for label, _ in disciplines]
+    if table.baseline is not None and table.baseline not in labels:
+        raise ScenarioError(
+            f'{name}: baseline: no discipline is called "{table.baseline}"; '
+            f"one of {', '.join(labels)}"
+        )
+    document = {
+        "scenario": first.without("seed").document,
+        "axes": [axis.document for axis in axes],
+        "disciplines": [[label, queue] for label, queue in disciplines],
+        "link": links[0] if len(links) == 1 else list(links) or None,
+        "replications": table.replications,
+        "until": document.get("until"),
+        "keys": table.keys,
+        "seed": seed,
+    }
+    if table.baseline is not None:
+        document |= {"baseline": table.baseline, "efficiency": table.efficiency}
+    return Study(
+        name,
+        str(table.title or first.document.get("title") or Path(name).stem),
+        first.without("seed"),
+        axes,
+        disciplines,
+        links,
+        table.replications,
+        until,
+        (*table.keys, until.key) if table.keys and until is not None else tuple(table.keys),
+        seed,
+        json.loads(json.dumps(document)),
+    )
+
+
+def refuse_captures(changed: Scenario) -> None:
+    """Refuse a scenario that writes captures, which all of its runs would write to.
+
+    Raises:
+        ScenarioError: it writes one.
+    """
+    for link in changed.resolved()["links"]:
+        if link["pcap"] is not None:
+            raise ScenarioError(
+                f"{link['path']}.pcap: all runs would write to one file; take it out and record a "
+                "single run with forebay run"
+            )
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a study file; a scenario in it has the scenario's own."""
+    whole: dict[str, Any] = StudyTable.model_json_schema()
+    scenario_schema = json.loads(_engine.schema())
+    whole["properties"]["scenario"]["anyOf"][1] = {"$ref": "#/$defs/Scenario"}
+    whole.setdefault("$defs", {}).update(scenario_schema.pop("$defs", {}))
+    whole["$defs"]["Scenario"] = scenario_schema
+    return whole
+
+
+def _scenario(given: str | dict[str, Any], name: str, base: Path) -> Scenario:
+    if isinstance(given, str):
+        return scenario.load(base / given)
+    return Scenario.of(given, f"{name}: scenario", str(base))
+
+
+def _disciplines(table: StudyTable, name: str) -> tuple[tuple[str, dict[str, Any] | None], ...]:
+    if table.disciplines is None:
+        return (("as written", None),)
+    found: dict[str, dict[str, Any] | None] = {}
+    for at, entry in enumerate(table.disciplines):
+        label, queue = labelled(entry)
+        if label in found:
+            raise ScenarioError(
+                f'{name}: disciplines[{at}]: two are called "{label}"; '
+                'give one a name of its own with label = "..."'
+            )
+        found[label] = queue
+    return tuple(found.items())
