@@ -12,16 +12,14 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Begins the file that is to become `path`, in a folder that is made if need be; the error says which file cannot be written.
+    /// Begins the file that is to become `path`; a folder that is missing is made. The error says
+    /// which file cannot be written.
     pub(super) fn create(path: &Path) -> Result<(BufWriter<File>, Self), String> {
         let part = PathBuf::from(format!("{}.part", path.display()));
-        let open = || {
-            if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder)?;
-            }
-            File::create(&part)
-        };
-        let file = open().map_err(|error| format!("cannot write {}: {error}", part.display()))?;
+        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        let file = folder
+            .and_then(|()| File::create(&part))
+            .map_err(|error| format!("cannot write {}: {error}", part.display()))?;
         Ok((BufWriter::new(file), Unfinished { path: path.to_owned(), part, complete: false }))
     }
 
