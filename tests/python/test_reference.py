@@ -43,8 +43,9 @@ def every_field(schema: Schema) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("file", list(File))
 def test_every_field_says_what_it_means(file: File) -> None:
     silent = {path for path, about in every_field(open_schema(file)) if not about}
-    # A choice of parts or boxes, each of which explains itself.
-    assert {path for path in silent if not re.search(r"(classify|admit|schedule)$", path)} == set()
+    # A choice of parts or kinds, each of which explains itself.
+    parts = r"(classify|admit|schedule|kind)$"
+    assert {path for path in silent if not re.search(parts, path)} == set()
 
 
 def test_every_table_is_on_the_page() -> None:
@@ -90,6 +91,9 @@ def test_the_examples_of_tables_are_right(tmp_path: Path) -> None:
         if "compare" in document or "tune" in document:
             whole = {**whole, "link": NET, "traffic": [{"kind": "bulk", **_ends()}]}
             whole.pop("dumbbell", None)
+        if isinstance(radio := document.get("wireless"), dict):
+            nodes = [{"name": name, "at": [0, 0]} for name in ("one", "two")]
+            whole["wireless"] = radio | {"node": [*radio.get("node", []), *nodes]}
         if "tune" in document:
             whole["link"] = [NET[0] | {"queue": {"kind": "codel"}}]
         Scenario.of(whole, block.splitlines()[0]).effective()

@@ -14,6 +14,7 @@ from forebay.cli import (
     gate,
     kinds,
     lab,
+    new,
     paper,
     replay,
     report,
@@ -27,8 +28,9 @@ from forebay.cli import (
 from forebay.cli.help import Group, add
 
 ORDER = (
-    *("compare", "run", "check", "kinds", "explain", "sweep", "report", "tune", "suite", "paper"),
-    *("validate", "lab", "gate", "replay", "schema"),
+    *("compare", "run", "check", "new", "kinds", "explain"),
+    *("sweep", "report", "tune", "suite", "paper", "validate"),
+    *("lab", "gate", "replay", "schema"),
 )
 """Commands in the order of their use."""
 
@@ -56,6 +58,7 @@ app = typer.Typer(
 add(app, "compare", compare.command)
 add(app, "run", run.command)
 add(app, "check", check.command)
+app.add_typer(new.app, name="new")
 add(app, "kinds", kinds.command)
 add(app, "explain", explain.command)
 add(app, "sweep", sweep.command)
