@@ -11,6 +11,7 @@ from forebay.cli import (
     check,
     compare,
     explain,
+    export,
     gate,
     kinds,
     lab,
@@ -29,7 +30,7 @@ from forebay.cli.help import Group, add
 
 ORDER = (
     *("compare", "run", "check", "new", "kinds", "explain"),
-    *("sweep", "report", "tune", "suite", "paper", "validate"),
+    *("sweep", "report", "export", "tune", "suite", "paper", "validate"),
     *("lab", "gate", "replay", "schema"),
 )
 """Commands in the order of their use."""
@@ -63,6 +64,7 @@ add(app, "kinds", kinds.command)
 add(app, "explain", explain.command)
 add(app, "sweep", sweep.command)
 add(app, "report", report.command)
+add(app, "export", export.command)
 add(app, "tune", tune.command)
 add(app, "suite", suite.command)
 app.add_typer(paper.app, name="paper")
