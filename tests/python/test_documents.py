@@ -227,3 +227,10 @@ def test_commands_in_sentences_exist(page: str) -> None:
         for word in words:
             if word.startswith("-") and words[0] != "gate":
                 assert word.partition("=")[0] in known, span
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_between_pages_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (ROOT / page).parent.joinpath(target).exists(), target

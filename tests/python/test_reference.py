@@ -33,6 +33,16 @@ def test_the_page_of_kinds_is_current() -> None:
     assert kept == kinds_page(), "run make docs"
 
 
+def test_the_page_of_the_gate_is_current() -> None:
+    tool = [sys.executable, str(ROOT / "tools/gate_reference.py")]
+    made = subprocess.run(tool, capture_output=True, text=True, check=True).stdout
+    kept = (ROOT / "docs/reference/gate.md").read_text(encoding="utf-8")
+    assert kept == made, "run make docs"
+    rows = [line.split(" | ") for line in made.splitlines() if line.startswith("| `")]
+    assert len(rows) > 30
+    assert all(row[-1].strip(" |") for row in rows)
+
+
 def every_field(schema: Schema) -> list[tuple[str, str]]:
     found = []
     for path in schema.paths(3):
