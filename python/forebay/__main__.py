@@ -8,18 +8,23 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 from forebay.cli import app
-from forebay.cli.console import READER_GONE, flushed
+from forebay.cli.console import INTERRUPTED, READER_GONE, flushed
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line, and end with its exit code."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    heard = signal.getsignal(signal.SIGINT) is signal.SIG_DFL
     try:
+        if heard:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         app(prog_name="forebay")
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     except SystemExit as end:
+        if heard:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
         gone = sys.stdout is not sys.__stdout__  # Typer puts another there when writing fails.
         sys.exit(READER_GONE if gone else flushed(end.code))
 

@@ -190,13 +190,33 @@ def print_kinds(console: Console, catalogue: dict[str, Any]) -> None:
         console.print(table)
 
 
-def print_kind(console: Console, entry: dict[str, Any], group: str) -> None:
-    """Print one discipline, part or source with all its parameters."""
-    console.print(Text.assemble((entry["name"], "bold cyan"), f": {entry['summary']}"))
-    console.print(f"{GROUPS[group]}. Source: {entry['source']}.", style="dim")
-    if not entry["parameters"]:
-        console.print("It has no parameters.")
-    for parameter in entry["parameters"]:
+def print_kind(
+    console: Console,
+    entry: dict[str, Any],
+    group: str,
+    parameters: Sequence[dict[str, Any]],
+    *,
+    again: bool,
+) -> None:
+    """Print one discipline, part or source.
+
+    Args:
+        console: where.
+        entry: of the catalogue.
+        group: where in the catalogue it stands.
+        parameters: those to explain.
+        again: whether another entry of the same name has been printed.
+    """
+    if again:
+        console.print(f"\n{PARTS[group]}: {entry['summary']}.", highlight=False)
+        if not parameters:
+            console.print("Its parameters are those above.")
+    else:
+        console.print(Text.assemble((entry["name"], "bold cyan"), f": {entry['summary']}"))
+        console.print(f"{GROUPS[group]}. Source: {entry['source']}.", style="dim")
+        if not parameters:
+            console.print("It has no parameters.")
+    for parameter in parameters:
         head = Text.assemble((f"\n{parameter['name']}", "bold"), f"  {parameter['type']}")
         head.append(f"  {default_text(parameter)}", style="dim")
         console.print(head)
@@ -221,6 +241,16 @@ GROUPS = {
     "profiles": "Traffic profiles (how a sender's packets get their drop precedence)",
 }
 """The parts of the catalogue and what they are."""
+
+PARTS = {
+    "classifiers": "Also a classifier, in combinations",
+    "admissions": "Also an admission rule, in combinations",
+    "schedulers": "Also a scheduler, in combinations",
+    "boxes": "Also a box",
+    "sources": "Also a traffic source",
+    "profiles": "Also a traffic profile",
+}
+"""What a name is besides."""
 
 
 def _marked(comparison: Comparison, class_: str, measure: Measure) -> tuple[str, ...]:

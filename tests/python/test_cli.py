@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from forebay.cli import app, tune
@@ -77,6 +80,7 @@ def test_run_prints_tables_and_writes_them(scenario_file: Path) -> None:
         (["compare", "branch.toml", "--out", "branch.toml/x"], "branch.toml"),
         (["check", "branch.toml", "--set", "link[7].rate=1"], "the list has 1 entries"),
         (["kinds", "nope"], 'there is no kind "nope"'),
+        (["kinds", "ccodel"], "did you mean codel?"),
     ],
 )
 def test_bad_input_gives_one_message(
@@ -106,15 +110,46 @@ def test_kinds_lists_and_explains() -> None:
     assert json.loads(run(app, ["kinds", "fifo", "--json"]).stdout)[0]["group"] == "kinds"
 
 
+def test_kinds_prints_each_thing_once() -> None:
+    for name in ("codel", "ncq", "drr", "red", "cq-aqm"):
+        shown = run(app, ["kinds", name]).stdout
+        paragraphs = shown.split("\n\n")
+        assert len(set(paragraphs)) == len(paragraphs), name
+
+
 def test_schema_is_json() -> None:
     assert json.loads(run(app, ["schema"]).stdout)["type"] == "object"
 
 
-@pytest.mark.parametrize("command", ["compare", "run", "kinds", "schema", "check"])
-def test_every_command_has_help(command: str) -> None:
-    result = run(app, [command, "--help"])
-    assert result.exit_code == 0
-    assert command in run(app, ["--help"]).stdout
+def helps() -> list[list[str]]:
+    group: Any = typer.main.get_command(app)
+    found: list[list[str]] = [[]]
+    for name, command in group.commands.items():
+        found += [
+            [name, *inner] for inner in [[], *([x] for x in getattr(command, "commands", {}))]
+        ]
+    found.remove(["gate"])
+    return found
+
+
+@pytest.mark.parametrize("command", helps(), ids=" ".join)
+def test_the_help_of_a_command_fits_a_screen(command: list[str]) -> None:
+    shown = run(app, [*command, "--help"], prog_name="forebay", terminal_width=80).stdout
+    lines = shown.splitlines()
+    examples = shown.partition("\nExamples:\n")[2].splitlines()
+    assert len(lines) <= (30 if command else 35), len(lines)
+    assert all(len(line) <= 80 for line in lines if line not in examples)
+    assert not re.search(r"<\w+>|[{}]|\[x[<>]", shown)
+    if "--help-all" in shown:
+        everything = run(app, [*command, "--help-all"]).stdout
+        assert len(everything) > len(shown)
+
+
+def test_commands_stand_in_the_order_of_their_use() -> None:
+    shown = run(app, ["--help"]).stdout
+    names = [line.split()[0] for line in shown.splitlines() if re.match("  [a-z]", line)]
+    order = [name for name in names if name in ("compare", "run", "check", "kinds", "sweep", "lab")]
+    assert order == ["compare", "run", "check", "kinds", "sweep", "lab"]
 
 
 def test_commands_need_no_large_library_before_they_run() -> None:

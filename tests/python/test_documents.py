@@ -179,7 +179,7 @@ SHORT = {
 LONG = {
     "sudo": "needs root",
     "forebay suite": "takes minutes; test_suite.py runs one shortened",
-    "forebay paper run": "takes a minute; test_papers.py runs one shortened",
+    "forebay paper": "reads or runs whole papers; test_papers.py does with a small one",
     "forebay gate": "needs a program that is built without Python; test_lab.py calls it",
     "forebay replay": "needs a recording; test_replay.py makes one",
     "forebay validate": "takes a minute; test_validate.py runs some checks",
@@ -203,7 +203,7 @@ def test_the_examples_of_help_work(command: str, tree: Path) -> None:
     assert lines, "a command's help ends in examples"
     for line in lines:
         if not line.startswith(tuple(LONG)):
-            if command == "report":
+            if command in ("report", "export"):
                 execute(" ".join(["forebay sweep examples/uplink-study.toml", *SHORT["sweep"]]))
             before, redirect, after = line.partition(" > ")
             execute(" ".join([before, *SHORT.get(command, [])]) + redirect + after)
@@ -227,3 +227,10 @@ def test_commands_in_sentences_exist(page: str) -> None:
         for word in words:
             if word.startswith("-") and words[0] != "gate":
                 assert word.partition("=")[0] in known, span
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_between_pages_lead_somewhere(page: str) -> None:
+    text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text("utf-8"), flags=re.S | re.M)
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (ROOT / page).parent.joinpath(target).exists(), target

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,36 @@ def test_quick_shortens_runs_and_axes(papers: Path) -> None:
     assert plan.axes[0].rows == (("5Mbit",),)
     full = library.read(rates, home, quick=False)
     assert full.until is not None and len(full.axes[0].rows) == 2
+
+
+def test_a_changed_copy_of_a_paper_runs(papers: Path) -> None:
+    shutil.copytree(papers / "toy", "mine")
+    for name in ("rates.toml", "paper.py"):
+        file = Path("mine", name)
+        file.write_text(file.read_text().replace("5Mbit", "6Mbit"))
+    outcome = RUNNER.invoke(cli.app, ["paper", "run", "./mine", "--quick"])
+    assert outcome.exit_code == 0, outcome.output
+    found = json.loads(Path("out/papers/mine-quick/results.json").read_text())
+    assert found["paper"] == "mine"
+    refused = RUNNER.invoke(cli.app, ["paper", "run", "./mine", "--page"])
+    assert refused.exit_code == 2 and "forebay paper list" in refused.output
+    nowhere = RUNNER.invoke(cli.app, ["paper", "run", "./none"])
+    assert nowhere.exit_code == 2 and "a folder with a" in nowhere.output
+
+
+@pytest.mark.usefixtures("papers")
+def test_fields_of_a_paper_are_changed() -> None:
+    words = ["paper", "run", "toy", "--quick", "--set"]
+    outcome = RUNNER.invoke(cli.app, [*words, "link.up.delay=9ms"])
+    assert outcome.exit_code == 0, outcome.output
+    assert "changed by --set" in outcome.output
+    folder = Path("out/papers/toy-changed-quick")
+    study = json.loads((folder / "time" / "study.json").read_text())
+    assert '"9ms"' in json.dumps(study)
+    again = RUNNER.invoke(cli.app, [*words, "link.up.delay=8ms"])
+    assert again.exit_code == 2 and "link.up.delay=9ms" in again.output
+    axis = RUNNER.invoke(cli.app, [*words, "link.up.rate=8Mbit", "-o", "other"])
+    assert axis.exit_code == 2 and "an axis of this study sets it" in axis.output
 
 
 @pytest.mark.usefixtures("papers")

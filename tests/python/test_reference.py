@@ -33,6 +33,16 @@ def test_the_page_of_kinds_is_current() -> None:
     assert kept == kinds_page(), "run make docs"
 
 
+def test_the_page_of_the_gate_is_current() -> None:
+    tool = [sys.executable, str(ROOT / "tools/gate_reference.py")]
+    made = subprocess.run(tool, capture_output=True, text=True, check=True).stdout
+    kept = (ROOT / "docs/reference/gate.md").read_text(encoding="utf-8")
+    assert kept == made, "run make docs"
+    rows = [line.split(" | ") for line in made.splitlines() if line.startswith("| `")]
+    assert len(rows) > 30
+    assert all(row[-1].strip(" |") for row in rows)
+
+
 def every_field(schema: Schema) -> list[tuple[str, str]]:
     found = []
     for path in schema.paths(3):
@@ -43,8 +53,9 @@ def every_field(schema: Schema) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("file", list(File))
 def test_every_field_says_what_it_means(file: File) -> None:
     silent = {path for path, about in every_field(open_schema(file)) if not about}
-    # A choice of parts or boxes, each of which explains itself.
-    assert {path for path in silent if not re.search(r"(classify|admit|schedule)$", path)} == set()
+    # A choice of parts or kinds, each of which explains itself.
+    parts = r"(classify|admit|schedule|kind)$"
+    assert {path for path in silent if not re.search(parts, path)} == set()
 
 
 def test_every_table_is_on_the_page() -> None:
@@ -90,6 +101,9 @@ def test_the_examples_of_tables_are_right(tmp_path: Path) -> None:
         if "compare" in document or "tune" in document:
             whole = {**whole, "link": NET, "traffic": [{"kind": "bulk", **_ends()}]}
             whole.pop("dumbbell", None)
+        if isinstance(radio := document.get("wireless"), dict):
+            nodes = [{"name": name, "at": [0, 0]} for name in ("one", "two")]
+            whole["wireless"] = radio | {"node": [*radio.get("node", []), *nodes]}
         if "tune" in document:
             whole["link"] = [NET[0] | {"queue": {"kind": "codel"}}]
         Scenario.of(whole, block.splitlines()[0]).effective()

@@ -11,9 +11,11 @@ from forebay.cli import (
     check,
     compare,
     explain,
+    export,
     gate,
     kinds,
     lab,
+    new,
     paper,
     replay,
     report,
@@ -27,8 +29,9 @@ from forebay.cli import (
 from forebay.cli.help import Group, add
 
 ORDER = (
-    *("compare", "run", "check", "kinds", "explain", "sweep", "report", "tune", "suite", "paper"),
-    *("validate", "lab", "gate", "replay", "schema"),
+    *("compare", "run", "check", "new", "kinds", "explain"),
+    *("sweep", "report", "export", "tune", "suite", "paper", "validate"),
+    *("lab", "gate", "replay", "schema"),
 )
 """Commands in the order of their use."""
 
@@ -56,10 +59,12 @@ app = typer.Typer(
 add(app, "compare", compare.command)
 add(app, "run", run.command)
 add(app, "check", check.command)
+app.add_typer(new.app, name="new")
 add(app, "kinds", kinds.command)
 add(app, "explain", explain.command)
 add(app, "sweep", sweep.command)
 add(app, "report", report.command)
+add(app, "export", export.command)
 add(app, "tune", tune.command)
 add(app, "suite", suite.command)
 app.add_typer(paper.app, name="paper")

@@ -26,7 +26,7 @@ def command(
 
     Examples:
         forebay check examples/branch-uplink.toml
-        forebay check examples/branch-uplink.toml --set link[0].queue.kind=pie
+        forebay check examples/satellite.toml --fix > fixed.toml
     """
     with friendly():
         prepared = load_with(scenario, set_)

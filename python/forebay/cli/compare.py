@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.markup import escape
 
 from forebay._engine import ScenarioError
@@ -45,7 +46,7 @@ def command(
     link: Annotated[
         list[str],
         typer.Option(
-            help="Link on which to test the disciplines; repeatable, for a pick on each.",
+            help="Link on which to test the disciplines; repeatable.",
             metavar="NAME",
             autocompletion=complete.links,
             show_default="the scenario's",
@@ -54,20 +55,22 @@ def command(
     baseline: Annotated[
         str | None,
         typer.Option(
-            metavar="LABEL",
-            help="Reference discipline for gain and efficiency.",
-            hidden=True,
+            metavar="LABEL", help="Reference discipline for gain and efficiency.", hidden=True
         ),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     seed: FirstSeed = None,
     fix: Annotated[
         bool,
-        typer.Option("--fix", help="Compare with the changes that forebay check proposes."),
+        typer.Option("--fix", help="Make the changes that forebay check proposes."),
     ] = False,
     gate: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write a configuration of forebay-gate for the pick."),
+        typer.Option(
+            metavar="FILE",
+            help="Write a configuration of forebay-gate for the pick.",
+            show_default=False,
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -87,8 +90,8 @@ def command(
     """Compare queue disciplines on a link of a scenario.
 
     Every discipline gets the same traffic, several times with different random numbers. Prints
-    what each class of traffic got, with 95 % confidence intervals, and which discipline to start
-    with. Writes a report for the browser, and the numbers as Parquet and JSON.
+    what each class of traffic got and which discipline to start with; writes a report for the
+    browser and the numbers as Parquet and JSON.
 
     Examples:
         forebay compare examples/branch-uplink.toml

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from typing import Annotated, Any
 
@@ -43,16 +44,20 @@ def command(
             if kind is None or entry["name"] == kind
         ]
         if not found:
-            names = ", ".join(entry["name"] for entry in catalogue["kinds"])
-            raise ScenarioError(f'there is no kind "{kind}"; the disciplines are {names}')
+            known = {entry["name"] for group in catalogue.values() for entry in group}
+            near = difflib.get_close_matches(str(kind), known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "forebay kinds lists them"
+            raise ScenarioError(f'there is no kind "{kind}"; {hint}')
         if as_json:
-            shown = catalogue if kind is None else [{"group": g} | entry for g, entry in found]
-            print(json.dumps(shown, indent=2, ensure_ascii=False))
+            chosen = catalogue if kind is None else [{"group": g} | entry for g, entry in found]
+            print(json.dumps(chosen, indent=2, ensure_ascii=False))
         elif kind is None:
             terminal.print_kinds(Terminal(), catalogue)
             print("forebay kinds NAME explains one of them with all its parameters.")
         else:
-            for number, (group, entry) in enumerate(found):
-                if number:
-                    print()
-                terminal.print_kind(Terminal(), entry, group)
+            shown: list[Any] = []
+            for group, entry in found:
+                # A kind may also be a part of combinations, with the same parameters.
+                new = [each for each in entry["parameters"] if each not in shown]
+                terminal.print_kind(Terminal(), entry, group, new, again=bool(shown))
+                shown += new

@@ -17,7 +17,7 @@ from forebay._engine import ScenarioError
 from forebay.cli import complete
 from forebay.cli.console import Bar, Terminal, command_line, friendly, say, stopped
 from forebay.cli.help import Command, Group
-from forebay.cli.options import AsJson, Jobs
+from forebay.cli.options import AsJson, Jobs, Settings
 
 app = typer.Typer(
     help="Reproduce published papers: figures, and verdicts on claims.",
@@ -36,7 +36,7 @@ Key = Annotated[
     str,
     typer.Argument(
         metavar="KEY",
-        help="The paper; see forebay paper list.",
+        help="The paper (see forebay paper list), or a folder with one.",
         show_default=False,
         autocompletion=complete.papers,
     ),
@@ -98,6 +98,7 @@ def run_(
             hidden=True,
         ),
     ] = False,
+    set_: Settings = [],  # noqa: B006 - read only
     out: Annotated[
         Path | None,
         typer.Option(
@@ -128,15 +129,18 @@ def run_(
     Examples:
         forebay paper run cp-aqm --quick
         forebay paper run cp-aqm --figure 3 --quick
+        forebay paper run ./my-copy-of-cp-aqm --quick
     """
     with friendly():
-        from forebay.papers import record, run  # and matplotlib, which takes its time
+        from forebay.papers import library, record, run  # and matplotlib, which takes its time
 
-        if page and (quick or figure is not None):
-            raise ScenarioError("--page keeps full results; leave out --quick and --figure")
+        if page and (quick or figure is not None or set_):
+            raise ScenarioError("--page keeps full results; leave out --quick, --figure and --set")
+        if page and key not in library.names():
+            raise ScenarioError("--page is for the papers that forebay paper list shows")
         if page:
             run.docs_folder()
-        folder = out if out is not None else run.folder_for(key, quick)
+        folder = out if out is not None else run.folder_for(key, quick, bool(set_))
         bar = Bar()
         try:
             with bar:
@@ -146,6 +150,7 @@ def run_(
                     figure=figure,
                     quick=quick,
                     partial=partial,
+                    settings=set_,
                     jobs=jobs,
                     command=command_line(),
                     tell=bar.say,
@@ -157,10 +162,12 @@ def run_(
             print(json.dumps(found, indent=2, ensure_ascii=False))
         else:
             _print(found)
+            if set_:
+                say("The scenarios were changed by --set; the claims are about the unchanged ones.")
             say(f"Figures: {folder / 'images'}")
             if figure is None:
                 say(f"Page: {written or folder / f'{key}.md'}")
-        if not quick and (record.unexplained(found) or record.unsupported(found)):
+        if not (quick or set_) and (record.unexplained(found) or record.unsupported(found)):
             raise typer.Exit(UNEXPLAINED)
 
 
@@ -238,6 +245,8 @@ def _print(found: Mapping[str, Any]) -> None:
         console.print(table)
     console.print()
     counts = ", ".join(f"{count} {name}" for name, count in record.counts(found).items())
+    if not found["claims"]:
+        counts = "No claim is judged by these runs"
     console.print(f"{counts}; {found['cpu_seconds']:.0f} s of processor time.")
     if found["quick"]:
         console.print("A quick run: too few replications to judge by.", style="yellow")

@@ -22,21 +22,20 @@ def command(
         str | None,
         typer.Option(
             metavar="KEY",
-            help="The measure to make large, such as classes.web.goodput_bps: a key of forebay "
-            "run --json.",
+            help="Make this measure large: a key of run --json.",
             show_default=False,
         ),
     ] = None,
     minimize: Annotated[
         str | None,
-        typer.Option(metavar="KEY", help="The measure to make small, instead.", show_default=False),
+        typer.Option(metavar="KEY", help="Make this one small, instead.", show_default=False),
     ] = None,
     subject_to: Annotated[
         list[str],
         typer.Option(
             "--subject-to",
-            metavar="'KEY <= VALUE'",
-            help="A bound that must hold (also >=), in the key's unit. Repeatable.",
+            metavar="BOUND",
+            help="What must hold: 'KEY <= VALUE', or >=. Repeatable.",
             show_default=False,
         ),
     ] = [],  # noqa: B006 - read only
@@ -44,9 +43,8 @@ def command(
         list[str],
         typer.Option(
             "--param",
-            metavar="PATH=LOW..HIGH",
-            help="A field and its range; LOW..HIGH:log for equal ratios, A,B,C for a choice. "
-            "Repeatable.",
+            metavar="RANGE",
+            help="PATH=LOW..HIGH, LOW..HIGH:log or A,B,C. Repeatable.",
             show_default=False,
         ),
     ] = [],  # noqa: B006 - read only
@@ -55,7 +53,7 @@ def command(
         typer.Option(
             metavar="NAME",
             autocompletion=complete.kinds,
-            help="Tune this kind, or this label of the scenario's list.",
+            help="Tune this kind or label, not the link's queue.",
             show_default=False,
         ),
     ] = None,
@@ -113,7 +111,7 @@ def command(
             "--out",
             "-o",
             metavar="DIR",
-            help="Folder for runs, results.json and pareto.png.",
+            help="Folder of results.",
             show_default="out/SCENARIO-tune",
         ),
     ] = None,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import importlib.util
 import json
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,14 +30,20 @@ def names() -> list[str]:
 
 
 def folder_of(key: str) -> Path:
-    """The folder of a paper.
+    """The folder of a paper: one of `names()`, or any folder with a `paper.py`, by its path.
 
     Raises:
         ScenarioError: there is no such paper.
     """
-    if key not in names():
-        raise ScenarioError(f'there is no paper "{key}"; one of {", ".join(names())}')
-    return LIBRARY / key
+    if key in names():
+        return LIBRARY / key
+    path = Path(key)
+    if (path / "paper.py").is_file():
+        return path.resolve()
+    raise ScenarioError(
+        f'there is no paper "{key}"; one of {", ".join(names())}, or the path of a folder with a '
+        "paper.py"
+    )
 
 
 def load(key: str) -> Paper:
@@ -46,7 +53,8 @@ def load(key: str) -> Paper:
         ScenarioError: there is no such paper.
     """
     path = folder_of(key) / "paper.py"
-    spec = importlib.util.spec_from_file_location(f"forebay_paper_{key.replace('-', '_')}", path)
+    name = re.sub(r"\W", "_", path.parent.name)
+    spec = importlib.util.spec_from_file_location(f"forebay_paper_{name}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     with _siblings(path.parent):
@@ -65,17 +73,25 @@ def kept(key: str) -> dict[str, Any] | None:
     return found
 
 
-def read(declared: StudyFile, folder: Path, quick: bool) -> Study:
+def read(declared: StudyFile, folder: Path, quick: bool, settings: Sequence[str] = ()) -> Study:
     """A study of the paper in `folder`.
 
+    Args:
+        declared: the study.
+        folder: where its file is.
+        quick: fewer and shorter runs, as the paper declares.
+        settings: fields of its scenario to change, each written `PATH=VALUE`.
+
     Raises:
-        ScenarioError: the study's file is not understood.
+        ScenarioError: the study's file is not understood, or an axis sets what is to be changed.
         OSError: it cannot be read.
     """
     path = folder / declared.file
     document = written.load(path)
     if quick:
         document = _shortened(document, declared, folder)
+    if settings:
+        document = _changed(document, declared.file, folder, settings)
     study = sweep.read(document, declared.file, folder)
     if declared.tables and study.replications is None:
         raise ScenarioError(f"{path}: a study that keeps tables needs replications, not until")
@@ -101,8 +117,7 @@ def _shortened(document: Mapping[str, Any], study: StudyFile, folder: Path) -> d
     short.pop("until", None)
     short["replications"] = study.quick.replications
     if study.quick.set:
-        given = short["scenario"]
-        base = scenario.load(folder / given) if isinstance(given, str) else Scenario.of(given)
+        base = _base(short, folder)
         for path, value in study.quick.set.items():
             base = base.with_(path, value)
         short["scenario"] = base.document
@@ -113,6 +128,28 @@ def _shortened(document: Mapping[str, Any], study: StudyFile, folder: Path) -> d
         axes[name].pop("range", None)
         axes[name]["rows" if "paths" in axes[name] else "values"] = list(values)
     return short
+
+
+def _changed(
+    document: Mapping[str, Any], name: str, folder: Path, settings: Sequence[str]
+) -> dict[str, Any]:
+    base = _base(document, folder)
+    set_by = {path for axis in document.get("axis", []) for path in _paths(axis)}
+    for setting in settings:
+        path = setting.partition("=")[0].strip()
+        if path in set_by:
+            raise ScenarioError(f"{name}: --set {path}: an axis of this study sets it")
+        base = base.with_text(setting)
+    return {**document, "scenario": base.document}
+
+
+def _base(document: Mapping[str, Any], folder: Path) -> Scenario:
+    given = document["scenario"]
+    return scenario.load(folder / given) if isinstance(given, str) else Scenario.of(given)
+
+
+def _paths(axis: Mapping[str, Any]) -> Sequence[str]:
+    return axis.get("paths") or [axis["path"]]
 
 
 def _check(paper: Paper, place: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ from forebay.runs.journal import write_whole
 from forebay.sweep import Study, several
 
 
-def folder_for(key: str, quick: bool) -> Path:
+def folder_for(key: str, quick: bool, changed: bool = False) -> Path:
     """Where the results of a paper go unless told otherwise."""
-    return Path("out") / "papers" / (f"{key}-quick" if quick else key)
+    name = Path(key).resolve().name
+    return Path("out") / "papers" / f"{name}{'-changed' * changed}{'-quick' * quick}"
 
 
 def run(
@@ -27,6 +28,7 @@ def run(
     figure: str | None = None,
     quick: bool = False,
     partial: bool = False,
+    settings: Sequence[str] = (),
     jobs: int | None = None,
     command: str,
     tell: several.Tell = lambda _text, _share: None,
@@ -36,11 +38,13 @@ def run(
     Interrupted at any moment it goes on, called again, where it was.
 
     Args:
-        key: the paper.
+        key: the paper, or the path of a folder with one.
         folder: results of the studies, `results.json`, the page and its images.
         figure: only this one, and the claims that its studies decide.
         quick: fewer and shorter runs, as the paper declares.
         partial: run nothing, and leave out studies of which not every point has two runs.
+        settings: fields of the studies' scenarios to change, each written `PATH=VALUE`. Claims are
+            judged as for the unchanged paper.
         jobs: runs at a time; one a core unless given.
         command: the command line, for the page.
         tell: called about ten times a second.
@@ -58,8 +62,13 @@ def run(
     if figure is not None and figure not in numbers:
         raise ScenarioError(f'{key} has no figure "{figure}"; one of {", ".join(numbers)}')
     home = library.folder_of(key)
-    studies = {each.name: library.read(each, home, quick) for each in paper.needed(figure)}
-    claim(folder, "paper.json", {"paper": key, "quick": quick}, _words)
+    studies = {
+        each.name: library.read(each, home, quick, settings) for each in paper.needed(figure)
+    }
+    made_for: dict[str, Any] = {"paper": home.name, "quick": quick}
+    if settings:
+        made_for["set"] = list(settings)
+    claim(folder, "paper.json", made_for, _words)
     kept = {each.name: each.tables for each in paper.studies}
     data = Data(kept, folder, quick)
     if partial:
@@ -70,7 +79,7 @@ def run(
         paper,
         studies,
         data,
-        key=key,
+        key=home.name,
         command=command,
         cpu_seconds=several.spent(folder, studies),
         figure=figure,
@@ -113,7 +122,8 @@ def write(path: Path, found: Mapping[str, Any]) -> None:
 
 
 def _words(held: Mapping[str, Any]) -> str:
-    return f"{'quick' if held['quick'] else 'full'} results of {held['paper']}"
+    changed = f" with {', '.join(held['set'])}" if held.get("set") else ""
+    return f"{'quick' if held['quick'] else 'full'} results of {held['paper']}{changed}"
 
 
 def _begun(data: Data, name: str, folder: Path, study: Study) -> bool:

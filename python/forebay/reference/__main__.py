@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from forebay.reference.files import File
+from forebay.reference.files import File, Template
 from forebay.reference.kinds import kinds_page
 from forebay.reference.pages import page
+from forebay.reference.picture import picture
+from forebay.scenario import load
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
@@ -15,3 +17,9 @@ if __name__ == "__main__":
     (folder / "kinds.md").write_text(kinds_page(), encoding="utf-8")
     for file in (File.scenario, File.study, File.suite):
         (folder / f"{file.value}.md").write_text(page(file), encoding="utf-8")
+    images = folder.parent / "images"
+    images.mkdir(exist_ok=True)
+    for template in Template:
+        (images / f"topology-{template.value}.svg").write_text(
+            picture(load(template.file)), encoding="utf-8"
+        )

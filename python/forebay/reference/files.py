@@ -1,9 +1,11 @@
-"""The kinds of files that people write, and their schemas."""
+"""The kinds of files that people write, their schemas, and examples to start from."""
 
 from __future__ import annotations
 
 import json
 from enum import Enum
+from importlib import resources
+from pathlib import Path
 
 from forebay import _engine
 from forebay.reference.fields import Node, Schema
@@ -35,3 +37,24 @@ def schema(file: File) -> Node:
 def open_schema(file: File) -> Schema:
     """The schema of a kind of file, to look fields up."""
     return Schema(schema(file))
+
+
+TEMPLATES = Path(str(resources.files("forebay"))) / "templates"
+"""The examples of the source tree, of which a wheel has a copy."""
+
+
+class Template(str, Enum):
+    """Scenarios to start from."""
+
+    household = "household"
+    satellite = "satellite"
+    branch = "branch"
+    parking_lot = "parking-lot"
+    cellular = "cellular"
+    sensors = "sensors"
+
+    @property
+    def file(self) -> Path:
+        """The example."""
+        name = "branch-uplink" if self is Template.branch else self.value
+        return TEMPLATES / f"{name}.toml"

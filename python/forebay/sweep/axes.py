@@ -23,12 +23,19 @@ class Axis:
     """A value of each field, for every step of the axis."""
     names: tuple[str, ...] = ()
     """What figures and tables call each step; the values themselves if empty."""
+    disciplines: tuple[str, ...] = ()
+    """Labels of the disciplines to which it applies; all if empty."""
 
     @property
     def document(self) -> dict[str, Any]:
         """The axis as plain values."""
-        plain = {"name": self.name, "paths": self.paths, "rows": self.rows}
-        return plain | ({"labels": self.names} if self.names else {})
+        plain: dict[str, Any] = {"name": self.name, "paths": self.paths, "rows": self.rows}
+        plain |= {"labels": self.names} if self.names else {}
+        return plain | ({"disciplines": self.disciplines} if self.disciplines else {})
+
+    def applies(self, discipline: str) -> bool:
+        """Whether it changes what is run under a discipline."""
+        return not self.disciplines or discipline in self.disciplines
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Axis:
@@ -38,6 +45,7 @@ class Axis:
             tuple(document["paths"]),
             tuple(map(tuple, document["rows"])),
             tuple(document.get("labels", ())),
+            tuple(document.get("disciplines", ())),
         )
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from forebay import relative, stats
-from forebay.sweep.axes import Axis
+from forebay.sweep.axes import Axis, shown
 from forebay.sweep.layout import COMPLETE, Layout, read_runs
 
 
@@ -167,11 +167,27 @@ def results(folder: str | Path) -> StudyData:
     """
     folder = Path(folder)
     layout = Layout.read(folder)
-    runs, study = read_runs(folder, layout), layout.study
+    runs, study = _beside(read_runs(folder, layout), layout), layout.study
     if "baseline" in study and study["baseline"] in runs["discipline"]:
         on = [*layout.axis_schema, "replication"]
         runs = relative.relative(runs, on, study["baseline"], study["efficiency"])
     return StudyData(folder, layout, runs)
+
+
+def _beside(runs: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """The runs, those of disciplines to which an axis does not apply at every step of it."""
+    types = layout.axis_schema
+    for axis in layout.axes:
+        others = runs.filter(~pl.col("discipline").is_in(axis.disciplines or [None]))
+        if not axis.disciplines or others.is_empty():
+            continue
+        for row in axis.rows[1:]:
+            there = [
+                pl.lit(shown(value) if types[name] is pl.String else value, types[name]).alias(name)
+                for name, value in zip(axis.columns, row, strict=True)
+            ]
+            runs = pl.concat([runs, others.with_columns(there)])
+    return runs
 
 
 def _summarised(

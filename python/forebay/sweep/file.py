@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -96,6 +97,10 @@ class AxisTable(Table):
     """Rows of values, one for each of `paths`."""
     labels: list[str | int | float] | None = None
     """What tables and figures call each step, instead of its values."""
+    disciplines: Annotated[list[str], Field(min_length=1)] | None = None
+    """Labels of the disciplines to which the axis applies, for a field that others do not have; all
+    unless given. The others are run once, as they are, and stand beside every step for reference:
+    a level line in figures."""
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -121,13 +126,14 @@ class AxisTable(Table):
                 raise ValueError("give either values or range")
             values = self.range.values if self.range is not None else self.values or []
             paths, rows = (self.path,), [(value,) for value in values]
-        made = Axis(self.name or ", ".join(paths), paths, _distinct(rows))
+        some = tuple(self.disciplines or ())
+        made = Axis(self.name or ", ".join(paths), paths, _distinct(rows), disciplines=some)
         if self.labels is None:
             return made
         names = tuple(map(str, self.labels))
         if len(set(names)) != len(names) or len(names) != len(made.rows):
             raise ValueError(f"labels: expected {len(made.rows)} different names")
-        return Axis(made.name, made.paths, made.rows, names)
+        return replace(made, names=names)
 
     def _zipped(self, width: int) -> list[tuple[Any, ...]]:
         if self.rows is None or self.values is not None or self.range is not None:

@@ -82,6 +82,11 @@ class Study:
         seen: dict[str, Point] = {}
         for number, steps in enumerate(crossed(self.axes)):
             for label, _ in self.disciplines:
+                if any(
+                    step > 0 and not axis.applies(label)
+                    for axis, step in zip(self.axes, steps, strict=True)
+                ):
+                    continue  # It is run once, at the first step.
                 place = self.describe(steps, label)
                 with named(self.base, f"{place}: "):
                     changed = self.change(steps, label).of(self.base)
@@ -134,7 +139,7 @@ class Study:
     def change(self, steps: Sequence[int], discipline: str) -> Change:
         """What differs from the base at a point."""
         queue = dict(self.disciplines)[discipline]
-        return Change(queue, self.links, tuple(self.values(steps).items()))
+        return Change(queue, self.links, tuple(self.values(steps, discipline).items()))
 
     def scenario_of(self, point: Point) -> Scenario:
         """The scenario of a point, without a seed."""
@@ -151,17 +156,20 @@ class Study:
             Keep(self.keys, tuple(tables), self.long_run),
         )
 
-    def values(self, steps: Sequence[int]) -> dict[str, Any]:
-        """What each field is set to."""
+    def values(self, steps: Sequence[int], discipline: str) -> dict[str, Any]:
+        """What each field is set to under a discipline."""
         return {
             path: value
             for axis, step in zip(self.axes, steps, strict=True)
+            if axis.applies(discipline)
             for path, value in zip(axis.paths, axis.rows[step], strict=True)
         }
 
     def describe(self, steps: Sequence[int], discipline: str) -> str:
         """A point in words, for messages."""
-        parts = [f"{path} = {shown(value)}" for path, value in self.values(steps).items()]
+        parts = [
+            f"{path} = {shown(value)}" for path, value in self.values(steps, discipline).items()
+        ]
         return ", ".join([*parts, f'discipline "{discipline}"'])
 
 
@@ -218,6 +226,13 @@ def read(document: Mapping[str, Any], name: str = "study", base: str | Path = ".
             f'{name}: baseline: no discipline is called "{table.baseline}"; '
             f"one of {', '.join(labels)}"
         )
+    for number, axis in enumerate(axes):
+        for label in axis.disciplines:
+            if label not in labels:
+                raise ScenarioError(
+                    f'{name}: axis[{number}].disciplines: no discipline is called "{label}"; '
+                    f"one of {', '.join(labels)}"
+                )
     document = {
         "scenario": first.without("seed").document,
         "axes": [axis.document for axis in axes],

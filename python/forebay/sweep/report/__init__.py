@@ -176,7 +176,9 @@ def _settings(data: StudyData) -> pl.DataFrame:
         {"point": [p["id"] for p in points], "steps": [p["steps"] for p in points]},
         schema={"point": pl.String, "steps": pl.List(pl.Int64)},
     )
-    present = data.runs.select("point", *data.columns).unique("point", maintain_order=True)
+    present = data.runs.select("point", *data.columns).unique(
+        "point", keep="first", maintain_order=True
+    )
     return (
         present.join(steps, on="point", how="left", maintain_order="left")
         .drop("point")

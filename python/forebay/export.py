@@ -1,0 +1,62 @@
+"""Tables of results for other programs, as CSV or Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from forebay._engine import ScenarioError
+
+
+def export(folder: Path, out: Path, form: Literal["csv", "parquet"]) -> list[Path]:
+    """Write every table of a folder of results to `out`.
+
+    Args:
+        folder: what `forebay run --out`, `compare` or `sweep` wrote.
+        out: the folder to write to; tables of the same name in it are replaced.
+        form: the format.
+
+    Returns:
+        The files.
+
+    Raises:
+        ScenarioError: the folder holds no tables.
+        OSError: a file cannot be read or written.
+    """
+    written = []
+    for name, table in _tables(folder):
+        out.mkdir(parents=True, exist_ok=True)
+        path = out / f"{name}.{form}"
+        part = path.with_name(f".{path.name}.part")
+        if form == "csv":
+            table.write_csv(part)
+        else:
+            table.write_parquet(part)
+        part.replace(path)
+        written.append(path)
+    if not written:
+        raise ScenarioError(
+            f"{folder}: holds no tables; give a folder of forebay run --out, compare or sweep"
+        )
+    return written
+
+
+def _tables(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
+    if not (folder / "study.json").exists():
+        for path in sorted(folder.glob("*.parquet")):
+            yield path.stem, pl.read_parquet(path)
+        return
+    from forebay import sweep
+
+    yield "runs", sweep.results(folder).runs
+    kept: dict[str, list[pl.DataFrame]] = {}
+    for path in sorted((folder / "tables").glob("*.parquet")):
+        run, _, name = path.stem.partition(".")
+        point, _, replication = run.rpartition("-")
+        columns = (pl.lit(point).alias("point"), pl.lit(int(replication)).alias("replication"))
+        kept.setdefault(name, []).append(pl.read_parquet(path).select(*columns, pl.all()))
+    for name, parts in kept.items():
+        yield name, pl.concat(parts, how="diagonal")
