@@ -2,8 +2,8 @@
 //!
 //! *Which queue does this packet join* ([`classify`]), *may it stay, and if not who goes*
 //! ([`admit`]), *who is served next* ([`schedule`]). Any three answers make a discipline
-//! ([`Composed`]); a named kind ([`kinds`]) is a combination with defaults. The [`registry`] knows
-//! them all by name.
+//! ([`Composed`]); a named kind ([`kinds`]) is a combination with defaults. [`Disciplines`] knows
+//! them all by name, and takes in others.
 
 pub mod admit;
 pub mod classify;
@@ -12,8 +12,9 @@ mod compose;
 mod fixture;
 pub mod kinds;
 mod one_or_each;
-pub mod registry;
+mod registry;
 pub mod schedule;
 
-pub use compose::{Admit, Classify, Composed, Schedule};
+pub use compose::{Admit, Alone, Classify, Composed, Schedule};
 pub use one_or_each::OneOrEach;
+pub use registry::{Disciplines, Part};

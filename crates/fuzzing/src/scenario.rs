@@ -3,11 +3,11 @@
 use crate::{generate, meaning};
 use arbitrary::Unstructured;
 use forebay_core::ConfigError;
-use forebay_sim::{Scenario, scenario};
+use forebay_sim::{Registry, Scenario, scenario};
 use serde_json::Value;
 use std::fmt::Debug;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Larger scenarios are not built: time, not memory, is short here.
 const LARGEST: u64 = 1_000_000;
@@ -15,6 +15,12 @@ const LARGEST: u64 = 1_000_000;
 const EVENTS: u64 = 2_000;
 /// Where the files that a scenario names are looked for.
 pub const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/files");
+
+/// What scenarios name.
+pub fn registry() -> &'static Arc<Registry> {
+    static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
+    REGISTRY.get_or_init(|| Registry::builtin().into())
+}
 
 /// The text of a file.
 pub fn text(data: &[u8]) {
@@ -34,7 +40,7 @@ pub fn tree(data: &[u8]) {
 /// The schema of scenarios.
 pub fn schema() -> &'static Value {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
-    SCHEMA.get_or_init(scenario::schema)
+    SCHEMA.get_or_init(|| scenario::schema(registry()))
 }
 
 /// Reads, checks and begins to run what `tree` says.
@@ -65,7 +71,7 @@ pub fn runnable(tree: &mut Value) -> Option<(Scenario, Value)> {
 /// # Errors
 /// What is wrong with it.
 pub fn read(tree: &Value) -> Result<Scenario, ConfigError> {
-    Scenario::read(tree, Path::new(FILES))
+    Scenario::read(tree, Path::new(FILES), registry())
 }
 
 /// The beginning of a run: its events, packets and fingerprint, and its summary; None if it would

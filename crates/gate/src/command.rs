@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::control::{self, Control};
+use crate::disciplines;
 use crate::gate::Gate;
 use crate::privileges;
 use crate::show;
@@ -160,7 +161,7 @@ fn act(action: Action) -> io::Result<ExitCode> {
         }
         Action::Replay { recording, json } => {
             let file = File::open(&recording).map(BufReader::new);
-            let result = file.and_then(replay).map_err(|error| {
+            let result = file.and_then(|file| replay(file, disciplines())).map_err(|error| {
                 io::Error::new(error.kind(), format!("{}: {error}", recording.display()))
             })?;
             if json {

@@ -1,8 +1,8 @@
 //! What `gate.toml` may say.
 
+use crate::disciplines;
 use forebay_core::config::{read, require};
 use forebay_core::{Bytes, Codepoint, ConfigError, Duration, Overhead, Rate, Setting};
-use forebay_disciplines::registry;
 use forebay_middlebox::aspq;
 use forebay_shaper::Plan;
 use ipnet::IpNet;
@@ -499,7 +499,9 @@ impl Link {
             params.validate().map_err(|error| error.within("box"))?;
         }
         if let Some(plan) = self.plan()? {
-            registry::build(&plan.queue, &plan.setting()).map_err(|error| error.within("queue"))?;
+            disciplines()
+                .build(&plan.queue, &plan.setting())
+                .map_err(|error| error.within("queue"))?;
         }
         Ok(())
     }
@@ -510,7 +512,7 @@ impl Link {
 
     fn fill_in(&mut self) -> Result<(), ConfigError> {
         if let (Some(rate), Some(queue)) = (self.rate, &self.queue) {
-            let whole = registry::effective(queue, &self.setting(rate));
+            let whole = disciplines().effective(queue, &self.setting(rate));
             self.queue = Some(whole.map_err(|error| error.within("queue"))?);
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! One direction: from frames that came in to frames that go out.
 
 use crate::config::{Config, Link, Other};
+use crate::disciplines;
 use crate::guard::{Fate, Guard};
 use crate::headers::{Frame, Layer, complete_checksum, set_tos};
 use crate::io::Pool;
@@ -113,7 +114,7 @@ impl Lane {
         dry_run: bool,
     ) -> Result<Self, ConfigError> {
         let plan = link.map_or(Ok(None), Link::plan)?;
-        let shaper = plan.map(|plan| Shaper::new(plan, config.seed)).transpose()?;
+        let shaper = plan.map(|plan| Shaper::new(plan, config.seed, disciplines())).transpose()?;
         let delay = Histogram::new_with_max(LONGEST_DELAY, 2).expect("constant bounds");
         Ok(Lane {
             shaper,
@@ -159,7 +160,7 @@ impl Lane {
         self.handed = self.handed.max(now);
         match (plan, &mut self.shaper) {
             (Some(plan), Some(shaper)) => shaper.change(plan, self.handed)?,
-            (Some(plan), None) => self.shaper = Some(Shaper::new(plan, self.seed)?),
+            (Some(plan), None) => self.shaper = Some(Shaper::new(plan, self.seed, disciplines())?),
             (None, _) => {}
         }
         self.leaving = link.is_none_or(|link| link.queue.is_none());

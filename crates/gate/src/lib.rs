@@ -16,3 +16,15 @@ pub mod privileges;
 pub mod rules;
 pub mod show;
 pub mod status;
+
+use forebay_disciplines::Disciplines;
+use std::sync::{Arc, OnceLock};
+
+/// The disciplines of this process: those of forebay, and those of the plug-ins that it has loaded at
+/// its start.
+static DISCIPLINES: OnceLock<Arc<Disciplines>> = OnceLock::new();
+
+/// The disciplines that queues may name.
+pub fn disciplines() -> &'static Arc<Disciplines> {
+    DISCIPLINES.get_or_init(|| Disciplines::builtin().into())
+}

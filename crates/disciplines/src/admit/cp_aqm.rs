@@ -39,11 +39,10 @@
 //! Cost: a refill and, in congestion, one 128-bit division a packet.
 
 use crate::Admit;
-use crate::registry::Named;
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, Bytes, ConfigError, Context, DropReason, Duration, Limit, Packet, QueueId, Rate, Setting,
-    Time,
+    Bank, Bytes, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rate,
+    Setting, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -285,7 +284,8 @@ impl Drain {
     }
 }
 
-impl Named<dyn Admit> for CpAqm {
+impl Named for CpAqm {
+    type Family = dyn Admit;
     const NAME: &'static str = "cp-aqm";
     const SUMMARY: &'static str = "a token bucket that meters congestion";
     const SOURCE: &'static str = "CP-AQM paper, section 3";
@@ -560,7 +560,7 @@ mod tests {
                 *gap = *gap * longest_gap / 1000;
             }
             let tail = serde_json::json!({ "kind": "fifo", "limit": "45KB" });
-            let tail = crate::registry::build(&tail, &SETTING).unwrap();
+            let tail = Disciplines::builtin().build(&tail, &SETTING).unwrap();
             let tail = losses(tail, &arrivals);
             // 777 B take 0.62 ms on average.
             prop_assert!(longest_gap > 900_000 || tail.contains(&true));

@@ -25,6 +25,10 @@ pub struct ScenarioTable {
     pub seed: u64,
     /// Interval of the time series; a three-hundredth of `duration` if absent.
     pub sample: Option<Duration>,
+    /// Shared libraries with disciplines that the queues below may name; a relative name starts from
+    /// the scenario's directory.
+    #[serde(default)]
+    pub plugins: Vec<String>,
     /// Defaults for all TCP traffic.
     #[serde(default)]
     pub tcp: Map<String, Value>,
