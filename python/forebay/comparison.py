@@ -11,7 +11,7 @@ import polars as pl
 
 from forebay import relative, stats
 from forebay._engine import ScenarioError
-from forebay.measures import GAIN, Measure
+from forebay.measures import GAIN, Measure, best_of
 from forebay.runs import Result, Task, Tell, result_of, run_all
 from forebay.runs.result import flattened
 from forebay.scenario import Scenario, labelled, named
@@ -119,12 +119,14 @@ class Comparison:
             self.samples(first, class_, key), self.samples(second, class_, key), self.level
         )
 
+    def queue_samples(self, label: str, key: str) -> list[float | None]:
+        """One value a replication of a measure of the compared queue."""
+        runs = self.runs_of(label)
+        return [run.result.summary["queues"][self.link].get(key) for run in runs]
+
     def queue_interval(self, label: str, key: str) -> stats.Interval | None:
         """Mean over the replications of a measure of the compared queue."""
-        runs = self.runs_of(label)
-        return stats.interval(
-            [run.result.summary["queues"][self.link].get(key) for run in runs], self.level
-        )
+        return stats.interval(self.queue_samples(label, key), self.level)
 
     def efficiency(self, label: str) -> stats.Interval | None:
         """System efficiency: mean goodput over flows, as a share of the baseline's."""
@@ -138,28 +140,12 @@ class Comparison:
         )
 
     def best(self, class_: str, measure: Measure) -> tuple[str, ...]:
-        """The best discipline for a class by one measure, and all that cannot be told from it.
+        """The best discipline for a class by one measure, and all not distinguishable from it.
 
-        A discipline cannot be told from the best if the interval of their paired difference holds
-        zero, or if the difference is too small to matter to a user. Empty if nothing was measured.
+        See `forebay.measures.best_of`.
         """
-        means = {
-            label: value.mean
-            for label in self.labels
-            if (value := self.interval(label, class_, measure.key)) is not None
-        }
-        if not means:
-            return ()
-        pick = max if measure.higher_is_better else min
-        first = pick(means, key=lambda label: means[label])
-
-        def told_apart(label: str) -> bool:
-            difference = self.difference(label, first, class_, measure.key)
-            if difference is None or not measure.difference_matters(means[label], means[first]):
-                return False
-            return difference.half_width is None or difference.excludes_zero
-
-        return (first, *(label for label in means if label != first and not told_apart(label)))
+        samples = {label: self.samples(label, class_, measure.key) for label in self.labels}
+        return best_of(samples, measure, self.level)
 
     @cached_property
     def runs_table(self) -> pl.DataFrame:
@@ -233,7 +219,7 @@ def compare(
     checked = scenario.effective()
     settings = checked.get("compare") or {}
     where = scenario.compared_link(link)
-    variants = _variants(scenario, link, disciplines)
+    variants = variants_of(scenario, link, disciplines)
     count = replications if replications is not None else settings.get("replications")
     count = DEFAULT_REPLICATIONS if count is None else int(count)
     if count < 1:
@@ -277,7 +263,7 @@ def _check_classes(scenario: Scenario, wanted: Sequence[str]) -> None:
             )
 
 
-def _variants(
+def variants_of(
     scenario: Scenario, link: str | None, chosen: Sequence[str | Mapping[str, Any]] | None
 ) -> tuple[Variant, ...]:
     """The disciplines to compare, each checked."""

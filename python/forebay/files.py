@@ -67,13 +67,7 @@ def summary(comparison: Comparison) -> dict[str, Any]:
         "confidence": comparison.level,
         "baseline": comparison.baseline,
         "disciplines": [_of_variant(comparison, variant) for variant in comparison.variants],
-        "advice": {
-            "pick": advice.pick,
-            "why": advice.why,
-            "price": list(advice.price),
-            "findings": list(advice.findings),
-            "notes": list(advice.notes),
-        },
+        "advice": advice.plain(),
     }
 
 

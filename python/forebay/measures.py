@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from forebay import stats
 from forebay.stats import Interval
 
 
@@ -31,6 +32,8 @@ class Measure:
     """Smallest difference that matters however small the values are, in the summary's unit."""
     worst: float = 0.0
     """The value from which ratios are counted."""
+    explained: str = ""
+    """What it is, for those who do not know; empty where the title says it."""
 
     def difference_matters(self, value: float, best: float) -> bool:
         """Whether a user would notice `value` instead of `best`."""
@@ -40,21 +43,92 @@ class Measure:
 GOODPUT = Measure("goodput_bps", "Goodput", "goodput", "kb/s", 1e-3, 1, True, 0.02, 0.0)
 MEDIAN_DELAY = Measure("p50_delay_ms", "Median delay", "p50 delay", "ms", 1.0, 1, False, 0.05, 1.0)
 TAIL_DELAY = Measure(
-    "p99_delay_ms", "99th percentile delay", "p99 delay", "ms", 1.0, 1, False, 0.05, 2.0
+    "p99_delay_ms",
+    "99th percentile delay",
+    "p99 delay",
+    "ms",
+    1.0,
+    1,
+    False,
+    0.05,
+    2.0,
+    explained="99 of 100 packets arrived at least so soon",
 )
 LOSS = Measure("loss", "Loss", "loss", "%", 100.0, 2, False, 0.05, 0.001)
 COMPLETION = Measure(
     "mean_completion_s", "Mean completion time", "completion time", "s", 1.0, 2, False, 0.05, 0.01
 )
-MOS = Measure("mos", "Voice quality, MOS", "MOS", "1 to 4.5", 1.0, 2, True, 0.0, 0.1, worst=1.0)
+MOS = Measure(
+    "mos",
+    "Voice quality (MOS)",
+    "MOS",
+    "1 to 4.5",
+    1.0,
+    2,
+    True,
+    0.0,
+    0.1,
+    worst=1.0,
+    explained="mean opinion score, voice quality by the E-model (ITU-T G.107): 4.3 is very good, "
+    "4.0 good; below 3.6 many callers complain, below 2.6 it cannot be used",
+)
+QUEUE_DELAY = Measure(
+    "mean_delay_ms", "Mean time in the queue", "queueing delay", "ms", 1.0, 1, False, 0.05, 10.0
+)
+"""Of a link's queue rather than of a class."""
 
-GAIN = Measure("gain", "Gain, times the baseline's goodput", "gain", "x", 1.0, 3, True, 0.02, 0.0)
+GAIN = Measure(
+    "gain",
+    "Gain, times the baseline's goodput",
+    "gain",
+    "x",
+    1.0,
+    3,
+    True,
+    0.02,
+    0.0,
+    explained="goodput of the class divided by what it had under the baseline",
+)
 
 MEASURES = (GOODPUT, GAIN, MEDIAN_DELAY, TAIL_DELAY, LOSS, COMPLETION, MOS)
 """In the order in which they are shown."""
 
 ABSENT = "–"
 """Shown in place of what was not measured."""
+
+
+def best_of(
+    samples: Mapping[str, Sequence[float | None]], measure: Measure, level: float = stats.LEVEL
+) -> tuple[str, ...]:
+    """The name with the best mean, then all that cannot be distinguished from it.
+
+    A name cannot be distinguished from the best if the interval of their paired difference holds
+    zero, or if the difference of their means is too small to matter to a user.
+
+    Args:
+        samples: one value a replication for each name; None where it was not measured.
+        measure: says which way is better and what matters.
+        level: confidence level of the interval.
+
+    Returns:
+        Nothing if nothing was measured.
+    """
+    means = {
+        name: value.mean
+        for name, values in samples.items()
+        if (value := stats.interval(values, level)) is not None
+    }
+    if not means:
+        return ()
+    first = (max if measure.higher_is_better else min)(means, key=lambda name: means[name])
+
+    def distinct(name: str) -> bool:
+        difference = stats.paired_difference(samples[name], samples[first], level)
+        if difference is None or not measure.difference_matters(means[name], means[first]):
+            return False
+        return difference.half_width is None or difference.excludes_zero
+
+    return (first, *(name for name in means if name != first and not distinct(name)))
 
 
 def shown_in(measure: Measure, largest: float) -> Measure:

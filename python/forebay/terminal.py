@@ -14,7 +14,18 @@ from rich.text import Text
 
 from forebay import stats
 from forebay.comparison import Comparison
-from forebay.measures import ABSENT, GAIN, MEASURES, Measure, largest, shown_in, text
+from forebay.measures import (
+    ABSENT,
+    GAIN,
+    LOSS,
+    MEASURES,
+    QUEUE_DELAY,
+    TAIL_DELAY,
+    Measure,
+    largest,
+    shown_in,
+    text,
+)
 
 _NARROWEST = 5
 """Columns that the head of a class needs at least."""
@@ -23,8 +34,8 @@ _NARROWEST = 5
 def blocks(comparison: Comparison) -> list[tuple[Measure, list[list[tuple[str, bool]]]]]:
     """The comparison as blocks, one for each measure: a row a discipline, a column a class.
 
-    A cell is its text and whether it is to be marked: best of its column, or not to be told from
-    the best, in a column where not all are.
+    A cell is its text and whether it is to be marked: best of its column, or not distinguishable
+    from the best, in a column where not all are.
     """
     result = []
     for measure in MEASURES:
@@ -77,18 +88,49 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
             for label, row in zip(comparison.labels, rows, strict=True):
                 table.add_row(Text(f" {label}"), *(_cell(*row[at]) for at in page))
         console.print(table)
-    if comparison.baseline is not None:
-        found = (
-            f"{label} {text(comparison.efficiency(label), GAIN)}" for label in comparison.labels
-        )
-        console.print(f"System efficiency beside {comparison.baseline}: {', '.join(found)}.")
     if len(comparison.seeds) > 1:
         level = f"{100 * comparison.level:g} %"
         console.print(
             f"Mean ± {level} interval over {len(comparison.seeds)} replications. "
-            "* best of its column, or not to be told from the best.",
+            "* best of its column, or cannot be distinguished from the best.",
             style="dim",
         )
+    for measure, _ in parts:
+        if measure.explained:
+            console.print(f"{measure.short}: {measure.explained}.", style="dim")
+    print_link(console, comparison)
+
+
+def link_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
+    """What the compared link itself shows: a title and a cell for each discipline."""
+    labels = comparison.labels
+    rows = [("used, %", [text(comparison.utilization(label), LOSS) for label in labels])]
+    if comparison.baseline is not None:
+        cells = [text(comparison.efficiency(label), GAIN) for label in labels]
+        rows.append((f"efficiency beside {comparison.baseline}, x", cells))
+    for title, key, measure in (
+        ("mean queue, packets", "mean_packets", QUEUE_DELAY),
+        (f"{QUEUE_DELAY.short}, ms", QUEUE_DELAY.key, QUEUE_DELAY),
+        ("p99 of it, ms", TAIL_DELAY.key, TAIL_DELAY),
+        ("dropped, %", LOSS.key, LOSS),
+    ):
+        rows.append(
+            (title, [text(comparison.queue_interval(each, key), measure) for each in labels])
+        )
+    return rows
+
+
+def print_link(console: Console, comparison: Comparison) -> None:
+    """Print what the compared link itself shows."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(f"link {comparison.link}", overflow="fold")
+    shown = [row for row in link_rows(comparison) if row[0] != "mean queue, packets"]
+    for title, _ in shown:
+        table.add_column(title, justify="right", min_width=_NARROWEST)
+    for at, label in enumerate(comparison.labels):
+        table.add_row(Text(f" {label}"), *(cells[at] for _, cells in shown))
+    console.print()
+    console.print(table)
 
 
 def print_run(console: Console, summary: dict[str, Any]) -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from forebay import Progress, ScenarioError, load
@@ -15,6 +17,7 @@ from forebay.runs.journal import read_journal
 from forebay.tune import Outcome, tune
 from forebay.tune.goal import Estimate, Goal, read_bound, read_goal
 from forebay.tune.search import Tried, Tuning
+from forebay.tune.show import print_outcome
 from forebay.tune.space import Parameter, combinations, read_parameter
 from small_study import BASE
 
@@ -223,6 +226,38 @@ def test_the_best_is_chosen_among_those_that_hold_and_its_equals_are_named(scena
     assert outcome.best is many[1]
     assert outcome.equals == (many[2],)
     assert Outcome(plan, (), many[:1], ()).best is None
+
+
+def test_what_stands_beside_is_never_worse_and_called_so(scenario: Path) -> None:
+    goal = Goal("classes.up.goodput_bps", True, (read_bound("x <= 1"),))
+    path = "link.up.queue.target"
+    plan = Tuning(
+        load(scenario), "up", {"kind": "codel"}, (read_parameter(f"{path}=1ms..99ms"),), goal
+    )
+
+    def tried(label: str, values: tuple[str, ...], g: float, x: float) -> Tried:
+        samples = {goal.key: [g - 1e4, g, g + 2e4, g], "x": [x] * 4}
+        return Tried(label, values, Estimate(samples))
+
+    ours = tried("trial 7", ("68ms",), 4.04e6, 0.5)
+    prio, fails = tried("prio", (), 4.474e6, 0.5), tried("fifo", (), 9e6, 2.0)
+    outcome = Outcome(plan, (ours,), (ours,), (prio, fails))
+    assert (outcome.best, outcome.tuned, outcome.equals) == (prio, ours, ())
+    for width in (60, 80, 120):
+        screen = StringIO()
+        print_outcome(Console(file=screen, width=width), outcome, "small.toml")
+        said = screen.getvalue()
+        assert max(len(line.rstrip()) for line in said.splitlines()) <= width
+        assert "Best: prio (*), which was not tuned." in said
+        assert "it is 0.43 ±0.00 Mb/s below prio" in " ".join(said.split())
+        assert "e+0" not in said and "…" not in said
+        for shown in ("* prio", "68ms", "4.476", "up goodput, Mb/s", "fails"):
+            assert shown in said
+    # Without what stands beside, and where the two cannot be distinguished.
+    assert Outcome(plan, (ours,), (ours,), (fails,)).best is ours
+    close = tried("prio", (), 4.04e6, 0.5)
+    assert Outcome(plan, (ours,), (ours,), (close,)).best is ours
+    assert Outcome(plan, (ours,), (ours,), (close,)).equals == (close,)
 
 
 def test_gain_and_efficiency_are_ratios_within_a_replication() -> None:

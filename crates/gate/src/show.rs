@@ -4,6 +4,7 @@ use crate::config::{BoxTable, Config, Interface, Link, Other, Rule};
 use crate::rules::shadowed;
 use crate::status::{Direction, Status};
 use forebay_core::ConfigError;
+use serde_json::Value;
 use std::fmt::Write;
 
 /// The effective configuration as TOML, and what would be matched, as comments.
@@ -12,7 +13,8 @@ use std::fmt::Write;
 /// What is wrong with the configuration.
 pub fn check(config: &Config) -> Result<String, ConfigError> {
     let effective = config.effective()?;
-    let tree = serde_json::to_value(&effective).expect("a configuration is plain data");
+    let mut tree = serde_json::to_value(&effective).expect("a configuration is plain data");
+    drop_null(&mut tree);
     let toml = toml::to_string(&tree).map_err(|error| ConfigError::new("", error.to_string()))?;
     let mut out = toml;
     out.push('\n');
@@ -21,6 +23,18 @@ pub fn check(config: &Config) -> Result<String, ConfigError> {
         let _ = writeln!(out, "# {line}");
     }
     Ok(out)
+}
+
+/// Takes out fields without a value, for which TOML has no word.
+fn drop_null(tree: &mut Value) {
+    match tree {
+        Value::Object(table) => {
+            table.retain(|_, field| !field.is_null());
+            table.values_mut().for_each(drop_null);
+        }
+        Value::Array(entries) => entries.iter_mut().for_each(drop_null),
+        _ => {}
+    }
 }
 
 /// What `config` does, in words.
@@ -228,5 +242,26 @@ fn direction(out: &mut String, name: &str, way: &Direction, before: Option<&Dire
             class.dropped,
             class.marked,
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+    use crate::config::Config;
+
+    #[test]
+    fn every_discipline_can_be_shown() {
+        // Some have parameters without a value.
+        for queue in ["{ kind = \"cq-aqm\" }", "{ kind = \"ncq\" }", "{ kind = \"prio\" }"] {
+            let text = format!(
+                "[link]\nrate = \"1.5Mbit\"\nqueue = {queue}\n[io]\ninside = \"a\"\noutside = \"b\"\n"
+            );
+            let shown = check(&Config::parse(&text).unwrap()).unwrap();
+            assert_eq!(
+                Config::parse(&shown).unwrap().effective(),
+                Config::parse(&text).unwrap().effective()
+            );
+        }
     }
 }

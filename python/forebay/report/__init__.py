@@ -16,10 +16,9 @@ from plotly.offline import get_plotlyjs
 
 from forebay.advice import advise
 from forebay.comparison import Comparison, Variant
-from forebay.measures import GAIN, LOSS, MEDIAN_DELAY, text
 from forebay.report.wireless import network
 from forebay.scenario import to_toml
-from forebay.terminal import blocks
+from forebay.terminal import blocks, link_rows
 
 _POINTS = 600
 """Most points of a curve over time, about one for each two pixels."""
@@ -35,7 +34,7 @@ def render(comparison: Comparison) -> str:
         advice=advise(comparison),
         blocks=blocks(comparison),
         summary=first,
-        queue_blocks=_queue_rows(comparison),
+        link_rows=link_rows(comparison),
         configuration=to_toml(_shared(comparison.variants[0].effective)),
         queues=[
             (variant.label, to_toml({"queue": _queue_of(comparison, variant)}))
@@ -160,30 +159,6 @@ def _distribution(comparison: Comparison, label: str, class_: str) -> dict[str, 
 
 def _rounded(values: list[float | None], digits: int = 5) -> list[float | None]:
     return [None if value is None else float(f"{value:.{digits}g}") for value in values]
-
-
-def _queue_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
-    """What the compared link itself shows: a title and a cell for each discipline."""
-    rows: list[tuple[str, list[str]]] = [
-        (
-            "Link used, %",
-            [text(comparison.utilization(label), LOSS) for label in comparison.labels],
-        )
-    ]
-    if comparison.baseline is not None:
-        cells = [text(comparison.efficiency(label), GAIN) for label in comparison.labels]
-        rows.append((f"Efficiency, times {comparison.baseline}", cells))
-    for title, key, measure in (
-        ("Mean queue, packets", "mean_packets", MEDIAN_DELAY),
-        ("Mean time in queue, ms", "mean_delay_ms", MEDIAN_DELAY),
-        ("p99 time in queue, ms", "p99_delay_ms", MEDIAN_DELAY),
-        ("Dropped, %", "loss", LOSS),
-    ):
-        cells = [
-            text(comparison.queue_interval(label, key), measure) for label in comparison.labels
-        ]
-        rows.append((title, cells))
-    return rows
 
 
 def _shared(effective: dict[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,9 @@
 2. The best of many noisy numbers is too good to be true. So the best trials are run again with more
    replications and with seeds that the search has not seen, beside the scenario as it is written
    and the disciplines that it compares. Only these runs decide.
-3. Of the candidates whose intervals keep every bound, the best mean is chosen; those whose paired
-   difference from it holds zero are named as its equals, at a level that allows for their number
-   (Bonferroni).
+3. Of all that were run again and whose intervals keep every bound, also of what stands beside, the
+   best mean is the best; those whose paired difference from it holds zero are named as its equals,
+   at a level that allows for their number (Bonferroni).
 
 The optimiser's random numbers depend on the seed and the trial's number alone and finished runs are
 kept, so a search that was stopped retraces its steps and goes on.
@@ -97,20 +97,25 @@ class Outcome:
 
     @property
     def best(self) -> Tried | None:
-        """The candidate that is chosen; none if no candidate keeps the bounds."""
-        kept = [each for each in self.candidates if self._standing(each) == "holds"]
-        best: Tried | None = None
-        for each in kept:
-            if best is None or self.plan.goal.better(self._mean(each), self._mean(best)):
-                best = each
-        return best
+        """The best of all that keep the bounds, also of what stands beside; none if nothing does.
+
+        Of equal means the candidate is taken.
+        """
+        return self._best_of((*self.candidates, *self.beside))
+
+    @property
+    def tuned(self) -> Tried | None:
+        """The best candidate that keeps the bounds; none if no candidate does."""
+        return self._best_of(self.candidates)
 
     @property
     def equals(self) -> tuple[Tried, ...]:
-        """Candidates that keep the bounds and cannot be told from the best."""
+        """Others that keep the bounds and cannot be distinguished from the best."""
         best, key = self.best, self.plan.goal.key
         others = [
-            each for each in self.candidates if each is not best and self._standing(each) == "holds"
+            each
+            for each in (*self.candidates, *self.beside)
+            if each is not best and self._standing(each) == "holds"
         ]
         if best is None or best.estimate is None or not others:
             return ()
@@ -124,6 +129,15 @@ class Outcome:
             if difference is None or not difference.excludes_zero:
                 found.append(each)
         return tuple(found)
+
+    def _best_of(self, many: Sequence[Tried]) -> Tried | None:
+        best: Tried | None = None
+        for each in many:
+            if self._standing(each) == "holds" and (
+                best is None or self.plan.goal.better(self._mean(each), self._mean(best))
+            ):
+                best = each
+        return best
 
     def _standing(self, tried: Tried) -> str:
         return "fails" if tried.estimate is None else tried.estimate.standing(self.plan.goal)

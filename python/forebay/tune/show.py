@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +14,16 @@ from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from forebay import _engine
+from forebay import _engine, stats
+from forebay.measures import ABSENT
 from forebay.papers import Panel, Series
 from forebay.papers.declare import Style
 from forebay.stats import Interval
 from forebay.tune.goal import Bound, Estimate
 from forebay.tune.search import Outcome, Tried
+from forebay.tune.space import Parameter
 
 STANDINGS = {"holds": "holds", "open": "not sure", "fails": "fails"}
 """What becomes of the bounds, in words."""
@@ -35,26 +41,7 @@ def print_outcome(
         settings: what was changed in it beforehand, as `--set` takes it.
     """
     plan = outcome.plan
-    goal = plan.goal
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for head in ("", *(_short(each.path) for each in plan.parameters)):
-        table.add_column(head, overflow="fold")
-    for key in goal.keys:
-        table.add_column(_short(key), justify="right", overflow="fold")
-    if goal.bounds:
-        table.add_column("bounds")
-    equals = outcome.equals
-    for tried in (*outcome.candidates, *outcome.beside):
-        mark = "* " if tried is outcome.best else "= " if tried in equals else "  "
-        values = [escape(str(value)) for value in tried.values] or ["" for _ in plan.parameters]
-        cells = [f"{mark}{escape(tried.label)}", *values]
-        assert tried.estimate is not None
-        cells += [_number(tried.estimate.interval(key)) for key in goal.keys]
-        if goal.bounds:
-            cells.append(STANDINGS[tried.estimate.standing(goal)])
-        style = "bold green" if tried is outcome.best else ""
-        table.add_row(*cells, style=style)
-    console.print(table)
+    console.print(_table(outcome, console.width))
     ran = sum(tried.estimate is not None for tried in outcome.trials)
     refused = len(outcome.trials) - ran
     search = f"{ran} trials of {plan.replications} runs"
@@ -65,23 +52,87 @@ def print_outcome(
         f"the search: {search}.",
         style="dim",
     )
-    best = outcome.best
+    best, tuned = outcome.best, outcome.tuned
     if best is None:
         console.print(
-            "\n[bold]No candidate surely keeps every bound.[/bold] Widen the ranges, loosen a "
+            "\n[bold]Nothing surely keeps every bound.[/bold] Widen the ranges, loosen a "
             "bound, or give more runs: --trials, --verify."
         )
         return
-    console.print(f"\n[bold]Best: {escape(_assignments(outcome, best))}[/bold] (*)")
-    if equals:
-        console.print("Not to be told from it by these runs: those marked =.")
-    if at := _at_the_edge(outcome, best):
+    if best is tuned:
+        console.print(f"\n[bold]Best: {escape(_assignments(outcome, best))}[/bold] (*)")
+    else:
+        console.print(f"\n[bold]Best: {escape(best.label)}[/bold] (*), which was not tuned.")
+    if outcome.equals:
+        console.print("Those marked = cannot be distinguished from it by these runs.")
+    if tuned is None:
+        console.print("No candidate surely keeps every bound.")
+        return
+    if tuned is not best:
+        less = "cannot be distinguished from it" if tuned in outcome.equals else _behind(outcome)
+        console.print(
+            f"Best of the values tried: {escape(_assignments(outcome, tuned))}; it {escape(less)}."
+        )
+    if at := _at_the_edge(outcome, tuned):
         console.print(f"It lies at the end of a range: {escape(at)}; a wider one may hold better.")
     if plan.queue is None:
-        chosen = zip(plan.parameters, best.values, strict=True)
+        chosen = zip(plan.parameters, tuned.values, strict=True)
         every = [*settings, *(f"{parameter.path}={value}" for parameter, value in chosen)]
         sets = " ".join(f"--set {shlex.quote(each)}" for each in every)
         console.print(f"Use it: forebay run {scenario} {sets}", soft_wrap=True, highlight=False)
+
+
+def _behind(outcome: Outcome) -> str:
+    """How far the best candidate is behind what was not tuned."""
+    key, best, tuned = outcome.plan.goal.key, outcome.best, outcome.tuned
+    assert best is not None and best.estimate is not None
+    assert tuned is not None and tuned.estimate is not None
+    difference = stats.paired_difference(tuned.estimate.samples[key], best.estimate.samples[key])
+    assert difference is not None
+    scale = _scale(outcome, key)
+    size = replace(difference, mean=abs(difference.mean))
+    way = "below" if difference.mean < 0 else "above"
+    return f"is {_number(size, scale)} {scale.unit} {way} {best.label}".replace("  ", " ")
+
+
+def _table(outcome: Outcome, width: int) -> Table:
+    """What was run again: a row each, or where that is too wide, a column each."""
+    plan, goal = outcome.plan, outcome.plan.goal
+    heads = [_parameter(each.path, plan.parameters) for each in plan.parameters]
+    scales = {key: _scale(outcome, key) for key in goal.keys}
+    heads += [f"{_short(key)}{scale.suffix}" for key, scale in scales.items()]
+    if goal.bounds:
+        heads.append("bounds")
+    rows = []
+    for tried in (*outcome.candidates, *outcome.beside):
+        assert tried.estimate is not None
+        cells = [*map(str, tried.values)] or ["" for _ in plan.parameters]
+        cells += [_number(tried.estimate.interval(key), scale) for key, scale in scales.items()]
+        if goal.bounds:
+            cells.append(STANDINGS[tried.estimate.standing(goal)])
+        mark = "* " if tried is outcome.best else "= " if tried in outcome.equals else "  "
+        rows.append((f"{mark}{tried.label}", cells, tried is outcome.best))
+    needed = [
+        max(map(len, column)) for column in zip(heads, *(row[1] for row in rows), strict=True)
+    ]
+    needed.append(max(len(name) for name, *_ in rows))
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    if sum(needed) + 2 * (len(needed) - 1) + 1 <= width:
+        for head in ("", *heads):
+            table.add_column(head, no_wrap=True, justify="right" if head in heads else "left")
+        for name, cells, chosen in rows:
+            table.add_row(Text(name), *map(Text, cells), style="bold green" if chosen else "")
+        return table
+    for _ in range(3):
+        table.add_column("", overflow="fold")
+    table.show_header = False
+    for name, cells, chosen in rows:
+        style = "bold green" if chosen else ""
+        lines = [(head, cell) for head, cell in zip(heads, cells, strict=True) if cell]
+        for at, (head, cell) in enumerate(lines):
+            table.add_row(Text("" if at else name), Text(head), Text(cell), style=style)
+        table.add_section()
+    return table
 
 
 def plain(outcome: Outcome, command: str) -> dict[str, Any]:
@@ -111,6 +162,7 @@ def plain(outcome: Outcome, command: str) -> dict[str, Any]:
         "seed": plan.seed,
         "replications": {"search": plan.replications, "verify": plan.verify},
         "best": None if best is None else one(best),
+        "tuned": None if outcome.tuned is None else one(outcome.tuned),
         "equals": [tried.label for tried in outcome.equals],
         "candidates": [one(tried) for tried in outcome.candidates],
         "beside": [one(tried) for tried in outcome.beside],
@@ -187,7 +239,7 @@ def _trade(outcome: Outcome, bound: Bound) -> Panel:
     )  # fmt: skip
     best = outcome.best
     if best is not None:
-        series.append(_points("chosen", [x_of(best)], [best], goal.key))
+        series.append(_points("best", [x_of(best)], [best], goal.key))
     for each in outcome.beside:
         series.append(_points(each.label, [x_of(each)], [each], goal.key))
     values = [value for one in series for value in one.y if value is not None]
@@ -259,15 +311,62 @@ def _at_the_edge(outcome: Outcome, tried: Tried) -> str:
 
 
 def _short(path: str) -> str:
-    """The last two steps of a path or key, which tell columns apart."""
-    return ".".join(path.split(".")[-2:])
+    """The last two steps of a key, which tell columns apart, without the unit."""
+    return re.sub(r"_(bps|ms|s|bytes)$", "", " ".join(path.split(".")[-2:])).replace("_", " ")
 
 
-def _number(found: Interval | None) -> str:
+def _parameter(path: str, parameters: Sequence[Parameter]) -> str:
+    """The last step of a path, or as many as tell it from the others."""
+    steps = path.split(".")
+    for count in range(1, len(steps)):
+        name = ".".join(steps[-count:])
+        if sum(each.path.endswith(f".{name}") for each in parameters) < 2:
+            return name
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """How the values of a key are shown."""
+
+    factor: float
+    unit: str
+
+    @property
+    def suffix(self) -> str:
+        return f", {self.unit}" if self.unit else ""
+
+
+def _scale(outcome: Outcome, key: str) -> _Scale:
+    """The unit that suits the largest value of a key."""
+    if key.endswith("_bps"):
+        found = [
+            value.mean
+            for each in (*outcome.candidates, *outcome.beside)
+            if each.estimate is not None and (value := each.estimate.interval(key)) is not None
+        ]
+        return _Scale(1e-6, "Mb/s") if max(found, default=0.0) >= 1e6 else _Scale(1e-3, "kb/s")
+    for end, unit in (("_ms", "ms"), ("_s", "s"), ("_bytes", "B")):
+        if key.endswith(end):
+            return _Scale(1.0, unit)
+    if key.endswith((".loss", ".utilization")):
+        return _Scale(100.0, "%")
+    return _Scale(1.0, "")
+
+
+def _number(found: Interval | None, scale: _Scale) -> str:
+    """Mean and half-width, to as many places as are known and never as powers of ten."""
     if found is None:
-        return "–"
-    half = "" if found.half_width is None else f" ±{found.half_width:.2g}"
-    return f"{found.mean:.4g}{half}"
+        return ABSENT
+    mean = found.mean * scale.factor
+    half = None if found.half_width is None else found.half_width * scale.factor
+    known = max(abs(mean) * 1e-3, (half or abs(mean)) * 0.1) or 1.0
+    places = min(9, max(0, -math.floor(math.log10(known))))
+    shown = f"{mean:.{places}f}"
+    if half is None:
+        return shown
+    # Rounded up, so that what is shown covers at least the interval.
+    return f"{shown} ±{math.ceil(half * 10**places - 1e-6) / 10**places:.{places}f}"
 
 
 def _ends(found: Interval | None) -> dict[str, float | int | None] | None:

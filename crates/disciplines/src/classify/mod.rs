@@ -13,6 +13,7 @@ pub use class::{Class, ClassParams};
 pub(crate) use class::{MOST_QUEUES, check_queues};
 pub use dscp::{Dscp, DscpParams, Treatment};
 pub use flow_hash::{FlowHash, FlowHashParams};
-pub use ncq::{FavourMode, FlowParams, Identify, Ncq, NcqParams, Window};
+pub use ncq::{FavourMode, FlowParams, Identify, Ncq, NcqParams};
 pub use one::{One, OneParams};
 pub use precedence::{Precedence, PrecedenceParams};
+pub use service_share::Window;

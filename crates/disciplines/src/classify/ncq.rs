@@ -33,7 +33,7 @@
 //! identification by flow.
 
 use super::flow_meter::FlowMeter;
-use super::service_share::{Count, ServiceShare};
+use super::service_share::{Count, ServiceShare, Window};
 use crate::Classify;
 use forebay_core::config::require;
 use forebay_core::{
@@ -48,19 +48,6 @@ pub struct Ncq {
     params: NcqParams,
     share: ServiceShare,
     flows: Option<FlowMeter>,
-}
-
-/// Over which time packets are counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Window {
-    /// From the beginning (the paper's counters).
-    #[default]
-    Lifetime,
-    /// Counts decay exponentially with this time constant: `{ decaying = "10s" }`. Above 0.
-    Decaying(Duration),
-    /// The last span of this length, to 1/64 of it: `{ sliding = "10s" }`. Above 0.
-    Sliding(Duration),
 }
 
 /// How the threshold limits favour.

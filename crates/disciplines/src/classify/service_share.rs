@@ -1,7 +1,21 @@
 //! How many packets were received and favoured, over all time or of late.
 
-use super::ncq::Window;
-use forebay_core::Time;
+use forebay_core::{Duration, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Over which time packets are counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Window {
+    /// From the beginning (the paper's counters).
+    #[default]
+    Lifetime,
+    /// Counts decay exponentially with this time constant: `{ decaying = "10s" }`. Above 0.
+    Decaying(Duration),
+    /// The last span of this length, to 1/64 of it: `{ sliding = "10s" }`. Above 0.
+    Sliding(Duration),
+}
 
 /// Packets and bytes; whole numbers are exact below 2^53.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -103,18 +103,20 @@
     get("table-caption").textContent = `${withUnit(data.measures[measure])}: mean ± half-width of its interval.`;
     const rows = data.settings.map((steps, row) =>
       [...steps.map((step, at) => data.axes[at].labels[step]), ...data.means[measure][row].map(number)]);
+    const heads = [...data.axes.map(axis => axis.name), ...data.labels];
     const line = (cells, kind) => {
       const row = document.createElement("tr");
       cells.forEach((text, at) => {
         const cell = document.createElement(kind === "th" || at < data.axes.length ? "th" : "td");
         if (cell.tagName === "TH") cell.scope = kind === "th" ? "col" : "row";
+        cell.dataset.of = heads[at];
         cell.textContent = text;
         row.append(cell);
       });
       return row;
     };
     const head = document.createElement("thead"), body = document.createElement("tbody");
-    head.append(line([...data.axes.map(axis => axis.name), ...data.labels], "th"));
+    head.append(line(heads, "th"));
     body.append(...rows.map(cells => line(cells, "td")));
     parent.replaceChildren(head, body);
   }

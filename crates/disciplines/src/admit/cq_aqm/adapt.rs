@@ -26,7 +26,7 @@
 //!
 //! Cost: an exponential and a logarithm each `interval`, two additions an arrival.
 
-use super::params::Spread;
+use super::spread::Spread;
 use forebay_core::config::require;
 use forebay_core::{ConfigError, Duration, Time};
 use schemars::JsonSchema;

@@ -55,6 +55,7 @@
 
 mod adapt;
 mod params;
+mod spread;
 
 pub use adapt::AdaptiveParams;
 pub use params::{CqAqmParams, CqQueueParams, SharesParams};

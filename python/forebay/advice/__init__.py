@@ -1,0 +1,303 @@
+"""Plain advice from a comparison: what each class gets, what to pick and what it costs.
+
+`criteria` says what is judged, `pick` holds the rule, `hints` what an expert would remark about the
+scenario, `gate` the configuration of a gate. `docs/advice.md` explains all of it to users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from forebay.advice.criteria import Criterion, criteria_of, others_of
+from forebay.advice.hints import UNFIT, Hint
+from forebay.advice.network import network_of
+from forebay.advice.pick import MOST, Ranking, rank
+from forebay.advice.seen import hints_after
+from forebay.advice.words import amount, grouped, listed, superlative, value
+
+if TYPE_CHECKING:
+    from forebay.comparison import Comparison
+
+Verdict = Literal["clear", "equal", "open", "none"]
+"""The pick is surely best overall; others are as good; more runs must decide; nothing differs."""
+
+FEW = 10
+"""Replications that are asked for where there is only one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence about a class or the link."""
+
+    subject: str
+    sentence: str
+
+    def __str__(self) -> str:
+        """With its subject."""
+        return f"{self.subject}: {self.sentence}"
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What a comparison says, in words."""
+
+    pick: str | None
+    """The discipline with the best score; None if nothing differs, or if only one was run."""
+    verdict: Verdict
+    headline: str
+    """What to do, in a few words."""
+    why: str
+    """Reasons, in a sentence or two."""
+    judged: str
+    """By which measures."""
+    replications: int | None
+    """How many would decide what these runs leave open."""
+    price: tuple[str, ...]
+    """Where the pick is worse than the best, largest disadvantage first."""
+    findings: tuple[Finding, ...]
+    """For each class and measure that decides."""
+    others: tuple[Finding, ...]
+    """What differs without deciding."""
+    hints: tuple[Hint, ...]
+    """What an expert would change."""
+    notes: tuple[str, ...]
+    """What to know before trusting the numbers."""
+
+    def plain(self) -> dict[str, Any]:
+        """For programs; keys documented in `docs/summary.md`."""
+        return {
+            "pick": self.pick,
+            "verdict": self.verdict,
+            "headline": self.headline,
+            "why": self.why,
+            "judged": self.judged,
+            "replications": self.replications,
+            "price": list(self.price),
+            "findings": list(map(str, self.findings)),
+            "others": list(map(str, self.others)),
+            "hints": [hint.plain() for hint in self.hints],
+            "notes": list(self.notes),
+        }
+
+
+def advise(comparison: Comparison) -> Advice:
+    """Read the comparison: who is best for each class, a pick for all, its price, and hints."""
+    network = network_of(comparison.variants[0].scenario, comparison.link)
+    criteria = criteria_of(comparison, network.rtt_s)
+    return advice_from(
+        criteria,
+        others_of(comparison, criteria),
+        hints_after(comparison, network),
+        comparison.labels,
+        len(comparison.seeds),
+        comparison.level,
+    )
+
+
+def advice_from(
+    criteria: Sequence[Criterion],
+    others: Sequence[Criterion],
+    hints: Sequence[Hint],
+    labels: Sequence[str],
+    replications: int,
+    level: float,
+) -> Advice:
+    """Advice from what was measured.
+
+    Args:
+        criteria: what decides.
+        others: what does not.
+        hints: what an expert would remark.
+        labels: the disciplines.
+        replications: how many there were.
+        level: confidence level.
+    """
+    found = _Reading(tuple(criteria), tuple(labels), replications, level)
+    verdict, pick, headline, why, more = found.conclusion()
+    unfit = [label for label in labels if any(_unfit(hint, label) for hint in hints)]
+    if unfit and len(labels) > 1:
+        why += (
+            f" But the settings of {listed(unfit)} do not fit this link and its traffic: see "
+            "below, and compare again with --fix."
+        )
+    return Advice(
+        pick,
+        verdict,
+        headline,
+        why,
+        _judged(criteria),
+        more,
+        tuple(() if pick is None else _prices(criteria, pick)),
+        tuple(Finding(each.subject, _finding(each)) for each in criteria),
+        tuple(Finding(each.subject, _spread(each)) for each in others if each.decided),
+        tuple(hints),
+        tuple(_notes(replications, level)),
+    )
+
+
+def _unfit(hint: Hint, label: str) -> bool:
+    """Whether a remark is that a discipline was not run as it should be."""
+    return hint.kind in UNFIT and any(change.discipline == label for change in hint.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """From criteria to a verdict."""
+
+    criteria: tuple[Criterion, ...]
+    labels: tuple[str, ...]
+    replications: int
+    level: float
+
+    def conclusion(self) -> tuple[Verdict, str | None, str, str, int | None]:
+        """Verdict, pick, headline, reasons, and replications that are needed."""
+        if len(self.labels) == 1:
+            return "none", None, "Nothing to choose from.", "Only one discipline was run.", None
+        ranking = rank(self.criteria, self.labels, self.level)
+        more = FEW if self.replications == 1 else ranking.needed
+        if not any(each.decided for each in self.criteria):
+            if ranking.open:
+                return "open", None, "Run more.", self._undecided(ranking), more
+            why = (
+                "By none of the measures that decide do these disciplines differ by more than "
+                "chance and enough for a user to notice."
+            )
+            return "none", None, "Take the simplest.", why, None
+        pick = ranking.order[0]
+        why = _why(self.criteria, pick)
+        if ranking.open:
+            why = f"{why} {self._undecided(ranking)}"
+            return "open", pick, f"Start with {pick}, and run more.", why, more
+        if ranking.equal:
+            why += (
+                f" On average over all measures {listed(ranking.equal)} "
+                f"{'comes' if len(ranking.equal) == 1 else 'come'} within 5 % of it: choose by the "
+                "class that matters most."
+            )
+            return "equal", pick, f"Start with {pick}.", why, None
+        return "clear", pick, f"Start with {pick}.", why, None
+
+    def _undecided(self, ranking: Ranking) -> str:
+        if ranking.needed is None:
+            return f"One run cannot say how much of that is chance: run it with -r {FEW} or more."
+        much = (
+            f"more than {MOST} would be needed, so that choosing by other reasons is wiser"
+            if ranking.needed > MOST
+            else f"about {ranking.needed} would (-r {ranking.needed})"
+        )
+        return (
+            f"Over all measures together {self.replications} replications cannot distinguish "
+            f"{ranking.order[0]} from {listed(ranking.open)}; {much}."
+        )
+
+
+def _why(criteria: Sequence[Criterion], pick: str) -> str:
+    decided = [each for each in criteria if each.decided]
+    first = [each for each in decided if each.best[0] == pick]
+    close = [each for each in decided if pick in each.best[1:]]
+    parts = []
+    if first:
+        parts.append(f"It has the {grouped(first, best=True)}.")
+    else:
+        parts.append("It is best by no single measure, but on average nearest to the best.")
+    if close:
+        parts.append(f"By {grouped(close)} it cannot be distinguished from the best.")
+    return " ".join(parts)
+
+
+def _judged(criteria: Sequence[Criterion]) -> str:
+    """By what, measure by measure."""
+    measures: dict[str, list[str]] = {}
+    for each in criteria:
+        if not each.of_link:
+            measures.setdefault(each.subject, []).append(_inside(each.measure.title))
+    subjects: dict[str, list[str]] = {}
+    for subject, titles in measures.items():
+        subjects.setdefault(listed(titles), []).append(subject)
+    parts = [f"{listed(names)} by {titles}" for titles, names in subjects.items()]
+    parts += [
+        f"what anyone else on {each.subject} would get by {_inside(each.measure.title)}"
+        for each in criteria
+        if each.of_link
+    ]
+    return f"Judged: {'; '.join(parts)}. Every class weighs the same, and so does the link."
+
+
+def _inside(title: str) -> str:
+    """A title inside a sentence."""
+    return title[0].lower() + title[1:]
+
+
+def _finding(criterion: Criterion) -> str:
+    measure, best = criterion.measure, criterion.best
+    short = measure.short
+    missing = [label for label in criterion.samples if label not in criterion.intervals]
+    if len(best) + len(missing) == len(criterion.samples) and not missing:
+        return (
+            f"{short} differs by no more than chance, or by too little to notice "
+            f"({value(criterion, best[0])} under {best[0]})."
+        )
+    sentence = f"{superlative(measure)} {short} under {best[0]} ({value(criterion, best[0])})"
+    if best[1:]:
+        sentence += f"; {listed(best[1:])} cannot be distinguished from it"
+    if missing:
+        sentence += f"; nothing could be measured under {listed(missing)}"
+    rest = [label for label in criterion.intervals if label not in best]
+    if rest:
+        worst = (min if measure.higher_is_better else max)(
+            rest, key=lambda label: criterion.intervals[label].mean
+        )
+        opposite = "Lowest" if measure.higher_is_better else "Highest"
+        sentence += f". {opposite} under {worst} ({value(criterion, worst)})"
+    return f"{sentence}."
+
+
+def _spread(criterion: Criterion) -> str:
+    """From the best to the worst, of a measure that does not decide."""
+    best, worst = criterion.best[0], criterion.worst
+    return (
+        f"{criterion.measure.short} {value(criterion, best)} under {best}, "
+        f"{value(criterion, worst)} under {worst}."
+    )
+
+
+def _prices(criteria: Sequence[Criterion], pick: str) -> list[str]:
+    """What the pick loses by each criterion, beside the best mean."""
+    found: list[tuple[float, str]] = []
+    for each in criteria:
+        best = each.best[0]
+        if pick == best:
+            continue
+        if pick not in each.intervals:
+            found.append((float("inf"), f"{each.name}: nothing could be measured under {pick}"))
+            continue
+        own, other = each.intervals[pick].mean, each.intervals[best].mean
+        if not each.measure.difference_matters(own, other):
+            continue
+        difference = each.difference(pick, best)
+        if difference is None:
+            continue
+        way = "lower" if own < other else "higher"
+        chance = ", which may be chance" if pick in each.best else ""
+        sentence = f"{each.name} {amount(difference, each)} {way} than under {best}{chance}"
+        found.append((abs(own - other) / (abs(other) or 1.0), sentence))
+    return [sentence for _, sentence in sorted(found, key=lambda each: -each[0])]
+
+
+def _notes(replications: int, level: float) -> Iterable[str]:
+    if replications == 1:
+        yield (
+            "One replication only: there are no intervals, and any difference may be chance. "
+            f"Run with --replications {FEW} or more before deciding."
+        )
+    else:
+        yield (
+            f"Intervals are {100 * level:g} % Student t intervals over {replications} "
+            "replications; differences are paired, as every discipline faced the same traffic. "
+            "Each interval stands for itself: among many comparisons a few differ by chance."
+        )
+
+
+__all__ = ["Advice", "Finding", "Hint", "Verdict", "advise"]

@@ -1,0 +1,139 @@
+"""What an expert would remark about a comparison once it has been run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from forebay.advice.criteria import class_of
+from forebay.advice.hints import Change, Discipline, Hint, duration, hints_before
+from forebay.advice.network import Network, queue_on, rate
+from forebay.advice.words import listed
+from forebay.measures import COMPLETION, LOSS, QUEUE_DELAY
+
+if TYPE_CHECKING:
+    from forebay.comparison import Comparison
+    from forebay.stats import Interval
+
+CONGESTED = 0.8
+"""Utilisation below which the link is said to be hardly congested."""
+FEWEST_TRANSFERS = 20
+"""Completed transfers of a class in a run, below which their mean time is luck."""
+FEWEST_PACKETS = 1000
+"""Packets of a class in a run, below which its 99th percentile rests on less than ten."""
+_NO_QUEUE_MS = 5.0
+_NO_LOSS = 1e-3
+
+
+def disciplines_of(comparison: Comparison) -> tuple[Discipline, ...]:
+    """The compared disciplines, as hints see them."""
+    return tuple(
+        Discipline(variant.label, variant.queue, queue_on(variant.scenario, comparison.link))
+        for variant in comparison.variants
+    )
+
+
+def hints_after(comparison: Comparison, network: Network) -> tuple[Hint, ...]:
+    """What scenario and results show together."""
+    return (
+        *hints_before(network, disciplines_of(comparison)),
+        *_never_full(comparison, network),
+        *_overload(comparison, network),
+        *_rare(comparison, network),
+    )
+
+
+def _never_full(comparison: Comparison, network: Network) -> Iterable[Hint]:
+    used = _means([comparison.utilization(label) for label in comparison.labels])
+    if not used or max(used) >= CONGESTED:
+        return
+    most = max(used)
+    lost = _means([comparison.queue_interval(label, LOSS.key) for label in comparison.labels])
+    waits = _means(
+        [comparison.queue_interval(label, QUEUE_DELAY.key) for label in comparison.labels]
+    )
+    if max(lost, default=0.0) > _NO_LOSS or max(waits, default=0.0) > _NO_QUEUE_MS:
+        yield Hint(
+            "not-filled",
+            f"{network.link} was used to {100 * most:.0f} % at most, although packets waited or "
+            "were dropped there: the load comes in bursts, or windows cannot fill the link between "
+            "drops.",
+        )
+        return
+    changes: tuple[Change, ...] = ()
+    if network.constant and network.rate_bps is not None and most > 0.001:
+        lower = float(f"{network.rate_bps * most * 0.9:.2g}")
+        changes = (Change(f"{network.path}.rate", rate(lower)),)
+    yield Hint(
+        "never-full",
+        f"{network.link} was used to {100 * most:.0f} % at most and had no queue to speak of: it "
+        "was hardly congested, and disciplines differ only under congestion. More flows or a lower "
+        "rate would show more.",
+        changes,
+        before=False,
+    )
+
+
+def _overload(comparison: Comparison, network: Network) -> Iterable[Hint]:
+    """Datagrams that alone are more than the link carries."""
+    names = {class_of(entry.table) for entry in network.entries if not entry.reacts}
+    names -= {class_of(entry.table) for entry in network.entries if entry.reacts}
+    label = comparison.labels[0]
+    sent = [_mean(comparison.samples(label, name, "sent_bps")) for name in sorted(names)]
+    run = comparison.runs_of(label)[0].result.summary["links"].get(comparison.link, {})
+    capacity = run.get("capacity_bps") or 0.0
+    if capacity and sum(sent) > capacity:
+        yield Hint(
+            "overload",
+            f"{listed(sorted(names))} {'sends' if len(names) == 1 else 'send'} "
+            f"{sum(sent) / 1e6:.3g} Mbit/s whatever happens, and {network.link} carries "
+            f"{capacity / 1e6:.3g}: no discipline can keep up, they only choose whom to drop.",
+        )
+
+
+def _rare(comparison: Comparison, network: Network) -> Iterable[Hint]:
+    """Classes of which too little was seen in a run."""
+    shares: list[float] = []
+    shown: list[str] = []
+    for class_ in comparison.classes:
+        datagrams = any(
+            class_of(entry.table) == class_ and not entry.reacts for entry in network.entries
+        )
+        if _transfers(comparison, class_):
+            key, fewest, what = "completed", FEWEST_TRANSFERS, "transfers"
+        elif datagrams:
+            key, fewest, what = "delivered", FEWEST_PACKETS, "packets"
+        else:
+            continue
+        most = max(_mean(comparison.samples(label, class_, key)) for label in comparison.labels)
+        if 0 < most < fewest:
+            shares.append(most / fewest)
+            shown.append(f"{most:.0f} {what} of {class_}")
+    if not shown:
+        return
+    measured = network.duration_s - network.warmup_s
+    longer = network.warmup_s + measured / max(min(shares), 0.05)
+    yield Hint(
+        "rare",
+        f"A run saw {listed(shown)} at most: too few for a mean or a 99th percentile that means "
+        "something. Longer runs, or more flows, would show more.",
+        (Change("duration", duration(float(f"{1.05 * longer:.2g}"))),),
+        before=False,
+    )
+
+
+def _transfers(comparison: Comparison, class_: str) -> bool:
+    return any(
+        value is not None
+        for label in comparison.labels
+        for value in comparison.samples(label, class_, COMPLETION.key)
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else 0.0
+
+
+def _means(values: Iterable[Interval | None]) -> list[float]:
+    return [value.mean for value in values if value is not None]

@@ -1,0 +1,53 @@
+"""Sentences about criteria."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from forebay.advice.criteria import Criterion
+from forebay.measures import ABSENT, LOSS, MOS, Measure, largest, shown_in, text
+from forebay.stats import Interval
+
+
+def value(criterion: Criterion, label: str) -> str:
+    """What a discipline measured, as the tables show it."""
+    found = criterion.intervals.get(label)
+    if found is None:
+        return ABSENT
+    shown = shown_in(criterion.measure, largest(criterion.intervals.values()))
+    return f"{text(found, shown)}{unit(shown)}"
+
+
+def amount(difference: Interval, criterion: Criterion) -> str:
+    """The size of a difference, without its sign."""
+    shown = shown_in(criterion.measure, largest(criterion.intervals.values()))
+    size = Interval(abs(difference.mean), difference.half_width, difference.samples)
+    points = " percentage points" if criterion.measure is LOSS else unit(shown)
+    return f"{text(size, shown)}{points}"
+
+
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """Names as one enumeration."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+def unit(measure: Measure) -> str:
+    """A measure's unit after a number."""
+    return "" if measure.key == MOS.key else f" {measure.unit}"
+
+
+def superlative(measure: Measure) -> str:
+    """What the best value of a measure is."""
+    return "highest" if measure.higher_is_better else "lowest"
+
+
+def grouped(criteria: Sequence[Criterion], *, best: bool = False) -> str:
+    """Their names as one enumeration, those of one measure together; as what is best if wanted."""
+    subjects: dict[str, list[str]] = {}
+    for each in criteria:
+        which = f"{superlative(each.measure)} " if best else ""
+        place = "on" if each.of_link else "of"
+        subjects.setdefault(f"{which}{each.measure.short} {place}", []).append(each.subject)
+    return listed([f"{what} {listed(names)}" for what, names in subjects.items()])

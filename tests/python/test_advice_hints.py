@@ -1,0 +1,317 @@
+"""What an expert would say: each remark where it belongs, and only there; and a gate's file."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import forebay
+from advice_said import FOLDER
+from forebay import ScenarioError, comparison
+from forebay.advice import advise, before, gate
+from forebay.advice.hints import Hint, apply
+from forebay.cli import app
+from forebay.scenario import Scenario
+
+runner = CliRunner()
+
+
+def scenario(**changes: Any) -> Scenario:
+    """A link of 10 Mbit/s and 40 ms with a transfer, and a call of class 1."""
+    built = Scenario.of(
+        {
+            "duration": "20s",
+            "warmup": "2s",
+            "link": [
+                {"name": "up", "from": "a", "to": "b", "rate": "10Mbit", "delay": "20ms",
+                 "queue": {"kind": "fifo", "limit": "100p"}},
+            ],
+            "traffic": [
+                {"name": "bulk", "kind": "bulk", "from": "a", "to": "b"},
+                {"name": "call", "kind": "voice", "from": "a", "to": "b", "q": 1, "dscp": "EF"},
+            ],
+        }
+    )  # fmt: skip
+    for path, value in changes.items():
+        built = built.with_(path.replace("__", "."), value)
+    return built
+
+
+def hints(of: Scenario, *disciplines: str | dict[str, Any]) -> dict[str, Hint]:
+    variants = comparison.variants_of(of, "up", list(disciplines))
+    return {hint.kind: hint for hint in before.hints_of_variants(variants, "up")}
+
+
+def slow(delay: str) -> Scenario:
+    return scenario().with_("link[0].delay", delay).with_("duration", "400s").with_("warmup", "60s")
+
+
+def test_a_sound_scenario_gets_no_remark() -> None:
+    every = ("codel", "pie", "fq-codel", "red", "gsp", {"kind": "prio", "limit": "100p"})
+    assert hints(scenario(), *every) == {}
+
+
+@pytest.mark.parametrize(
+    ("delay", "kinds", "remarked"),
+    [
+        ("40ms", ("codel", "pie", "gsp"), set()),
+        ("60ms", ("codel", "pie", "gsp"), {"interval-below-rtt"}),
+        ("300ms", ("codel", "pie", "gsp"), {"interval-below-rtt", "pie-for-short-rtt"}),
+        ("300ms", ("fifo", "cp-aqm"), set()),
+    ],
+)
+def test_constants_for_shorter_round_trips(
+    delay: str, kinds: tuple[str, ...], remarked: set[str]
+) -> None:
+    assert set(hints(slow(delay), *kinds)) == remarked
+
+
+def test_changes_take_the_remark_away() -> None:
+    for built, kinds in (
+        (slow("300ms"), ("codel", "fq-codel", "gsp", "pie", "fq-pie")),
+        (scenario().with_("link[0].rate", "1Mbit"), ("codel", "fq-codel", "pie")),
+        (scenario().with_("link[0].rate", "1Mbit"), ("fifo", "prio", "drr", "ncq")),
+        (scenario().with_("traffic[1].q", 0), ("prio", "cq-aqm")),
+        (scenario().with_("tcp", {"ecn": True}), ("codel", "pie", "red", "cp-aqm")),
+        (scenario().with_("link[0].delay", "100ms").with_("duration", "3s"), ("fifo",)),
+    ):
+        variants = comparison.variants_of(built, "up", kinds)
+        found = before.hints_of_variants(variants, "up")
+        assert found and all(hint.changes and hint.remedy for hint in found), kinds
+        changed, tables = apply(found, built, {each.label: each.queue for each in variants})
+        again = comparison.variants_of(
+            changed, "up", [{"label": label, **table} for label, table in tables.items()]
+        )
+        assert before.hints_of_variants(again, "up") == (), kinds
+
+
+def test_codel_at_600_ms() -> None:
+    [hint] = hints(slow("300ms"), "codel", {"kind": "fq-codel", "target": "40ms"}).values()
+    assert hint.remedy == (
+        'give codel interval = "700ms", target = "35ms"; give fq-codel interval = "700ms"'
+    )
+    assert "(100 ms)" in hint.text and "600 ms" in hint.text
+
+
+def test_a_custom_admission_is_seen_through() -> None:
+    queue = {
+        "label": "mine",
+        "classify": {"kind": "class", "queues": 2},
+        "admit": {"kind": "codel"},
+        "schedule": {"kind": "strict-priority"},
+    }
+    [hint] = hints(slow("300ms"), queue).values()
+    assert hint.changes[0].path == "admit.interval"
+
+
+def test_one_class_in_use() -> None:
+    plain = scenario().with_("traffic[1].q", 0)
+    hint = hints(plain, "prio", "cq-aqm")["one-class"]
+    assert "The codepoint of call alone sets no class" in hint.text
+    assert hint.remedy == "set traffic[1].q = 1"
+    assert "one-class" not in hints(scenario(), "prio", "cq-aqm")
+    # Classes beyond the highest queue share it.
+    beyond = scenario().with_("traffic[0].q", 5).with_("traffic[1].q", 7)
+    found = hints(beyond, {"kind": "prio", "limit": "100p"})
+    assert {"one-class", "class-without-queue"} == set(found)
+    assert "bulk (q = 5) and call (q = 7)" in found["class-without-queue"].text
+    # A discipline that reads codepoints sees two.
+    by_dscp = {"kind": "prio", "classify": {"kind": "dscp"}, "limit": "100p"}
+    assert "one-class" not in hints(plain, by_dscp)
+    assert "one-class" in hints(plain.with_("traffic[1].dscp", "DF"), by_dscp)
+
+
+def test_ecn_that_nobody_speaks() -> None:
+    # fq-codel marks by default; only who asks for marks is told.
+    assert hints(scenario(), "fq-codel") == {}
+    asked = hints(scenario(), {"kind": "codel", "ecn": True})
+    assert asked["ecn-not-spoken"].remedy == "set tcp.ecn = true"
+    spoken = hints(scenario().with_("tcp", {"ecn": True}), "codel", "pie", "fq-codel")
+    assert spoken["ecn-not-marked"].remedy == "give codel and pie ecn = true"
+
+
+def test_open_loop_and_time() -> None:
+    document = scenario().document
+    document["traffic"] = document["traffic"][1:]
+    assert set(hints(Scenario.of(document), "fifo")) == {"buffer-of-seconds", "open-loop"}
+    short = scenario().with_("duration", "3s").with_("warmup", "100ms")
+    found = hints(short, {"kind": "fifo", "limit": "100p"})
+    assert set(found) == {"warm-up-too-short", "too-short"}
+    assert found["warm-up-too-short"].changes[0].path == "warmup"
+
+
+def test_a_varying_link_is_judged_by_its_slowest_and_filled_by_its_fastest() -> None:
+    link = {"name": "up", "from": "a", "to": "b", "delay": "20ms",
+            "steps": [["0s", "10Mbit"], ["5s", "500kbit"]]}  # fmt: skip
+    found = hints(scenario().with_("link", [link]), {"kind": "fifo", "limit": "100p"})
+    hint = found["buffer-of-seconds"]
+    assert "2.4 s at the lowest rate" in hint.text
+    assert hint.remedy == 'give fifo limit = "84p"'
+
+
+def test_a_scenario_without_a_list_is_told_by_paths() -> None:
+    built = slow("300ms").with_("link[0].queue", {"kind": "codel"})
+    [hint] = before.hints_of_links(built)
+    assert [change.path for change in hint.changes] == [
+        "link[0].queue.interval",
+        "link[0].queue.target",
+    ]
+    changed, settings = before.fixed(built, [hint])
+    assert settings == ['link[0].queue.interval="700ms"', 'link[0].queue.target="35ms"']
+    assert before.hints_of_links(changed) == ()
+
+
+def test_check_says_it_and_its_settings_work(tmp_path: Path) -> None:
+    file = str(FOLDER / "satellite.toml")
+    said = runner.invoke(app, ["check", file])
+    assert said.exit_code == 0
+    assert "What an expert would say" in said.stderr and "What an expert" not in said.stdout
+    assert "compare.disciplines[1]=" in said.stderr
+    fixed = tmp_path / "fixed.toml"
+    fixed.write_text(runner.invoke(app, ["check", file, "--fix"]).stdout, encoding="utf-8")
+    again = runner.invoke(app, ["check", str(fixed)])
+    assert again.exit_code == 0 and again.stderr == ""
+    queues = forebay.load(fixed).document["compare"]["disciplines"]
+    assert queues[1] == {"kind": "codel", "interval": "700ms", "target": "35ms"}
+
+
+def test_compare_with_the_changes(tmp_path: Path) -> None:
+    file = str(FOLDER / "voice.toml")
+    arguments = [
+        "compare",
+        file,
+        "--disciplines",
+        "prio,fifo",
+        "-r",
+        "2",
+        "--out",
+        str(tmp_path / "o"),
+    ]
+    plain = runner.invoke(app, arguments)
+    assert "one class" in " ".join(plain.stdout.split()), plain.output
+    fixed = runner.invoke(app, [*arguments, "--fix"])
+    assert fixed.exit_code == 0, fixed.output
+    assert "Changed for this comparison" in fixed.stdout
+    assert "set traffic[0].q = 1" in fixed.stdout
+    assert "one class" not in fixed.stdout
+
+
+def test_several_links_get_a_pick_each(tmp_path: Path) -> None:
+    built = scenario().document
+    built["link"][0]["to"] = "m"
+    second = built["link"][0] | {"name": "down", "from": "m", "to": "b", "rate": "5Mbit"}
+    built["link"].append(second)
+    file = tmp_path / "two.json"
+    file.write_text(Scenario.of(built).text, encoding="utf-8")
+    arguments = ["compare", str(file), "--disciplines", "fifo,fq-codel", "-r", "2", "--no-report"]
+    arguments += ["--link", "up", "--link", "down", "--out", str(tmp_path / "out")]
+    done = runner.invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    assert "A pick for each link" in done.stdout
+    assert (tmp_path / "out-up" / "summary.json").exists()
+    assert (tmp_path / "out-down" / "summary.json").exists()
+    both = runner.invoke(app, [*arguments, "--gate", str(tmp_path / "g.toml")])
+    assert both.exit_code == 2 and "one at a time" in both.stderr
+    unknown = runner.invoke(app, [*arguments, "--link", "middle"])
+    assert unknown.exit_code == 2 and 'no link is called "middle"' in unknown.stderr
+
+
+def test_a_reverse_link_is_compared_with_its_own_queues(tmp_path: Path) -> None:
+    built = scenario().with_("link[0].reverse", {"rate": "1Mbit", "queue": {"kind": "fifo"}})
+    file = tmp_path / "one.json"
+    file.write_text(built.with_("duration", "3s").text, encoding="utf-8")
+    arguments = [
+        "compare",
+        str(file),
+        "--link",
+        "up-reverse",
+        "--disciplines",
+        "codel,red",
+        "-r",
+        "1",
+    ]
+    done = runner.invoke(app, [*arguments, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    shown = page[page.index("The disciplines, with every default") :]
+    assert shown.index("kind = &#34;codel&#34;") < shown.index("kind = &#34;red&#34;")
+
+
+def gate_program() -> str | None:
+    root = Path(__file__).parents[2]
+    for built in ("release", "debug"):
+        program = root / "target" / built / "forebay-gate"
+        if program.is_file():
+            return str(program)
+    return shutil.which("forebay-gate")
+
+
+@pytest.mark.parametrize(
+    "discipline",
+    [
+        "fq-codel",
+        {"kind": "prio", "limit": ["50p", "20p"]},
+        {"kind": "cq-aqm", "thresholds": {"local": 0.6, "non_local": 0.7},
+         "queues": [{"limit": "100p"}, {"limit": "20p"}],
+         "classify": {"kind": "dscp", "queues": 2, "default": {"queue": 0, "precedence": 0},
+                      "table": {"41": {"queue": 1, "precedence": 1}}}},
+    ],
+)  # fmt: skip
+def test_a_gate_takes_what_is_written(discipline: str | dict[str, Any], tmp_path: Path) -> None:
+    built = scenario(seed=3).with_("traffic[0].precedence", 1)
+    built = built.with_("link[0].reverse", {"rate": "50Mbit", "queue": {"kind": "codel"}})
+    comparison = forebay.compare(
+        built.with_("duration", "3s"), disciplines=[discipline], replications=1
+    )
+    text = gate.configuration(comparison, comparison.labels[0])
+    assert 'rate = "9.5Mbit"' in text and 'rate = "47.5Mbit"' in text
+    if isinstance(discipline, dict):
+        assert "# Nothing on the wire tells bulk from other traffic" in text
+    file = tmp_path / "gate.toml"
+    file.write_text(text, encoding="utf-8")
+    program = gate_program()
+    if program is None:
+        pytest.skip("forebay-gate is not built")
+    checked = subprocess.run([program, "check", file], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+    if comparison.labels[0] == "prio":
+        assert "EF" in checked.stdout and "class 1" in checked.stdout
+
+
+def test_a_link_that_follows_a_recording_has_no_gate(tmp_path: Path) -> None:
+    trace = tmp_path / "a.trace"
+    trace.write_text("".join(f"{at}\n" for at in range(1, 1000, 3)), encoding="utf-8")
+    built = scenario().document
+    del built["link"][0]["rate"]
+    built["link"][0] |= {"trace": "a.trace", "reverse": {"rate": "10Mbit"}}
+    traced = Scenario.of(built, base=str(tmp_path)).with_("duration", "3s")
+    comparison = forebay.compare(traced, disciplines=["fifo"], replications=1)
+    assert not gate.fits(comparison)
+    with pytest.raises(ScenarioError, match="follows a recording"):
+        gate.configuration(comparison, "fifo")
+
+
+def test_after_running_it_says_what_was_too_little() -> None:
+    idle = scenario().with_("link[0].rate", "1Gbit").with_("duration", "5s")
+    document = idle.document
+    document["traffic"] = document["traffic"][1:]
+    found = advise(
+        forebay.compare(Scenario.of(document), disciplines=["fifo", "codel"], replications=2)
+    )
+    kinds = {hint.kind for hint in found.hints}
+    assert {"never-full", "rare", "open-loop"} <= kinds
+    flood = scenario().document
+    flood["traffic"] = [
+        {"name": "flood", "kind": "cbr", "from": "a", "to": "b", "rate": "12Mbit", "size": "1000B"}
+    ]
+    flooded = advise(
+        forebay.compare(
+            Scenario.of(flood).with_("duration", "5s"), disciplines=["fifo"], replications=1
+        )
+    )
+    assert "overload" in {hint.kind for hint in flooded.hints}
