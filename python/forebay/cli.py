@@ -16,9 +16,10 @@ from forebay._engine import ScenarioError
 from forebay.compare_command import check, compare, unchanged
 from forebay.console import Bar, command_line, friendly, stopped
 from forebay.lab.command import gate, lab
+from forebay.new_discipline.command import discipline
 from forebay.options import AsJson, Jobs, ScenarioFile, Seed, Settings
 from forebay.papers.command import app as papers
-from forebay.scenario import load_with
+from forebay.scenario import load_with, plugins
 from forebay.suite.command import suite
 from forebay.tune.command import command as tune
 
@@ -52,6 +53,10 @@ app.command(
     add_help_option=False,
 )(gate)
 app.command("tune")(tune)
+new = typer.Typer(help="Write the beginning of something of your own.", rich_markup_mode=None)
+app.add_typer(new, name="new")
+new.callback()(lambda: None)
+new.command("discipline")(discipline)
 app.command()(compare)
 app.command()(check)
 
@@ -204,16 +209,30 @@ def kinds(
     kind: Annotated[
         str | None, typer.Argument(help="One of them, to see its parameters.", show_default=False)
     ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Check the disciplines of a plug-in by the conformance suite."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the queue disciplines, traffic sources and profiles, or explain one of them.
 
-    Example: forebay kinds codel
+    Examples: forebay kinds codel; forebay kinds --check libmine.so
     """
     with friendly():
         from forebay import terminal
 
-        catalogue: dict[str, Any] = json.loads(_engine.kinds())
+        if check is not None:
+            faults = _engine.check_plugin(str(check))
+            for name, fault in faults:
+                print(f"{name}: {fault or 'keeps every contract'}")
+            if any(fault is not None for _, fault in faults):
+                raise typer.Exit(1)
+            return
+
+        catalogue: dict[str, Any] = json.loads(_engine.kinds(plugins))
         found = [
             (group, entry)
             for group in terminal.GROUPS
@@ -250,7 +269,7 @@ def schema(
     with friendly():
         found: dict[str, Any]
         if for_ is Written.scenario:
-            found = json.loads(_engine.schema())
+            found = json.loads(_engine.schema(plugins))
         elif for_ is Written.study:
             from forebay.sweep import study
 
@@ -278,7 +297,7 @@ def replay(
     Example: forebay replay recording/forward.rec
     """
     with friendly():
-        found = json.loads(_engine.replay(str(recording)))
+        found = json.loads(_engine.replay(str(recording), plugins))
         if as_json:
             print(json.dumps(found, indent=2, ensure_ascii=False))
         else:
@@ -351,8 +370,16 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    plugin: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="FILE",
+            help="A shared library with disciplines of your own, beside those that the scenario "
+            "names; stands before the command. Repeatable.",
+        ),
+    ] = [],  # noqa: B006 - read only
 ) -> None:
-    pass
+    plugins[:] = [str(path.resolve()) for path in plugin]
 
 
 def main() -> None:

@@ -41,7 +41,6 @@ fn the_header_is_current() {
             "/* The C interface of forebay's queue disciplines, made by cbindgen from crates/abi.\n * \
              Guide: docs/extending.md. */",
         )
-        .with_sys_include("stdlib.h")
         .with_sys_include("string.h")
         .with_trailer(TRAILER)
         .generate()

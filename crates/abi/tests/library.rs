@@ -122,8 +122,8 @@ fn c_sees_what_rust_sees() {
 
 #[test]
 fn every_kind_is_listed() {
-    let names: Vec<_> = (0..)
-        .map(forebay_discipline_at)
+    let names: Vec<_> = (0_u32..)
+        .map(|index| forebay_discipline_at(index))
         .take_while(|kind| !kind.is_null())
         // SAFETY: the struct is our own.
         .map(|kind| unsafe { CStr::from_ptr((*kind).name) }.to_str().unwrap())

@@ -2,6 +2,16 @@
 //!
 //! A discipline is written once, against a clock that it is handed, and neither knows nor cares
 //! whether simulator or gateway calls it.
+//!
+//! ```
+//! use forebay_core::{Backlog, Bank, Packet};
+//!
+//! // Packets are moved, never copied, and leave once: `retire` ends their life.
+//! let mut bank = Bank::new(1);
+//! bank.push(0, Packet::new(7, 0, 1500));
+//! assert_eq!(bank.total(), Backlog { packets: 1, bytes: 1500 });
+//! assert_eq!(bank.pop(0).map(Packet::retire), Some(7));
+//! ```
 
 mod bank;
 mod capacity;

@@ -1,6 +1,6 @@
 //! What `gate.toml` may say.
 
-use crate::disciplines;
+use crate::{disciplines, load_plugins};
 use forebay_core::config::{read, require};
 use forebay_core::{Bytes, Codepoint, ConfigError, Duration, Overhead, Rate, Setting};
 use forebay_middlebox::aspq;
@@ -40,6 +40,10 @@ pub struct Config {
     /// Address and port of the Prometheus text, on the loopback interface; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<SocketAddr>,
+    /// Shared libraries with disciplines that the queues may name, absolute paths; loaded before
+    /// privileges are dropped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plugins: Vec<PathBuf>,
     /// User to run as once everything is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
@@ -401,6 +405,7 @@ impl Config {
         let tree: Value =
             toml::from_str(text).map_err(|error| ConfigError::new("", error.to_string()))?;
         let config: Config = read(&tree)?;
+        load_plugins(&config.plugins)?;
         config.check()?;
         Ok(config)
     }

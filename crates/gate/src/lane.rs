@@ -8,8 +8,9 @@ use crate::io::Pool;
 use crate::rules::Rules;
 use crate::status::{Direction, Drops, Traffic};
 use forebay_core::{ConfigError, DropReason, Duration, Packet, PacketKind, Poll, Sink, Time};
-use forebay_shaper::{FlowHash, Recorder, Shaper};
+use forebay_shaper::{FlowHash, Plan, Recorder, Shaper};
 use hdrhistogram::Histogram;
+use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Frames that may wait for the interface before the queue is held.
@@ -144,6 +145,16 @@ impl Lane {
                 late: (0, Duration::ZERO, Duration::ZERO),
             },
         })
+    }
+
+    /// Puts a FIFO in the place of a discipline that was caught breaking its contract; what it did.
+    pub fn replace_faulty(&mut self, now: Time) -> Option<String> {
+        let shaper = self.shaper.as_mut()?;
+        let fault = shaper.fault()?;
+        let plan = Plan { queue: json!({ "kind": "fifo" }), ..shaper.plan().clone() };
+        self.handed = self.handed.max(now);
+        shaper.change(plan, self.handed).expect("a FIFO can always be built");
+        Some(fault)
     }
 
     /// Follows `link` from `now` on; what waits stays.

@@ -147,9 +147,9 @@ impl Shaper {
         })
     }
 
-    /// What a discipline did against the contract, if one was caught.
+    /// What the discipline that takes arrivals did against the contract, if it was caught.
     pub fn fault(&self) -> Option<String> {
-        self.ports.iter().find_map(Port::fault)
+        self.ports.back().and_then(Port::fault)
     }
 
     /// Reports the discipline's internal variables.

@@ -115,7 +115,8 @@ fn transfer(queue: Value) -> (usize, u32, u64) {
     from.get_mut::<Socket>(client).connect(sender.context(), peer, 49_152).unwrap();
     let (mut back, mut received, mut most) = (VecDeque::new(), 0, 0);
     for tick in 0..50_000 {
-        let (now, instant) = (Time::from_nanos(tick * 100_000), Instant::from_micros(tick as i64 * 100));
+        let (now, instant) =
+            (Time::from_nanos(tick * 100_000), Instant::from_micros(tick as i64 * 100));
         far.0.extend(std::iter::from_fn(|| due(&mut link.3, now)));
         near.0.extend(std::iter::from_fn(|| due(&mut back, now)));
         let socket = from.get_mut::<Socket>(client);
@@ -142,7 +143,10 @@ fn smoltcp_sends_through_codel_and_cq_aqm() {
     let cq = transfer(json!({ "kind": "cq-aqm", "queues": queues }));
     let all = format!("fifo {fifo:?}, codel {codel:?}, cq-aqm {cq:?}");
     // 10 Mbit/s for five seconds are 6.25 MB, headers included.
-    assert!([fifo.0, codel.0, cq.0].iter().all(|got| (3_000_000..6_250_000).contains(got)), "{all}");
+    assert!(
+        [fifo.0, codel.0, cq.0].iter().all(|got| (3_000_000..6_250_000).contains(got)),
+        "{all}"
+    );
     assert!(fifo.1 < codel.1 && fifo.1 < cq.1, "{all}");
     assert!(cq.2 <= 75_000 && cq.2 < fifo.2, "{all}");
 }

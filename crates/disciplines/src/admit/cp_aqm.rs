@@ -357,7 +357,7 @@ impl Admit for CpAqm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds;
+    use crate::Disciplines;
     use forebay_core::{Capacity, Discipline, Ecn, Poll, Port, Rng, Sink, Verdict};
     use proptest::prelude::*;
 
@@ -387,7 +387,7 @@ mod tests {
     }
 
     fn build(params: &CpAqmParams) -> Box<dyn Discipline> {
-        <kinds::CpAqm as Named<dyn Discipline>>::build(params, &SETTING).unwrap()
+        <CpAqm as Named>::build(params, &SETTING).unwrap().alone()
     }
 
     #[test]
@@ -530,7 +530,7 @@ mod tests {
         for (follow, longest) in [(Follow::Nothing, 30), (Follow::Link, 7), (Follow::Drain, 7)] {
             let setting = Setting { rate: Rate::from_bps(100_000_000), ..SETTING };
             let params = CpAqmParams { follow, ..CpAqmParams::default() };
-            let queue = <kinds::CpAqm as Named<dyn Discipline>>::build(&params, &setting).unwrap();
+            let queue = <CpAqm as Named>::build(&params, &setting).unwrap().alone();
             let steps = vec![(second(0), setting.rate), (second(1), SETTING.rate)];
             let mut port = Port::new(queue, Capacity::steps(steps, None), SETTING.overhead);
             let (mut most, mut full) = (0, 0);
