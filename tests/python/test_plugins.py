@@ -16,6 +16,7 @@ import forebay
 from forebay import _engine
 
 ROOT = Path(__file__).parents[2]
+FOREBAY = Path(sys.executable).parent / "forebay"
 BLUE = ROOT / "examples" / "plugins" / "blue.c"
 
 
@@ -47,7 +48,7 @@ def document(**more: Any) -> dict[str, Any]:
 def command(*words: str | Path) -> subprocess.CompletedProcess[str]:
     """Run the command line."""
     return subprocess.run(
-        [sys.executable, "-m", "forebay", *map(str, words)], capture_output=True, text=True
+        [FOREBAY, *map(str, words)], capture_output=True, text=True
     )
 
 
@@ -57,7 +58,7 @@ def test_a_scenario_names_its_plugins(blue: Path) -> None:
     (plugin,) = summary["plugins"]
     assert plugin["file"] == blue.name and len(plugin["sha256"]) == 64
     queue = summary["queues"]["bottleneck"]
-    assert queue["kind"] == "blue" and sum(queue["dropped"].values()) > 0
+    assert queue["kind"] == "blue" and queue["dropped"] > 0
     assert "drop_probability" in queue["variables"]
     assert forebay.run(here).fingerprint == forebay.run(here).fingerprint
     # Its defaults are filled in, and its effective form runs.
@@ -72,7 +73,7 @@ def test_a_scenario_names_its_plugins(blue: Path) -> None:
 
 
 def test_the_content_of_a_plugin_is_part_of_the_identity(blue: Path, tmp_path: Path) -> None:
-    text = BLUE.read_text().replace('.name = "blue"', '.name = "blue", .summary = "other"')
+    text = BLUE.read_text().replace("drops more after each overflow", "other words")
     changed = tmp_path / "blue.c"
     changed.write_text(text)
     other = compiled(changed, tmp_path / "libblue.so")

@@ -101,7 +101,7 @@ fn c_sees_what_rust_sees() {
         ("codel", json!({ "target": "2ms", "interval": "20ms" })),
         ("codel", json!({ "target": "2ms", "interval": "20ms", "ecn": true })),
         ("fq-codel", json!({ "limit": "90p" })),
-        ("cq-aqm", json!({})),
+        ("cq-aqm", json!({ "queues": [{ "limit": "50p" }, { "limit": "10p" }] })),
     ] {
         let mut block = params.clone();
         block["kind"] = json!(kind);
