@@ -5,6 +5,8 @@
 #   make fuzz     each fuzzer for FUZZ_SECONDS, 60 by default
 #   make gate     build target/release/forebay-gate (Linux)
 #   make abuse    the gate under abuse for ABUSE_SECONDS, ten minutes by default (Linux, root)
+#   make library  build target/release/libforebay.so and .a, the disciplines for C and C++
+#   make hosted   forebay's disciplines inside ns-3 (Debian: libns3-dev g++), beside themselves
 #   make soak     the gate at overload for SOAK_SECONDS, an hour by default (Linux, root)
 #   make bench    benchmarks of the disciplines and of whole runs
 #   make lint     formatting, clippy, ruff and types, without the tests
@@ -24,7 +26,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo gate abuse soak test fuzz bench validate validate-peers bench-peers virtual-linux lint format docs lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: demo library hosted gate abuse soak test fuzz bench validate validate-peers bench-peers virtual-linux lint format docs lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -59,6 +61,13 @@ python-lint: dev
 python-test: build dev
 	@echo "== pytest"
 	@$(BIN)/pytest
+
+# Forebay's disciplines inside ns-3 (Debian: libns3-dev g++), beside themselves.
+hosted: build library
+	@$(BIN)/python benches/peers/hosted.py
+
+library:
+	@$(CARGO) rustc --release --locked -p forebay-abi --features library --crate-type cdylib,staticlib
 
 # Inputs that fail are kept in fuzz/artifacts; those that reach new code, and logs, in fuzz/found.
 FUZZ_SECONDS ?= 60

@@ -12,6 +12,10 @@
 #include <ns3/point-to-point-module.h>
 #include <ns3/traffic-control-module.h>
 
+#ifdef FOREBAY
+#include "../../contrib/forebay/forebay-queue-disc.h"
+#endif
+
 #include <ctime>
 #include <fstream>
 #include <iomanip>
@@ -31,6 +35,7 @@ struct Options
     double duration = 120, warmup = 20, spread = 5;
     double minRto = 0.2, initialRto = 1, delayedAck = 0.04;
     double minTh = 5, maxTh = 15, maxP = 0.1, weight = 0.002;
+    std::string kind = "codel", parameters = "{}";
     bool timestamps = false, hystart = false, limitedTransmit = true, monitor = true;
 };
 
@@ -177,6 +182,16 @@ TrafficControlHelper Discipline(const Options& o)
     {
         helper.SetRootQueueDisc("ns3::FqCoDelQueueDisc", "MaxSize", limit);
     }
+#ifdef FOREBAY
+    else if (o.queue == "forebay")
+    {
+        helper.SetRootQueueDisc("ns3::ForebayQueueDisc", "Kind", StringValue(o.kind),
+                                "Parameters", StringValue(o.parameters),
+                                "Overhead", UintegerValue(PPP_BYTES),
+                                "Mtu", UintegerValue(WIRE_BYTES - PPP_BYTES),
+                                "LinkBandwidth", DataRateValue(DataRate(uint64_t(o.rate))));
+    }
+#endif
     else
     {
         NS_FATAL_ERROR("queue: fifo, red, codel, pie or fq-codel");
@@ -216,6 +231,8 @@ int main(int argc, char** argv)
     line.AddValue("max_th", "RED, packets", o.maxTh);
     line.AddValue("max_p", "RED", o.maxP);
     line.AddValue("weight", "RED", o.weight);
+    line.AddValue("kind", "with --queue=forebay: its discipline", o.kind);
+    line.AddValue("parameters", "and that one's parameters as JSON", o.parameters);
     line.AddValue("monitor", "measure the queue", o.monitor);
     line.Parse(argc, argv);
     RngSeedManager::SetRun(o.seed);

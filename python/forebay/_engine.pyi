@@ -131,18 +131,33 @@ def run(
         Cancelled: `cancel` was set.
     """
 
-def replay(path: str) -> str:
+def replay(path: str, plugins: list[str] = []) -> str:
     """What the queue says to a recording of a gate, compared with what it said then, as JSON.
 
     Raises:
         ScenarioError: the file cannot be read, or is no recording.
     """
 
-def kinds() -> str:
-    """Every discipline, part of a discipline and traffic source with its parameters, as JSON."""
+def kinds(plugins: list[str] = []) -> str:
+    """Every discipline, part of a discipline and traffic source with its parameters, as JSON.
 
-def schema() -> str:
-    """The JSON Schema of a scenario."""
+    Raises:
+        ScenarioError: a plug-in that cannot be loaded.
+    """
+
+def schema(plugins: list[str] = []) -> str:
+    """The JSON Schema of a scenario.
+
+    Raises:
+        ScenarioError: a plug-in that cannot be loaded.
+    """
+
+def check_plugin(path: str) -> list[tuple[str, str | None]]:
+    """Each discipline of a plug-in, and what it did against which contract, if it did.
+
+    Raises:
+        ScenarioError: it cannot be loaded.
+    """
 
 def plan(scenario: str, base: str) -> str:
     """What the scenario (JSON) asks of an emulation, as JSON: its links, and everyone's way.

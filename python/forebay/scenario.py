@@ -24,6 +24,17 @@ else:
     import tomli as tomllib
 
 
+plugins: list[str] = []
+"""Plug-ins of the command line, absolute paths; every scenario that is read from a file has them."""
+
+
+def with_plugins(document: dict[str, Any]) -> dict[str, Any]:
+    """The document of a scenario with the plug-ins of the command line beside its own."""
+    if not plugins:
+        return document
+    return document | {"plugins": [*document.get("plugins", []), *plugins]}
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """A scenario as written: links, queues, traffic and what to compare.
@@ -224,7 +235,10 @@ def load(path: str | Path) -> Scenario:
         ScenarioError: the file cannot be read or is not TOML.
     """
     path = Path(path)
-    return Scenario(_engine.load(str(path)), path.name, str(path.parent))
+    text = _engine.load(str(path))
+    if plugins:
+        text = json.dumps(with_plugins(json.loads(text)))
+    return Scenario(text, path.name, str(path.parent))
 
 
 def lookup(document: dict[str, Any], path: str) -> Any:

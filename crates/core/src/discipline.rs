@@ -141,6 +141,12 @@ pub trait Discipline: Send {
     /// Learns that the link's rate is now `rate`.
     fn set_link_rate(&mut self, _now: Time, _rate: Rate) {}
 
+    /// What it did against the contract, if it is foreign and was caught; from then on it drops what
+    /// arrives.
+    fn fault(&self) -> Option<String> {
+        None
+    }
+
     /// Reports internal variables by name (`"drop_probability"`), for plots.
     fn probe(&self, _now: Time, _out: &mut dyn FnMut(&'static str, f64)) {}
 }

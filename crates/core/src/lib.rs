@@ -2,6 +2,16 @@
 //!
 //! A discipline is written once, against a clock that it is handed, and neither knows nor cares
 //! whether simulator or gateway calls it.
+//!
+//! ```
+//! use forebay_core::{Backlog, Bank, Packet};
+//!
+//! // Packets are moved, never copied, and leave once: `retire` ends their life.
+//! let mut bank = Bank::new(1);
+//! bank.push(0, Packet::new(7, 0, 1500));
+//! assert_eq!(bank.total(), Backlog { packets: 1, bytes: 1500 });
+//! assert_eq!(bank.pop(0).map(Packet::retire), Some(7));
+//! ```
 
 mod bank;
 mod capacity;
@@ -15,6 +25,7 @@ mod overhead;
 mod packet;
 mod port;
 mod quantity;
+mod registry;
 mod rng;
 mod time;
 mod units;
@@ -30,6 +41,7 @@ pub use overhead::Overhead;
 pub use packet::{Ecn, Packet, PacketKind};
 pub use port::{Poll, Port};
 pub use quantity::{Bytes, Limit, Rate};
+pub use registry::{Conduct, Entry, Family, Named, Recipe, Registry};
 pub use rng::Rng;
 pub use time::{Duration, Time};
 pub use units::UnitError;

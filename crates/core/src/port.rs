@@ -71,6 +71,11 @@ impl Port {
         self.discipline.backlog()
     }
 
+    /// What the discipline did against the contract, if it was caught.
+    pub fn fault(&self) -> Option<String> {
+        self.discipline.fault()
+    }
+
     /// The link.
     pub fn capacity(&self) -> &Capacity {
         &self.capacity

@@ -11,7 +11,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use forebay_core::{
     Context, Discipline, DropReason, Duration, Packet, Rate, Rng, Setting, Sink, Time,
 };
-use forebay_disciplines::registry;
+use forebay_disciplines::Disciplines;
 use serde_json::{Value, json};
 use std::hint::black_box;
 
@@ -43,8 +43,9 @@ fn lifted(kind: &str) -> Value {
         "target": "10s",
         "interval": "100s",
     });
-    let known =
-        registry::effective(&json!({ "kind": kind }), &SETTING).expect("defaults are valid");
+    let known = Disciplines::builtin()
+        .effective(&json!({ "kind": kind }), &SETTING)
+        .expect("defaults are valid");
     let mut block = json!({ "kind": kind });
     for (field, value) in wanted.as_object().expect("a table") {
         // CoDel's interval must exceed its target; GSP's stays as it is.
@@ -68,7 +69,9 @@ struct Standing {
 impl Standing {
     fn new(block: &Value, depth: usize) -> Self {
         let mut standing = Standing {
-            discipline: registry::build(block, &SETTING).unwrap_or_else(|e| panic!("{e}")),
+            discipline: Disciplines::builtin()
+                .build(block, &SETTING)
+                .unwrap_or_else(|e| panic!("{e}")),
             rng: Rng::named(1, "bench"),
             sink: Count::default(),
             now: Time::ZERO,
@@ -122,8 +125,11 @@ impl Standing {
 }
 
 fn bench(criterion: &mut Criterion) {
-    let mut subjects: Vec<(String, Value)> =
-        registry::KINDS.iter().map(|kind| (kind.name.to_owned(), lifted(kind.name))).collect();
+    let mut subjects: Vec<(String, Value)> = Disciplines::builtin()
+        .kinds
+        .iter()
+        .map(|kind| (kind.name.to_string(), lifted(&kind.name)))
+        .collect();
     for victim in ["last", "first", "random"] {
         let mut block = lifted("wred");
         block["drop_strategy"] = "drop-from-queue".into();

@@ -1,5 +1,7 @@
 //! The three questions as traits, and the discipline that their answers make.
 
+use crate::classify::One;
+use crate::schedule::Fifo;
 use forebay_core::{
     Backlog, Bank, Context, Discipline, DropReason, Packet, QueueId, Rate, Time, Verdict, Wake,
 };
@@ -21,7 +23,7 @@ pub trait Classify: Send {
 }
 
 /// May it stay, and if not who goes?
-pub trait Admit: Send {
+pub trait Admit: Send + Alone {
     /// The bank that this rule works on; one with levels, if it takes packets from the middle.
     fn bank(&self, queues: usize) -> Bank {
         Bank::new(queues)
@@ -54,6 +56,18 @@ pub trait Admit: Send {
 
     /// Reports internal variables by name, for plots.
     fn probe(&self, _now: Time, _bank: &Bank, _out: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// What every admission rule is by itself.
+pub trait Alone {
+    /// One queue under this rule, first in, first out.
+    fn alone(self: Box<Self>) -> Box<dyn Discipline>;
+}
+
+impl<A: Admit + 'static> Alone for A {
+    fn alone(self: Box<Self>) -> Box<dyn Discipline> {
+        Box::new(Composed::new(One, *self, Fifo))
+    }
 }
 
 /// Who is served next?

@@ -1,6 +1,6 @@
 //! What the tests of disciplines share: a port without a link, and a record of what was lost.
 
-use crate::registry;
+use crate::Disciplines;
 use forebay_core::{
     Context, Discipline, DropReason, Packet, Rate, Rng, Setting, Sink, Time, Verdict,
 };
@@ -38,7 +38,8 @@ pub struct Rig {
 impl Rig {
     /// The discipline that `block` describes.
     pub fn new(block: Value) -> Self {
-        let discipline = registry::build(&block, &SETTING).unwrap_or_else(|e| panic!("{e}"));
+        let discipline =
+            Disciplines::builtin().build(&block, &SETTING).unwrap_or_else(|e| panic!("{e}"));
         Rig { discipline, record: Record::default(), rng: Rng::named(1, "rig"), next_id: 0 }
     }
 

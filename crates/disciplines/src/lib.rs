@@ -2,8 +2,37 @@
 //!
 //! *Which queue does this packet join* ([`classify`]), *may it stay, and if not who goes*
 //! ([`admit`]), *who is served next* ([`schedule`]). Any three answers make a discipline
-//! ([`Composed`]); a named kind ([`kinds`]) is a combination with defaults. The [`registry`] knows
-//! them all by name.
+//! ([`Composed`]); a named kind ([`kinds`]) is a combination with defaults. [`Disciplines`] knows
+//! them all by name, and takes in others.
+//!
+//! ```
+//! use forebay_core::{Context, DropReason, Packet, Rate, Rng, Setting, Sink, Time};
+//! use forebay_disciplines::Disciplines;
+//! use serde_json::json;
+//!
+//! /// Where drops go, and who counts marks.
+//! struct Drops(Vec<u32>);
+//!
+//! impl Sink for Drops {
+//!     fn dropped(&mut self, packet: Packet, _: DropReason) {
+//!         self.0.push(packet.retire());
+//!     }
+//!     fn marked(&mut self, _: &Packet) {}
+//! }
+//!
+//! let port = Setting { rate: Rate::from_bps(10_000_000), overhead: 0, mtu: 1500, queues: 1 };
+//! let block = json!({ "kind": "fifo", "limit": "2p" });
+//! let mut queue = Disciplines::builtin().build(&block, &port)?;
+//! let (mut rng, mut drops) = (Rng::named(1, "port"), Drops(Vec::new()));
+//! let mut now = Context::new(Time::ZERO, &mut rng, &mut drops);
+//! for id in 0..3 {
+//!     queue.enqueue(Packet::new(id, 0, 1500), &mut now);
+//! }
+//! assert_eq!(queue.dequeue(&mut now).map(Packet::retire), Some(0));
+//! assert_eq!(drops.0, [2]);
+//! # queue.dequeue(&mut Context::new(Time::ZERO, &mut rng, &mut drops)).map(Packet::retire);
+//! # Ok::<(), forebay_core::ConfigError>(())
+//! ```
 
 pub mod admit;
 pub mod classify;
@@ -12,8 +41,9 @@ mod compose;
 mod fixture;
 pub mod kinds;
 mod one_or_each;
-pub mod registry;
+mod registry;
 pub mod schedule;
 
-pub use compose::{Admit, Classify, Composed, Schedule};
+pub use compose::{Admit, Alone, Classify, Composed, Schedule};
 pub use one_or_each::OneOrEach;
+pub use registry::{Disciplines, Part};

@@ -1,205 +1,207 @@
 //! Every discipline, and every part of one, by name.
-//!
-//! One registration line gives a kind its parsing, defaults, place in `forebay kinds`, JSON
-//! Schema, reference page, conformance tests and benchmarks.
 
 use crate::{Admit, Classify, Composed, Schedule, admit, classify, kinds, schedule};
-use forebay_core::{ConfigError, Discipline, Setting, config};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, de::DeserializeOwned};
+use forebay_core::{
+    Conduct, ConfigError, Discipline, Entry, Family, Named, Recipe, Registry, Setting,
+};
+use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
-/// Something that a scenario can name: a discipline (`T = dyn Discipline`) or one of its parts.
-pub trait Named<T: ?Sized> {
-    /// What a scenario writes as `kind = "..."`.
-    const NAME: &'static str;
-    /// One line for lists.
-    const SUMMARY: &'static str;
-    /// Paper, section or RFC that it follows.
-    const SOURCE: &'static str;
-    /// Whether packets of one flow and class leave in the order in which they came, as long as
-    /// the codepoint and the drop precedence of a flow and class do not decide their queue.
-    const KEEPS_ORDER: bool = true;
-    /// Its parameters, the one home of their defaults; every field's doc comment gives meaning,
-    /// unit, range, symbol and source.
-    type Params: Serialize + DeserializeOwned + JsonSchema;
+macro_rules! family {
+    ($part:ident) => {
+        impl Family for dyn $part {
+            const WHAT: &'static str = "kind";
+            type Facts = Conduct;
+            const USUAL: Conduct = Conduct::USUAL;
+            type Site<'a> = Setting;
+            type Built = Box<dyn $part>;
+        }
+    };
+}
 
-    /// Fills in the defaults that depend on the port.
-    fn resolve(_params: &mut Self::Params, _setting: &Setting) {}
+family!(Classify);
+family!(Admit);
+family!(Schedule);
 
-    /// Checks the (resolved) parameters and builds it.
+/// The disciplines, and the parts that make them, of a program.
+#[derive(Clone, Default)]
+pub struct Disciplines {
+    /// The named kinds.
+    pub kinds: Registry<dyn Discipline>,
+    /// Answers to *which queue does this packet join*.
+    pub classifiers: Registry<dyn Classify>,
+    /// Answers to *may it stay, and if not who goes*.
+    pub admissions: Registry<dyn Admit>,
+    /// Answers to *who is served next*.
+    pub schedulers: Registry<dyn Schedule>,
+}
+
+/// A family that belongs to [`Disciplines`].
+pub trait Part: Family {
+    /// Takes `entry` in.
     ///
     /// # Errors
-    /// Names the field that is out of range, and the range.
-    fn build(params: &Self::Params, setting: &Setting) -> Result<Box<T>, ConfigError>;
+    /// Another part has its name.
+    fn join(disciplines: &mut Disciplines, entry: Entry<Self>) -> Result<(), ConfigError>;
 }
 
-/// One registered name.
-pub struct Entry<T: ?Sized> {
-    /// What a scenario writes as `kind = "..."`.
-    pub name: &'static str,
-    /// One line for lists.
-    pub summary: &'static str,
-    /// Paper, section or RFC that it follows.
-    pub source: &'static str,
-    /// Whether packets of one flow and class leave in the order in which they came.
-    pub keeps_order: bool,
-    schema: fn(&mut SchemaGenerator) -> Schema,
-    effective: fn(&Value, &Setting) -> Result<Value, ConfigError>,
-    build: fn(&Value, &Setting) -> Result<Box<T>, ConfigError>,
-}
-
-/// The line that registers `N`.
-const fn entry<N: Named<T>, T: ?Sized>() -> Entry<T> {
-    Entry {
-        name: N::NAME,
-        summary: N::SUMMARY,
-        source: N::SOURCE,
-        keeps_order: N::KEEPS_ORDER,
-        schema: |generator| N::Params::json_schema(generator),
-        effective: |value, setting| {
-            let params = resolved::<N, T>(value, setting)?;
-            Ok(serde_json::to_value(params).expect("parameters are plain data"))
-        },
-        build: |value, setting| N::build(&resolved::<N, T>(value, setting)?, setting),
+impl Part for dyn Discipline {
+    fn join(disciplines: &mut Disciplines, entry: Entry<Self>) -> Result<(), ConfigError> {
+        disciplines.kinds.join(entry)
     }
 }
 
-fn resolved<N: Named<T>, T: ?Sized>(
-    value: &Value,
-    setting: &Setting,
-) -> Result<N::Params, ConfigError> {
-    let mut params = config::read(value)?;
-    N::resolve(&mut params, setting);
-    Ok(params)
+impl Part for dyn Classify {
+    fn join(disciplines: &mut Disciplines, entry: Entry<Self>) -> Result<(), ConfigError> {
+        disciplines.classifiers.join(entry)
+    }
 }
 
-impl<T: ?Sized> Entry<T> {
-    /// JSON Schema of the parameters.
-    pub fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
-        (self.schema)(generator)
+impl Part for dyn Admit {
+    /// One queue under the rule is a kind of its own.
+    fn join(disciplines: &mut Disciplines, entry: Entry<Self>) -> Result<(), ConfigError> {
+        if entry.facts.alone {
+            let words = [entry.name.clone(), entry.summary.clone(), entry.source.clone()];
+            disciplines.kinds.join(Entry::new(words, entry.facts, OneQueue(entry.clone())))?;
+        }
+        disciplines.admissions.join(entry)
+    }
+}
+
+impl Part for dyn Schedule {
+    fn join(disciplines: &mut Disciplines, entry: Entry<Self>) -> Result<(), ConfigError> {
+        disciplines.schedulers.join(entry)
+    }
+}
+
+/// One queue under an admission rule, with that rule's parameters.
+struct OneQueue(Entry<dyn Admit>);
+
+impl Recipe<dyn Discipline> for OneQueue {
+    fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        self.0.schema(generator)
     }
 
-    /// The parameters in `block` (an object without `kind`) with every default filled in.
+    fn effective(&self, block: &Value, setting: &Setting) -> Result<Value, ConfigError> {
+        self.0.effective(block, &Setting { queues: 1, ..*setting })
+    }
+
+    fn build(&self, block: &Value, setting: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
+        Ok(self.0.build(block, &Setting { queues: 1, ..*setting })?.alone())
+    }
+}
+
+impl Disciplines {
+    /// Those of this crate: a line each.
+    pub fn builtin() -> Self {
+        Disciplines::default()
+            .with::<admit::Codel>()
+            .with::<admit::CpAqm>()
+            .with::<admit::CqAqm>()
+            .with::<admit::Gsp>()
+            .with::<admit::Pie>()
+            .with::<admit::Red>()
+            .with::<admit::Rio>()
+            .with::<admit::SharedTailDrop>()
+            .with::<admit::TailDrop>()
+            .with::<admit::Wred>()
+            .with::<admit::Wrt>()
+            .with::<classify::Class>()
+            .with::<classify::Dscp>()
+            .with::<classify::FlowHash>()
+            .with::<classify::Ncq>()
+            .with::<classify::One>()
+            .with::<classify::Precedence>()
+            .with::<schedule::Drr>()
+            .with::<schedule::Fair>()
+            .with::<schedule::Fifo>()
+            .with::<schedule::StrictPriority>()
+            .with::<schedule::Wfq>()
+            .with::<schedule::Wrr>()
+            .with::<kinds::CqAqm>()
+            .with::<kinds::Drr>()
+            .with::<kinds::Fifo>()
+            .with::<kinds::FqCodel>()
+            .with::<kinds::FqPie>()
+            .with::<kinds::Ncq>()
+            .with::<kinds::Prio>()
+            .with::<kinds::Wrr>()
+    }
+
+    /// These and `N`: a discipline, a classifier, an admission rule (with the kind that one queue
+    /// under it makes) or a scheduler.
+    ///
+    /// # Panics
+    /// If another of its sort has its name.
+    #[must_use]
+    pub fn with<N: Named<Family: Part>>(mut self) -> Self {
+        let joined = N::Family::join(&mut self, Entry::of::<N>());
+        joined.unwrap_or_else(|error| panic!("{error}"));
+        self
+    }
+
+    /// Builds the discipline that `block` describes: a named kind (`kind = "codel"`, with that
+    /// kind's parameters), or any combination (`classify = {kind = ...}`, `admit = ...`,
+    /// `schedule = ...`).
     ///
     /// # Errors
-    /// An unknown field or a value of the wrong form, with its path.
+    /// An unknown kind or field, or a value out of range, with its path inside `block`.
+    pub fn build(
+        &self,
+        block: &Value,
+        setting: &Setting,
+    ) -> Result<Box<dyn Discipline>, ConfigError> {
+        if is_kind(block) {
+            return self.kinds.build(block, setting);
+        }
+        let parts = self.parts(block)?;
+        let (classify, inner) = self.classify(&parts, setting)?;
+        let admit = self.admissions.build(parts.admit, &inner);
+        let schedule = self.schedulers.build(parts.schedule, &inner);
+        Ok(Box::new(Composed::new(
+            classify,
+            admit.map_err(|error| error.within("admit"))?,
+            schedule.map_err(|error| error.within("schedule"))?,
+        )))
+    }
+
+    /// The effective configuration of `block`: every default filled in.
+    ///
+    /// # Errors
+    /// As [`Disciplines::build`].
     pub fn effective(&self, block: &Value, setting: &Setting) -> Result<Value, ConfigError> {
-        (self.effective)(block, setting)
+        if is_kind(block) {
+            return self.kinds.effective(block, setting);
+        }
+        let parts = self.parts(block)?;
+        let (_, inner) = self.classify(&parts, setting)?;
+        let part = |name: &str, value: Result<Value, ConfigError>| {
+            Ok((name.to_owned(), value.map_err(|error| error.within(name))?))
+        };
+        Ok(Value::Object(Map::from_iter([
+            part("classify", self.classifiers.effective(parts.classify, setting))?,
+            part("admit", self.admissions.effective(parts.admit, &inner))?,
+            part("schedule", self.schedulers.effective(parts.schedule, &inner))?,
+        ])))
     }
 
-    /// Builds it from `block` (an object without `kind`).
-    ///
-    /// # Errors
-    /// As [`Entry::effective`], and values out of range.
-    pub fn build(&self, block: &Value, setting: &Setting) -> Result<Box<T>, ConfigError> {
-        (self.build)(block, setting)
+    /// The classifier, and what the other two parts are told.
+    fn classify(
+        &self,
+        parts: &Parts,
+        setting: &Setting,
+    ) -> Result<(Box<dyn Classify>, Setting), ConfigError> {
+        let classify = self.classifiers.build(parts.classify, setting);
+        let classify = classify.map_err(|error| error.within("classify"))?;
+        let inner = Setting { queues: classify.queues(), ..*setting };
+        Ok((classify, inner))
     }
-}
 
-/// The named kinds.
-pub static KINDS: &[Entry<dyn Discipline>] = &[
-    entry::<kinds::Codel, _>(),
-    entry::<kinds::CpAqm, _>(),
-    entry::<kinds::CqAqm, _>(),
-    entry::<kinds::Drr, _>(),
-    entry::<kinds::Fifo, _>(),
-    entry::<kinds::FqCodel, _>(),
-    entry::<kinds::FqPie, _>(),
-    entry::<kinds::Gsp, _>(),
-    entry::<kinds::Ncq, _>(),
-    entry::<kinds::Pie, _>(),
-    entry::<kinds::Prio, _>(),
-    entry::<kinds::Red, _>(),
-    entry::<kinds::Rio, _>(),
-    entry::<kinds::Wred, _>(),
-    entry::<kinds::Wrr, _>(),
-    entry::<kinds::Wrt, _>(),
-];
-
-/// Answers to *which queue does this packet join*.
-pub static CLASSIFIERS: &[Entry<dyn Classify>] = &[
-    entry::<classify::Class, _>(),
-    entry::<classify::Dscp, _>(),
-    entry::<classify::FlowHash, _>(),
-    entry::<classify::Ncq, _>(),
-    entry::<classify::One, _>(),
-    entry::<classify::Precedence, _>(),
-];
-
-/// Answers to *may it stay, and if not who goes*.
-pub static ADMISSIONS: &[Entry<dyn Admit>] = &[
-    entry::<admit::Codel, _>(),
-    entry::<admit::CpAqm, _>(),
-    entry::<admit::CqAqm, _>(),
-    entry::<admit::Gsp, _>(),
-    entry::<admit::Pie, _>(),
-    entry::<admit::Red, _>(),
-    entry::<admit::Rio, _>(),
-    entry::<admit::SharedTailDrop, _>(),
-    entry::<admit::TailDrop, _>(),
-    entry::<admit::Wred, _>(),
-    entry::<admit::Wrt, _>(),
-];
-
-/// Answers to *who is served next*.
-pub static SCHEDULERS: &[Entry<dyn Schedule>] = &[
-    entry::<schedule::Drr, _>(),
-    entry::<schedule::Fair, _>(),
-    entry::<schedule::Fifo, _>(),
-    entry::<schedule::StrictPriority, _>(),
-    entry::<schedule::Wfq, _>(),
-    entry::<schedule::Wrr, _>(),
-];
-
-/// Builds the discipline that `block` describes: a named kind (`kind = "codel"`, with that kind's
-/// parameters), or any combination (`classify = {kind = ...}`, `admit = ...`, `schedule = ...`).
-///
-/// # Errors
-/// An unknown kind or field, or a value out of range, with its path inside `block`.
-pub fn build(block: &Value, setting: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
-    let block = object(block)?;
-    if block.contains_key("kind") {
-        let (entry, params) = choose(KINDS, block)?;
-        return entry.build(&params, setting);
-    }
-    let parts = Parts::of(block)?;
-    let classify = build_part(CLASSIFIERS, parts.classify, "classify", setting)?;
-    let inner = Setting { queues: classify.queues(), ..*setting };
-    let admit = build_part(ADMISSIONS, parts.admit, "admit", &inner)?;
-    let schedule = build_part(SCHEDULERS, parts.schedule, "schedule", &inner)?;
-    Ok(Box::new(Composed::new(classify, admit, schedule)))
-}
-
-/// The effective configuration of `block`: every default filled in.
-///
-/// # Errors
-/// As [`build`].
-pub fn effective(block: &Value, setting: &Setting) -> Result<Value, ConfigError> {
-    let block = object(block)?;
-    if block.contains_key("kind") {
-        return effective_of(KINDS, block, setting);
-    }
-    let parts = Parts::of(block)?;
-    let classify = build_part(CLASSIFIERS, parts.classify, "classify", setting)?;
-    let inner = Setting { queues: classify.queues(), ..*setting };
-    let part = |name: &str, value| (name.to_owned(), value);
-    Ok(Value::Object(Map::from_iter([
-        part("classify", effective_part(CLASSIFIERS, parts.classify, "classify", setting)?),
-        part("admit", effective_part(ADMISSIONS, parts.admit, "admit", &inner)?),
-        part("schedule", effective_part(SCHEDULERS, parts.schedule, "schedule", &inner)?),
-    ])))
-}
-
-/// The three tables of a combination.
-struct Parts<'a> {
-    classify: &'a Value,
-    admit: &'a Value,
-    schedule: &'a Value,
-}
-
-impl<'a> Parts<'a> {
-    fn of(block: &'a Map<String, Value>) -> Result<Self, ConfigError> {
+    fn parts<'a>(&self, block: &'a Value) -> Result<Parts<'a>, ConfigError> {
+        let Value::Object(block) = block else {
+            let message = format!("expected a table such as {{ kind = \"fifo\" }}, got {block}");
+            return Err(ConfigError::new("", message));
+        };
         const FIELDS: [&str; 3] = ["classify", "admit", "schedule"];
         if let Some(unknown) = block.keys().find(|key| !FIELDS.contains(&key.as_str())) {
             return Err(ConfigError::new(
@@ -215,7 +217,7 @@ impl<'a> Parts<'a> {
                     format!(
                         "`{name}` is missing; name a kind (`kind = \"fifo\"`; one of {}) or give \
                          all of `classify`, `admit` and `schedule`",
-                        names(KINDS).join(", ")
+                        self.kinds.names().join(", ")
                     ),
                 )
             })
@@ -228,66 +230,13 @@ impl<'a> Parts<'a> {
     }
 }
 
-fn build_part<T: ?Sized>(
-    table: &[Entry<T>],
-    value: &Value,
-    name: &str,
-    setting: &Setting,
-) -> Result<Box<T>, ConfigError> {
-    object(value)
-        .and_then(|block| choose(table, block))
-        .and_then(|(entry, params)| entry.build(&params, setting))
-        .map_err(|error| error.within(name))
+fn is_kind(block: &Value) -> bool {
+    block.get("kind").is_some()
 }
 
-fn effective_part<T: ?Sized>(
-    table: &[Entry<T>],
-    value: &Value,
-    name: &str,
-    setting: &Setting,
-) -> Result<Value, ConfigError> {
-    object(value)
-        .and_then(|block| effective_of(table, block, setting))
-        .map_err(|error| error.within(name))
-}
-
-fn effective_of<T: ?Sized>(
-    table: &[Entry<T>],
-    block: &Map<String, Value>,
-    setting: &Setting,
-) -> Result<Value, ConfigError> {
-    let (entry, params) = choose(table, block)?;
-    let mut whole = Map::from_iter([("kind".to_owned(), Value::from(entry.name))]);
-    if let Value::Object(params) = entry.effective(&params, setting)? {
-        whole.extend(params);
-    }
-    Ok(Value::Object(whole))
-}
-
-/// The entry that `block.kind` names, and the rest of the block.
-fn choose<'t, T: ?Sized>(
-    table: &'t [Entry<T>],
-    block: &Map<String, Value>,
-) -> Result<(&'t Entry<T>, Value), ConfigError> {
-    let mut params = block.clone();
-    let kind = params.remove("kind").unwrap_or_default();
-    let Some(name) = kind.as_str() else {
-        let message = format!("expected one of {}", names(table).join(", "));
-        return Err(ConfigError::new("kind", message));
-    };
-    let entry = table
-        .iter()
-        .find(|entry| entry.name == name)
-        .ok_or_else(|| ConfigError::new("kind", config::unknown("kind", name, &names(table))))?;
-    Ok((entry, Value::Object(params)))
-}
-
-fn names<T: ?Sized>(table: &[Entry<T>]) -> Vec<&'static str> {
-    table.iter().map(|entry| entry.name).collect()
-}
-
-fn object(value: &Value) -> Result<&Map<String, Value>, ConfigError> {
-    value.as_object().ok_or_else(|| {
-        ConfigError::new("", format!("expected a table such as {{ kind = \"fifo\" }}, got {value}"))
-    })
+/// The three tables of a combination.
+struct Parts<'a> {
+    classify: &'a Value,
+    admit: &'a Value,
+    schedule: &'a Value,
 }

@@ -1,7 +1,7 @@
 //! Shares that the schedulers give, against the weights.
 
 use forebay_core::{Context, DropReason, Packet, Rate, Rng, Setting, Sink, Time};
-use forebay_disciplines::registry;
+use forebay_disciplines::Disciplines;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -21,7 +21,7 @@ const SETTING: Setting =
 /// packets of that class's size.
 fn shares(kind: &str, weights: &[u32], sizes: &[u32], services: usize) -> Vec<(f64, f64)> {
     let block = json!({ "kind": kind, "weights": weights, "limit": "4p" });
-    let mut queue = registry::build(&block, &SETTING).unwrap();
+    let mut queue = Disciplines::builtin().build(&block, &SETTING).unwrap();
     let (mut rng, mut sink) = (Rng::named(1, "port"), Retire);
     let mut cx = Context::new(Time::ZERO, &mut rng, &mut sink);
     let mut got = vec![(0.0, 0.0); weights.len()];
@@ -82,8 +82,9 @@ proptest! {
 
 #[test]
 fn strict_priority_serves_the_highest_class_first() {
-    let mut queue =
-        registry::build(&json!({ "kind": "prio", "limit": ["5p", "5p", "2p"] }), &SETTING).unwrap();
+    let mut queue = Disciplines::builtin()
+        .build(&json!({ "kind": "prio", "limit": ["5p", "5p", "2p"] }), &SETTING)
+        .unwrap();
     let (mut rng, mut sink) = (Rng::named(1, "port"), Retire);
     let mut cx = Context::new(Time::ZERO, &mut rng, &mut sink);
     for (id, class) in [0, 1, 2, 2, 2, 9, 0].into_iter().enumerate() {
@@ -101,7 +102,7 @@ fn strict_priority_serves_the_highest_class_first() {
 #[test]
 fn drr_follows_the_papers_example() {
     let block = json!({ "kind": "drr", "weights": [1, 1, 1, 1], "quantum": "500B" });
-    let mut queue = registry::build(&block, &SETTING).unwrap();
+    let mut queue = Disciplines::builtin().build(&block, &SETTING).unwrap();
     let (mut rng, mut sink) = (Rng::named(1, "port"), Retire);
     let mut cx = Context::new(Time::ZERO, &mut rng, &mut sink);
     let queues: [&[u32]; 4] = [&[200, 750, 20], &[500, 500], &[100, 600, 200], &[180, 700, 50]];

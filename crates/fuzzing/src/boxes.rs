@@ -1,6 +1,7 @@
 //! Boxes: whatever headers come, in whatever order, the ASPQ controller keeps its bounds.
 
 use crate::generate;
+use crate::scenario::registry;
 use arbitrary::{Result, Unstructured};
 use forebay_core::{Duration, Time, config};
 use forebay_middlebox::aspq::{Controller, Params};
@@ -21,7 +22,7 @@ pub fn aspq(data: &[u8]) {
 
 fn exercise(u: &mut Unstructured) -> Result<()> {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
-    let root = SCHEMA.get_or_init(scenario::schema);
+    let root = SCHEMA.get_or_init(|| scenario::schema(registry()));
     let mut block = generate::value(&json!({ "$ref": "#/$defs/box" }), root, u)?;
     if block.as_object_mut().and_then(|block| block.remove("kind")) != Some(json!("aspq")) {
         return Ok(());

@@ -2,12 +2,12 @@
 //! calls.
 
 use crate::generate;
+use crate::scenario::registry;
 use arbitrary::{Result, Unstructured};
 use forebay_core::{
     Context, Discipline, DropReason, Ecn, Packet, PacketKind, Rate, Rng, Setting, Sink, Time,
     Verdict, Wake,
 };
-use forebay_disciplines::registry;
 use forebay_sim::scenario;
 use serde_json::{Value, json};
 use std::sync::OnceLock;
@@ -20,7 +20,7 @@ pub fn operations(data: &[u8]) {
 
 fn exercise(u: &mut Unstructured) -> Result<()> {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
-    let root = SCHEMA.get_or_init(scenario::schema);
+    let root = SCHEMA.get_or_init(|| scenario::schema(registry()));
     let block = generate::value(&json!({ "$ref": "#/$defs/queue" }), root, u)?;
     let rates = [10_000_000, 1, 1_000, 64_000, 100_000_000_000, i64::MAX as u64];
     let setting = Setting {
@@ -29,9 +29,10 @@ fn exercise(u: &mut Unstructured) -> Result<()> {
         mtu: *u.choose(&[1500, 68, 65_535])?,
         queues: 1,
     };
-    let Ok(queue) = registry::build(&block, &setting) else { return Ok(()) };
-    let effective = registry::effective(&block, &setting).expect("what is built is effective");
-    registry::build(&effective, &setting).expect("what is effective can be built");
+    let disciplines = &registry().disciplines;
+    let Ok(queue) = disciplines.build(&block, &setting) else { return Ok(()) };
+    let effective = disciplines.effective(&block, &setting).expect("what is built is effective");
+    disciplines.build(&effective, &setting).expect("what is effective can be built");
     let rng = Rng::named(7, "port");
     let mut rig = Rig { queue, books: Books::default(), rng, now: Time::ZERO };
     while !u.is_empty() && rig.books.left.len() < 4096 {

@@ -1,6 +1,6 @@
 //! What must hold of every scenario that can run.
 
-use crate::run::{FILES, begin, read};
+use crate::run::{FILES, begin, read, registry};
 use forebay_sim::Scenario;
 use forebay_sim::scenario::with_queue;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ pub fn every_link_takes_a_queue(tree: &Value, scenario: &Scenario) {
     assert_eq!(links.iter().map(|link| &link["name"]).collect::<Vec<_>>(), reported);
     let queue = json!({ "kind": "gsp", "limit": "1234p" });
     for (index, name) in reported.iter().enumerate().take(MOST_LINKS) {
-        let changed = with_queue(tree, Path::new(FILES), Some(name), &queue);
+        let changed = with_queue(tree, Path::new(FILES), Some(name), &queue, registry());
         let changed = changed.unwrap_or_else(|error| panic!("{error}\n{tree:#}"));
         let changed = read(&changed).unwrap_or_else(|error| panic!("{error}\n{changed:#}"));
         for (other, (after, before)) in resolved(&changed).iter().zip(&links).enumerate() {
@@ -48,7 +48,8 @@ pub fn every_link_takes_a_queue(tree: &Value, scenario: &Scenario) {
         }
     }
     if let Ok(compared) = scenario.compared_link(None) {
-        let changed = with_queue(tree, Path::new(FILES), None, &queue).expect("it has a place");
+        let changed =
+            with_queue(tree, Path::new(FILES), None, &queue, registry()).expect("it has a place");
         let links = resolved(&read(&changed).expect("a queue changes nothing else"));
         let shown = links.iter().find(|link| link["name"] == compared.as_str());
         assert_eq!(shown.expect("it is a link")["queue"]["limit"], queue["limit"]);

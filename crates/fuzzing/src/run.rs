@@ -1,22 +1,29 @@
 //! Reading a scenario whose files lie beside this crate, and the beginning of its run.
 
 use forebay_core::ConfigError;
-use forebay_sim::Scenario;
+use forebay_sim::{Registry, Scenario};
 use serde_json::Value;
 use std::fmt::Debug;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 /// Events that a scenario runs for.
 const EVENTS: u64 = 2_000;
 /// Where the files that a scenario names are looked for.
 pub const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/files");
 
+/// What scenarios name.
+pub fn registry() -> &'static Arc<Registry> {
+    static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
+    REGISTRY.get_or_init(|| Registry::builtin().into())
+}
+
 /// Reads a scenario, whose files lie beside this crate.
 ///
 /// # Errors
 /// What is wrong with it.
 pub fn read(tree: &Value) -> Result<Scenario, ConfigError> {
-    Scenario::read(tree, Path::new(FILES))
+    Scenario::read(tree, Path::new(FILES), registry())
 }
 
 /// The beginning of a run: its events, packets and fingerprint, and its summary; None if it would

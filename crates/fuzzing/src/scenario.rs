@@ -1,6 +1,6 @@
 //! Scenarios: whatever a file says, it is refused with a message or it can run.
 
-use crate::run::read;
+use crate::run::{read, registry};
 use crate::{generate, meaning};
 use arbitrary::Unstructured;
 use forebay_sim::{Scenario, scenario};
@@ -28,7 +28,7 @@ pub fn tree(data: &[u8]) {
 /// The schema of scenarios.
 pub fn schema() -> &'static Value {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
-    SCHEMA.get_or_init(scenario::schema)
+    SCHEMA.get_or_init(|| scenario::schema(registry()))
 }
 
 /// Reads, checks and begins to run what `tree` says.

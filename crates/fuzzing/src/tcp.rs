@@ -2,6 +2,7 @@
 //! forges segments, nothing breaks.
 
 use crate::generate;
+use crate::scenario::registry;
 use arbitrary::{Result, Unstructured};
 use forebay_core::{Duration, Time};
 use forebay_sim::scenario;
@@ -26,7 +27,7 @@ pub fn segments(data: &[u8]) {
 
 fn exercise(u: &mut Unstructured) -> Result<()> {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
-    let root = SCHEMA.get_or_init(scenario::schema);
+    let root = SCHEMA.get_or_init(|| scenario::schema(registry()));
     let form = &root["properties"]["tcp"];
     let given = generate::value(form, root, u)?;
     let Ok(config) = Config::read(&given) else { return Ok(()) };

@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::control;
+use crate::plugins::disciplines;
 use crate::run::{self, Run};
 use crate::show;
 use crate::status::Status;
@@ -170,7 +171,7 @@ fn act(action: Action) -> io::Result<ExitCode> {
         }
         Action::Replay { recording, json } => {
             let file = file::open(&recording).map(BufReader::new);
-            let result = file.and_then(replay).map_err(|error| {
+            let result = file.and_then(|file| replay(file, disciplines())).map_err(|error| {
                 io::Error::new(error.kind(), format!("{}: {error}", recording.display()))
             })?;
             if json {

@@ -237,6 +237,9 @@ impl Gate {
         for side in Side::BOTH {
             if !self.is_held(side) {
                 self.flush(side, now)?;
+                if let Some(fault) = self.lanes[side as usize].replace_faulty(now) {
+                    eprintln!("forebay-gate: {fault}; its place has a fifo from now on");
+                }
             }
         }
         if let Ok(command) = self.commands.try_recv() {

@@ -1,14 +1,16 @@
 //! One direction: from frames that came in to frames that go out.
 
 use crate::config::{Config, Link, Other};
+use crate::plugins::disciplines;
 use crate::guard::{Fate, Guard};
 use crate::headers::{Frame, Layer, complete_checksum, set_tos};
 use crate::io::Pool;
 use crate::rules::Rules;
 use crate::status::{Direction, Drops, Traffic};
 use forebay_core::{ConfigError, DropReason, Duration, Packet, PacketKind, Poll, Sink, Time};
-use forebay_shaper::{FlowHash, Recorder, Shaper};
+use forebay_shaper::{FlowHash, Plan, Recorder, Shaper};
 use hdrhistogram::Histogram;
+use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Frames that may wait for the interface before the queue is held.
@@ -135,7 +137,7 @@ impl Lane {
         dry_run: bool,
     ) -> Result<Self, ConfigError> {
         let plan = link.map_or(Ok(None), Link::plan)?;
-        let shaper = plan.map(|plan| Shaper::new(plan, config.seed)).transpose()?;
+        let shaper = plan.map(|plan| Shaper::new(plan, config.seed, disciplines())).transpose()?;
         let delay = Histogram::new_with_max(LONGEST_DELAY, 2).expect("constant bounds");
         Ok(Lane {
             shaper,
@@ -167,6 +169,16 @@ impl Lane {
         })
     }
 
+    /// Puts a FIFO in the place of a discipline that was caught breaking its contract; what it did.
+    pub fn replace_faulty(&mut self, now: Time) -> Option<String> {
+        let shaper = self.shaper.as_mut()?;
+        let fault = shaper.fault()?;
+        let plan = Plan { queue: json!({ "kind": "fifo" }), ..shaper.plan().clone() };
+        self.handed = self.handed.max(now);
+        shaper.change(plan, self.handed).expect("a FIFO can always be built");
+        Some(fault)
+    }
+
     /// Follows `link` from `now` on; what waits stays.
     ///
     /// # Errors
@@ -181,7 +193,7 @@ impl Lane {
         self.handed = self.handed.max(now);
         match (plan, &mut self.shaper) {
             (Some(plan), Some(shaper)) => shaper.change(plan, self.handed)?,
-            (Some(plan), None) => self.shaper = Some(Shaper::new(plan, self.seed)?),
+            (Some(plan), None) => self.shaper = Some(Shaper::new(plan, self.seed, disciplines())?),
             (None, _) => {}
         }
         self.leaving = link.is_none_or(|link| link.queue.is_none());

@@ -17,6 +17,7 @@ pub mod listen;
 pub mod metrics;
 pub mod neighbour;
 pub mod notify;
+pub mod plugins;
 pub mod privileges;
 pub mod rules;
 pub mod run;

@@ -6,5 +6,7 @@
 pub mod aspq;
 mod header;
 pub mod marker;
+mod registry;
 
 pub use header::{Ack, FiveTuple, Header, SackBlocks, Tcp, Verdict, flags};
+pub use registry::builtin;

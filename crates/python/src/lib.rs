@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 mod live;
+mod plugins;
 
 create_exception!(
     _engine,
@@ -176,7 +177,9 @@ fn resolve(py: Python, scenario: &str, base: &str) -> PyResult<String> {
 #[pyfunction]
 fn with_queue(scenario: &str, base: &str, link: Option<&str>, queue: &str) -> PyResult<String> {
     let (tree, queue) = (json(scenario, "scenario")?, json(queue, "queue")?);
-    let changed = scenario::with_queue(&tree, Path::new(base), link, &queue);
+    let base = Path::new(base);
+    let registry = plugins::of_scenario(&tree, base).map_err(refused)?;
+    let changed = scenario::with_queue(&tree, base, link, &queue, &registry);
     changed.map(|tree| tree.to_string()).map_err(refused)
 }
 
@@ -220,9 +223,13 @@ fn flow_hash(
 
 /// Replay a gate's recording; what was found as JSON.
 #[pyfunction]
-fn replay(py: Python, path: &str) -> PyResult<String> {
+#[pyo3(signature = (path, plugins=Vec::new()))]
+fn replay(py: Python, path: &str, plugins: Vec<String>) -> PyResult<String> {
+    let registry = plugins::registry(&plugins, Path::new("")).map_err(refused)?;
+    let disciplines = Arc::new(registry.disciplines.clone());
     let replayed = py.detach(|| {
-        let result = forebay_shaper::replay(BufReader::new(file::open(Path::new(path))?))?;
+        let recording = BufReader::new(file::open(Path::new(path))?);
+        let result = forebay_shaper::replay(recording, &disciplines)?;
         Ok(serde_json::to_string(&result)?)
     });
     replayed.map_err(|error: std::io::Error| ScenarioError::new_err(format!("{path}: {error}")))
@@ -230,18 +237,24 @@ fn replay(py: Python, path: &str) -> PyResult<String> {
 
 /// Every discipline, part and source with its parameters, as JSON.
 #[pyfunction]
-fn kinds() -> String {
-    scenario::catalogue().to_string()
+#[pyo3(signature = (plugins=Vec::new()))]
+fn kinds(plugins: Vec<String>) -> PyResult<String> {
+    let registry = plugins::registry(&plugins, Path::new("")).map_err(refused)?;
+    Ok(scenario::catalogue(&registry).to_string())
 }
 
 /// The JSON Schema of a scenario.
 #[pyfunction]
-fn schema() -> String {
-    scenario::schema().to_string()
+#[pyo3(signature = (plugins=Vec::new()))]
+fn schema(plugins: Vec<String>) -> PyResult<String> {
+    let registry = plugins::registry(&plugins, Path::new("")).map_err(refused)?;
+    Ok(scenario::schema(&registry).to_string())
 }
 
 fn read(tree: &str, base: &str) -> PyResult<Scenario> {
-    Scenario::read(&json(tree, "scenario")?, Path::new(base)).map_err(refused)
+    let (tree, base) = (json(tree, "scenario")?, Path::new(base));
+    let registry = plugins::of_scenario(&tree, base).map_err(refused)?;
+    Scenario::read(&tree, base, &registry).map_err(refused)
 }
 
 fn json(text: &str, what: &str) -> PyResult<Value> {
@@ -282,6 +295,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(flow_hash, module)?)?;
     module.add_function(wrap_pyfunction!(kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(plugins::check_plugin, module)?)?;
     module.add_function(wrap_pyfunction!(replay, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)
 }

@@ -3,6 +3,31 @@
 //! [`Shaper`] joins a [`forebay_core::Port`] to what real traffic asks for: another discipline or
 //! rate without losing a packet, a record of everything that was asked and answered
 //! ([`Recorder`]), and a replay that asks the same again and compares ([`replay()`]).
+//!
+//! ```
+//! use forebay_core::{DropReason, Packet, Poll, Rate, Sink, Time};
+//! use forebay_disciplines::Disciplines;
+//! use forebay_shaper::{Plan, Shaper};
+//! use serde_json::json;
+//!
+//! struct Forget;
+//!
+//! impl Sink for Forget {
+//!     fn dropped(&mut self, packet: Packet, _: DropReason) {
+//!         packet.retire();
+//!     }
+//!     fn marked(&mut self, _: &Packet) {}
+//! }
+//!
+//! let queue = json!({ "kind": "codel" });
+//! let plan = Plan { rate: Rate::from_bps(8_000_000), overhead: 0, mtu: 1500, queue };
+//! let mut shaper = Shaper::new(plan, 1, &Disciplines::builtin().into())?;
+//! shaper.offer(Packet::new(1, 0, 1000), Time::ZERO, &mut Forget);
+//! let Poll::Send { packet, done_at } = shaper.poll(Time::ZERO, &mut Forget) else { panic!() };
+//! // 1000 bytes at 8 Mbit/s.
+//! assert_eq!((packet.retire(), done_at.as_nanos()), (1, 1_000_000));
+//! # Ok::<(), forebay_core::ConfigError>(())
+//! ```
 
 mod flow;
 pub mod link;

@@ -3,9 +3,11 @@
 use crate::record::{Operation, Recording};
 use crate::shaper::Shaper;
 use forebay_core::{DropReason, Packet, Poll, Sink, Time};
+use forebay_disciplines::Disciplines;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
+use std::sync::Arc;
 
 /// What a replay found.
 #[derive(Debug, Clone, Serialize)]
@@ -43,17 +45,17 @@ impl Sink for Effects {
     }
 }
 
-/// Replays the recording in `input`: builds the recorded shaper anew, asks it the same at the same
-/// times, and compares every verdict, drop, mark and departure. Ends at the first difference.
+/// Replays the recording in `input`: builds the recorded shaper anew out of `disciplines`, asks it the
+/// same at the same times, and compares every verdict, drop, mark and departure. Ends at the first difference.
 ///
 /// # Errors
 /// A recording that cannot be read, or whose plan cannot be built.
-pub fn replay(input: impl BufRead) -> io::Result<Replay> {
+pub fn replay(input: impl BufRead, disciplines: &Arc<Disciplines>) -> io::Result<Replay> {
     let mut recording = Recording::open(input)?;
     let plan = recording.plan().clone();
     let refuse = |error| io::Error::new(io::ErrorKind::InvalidData, format!("plan: {error}"));
     let kind = plan.queue["kind"].as_str().unwrap_or("combination").to_owned();
-    let mut shaper = Shaper::new(plan, recording.seed()).map_err(refuse)?;
+    let mut shaper = Shaper::new(plan, recording.seed(), disciplines).map_err(refuse)?;
     let mut result = Replay {
         kind,
         calls: 0,
@@ -166,10 +168,13 @@ mod tests {
     use super::*;
     use crate::{Plan, Recorder};
     use forebay_core::{Rate, Rng};
-    use forebay_disciplines::registry::KINDS;
     use serde_json::json;
     use std::io::Write;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
+
+    fn again(bytes: &[u8]) -> io::Result<Replay> {
+        replay(bytes, &Disciplines::builtin().into())
+    }
 
     #[derive(Clone, Default)]
     struct Shared(Arc<Mutex<Vec<u8>>>);
@@ -190,7 +195,7 @@ mod tests {
             |queue| Plan { rate: Rate::from_bps(10_000_000), overhead: 38, mtu: 1500, queue };
         let file = Shared::default();
         let begin = plan(json!({ "kind": kind }));
-        let mut shaper = Shaper::new(begin.clone(), 7).unwrap();
+        let mut shaper = Shaper::new(begin.clone(), 7, &Disciplines::builtin().into()).unwrap();
         let file_again = Box::new(file.clone());
         shaper.record(Recorder::new(file_again, &begin, 7, u64::MAX).unwrap());
         let mut traffic = Rng::named(1, "traffic");
@@ -228,9 +233,9 @@ mod tests {
 
     #[test]
     fn every_kind_replays_verdict_for_verdict() {
-        for entry in KINDS {
-            let bytes = recorded(entry.name);
-            let result = replay(&bytes[..]).unwrap();
+        for entry in &Disciplines::builtin().kinds {
+            let bytes = recorded(&entry.name);
+            let result = again(&bytes[..]).unwrap();
             assert_eq!(result.difference, None, "{}", entry.name);
             assert!(!result.truncated && result.sent > 1000 && result.offered > 1500);
         }
@@ -243,15 +248,15 @@ mod tests {
         let mut changed = bytes[..end].to_vec();
         changed.extend(br#","limit":"20p""#);
         changed.extend(&bytes[end..]);
-        let difference = replay(&changed[..]).unwrap().difference.unwrap();
+        let difference = again(&changed[..]).unwrap().difference.unwrap();
         assert!(difference.contains("recorded [Verdict(Queued)]"), "{difference}");
     }
 
     #[test]
     fn a_recording_cut_short_is_replayed_up_to_there() {
         let bytes = recorded("codel");
-        let whole = replay(&bytes[..]).unwrap();
-        let cut = replay(&bytes[..bytes.len() - 3]).unwrap();
+        let whole = again(&bytes[..]).unwrap();
+        let cut = again(&bytes[..bytes.len() - 3]).unwrap();
         assert!(cut.difference.is_none() && cut.calls < whole.calls);
         for (text, expected) in [
             ("", "no recording"),
@@ -262,7 +267,7 @@ mod tests {
                 "unknown kind",
             ),
         ] {
-            let error = replay(text.as_bytes()).unwrap_err().to_string();
+            let error = again(text.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
     }

@@ -6,11 +6,12 @@ use forebay_core::{
     Backlog, Capacity, ConfigError, Context, DropReason, Packet, Poll, Port, Rate, Rng, Setting,
     Sink, Time, Verdict,
 };
-use forebay_disciplines::registry;
+use forebay_disciplines::Disciplines;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 
 /// What a shaper is built from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,10 +32,10 @@ impl Plan {
         Setting { rate: self.rate, overhead: self.overhead, mtu: self.mtu, queues: 1 }
     }
 
-    fn port(&self) -> Result<Port, ConfigError> {
+    fn port(&self, disciplines: &Disciplines) -> Result<Port, ConfigError> {
         require(self.rate.bps() > 0, "rate", || "must be greater than 0".into())?;
-        let discipline =
-            registry::build(&self.queue, &self.setting()).map_err(|error| error.within("queue"))?;
+        let discipline = disciplines.build(&self.queue, &self.setting());
+        let discipline = discipline.map_err(|error| error.within("queue"))?;
         Ok(Port::new(discipline, Capacity::constant(self.rate), self.overhead))
     }
 }
@@ -47,20 +48,23 @@ pub struct Shaper {
     /// The last one takes arrivals, the first one is served.
     ports: VecDeque<Port>,
     plan: Plan,
+    disciplines: Arc<Disciplines>,
     rng: Rng,
     free_at: Time,
     recorder: Option<Recorder>,
 }
 
 impl Shaper {
-    /// The shaper of `plan`; `seed` is that of the discipline's random numbers.
+    /// The shaper of `plan`, which names one of `disciplines`; `seed` is that of the discipline's
+    /// random numbers.
     ///
     /// # Errors
     /// A rate of zero, and whatever is wrong with the queue, with its path.
-    pub fn new(plan: Plan, seed: u64) -> Result<Self, ConfigError> {
-        let port = plan.port()?;
+    pub fn new(plan: Plan, seed: u64, disciplines: &Arc<Disciplines>) -> Result<Self, ConfigError> {
+        let ports = VecDeque::from([plan.port(disciplines)?]);
         let rng = Rng::named(seed, "shaper");
-        Ok(Shaper { ports: VecDeque::from([port]), plan, rng, free_at: Time::ZERO, recorder: None })
+        let disciplines = Arc::clone(disciplines);
+        Ok(Shaper { ports, plan, disciplines, rng, free_at: Time::ZERO, recorder: None })
     }
 
     /// Records everything from now on; best begun before the first packet.
@@ -85,7 +89,7 @@ impl Shaper {
         if only_rate {
             require(plan.rate.bps() > 0, "rate", || "must be greater than 0".into())?;
         } else {
-            self.ports.push_back(plan.port()?);
+            self.ports.push_back(plan.port(&self.disciplines)?);
         }
         for port in &mut self.ports {
             port.set_rate(now, plan.rate);
@@ -141,6 +145,11 @@ impl Shaper {
             packets: sum.packets + more.packets,
             bytes: sum.bytes + more.bytes,
         })
+    }
+
+    /// What the discipline that takes arrivals did against the contract, if it was caught.
+    pub fn fault(&self) -> Option<String> {
+        self.ports.back().and_then(Port::fault)
     }
 
     /// Reports the discipline's internal variables.
@@ -231,7 +240,12 @@ mod tests {
     #[test]
     fn an_exchange_drops_nothing_and_keeps_the_order() {
         let mut sink = Count(0);
-        let mut shaper = Shaper::new(plan(8_000_000, json!({ "kind": "fifo" })), 1).unwrap();
+        let mut shaper = Shaper::new(
+            plan(8_000_000, json!({ "kind": "fifo" })),
+            1,
+            &Disciplines::builtin().into(),
+        )
+        .unwrap();
         for id in 0..10 {
             shaper.offer(Packet::new(id, 0, 1000), ms(0), &mut sink);
         }
@@ -255,7 +269,12 @@ mod tests {
     #[test]
     fn a_new_rate_alone_keeps_the_discipline() {
         let mut sink = Count(0);
-        let mut shaper = Shaper::new(plan(8_000_000, json!({ "kind": "codel" })), 1).unwrap();
+        let mut shaper = Shaper::new(
+            plan(8_000_000, json!({ "kind": "codel" })),
+            1,
+            &Disciplines::builtin().into(),
+        )
+        .unwrap();
         for id in 0..3 {
             shaper.offer(Packet::new(id, 0, 1000), ms(0), &mut sink);
         }
@@ -269,7 +288,12 @@ mod tests {
 
     #[test]
     fn a_wrong_plan_changes_nothing() {
-        let mut shaper = Shaper::new(plan(8_000_000, json!({ "kind": "fifo" })), 1).unwrap();
+        let mut shaper = Shaper::new(
+            plan(8_000_000, json!({ "kind": "fifo" })),
+            1,
+            &Disciplines::builtin().into(),
+        )
+        .unwrap();
         let before = shaper.plan().clone();
         let wrong = json!({ "kind": "codel", "target": "-5ms" });
         let error = shaper.change(plan(8_000_000, wrong), ms(0)).unwrap_err();

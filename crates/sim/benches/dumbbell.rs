@@ -3,7 +3,7 @@
 //! `cargo bench -p forebay-sim --bench dumbbell [-- RUNS [NAME]]`; NAME is a part of a scenario's name.
 
 use cpu_time::ProcessTime;
-use forebay_sim::{Scenario, summary};
+use forebay_sim::{Registry, Scenario, summary};
 use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
@@ -30,7 +30,8 @@ fn scenario(
         },
         "traffic": [{ "name": "bulk", "kind": "bulk", "flows": flows, "start": ["0s", starts] }],
     });
-    Scenario::read(&tree, Path::new(".")).expect("the scenario is valid")
+    Scenario::read(&tree, Path::new("."), &Registry::builtin().into())
+        .expect("the scenario is valid")
 }
 
 fn measure(name: &str, flows: u32, scenario: &Scenario, runs: u64) {

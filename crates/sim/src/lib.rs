@@ -5,6 +5,7 @@ pub mod live;
 pub mod measure;
 pub mod pcap_in;
 pub mod pcap_out;
+mod registry;
 pub mod scenario;
 pub mod summary;
 pub mod trace;
@@ -13,5 +14,6 @@ pub mod wireless;
 
 pub use engine::{Progress, RunError, World};
 pub use live::Live;
+pub use registry::{Nameable, Registry};
 pub use scenario::Scenario;
 pub use summary::{Summary, Table, summary, tables};

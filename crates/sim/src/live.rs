@@ -278,6 +278,10 @@ impl Live {
             "classes": classes,
             "flows": flows.collect::<Vec<_>>(),
         });
+        let mut whole = whole;
+        if !self.scenario.table().plugins.is_empty() {
+            whole["plugins"] = self.scenario.plugins();
+        }
         let ends = self.scenario.points();
         let span = self.scenario.sample().as_secs_f64();
         for (class, bytes) in self.classes.iter().zip(&self.class_bytes) {

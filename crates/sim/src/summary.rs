@@ -116,6 +116,9 @@ pub fn summary<'a>(scenario: &Scenario, seed: u64, world: &'a mut World) -> Summ
         "system": system_summary(world.classes(), &everyone, seconds),
     });
     let Value::Object(mut head) = head else { unreachable!("it is an object") };
+    if !scenario.table().plugins.is_empty() {
+        head.insert("plugins".to_owned(), scenario.plugins());
+    }
     if let Some(wireless) = wireless {
         head.insert("wireless".to_owned(), wireless);
     }

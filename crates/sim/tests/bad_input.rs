@@ -1,6 +1,6 @@
 //! One clear message with the path and the remedy.
 
-use forebay_sim::{Scenario, scenario};
+use forebay_sim::{Registry, Scenario, scenario};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -16,7 +16,8 @@ fn good() -> Value {
 }
 
 fn refusal(tree: &Value) -> String {
-    let checked = Scenario::read(tree, Path::new(".")).and_then(|scenario| scenario.effective());
+    let checked = Scenario::read(tree, Path::new("."), &Registry::builtin().into())
+        .and_then(|scenario| scenario.effective());
     checked.err().map(|error| error.to_string()).unwrap_or_else(|| panic!("accepted: {tree:#}"))
 }
 
@@ -33,7 +34,10 @@ fn with(pointer: &str, value: Value) -> Value {
 
 #[test]
 fn the_good_one_is_good() {
-    Scenario::read(&good(), Path::new(".")).unwrap().effective().unwrap();
+    Scenario::read(&good(), Path::new("."), &Registry::builtin().into())
+        .unwrap()
+        .effective()
+        .unwrap();
 }
 
 #[test]
@@ -245,7 +249,7 @@ fn extremes_that_can_run_are_accepted() {
     // Three such rates are more than 64 bits hold; and a second of such draws more than memory.
     let draw = json!({ "every": "1ns", "rates": [most, most, most] });
     tree["link"][0] = json!({ "name": "uplink", "from": "a", "to": "b", "draw": draw });
-    let scenario = Scenario::read(&tree, Path::new(".")).unwrap();
+    let scenario = Scenario::read(&tree, Path::new("."), &Registry::builtin().into()).unwrap();
     scenario.effective().unwrap();
 }
 
@@ -276,13 +280,19 @@ fn the_effective_configuration_is_a_scenario_that_says_the_same() {
         "traffic": [{ "kind": "bulk", "start": ["0s", "1s"] }, { "kind": "voice", "hop": 2 }],
     }));
     for tree in trees {
-        let effective = Scenario::read(&tree, examples).unwrap().effective().unwrap();
-        let again = Scenario::read(&effective, examples)
+        let effective = Scenario::read(&tree, examples, &Registry::builtin().into())
+            .unwrap()
+            .effective()
+            .unwrap();
+        let again = Scenario::read(&effective, examples, &Registry::builtin().into())
             .and_then(|scenario| scenario.effective())
             .unwrap_or_else(|error| panic!("{error}\n{effective:#}"));
         assert_eq!(again, effective);
         let run = |tree: &Value| {
-            let mut world = Scenario::read(tree, examples).unwrap().world(1).unwrap();
+            let mut world = Scenario::read(tree, examples, &Registry::builtin().into())
+                .unwrap()
+                .world(1)
+                .unwrap();
             world.advance(20_000).unwrap();
             world.counts()
         };
@@ -301,7 +311,10 @@ fn faults_of_wireless_networks_are_named() {
     let grid = json!({ "name": "grid", "rows": 2, "columns": 2, "spacing": 100 });
     let base = json!({ "name": "a", "at": [0, 0] });
     let good = network(json!({ "node": [base], "grid": [grid] }), "grid");
-    Scenario::read(&good, Path::new(".")).unwrap().effective().unwrap();
+    Scenario::read(&good, Path::new("."), &Registry::builtin().into())
+        .unwrap()
+        .effective()
+        .unwrap();
     let changed = |pointer: &str, value: Value| {
         let mut tree = good.clone();
         *tree.pointer_mut(pointer).unwrap() = value;

@@ -4,7 +4,7 @@ mod common;
 
 use common::scenario;
 use forebay_sim::scenario::with_queue;
-use forebay_sim::summary;
+use forebay_sim::{Registry, Scenario, summary};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -61,7 +61,9 @@ fn every_link_of_a_summary_is_resolved_in_its_order_and_takes_a_queue() {
         let names = each(&found["links"], "name");
         assert_eq!(names, summary["links"].as_object().unwrap().keys().collect::<Vec<_>>());
         for (index, name) in names.iter().enumerate() {
-            let changed = with_queue(&tree, base(), name.as_str(), &taken).unwrap();
+            let changed =
+                with_queue(&tree, base(), name.as_str(), &taken, &Registry::builtin().into())
+                    .unwrap();
             let after = resolved(&changed);
             for (other, (before, after)) in found["links"]
                 .as_array()
@@ -86,7 +88,8 @@ fn every_link_of_a_summary_is_resolved_in_its_order_and_takes_a_queue() {
 
 #[test]
 fn without_a_name_the_queue_goes_where_only_one_place_makes_sense() {
-    let put = |tree: &Value| with_queue(tree, base(), None, &json!({ "kind": "gsp" }));
+    let gsp = json!({ "kind": "gsp" });
+    let put = |tree: &Value| with_queue(tree, base(), None, &gsp, &Registry::builtin().into());
     let compared = |tree: &Value| scenario(tree).compared_link(None).unwrap();
     let changed = put(&dumbbell()).unwrap();
     assert_eq!(changed["dumbbell"]["queue"], json!({ "kind": "gsp" }));
@@ -106,7 +109,8 @@ fn without_a_name_the_queue_goes_where_only_one_place_makes_sense() {
     chosen["compare"] = json!({ "link": "bc", "disciplines": ["fifo"] });
     assert_eq!(put(&chosen).unwrap()["link"][1]["queue"], json!({ "kind": "gsp" }));
     assert_eq!(compared(&chosen), "bc");
-    let unknown = with_queue(&lot(), base(), Some("hop9"), &json!({ "kind": "gsp" }));
+    let registry = Registry::builtin().into();
+    let unknown = with_queue(&lot(), base(), Some("hop9"), &json!({ "kind": "gsp" }), &registry);
     let error = unknown.unwrap_err().to_string();
     assert!(error.contains("no link is called \"hop9\"; one of \"hop1\", \"hop2\""), "{error}");
 }
@@ -217,7 +221,7 @@ fn an_identity_holds_the_content_of_files() {
     table.insert("trace".into(), json!("link.trace"));
     let identity = |text: &str| {
         std::fs::write(folder.join("link.trace"), text).unwrap();
-        forebay_sim::Scenario::read(&tree, &folder).unwrap().identity().unwrap()
+        Scenario::read(&tree, &folder, &Registry::builtin().into()).unwrap().identity().unwrap()
     };
     let (one, other) = (identity("1\n2\n"), identity("1\n3\n"));
     assert_ne!(one, other);

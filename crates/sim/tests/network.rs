@@ -3,8 +3,8 @@
 mod common;
 
 use common::{complete, number, run, scenario};
-use forebay_disciplines::registry::KINDS;
 use forebay_sim::pcap_in::read_capture;
+use forebay_sim::{Registry, Scenario};
 use serde_json::{Value, json};
 
 fn dumbbell(queue: Value, traffic: Value) -> Value {
@@ -70,7 +70,7 @@ fn a_window_limited_flow_gets_a_window_a_round_trip() {
 
 #[test]
 fn tcp_fills_the_link_and_every_packet_is_accounted_for() {
-    for kind in KINDS {
+    for kind in &Registry::builtin().disciplines.kinds {
         let traffic = json!([
             { "name": "bulk", "kind": "bulk", "flows": 4, "tcp": { "ecn": true } },
             { "name": "udp", "kind": "poisson", "rate": "1Mbit", "size": "200B", "q": 1, "precedence": 1,
@@ -238,10 +238,10 @@ fn each_hop_of_a_parking_lot_records_in_a_file_of_its_own() {
             { "name": "second", "kind": "cbr", "rate": "1Mbit", "hop": 2 },
         ],
     });
-    let scenario = forebay_sim::Scenario::read(&tree, &folder).unwrap();
+    let scenario = Scenario::read(&tree, &folder, &Registry::builtin().into()).unwrap();
     let effective = scenario.effective().unwrap();
     assert_eq!(effective["parking_lot"]["pcap"], "made/lot.pcap");
-    let again = forebay_sim::Scenario::read(&effective, &folder).unwrap();
+    let again = Scenario::read(&effective, &folder, &Registry::builtin().into()).unwrap();
     assert_eq!(again.effective().unwrap(), effective);
     let mut world = again.world(1).unwrap();
     complete(&mut world);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -27,6 +28,7 @@ from forebay.cli import (
     validate,
 )
 from forebay.cli.help import Group, add
+from forebay.scenario import plugins
 
 ORDER = (
     *("compare", "run", "check", "new", "kinds", "explain"),
@@ -88,5 +90,13 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    plugin: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="FILE",
+            help="A shared library with disciplines of your own, beside those that the scenario "
+            "names; stands before the command. Repeatable.",
+        ),
+    ] = [],  # noqa: B006 - read only
 ) -> None:
-    pass
+    plugins[:] = [str(path.resolve()) for path in plugin]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,8 +12,9 @@ import typer
 from forebay import _engine
 from forebay._engine import ScenarioError
 from forebay.cli import complete
-from forebay.cli.console import Terminal, friendly
+from forebay.cli.console import Terminal, friendly, say
 from forebay.cli.options import AsJson
+from forebay.scenario import plugins
 
 
 def command(
@@ -25,6 +27,14 @@ def command(
             autocompletion=complete.everything,
         ),
     ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Check the disciplines of a plug-in by the conformance suite.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List queue disciplines, traffic sources and profiles, or explain one.
@@ -32,11 +42,20 @@ def command(
     Examples:
         forebay kinds
         forebay kinds codel
+        forebay kinds --check libmine.so
     """
     with friendly():
         from forebay import terminal
 
-        catalogue: dict[str, Any] = json.loads(_engine.kinds())
+        if check is not None:
+            faults = _engine.check_plugin(str(check))
+            for name, fault in faults:
+                say(f"{name}: {fault or 'keeps every contract'}")
+            if any(fault is not None for _, fault in faults):
+                raise typer.Exit(1)
+            return
+
+        catalogue: dict[str, Any] = json.loads(_engine.kinds(plugins))
         found = [
             (group, entry)
             for group in terminal.GROUPS

@@ -14,7 +14,7 @@ from forebay.cli.help import Command, Group
 from forebay.reference.files import TEMPLATES, Template
 
 app = typer.Typer(
-    help="Write a commented scenario file to start from.",
+    help="Write the beginning of something of your own: a scenario, or a discipline.",
     cls=Group,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -62,3 +62,44 @@ def scenario(
                 shutil.copyfile(source, path)
             say(f"Wrote {path}")
         say(f"Try it: forebay compare {target}")
+
+
+@app.command("discipline", cls=Command)
+def discipline(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="What scenarios will call it, such as my-aqm.",
+            show_default=False,
+        ),
+    ],
+    folder: Annotated[
+        Path, typer.Option("--in", metavar="DIR", help="Where the crate's folder is made.")
+    ] = Path(),
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Forebay's source tree, if it is not around here.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Write the crate of a queue discipline: a plug-in that builds, tests and runs at once.
+
+    Examples:
+        forebay new discipline my-aqm
+    """
+    with friendly():
+        from forebay import new_discipline
+
+        tree = source if source is not None else new_discipline.source_tree(folder)
+        crate = new_discipline.write(name, folder, tree)
+        say(
+            f"{crate}: the rule is src/lib.rs. Next:\n"
+            f"  cd {crate}\n"
+            "  cargo test\n"
+            "  cargo build --release\n"
+            "  forebay compare scenario.toml"
+        )

@@ -11,6 +11,7 @@ import typer
 from forebay import _engine
 from forebay.cli.console import friendly
 from forebay.cli.options import AsJson
+from forebay.scenario import plugins
 
 
 def command(
@@ -29,7 +30,7 @@ def command(
         forebay replay recording/forward.rec
     """
     with friendly():
-        found = json.loads(_engine.replay(str(recording)))
+        found = json.loads(_engine.replay(str(recording), plugins))
         if as_json:
             print(json.dumps(found, indent=2, ensure_ascii=False))
         else:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from forebay import _engine
 from forebay.reference.fields import Node, Schema
+from forebay.scenario import plugins
 
 
 class File(str, Enum):
@@ -23,7 +24,7 @@ class File(str, Enum):
 def schema(file: File) -> Node:
     """The JSON Schema of a kind of file."""
     if file is File.scenario:
-        whole: Node = json.loads(_engine.schema())
+        whole: Node = json.loads(_engine.schema(plugins))
         return whole
     if file is File.study:
         from forebay.sweep import study

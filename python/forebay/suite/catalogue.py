@@ -14,7 +14,7 @@ from pydantic import Field
 
 from forebay import _engine, sweep, written
 from forebay._engine import ScenarioError
-from forebay.scenario import quantity
+from forebay.scenario import plugins, quantity
 from forebay.sweep import Study
 
 HOME = Path(str(resources.files("forebay.suite")))
@@ -153,7 +153,7 @@ def _check(disciplines: Sequence[str]) -> None:
     """Refuse what is no kind, or has no `limit` to take the buffer of a test."""
     kinds = {
         kind["name"]: any(each["name"] == "limit" for each in kind["parameters"])
-        for kind in json.loads(_engine.kinds())["kinds"]
+        for kind in json.loads(_engine.kinds(plugins))["kinds"]
     }
     testable = ", ".join(name for name, limited in kinds.items() if limited)
     if not disciplines:

@@ -13,7 +13,7 @@ from typing import Any
 from forebay import _engine, scenario, written
 from forebay._engine import ScenarioError
 from forebay.runs.task import Change, Keep, Task
-from forebay.scenario import Scenario, labelled, named
+from forebay.scenario import Scenario, labelled, named, plugins, with_plugins
 from forebay.sweep.axes import Axis, crossed, shown
 from forebay.sweep.file import StudyTable
 
@@ -277,7 +277,7 @@ def refuse_captures(changed: Scenario) -> None:
 def schema() -> dict[str, Any]:
     """The JSON Schema of a study file; a scenario in it has the scenario's own."""
     whole: dict[str, Any] = StudyTable.model_json_schema()
-    scenario_schema = json.loads(_engine.schema())
+    scenario_schema = json.loads(_engine.schema(plugins))
     whole["properties"]["scenario"]["anyOf"][1] = {"$ref": "#/$defs/Scenario"}
     whole.setdefault("$defs", {}).update(scenario_schema.pop("$defs", {}))
     whole["$defs"]["Scenario"] = scenario_schema
@@ -287,7 +287,7 @@ def schema() -> dict[str, Any]:
 def _scenario(given: str | dict[str, Any], name: str, base: Path) -> Scenario:
     if isinstance(given, str):
         return scenario.load(base / given)
-    return Scenario.of(given, f"{name}: scenario", str(base))
+    return Scenario.of(with_plugins(given), f"{name}: scenario", str(base))
 
 
 def _disciplines(table: StudyTable, name: str) -> tuple[tuple[str, dict[str, Any] | None], ...]:

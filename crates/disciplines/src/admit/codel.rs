@@ -25,10 +25,9 @@
 //! Cost: a few comparisons a packet; one square root and one division a drop.
 
 use crate::Admit;
-use crate::registry::Named;
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, ConfigError, Context, DropReason, Duration, Limit, Packet, QueueId, Setting, Time,
+    Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -221,7 +220,8 @@ impl Codel {
     }
 }
 
-impl Named<dyn Admit> for Codel {
+impl Named for Codel {
+    type Family = dyn Admit;
     const NAME: &'static str = "codel";
     const SUMMARY: &'static str = "controlled delay: drop while packets stay too long";
     const SOURCE: &'static str = "RFC 8289, section 5";
@@ -264,8 +264,8 @@ impl Admit for Codel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Disciplines;
     use crate::fixture::{Rig, SETTING, ms, us};
-    use crate::registry;
     use forebay_core::Ecn;
     use serde_json::json;
 
@@ -389,7 +389,10 @@ mod tests {
             json!({ "kind": "codel", "target": "0ms" }),
             json!({ "kind": "codel", "target": "100ms" }),
         ] {
-            assert_eq!(registry::build(&block, &SETTING).err().unwrap().path, "target");
+            assert_eq!(
+                Disciplines::builtin().build(&block, &SETTING).err().unwrap().path,
+                "target"
+            );
         }
     }
 }

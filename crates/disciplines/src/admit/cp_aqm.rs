@@ -39,11 +39,10 @@
 //! Cost: a refill and, in congestion, one 128-bit division a packet.
 
 use crate::Admit;
-use crate::registry::Named;
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, Bytes, ConfigError, Context, DropReason, Duration, Limit, Packet, QueueId, Rate, Setting,
-    Time,
+    Bank, Bytes, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rate,
+    Setting, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -285,7 +284,8 @@ impl Drain {
     }
 }
 
-impl Named<dyn Admit> for CpAqm {
+impl Named for CpAqm {
+    type Family = dyn Admit;
     const NAME: &'static str = "cp-aqm";
     const SUMMARY: &'static str = "a token bucket that meters congestion";
     const SOURCE: &'static str = "CP-AQM paper, section 3";
@@ -357,7 +357,7 @@ impl Admit for CpAqm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds;
+    use crate::Disciplines;
     use forebay_core::{Capacity, Discipline, Ecn, Poll, Port, Rng, Sink, Verdict};
     use proptest::prelude::*;
 
@@ -387,7 +387,7 @@ mod tests {
     }
 
     fn build(params: &CpAqmParams) -> Box<dyn Discipline> {
-        <kinds::CpAqm as Named<dyn Discipline>>::build(params, &SETTING).unwrap()
+        <CpAqm as Named>::build(params, &SETTING).unwrap().alone()
     }
 
     #[test]
@@ -530,7 +530,7 @@ mod tests {
         for (follow, longest) in [(Follow::Nothing, 30), (Follow::Link, 7), (Follow::Drain, 7)] {
             let setting = Setting { rate: Rate::from_bps(100_000_000), ..SETTING };
             let params = CpAqmParams { follow, ..CpAqmParams::default() };
-            let queue = <kinds::CpAqm as Named<dyn Discipline>>::build(&params, &setting).unwrap();
+            let queue = <CpAqm as Named>::build(&params, &setting).unwrap().alone();
             let steps = vec![(second(0), setting.rate), (second(1), SETTING.rate)];
             let mut port = Port::new(queue, Capacity::steps(steps, None), SETTING.overhead);
             let (mut most, mut full) = (0, 0);
@@ -560,7 +560,7 @@ mod tests {
                 *gap = *gap * longest_gap / 1000;
             }
             let tail = serde_json::json!({ "kind": "fifo", "limit": "45KB" });
-            let tail = crate::registry::build(&tail, &SETTING).unwrap();
+            let tail = Disciplines::builtin().build(&tail, &SETTING).unwrap();
             let tail = losses(tail, &arrivals);
             // 777 B take 0.62 ms on average.
             prop_assert!(longest_gap > 900_000 || tail.contains(&true));

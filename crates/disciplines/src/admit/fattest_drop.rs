@@ -52,7 +52,7 @@ fn drop_from_fattest(bank: &mut Bank, cx: &mut Context) {
     }
 }
 
-impl<A: Admit> Admit for FattestDrop<A> {
+impl<A: Admit + 'static> Admit for FattestDrop<A> {
     fn bank(&self, queues: usize) -> Bank {
         self.inner.bank(queues)
     }

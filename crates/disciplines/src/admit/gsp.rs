@@ -36,10 +36,9 @@
 
 use super::curve::Measure;
 use crate::Admit;
-use crate::registry::Named;
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, ConfigError, Context, DropReason, Duration, Limit, Packet, QueueId, Setting, Time,
+    Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -181,7 +180,8 @@ impl Gsp {
     }
 }
 
-impl Named<dyn Admit> for Gsp {
+impl Named for Gsp {
+    type Family = dyn Admit;
     const NAME: &'static str = "gsp";
     const SUMMARY: &'static str = "drop one packet above a threshold, then wait for the reaction";
     const SOURCE: &'static str = "Lautenschlaeger and Francini 2015; draft-lauten-aqm-gsp";
@@ -260,8 +260,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use crate::Disciplines;
     use crate::fixture::{Rig, SETTING, ms, us};
-    use crate::registry;
     use forebay_core::Verdict;
     use serde_json::{Value, json};
 
@@ -360,7 +360,8 @@ mod tests {
 
     #[test]
     fn the_threshold_follows_the_links_rate() {
-        let effective = registry::effective(&json!({ "kind": "gsp" }), &SETTING).unwrap();
+        let effective =
+            Disciplines::builtin().effective(&json!({ "kind": "gsp" }), &SETTING).unwrap();
         // 15 ms of 10 Mbit/s.
         assert_eq!(effective["threshold"], "18.75KB");
     }

@@ -33,10 +33,10 @@
 //! update of some twenty operations every `t_update`.
 
 use crate::Admit;
-use crate::registry::Named;
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, ConfigError, Context, DropReason, Duration, Limit, Packet, QueueId, Rng, Setting, Time,
+    Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rng, Setting,
+    Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -354,7 +354,8 @@ impl Pie {
     }
 }
 
-impl Named<dyn Admit> for Pie {
+impl Named for Pie {
+    type Family = dyn Admit;
     const NAME: &'static str = "pie";
     const SUMMARY: &'static str = "drop with the probability that keeps a target delay";
     const SOURCE: &'static str = "RFC 8033";

@@ -27,10 +27,10 @@
 use super::average::{Average, Idle, Pace};
 use super::curve::{Curve, Measure, Signal, Spacing};
 use crate::Admit;
-use crate::registry::Named;
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, Bytes, ConfigError, Context, DropReason, Limit, Packet, QueueId, Rate, Setting, Time,
+    Bank, Bytes, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Rate, Setting,
+    Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -159,7 +159,8 @@ pub(super) fn require_mean_packet(size: Bytes) -> Result<(), ConfigError> {
     require(size.0 > 0, "mean_packet", || "must be above 0, got \"0B\"".into())
 }
 
-impl Named<dyn Admit> for Red {
+impl Named for Red {
+    type Family = dyn Admit;
     const NAME: &'static str = "red";
     const SUMMARY: &'static str = "random early detection by the average queue length";
     const SOURCE: &'static str = "Floyd and Jacobson 1993, figure 2";

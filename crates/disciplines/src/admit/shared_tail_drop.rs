@@ -6,9 +6,10 @@
 //! what ns-2's `Queue/DropTail/PriQueue` does. Cost: one comparison a packet.
 
 use crate::Admit;
-use crate::registry::Named;
 use forebay_core::config::require;
-use forebay_core::{Bank, ConfigError, Context, DropReason, Limit, Packet, QueueId, Setting};
+use forebay_core::{
+    Bank, Conduct, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Setting,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,10 +48,12 @@ impl SharedTailDrop {
     }
 }
 
-impl Named<dyn Admit> for SharedTailDrop {
+impl Named for SharedTailDrop {
+    type Family = dyn Admit;
     const NAME: &'static str = "shared-tail-drop";
     const SUMMARY: &'static str = "drop what arrives at a full shared buffer";
     const SOURCE: &'static str = "RFC 7567, section 2";
+    const FACTS: Conduct = Conduct::PART;
     type Params = SharedTailDropParams;
 
     fn build(params: &SharedTailDropParams, _: &Setting) -> Result<Box<dyn Admit>, ConfigError> {

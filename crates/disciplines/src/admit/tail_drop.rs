@@ -2,10 +2,11 @@
 //!
 //! Source: RFC 7567, section 2 (the traditional technique). Cost: one comparison a packet.
 
-use crate::registry::Named;
 use crate::{Admit, OneOrEach};
 use forebay_core::config::require;
-use forebay_core::{Bank, ConfigError, Context, DropReason, Limit, Packet, QueueId, Setting};
+use forebay_core::{
+    Bank, Conduct, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Setting,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,10 +44,12 @@ impl TailDrop {
     }
 }
 
-impl Named<dyn Admit> for TailDrop {
+impl Named for TailDrop {
+    type Family = dyn Admit;
     const NAME: &'static str = "tail-drop";
     const SUMMARY: &'static str = "drop what arrives at a full queue";
     const SOURCE: &'static str = "RFC 7567, section 2";
+    const FACTS: Conduct = Conduct::PART;
     type Params = TailDropParams;
 
     fn build(params: &TailDropParams, setting: &Setting) -> Result<Box<dyn Admit>, ConfigError> {

@@ -3,9 +3,8 @@
 //! Cost: one comparison a packet.
 
 use crate::Classify;
-use crate::registry::Named;
 use forebay_core::config::require;
-use forebay_core::{Bank, ConfigError, Context, Packet, QueueId, Setting};
+use forebay_core::{Bank, ConfigError, Context, Named, Packet, QueueId, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +51,8 @@ impl Class {
     }
 }
 
-impl Named<dyn Classify> for Class {
+impl Named for Class {
+    type Family = dyn Classify;
     const NAME: &'static str = "class";
     const SUMMARY: &'static str = "one queue for each QoS class";
     const SOURCE: &'static str = "RFC 2474, section 4.2.2";

@@ -24,9 +24,8 @@
 
 use super::class::check_queues;
 use crate::Classify;
-use crate::registry::Named;
 use forebay_core::config::require;
-use forebay_core::{Bank, Codepoint, ConfigError, Context, Packet, QueueId, Setting};
+use forebay_core::{Bank, Codepoint, ConfigError, Context, Named, Packet, QueueId, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -146,7 +145,8 @@ impl Dscp {
     }
 }
 
-impl Named<dyn Classify> for Dscp {
+impl Named for Dscp {
+    type Family = dyn Classify;
     const NAME: &'static str = "dscp";
     const SUMMARY: &'static str = "a queue for each codepoint, by table";
     const SOURCE: &'static str = "RFC 4594; RFC 5127, section 4; RFC 8622";

@@ -9,9 +9,8 @@
 //! repeated. Cost: three multiplications a packet.
 
 use crate::Classify;
-use crate::registry::Named;
 use forebay_core::config::require;
-use forebay_core::{Bank, ConfigError, Context, Packet, QueueId, Setting};
+use forebay_core::{Bank, ConfigError, Context, Named, Packet, QueueId, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +60,8 @@ impl FlowHash {
     }
 }
 
-impl Named<dyn Classify> for FlowHash {
+impl Named for FlowHash {
+    type Family = dyn Classify;
     const NAME: &'static str = "flow-hash";
     const SUMMARY: &'static str = "flows spread over queues by a hash";
     const SOURCE: &'static str = "RFC 8290, section 4.1.1";

@@ -35,10 +35,10 @@
 use super::flow_meter::FlowMeter;
 use super::service_share::{Count, ServiceShare, Window};
 use crate::Classify;
-use crate::registry::Named;
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, Bytes, ConfigError, Context, Duration, Packet, PacketKind, QueueId, Rate, Setting, Time,
+    Bank, Bytes, Conduct, ConfigError, Context, Duration, Named, Packet, PacketKind, QueueId, Rate,
+    Setting, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -193,11 +193,12 @@ impl Ncq {
     }
 }
 
-impl Named<dyn Classify> for Ncq {
+impl Named for Ncq {
+    type Family = dyn Classify;
     const NAME: &'static str = "ncq";
     const SUMMARY: &'static str = "a high queue for small packets, as long as they are few";
     const SOURCE: &'static str = "NCQ paper, section 3";
-    const KEEPS_ORDER: bool = false;
+    const FACTS: Conduct = Conduct::REORDERS;
     type Params = NcqParams;
 
     fn build(params: &NcqParams, _: &Setting) -> Result<Box<dyn Classify>, ConfigError> {

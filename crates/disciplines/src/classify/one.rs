@@ -1,8 +1,7 @@
 //! Everything in one queue.
 
 use crate::Classify;
-use crate::registry::Named;
-use forebay_core::{Bank, ConfigError, Context, Packet, QueueId, Setting};
+use forebay_core::{Bank, ConfigError, Context, Named, Packet, QueueId, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +13,8 @@ pub struct One;
 #[serde(deny_unknown_fields)]
 pub struct OneParams {}
 
-impl Named<dyn Classify> for One {
+impl Named for One {
+    type Family = dyn Classify;
     const NAME: &'static str = "one";
     const SUMMARY: &'static str = "one queue for all packets";
     const SOURCE: &'static str = "";

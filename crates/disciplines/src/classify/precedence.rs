@@ -5,8 +5,7 @@
 
 use super::class::check_queues;
 use crate::Classify;
-use crate::registry::Named;
-use forebay_core::{Bank, ConfigError, Context, Packet, QueueId, Setting};
+use forebay_core::{Bank, Conduct, ConfigError, Context, Named, Packet, QueueId, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,11 +28,12 @@ impl Default for PrecedenceParams {
     }
 }
 
-impl Named<dyn Classify> for Precedence {
+impl Named for Precedence {
+    type Family = dyn Classify;
     const NAME: &'static str = "precedence";
     const SUMMARY: &'static str = "one queue for each precedence";
     const SOURCE: &'static str = "RFC 791, section 3.1 (precedence)";
-    const KEEPS_ORDER: bool = false;
+    const FACTS: Conduct = Conduct::REORDERS;
     type Params = PrecedenceParams;
 
     fn build(params: &PrecedenceParams, _: &Setting) -> Result<Box<dyn Classify>, ConfigError> {

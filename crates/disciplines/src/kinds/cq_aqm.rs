@@ -5,9 +5,8 @@
 use super::choice::{Server, ServerParams, Sorter, SorterParams};
 use crate::admit::{self, AdaptiveParams, CqQueueParams, SharesParams};
 use crate::classify::check_queues;
-use crate::registry::Named;
 use crate::{Classify, Composed};
-use forebay_core::{ConfigError, Discipline, Setting};
+use forebay_core::{ConfigError, Discipline, Named, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -67,7 +66,8 @@ impl CqAqmParams {
     }
 }
 
-impl Named<dyn Discipline> for CqAqm {
+impl Named for CqAqm {
+    type Family = dyn Discipline;
     const NAME: &'static str = "cq-aqm";
     const SUMMARY: &'static str = "queues by class, precedence thresholds across queues";
     const SOURCE: &'static str = "CQ-AQM paper, section II";

@@ -2,9 +2,8 @@
 
 use super::choice::{Sorter, SorterParams};
 use crate::admit::{TailDrop, TailDropParams};
-use crate::registry::Named;
 use crate::{Classify, Composed, OneOrEach, schedule};
-use forebay_core::{Bytes, ConfigError, Discipline, Limit, Setting};
+use forebay_core::{Bytes, ConfigError, Discipline, Limit, Named, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +41,8 @@ impl DrrParams {
     }
 }
 
-impl Named<dyn Discipline> for Drr {
+impl Named for Drr {
+    type Family = dyn Discipline;
     const NAME: &'static str = "drr";
     const SUMMARY: &'static str = "queues by class, tail drop, deficit round robin";
     const SOURCE: &'static str = "Shreedhar and Varghese, SIGCOMM 1995, section 3";

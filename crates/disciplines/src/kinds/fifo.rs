@@ -4,14 +4,14 @@
 
 use crate::admit::{TailDrop, TailDropParams};
 use crate::classify::One;
-use crate::registry::Named;
 use crate::{Composed, schedule};
-use forebay_core::{ConfigError, Discipline, Setting};
+use forebay_core::{ConfigError, Discipline, Named, Setting};
 
 /// One queue with tail drop.
 pub struct Fifo;
 
-impl Named<dyn Discipline> for Fifo {
+impl Named for Fifo {
+    type Family = dyn Discipline;
     const NAME: &'static str = "fifo";
     const SUMMARY: &'static str = "one queue, tail drop";
     const SOURCE: &'static str = "RFC 7567, section 2";

@@ -9,10 +9,9 @@
 
 use crate::admit::{Codel, CodelParams, FattestDrop};
 use crate::classify::{FlowHash, FlowHashParams};
-use crate::registry::Named;
 use crate::schedule::{Fair, FairParams};
 use crate::{Classify, Composed};
-use forebay_core::{Bytes, ConfigError, Discipline, Duration, Limit, Setting};
+use forebay_core::{Bytes, ConfigError, Discipline, Duration, Limit, Named, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +52,8 @@ impl Default for FqCodelParams {
     }
 }
 
-impl Named<dyn Discipline> for FqCodel {
+impl Named for FqCodel {
+    type Family = dyn Discipline;
     const NAME: &'static str = "fq-codel";
     const SUMMARY: &'static str = "a queue a flow, served fairly, each under CoDel";
     const SOURCE: &'static str = "RFC 8290";
@@ -75,8 +75,8 @@ impl Named<dyn Discipline> for FqCodel {
 
 #[cfg(test)]
 mod tests {
+    use crate::Disciplines;
     use crate::fixture::{Rig, SETTING, ms};
-    use crate::registry;
     use forebay_core::{DropReason, Ecn};
     use serde_json::json;
 
@@ -160,7 +160,8 @@ mod tests {
 
     #[test]
     fn defaults_are_those_of_the_rfc() {
-        let effective = registry::effective(&json!({ "kind": "fq-codel" }), &SETTING).unwrap();
+        let effective =
+            Disciplines::builtin().effective(&json!({ "kind": "fq-codel" }), &SETTING).unwrap();
         let expected = json!({
             "kind": "fq-codel", "limit": "10240p", "queues": 1024, "salt": 0,
             "quantum": "1.514KB", "target": "5ms", "interval": "100ms", "ecn": true,

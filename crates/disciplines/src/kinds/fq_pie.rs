@@ -8,10 +8,9 @@
 
 use crate::admit::{DelayEstimation, FattestDrop, Pie, PieParams};
 use crate::classify::{FlowHash, FlowHashParams};
-use crate::registry::Named;
 use crate::schedule::{Fair, FairParams};
 use crate::{Classify, Composed};
-use forebay_core::{Bytes, ConfigError, Discipline, Duration, Limit, Setting};
+use forebay_core::{Bytes, ConfigError, Discipline, Duration, Limit, Named, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +73,8 @@ impl Default for FqPieParams {
     }
 }
 
-impl Named<dyn Discipline> for FqPie {
+impl Named for FqPie {
+    type Family = dyn Discipline;
     const NAME: &'static str = "fq-pie";
     const SUMMARY: &'static str = "a queue a flow, served fairly, each under PIE";
     const SOURCE: &'static str = "RFC 8290 and RFC 8033";

@@ -1,7 +1,7 @@
-//! Named kinds: combinations with defaults.
+//! Named kinds: combinations with defaults. One queue under an admission rule is a kind of that
+//! rule's name, and needs no file here.
 
 mod choice;
-mod cp_aqm;
 mod cq_aqm;
 mod drr;
 mod fifo;
@@ -9,11 +9,9 @@ mod fq_codel;
 mod fq_pie;
 mod ncq;
 mod prio;
-mod single_queue;
 mod wrr;
 
 pub use choice::{ServerParams, SorterParams};
-pub use cp_aqm::CpAqm;
 pub use cq_aqm::{CqAqm, CqAqmParams};
 pub use drr::{Drr, DrrParams};
 pub use fifo::Fifo;
@@ -21,5 +19,4 @@ pub use fq_codel::{FqCodel, FqCodelParams};
 pub use fq_pie::{FqPie, FqPieParams};
 pub use ncq::{Ncq, NcqParams};
 pub use prio::{Prio, PrioParams};
-pub use single_queue::{Codel, Gsp, Pie, Red, Rio, Wred, Wrt};
 pub use wrr::{Wrr, WrrParams};

@@ -9,9 +9,8 @@
 
 use crate::admit::{SharedTailDrop, SharedTailDropParams};
 use crate::classify::{self, FavourMode, Identify, NcqParams as FavourParams, Window};
-use crate::registry::Named;
 use crate::{Composed, schedule};
-use forebay_core::{Bytes, ConfigError, Discipline, Limit, Setting};
+use forebay_core::{Bytes, Conduct, ConfigError, Discipline, Limit, Named, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -81,11 +80,12 @@ impl NcqParams {
     }
 }
 
-impl Named<dyn Discipline> for Ncq {
+impl Named for Ncq {
+    type Family = dyn Discipline;
     const NAME: &'static str = "ncq";
     const SUMMARY: &'static str = "small, rare packets first, within one shared buffer";
     const SOURCE: &'static str = "NCQ paper, section 3";
-    const KEEPS_ORDER: bool = false;
+    const FACTS: Conduct = Conduct::REORDERS;
     type Params = NcqParams;
 
     fn build(params: &NcqParams, _: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {

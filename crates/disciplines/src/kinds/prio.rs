@@ -4,9 +4,8 @@
 
 use super::choice::{Sorter, SorterParams};
 use crate::admit::{TailDrop, TailDropParams};
-use crate::registry::Named;
 use crate::{Classify, Composed, OneOrEach, schedule};
-use forebay_core::{ConfigError, Discipline, Limit, Setting};
+use forebay_core::{ConfigError, Discipline, Limit, Named, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +30,8 @@ impl Default for PrioParams {
     }
 }
 
-impl Named<dyn Discipline> for Prio {
+impl Named for Prio {
+    type Family = dyn Discipline;
     const NAME: &'static str = "prio";
     const SUMMARY: &'static str = "queues by class, tail drop, strict priority";
     const SOURCE: &'static str = "Cobham 1954 (non-preemptive priority)";

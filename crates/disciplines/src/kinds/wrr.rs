@@ -2,9 +2,8 @@
 
 use super::choice::{Sorter, SorterParams};
 use crate::admit::{TailDrop, TailDropParams};
-use crate::registry::Named;
 use crate::{Classify, Composed, OneOrEach, schedule};
-use forebay_core::{ConfigError, Discipline, Limit, Setting};
+use forebay_core::{ConfigError, Discipline, Limit, Named, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +32,8 @@ impl Default for WrrParams {
     }
 }
 
-impl Named<dyn Discipline> for Wrr {
+impl Named for Wrr {
+    type Family = dyn Discipline;
     const NAME: &'static str = "wrr";
     const SUMMARY: &'static str = "queues by class, tail drop, weighted round robin";
     const SOURCE: &'static str = "Katevenis et al., IEEE JSAC 9 (1991)";

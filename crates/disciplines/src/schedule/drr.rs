@@ -23,9 +23,8 @@
 
 use super::weights::check_weights;
 use crate::Schedule;
-use crate::registry::Named;
 use forebay_core::config::require;
-use forebay_core::{Bank, Bytes, ConfigError, QueueId, Setting};
+use forebay_core::{Bank, Bytes, ConfigError, Named, QueueId, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -99,7 +98,8 @@ impl Drr {
     }
 }
 
-impl Named<dyn Schedule> for Drr {
+impl Named for Drr {
+    type Family = dyn Schedule;
     const NAME: &'static str = "drr";
     const SUMMARY: &'static str = "deficit round robin: shares in bytes";
     const SOURCE: &'static str = "Shreedhar and Varghese, SIGCOMM 1995, section 3";

@@ -21,9 +21,8 @@
 //! Cost: constant a packet, if the quantum is not much smaller than a packet.
 
 use crate::Schedule;
-use crate::registry::Named;
 use forebay_core::config::require;
-use forebay_core::{Bank, Bytes, ConfigError, QueueId, Setting};
+use forebay_core::{Bank, Bytes, ConfigError, Named, QueueId, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -108,7 +107,8 @@ impl List {
     }
 }
 
-impl Named<dyn Schedule> for Fair {
+impl Named for Fair {
+    type Family = dyn Schedule;
     const NAME: &'static str = "fair";
     const SUMMARY: &'static str = "deficit round robin, new queues before old ones";
     const SOURCE: &'static str = "RFC 8290, section 4";

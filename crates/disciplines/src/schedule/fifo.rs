@@ -1,8 +1,7 @@
 //! First in, first out across all queues.
 
 use crate::Schedule;
-use crate::registry::Named;
-use forebay_core::{Bank, ConfigError, QueueId, Setting};
+use forebay_core::{Bank, ConfigError, Named, QueueId, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +13,8 @@ pub struct Fifo;
 #[serde(deny_unknown_fields)]
 pub struct FifoParams {}
 
-impl Named<dyn Schedule> for Fifo {
+impl Named for Fifo {
+    type Family = dyn Schedule;
     const NAME: &'static str = "fifo";
     const SUMMARY: &'static str = "the packet that has waited longest";
     const SOURCE: &'static str = "";

@@ -4,8 +4,7 @@
 //! Operations Research 2 (1954), for its delays. Cost: one look at each queue above the served one.
 
 use crate::Schedule;
-use crate::registry::Named;
-use forebay_core::{Bank, ConfigError, QueueId, Setting};
+use forebay_core::{Bank, ConfigError, Named, QueueId, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +16,8 @@ pub struct StrictPriority;
 #[serde(deny_unknown_fields)]
 pub struct StrictPriorityParams {}
 
-impl Named<dyn Schedule> for StrictPriority {
+impl Named for StrictPriority {
+    type Family = dyn Schedule;
     const NAME: &'static str = "strict-priority";
     const SUMMARY: &'static str = "the highest queue that holds packets";
     const SOURCE: &'static str = "Cobham 1954 (non-preemptive priority)";

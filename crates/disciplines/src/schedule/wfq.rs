@@ -27,8 +27,7 @@
 
 use super::weights::check_weights;
 use crate::Schedule;
-use crate::registry::Named;
-use forebay_core::{Bank, ConfigError, QueueId, Setting};
+use forebay_core::{Bank, ConfigError, Named, QueueId, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +79,8 @@ impl Wfq {
     }
 }
 
-impl Named<dyn Schedule> for Wfq {
+impl Named for Wfq {
+    type Family = dyn Schedule;
     const NAME: &'static str = "wfq";
     const SUMMARY: &'static str = "weighted fair queuing by start tags: shares in bytes";
     const SOURCE: &'static str = "Goyal, Vin and Cheng, SIGCOMM 1996, section 2";

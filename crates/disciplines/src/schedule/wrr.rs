@@ -14,8 +14,7 @@
 
 use super::weights::check_weights;
 use crate::Schedule;
-use crate::registry::Named;
-use forebay_core::{Bank, ConfigError, QueueId, Setting};
+use forebay_core::{Bank, ConfigError, Named, QueueId, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +55,8 @@ impl Wrr {
     }
 }
 
-impl Named<dyn Schedule> for Wrr {
+impl Named for Wrr {
+    type Family = dyn Schedule;
     const NAME: &'static str = "wrr";
     const SUMMARY: &'static str = "weighted round robin by packets";
     const SOURCE: &'static str = "Katevenis et al., IEEE JSAC 9 (1991)";

@@ -1,8 +1,9 @@
 //! Broken disciplines: each breaks one contract, and the suite must say which.
 
-use crate::harness::{Arrival, SETTING, allocations, conforms};
+use crate::allocations;
+use forebay_conformance::{Arrival, SETTING, conforms};
 use forebay_core::{Backlog, Context, Discipline, DropReason, Ecn, Packet, Time, Verdict, Wake};
-use forebay_disciplines::registry;
+use forebay_disciplines::Disciplines;
 use serde_json::json;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -37,7 +38,8 @@ static SHARED: AtomicU32 = AtomicU32::new(0);
 
 impl Broken {
     fn new(fault: Fault) -> Self {
-        let inner = registry::build(&json!({ "kind": "fifo", "limit": "50p" }), &SETTING).unwrap();
+        let fifo = json!({ "kind": "fifo", "limit": "50p" });
+        let inner = Disciplines::builtin().build(&fifo, &SETTING).unwrap();
         Broken { inner, fault, calls: 0, wakes: Cell::new(0), aside: None }
     }
 }

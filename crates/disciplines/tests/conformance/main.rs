@@ -2,13 +2,13 @@
 //! [`forebay_core::Discipline`], configuration, and every combination of parts.
 
 mod doubles;
-mod harness;
 
-use forebay_core::Discipline;
-use forebay_disciplines::registry::{self, ADMISSIONS, CLASSIFIERS, Entry, KINDS, SCHEDULERS};
-use harness::{Fate, SETTING, adversarial, allocations, arrivals, conforms};
+use forebay_conformance::{
+    Fate, SETTING, adversarial, adverse, arrivals, configuration, conforms, random, run, runner,
+};
+use forebay_core::{Discipline, Entry, Family, Registry, Setting};
+use forebay_disciplines::Disciplines;
 use proptest::strategy::{Strategy, ValueTree};
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 
 /// Parameters beside the defaults with which a kind is checked.
@@ -81,43 +81,46 @@ fn variants(kind: &str) -> Vec<Value> {
 }
 
 /// Every kind with its defaults and its variants.
-fn subjects() -> impl Iterator<Item = (&'static Entry<dyn Discipline>, Value)> {
-    KINDS.iter().flat_map(|entry| {
-        let blocks = std::iter::once(json!({})).chain(variants(entry.name));
-        blocks.map(move |block| (entry, block))
-    })
+fn subjects() -> Vec<(Entry<dyn Discipline>, Value)> {
+    let kinds = Disciplines::builtin().kinds;
+    let blocks = |entry: &Entry<dyn Discipline>| {
+        let blocks = std::iter::once(json!({})).chain(variants(&entry.name));
+        blocks.map(|block| (entry.clone(), block)).collect::<Vec<_>>()
+    };
+    kinds.iter().flat_map(blocks).collect()
 }
 
-fn runner(cases: u32) -> TestRunner {
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
-    TestRunner::new_with_rng(Config { failure_persistence: None, ..Config::with_cases(cases) }, rng)
+#[test]
+fn every_kind_with_parameters_is_checked_with_unusual_ones() {
+    for entry in Disciplines::builtin().kinds.iter() {
+        let checked = entry.fields().is_empty() || !variants(&entry.name).is_empty();
+        assert!(checked, "{}: give unusual parameters in `variants`", entry.name);
+    }
 }
 
 #[test]
 fn every_kind_keeps_its_contracts_under_random_arrivals() {
     for (entry, block) in subjects() {
-        let build = || entry.build(&block, &SETTING).unwrap();
-        let test = |arrivals: Vec<_>| {
-            conforms(&build, &arrivals, entry.keeps_order)
-                .map(|_| ())
-                .map_err(proptest::test_runner::TestCaseError::fail)
-        };
-        if let Err(failure) = runner(24).run(&arrivals(600), test) {
-            panic!("{} {block}: {failure}", entry.name);
-        }
+        random(&entry, &block)
+            .unwrap_or_else(|failure| panic!("{} {block}: {failure}", entry.name));
     }
 }
 
 #[test]
 fn every_kind_keeps_its_contracts_under_adversarial_arrivals() {
     for (entry, block) in subjects() {
-        let build = || entry.build(&block, &SETTING).unwrap();
-        for (name, arrivals) in adversarial() {
-            if let Err(failure) = conforms(&build, &arrivals, entry.keeps_order) {
-                panic!("{} {block}, {name}: {failure}", entry.name);
-            }
-        }
+        adverse(&entry, &block)
+            .unwrap_or_else(|failure| panic!("{} {block}: {failure}", entry.name));
     }
+}
+
+/// Allocations in steady state.
+fn allocations(queue: &mut dyn Discipline) -> u64 {
+    let mut count = 0;
+    forebay_conformance::steady_state(queue, |cycles| {
+        count = allocation_counter::measure(cycles).count_total;
+    });
+    count
 }
 
 #[test]
@@ -130,22 +133,25 @@ fn no_kind_allocates_in_steady_state() {
 
 #[test]
 fn every_part_combines_with_every_other() {
+    let registry = Disciplines::builtin();
     let traffic = arrivals(400).new_tree(&mut runner(1)).unwrap().current();
-    for classify in CLASSIFIERS {
-        for admit in ADMISSIONS {
-            for schedule in SCHEDULERS {
+    for classify in &registry.classifiers {
+        for admit in &registry.admissions {
+            for schedule in &registry.schedulers {
                 let block = json!({
                     "classify": { "kind": classify.name },
                     "admit": { "kind": admit.name },
                     "schedule": { "kind": schedule.name },
                 });
-                let keeps_order = classify.keeps_order && admit.keeps_order && schedule.keeps_order;
-                let build = || registry::build(&block, &SETTING).unwrap();
+                let keeps_order = [classify.facts, admit.facts, schedule.facts]
+                    .iter()
+                    .all(|facts| facts.keeps_order);
+                let build = || registry.build(&block, &SETTING).unwrap();
                 if let Err(failure) = conforms(&build, &traffic, keeps_order) {
                     panic!("{block}: {failure}");
                 }
-                let effective = registry::effective(&block, &SETTING).unwrap();
-                assert_eq!(registry::effective(&effective, &SETTING).unwrap(), effective);
+                let effective = registry.effective(&block, &SETTING).unwrap();
+                assert_eq!(registry.effective(&effective, &SETTING).unwrap(), effective);
             }
         }
     }
@@ -158,8 +164,8 @@ fn cq_aqm_without_thresholds_is_plain_priority() {
     let same = |cq: Value, plain: Value| {
         let test = |arrivals: Vec<_>| {
             let fates = |block| {
-                let mut queue = registry::build(block, &SETTING).unwrap();
-                harness::run(&mut *queue, &arrivals, true, false).unwrap()
+                let mut queue = Disciplines::builtin().build(block, &SETTING).unwrap();
+                run(&mut *queue, &arrivals, true, false).unwrap()
             };
             proptest::prop_assert_eq!(fates(&cq), fates(&plain));
             Ok(())
@@ -190,50 +196,31 @@ fn cq_aqm_without_thresholds_is_plain_priority() {
 fn the_check_of_equality_can_fail() {
     let (_, overload) = adversarial().pop().unwrap();
     let fates = |block: Value| -> Vec<Fate> {
-        let mut queue = registry::build(&block, &SETTING).unwrap();
-        harness::run(&mut *queue, &overload, true, false).unwrap()
+        let mut queue = Disciplines::builtin().build(&block, &SETTING).unwrap();
+        run(&mut *queue, &overload, true, false).unwrap()
     };
     let low = json!({ "limit": "10p", "local": 9, "non_local": 9 });
     let cq = fates(json!({ "kind": "cq-aqm", "queues": [low, { "limit": "5p" }] }));
     assert_ne!(cq, fates(json!({ "kind": "prio", "limit": ["10p", "5p"] })));
 }
 
-/// Configuration of every entry of a table: defaults, schema, unknown and ill-formed fields.
-fn configuration<T: ?Sized>(table: &[Entry<T>]) {
-    for entry in table {
-        let name = entry.name;
-        let effective = entry.effective(&json!({}), &SETTING).unwrap();
-        assert_eq!(entry.effective(&effective, &SETTING).unwrap(), effective, "{name}");
-        assert!(entry.build(&effective, &SETTING).is_ok(), "{name}");
-        let fields = effective.as_object().unwrap();
-
-        let schema = entry.schema(&mut schemars::SchemaGenerator::default());
-        let described = schema.get("properties").and_then(Value::as_object);
-        let described = described.map_or(0, |properties| properties.len());
-        assert_eq!(described, fields.len(), "{name}: the schema describes every field");
-
-        let error = entry.build(&json!({ "no_such_field": 1 }), &SETTING).err().unwrap();
-        assert!(error.to_string().contains("no_such_field"), "{name}: {error}");
-        for field in fields.keys() {
-            let block = json!({ field: { "ill": "formed" } });
-            let error = entry.build(&block, &SETTING).err().unwrap_or_else(|| {
-                panic!("{name} builds with an ill-formed {field}");
-            });
-            assert!(error.path.starts_with(field.as_str()), "{name}: {error}");
-        }
-    }
-}
-
 #[test]
 fn every_entry_reads_its_configuration_strictly() {
-    configuration(KINDS);
-    configuration(CLASSIFIERS);
-    configuration(ADMISSIONS);
-    configuration(SCHEDULERS);
+    fn all<F: Family<Site<'static> = Setting> + ?Sized>(registry: &Registry<F>) {
+        for entry in registry {
+            configuration(entry, &SETTING).unwrap_or_else(|what| panic!("{}: {what}", entry.name));
+        }
+    }
+    let Disciplines { kinds, classifiers, admissions, schedulers } = Disciplines::builtin();
+    all(&kinds);
+    all(&classifiers);
+    all(&admissions);
+    all(&schedulers);
 }
 
 #[test]
 fn values_out_of_range_are_refused_with_their_path() {
+    let registry = Disciplines::builtin();
     let dscp = |queues: u32| json!({ "kind": "dscp", "queues": queues });
     for (block, path) in [
         (json!({ "kind": "fifo", "limit": "0p" }), "limit"),
@@ -271,7 +258,7 @@ fn values_out_of_range_are_refused_with_their_path() {
             "schedule.weights",
         ),
     ] {
-        let error = registry::build(&block, &SETTING).err().expect("out of range");
+        let error = registry.build(&block, &SETTING).err().expect("out of range");
         assert_eq!(error.path, path, "{block}: {error}");
     }
 }

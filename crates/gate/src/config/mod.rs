@@ -4,10 +4,10 @@ mod values;
 
 pub use values::{Interface, Other, Ports, Protocol};
 
+use crate::plugins::{disciplines, load_plugins};
 use crate::text;
 use forebay_core::config::{read, require};
 use forebay_core::{Bytes, Codepoint, ConfigError, Duration, Overhead, Rate, Setting, file};
-use forebay_disciplines::registry;
 use forebay_middlebox::aspq;
 use forebay_shaper::link::check_mtu;
 use forebay_shaper::{Plan, link_table};
@@ -50,6 +50,10 @@ pub struct Config {
     /// Address and port of the Prometheus text, on the loopback interface; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<SocketAddr>,
+    /// Shared libraries with disciplines that the queues may name, absolute paths; loaded before
+    /// privileges are dropped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plugins: Vec<PathBuf>,
     /// User to run as once everything is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
@@ -217,6 +221,7 @@ impl Config {
         let tree: Value = toml::from_str(text)
             .map_err(|error| ConfigError::new("", text::short(&error.to_string())))?;
         let config: Config = read(&tree)?;
+        load_plugins(&config.plugins)?;
         config.check()?;
         Ok(config)
     }
@@ -326,14 +331,16 @@ impl Link {
             params.validate().map_err(|error| error.within("box"))?;
         }
         if let Some(plan) = self.plan()? {
-            registry::build(&plan.queue, &plan.setting()).map_err(|error| error.within("queue"))?;
+            disciplines()
+                .build(&plan.queue, &plan.setting())
+                .map_err(|error| error.within("queue"))?;
         }
         Ok(())
     }
 
     fn fill_in(&mut self) -> Result<(), ConfigError> {
         if let (Some(rate), Some(queue)) = (self.rate, &self.queue) {
-            let whole = registry::effective(queue, &self.setting(rate));
+            let whole = disciplines().effective(queue, &self.setting(rate));
             self.queue = Some(whole.map_err(|error| error.within("queue"))?);
         }
         Ok(())

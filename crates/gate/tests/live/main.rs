@@ -9,7 +9,7 @@ mod net;
 mod replacement;
 
 use etherparse::PacketBuilder;
-use forebay_disciplines::registry::KINDS;
+use forebay_disciplines::Disciplines;
 use forebay_gate::config::Config;
 use forebay_gate::io::{Side, open};
 use net::{Gate, Net, Transfer, Way, congestion_controls, conserved, possible};
@@ -181,7 +181,7 @@ fn every_kind_replays_live_traffic_verdict_for_verdict() {
         // Flow 0: EF; 1: AF13 with ECT(0); 2: default; 3: LE.
         rustix::net::sockopt::set_ip_tos(sender, [46 << 2, (14 << 2) | 2, 0, 4][flow]).unwrap();
     }
-    for entry in KINDS {
+    for entry in &Disciplines::builtin().kinds {
         let config = format!(
             r#"
             seed = 5
@@ -192,7 +192,7 @@ fn every_kind_replays_live_traffic_verdict_for_verdict() {
             ]"#,
             entry.name
         );
-        let folder = net.file(entry.name);
+        let folder = net.file(&entry.name);
         let mut gate = net.gate(&config, &["--record", folder.to_str().unwrap()]);
         // 20 Mbit/s, four flows of different sizes.
         for number in 0..200 {
@@ -206,9 +206,11 @@ fn every_kind_replays_live_traffic_verdict_for_verdict() {
         conserved(&gate.status());
         gate.stop();
         let file = std::fs::File::open(folder.join("forward.rec")).unwrap();
-        let replay = forebay_shaper::replay(std::io::BufReader::new(file)).unwrap();
+        let replay =
+            forebay_shaper::replay(std::io::BufReader::new(file), &Disciplines::builtin().into())
+                .unwrap();
         assert_eq!(replay.difference, None, "{}", entry.name);
-        assert_eq!((replay.kind.as_str(), replay.truncated), (entry.name, false));
+        assert_eq!((replay.kind.as_str(), replay.truncated), (&*entry.name, false));
         assert!(replay.offered > 500 && replay.sent > 100, "{replay:?}");
     }
 }

@@ -21,7 +21,7 @@
 
 use super::Marker;
 use forebay_core::config::require;
-use forebay_core::{Bytes, ConfigError, Duration, Rate, Rng, Time};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ pub struct CarParams {
 }
 
 impl CarParams {
-    pub(super) fn resolved(self) -> Self {
+    fn resolved(self) -> Self {
         let usual = self.rate.bytes_in(Duration::from_millis(1500)) as u64;
         let burst = self.burst.unwrap_or(Bytes(usual));
         let extended = self.extended_burst.unwrap_or(Bytes(burst.0.saturating_mul(2)));
@@ -82,6 +82,23 @@ impl Car {
             compounded: 0.0,
             counted: Time::ZERO,
         })
+    }
+}
+
+impl Named for Car {
+    type Family = dyn Marker;
+    const NAME: &'static str = "car";
+    const SUMMARY: &'static str =
+        "committed access rate: a token bucket that lends, so that marks do not bunch";
+    const SOURCE: &'static str = "Cisco, Committed Access Rate, extended burst";
+    type Params = CarParams;
+
+    fn resolve(params: &mut CarParams, _: &()) {
+        *params = params.clone().resolved();
+    }
+
+    fn build(params: &CarParams, _: &()) -> Result<Box<dyn Marker>, ConfigError> {
+        Ok(Box::new(Car::new(params)?))
     }
 }
 

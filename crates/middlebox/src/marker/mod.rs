@@ -13,10 +13,7 @@ pub use car::{Car, CarParams};
 pub use token_bucket::{TokenBucket, TokenBucketParams};
 pub use tsw::{Tsw, TswParams};
 
-use forebay_core::{ConfigError, Rng, Time, config};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Serialize;
-use serde_json::{Map, Value};
+use forebay_core::{Family, Registry, Rng, Time};
 
 /// A traffic conditioner that marks.
 pub trait Marker: Send {
@@ -25,105 +22,30 @@ pub trait Marker: Send {
     fn mark(&mut self, now: Time, len: u32, rng: &mut Rng) -> u8;
 }
 
-/// A profile: which marker, and its parameters.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Profile {
-    /// Time sliding window.
-    Tsw(TswParams),
-    /// Token bucket.
-    TokenBucket(TokenBucketParams),
-    /// Committed access rate.
-    Car(CarParams),
+impl Family for dyn Marker {
+    const WHAT: &'static str = "kind of profile";
+    type Facts = ();
+    const USUAL: () = ();
+    type Site<'a> = ();
+    type Built = Box<dyn Marker>;
 }
 
-/// A kind of profile, for lists.
-pub struct Kind {
-    /// What a scenario writes as `kind = "..."`.
-    pub name: &'static str,
-    /// One line for lists.
-    pub summary: &'static str,
-    /// Paper, RFC or document that it follows.
-    pub source: &'static str,
-    /// JSON Schema of the parameters.
-    pub schema: fn(&mut SchemaGenerator) -> Schema,
-    read: fn(&Value) -> Result<Profile, ConfigError>,
-}
-
-/// The kinds of profiles.
-pub static KINDS: &[Kind] = &[
-    Kind {
-        name: "car",
-        summary: "committed access rate: a token bucket that lends, so that marks do not bunch",
-        source: "Cisco, Committed Access Rate, extended burst",
-        schema: CarParams::json_schema,
-        read: |block| config::read(block).map(|params: CarParams| Profile::Car(params.resolved())),
-    },
-    Kind {
-        name: "token-bucket",
-        summary: "in profile while there are tokens; with an excess burst, three levels",
-        source: "RFC 2697, colour-blind",
-        schema: TokenBucketParams::json_schema,
-        read: |block| {
-            let resolve = |params: TokenBucketParams| Profile::TokenBucket(params.resolved());
-            config::read(block).map(resolve)
-        },
-    },
-    Kind {
-        name: "tsw",
-        summary: "estimates the rate over a sliding window, marks the excess share at random",
-        source: "RFC 2859; Clark and Fang 1998",
-        schema: TswParams::json_schema,
-        read: |block| config::read(block).map(Profile::Tsw),
-    },
-];
-
-impl Profile {
-    /// Reads `block` (`kind` and that kind's parameters) and fills in every default.
-    ///
-    /// # Errors
-    /// An unknown kind or field, or a value of the wrong form, with its path inside `block`.
-    pub fn read(block: &Map<String, Value>) -> Result<Self, ConfigError> {
-        let names: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
-        let mut params = block.clone();
-        let given = params.remove("kind").unwrap_or_default();
-        let Some(name) = given.as_str() else {
-            let message = format!("expected one of {}, got {given}", names.join(", "));
-            return Err(ConfigError::new("kind", message));
-        };
-        let kind = KINDS.iter().find(|kind| kind.name == name).ok_or_else(|| {
-            ConfigError::new("kind", config::unknown("kind of profile", name, &names))
-        })?;
-        (kind.read)(&Value::Object(params))
-    }
-
-    /// A marker of this profile that has seen nothing yet.
-    ///
-    /// # Errors
-    /// Names the field that is out of range, and the range.
-    pub fn marker(&self) -> Result<Box<dyn Marker>, ConfigError> {
-        Ok(match self {
-            Profile::Tsw(params) => Box::new(Tsw::new(params)?),
-            Profile::TokenBucket(params) => Box::new(TokenBucket::new(params)?),
-            Profile::Car(params) => Box::new(Car::new(params)?),
-        })
-    }
+/// The markers of this crate, by the profiles that name them: a line each.
+pub fn builtin() -> Registry<dyn Marker> {
+    Registry::default().with::<Car>().with::<TokenBucket>().with::<Tsw>()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use forebay_core::Duration;
-    use serde_json::json;
-
-    fn read(block: Value) -> Result<Profile, ConfigError> {
-        Profile::read(block.as_object().unwrap())
-    }
+    use schemars::SchemaGenerator;
+    use serde_json::{Value, json};
 
     /// Share of packets of each level when 1000-byte packets come at `mbit` Mbit/s for 100 s, of
     /// which the first half is left out: bursts and loans are used up.
     fn shares(block: Value, mbit: f64) -> [f64; 3] {
-        let mut marker = read(block).unwrap().marker().unwrap();
+        let mut marker = builtin().build(&block, &()).unwrap();
         let mut rng = Rng::named(1, "marker");
         let mut counts = [0_u32; 3];
         let gap = 8e3 / (mbit * 1e6);
@@ -163,12 +85,12 @@ mod tests {
 
     #[test]
     fn what_is_effective_reads_the_same() {
-        assert!(KINDS.windows(2).all(|pair| pair[0].name < pair[1].name));
-        for kind in KINDS {
-            let whole = read(json!({ "kind": kind.name, "rate": "2Mbit" })).unwrap();
-            let whole = serde_json::to_value(whole).unwrap();
-            assert_eq!(serde_json::to_value(read(whole.clone()).unwrap()).unwrap(), whole);
-            let schema = (kind.schema)(&mut SchemaGenerator::default());
+        let profiles = builtin();
+        for kind in &profiles {
+            let block = json!({ "kind": kind.name, "rate": "2Mbit" });
+            let whole = profiles.effective(&block, &()).unwrap();
+            assert_eq!(profiles.effective(&whole, &()).unwrap(), whole);
+            let schema = kind.schema(&mut SchemaGenerator::default());
             for (field, form) in schema.get("properties").and_then(Value::as_object).unwrap() {
                 assert!(form.get("description").is_some(), "{}.{field}", kind.name);
             }
@@ -196,7 +118,7 @@ mod tests {
                 "at least the burst of 9KB",
             ),
         ] {
-            let error = read(block.clone()).and_then(|profile| profile.marker()).err().unwrap();
+            let error = builtin().build(&block, &()).err().unwrap();
             assert!(error.path == path && error.message.contains(says), "{block}: {error}");
         }
     }

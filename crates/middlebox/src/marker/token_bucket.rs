@@ -20,7 +20,7 @@
 
 use super::Marker;
 use forebay_core::config::require;
-use forebay_core::{Bytes, ConfigError, Duration, Rate, Rng, Time};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ pub struct TokenBucketParams {
 }
 
 impl TokenBucketParams {
-    pub(super) fn resolved(self) -> Self {
+    fn resolved(self) -> Self {
         let tenth = self.rate.bytes_in(Duration::from_millis(100)) as u64;
         let burst = if self.rate.bps() == 0 { 1 } else { tenth.max(3000) };
         TokenBucketParams { burst: self.burst.or(Some(Bytes(burst))), ..self }
@@ -77,6 +77,23 @@ impl TokenBucket {
             excess: excess_burst,
             counted: Time::ZERO,
         })
+    }
+}
+
+impl Named for TokenBucket {
+    type Family = dyn Marker;
+    const NAME: &'static str = "token-bucket";
+    const SUMMARY: &'static str =
+        "in profile while there are tokens; with an excess burst, three levels";
+    const SOURCE: &'static str = "RFC 2697, colour-blind";
+    type Params = TokenBucketParams;
+
+    fn resolve(params: &mut TokenBucketParams, _: &()) {
+        *params = params.clone().resolved();
+    }
+
+    fn build(params: &TokenBucketParams, _: &()) -> Result<Box<dyn Marker>, ConfigError> {
+        Ok(Box::new(TokenBucket::new(params)?))
     }
 }
 

@@ -18,7 +18,7 @@
 
 use super::Marker;
 use forebay_core::config::require;
-use forebay_core::{ConfigError, Duration, Rate, Rng, Time};
+use forebay_core::{ConfigError, Duration, Named, Rate, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +73,19 @@ impl Tsw {
             estimate: committed,
             front: Time::ZERO,
         })
+    }
+}
+
+impl Named for Tsw {
+    type Family = dyn Marker;
+    const NAME: &'static str = "tsw";
+    const SUMMARY: &'static str =
+        "estimates the rate over a sliding window, marks the excess share at random";
+    const SOURCE: &'static str = "RFC 2859; Clark and Fang 1998";
+    type Params = TswParams;
+
+    fn build(params: &TswParams, _: &()) -> Result<Box<dyn Marker>, ConfigError> {
+        Ok(Box::new(Tsw::new(params)?))
     }
 }
 

@@ -270,6 +270,7 @@ impl World {
         for _ in 0..budget {
             if !self.step() {
                 self.now = self.end;
+                self.check_disciplines()?;
                 for link in &mut self.links {
                     link.finish().map_err(RunError)?;
                 }
@@ -279,6 +280,7 @@ impl World {
                 return Ok(Progress { share: 1.0, complete: true });
             }
         }
+        self.check_disciplines()?;
         if self.hold.peak() > MOST_UNDER_WAY {
             return Err(self.overflowed());
         }
@@ -292,6 +294,19 @@ impl World {
         }
         let share = self.now.as_nanos() as f64 / self.end.as_nanos() as f64;
         Ok(Progress { share, complete: false })
+    }
+
+    /// Disciplines from elsewhere may have broken their contract.
+    fn check_disciplines(&self) -> Result<(), RunError> {
+        for link in &self.links {
+            if let Some(fault) = link.port().fault() {
+                return Err(RunError(format!("link \"{}\": {fault}", link.name)));
+            }
+        }
+        match self.wireless.as_ref().and_then(|wireless| wireless.0.fault()) {
+            Some(fault) => Err(RunError(format!("wireless: {fault}"))),
+            None => Ok(()),
+        }
     }
 
     fn overflowed(&self) -> RunError {

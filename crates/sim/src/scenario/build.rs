@@ -14,7 +14,7 @@ use crate::wireless::medium::Station;
 use crate::wireless::{NetworkSpec, Track};
 use forebay_core::config::require;
 use forebay_core::{ConfigError, Duration, Rate, Rng, Time};
-use forebay_disciplines::registry;
+use forebay_disciplines::Disciplines;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -128,13 +128,14 @@ impl Scenario {
         let mut layout = Layout::default();
         let mut guards = Vec::new();
         for (index, link) in self.links.iter().enumerate() {
-            if let Some(controller) = link.controller()? {
+            if let Some(controller) = link.controller(&self.registry.boxes)? {
                 layout.guards.insert(index, guards.len() as u32);
                 guards.push(Guard::new(index as u32, controller));
             }
         }
-        let links = channels.into_iter().map(Channel::link).collect::<Result<Vec<_>, _>>()?;
-        let mut conditioners = Conditioners::new(&self.profiles, seed);
+        let link = |channel: Channel| channel.link(&self.registry.disciplines);
+        let links = channels.into_iter().map(link).collect::<Result<Vec<_>, _>>()?;
+        let mut conditioners = Conditioners::new(&self.profiles, &self.registry.markers, seed);
         let (users, classes, first_connection) =
             self.users(&ways, &mut layout, &mut conditioners, seed)?;
         let trace = self.table.tcp_trace.as_ref();
@@ -163,7 +164,7 @@ impl Scenario {
         crossings: Vec<(Station, Station)>,
     ) -> Result<Option<NetworkSpec>, ConfigError> {
         let Some(table) = &self.table.wireless else { return Ok(None) };
-        let queue = |_| registry::build(&table.queue, &table.setting());
+        let queue = |_| self.registry.disciplines.build(&table.queue, &table.setting());
         let queues = self.sites.iter().map(queue).collect::<Result<_, _>>();
         Ok(Some(NetworkSpec {
             sites: self.sites.clone(),
@@ -382,8 +383,8 @@ impl Row {
 }
 
 impl Channel {
-    fn link(self) -> Result<engine::LinkSpec, ConfigError> {
-        let (kind, discipline) = self.discipline()?;
+    fn link(self, disciplines: &Disciplines) -> Result<engine::LinkSpec, ConfigError> {
+        let (kind, discipline) = self.discipline(disciplines)?;
         Ok(LinkSpec {
             name: self.name,
             kind,

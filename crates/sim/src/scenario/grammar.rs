@@ -28,6 +28,10 @@ pub struct ScenarioTable {
     pub seed: u64,
     /// Interval of the time series; a three-hundredth of `duration` if absent.
     pub sample: Option<Duration>,
+    /// Shared libraries with disciplines that the queues below may name; a relative name starts from
+    /// the scenario's directory.
+    #[serde(default)]
+    pub plugins: Vec<String>,
     /// Defaults for all TCP traffic. Without it senders are New Reno with SACK; most hosts of today
     /// use `congestion = "cubic"`.
     #[serde(default)]

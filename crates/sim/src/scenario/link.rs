@@ -1,14 +1,14 @@
 //! Directed links: what a link table and its reverse say, checked.
 
-use super::boxes;
 use super::grammar::{DrawTable, LinkTable};
 use crate::engine::{Capture, PropagationDelay};
 use crate::trace;
 use forebay_core::config::{read, require};
 use forebay_core::{
-    Bytes, Capacity, ConfigError, Discipline, Duration, Limit, Rate, Rng, Setting, Time, file,
+    Bytes, Capacity, ConfigError, Discipline, Duration, Limit, Rate, Registry, Rng, Setting, Time,
+    file,
 };
-use forebay_disciplines::registry;
+use forebay_disciplines::Disciplines;
 use forebay_middlebox::aspq::Controller;
 use forebay_shaper::link::check_mtu;
 use serde_json::{Map, Value, json};
@@ -152,8 +152,11 @@ impl DirectedLink {
     ///
     /// # Errors
     /// A box that is not understood, with its path.
-    pub fn controller(&self) -> Result<Option<Controller>, ConfigError> {
-        let built = self.table.guard.as_ref().map(boxes::build).transpose();
+    pub fn controller(
+        &self,
+        boxes: &Registry<Controller>,
+    ) -> Result<Option<Controller>, ConfigError> {
+        let built = self.table.guard.as_ref().map(|block| boxes.build(block, &())).transpose();
         built.map(Option::flatten).map_err(|error| error.within(&format!("{}.box", self.path)))
     }
 
@@ -161,9 +164,13 @@ impl DirectedLink {
     ///
     /// # Errors
     /// A queue that is not understood, with its path, or a trace that cannot be read.
-    pub fn queue(&self, base: &Path) -> Result<Option<Value>, ConfigError> {
+    pub fn queue(
+        &self,
+        base: &Path,
+        disciplines: &Disciplines,
+    ) -> Result<Option<Value>, ConfigError> {
         let Some(queue) = &self.table.queue else { return Ok(None) };
-        let queue = registry::effective(queue, &self.setting(base)?);
+        let queue = disciplines.effective(queue, &self.setting(base)?);
         queue.map(Some).map_err(|error| error.within(&self.queue_path))
     }
 
@@ -251,11 +258,14 @@ impl DirectedLink {
 
 impl Channel {
     /// The queue's kind, and the queue.
-    pub(super) fn discipline(&self) -> Result<(String, Box<dyn Discipline>), ConfigError> {
+    pub(super) fn discipline(
+        &self,
+        disciplines: &Disciplines,
+    ) -> Result<(String, Box<dyn Discipline>), ConfigError> {
         let unlimited = || json!({ "kind": "fifo", "limit": Limit::Packets(u32::MAX) });
         let block = self.queue.clone().unwrap_or_else(unlimited);
         let kind = block.get("kind").and_then(Value::as_str).unwrap_or("combination").to_owned();
-        let built = registry::build(&block, &self.setting);
+        let built = disciplines.build(&block, &self.setting);
         Ok((kind, built.map_err(|error| error.within(&self.queue_path))?))
     }
 }

@@ -1,6 +1,5 @@
 //! Scenarios: what a file says, with every default filled in, ready to run.
 
-mod boxes;
 mod build;
 mod grammar;
 mod graph;
@@ -18,11 +17,11 @@ pub use resolve::with_queue;
 pub use schema::{catalogue, schema};
 pub use size::MOST_MEMORY;
 
-use crate::traffic::{self, Codec, Transport};
+use crate::Registry;
+use crate::traffic::{BuildSite, Codec, Generator, Marks, Transport};
 use crate::wireless::{Site, WirelessTable};
 use forebay_core::config::{read, require, unknown};
-use forebay_core::{ConfigError, Duration};
-use forebay_disciplines::registry;
+use forebay_core::{ConfigError, Duration, Entry};
 use forebay_tcp::Config as TcpConfig;
 use grammar::{LinkTable, TRAFFIC_FIELDS};
 use graph::Graph;
@@ -32,12 +31,13 @@ use row::Row;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Largest scenario file in bytes.
 pub const LARGEST: u64 = 16 << 20;
 
 /// A scenario whose every field has been checked.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Scenario {
     table: ScenarioTable,
     links: Vec<DirectedLink>,
@@ -47,13 +47,14 @@ pub struct Scenario {
     sites: Vec<Site>,
     traffic: Vec<Traffic>,
     base: PathBuf,
+    registry: Arc<Registry>,
 }
 
 /// A traffic entry: what all have in common, the source's own parameters, and its TCP.
 #[derive(Debug, Clone)]
 pub(crate) struct Traffic {
     pub(crate) table: TrafficTable,
-    source: &'static traffic::Entry,
+    source: Entry<Generator>,
     /// The source's parameters, all defaults filled in.
     params: Value,
     tcp: TcpConfig,
@@ -68,25 +69,27 @@ pub fn parse(text: &str) -> Result<Value, ConfigError> {
 }
 
 impl Scenario {
-    /// Reads the tree of a scenario; relative file names in it start from `base`.
+    /// Reads the tree of a scenario, which names parts of `registry`; relative file names in it start
+    /// from `base`.
     ///
     /// # Errors
     /// What is wrong, with its path and the remedy.
-    pub fn read(tree: &Value, base: &Path) -> Result<Self, ConfigError> {
+    pub fn read(tree: &Value, base: &Path, registry: &Arc<Registry>) -> Result<Self, ConfigError> {
         let table: ScenarioTable = read(tree)?;
         let (links, row) = read_links(&table)?;
-        let profiles = table.profile.iter().map(|(name, given)| NamedProfile::read(name, given));
+        let profile = |(name, given): (&String, &Value)| NamedProfile::read(name, given, registry);
+        let profiles = table.profile.iter().map(profile);
         let profiles = profiles.collect::<Result<Vec<_>, _>>()?;
         let sites = table.wireless.as_ref().map_or(Ok(Vec::new()), WirelessTable::sites);
         let sites = sites.map_err(|error| error.within("wireless"))?;
         let read_entry = |(index, entry)| {
-            Traffic::read(entry, &table.tcp)
+            Traffic::read(entry, &table.tcp, &registry.sources, base)
                 .map_err(|error: ConfigError| error.within(&format!("traffic[{index}]")))
         };
         let traffic = table.traffic.iter().enumerate().map(read_entry);
         let traffic = traffic.collect::<Result<Vec<_>, _>>()?;
-        let scenario =
-            Scenario { links, row, sites, profiles, traffic, table, base: base.to_owned() };
+        let (base, registry) = (base.to_owned(), Arc::clone(registry));
+        let scenario = Scenario { links, row, sites, profiles, traffic, table, base, registry };
         scenario.check()?;
         Ok(scenario)
     }
@@ -187,6 +190,9 @@ impl Scenario {
         if let Some(file) = &self.table.tcp_trace {
             tree["tcp_trace"] = json!(file);
         }
+        if !self.table.plugins.is_empty() {
+            tree["plugins"] = json!(self.table.plugins);
+        }
         let pairs: Vec<_> =
             self.links.chunks(2).map(|pair| self.both_ways(pair)).collect::<Result<_, _>>()?;
         let in_row = self.row.as_ref().map_or(0, |row| row.hops as usize);
@@ -209,7 +215,7 @@ impl Scenario {
         tree["link"] = Value::Array(links);
         if let Some(wireless) = &self.table.wireless {
             let mut table = to_object(wireless);
-            let queue = registry::effective(&wireless.queue, &wireless.setting());
+            let queue = self.registry.disciplines.effective(&wireless.queue, &wireless.setting());
             let queue = queue.map_err(|error| error.within("wireless.queue"))?;
             table.insert("queue".into(), queue);
             tree["wireless"] = Value::Object(table);
@@ -232,11 +238,14 @@ impl Scenario {
     fn both_ways(&self, pair: &[DirectedLink]) -> Result<Map<String, Value>, ConfigError> {
         let mut tables = pair.iter().map(|link| {
             let mut table = to_object(&link.table);
-            if let Some(queue) = link.queue(&self.base)? {
+            if let Some(queue) = link.queue(&self.base, &self.registry.disciplines)? {
                 table.insert("queue".into(), queue);
             }
             if let Some(block) = &link.table.guard {
-                let block = boxes::effective(block)
+                let block = self
+                    .registry
+                    .boxes
+                    .effective(block, &())
                     .map_err(|error| error.within(&format!("{}.box", link.path)))?;
                 table.insert("box".into(), block);
             }
@@ -280,6 +289,8 @@ impl Traffic {
     fn read(
         entry: &Map<String, Value>,
         defaults: &Map<String, Value>,
+        sources: &forebay_core::Registry<Generator>,
+        base: &Path,
     ) -> Result<Self, ConfigError> {
         let (mut common, params): (Map<_, _>, Map<_, _>) =
             entry.clone().into_iter().partition(|(key, _)| TRAFFIC_FIELDS.contains(&key.as_str()));
@@ -295,8 +306,9 @@ impl Traffic {
             format!("must be 1 to 10000000, got {}", table.flows)
         })?;
         require(table.drop_precedence < 8, "drop_precedence", || "must be 0 to 7".into())?;
-        let source = traffic::find(&table.kind)?;
-        let params = source.effective(&Value::Object(params.clone())).map_err(|error| {
+        let source = sources.find(&table.kind)?.clone();
+        let site = BuildSite { base_dir: base, marks: Marks::default(), place: None };
+        let params = source.effective(&Value::Object(params.clone()), &site).map_err(|error| {
             let own = source.fields();
             let known = || TRAFFIC_FIELDS.into_iter().chain(own.iter().map(String::as_str));
             match params.keys().find(|key| known().all(|field| field != *key)) {
@@ -321,7 +333,7 @@ impl Traffic {
     fn effective(&self) -> Value {
         let mut whole = to_object(&self.table);
         whole.extend(to_object(&self.params));
-        if self.source.transport == Transport::Tcp {
+        if self.source.facts.transport == Transport::Tcp {
             whole.insert("tcp".into(), Value::Object(to_object(&self.tcp)));
         }
         Value::Object(whole)
@@ -329,7 +341,8 @@ impl Traffic {
 
     /// The capture file that it replays, if it does.
     fn capture(&self) -> Option<String> {
-        let file = self.source.capture(&self.params).expect("they have been read before");
+        let site = BuildSite { base_dir: Path::new(""), marks: Marks::default(), place: None };
+        let file = self.source.reads(&self.params, &site).expect("they have been read before");
         file.filter(|file| !file.is_empty())
     }
 }

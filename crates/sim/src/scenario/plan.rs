@@ -38,7 +38,7 @@ impl Scenario {
         for entry in &self.traffic {
             let (from, to) = self.ends(&entry.table)?;
             let mut plan = entry.effective();
-            plan["transport"] = json!(entry.source.transport);
+            plan["transport"] = json!(entry.source.facts.transport);
             plan["forward"] = json!(names(graph.path(&from, &to)?));
             plan["backward"] = json!(names(graph.path(&to, &from)?));
             let access = self.row.as_ref().filter(|_| entry.table.from.is_none());
@@ -60,7 +60,7 @@ impl Scenario {
         let mut plan = json!(link.table);
         plan["delay_ns"] = link.table.delay.as_nanos().into();
         plan["mtu_bytes"] = link.table.mtu.0.into();
-        if let Some(queue) = link.queue(&self.base)? {
+        if let Some(queue) = link.queue(&self.base, &self.registry.disciplines)? {
             plan["queue"] = queue;
         }
         Ok(plan)

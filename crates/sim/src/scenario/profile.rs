@@ -1,16 +1,18 @@
 //! Traffic profiles: the markers at the senders' edge.
 
 use super::grammar::Per;
+use crate::Registry;
 use crate::engine::Conditioner;
-use forebay_core::{ConfigError, Rng, config};
-use forebay_middlebox::marker::Profile;
+use forebay_core::{ConfigError, Registry as Parts, Rng, config};
+use forebay_middlebox::marker::Marker;
 use serde_json::{Map, Value};
 
 /// A profile that traffic entries may name.
 #[derive(Debug, Clone)]
 pub struct NamedProfile {
     name: String,
-    profile: Profile,
+    /// Its marker, as a scenario writes it, every default filled in.
+    marker: Value,
     per: Per,
 }
 
@@ -19,29 +21,30 @@ impl NamedProfile {
     ///
     /// # Errors
     /// An unknown kind or field, a value of the wrong form or out of range, with its path.
-    pub fn read(name: &str, table: &Value) -> Result<Self, ConfigError> {
+    pub fn read(name: &str, table: &Value, registry: &Registry) -> Result<Self, ConfigError> {
         let read = || {
             let mut table: Map<String, Value> = config::read(table)?;
             let per = table.remove("per").map(|per| config::read(&per)).transpose();
             let per = per.map_err(|error: ConfigError| error.within("per"))?.unwrap_or_default();
-            let profile = Profile::read(&table)?;
-            profile.marker()?;
-            Ok(NamedProfile { name: name.to_owned(), profile, per })
+            let marker = registry.markers.effective(&Value::Object(table), &())?;
+            registry.markers.build(&marker, &())?;
+            Ok(NamedProfile { name: name.to_owned(), marker, per })
         };
         read().map_err(|error: ConfigError| error.within(&format!("profile.{name}")))
     }
 
     /// Its name, and its table with every default filled in.
     pub fn effective(&self) -> (String, Value) {
-        let mut table = super::to_object(&self.profile);
-        table.insert("per".into(), serde_json::json!(self.per));
-        (self.name.clone(), Value::Object(table))
+        let mut table = self.marker.clone();
+        table["per"] = serde_json::json!(self.per);
+        (self.name.clone(), table)
     }
 }
 
 /// The conditioners of a world, made as flows ask for them.
 pub struct Conditioners<'a> {
     profiles: &'a [NamedProfile],
+    markers: &'a Parts<dyn Marker>,
     seed: u64,
     /// The conditioner of each profile that is metered as an aggregate.
     shared: Vec<Option<u32>>,
@@ -51,8 +54,9 @@ pub struct Conditioners<'a> {
 
 impl<'a> Conditioners<'a> {
     /// None made yet.
-    pub fn new(profiles: &'a [NamedProfile], seed: u64) -> Self {
-        Conditioners { profiles, seed, shared: vec![None; profiles.len()], made: Vec::new() }
+    pub fn new(profiles: &'a [NamedProfile], markers: &'a Parts<dyn Marker>, seed: u64) -> Self {
+        let shared = vec![None; profiles.len()];
+        Conditioners { profiles, markers, seed, shared, made: Vec::new() }
     }
 
     /// Position of the conditioner of flow `flow` (a name of its own) under profile `name`.
@@ -69,7 +73,7 @@ impl<'a> Conditioners<'a> {
                 };
                 ConfigError::new("profile", message)
             })?;
-        let NamedProfile { profile, per, .. } = &self.profiles[at];
+        let NamedProfile { marker, per, .. } = &self.profiles[at];
         let stream = match (per, self.shared[at]) {
             (Per::Aggregate, Some(known)) => return Ok(known),
             (Per::Aggregate, None) => format!("profile/{name}"),
@@ -78,7 +82,7 @@ impl<'a> Conditioners<'a> {
         let index = self.made.len() as u32;
         self.shared[at] = Some(index);
         let rng = Rng::named(self.seed, &stream);
-        self.made.push(Conditioner { marker: profile.marker()?, rng });
+        self.made.push(Conditioner { marker: self.markers.build(marker, &())?, rng });
         Ok(index)
     }
 }

@@ -3,11 +3,13 @@
 
 use super::link::DirectedLink;
 use super::{Scenario, Traffic};
+use crate::Registry;
 use crate::pcap_in;
 use forebay_core::{ConfigError, file};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::path::Path;
+use std::sync::Arc;
 
 impl Scenario {
     /// Links, traffic and files, as [`Scenario::summary`](crate::summary()) names them:
@@ -50,7 +52,7 @@ impl Scenario {
             "reverse": index % 2 == 1,
             "path": link.path,
             "queue_path": link.queue_path,
-            "queue": link.queue(&self.base)?,
+            "queue": link.queue(&self.base, &self.registry.disciplines)?,
             "shares_with": shares.collect::<Vec<_>>(),
             "rate_bps": table.rate.map(|rate| rate.bps()),
             "delay_s": (!varies).then(|| table.delay.as_secs_f64()),
@@ -79,8 +81,8 @@ impl Scenario {
                     "kind": table.kind,
                     "class": classes[class_of[index] as usize],
                     "flows": table.flows,
-                    "transport": source.transport,
-                    "judged_by": source.judged_by,
+                    "transport": source.facts.transport,
+                    "judged_by": source.facts.judged_by,
                     "open_loop": entry.capture().is_some(),
                     "from": from,
                     "to": to,
@@ -93,6 +95,8 @@ impl Scenario {
 
     /// Every file that is read, as written, with the path of the field that names it first.
     fn files(&self) -> Vec<Value> {
+        let plugins = self.table.plugins.iter().enumerate();
+        let plugins = plugins.map(|(index, file)| (file.clone(), format!("plugins[{index}]")));
         let traces = self.links.iter().filter_map(|link| {
             let trace = link.table.trace.clone()?;
             Some((trace, format!("{}.trace", link.path)))
@@ -101,7 +105,7 @@ impl Scenario {
             Some((entry.capture()?, format!("traffic[{index}].file")))
         });
         let mut files: Vec<(String, String)> = Vec::new();
-        for (file, path) in traces.chain(captures) {
+        for (file, path) in plugins.chain(traces).chain(captures) {
             if files.iter().all(|(known, _)| *known != file) {
                 files.push((file, path));
             }
@@ -138,6 +142,18 @@ impl Scenario {
             add(&content);
         }
         Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// The plug-ins that it names, each with the SHA-256 of its content, null if it cannot be read.
+    pub fn plugins(&self) -> Value {
+        let of = |file: &String| {
+            let hash = std::fs::read(self.base.join(file)).ok().map(|content| {
+                let hash = Sha256::digest(content);
+                hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+            });
+            json!({ "file": file, "sha256": hash })
+        };
+        self.table.plugins.iter().map(of).collect()
     }
 
     /// Index of the link called `name`.
@@ -204,8 +220,9 @@ pub fn with_queue(
     base: &Path,
     link: Option<&str>,
     queue: &Value,
+    registry: &Arc<Registry>,
 ) -> Result<Value, ConfigError> {
-    let scenario = Scenario::read(tree, base)?;
+    let scenario = Scenario::read(tree, base, registry)?;
     let links = scenario.compared(link)?;
     let mut tree = tree.clone();
     match (&scenario.row, links.as_slice()) {

@@ -1,27 +1,29 @@
 //! JSON Schema of a scenario, put together from its tables, the disciplines and the sources.
 
-use super::boxes::BOXES;
 use super::grammar::{AccessTable, LinkTable, Per, ScenarioTable, TRAFFIC_FIELDS, TrafficTable};
-use crate::traffic::SOURCES;
-use forebay_disciplines::registry::{self, ADMISSIONS, CLASSIFIERS, KINDS, SCHEDULERS};
-use forebay_middlebox::marker;
+use crate::Registry;
+use crate::traffic::Generator;
+use forebay_core::{Entry, Family, Registry as Parts};
+use forebay_disciplines::Disciplines;
+use forebay_middlebox::marker::Marker;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-/// The JSON Schema (draft 2020-12) of a scenario file.
-pub fn schema() -> Value {
+/// The JSON Schema (draft 2020-12) of a scenario file that names parts of `registry`.
+pub fn schema(registry: &Registry) -> Value {
     let mut generator = SchemaGenerator::default();
     let mut root = ScenarioTable::json_schema(&mut generator).to_value();
     let link = LinkTable::json_schema(&mut generator).to_value();
     let link = with_queue(link);
     let dumbbell = dumbbell(&link, &mut generator);
     let tcp = generator.subschema_for::<forebay_tcp::Config>().to_value();
-    let traffic = traffic(&mut generator, &tcp);
+    let traffic = traffic(&registry.sources, &mut generator, &tcp);
     let properties = &mut root["properties"];
     let tables = ["tcp", "dumbbell", "parking_lot", "link", "traffic"];
     let about = tables.map(|name| properties[name]["description"].take());
     properties["tcp"] = tcp;
-    properties["profile"]["additionalProperties"] = json!({ "oneOf": profiles(&mut generator) });
+    properties["profile"]["additionalProperties"] =
+        json!({ "oneOf": profiles(&registry.markers, &mut generator) });
     let parking_lot = parking_lot(&dumbbell);
     properties["parking_lot"] = parking_lot;
     properties["dumbbell"] = dumbbell;
@@ -30,8 +32,8 @@ pub fn schema() -> Value {
     for (name, description) in tables.into_iter().zip(about) {
         properties[name]["description"] = description;
     }
-    let queue = queue(&mut generator);
-    let boxes = boxes(&mut generator);
+    let queue = queue(&registry.disciplines, &mut generator);
+    let boxes = json!({ "oneOf": one_of(&registry.boxes, &mut generator) });
     let mut definitions = generator.take_definitions(true);
     definitions.insert("link".into(), link);
     definitions.insert("traffic".into(), traffic);
@@ -102,9 +104,9 @@ fn parking_lot(dumbbell: &Value) -> Value {
 }
 
 /// Each source's parameters stand beside the common fields.
-fn traffic(generator: &mut SchemaGenerator, tcp: &Value) -> Value {
+fn traffic(sources: &Parts<Generator>, generator: &mut SchemaGenerator, tcp: &Value) -> Value {
     let common = TrafficTable::json_schema(generator).to_value();
-    let one_of: Vec<_> = SOURCES
+    let one_of: Vec<_> = sources
         .iter()
         .map(|entry| {
             let mut whole = entry.schema(generator).to_value();
@@ -127,28 +129,29 @@ fn traffic(generator: &mut SchemaGenerator, tcp: &Value) -> Value {
 }
 
 /// Each kind of profile, and what one marker of it meters.
-fn profiles(generator: &mut SchemaGenerator) -> Vec<Value> {
+fn profiles(markers: &Parts<dyn Marker>, generator: &mut SchemaGenerator) -> Vec<Value> {
     let per = Per::json_schema(generator).to_value();
-    let with_per = |kind: &marker::Kind| {
-        let mut schema = with_kind(kind.name, kind.summary, (kind.schema)(generator));
+    let with_per = |kind: &Entry<dyn Marker>| {
+        let mut schema = with_kind(&kind.name, &kind.summary, kind.schema(generator));
         schema["properties"]["per"] = per.clone();
         let required = schema["required"].as_array_mut().expect("every kind requires its name");
         required.push(json!("rate"));
         schema
     };
-    marker::KINDS.iter().map(with_per).collect()
+    markers.iter().map(with_per).collect()
 }
 
 /// A named kind, or one part of each sort.
-fn queue(generator: &mut SchemaGenerator) -> Value {
-    let mut kinds = one_of(KINDS, generator);
+fn queue(disciplines: &Disciplines, generator: &mut SchemaGenerator) -> Value {
+    let Disciplines { kinds, classifiers, admissions, schedulers } = disciplines;
+    let mut kinds = one_of(kinds, generator);
     kinds.push(json!({
         "title": "combination",
         "type": "object",
         "properties": {
-            "classify": { "oneOf": one_of(CLASSIFIERS, generator) },
-            "admit": { "oneOf": one_of(ADMISSIONS, generator) },
-            "schedule": { "oneOf": one_of(SCHEDULERS, generator) },
+            "classify": { "oneOf": one_of(classifiers, generator) },
+            "admit": { "oneOf": one_of(admissions, generator) },
+            "schedule": { "oneOf": one_of(schedulers, generator) },
         },
         "required": ["classify", "admit", "schedule"],
         "additionalProperties": false,
@@ -156,19 +159,9 @@ fn queue(generator: &mut SchemaGenerator) -> Value {
     json!({ "oneOf": kinds })
 }
 
-fn one_of<T: ?Sized>(table: &[registry::Entry<T>], generator: &mut SchemaGenerator) -> Vec<Value> {
-    let named =
-        |entry: &registry::Entry<T>| with_kind(entry.name, entry.summary, entry.schema(generator));
-    table.iter().map(named).collect()
-}
-
-/// The form of a box.
-fn boxes(generator: &mut SchemaGenerator) -> Value {
-    let forms = BOXES.iter().map(|entry| {
-        let schema = entry.schema(generator);
-        with_kind(entry.name, entry.summary, schema)
-    });
-    json!({ "oneOf": forms.collect::<Vec<_>>() })
+fn one_of<F: Family + ?Sized>(parts: &Parts<F>, generator: &mut SchemaGenerator) -> Vec<Value> {
+    let named = |entry: &Entry<F>| with_kind(&entry.name, &entry.summary, entry.schema(generator));
+    parts.iter().map(named).collect()
 }
 
 /// The schema of a table whose `kind` is `name`, from that of its parameters.
@@ -183,43 +176,36 @@ fn with_kind(name: &str, summary: &str, mut schema: Schema) -> Value {
     schema
 }
 
-/// Everything that can be named in a scenario: kinds, parts, sources and profiles, each with its summary,
-/// source and parameters (name, type, default, description).
-pub fn catalogue() -> Value {
+/// Everything that a scenario can name in `registry`: kinds, parts, boxes, sources and profiles, each
+/// with its summary, source and parameters (name, type, default, description).
+pub fn catalogue(registry: &Registry) -> Value {
     let mut generator = SchemaGenerator::default();
+    let Disciplines { kinds, classifiers, admissions, schedulers } = &registry.disciplines;
+    let mut sources = describe_all(&registry.sources, &mut generator);
+    for (found, entry) in sources.iter_mut().zip(&registry.sources) {
+        found["transport"] = json!(entry.facts.transport);
+        found["judged_by"] = json!(entry.facts.judged_by);
+    }
     json!({
-        "kinds": describe_all(KINDS, &mut generator),
-        "classifiers": describe_all(CLASSIFIERS, &mut generator),
-        "admissions": describe_all(ADMISSIONS, &mut generator),
-        "schedulers": describe_all(SCHEDULERS, &mut generator),
-        "boxes": BOXES.iter().map(|entry| {
-            let schema = entry.schema(&mut generator).to_value();
-            describe(entry.name, entry.summary, entry.source, &schema, generator.definitions())
-        }).collect::<Vec<_>>(),
-        "sources": SOURCES.iter().map(|entry| {
-            let schema = entry.schema(&mut generator).to_value();
-            let mut found =
-                describe(entry.name, entry.summary, entry.source, &schema, generator.definitions());
-            found["transport"] = json!(entry.transport);
-            found["judged_by"] = json!(entry.judged_by);
-            found
-        }).collect::<Vec<_>>(),
-        "profiles": marker::KINDS.iter().map(|kind| {
-            let schema = (kind.schema)(&mut generator).to_value();
-            describe(kind.name, kind.summary, kind.source, &schema, generator.definitions())
-        }).collect::<Vec<_>>(),
+        "kinds": describe_all(kinds, &mut generator),
+        "classifiers": describe_all(classifiers, &mut generator),
+        "admissions": describe_all(admissions, &mut generator),
+        "schedulers": describe_all(schedulers, &mut generator),
+        "boxes": describe_all(&registry.boxes, &mut generator),
+        "sources": sources,
+        "profiles": describe_all(&registry.markers, &mut generator),
     })
 }
 
-fn describe_all<T: ?Sized>(
-    table: &[registry::Entry<T>],
+fn describe_all<F: Family + ?Sized>(
+    parts: &Parts<F>,
     generator: &mut SchemaGenerator,
 ) -> Vec<Value> {
-    let one = |entry: &registry::Entry<T>| {
+    let one = |entry: &Entry<F>| {
         let schema = entry.schema(generator).to_value();
-        describe(entry.name, entry.summary, entry.source, &schema, generator.definitions())
+        describe(&entry.name, &entry.summary, &entry.source, &schema, generator.definitions())
     };
-    table.iter().map(one).collect()
+    parts.iter().map(one).collect()
 }
 
 fn describe(

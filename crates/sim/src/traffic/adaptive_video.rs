@@ -6,9 +6,9 @@
 //! smoothed exponentially, the highest rate below a share of it is chosen, and a full buffer waits.
 //! Each segment takes a connection of its own.
 
-use super::registry::{BuildSite, JudgedBy, Source};
+use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Transfer, Transfers};
-use forebay_core::{ConfigError, Duration, Rate, Rng, Time, config::require};
+use forebay_core::{ConfigError, Duration, Named, Rate, Rng, Time, config::require};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -90,17 +90,17 @@ impl AdaptiveVideo {
     }
 }
 
-impl Source for AdaptiveVideo {
+impl Named for AdaptiveVideo {
+    type Family = Generator;
     const NAME: &'static str = "adaptive-video";
     const SUMMARY: &'static str =
         "video in segments from a server at `from`, at the rate that the throughput allows";
     const SOURCE: &'static str = "Z. Li et al., IEEE JSAC 32(4), 2014, section III";
-    const JUDGED_BY: JudgedBy = JudgedBy::Goodput;
+    const FACTS: Facts = Facts::transfers(JudgedBy::Goodput);
     type Params = AdaptiveVideoParams;
-    type Flow = Box<dyn Transfers>;
 
-    fn build(params: &AdaptiveVideoParams, _: &BuildSite) -> Result<Self::Flow, ConfigError> {
-        Ok(Box::new(AdaptiveVideo::new(params)?))
+    fn build(params: &AdaptiveVideoParams, _: &BuildSite) -> Result<Generator, ConfigError> {
+        Ok(Generator::Transfers(Box::new(AdaptiveVideo::new(params)?)))
     }
 }
 

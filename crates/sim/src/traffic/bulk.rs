@@ -1,8 +1,8 @@
 //! Endless data over TCP: one connection that always has more to send.
 
-use super::registry::{BuildSite, JudgedBy, Source};
+use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Transfer, Transfers};
-use forebay_core::{ConfigError, Rng, Time};
+use forebay_core::{ConfigError, Named, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,16 +16,16 @@ pub struct Bulk {
 #[serde(default, deny_unknown_fields)]
 pub struct BulkParams {}
 
-impl Source for Bulk {
+impl Named for Bulk {
+    type Family = Generator;
     const NAME: &'static str = "bulk";
     const SUMMARY: &'static str = "endless data over one TCP connection";
     const SOURCE: &'static str = "RFC 7928, section 5.1";
-    const JUDGED_BY: JudgedBy = JudgedBy::Goodput;
+    const FACTS: Facts = Facts::transfers(JudgedBy::Goodput);
     type Params = BulkParams;
-    type Flow = Box<dyn Transfers>;
 
-    fn build(_: &BulkParams, _: &BuildSite) -> Result<Self::Flow, ConfigError> {
-        Ok(Box::new(Bulk { begun: false }))
+    fn build(_: &BulkParams, _: &BuildSite) -> Result<Generator, ConfigError> {
+        Ok(Generator::Transfers(Box::new(Bulk { begun: false })))
     }
 }
 

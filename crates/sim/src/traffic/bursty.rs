@@ -8,9 +8,9 @@
 //! (3.85) and not for constant ones (2.6).
 
 use super::law::require_length;
-use super::registry::{BuildSite, JudgedBy, Source};
+use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Datagram, Datagrams, Law, Variate};
-use forebay_core::{Bytes, ConfigError, Duration, Rng, Time, config::require};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -81,16 +81,16 @@ impl Bursty {
     }
 }
 
-impl Source for Bursty {
+impl Named for Bursty {
+    type Family = Generator;
     const NAME: &'static str = "bursty";
     const SUMMARY: &'static str = "datagrams of random size from a two-state Markov chain";
     const SOURCE: &'static str = "CQ-AQM, bursty data source";
-    const JUDGED_BY: JudgedBy = JudgedBy::DelayAndLoss;
+    const FACTS: Facts = Facts::datagrams(JudgedBy::DelayAndLoss);
     type Params = BurstyParams;
-    type Flow = Box<dyn Datagrams>;
 
-    fn build(params: &BurstyParams, _: &BuildSite) -> Result<Self::Flow, ConfigError> {
-        Ok(Box::new(Bursty::new(params)?))
+    fn build(params: &BurstyParams, _: &BuildSite) -> Result<Generator, ConfigError> {
+        Ok(Generator::Datagrams(Box::new(Bursty::new(params)?)))
     }
 }
 

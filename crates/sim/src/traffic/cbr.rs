@@ -1,9 +1,9 @@
 //! Datagrams of one size at a constant rate.
 
 use super::law::{require_length, require_rate};
-use super::registry::{BuildSite, JudgedBy, Source};
+use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Datagram, Datagrams};
-use forebay_core::{Bytes, ConfigError, Duration, Rate, Rng, Time};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -89,16 +89,16 @@ impl Cbr {
     }
 }
 
-impl Source for Cbr {
+impl Named for Cbr {
+    type Family = Generator;
     const NAME: &'static str = "cbr";
     const SUMMARY: &'static str = "datagrams of one size at a constant rate";
     const SOURCE: &'static str = "RFC 7928, section 5.3";
-    const JUDGED_BY: JudgedBy = JudgedBy::DelayAndLoss;
+    const FACTS: Facts = Facts::datagrams(JudgedBy::DelayAndLoss);
     type Params = CbrParams;
-    type Flow = Box<dyn Datagrams>;
 
-    fn build(params: &CbrParams, _: &BuildSite) -> Result<Self::Flow, ConfigError> {
-        Ok(Box::new(Cbr::new(params)?))
+    fn build(params: &CbrParams, _: &BuildSite) -> Result<Generator, ConfigError> {
+        Ok(Generator::Datagrams(Box::new(Cbr::new(params)?)))
     }
 }
 

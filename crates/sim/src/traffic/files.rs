@@ -4,9 +4,9 @@
 //! `fixed` and `poisson` (open loop: files begin whatever becomes of the earlier ones, so that an
 //! overloaded link sees more and more of them at once).
 
-use super::registry::{BuildSite, JudgedBy, Source};
+use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Law, Transfer, Transfers, Variate};
-use forebay_core::{Bytes, ConfigError, Duration, Rng, Time, config::require};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -103,17 +103,17 @@ impl Files {
     }
 }
 
-impl Source for Files {
+impl Named for Files {
+    type Family = Generator;
     const NAME: &'static str = "files";
     const SUMMARY: &'static str =
         "files over TCP from `from` to `to`, one after another or at given or random times";
     const SOURCE: &'static str = "RFC 7928, section 5.1";
-    const JUDGED_BY: JudgedBy = JudgedBy::Completion;
+    const FACTS: Facts = Facts::transfers(JudgedBy::Completion);
     type Params = FilesParams;
-    type Flow = Box<dyn Transfers>;
 
-    fn build(params: &FilesParams, _: &BuildSite) -> Result<Self::Flow, ConfigError> {
-        Ok(Box::new(Files::new(params)?))
+    fn build(params: &FilesParams, _: &BuildSite) -> Result<Generator, ConfigError> {
+        Ok(Generator::Transfers(Box::new(Files::new(params)?)))
     }
 }
 

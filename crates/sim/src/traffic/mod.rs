@@ -1,7 +1,7 @@
 //! What users send: datagram sources (open loop) and transfers over TCP.
 //!
 //! A traffic entry of a scenario names a source (`kind = "voice"`) and gives its parameters;
-//! [`SOURCES`] lists them all. Each flow of an entry has a generator and a random stream of its
+//! [`builtin`] lists them all. Each flow of an entry has a generator and a random stream of its
 //! own; a replayed capture is one generator of many flows.
 
 mod adaptive_video;
@@ -30,7 +30,7 @@ pub use on_off::{OnOff, OnOffParams};
 pub use pages::{Pages, PagesParams};
 pub use pcap::{Pcap, PcapParams};
 pub use poisson::{Poisson, PoissonParams};
-pub use registry::{BuildSite, Entry, Flow, Generator, JudgedBy, SOURCES, Source, Transport, find};
+pub use registry::{BuildSite, Facts, Generator, JudgedBy, Transport, builtin};
 pub use rules::{Prefix, Protocol, Rule};
 pub use sensing::{Sensing, SensingParams};
 pub use voice::{Codec, Voice, VoiceParams};

@@ -6,9 +6,9 @@
 
 use super::cbr::Clock;
 use super::law::require_length;
-use super::registry::{BuildSite, JudgedBy, Source};
+use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Datagram, Datagrams, Law, Variate};
-use forebay_core::{Bytes, ConfigError, Duration, Rate, Rng, Time, config::require};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time, config::require};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -137,16 +137,16 @@ impl OnOff {
     }
 }
 
-impl Source for OnOff {
+impl Named for OnOff {
+    type Family = Generator;
     const NAME: &'static str = "on-off";
     const SUMMARY: &'static str = "datagrams at a constant rate in times on, none in times off";
     const SOURCE: &'static str = "W. Willinger et al., IEEE/ACM ToN 5(1), 1997";
-    const JUDGED_BY: JudgedBy = JudgedBy::DelayAndLoss;
+    const FACTS: Facts = Facts::datagrams(JudgedBy::DelayAndLoss);
     type Params = OnOffParams;
-    type Flow = Box<dyn Datagrams>;
 
-    fn build(params: &OnOffParams, _: &BuildSite) -> Result<Self::Flow, ConfigError> {
-        Ok(Box::new(OnOff::new(params)?))
+    fn build(params: &OnOffParams, _: &BuildSite) -> Result<Generator, ConfigError> {
+        Ok(Generator::Datagrams(Box::new(OnOff::new(params)?)))
     }
 }
 

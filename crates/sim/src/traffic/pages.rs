@@ -5,9 +5,9 @@
 //! share without a pause between objects. The next page begins when the last connection has ended.
 //! The completion time is that of the whole page (section 2.1).
 
-use super::registry::{BuildSite, JudgedBy, Source};
+use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Transfer, Transfers};
-use forebay_core::{Bytes, ConfigError, Duration, Rng, Time, config::require};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -91,17 +91,17 @@ impl Pages {
     }
 }
 
-impl Source for Pages {
+impl Named for Pages {
+    type Family = Generator;
     const NAME: &'static str = "pages";
     const SUMMARY: &'static str =
         "pages of equal objects over parallel connections, from a server at `from`";
     const SOURCE: &'static str = "RFC 7928, section 7.2";
-    const JUDGED_BY: JudgedBy = JudgedBy::Completion;
+    const FACTS: Facts = Facts::transfers(JudgedBy::Completion);
     type Params = PagesParams;
-    type Flow = Box<dyn Transfers>;
 
-    fn build(params: &PagesParams, _: &BuildSite) -> Result<Self::Flow, ConfigError> {
-        Ok(Box::new(Pages::new(params)?))
+    fn build(params: &PagesParams, _: &BuildSite) -> Result<Generator, ConfigError> {
+        Ok(Generator::Transfers(Box::new(Pages::new(params)?)))
     }
 }
 

@@ -8,11 +8,11 @@
 //! not kept, for nobody would answer to a mark. Entries that replay the two directions of one capture
 //! (with `source`) stay in step: both count from its first packet, and repeat with its whole length.
 
-use super::registry::{BuildSite, JudgedBy, Source};
+use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::rules::{Prefix, Rule, marks};
 use super::{Datagram, Datagrams, Marks};
 use crate::pcap_in::{self, Capture, FiveTuple, read_capture};
-use forebay_core::{ConfigError, Duration, Rng, Time, config::require, file};
+use forebay_core::{ConfigError, Duration, Named, Rng, Time, config::require, file};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -118,19 +118,19 @@ impl Pcap {
     }
 }
 
-impl Source for Pcap {
+impl Named for Pcap {
+    type Family = Generator;
     const NAME: &'static str = "pcap";
     const SUMMARY: &'static str = "a recorded capture, replayed packet by packet (open loop)";
     const SOURCE: &'static str = "the capture file";
-    const JUDGED_BY: JudgedBy = JudgedBy::DelayAndLoss;
+    const FACTS: Facts = Facts::datagrams(JudgedBy::DelayAndLoss);
     type Params = PcapParams;
-    type Flow = Box<dyn Datagrams>;
 
-    fn capture(params: &PcapParams) -> Option<&str> {
+    fn reads(params: &PcapParams) -> Option<&str> {
         Some(&params.file)
     }
 
-    fn build(params: &PcapParams, site: &BuildSite) -> Result<Self::Flow, ConfigError> {
+    fn build(params: &PcapParams, site: &BuildSite) -> Result<Generator, ConfigError> {
         require(!params.file.is_empty(), "file", || {
             "is missing; name a capture, such as file = \"office.pcap\"".into()
         })?;
@@ -143,7 +143,7 @@ impl Source for Pcap {
             ))
         })?;
         let capture = read_capture(&bytes).map_err(refuse)?;
-        Ok(Box::new(Pcap::new(params, &capture, site.marks)?))
+        Ok(Generator::Datagrams(Box::new(Pcap::new(params, &capture, site.marks)?)))
     }
 }
 

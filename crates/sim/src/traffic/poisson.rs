@@ -1,9 +1,9 @@
 //! Datagrams at exponential intervals.
 
 use super::law::{require_length, require_rate};
-use super::registry::{BuildSite, JudgedBy, Source};
+use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Datagram, Datagrams, Law, Variate};
-use forebay_core::{Bytes, ConfigError, Duration, Rate, Rng, Time};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,16 +54,16 @@ impl Poisson {
     }
 }
 
-impl Source for Poisson {
+impl Named for Poisson {
+    type Family = Generator;
     const NAME: &'static str = "poisson";
     const SUMMARY: &'static str = "datagrams at exponential intervals, of one or of random sizes";
     const SOURCE: &'static str = "L. Kleinrock, Queueing Systems, volume 1, section 2.4";
-    const JUDGED_BY: JudgedBy = JudgedBy::DelayAndLoss;
+    const FACTS: Facts = Facts::datagrams(JudgedBy::DelayAndLoss);
     type Params = PoissonParams;
-    type Flow = Box<dyn Datagrams>;
 
-    fn build(params: &PoissonParams, _: &BuildSite) -> Result<Self::Flow, ConfigError> {
-        Ok(Box::new(Poisson::new(params)?))
+    fn build(params: &PoissonParams, _: &BuildSite) -> Result<Generator, ConfigError> {
+        Ok(Generator::Datagrams(Box::new(Poisson::new(params)?)))
     }
 }
 

@@ -5,10 +5,8 @@ use super::{
     Sensing, Transfers, Voice, Web,
 };
 use crate::wireless::Track;
-use forebay_core::{ConfigError, config};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use forebay_core::{Family, Registry};
+use serde::Serialize;
 use std::path::Path;
 
 /// What one flow of a traffic entry runs on.
@@ -43,28 +41,6 @@ pub enum JudgedBy {
     DelayAndLoss,
 }
 
-/// What a source builds for each flow: `Box<dyn Datagrams>` or `Box<dyn Transfers>`.
-pub trait Flow {
-    /// How its packets are carried.
-    const TRANSPORT: Transport;
-    /// The flow, whichever of the two it is.
-    fn generator(self) -> Generator;
-}
-
-impl Flow for Box<dyn Datagrams> {
-    const TRANSPORT: Transport = Transport::Datagrams;
-    fn generator(self) -> Generator {
-        Generator::Datagrams(self)
-    }
-}
-
-impl Flow for Box<dyn Transfers> {
-    const TRANSPORT: Transport = Transport::Tcp;
-    fn generator(self) -> Generator {
-        Generator::Transfers(self)
-    }
-}
-
 /// Where a source is built.
 #[derive(Debug, Clone, Copy)]
 pub struct BuildSite<'a> {
@@ -76,157 +52,65 @@ pub struct BuildSite<'a> {
     pub place: Option<&'a Track>,
 }
 
-/// Something that a traffic entry can name.
-pub trait Source {
-    /// What a scenario writes as `kind = "..."`.
-    const NAME: &'static str;
-    /// One line for lists.
-    const SUMMARY: &'static str;
-    /// Paper, section, standard or data that it follows.
-    const SOURCE: &'static str;
-    /// By what a user judges it.
-    const JUDGED_BY: JudgedBy;
-    /// Whether it sends datagrams or transfers data over TCP.
-    type Flow: Flow;
-    /// Its parameters, the one home of their defaults; every field's doc comment gives meaning,
-    /// unit, range and source.
-    type Params: Serialize + DeserializeOwned + JsonSchema;
-
-    /// Fills in the defaults that depend on other parameters.
-    fn resolve(_params: &mut Self::Params) {}
-
-    /// The capture file that it replays, if it does.
-    fn capture(_params: &Self::Params) -> Option<&str> {
-        None
-    }
-
-    /// Checks the (resolved) parameters and builds one flow's generator.
-    ///
-    /// # Errors
-    /// Names the field that is out of range, and the range; or the file, and the remedy.
-    fn build(params: &Self::Params, site: &BuildSite) -> Result<Self::Flow, ConfigError>;
-}
-
-/// One registered source.
-#[derive(Debug)]
-pub struct Entry {
-    /// What a scenario writes as `kind = "..."`.
-    pub name: &'static str,
-    /// One line for lists.
-    pub summary: &'static str,
-    /// Paper, section, standard or data that it follows.
-    pub source: &'static str,
+/// What is said of a source beside its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
     /// How its packets are carried.
     pub transport: Transport,
     /// By what a user judges it.
     pub judged_by: JudgedBy,
-    schema: fn(&mut SchemaGenerator) -> Schema,
-    effective: fn(&Value) -> Result<Value, ConfigError>,
-    capture: fn(&Value) -> Result<Option<String>, ConfigError>,
-    build: fn(&Value, &BuildSite) -> Result<Generator, ConfigError>,
 }
 
-/// The line that registers `S`.
-const fn entry<S: Source>() -> Entry {
-    Entry {
-        name: S::NAME,
-        summary: S::SUMMARY,
-        source: S::SOURCE,
-        transport: S::Flow::TRANSPORT,
-        judged_by: S::JUDGED_BY,
-        schema: |generator| S::Params::json_schema(generator),
-        effective: |block| {
-            Ok(serde_json::to_value(resolved::<S>(block)?).expect("parameters are plain data"))
-        },
-        capture: |block| Ok(S::capture(&resolved::<S>(block)?).map(str::to_owned)),
-        build: |block, site| Ok(S::build(&resolved::<S>(block)?, site)?.generator()),
+impl Facts {
+    /// A source of datagrams.
+    pub const fn datagrams(judged_by: JudgedBy) -> Self {
+        Facts { transport: Transport::Datagrams, judged_by }
+    }
+
+    /// A source of transfers over TCP.
+    pub const fn transfers(judged_by: JudgedBy) -> Self {
+        Facts { transport: Transport::Tcp, judged_by }
     }
 }
 
-fn resolved<S: Source>(block: &Value) -> Result<S::Params, ConfigError> {
-    let mut params = config::read(block)?;
-    S::resolve(&mut params);
-    Ok(params)
+impl Family for Generator {
+    const WHAT: &'static str = "source of traffic";
+    type Facts = Facts;
+    const USUAL: Facts = Facts::datagrams(JudgedBy::DelayAndLoss);
+    type Site<'a> = BuildSite<'a>;
+    type Built = Generator;
 }
 
-impl Entry {
-    /// JSON Schema of the parameters.
-    pub fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
-        (self.schema)(generator)
-    }
-
-    /// The parameters in `block` (an object without `kind`) with every default filled in.
-    ///
-    /// # Errors
-    /// An unknown field or a value of the wrong form, with its path.
-    pub fn effective(&self, block: &Value) -> Result<Value, ConfigError> {
-        (self.effective)(block)
-    }
-
-    /// Names of the parameters.
-    pub fn fields(&self) -> Vec<String> {
-        let schema = self.schema(&mut SchemaGenerator::default());
-        let properties = schema.get("properties").and_then(Value::as_object);
-        properties.into_iter().flat_map(|fields| fields.keys().cloned()).collect()
-    }
-
-    /// The capture file that a source with the parameters in `block` replays, if it does.
-    ///
-    /// # Errors
-    /// As [`Entry::effective`].
-    pub fn capture(&self, block: &Value) -> Result<Option<String>, ConfigError> {
-        (self.capture)(block)
-    }
-
-    /// Builds one flow's generator from `block` (an object without `kind`).
-    ///
-    /// # Errors
-    /// As [`Entry::effective`], values out of range, and files that cannot be used.
-    pub fn build(&self, block: &Value, site: &BuildSite) -> Result<Generator, ConfigError> {
-        (self.build)(block, site)
-    }
-}
-
-/// The sources.
-pub static SOURCES: &[Entry] = &[
-    entry::<AdaptiveVideo>(),
-    entry::<Bulk>(),
-    entry::<Bursty>(),
-    entry::<Cbr>(),
-    entry::<Files>(),
-    entry::<OnOff>(),
-    entry::<Pages>(),
-    entry::<Pcap>(),
-    entry::<Poisson>(),
-    entry::<Sensing>(),
-    entry::<Voice>(),
-    entry::<Web>(),
-];
-
-/// The source called `kind`.
-///
-/// # Errors
-/// There is none, with those that there are.
-pub fn find(kind: &str) -> Result<&'static Entry, ConfigError> {
-    SOURCES.iter().find(|entry| entry.name == kind).ok_or_else(|| {
-        let names: Vec<_> = SOURCES.iter().map(|entry| entry.name).collect();
-        ConfigError::new("kind", config::unknown("source of traffic", kind, &names))
-    })
+/// The sources of this crate: a line each.
+pub fn builtin() -> Registry<Generator> {
+    Registry::default()
+        .with::<AdaptiveVideo>()
+        .with::<Bulk>()
+        .with::<Bursty>()
+        .with::<Cbr>()
+        .with::<Files>()
+        .with::<OnOff>()
+        .with::<Pages>()
+        .with::<Pcap>()
+        .with::<Poisson>()
+        .with::<Sensing>()
+        .with::<Voice>()
+        .with::<Web>()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use schemars::SchemaGenerator;
+    use serde_json::{Value, json};
 
     fn site() -> BuildSite<'static> {
         BuildSite { base_dir: Path::new("."), marks: Marks::default(), place: None }
     }
 
     #[test]
-    fn names_are_in_order_and_every_source_explains_itself() {
-        assert!(SOURCES.windows(2).all(|pair| pair[0].name < pair[1].name));
-        for entry in SOURCES {
+    fn every_source_explains_itself() {
+        for entry in &builtin() {
             assert!(!entry.summary.is_empty() && !entry.source.is_empty(), "{}", entry.name);
             let schema = entry.schema(&mut SchemaGenerator::default());
             let properties = schema.get("properties").and_then(Value::as_object);
@@ -241,17 +125,24 @@ mod tests {
     fn what_is_effective_builds_the_same() {
         let place = Track::fixed(Default::default());
         let site = BuildSite { place: Some(&place), ..site() };
-        for entry in SOURCES.iter().filter(|entry| entry.name != "pcap") {
-            let whole = entry.effective(&json!({})).unwrap();
-            assert_eq!(entry.effective(&whole).unwrap(), whole, "{}", entry.name);
-            assert!(entry.build(&whole, &site).is_ok(), "{}", entry.name);
+        for entry in builtin().iter().filter(|entry| entry.name != "pcap") {
+            let whole = entry.effective(&json!({}), &site).unwrap();
+            assert_eq!(entry.effective(&whole, &site).unwrap(), whole, "{}", entry.name);
+            let transport = match entry.build(&whole, &site).unwrap() {
+                Generator::Datagrams(_) => Transport::Datagrams,
+                Generator::Transfers(_) => Transport::Tcp,
+            };
+            assert_eq!(entry.facts.transport, transport, "{}", entry.name);
         }
     }
 
     #[test]
     fn wrong_blocks_are_refused_with_path_and_remedy() {
-        assert!(find("vioce").err().unwrap().message.contains("one of adaptive-video, bulk"));
-        let cbr = find("cbr").unwrap();
+        let sources = builtin();
+        assert!(
+            sources.find("vioce").err().unwrap().message.contains("one of adaptive-video, bulk")
+        );
+        let cbr = sources.find("cbr").unwrap();
         let refuse = |block: Value| cbr.build(&block, &site()).err().expect("refused").to_string();
         assert!(refuse(json!({"rat": "1Mbit"})).contains("rat"));
         let zero = refuse(json!({"rate": "0bit"}));

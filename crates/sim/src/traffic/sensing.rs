@@ -4,11 +4,11 @@
 //! not send at the same instant.
 
 use super::law::require_length;
-use super::registry::{BuildSite, JudgedBy, Source};
+use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Datagram, Datagrams};
 use crate::wireless::Track;
 use crate::wireless::place::TrackTable;
-use forebay_core::{Bytes, ConfigError, Duration, Rng, Time, config::require};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -84,19 +84,19 @@ impl Sensing {
     }
 }
 
-impl Source for Sensing {
+impl Named for Sensing {
+    type Family = Generator;
     const NAME: &'static str = "sensing";
     const SUMMARY: &'static str = "a wireless station that reports a moving phenomenon near it";
     const SOURCE: &'static str = "NCQ paper, section 5.2.2; I. Downard, NRL/FR/5522-04-10073, 2004";
-    const JUDGED_BY: JudgedBy = JudgedBy::DelayAndLoss;
+    const FACTS: Facts = Facts::datagrams(JudgedBy::DelayAndLoss);
     type Params = SensingParams;
-    type Flow = Box<dyn Datagrams>;
 
-    fn build(params: &SensingParams, site: &BuildSite) -> Result<Self::Flow, ConfigError> {
+    fn build(params: &SensingParams, site: &BuildSite) -> Result<Generator, ConfigError> {
         let place = site.place.cloned().ok_or_else(|| {
             ConfigError::new("from", "must be a station or grid of [wireless]: sensors are there")
         })?;
-        Ok(Box::new(Sensing::new(params, place)?))
+        Ok(Generator::Datagrams(Box::new(Sensing::new(params, place)?)))
     }
 }
 

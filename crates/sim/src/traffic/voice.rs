@@ -7,9 +7,9 @@
 use super::cbr::Clock;
 use super::law::require_length;
 use super::on_off::Spurts;
-use super::registry::{BuildSite, JudgedBy, Source};
+use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Datagram, Datagrams, Law};
-use forebay_core::{Bytes, ConfigError, Duration, Rate, Rng, Time, config::require};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time, config::require};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -117,20 +117,20 @@ fn coded(codec: Codec, frame: Duration) -> Bytes {
     Bytes(bits.div_ceil(8_000_000_000) + HEADERS)
 }
 
-impl Source for Voice {
+impl Named for Voice {
+    type Family = Generator;
     const NAME: &'static str = "voice";
     const SUMMARY: &'static str = "one direction of a call: G.711 or G.729a over RTP";
     const SOURCE: &'static str = "ITU-T G.711, ITU-T G.729 annex A; RFC 3551, section 4.5";
-    const JUDGED_BY: JudgedBy = JudgedBy::Mos;
+    const FACTS: Facts = Facts::datagrams(JudgedBy::Mos);
     type Params = VoiceParams;
-    type Flow = Box<dyn Datagrams>;
 
-    fn resolve(params: &mut VoiceParams) {
+    fn resolve(params: &mut VoiceParams, _: &BuildSite) {
         params.size = params.size.or(Some(coded(params.codec, params.frame)));
     }
 
-    fn build(params: &VoiceParams, _: &BuildSite) -> Result<Self::Flow, ConfigError> {
-        Ok(Box::new(Voice::new(params)?))
+    fn build(params: &VoiceParams, _: &BuildSite) -> Result<Generator, ConfigError> {
+        Ok(Generator::Datagrams(Box::new(Voice::new(params)?)))
     }
 }
 

@@ -13,9 +13,9 @@
 //! | parsing | exponential | mean 0.13 s |
 //! | reading | exponential | mean 30 s |
 
-use super::registry::{BuildSite, JudgedBy, Source};
+use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Transfer, Transfers};
-use forebay_core::{ConfigError, Duration, Rng, Time, config::require};
+use forebay_core::{ConfigError, Duration, Named, Rng, Time, config::require};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -110,17 +110,17 @@ impl Web {
     }
 }
 
-impl Source for Web {
+impl Named for Web {
+    type Family = Generator;
     const NAME: &'static str = "web";
     const SUMMARY: &'static str =
         "a person at `to` who reads pages of a few objects from a server at `from`";
     const SOURCE: &'static str = "3GPP2 C.R1002, HTTP model; IEEE 802.16m-08/004, section 10.1";
-    const JUDGED_BY: JudgedBy = JudgedBy::Completion;
+    const FACTS: Facts = Facts::transfers(JudgedBy::Completion);
     type Params = WebParams;
-    type Flow = Box<dyn Transfers>;
 
-    fn build(params: &WebParams, _: &BuildSite) -> Result<Self::Flow, ConfigError> {
-        Ok(Box::new(Web::new(params)?))
+    fn build(params: &WebParams, _: &BuildSite) -> Result<Generator, ConfigError> {
+        Ok(Generator::Transfers(Box::new(Web::new(params)?)))
     }
 }
 

@@ -160,6 +160,11 @@ pub struct Network {
 }
 
 impl Network {
+    /// What a station's queue did against the contract, if it was caught.
+    pub fn fault(&self) -> Option<String> {
+        self.nodes.iter().find_map(|node| node.queue.fault())
+    }
+
     /// The network of `spec`, with random streams named by station under `seed`.
     pub fn new(spec: NetworkSpec, seed: u64) -> Self {
         let names: Vec<String> = spec.sites.iter().map(|site| site.name.clone()).collect();

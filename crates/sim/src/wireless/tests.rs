@@ -2,7 +2,7 @@
 
 use super::*;
 use forebay_core::{Duration, Packet, Setting, Time};
-use forebay_disciplines::registry;
+use forebay_disciplines::Disciplines;
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -26,7 +26,8 @@ impl Lab {
     fn moving(tracks: Vec<Track>, crossings: &[(u16, u16)], attempts: u8) -> Self {
         let table = WirelessTable { attempts, ..WirelessTable::default() };
         let setting: Setting = table.setting();
-        let queue = |_: &Track| registry::build(&json!({ "kind": "fifo" }), &setting).unwrap();
+        let queue =
+            |_: &Track| Disciplines::builtin().build(&json!({ "kind": "fifo" }), &setting).unwrap();
         let queues = tracks.iter().map(queue).collect();
         let site = |(index, track)| Site { name: format!("station{index}"), track };
         let spec = NetworkSpec {

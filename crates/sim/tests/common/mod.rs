@@ -1,14 +1,15 @@
 //! Running small scenarios.
 #![allow(dead_code, reason = "not every test file uses every helper")]
 
-use forebay_sim::{Scenario, World, summary};
+use forebay_sim::{Registry, Scenario, World, summary};
 use serde_json::Value;
 use std::path::Path;
 
 /// The scenario of `tree`, whose files lie beside the examples.
 pub fn scenario(tree: &Value) -> Scenario {
     let base = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples"));
-    Scenario::read(tree, base).unwrap_or_else(|error| panic!("{error}\n{tree:#}"))
+    Scenario::read(tree, base, &Registry::builtin().into())
+        .unwrap_or_else(|error| panic!("{error}\n{tree:#}"))
 }
 
 /// Runs `world` to its end.

@@ -63,9 +63,10 @@ pub use params::{CqAqmParams, CqQueueParams, SharesParams};
 use adapt::Reserve;
 
 use crate::Admit;
-use crate::registry::Named;
 use forebay_core::config::require;
-use forebay_core::{Bank, ConfigError, Context, DropReason, Packet, QueueId, Setting, Time};
+use forebay_core::{
+    Bank, Conduct, ConfigError, Context, DropReason, Named, Packet, QueueId, Setting, Time,
+};
 
 /// Thresholds across queues.
 pub struct CqAqm {
@@ -171,10 +172,12 @@ impl CqAqm {
     }
 }
 
-impl Named<dyn Admit> for CqAqm {
+impl Named for CqAqm {
+    type Family = dyn Admit;
     const NAME: &'static str = "cq-aqm";
     const SUMMARY: &'static str = "precedence thresholds across queues";
     const SOURCE: &'static str = "CQ-AQM paper, section II";
+    const FACTS: Conduct = Conduct::PART;
     type Params = CqAqmParams;
 
     fn resolve(params: &mut CqAqmParams, setting: &Setting) {

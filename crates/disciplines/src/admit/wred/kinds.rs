@@ -3,9 +3,10 @@
 use super::params::check;
 use super::{Differentiated, Measure, Mechanism, RioParams, WredParams, WrtParams};
 use crate::Admit;
-use crate::registry::Named;
 use forebay_core::config::require;
-use forebay_core::{Bank, ConfigError, Context, DropReason, Packet, QueueId, Rate, Setting, Time};
+use forebay_core::{
+    Bank, ConfigError, Context, DropReason, Named, Packet, QueueId, Rate, Setting, Time,
+};
 
 /// Weighted RED: every level is judged by the average of the whole queue.
 pub struct Wred(Differentiated);
@@ -60,7 +61,8 @@ impl Wrt {
 /// Registers a mechanism and hands its calls on.
 macro_rules! mechanism {
     ($type:ident, $params:ty, $name:literal, $summary:literal, $source:literal) => {
-        impl Named<dyn Admit> for $type {
+        impl Named for $type {
+            type Family = dyn Admit;
             const NAME: &'static str = $name;
             const SUMMARY: &'static str = $summary;
             const SOURCE: &'static str = $source;

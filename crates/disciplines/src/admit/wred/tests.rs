@@ -1,7 +1,7 @@
 //! Decision tables of the mechanisms, and who goes when dropping from the queue.
 
+use crate::Disciplines;
 use crate::fixture::{Rig, SETTING, ms};
-use crate::registry;
 use forebay_core::{DropReason, Time, Verdict};
 use serde_json::{Value, json};
 
@@ -262,7 +262,7 @@ fn a_full_buffer_pushes_higher_levels_out_first() {
 
 #[test]
 fn wrong_levels_are_refused_with_their_path() {
-    let path = |block: Value| registry::build(&block, &SETTING).err().unwrap().path;
+    let path = |block: Value| Disciplines::builtin().build(&block, &SETTING).err().unwrap().path;
     let level = json!({ "min_th": "15p", "max_th": "45p", "max_p": 0.1 });
     assert_eq!(path(json!({ "kind": "wred", "levels": [] })), "levels");
     assert_eq!(path(json!({ "kind": "wred", "levels": [{}, { "min_th": "5p" }] })), "levels[1]");

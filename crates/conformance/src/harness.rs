@@ -16,12 +16,19 @@ pub const SETTING: Setting =
 pub struct Arrival {
     /// Nanoseconds since the arrival before.
     pub gap: u64,
+    /// Length of the IP packet in bytes.
     pub len: u32,
+    /// Flow.
     pub flow: u32,
+    /// QoS class.
     pub class: u8,
+    /// Precedence.
     pub precedence: u8,
+    /// Drop precedence.
     pub drop_precedence: u8,
+    /// Whether its transport understands marks.
     pub ect: bool,
+    /// What it carries.
     pub kind: PacketKind,
 }
 
@@ -109,8 +116,11 @@ pub fn adversarial() -> Vec<(&'static str, Vec<Arrival>)> {
 /// What happened to a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
+    /// Sent at this instant.
     Sent(u32, Time),
+    /// Dropped for this reason.
     Dropped(u32, DropReason),
+    /// Marked.
     Marked(u32),
 }
 
@@ -191,6 +201,9 @@ struct Rig<'a> {
 impl Rig<'_> {
     /// Checks what must hold after every call. `observed` adds calls that must change nothing.
     fn check(&mut self, now: Time) -> Result<(), String> {
+        if let Some(fault) = self.queue.fault() {
+            return Err(fault);
+        }
         if let Some(complaint) = self.ledger.complaint.take() {
             return Err(complaint);
         }
@@ -344,9 +357,9 @@ impl Sink for Retire {
     fn marked(&mut self, _: &Packet) {}
 }
 
-/// Allocations that `queue` makes in steady state: after it has been filled with every kind of
-/// packet and drained.
-pub fn allocations(queue: &mut dyn Discipline) -> u64 {
+/// Fills `queue` with every kind of packet and drains it, again and again: what `measure` runs after
+/// that is steady state, and must not allocate.
+pub fn steady_state(queue: &mut dyn Discipline, measure: impl FnOnce(&mut dyn FnMut())) {
     let (mut rng, mut now) = (Rng::named(7, "port"), Time::ZERO);
     let mut cycle = |queue: &mut dyn Discipline, count: u32, arrival: &dyn Fn(u32) -> Arrival| {
         for n in 0..count {
@@ -375,10 +388,9 @@ pub fn allocations(queue: &mut dyn Discipline) -> u64 {
         let alike = |n| Arrival { class, drop_precedence, precedence: 1, ..mixed(n) };
         cycle(queue, 3_000, &alike);
     }
-    let counted = allocation_counter::measure(|| {
+    measure(&mut || {
         for _ in 0..50 {
             cycle(queue, 150, &mixed);
         }
     });
-    counted.count_total
 }

@@ -1,0 +1,290 @@
+#include "forebay-queue-disc.h"
+
+#include <ns3/log.h>
+#include <ns3/simulator.h>
+#include <ns3/socket.h>
+#include <ns3/string.h>
+#include <ns3/uinteger.h>
+
+namespace ns3
+{
+
+NS_LOG_COMPONENT_DEFINE("ForebayQueueDisc");
+NS_OBJECT_ENSURE_REGISTERED(ForebayStore);
+NS_OBJECT_ENSURE_REGISTERED(ForebayQueueDisc);
+
+namespace
+{
+// By the numbers of forebay.h.
+const char* const REASONS[] = {"Overflow", "AQM", "Preempted", "Policed", "Pushed out"};
+const char* const MARKED = "Marked";
+} // namespace
+
+TypeId
+ForebayStore::GetTypeId()
+{
+    static TypeId id =
+        TypeId("ns3::ForebayStore").SetParent<Queue<QueueDiscItem>>().AddConstructor<ForebayStore>();
+    return id;
+}
+
+ForebayStore::ForebayStore()
+{
+    // Limits are the discipline's.
+    SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, UINT32_MAX));
+}
+
+void
+ForebayStore::Put(uint32_t id, Ptr<QueueDiscItem> item)
+{
+    Iterator place;
+    DoEnqueue(GetContainer().end(), item, place);
+    m_places[id] = place;
+}
+
+Ptr<QueueDiscItem>
+ForebayStore::Take(uint32_t id)
+{
+    const auto found = m_places.find(id);
+    NS_ABORT_MSG_IF(found == m_places.end(), "forebay: packet " << id << " is not held");
+    const ConstIterator place = found->second;
+    m_places.erase(found);
+    return DoDequeue(place);
+}
+
+void
+ForebayStore::Discard(uint32_t id)
+{
+    const auto found = m_places.find(id);
+    NS_ABORT_MSG_IF(found == m_places.end(), "forebay: packet " << id << " is not held");
+    const ConstIterator place = found->second;
+    m_places.erase(found);
+    DoRemove(place);
+}
+
+Ptr<QueueDiscItem>
+ForebayStore::At(uint32_t id) const
+{
+    return *m_places.at(id);
+}
+
+// Items come and go by their handles alone.
+bool
+ForebayStore::Enqueue(Ptr<QueueDiscItem>)
+{
+    NS_FATAL_ERROR("a ForebayStore is its queue disc's alone");
+}
+
+Ptr<QueueDiscItem>
+ForebayStore::Dequeue()
+{
+    NS_FATAL_ERROR("a ForebayStore is its queue disc's alone");
+}
+
+Ptr<QueueDiscItem>
+ForebayStore::Remove()
+{
+    NS_FATAL_ERROR("a ForebayStore is its queue disc's alone");
+}
+
+Ptr<const QueueDiscItem>
+ForebayStore::Peek() const
+{
+    return GetContainer().empty() ? nullptr : DoPeek(GetContainer().begin());
+}
+
+TypeId
+ForebayQueueDisc::GetTypeId()
+{
+    static TypeId id =
+        TypeId("ns3::ForebayQueueDisc")
+            .SetParent<QueueDisc>()
+            .AddConstructor<ForebayQueueDisc>()
+            .AddAttribute("Kind",
+                          "Forebay's name of the discipline; \"combination\" for any parts",
+                          StringValue("fifo"),
+                          MakeStringAccessor(&ForebayQueueDisc::m_kindName),
+                          MakeStringChecker())
+            .AddAttribute("Parameters",
+                          "Its parameters as JSON; what is left out has its default",
+                          StringValue("{}"),
+                          MakeStringAccessor(&ForebayQueueDisc::m_parameters),
+                          MakeStringChecker())
+            .AddAttribute("LinkBandwidth",
+                          "Rate of the link behind it",
+                          DataRateValue(DataRate("10Mbps")),
+                          MakeDataRateAccessor(&ForebayQueueDisc::m_bandwidth),
+                          MakeDataRateChecker())
+            .AddAttribute("Overhead",
+                          "Bytes that the link adds to every IP packet",
+                          UintegerValue(2),
+                          MakeUintegerAccessor(&ForebayQueueDisc::m_overhead),
+                          MakeUintegerChecker<uint32_t>())
+            .AddAttribute("Mtu",
+                          "Largest IP packet in bytes",
+                          UintegerValue(1500),
+                          MakeUintegerAccessor(&ForebayQueueDisc::m_mtu),
+                          MakeUintegerChecker<uint32_t>());
+    return id;
+}
+
+ForebayQueueDisc::ForebayQueueDisc()
+    : QueueDisc(QueueDiscSizePolicy::SINGLE_INTERNAL_QUEUE)
+{
+    m_random = CreateObject<UniformRandomVariable>();
+}
+
+ForebayQueueDisc::~ForebayQueueDisc() = default;
+
+void
+ForebayQueueDisc::DoDispose()
+{
+    m_wake.Cancel();
+    if (m_queue != nullptr)
+    {
+        m_kind->destroy(m_queue);
+        m_queue = nullptr;
+    }
+    m_store = nullptr;
+    QueueDisc::DoDispose();
+}
+
+bool
+ForebayQueueDisc::CheckConfig()
+{
+    if (GetNInternalQueues() == 0)
+    {
+        AddInternalQueue(CreateObject<ForebayStore>());
+    }
+    m_store = DynamicCast<ForebayStore>(GetInternalQueue(0));
+    return m_store && GetNQueueDiscClasses() == 0 && GetNPacketFilters() == 0;
+}
+
+void
+ForebayQueueDisc::InitializeParams()
+{
+    m_kind = forebay_discipline(m_kindName.c_str());
+    NS_ABORT_MSG_IF(m_kind == nullptr, "forebay has no discipline \"" << m_kindName << "\"");
+    const ForebaySetting setting = {m_bandwidth.GetBitRate(), m_overhead, m_mtu};
+    char error[512] = "";
+    m_queue = m_kind->create(m_kind, m_parameters.c_str(), &setting, error, sizeof error);
+    NS_ABORT_MSG_IF(m_queue == nullptr, "forebay, " << m_kindName << ": " << error);
+}
+
+ForebayContext
+ForebayQueueDisc::Context()
+{
+    const auto now = static_cast<uint64_t>(Simulator::Now().GetNanoSeconds());
+    return {now, this, Drop, MarkPacket, Random};
+}
+
+void
+ForebayQueueDisc::Failed() const
+{
+    NS_FATAL_ERROR("forebay, " << m_kindName << ": " << m_kind->fault(m_queue));
+}
+
+void
+ForebayQueueDisc::Drop(ForebayContext* cx, const ForebayPacket* packet, uint32_t reason)
+{
+    auto* self = static_cast<ForebayQueueDisc*>(cx->host);
+    self->m_free.push_back(packet->id);
+    if (self->m_arriving && packet->id == self->m_arrivingId)
+    {
+        self->DropBeforeEnqueue(self->m_arriving, REASONS[reason]);
+        self->m_arriving = nullptr;
+        return;
+    }
+    self->m_store->Discard(packet->id);
+}
+
+bool
+ForebayQueueDisc::MarkPacket(ForebayContext* cx, ForebayPacket* packet)
+{
+    auto* self = static_cast<ForebayQueueDisc*>(cx->host);
+    const bool arrives = self->m_arriving && packet->id == self->m_arrivingId;
+    // What leaves is marked before it is taken out of the store.
+    if (!self->Mark(arrives ? self->m_arriving : self->m_store->At(packet->id), MARKED))
+    {
+        return false;
+    }
+    packet->tos |= 3;
+    return true;
+}
+
+uint64_t
+ForebayQueueDisc::Random(ForebayContext* cx)
+{
+    const auto& random = static_cast<ForebayQueueDisc*>(cx->host)->m_random;
+    const uint64_t high = random->GetInteger(0, UINT32_MAX);
+    return high << 32 | random->GetInteger(0, UINT32_MAX);
+}
+
+bool
+ForebayQueueDisc::DoEnqueue(Ptr<QueueDiscItem> item)
+{
+    uint8_t tos = 0;
+    item->GetUint8Value(QueueItem::IP_DSFIELD, tos);
+    SocketPriorityTag tag;
+    const bool tagged = item->GetPacket()->PeekPacketTag(tag);
+    const uint8_t priority = tagged ? tag.GetPriority() : 0;
+    uint32_t id = m_next;
+    if (m_free.empty())
+    {
+        ++m_next;
+    }
+    else
+    {
+        id = m_free.back();
+        m_free.pop_back();
+    }
+    ForebayContext cx = Context();
+    const ForebayPacket packet =
+        {id, item->GetSize(), item->Hash(), priority, priority, 0, tos, 0, cx.now};
+    m_arriving = item;
+    m_arrivingId = id;
+    if (m_kind->enqueue(m_queue, &packet, &cx) == FOREBAY_FAILED)
+    {
+        Failed();
+    }
+    const bool stays = m_arriving != nullptr;
+    m_arriving = nullptr;
+    if (stays)
+    {
+        m_store->Put(id, item);
+    }
+    return stays;
+}
+
+Ptr<QueueDiscItem>
+ForebayQueueDisc::DoDequeue()
+{
+    ForebayContext cx = Context();
+    while (m_kind->backlog(m_queue).packets > 0)
+    {
+        const uint64_t at = m_kind->wake(m_queue, cx.now);
+        if (at > cx.now)
+        {
+            // It shapes: the link asks again then.
+            if (at != FOREBAY_IDLE && !m_wake.IsRunning())
+            {
+                m_wake = Simulator::Schedule(NanoSeconds(at - cx.now), &QueueDisc::Run, this);
+            }
+            return nullptr;
+        }
+        ForebayPacket packet;
+        const int32_t answer = m_kind->dequeue(m_queue, &packet, &cx);
+        if (answer == FOREBAY_FAILED)
+        {
+            Failed();
+        }
+        if (answer == FOREBAY_SENT)
+        {
+            m_free.push_back(packet.id);
+            return m_store->Take(packet.id);
+        }
+    }
+    return nullptr;
+}
+
+} // namespace ns3

@@ -1,0 +1,316 @@
+//! Disciplines written in Rust, as the C interface shows them. A panic ends the queue, not the host.
+
+use crate::convert::{c_string, from_c, text, to_c, write};
+use crate::interface::*;
+use forebay_core::{ConfigError, Registry};
+use forebay_core::{
+    Context, Discipline, DropReason, Entry, Packet, Rate, Rng, Setting, Sink, Time, Verdict, Wake,
+};
+use schemars::SchemaGenerator;
+use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+/// Disciplines as the C interface shows them.
+pub struct Exports(Vec<ForebayDiscipline>);
+
+// SAFETY: what the pointers lead to is never changed and lives as long as the process.
+unsafe impl Send for Exports {}
+// SAFETY: as above.
+unsafe impl Sync for Exports {}
+
+impl Exports {
+    /// The kinds of `registry`, for the rest of the process's life.
+    pub fn of(registry: &Registry<dyn Discipline>) -> Self {
+        Exports(registry.iter().map(|entry| export(entry.clone())).collect())
+    }
+
+    /// The discipline at `index`; NULL after the last.
+    pub fn get(&self, index: u32) -> *const ForebayDiscipline {
+        self.0.get(index as usize).map_or(ptr::null(), ptr::from_ref)
+    }
+
+    /// The discipline called `name`; NULL if there is none.
+    #[cfg(feature = "library")]
+    pub fn find(&self, name: &str) -> *const ForebayDiscipline {
+        // SAFETY: the names are our own.
+        let found = self.0.iter().find(|each| unsafe { text(each.name) } == Some(name));
+        found.map_or(ptr::null(), ptr::from_ref)
+    }
+}
+
+/// Text that lives as long as the process.
+fn forever(text: &str) -> *const c_char {
+    c_string(text).into_raw()
+}
+
+fn export(entry: Entry<dyn Discipline>) -> ForebayDiscipline {
+    let mut generator = SchemaGenerator::default();
+    let mut schema = entry.schema(&mut generator).to_value();
+    let definitions = generator.take_definitions(true);
+    if !definitions.is_empty() {
+        schema["$defs"] = Value::Object(definitions);
+    }
+    ForebayDiscipline {
+        version: FOREBAY_VERSION,
+        name: forever(&entry.name),
+        summary: forever(&entry.summary),
+        source: forever(&entry.source),
+        schema: forever(&schema.to_string()),
+        keeps_order: entry.facts.keeps_order,
+        data: ptr::from_ref(Box::leak(Box::new(entry))).cast(),
+        create: Some(create),
+        destroy: Some(destroy),
+        enqueue: Some(enqueue),
+        dequeue: Some(dequeue),
+        wake: Some(wake),
+        backlog: Some(backlog),
+        set_link_rate: Some(set_link_rate),
+        probe: Some(probe),
+        effective: Some(effective),
+        fault: Some(fault),
+    }
+}
+
+/// A queue on this side of the interface.
+struct Queue {
+    discipline: Box<dyn Discipline>,
+    /// A stream of its own, begun with the port's at the first call.
+    rng: Option<Rng>,
+    /// Why it cannot go on.
+    fault: RefCell<Option<CString>>,
+}
+
+/// What a caught panic said.
+fn said(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    format!("it panicked: {}", text.unwrap_or_else(|| "without a message".into()))
+}
+
+/// The parameters, the port and the kind that a call names.
+///
+/// # Safety
+/// The pointers are those of a call of `create` or `effective`.
+unsafe fn asked<'a>(
+    kind: *const ForebayDiscipline,
+    params: *const c_char,
+    setting: *const ForebaySetting,
+) -> Result<(&'a Entry<dyn Discipline>, Value, Setting), ConfigError> {
+    // SAFETY: `data` was made of an entry by `export`; the setting is the caller's.
+    let (entry, setting) = unsafe { (&*(*kind).data.cast::<Entry<dyn Discipline>>(), *setting) };
+    // SAFETY: by the contract above.
+    let params = match unsafe { text(params) } {
+        None | Some("") => json!({}),
+        Some(text) => serde_json::from_str(text).map_err(|error| {
+            ConfigError::new("", format!("the parameters are not JSON: {error}"))
+        })?,
+    };
+    let ForebaySetting { rate, overhead, mtu } = setting;
+    Ok((entry, params, Setting { rate: Rate::from_bps(rate), overhead, mtu, queues: 1 }))
+}
+
+unsafe extern "C" fn create(
+    kind: *const ForebayDiscipline,
+    params: *const c_char,
+    setting: *const ForebaySetting,
+    error: *mut c_char,
+    size: usize,
+) -> *mut c_void {
+    let made = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the pointers are the caller's.
+        let (entry, params, setting) = unsafe { asked(kind, params, setting) }?;
+        entry.build(&params, &setting)
+    }));
+    let message = match made {
+        Ok(Ok(discipline)) => {
+            let queue = Queue { discipline, rng: None, fault: RefCell::new(None) };
+            return Box::into_raw(Box::new(queue)).cast();
+        }
+        Ok(Err(error)) => error.to_string(),
+        Err(panic) => said(&*panic),
+    };
+    // SAFETY: the caller's buffer.
+    unsafe { write(&message, error, size) };
+    ptr::null_mut()
+}
+
+unsafe extern "C" fn effective(
+    kind: *const ForebayDiscipline,
+    params: *const c_char,
+    setting: *const ForebaySetting,
+    out: *mut c_char,
+    size: usize,
+) -> isize {
+    let filled = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the pointers are the caller's.
+        let (entry, params, setting) = unsafe { asked(kind, params, setting) }?;
+        entry.effective(&params, &setting)
+    }));
+    let (text, answer) = match filled {
+        Ok(Ok(value)) => (value.to_string(), true),
+        Ok(Err(error)) => (error.to_string(), false),
+        Err(panic) => (said(&*panic), false),
+    };
+    // SAFETY: the caller's buffer.
+    unsafe { write(&text, out, size) };
+    if answer { text.len() as isize } else { -1 }
+}
+
+unsafe extern "C" fn destroy(state: *mut c_void) {
+    if state.is_null() {
+        return;
+    }
+    // SAFETY: made by `create`, and destroyed once.
+    let queue = unsafe { Box::from_raw(state.cast::<Queue>()) };
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(queue)));
+}
+
+/// Drops and marks, handed to the host.
+struct Host(*mut ForebayContext);
+
+impl Sink for Host {
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        let gone = to_c(&packet);
+        packet.retire();
+        // SAFETY: the context is valid during the call that it was handed to.
+        unsafe { ((*self.0).drop)(self.0, &gone, reason as u32) };
+    }
+
+    fn marked(&mut self, packet: &Packet) {
+        let mut marked = to_c(packet);
+        // SAFETY: as above.
+        unsafe { ((*self.0).mark)(self.0, &mut marked) };
+    }
+}
+
+/// Runs `act` on the queue at `state` under the host's context.
+///
+/// # Safety
+/// `state` is a queue of `create`, which nobody else uses now, and `cx` the context of this call.
+unsafe fn with(
+    state: *mut c_void,
+    cx: *mut ForebayContext,
+    act: impl FnOnce(&mut dyn Discipline, &mut Context) -> i32,
+) -> i32 {
+    // SAFETY: by the contract above.
+    let (queue, now) = unsafe { (&mut *state.cast::<Queue>(), (*cx).now) };
+    let Queue { discipline, rng, fault } = queue;
+    if fault.borrow().is_some() {
+        return FOREBAY_FAILED;
+    }
+    // SAFETY: the context's own function.
+    let rng = rng.get_or_insert_with(|| Rng::named(unsafe { ((*cx).random)(cx) }, "plug-in"));
+    let answer = catch_unwind(AssertUnwindSafe(|| {
+        let mut host = Host(cx);
+        act(&mut **discipline, &mut Context::new(Time::from_nanos(now), rng, &mut host))
+    }));
+    answer.unwrap_or_else(|panic| {
+        *fault.borrow_mut() = Some(c_string(&said(&*panic)));
+        FOREBAY_FAILED
+    })
+}
+
+unsafe extern "C" fn enqueue(
+    state: *mut c_void,
+    packet: *const ForebayPacket,
+    cx: *mut ForebayContext,
+) -> i32 {
+    // SAFETY: the pointers are the caller's.
+    unsafe {
+        let packet = *packet;
+        with(state, cx, |discipline, cx| match discipline.enqueue(from_c(&packet), cx) {
+            Verdict::Queued => FOREBAY_QUEUED,
+            Verdict::Dropped => FOREBAY_DROPPED,
+        })
+    }
+}
+
+unsafe extern "C" fn dequeue(
+    state: *mut c_void,
+    packet: *mut ForebayPacket,
+    cx: *mut ForebayContext,
+) -> i32 {
+    // SAFETY: the pointers are the caller's.
+    unsafe {
+        with(state, cx, |discipline, cx| match discipline.dequeue(cx) {
+            None => FOREBAY_NONE,
+            Some(sent) => {
+                *packet = to_c(&sent);
+                sent.retire();
+                FOREBAY_SENT
+            }
+        })
+    }
+}
+
+/// Asks the queue at `state` something that changes nothing; `otherwise` if it fails or has failed.
+///
+/// # Safety
+/// `state` is a queue of `create`.
+unsafe fn ask<T>(state: *const c_void, otherwise: T, act: impl FnOnce(&dyn Discipline) -> T) -> T {
+    // SAFETY: by the contract above.
+    let queue = unsafe { &*state.cast::<Queue>() };
+    if queue.fault.borrow().is_some() {
+        return otherwise;
+    }
+    catch_unwind(AssertUnwindSafe(|| act(&*queue.discipline))).unwrap_or_else(|panic| {
+        *queue.fault.borrow_mut() = Some(c_string(&said(&*panic)));
+        otherwise
+    })
+}
+
+unsafe extern "C" fn wake(state: *const c_void, now: u64) -> u64 {
+    let answer = |discipline: &dyn Discipline| match discipline.wake(Time::from_nanos(now)) {
+        Wake::Idle => FOREBAY_IDLE,
+        Wake::Ready => now,
+        Wake::At(time) => time.as_nanos(),
+    };
+    // SAFETY: the pointer is the caller's.
+    unsafe { ask(state, FOREBAY_IDLE, answer) }
+}
+
+unsafe extern "C" fn backlog(state: *const c_void) -> ForebayBacklog {
+    let answer = |discipline: &dyn Discipline| {
+        let held = discipline.backlog();
+        ForebayBacklog { packets: held.packets as u64, bytes: held.bytes }
+    };
+    // SAFETY: the pointer is the caller's.
+    unsafe { ask(state, ForebayBacklog::default(), answer) }
+}
+
+unsafe extern "C" fn set_link_rate(state: *mut c_void, now: u64, rate: u64) {
+    // SAFETY: the pointer is the caller's, and nobody else uses the queue now.
+    let Queue { discipline, fault, .. } = unsafe { &mut *state.cast::<Queue>() };
+    if fault.borrow().is_none() {
+        let tell = || discipline.set_link_rate(Time::from_nanos(now), Rate::from_bps(rate));
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(tell)) {
+            *fault.borrow_mut() = Some(c_string(&said(&*panic)));
+        }
+    }
+}
+
+unsafe extern "C" fn probe(
+    state: *const c_void,
+    now: u64,
+    to: *mut c_void,
+    report: unsafe extern "C" fn(to: *mut c_void, name: *const c_char, value: f64),
+) {
+    let tell = |discipline: &dyn Discipline| {
+        discipline.probe(Time::from_nanos(now), &mut |name, value| {
+            let name = c_string(name);
+            // SAFETY: the caller's own function, with what it gave for it.
+            unsafe { report(to, name.as_ptr(), value) };
+        });
+    };
+    // SAFETY: the pointer is the caller's.
+    unsafe { ask(state, (), tell) }
+}
+
+unsafe extern "C" fn fault(state: *const c_void) -> *const c_char {
+    // SAFETY: the pointer is the caller's; the text is set once.
+    let queue = unsafe { &*state.cast::<Queue>() };
+    queue.fault.borrow().as_ref().map_or(ptr::null(), |text| text.as_ptr())
+}

@@ -1,0 +1,258 @@
+//! A discipline behind the C interface, watched: what it does against the contract is named, and its
+//! packets are dropped.
+
+use crate::convert::{self, text};
+use crate::interface::*;
+use crate::ledger::Ledger;
+use forebay_core::{Backlog, Context, Discipline, DropReason, Packet, Rate, Time, Verdict, Wake};
+use std::collections::BTreeSet;
+use std::ffi::{c_char, c_void};
+use std::sync::{Arc, Mutex};
+
+/// Times in a row that a queue may say that it is ready and give nothing.
+const MOST_IDLE: u32 = 1000;
+
+/// The functions that no discipline can do without.
+#[derive(Clone, Copy)]
+pub struct Calls {
+    pub destroy: unsafe extern "C" fn(*mut c_void),
+    pub enqueue:
+        unsafe extern "C" fn(*mut c_void, *const ForebayPacket, *mut ForebayContext) -> i32,
+    pub dequeue: unsafe extern "C" fn(*mut c_void, *mut ForebayPacket, *mut ForebayContext) -> i32,
+    pub wake: unsafe extern "C" fn(*const c_void, u64) -> u64,
+    pub backlog: unsafe extern "C" fn(*const c_void) -> ForebayBacklog,
+}
+
+/// A queue of a plug-in.
+pub struct Foreign {
+    /// The plug-in and the kind, for messages.
+    who: Arc<str>,
+    kind: &'static ForebayDiscipline,
+    calls: Calls,
+    state: *mut c_void,
+    ledger: Ledger,
+    /// How often in a row nothing came of a call that was due.
+    idle: u32,
+}
+
+// SAFETY: the interface says that calls may come from any thread, one at a time; `&self` calls
+// change nothing.
+unsafe impl Send for Foreign {}
+
+/// What the functions of a context need during one call.
+struct Call<'a, 'b> {
+    ledger: &'a mut Ledger,
+    cx: &'a mut Context<'b>,
+}
+
+/// The call that a context belongs to.
+///
+/// # Safety
+/// `cx` is a context that [`Foreign::call`] made, during that call.
+unsafe fn call<'a>(cx: *mut ForebayContext) -> &'a mut Call<'a, 'a> {
+    // SAFETY: by the contract above.
+    unsafe { &mut *(*cx).host.cast() }
+}
+
+unsafe extern "C" fn drop_packet(
+    cx: *mut ForebayContext,
+    packet: *const ForebayPacket,
+    reason: u32,
+) {
+    // SAFETY: the plug-in hands on the context that it was handed, and a packet.
+    let (Call { ledger, cx }, packet) = unsafe { (call(cx), &*packet) };
+    if let Some(packet) = ledger.leaves(packet, "dropped") {
+        cx.drop(packet, convert::reason(reason));
+    }
+}
+
+unsafe extern "C" fn mark_packet(cx: *mut ForebayContext, packet: *mut ForebayPacket) -> bool {
+    // SAFETY: as above.
+    let (Call { ledger, cx }, packet) = unsafe { (call(cx), &mut *packet) };
+    ledger.marks(packet, |packet| cx.mark(packet))
+}
+
+unsafe extern "C" fn draw(cx: *mut ForebayContext) -> u64 {
+    // SAFETY: as above.
+    unsafe { call(cx) }.cx.rng.next_u64()
+}
+
+impl Foreign {
+    /// The queue `state` of `kind`.
+    pub fn new(
+        who: Arc<str>,
+        kind: &'static ForebayDiscipline,
+        calls: Calls,
+        state: *mut c_void,
+    ) -> Self {
+        Foreign { who, kind, calls, state, ledger: Ledger::new(kind.keeps_order), idle: 0 }
+    }
+
+    /// Calls the plug-in with a context of its own.
+    #[inline]
+    fn call(
+        &mut self,
+        cx: &mut Context,
+        act: impl FnOnce(&Calls, *mut c_void, *mut ForebayContext) -> i32,
+    ) -> i32 {
+        let now = cx.now.as_nanos();
+        let mut call = Call { ledger: &mut self.ledger, cx };
+        let host: *mut Call = &mut call;
+        let mut context = ForebayContext {
+            now,
+            host: host.cast(),
+            drop: drop_packet,
+            mark: mark_packet,
+            random: draw,
+        };
+        let answer = act(&self.calls, self.state, &mut context);
+        if answer == FOREBAY_FAILED {
+            // SAFETY: the state is a queue of this kind; the text is the plug-in's.
+            let why = self.kind.fault.and_then(|fault| unsafe { text(fault(self.state)) });
+            let why = why.unwrap_or("it failed, without saying why").to_owned();
+            self.ledger.accuse(why);
+        }
+        // SAFETY: as above.
+        let held = unsafe { (self.calls.backlog)(self.state) };
+        self.ledger.compare(held.packets, held.bytes);
+        answer
+    }
+
+    /// Drops what a queue holds that can no longer be trusted.
+    #[cold]
+    fn flush(&mut self, cx: &mut Context) {
+        for packet in self.ledger.take_all() {
+            cx.drop(packet, DropReason::Overflow);
+        }
+    }
+}
+
+impl Discipline for Foreign {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context) -> Verdict {
+        if self.ledger.fault().is_some() {
+            self.flush(cx);
+            cx.drop(packet, DropReason::Overflow);
+            return Verdict::Dropped;
+        }
+        let shown = self.ledger.enters(packet);
+        let before = self.ledger.held().packets;
+        // SAFETY: the state is a queue of this kind, and packet and context live during the call.
+        let answer =
+            self.call(cx, |calls, state, cx| unsafe { (calls.enqueue)(state, &shown, cx) });
+        match answer {
+            FOREBAY_QUEUED => {}
+            FOREBAY_DROPPED if self.ledger.held().packets < before => return Verdict::Dropped,
+            FOREBAY_DROPPED => {
+                self.ledger
+                    .accuse(format!("it says that it dropped packet {}, and did not", shown.id));
+            }
+            FOREBAY_FAILED => {}
+            other => self.ledger.accuse(format!("its enqueue returned {other}")),
+        }
+        if self.ledger.fault().is_some() {
+            self.flush(cx);
+            return Verdict::Dropped;
+        }
+        Verdict::Queued
+    }
+
+    fn dequeue(&mut self, cx: &mut Context) -> Option<Packet> {
+        if self.ledger.fault().is_some() {
+            self.flush(cx);
+            return None;
+        }
+        let before = self.ledger.held().packets;
+        let mut given = ForebayPacket::default();
+        let mut sent = None;
+        // The books are made up before the backlogs are compared.
+        let place: *mut ForebayPacket = &mut given;
+        let into = &mut sent;
+        // SAFETY: the state is a queue of this kind; packet, context and call live during the call.
+        let answer = self.call(cx, |calls, state, cx| unsafe {
+            let answer = (calls.dequeue)(state, place, cx);
+            if answer == FOREBAY_SENT {
+                *into = call(cx).ledger.leaves(&*place, "sent");
+            }
+            answer
+        });
+        if !(FOREBAY_FAILED..=FOREBAY_SENT).contains(&answer) {
+            self.ledger.accuse(format!("its dequeue returned {answer}"));
+        }
+        let moved = self.ledger.held().packets < before;
+        self.idle = if moved || before == 0 { 0 } else { self.idle + 1 };
+        if self.idle > MOST_IDLE {
+            self.ledger.accuse(format!(
+                "it holds {before} packets, says that one is ready, and gives none"
+            ));
+        }
+        if self.ledger.fault().is_some() {
+            self.flush(cx);
+        }
+        sent
+    }
+
+    fn wake(&self, now: Time) -> Wake {
+        if self.ledger.fault().is_some() {
+            return if self.ledger.held().packets > 0 { Wake::Ready } else { Wake::Idle };
+        }
+        // SAFETY: the state is a queue of this kind.
+        match unsafe { (self.calls.wake)(self.state, now.as_nanos()) } {
+            FOREBAY_IDLE => Wake::Idle,
+            at if at <= now.as_nanos() => Wake::Ready,
+            at => Wake::At(Time::from_nanos(at)),
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.ledger.held()
+    }
+
+    fn set_link_rate(&mut self, now: Time, rate: Rate) {
+        if let Some(tell) = self.kind.set_link_rate {
+            // SAFETY: the state is a queue of this kind.
+            unsafe { tell(self.state, now.as_nanos(), rate.bps()) };
+        }
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.ledger.fault().map(|fault| format!("{}: {fault}", self.who))
+    }
+
+    fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64)) {
+        let Some(probe) = self.kind.probe.filter(|_| self.ledger.fault().is_none()) else { return };
+        let mut out = out;
+        let to: *mut &mut dyn FnMut(&'static str, f64) = &mut out;
+        // SAFETY: the state is a queue of this kind, and `to` lives during the call.
+        unsafe { probe(self.state, now.as_nanos(), to.cast(), report) };
+    }
+}
+
+unsafe extern "C" fn report(to: *mut c_void, name: *const c_char, value: f64) {
+    // SAFETY: `to` is what `Foreign::probe` gave; the name is the plug-in's text.
+    let (out, name) = unsafe { (&mut *to.cast::<&mut dyn FnMut(&'static str, f64)>(), text(name)) };
+    out(interned(name.unwrap_or("unnamed")), value);
+}
+
+/// `name` for the rest of the process's life; equal names are one.
+fn interned(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().expect("nothing panics while it is held");
+    match names.get(name) {
+        Some(known) => known,
+        None => {
+            let new: &'static str = Box::leak(name.to_owned().into_boxed_str());
+            names.insert(new);
+            new
+        }
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        // SAFETY: the state is a queue of this kind, and is not used again.
+        unsafe { (self.calls.destroy)(self.state) };
+        for packet in self.ledger.take_all() {
+            packet.retire();
+        }
+    }
+}

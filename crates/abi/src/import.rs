@@ -1,0 +1,183 @@
+//! Kinds of the C interface as entries of a registry.
+
+use crate::convert::{self, c_string, text};
+use crate::foreign::{Calls, Foreign};
+use crate::interface::*;
+use forebay_core::{Conduct, ConfigError, Discipline, Entry, Recipe, Setting, config};
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+use std::ffi::{CString, c_char};
+use std::sync::Arc;
+
+/// Room for a message.
+const MESSAGE: usize = 1024;
+/// Room for parameters.
+const PARAMETERS: usize = 64 * 1024;
+
+/// The entry of the discipline at `kind`; `from` names its library in messages.
+///
+/// # Errors
+/// Another version of the interface, or what is missing.
+///
+/// # Safety
+/// `kind` leads to a struct of the interface that lives as long as the process, and whose functions
+/// keep its contracts.
+pub unsafe fn import(
+    kind: *const ForebayDiscipline,
+    from: &str,
+) -> Result<Entry<dyn Discipline>, String> {
+    // SAFETY: every version begins with its number.
+    let version = unsafe { *kind.cast::<u32>() };
+    if version != FOREBAY_VERSION {
+        return Err(format!(
+            "it speaks version {version} of the interface, this program version \
+             {FOREBAY_VERSION}; build it anew against this program's forebay.h"
+        ));
+    }
+    // SAFETY: by the contract above, the version being ours.
+    let kind: &'static ForebayDiscipline = unsafe { &*kind };
+    // SAFETY: these are texts that live as long as the process.
+    let words = unsafe { [text(kind.name), text(kind.summary), text(kind.source)] };
+    let [Some(name), Some(summary), Some(source)] = words else {
+        return Err("a discipline without name, summary or source".into());
+    };
+    let missing = |function: &str| format!("discipline \"{name}\" has no function `{function}`");
+    let calls = Calls {
+        destroy: kind.destroy.ok_or_else(|| missing("destroy"))?,
+        enqueue: kind.enqueue.ok_or_else(|| missing("enqueue"))?,
+        dequeue: kind.dequeue.ok_or_else(|| missing("dequeue"))?,
+        wake: kind.wake.ok_or_else(|| missing("wake"))?,
+        backlog: kind.backlog.ok_or_else(|| missing("backlog"))?,
+    };
+    kind.create.ok_or_else(|| missing("create"))?;
+    // SAFETY: as above.
+    let schema = unsafe { text(kind.schema) }.map_or(Ok(json!({})), serde_json::from_str::<Value>);
+    let schema = schema.map_err(|error| error.to_string());
+    let schema = schema.and_then(|schema| match schema {
+        Value::Object(schema) => Ok(schema),
+        _ => Err("it is no object".into()),
+    });
+    let schema = schema.map_err(|error| format!("discipline \"{name}\": its schema: {error}"))?;
+    let who = format!("plug-in {from}, discipline \"{name}\"").into();
+    let facts = Conduct { keeps_order: kind.keeps_order, ..Conduct::USUAL };
+    let words = [name.into(), summary.into(), source.into()];
+    Ok(Entry::new(words, facts, Import { who, kind, calls, schema }))
+}
+
+struct Import {
+    who: Arc<str>,
+    kind: &'static ForebayDiscipline,
+    calls: Calls,
+    schema: Map<String, Value>,
+}
+
+// SAFETY: what the pointers in it lead to is never changed and lives as long as the process.
+unsafe impl Send for Import {}
+// SAFETY: as above.
+unsafe impl Sync for Import {}
+
+fn setting_of(setting: &Setting) -> ForebaySetting {
+    ForebaySetting { rate: setting.rate.bps(), overhead: setting.overhead, mtu: setting.mtu }
+}
+
+/// The text in a buffer that the other side has written to.
+fn written(buffer: &[c_char]) -> String {
+    let bytes: Vec<u8> =
+        buffer.iter().take_while(|byte| **byte != 0).map(|byte| *byte as u8).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+impl Recipe<dyn Discipline> for Import {
+    fn schema(&self, _: &mut SchemaGenerator) -> Schema {
+        self.schema.clone().into()
+    }
+
+    fn effective(&self, block: &Value, setting: &Setting) -> Result<Value, ConfigError> {
+        let Some(effective) = self.kind.effective else { return fill_in(&self.schema, block) };
+        let (params, setting) = (c_string(&block.to_string()), setting_of(setting));
+        let mut room = PARAMETERS;
+        loop {
+            let mut out: Vec<c_char> = vec![0; room];
+            // SAFETY: the buffer has that many bytes, the rest lives during the call.
+            let length = unsafe {
+                effective(self.kind, params.as_ptr(), &setting, out.as_mut_ptr(), out.len())
+            };
+            let text = written(&out);
+            match usize::try_from(length) {
+                Err(_) => return Err(convert::error(&text)),
+                Ok(length) if length >= room => room = length + 1,
+                Ok(_) => {
+                    return serde_json::from_str(&text).map_err(|error| {
+                        ConfigError::new("", format!("{}: its parameters: {error}", self.who))
+                    });
+                }
+            }
+        }
+    }
+
+    fn build(&self, block: &Value, setting: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
+        let params = self.effective(block, setting)?;
+        let params: CString = c_string(&params.to_string());
+        let mut error: Vec<c_char> = vec![0; MESSAGE];
+        let create = self.kind.create.expect("it has been looked at");
+        // SAFETY: the buffer has that many bytes, the rest lives during the call.
+        let state = unsafe {
+            let setting = setting_of(setting);
+            create(self.kind, params.as_ptr(), &setting, error.as_mut_ptr(), error.len())
+        };
+        if state.is_null() {
+            let text = written(&error);
+            return Err(match text.as_str() {
+                "" => ConfigError::new("", format!("{}: it was not built", self.who)),
+                text => convert::error(text),
+            });
+        }
+        Ok(Box::new(Foreign::new(Arc::clone(&self.who), self.kind, self.calls, state)))
+    }
+}
+
+/// `block` with the schema's defaults, checked against its types and bounds.
+fn fill_in(schema: &Map<String, Value>, block: &Value) -> Result<Value, ConfigError> {
+    let empty = Map::new();
+    let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let Value::Object(block) = block else {
+        return Err(ConfigError::new("", format!("expected a table, got {block}")));
+    };
+    if let Some(field) = block.keys().find(|field| !known.contains_key(*field)) {
+        let names: Vec<_> = known.keys().map(String::as_str).collect();
+        return Err(ConfigError::new(field, config::unknown("field", field, &names)));
+    }
+    let mut whole = Map::new();
+    for (field, form) in known {
+        let Some(value) = block.get(field).or_else(|| form.get("default")) else { continue };
+        check(form, value).map_err(|message| ConfigError::new(field, message))?;
+        whole.insert(field.clone(), value.clone());
+    }
+    Ok(Value::Object(whole))
+}
+
+fn check(form: &Value, value: &Value) -> Result<(), String> {
+    let kind = form["type"].as_str().unwrap_or("any");
+    let fits = match kind {
+        "number" => value.is_number(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "boolean" => value.is_boolean(),
+        "string" => value.is_string(),
+        _ => true,
+    };
+    if !fits {
+        return Err(format!("expected a value of type {kind}, got {value}"));
+    }
+    let Some(number) = value.as_f64() else { return Ok(()) };
+    let bound = |name: &str| form[name].as_f64();
+    if let Some(least) = bound("minimum").filter(|least| number < *least) {
+        return Err(format!("must be at least {least}, got {number}"));
+    }
+    if let Some(least) = bound("exclusiveMinimum").filter(|least| number <= *least) {
+        return Err(format!("must be greater than {least}, got {number}"));
+    }
+    if let Some(most) = bound("maximum").filter(|most| number > *most) {
+        return Err(format!("must be at most {most}, got {number}"));
+    }
+    Ok(())
+}

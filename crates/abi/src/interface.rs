@@ -1,0 +1,182 @@
+//! The C interface: what `forebay.h` says.
+
+use std::ffi::{c_char, c_void};
+
+/// Version of this interface; both sides must have the same.
+pub const FOREBAY_VERSION: u32 = 1;
+
+/// `enqueue`: the packet joined a queue.
+pub const FOREBAY_QUEUED: i32 = 0;
+/// `enqueue`: the packet was dropped.
+pub const FOREBAY_DROPPED: i32 = 1;
+/// `dequeue`: there is no packet.
+pub const FOREBAY_NONE: i32 = 0;
+/// `dequeue`: there is a packet.
+pub const FOREBAY_SENT: i32 = 1;
+/// Any call: the discipline has failed and cannot go on; `fault` says why.
+pub const FOREBAY_FAILED: i32 = -1;
+/// `wake`: nothing is held.
+pub const FOREBAY_IDLE: u64 = u64::MAX;
+
+/// Reason of a drop: the buffer had no room.
+pub const FOREBAY_OVERFLOW: u32 = 0;
+/// Reason of a drop: an active queue management law.
+pub const FOREBAY_AQM: u32 = 1;
+/// Reason of a drop: a threshold that protects higher precedence.
+pub const FOREBAY_PREEMPTED: u32 = 2;
+/// Reason of a drop: a congestion policer.
+pub const FOREBAY_POLICED: u32 = 3;
+/// Reason of a drop: pushed out of the queue in favour of another packet.
+pub const FOREBAY_PUSHED_OUT: u32 = 4;
+
+/// A packet as a queue sees it: 32 bytes, no payload.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ForebayPacket {
+    /// The owner's handle; no two packets in a queue have the same. Small numbers, which are used
+    /// again, keep the host's tables small.
+    pub id: u32,
+    /// Length of the IP packet in bytes, link overhead excluded.
+    pub len: u32,
+    /// Flow.
+    pub flow: u32,
+    /// QoS class: higher is served first.
+    pub qos_class: u8,
+    /// Precedence: higher is more important.
+    pub precedence: u8,
+    /// Drop precedence, 0 to 7: higher is dropped first.
+    pub drop_precedence: u8,
+    /// DS field and ECN as in the IP header: DSCP in the upper six bits, ECN in the lower two.
+    pub tos: u8,
+    /// 0: data; 1: a TCP acknowledgment without payload; 2: connection or routing control.
+    pub kind: u8,
+    /// When it joined the queue, in ns.
+    pub queued: u64,
+}
+
+/// What a discipline is handed at every call.
+#[repr(C)]
+pub struct ForebayContext {
+    /// The present instant in ns; never decreases from call to call.
+    pub now: u64,
+    /// The host's own.
+    pub host: *mut c_void,
+    /// Drops a packet for a reason (`FOREBAY_OVERFLOW` and so on); it is the host's from then on.
+    pub drop:
+        unsafe extern "C" fn(cx: *mut ForebayContext, packet: *const ForebayPacket, reason: u32),
+    /// Marks a packet congestion-experienced and returns true if its transport understands that;
+    /// false means that it must be dropped instead (RFC 3168, section 5).
+    pub mark: unsafe extern "C" fn(cx: *mut ForebayContext, packet: *mut ForebayPacket) -> bool,
+    /// 64 random bits of the port's own stream.
+    pub random: unsafe extern "C" fn(cx: *mut ForebayContext) -> u64,
+}
+
+/// What a discipline knows of its port when it is made.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForebaySetting {
+    /// The link's rate in bit/s (the mean rate, where it varies).
+    pub rate: u64,
+    /// Bytes that the link adds to every IP packet.
+    pub overhead: u32,
+    /// Largest IP packet in bytes.
+    pub mtu: u32,
+}
+
+/// What is held.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ForebayBacklog {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of IP packets.
+    pub bytes: u64,
+}
+
+/// A kind of queue discipline. Text is UTF-8 and ends with a zero byte; it and this struct live as
+/// long as the process.
+///
+/// Calls on one queue come one at a time, not always from the same thread. `state` is what `create`
+/// returned. Nothing may be unwound or jumped across a call.
+#[repr(C)]
+pub struct ForebayDiscipline {
+    /// `FOREBAY_VERSION`.
+    pub version: u32,
+    /// What a scenario writes as `kind = "..."`.
+    pub name: *const c_char,
+    /// One line for lists.
+    pub summary: *const c_char,
+    /// Paper, section or RFC that it follows.
+    pub source: *const c_char,
+    /// JSON Schema of the parameters. Without `effective`, the host fills in its defaults, refuses
+    /// unknown fields and checks `type`, `minimum`, `exclusiveMinimum` and `maximum`.
+    pub schema: *const c_char,
+    /// Whether packets of one flow and class leave in the order in which they came.
+    pub keeps_order: bool,
+    /// The library's own.
+    pub data: *const c_void,
+    /// Makes a queue. `params` is an object as compact JSON. NULL if something is wrong, with a text
+    /// such as "target: must be greater than 0" in the `size` bytes at `error`.
+    pub create: Option<
+        unsafe extern "C" fn(
+            kind: *const ForebayDiscipline,
+            params: *const c_char,
+            setting: *const ForebaySetting,
+            error: *mut c_char,
+            size: usize,
+        ) -> *mut c_void,
+    >,
+    /// Ends a queue; packets that it still holds are forgotten.
+    pub destroy: Option<unsafe extern "C" fn(state: *mut c_void)>,
+    /// Takes an arriving packet: `FOREBAY_QUEUED`, `FOREBAY_DROPPED` (through the context) or
+    /// `FOREBAY_FAILED`.
+    pub enqueue: Option<
+        unsafe extern "C" fn(
+            state: *mut c_void,
+            packet: *const ForebayPacket,
+            cx: *mut ForebayContext,
+        ) -> i32,
+    >,
+    /// The next packet to send: `FOREBAY_SENT` with the packet at `packet`, `FOREBAY_NONE` or
+    /// `FOREBAY_FAILED`. None does not mean empty: an AQM may have dropped all that it looked at.
+    pub dequeue: Option<
+        unsafe extern "C" fn(
+            state: *mut c_void,
+            packet: *mut ForebayPacket,
+            cx: *mut ForebayContext,
+        ) -> i32,
+    >,
+    /// When to call `dequeue` next, in ns: `now` or before, at once; `FOREBAY_IDLE`, not before
+    /// another packet arrives. Changes nothing.
+    pub wake: Option<unsafe extern "C" fn(state: *const c_void, now: u64) -> u64>,
+    /// What is held now.
+    pub backlog: Option<unsafe extern "C" fn(state: *const c_void) -> ForebayBacklog>,
+    /// Learns that the link's rate is now `rate` bit/s. May be NULL.
+    pub set_link_rate: Option<unsafe extern "C" fn(state: *mut c_void, now: u64, rate: u64)>,
+    /// Reports internal variables by name, for plots. May be NULL.
+    pub probe: Option<
+        unsafe extern "C" fn(
+            state: *const c_void,
+            now: u64,
+            to: *mut c_void,
+            report: unsafe extern "C" fn(to: *mut c_void, name: *const c_char, value: f64),
+        ),
+    >,
+    /// Writes the parameters with every default filled in as JSON into the `size` bytes at `out`
+    /// and returns its length without the zero byte, or what would be needed. If something is wrong,
+    /// writes that and returns -1. May be NULL.
+    pub effective: Option<
+        unsafe extern "C" fn(
+            kind: *const ForebayDiscipline,
+            params: *const c_char,
+            setting: *const ForebaySetting,
+            out: *mut c_char,
+            size: usize,
+        ) -> isize,
+    >,
+    /// Why a call returned `FOREBAY_FAILED`; NULL if none did. May be NULL.
+    pub fault: Option<unsafe extern "C" fn(state: *const c_void) -> *const c_char>,
+}
+
+/// The symbol that a plug-in exports: its disciplines by index, NULL after the last.
+pub type ForebayPlugin = unsafe extern "C" fn(index: u32) -> *const ForebayDiscipline;

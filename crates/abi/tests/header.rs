@@ -1,0 +1,56 @@
+//! `include/forebay.h` says what the interface says.
+
+use cbindgen::{Builder, Language, Style};
+use std::path::Path;
+
+/// What follows the declarations: one more, and a help for plug-ins in C.
+const TRAILER: &str = r##"
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* The symbol that a plug-in exports: its disciplines by index, NULL after the last. */
+const ForebayDiscipline *forebay_plugin(uint32_t index);
+#ifdef __cplusplus
+}
+#endif
+
+/* A number in the parameters that the host hands to `create`, 0 if there is none of that name. The
+ * host has filled in the schema's defaults and checked its bounds; the JSON is compact. */
+static inline double forebay_number(const char *params, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = params; (at = strchr(at, '"')) != NULL; at++) {
+        if (strncmp(at + 1, name, length) == 0 && strncmp(at + 1 + length, "\":", 2) == 0) {
+            return strtod(at + length + 3, NULL);
+        }
+    }
+    return 0;
+}"##;
+
+#[test]
+fn the_header_is_current() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut bytes = Vec::new();
+    Builder::new()
+        .with_src(here.join("src/interface.rs"))
+        .with_src(here.join("src/library.rs"))
+        .with_language(Language::C)
+        .with_style(Style::Both)
+        .with_cpp_compat(true)
+        .with_include_guard("FOREBAY_H")
+        .with_header(
+            "/* The C interface of forebay's queue disciplines, made by cbindgen from crates/abi.\n * \
+             Guide: docs/extending.md. */",
+        )
+        .with_sys_include("string.h")
+        .with_trailer(TRAILER)
+        .generate()
+        .expect("the interface is plain")
+        .write(&mut bytes);
+    let header = include_str!("../include/forebay.h");
+    let made = String::from_utf8(bytes).unwrap();
+    if made != header {
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("forebay.h");
+        std::fs::write(&place, made).unwrap();
+        panic!("crates/abi/include/forebay.h is out of date; copy {} there", place.display());
+    }
+}

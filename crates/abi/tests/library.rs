@@ -1,0 +1,136 @@
+//! The example in C++ against the functions that programs in C find our disciplines with.
+
+#![cfg(feature = "library")]
+
+use forebay::*;
+use forebay_conformance::SETTING;
+use forebay_core::{Context, DropReason, Packet, Rng, Sink, Time, Wake};
+use serde_json::json;
+use std::ffi::{CStr, CString};
+
+/// What the example counts: sent, dropped, marked.
+#[derive(Debug, Default, PartialEq)]
+struct Counts(u32, u32, u32);
+
+impl Sink for Counts {
+    fn dropped(&mut self, packet: Packet, _: DropReason) {
+        packet.retire();
+        self.1 += 1;
+    }
+    fn marked(&mut self, _: &Packet) {
+        self.2 += 1;
+    }
+}
+
+unsafe extern "C" fn dropped(cx: *mut ForebayContext, _: *const ForebayPacket, _: u32) {
+    // SAFETY: the context of this test.
+    unsafe { (*(*cx).host.cast::<Counts>()).1 += 1 };
+}
+
+unsafe extern "C" fn mark(cx: *mut ForebayContext, packet: *mut ForebayPacket) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        if (*packet).tos & 3 == 0 {
+            return false;
+        }
+        (*packet).tos |= 3;
+        (*(*cx).host.cast::<Counts>()).2 += 1;
+    }
+    true
+}
+
+unsafe extern "C" fn draw(_: *mut ForebayContext) -> u64 {
+    7
+}
+
+/// A burst of 200 packets into `kind`, through the interface.
+fn through_c(kind: &str, params: &str) -> Result<Counts, String> {
+    let (kind, params) = (CString::new(kind).unwrap(), CString::new(params).unwrap());
+    // SAFETY: the interface's contracts are kept below.
+    unsafe {
+        let kind = forebay_discipline(kind.as_ptr()).as_ref().ok_or("no such discipline")?;
+        let setting = ForebaySetting { rate: 10_000_000, overhead: 0, mtu: 1500 };
+        let mut error = [0; 256];
+        let queue =
+            kind.create.unwrap()(kind, params.as_ptr(), &setting, error.as_mut_ptr(), error.len());
+        if queue.is_null() {
+            return Err(CStr::from_ptr(error.as_ptr()).to_str().unwrap().to_owned());
+        }
+        let mut counts = Counts::default();
+        let host = (&raw mut counts).cast();
+        let mut cx = ForebayContext { now: 0, host, drop: dropped, mark, random: draw };
+        for id in 0..200 {
+            let packet =
+                ForebayPacket { id, len: 1500, flow: id % 4, tos: 2, ..Default::default() };
+            kind.enqueue.unwrap()(queue, &packet, &mut cx);
+        }
+        let mut packet = ForebayPacket::default();
+        let mut sent = 0;
+        while kind.backlog.unwrap()(queue).packets > 0 {
+            assert_eq!(kind.wake.unwrap()(queue, cx.now), cx.now);
+            sent += u32::from(kind.dequeue.unwrap()(queue, &mut packet, &mut cx) == FOREBAY_SENT);
+            cx.now += 1_200_000;
+        }
+        kind.destroy.unwrap()(queue);
+        counts.0 = sent;
+        Ok(counts)
+    }
+}
+
+/// The same in Rust.
+fn through_rust(block: serde_json::Value) -> Counts {
+    let mut queue = Disciplines::builtin().build(&block, &SETTING).unwrap();
+    let (mut rng, mut counts, mut now) = (Rng::named(1, "x"), Counts::default(), Time::ZERO);
+    for id in 0..200 {
+        let mut packet = Packet::new(id, id % 4, 1500);
+        packet.tos = 2;
+        queue.enqueue(packet, &mut Context::new(now, &mut rng, &mut counts));
+    }
+    while queue.wake(now) == Wake::Ready {
+        let sent = queue.dequeue(&mut Context::new(now, &mut rng, &mut counts));
+        counts.0 += u32::from(sent.map(Packet::retire).is_some());
+        now += forebay_core::Duration::from_micros(1200);
+    }
+    counts
+}
+
+#[test]
+fn c_sees_what_rust_sees() {
+    for (kind, params) in [
+        ("fifo", json!({ "limit": "50p" })),
+        ("codel", json!({ "target": "2ms", "interval": "20ms" })),
+        ("codel", json!({ "target": "2ms", "interval": "20ms", "ecn": true })),
+        ("fq-codel", json!({ "limit": "90p" })),
+        ("cq-aqm", json!({ "queues": [{ "limit": "50p" }, { "limit": "10p" }] })),
+    ] {
+        let mut block = params.clone();
+        block["kind"] = json!(kind);
+        let counts = through_c(kind, &params.to_string()).unwrap();
+        assert_eq!(counts, through_rust(block), "{kind}");
+        assert!(counts.1 > 0 || counts.2 > 0, "{kind} neither drops nor marks: {counts:?}");
+    }
+    let parts = json!({
+        "classify": { "kind": "one" }, "admit": { "kind": "tail-drop", "limit": "20p" },
+        "schedule": { "kind": "fifo" },
+    });
+    assert_eq!(through_c("combination", &parts.to_string()), Ok(Counts(20, 180, 0)));
+    assert_eq!(through_c("fiffo", "{}"), Err("no such discipline".into()));
+    let refused = through_c("codel", r#"{"target": "0ms"}"#).unwrap_err();
+    assert!(refused.starts_with("target: "), "{refused}");
+    assert!(through_c("codel", "{").unwrap_err().contains("not JSON"));
+}
+
+#[test]
+fn every_kind_is_listed() {
+    let names: Vec<_> = (0_u32..)
+        .map(|index| forebay_discipline_at(index))
+        .take_while(|kind| !kind.is_null())
+        // SAFETY: the struct is our own.
+        .map(|kind| unsafe { CStr::from_ptr((*kind).name) }.to_str().unwrap())
+        .collect();
+    let known = Disciplines::builtin();
+    let mut wanted = known.kinds.names();
+    wanted.push("combination");
+    wanted.sort();
+    assert_eq!(names, wanted);
+}

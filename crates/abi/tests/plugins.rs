@@ -1,0 +1,330 @@
+//! Plug-ins: what comes back over the interface is what went in; examples; faults by name.
+
+#![cfg(feature = "load")]
+
+use forebay::{Disciplines, Exports, import};
+use forebay_conformance::{Arrival, Fate, SETTING, adversarial, check, run};
+use forebay_core::{Backlog, Context, Discipline, DropReason, Entry, Packet, Time, Verdict, Wake};
+use forebay_core::{ConfigError, Named, Setting};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The built-in kinds, out through the interface and in again.
+fn there_and_back() -> Vec<Entry<dyn Discipline>> {
+    let kinds = Disciplines::builtin().kinds;
+    let exports = Box::leak(Box::new(Exports::of(&kinds)));
+    // SAFETY: these are structs of the interface that live as long as the process.
+    (0..kinds.iter().len() as u32)
+        .map(|index| unsafe { import(exports.get(index), "test") }.unwrap())
+        .collect()
+}
+
+fn fates(entry: &Entry<dyn Discipline>, block: &Value, arrivals: &[Arrival]) -> Vec<Fate> {
+    let mut queue = entry.build(block, &SETTING).unwrap();
+    run(&mut *queue, arrivals, false, false).unwrap()
+}
+
+/// The shared library of the example in Rust, which Cargo puts beside this test.
+fn codel() -> PathBuf {
+    let here = std::env::current_exe().unwrap();
+    here.with_file_name(format!(
+        "{}codel_plugin{}",
+        std::env::consts::DLL_PREFIX,
+        std::env::consts::DLL_SUFFIX
+    ))
+}
+
+/// The shared library made of C.
+fn compiled(source: &Path, name: &str) -> PathBuf {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    let done = Command::new("cc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-O2", "-I"])
+        .arg(include)
+        .arg("-o")
+        .args([&out, source])
+        .status()
+        .expect("a C compiler is there, as Rust's linker");
+    assert!(done.success());
+    out
+}
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins").join(name)
+}
+
+#[test]
+fn disciplines_without_random_numbers_do_the_same_behind_the_interface() {
+    let builtin = Disciplines::builtin().kinds;
+    for entry in there_and_back() {
+        let same = builtin.find(&entry.name).unwrap();
+        assert_eq!(entry.facts.keeps_order, same.facts.keeps_order);
+        let effective = same.effective(&json!({}), &SETTING).unwrap();
+        assert_eq!(entry.effective(&json!({}), &SETTING).unwrap(), effective);
+        assert_eq!(entry.fields(), same.fields());
+        if ["fq-pie", "pie", "red", "rio", "wred", "wrt", "ncq"].contains(&&*entry.name) {
+            continue;
+        }
+        for (_, arrivals) in adversarial() {
+            let (ours, again) =
+                (fates(same, &json!({}), &arrivals), fates(&entry, &json!({}), &arrivals));
+            assert_eq!(ours, again, "{}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn disciplines_with_random_numbers_keep_their_contracts_behind_the_interface() {
+    for entry in there_and_back() {
+        if ["pie", "red", "ncq"].contains(&&*entry.name) {
+            check(&entry, &json!({})).unwrap_or_else(|what| panic!("{}: {what}", entry.name));
+        }
+    }
+}
+
+#[test]
+fn the_example_in_rust_is_codel() {
+    let kinds = forebay::load(&codel()).unwrap();
+    let [mine] = kinds.as_slice() else { panic!("{kinds:?}") };
+    assert_eq!(mine.name, "my-codel");
+    check(mine, &json!({})).unwrap();
+    let builtin = Disciplines::builtin().kinds;
+    let theirs = builtin.find("codel").unwrap();
+    let block = json!({ "limit": "40p", "target": "2ms", "interval": "20ms" });
+    for (name, arrivals) in adversarial() {
+        assert_eq!(fates(mine, &block, &arrivals), fates(theirs, &block, &arrivals), "{name}");
+    }
+    let error = mine.build(&json!({ "target": "200ms" }), &SETTING).err().unwrap();
+    assert_eq!(error.path, "target");
+}
+
+#[test]
+fn the_example_in_c_is_blue() {
+    let kinds = forebay::load(&compiled(&example("blue.c"), "libblue.so")).unwrap();
+    let [blue] = kinds.as_slice() else { panic!("{kinds:?}") };
+    check(blue, &json!({})).unwrap();
+    check(blue, &json!({ "limit": 20, "increment": 0.2, "freeze_time_ms": 1 })).unwrap();
+    let refused = |block: Value| blue.build(&block, &SETTING).err().unwrap().to_string();
+    assert_eq!(refused(json!({ "increment": 2 })), "increment: must be at most 1, got 2");
+    assert!(refused(json!({ "limti": 2 })).contains("did you mean \"limit\"?"));
+    assert_eq!(
+        refused(json!({ "limit": 2.5 })),
+        "limit: expected a value of type integer, got 2.5"
+    );
+
+    // Section III: an overflow raises the probability by increment, at most once in freeze_time;
+    // an idle link lowers it by decrement.
+    let block = json!({ "limit": 2, "increment": 0.25, "decrement": 0.125, "freeze_time_ms": 10 });
+    let mut rig = Rig::new(blue.build(&block, &SETTING).unwrap());
+    let probability = |rig: &Rig| {
+        let mut found = f64::NAN;
+        rig.queue.probe(Time::ZERO, &mut |name, value| {
+            if name == "drop_probability" {
+                found = value;
+            }
+        });
+        found
+    };
+    for _ in 0..5 {
+        rig.offer(20);
+    }
+    assert_eq!(probability(&rig), 0.25);
+    rig.offer(29);
+    assert_eq!(probability(&rig), 0.25);
+    rig.offer(30);
+    assert_eq!(probability(&rig), 0.5);
+    rig.take(41);
+    assert_eq!(probability(&rig), 0.5);
+    rig.take(42);
+    assert_eq!(probability(&rig), 0.375);
+}
+
+/// A queue, and packets by number at times in ms.
+struct Rig {
+    queue: Box<dyn Discipline>,
+    rng: forebay_core::Rng,
+    next: u32,
+}
+
+struct Retire;
+
+impl forebay_core::Sink for Retire {
+    fn dropped(&mut self, packet: Packet, _: DropReason) {
+        packet.retire();
+    }
+    fn marked(&mut self, _: &Packet) {}
+}
+
+impl Rig {
+    fn new(queue: Box<dyn Discipline>) -> Self {
+        Rig { queue, rng: forebay_core::Rng::named(1, "rig"), next: 0 }
+    }
+
+    fn offer(&mut self, ms: u64) -> Verdict {
+        self.next += 1;
+        let now = Time::from_nanos(ms * 1_000_000);
+        let packet = Packet::new(self.next, 0, 1000);
+        self.queue.enqueue(packet, &mut Context::new(now, &mut self.rng, &mut Retire))
+    }
+
+    fn take(&mut self, ms: u64) -> Option<u32> {
+        let now = Time::from_nanos(ms * 1_000_000);
+        let sent = self.queue.dequeue(&mut Context::new(now, &mut self.rng, &mut Retire));
+        sent.map(Packet::retire)
+    }
+}
+
+/// What a broken discipline does at its fifth packet.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Fault {
+    #[default]
+    Panics,
+    Loses,
+    Duplicates,
+    Reorders,
+    Revives,
+    Invents,
+    Changes,
+    Sleeps,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Params {
+    /// The fault.
+    fault: Fault,
+}
+
+/// A FIFO with a fault.
+struct Broken {
+    fault: Fault,
+    held: Vec<(u32, u32)>,
+    count: u32,
+    gone: u32,
+}
+
+impl Named for Broken {
+    type Family = dyn Discipline;
+    const NAME: &'static str = "broken";
+    const SUMMARY: &'static str = "a FIFO with a fault";
+    const SOURCE: &'static str = "none";
+    type Params = Params;
+
+    fn build(params: &Params, _: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
+        Ok(Box::new(Broken { fault: params.fault, held: Vec::new(), count: 0, gone: 0 }))
+    }
+}
+
+impl Discipline for Broken {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context) -> Verdict {
+        self.count += 1;
+        let (id, len) = (packet.id, packet.len);
+        match self.fault {
+            Fault::Panics if self.count == 5 => panic!("at the fifth packet"),
+            Fault::Loses if self.count == 5 => {
+                packet.retire();
+                return Verdict::Queued;
+            }
+            Fault::Revives if self.count == 5 => cx.drop(packet, DropReason::Aqm),
+            _ => drop(packet.retire()),
+        }
+        self.held.push((id, len));
+        Verdict::Queued
+    }
+
+    fn dequeue(&mut self, _: &mut Context) -> Option<Packet> {
+        if self.held.is_empty() || matches!(self.fault, Fault::Sleeps) {
+            return None;
+        }
+        self.gone += 1;
+        let (id, len) = match self.fault {
+            Fault::Reorders if self.held.len() > 1 => self.held.remove(1),
+            Fault::Duplicates if self.gone == 3 => self.held[0],
+            Fault::Duplicates if self.gone == 4 => (self.held[0].0 - 1, self.held[0].1),
+            _ => self.held.remove(0),
+        };
+        let id = if matches!(self.fault, Fault::Invents) { 4_000_000 } else { id };
+        let len = if matches!(self.fault, Fault::Changes) { len + 1 } else { len };
+        Some(Packet::new(id, 0, len))
+    }
+
+    fn wake(&self, _: Time) -> Wake {
+        if self.held.is_empty() { Wake::Idle } else { Wake::Ready }
+    }
+
+    fn backlog(&self) -> Backlog {
+        let bytes = self.held.iter().map(|(_, len)| u64::from(*len)).sum();
+        Backlog { packets: self.held.len(), bytes }
+    }
+}
+
+#[test]
+fn a_fault_is_named_and_its_packets_are_dropped() {
+    let registry = Disciplines::default().with::<Broken>().kinds;
+    let exports = Box::leak(Box::new(Exports::of(&registry)));
+    // SAFETY: this is a struct of the interface that lives as long as the process.
+    let broken = unsafe { import(exports.get(0), "libbroken.so") }.unwrap();
+    for (fault, complaint) in [
+        (Fault::Panics, "it panicked: at the fifth packet"),
+        (Fault::Loses, "it lost packets: it says that it holds 4 packets of 4000 B, and 5 of"),
+        (Fault::Duplicates, "it miscounts"),
+        (Fault::Reorders, "it sent packet 1 after one of the same flow and class that came later"),
+        (Fault::Revives, "it miscounts: it says that it holds 5 packets"),
+        (Fault::Invents, "it sent packet 4000000, which it does not hold"),
+        (Fault::Changes, "it changed packet 1"),
+        (Fault::Sleeps, "it holds 8 packets, says that one is ready, and gives none"),
+    ] {
+        let mut rig = Rig::new(broken.build(&json!({ "fault": fault }), &SETTING).unwrap());
+        for _ in 0..8 {
+            rig.offer(0);
+        }
+        for _ in 0..2000 {
+            rig.take(0);
+        }
+        let found = rig.queue.fault().unwrap_or_default();
+        assert!(found.contains(complaint), "{fault:?}: {found}");
+        assert!(found.starts_with("plug-in libbroken.so, discipline \"broken\": "), "{found}");
+        // Nothing is lost, and what comes later is dropped.
+        assert_eq!(rig.queue.backlog(), Backlog::default(), "{fault:?}");
+        assert_eq!((rig.offer(1), rig.take(1)), (Verdict::Dropped, None));
+        assert_eq!(rig.queue.wake(Time::from_nanos(1_000_000)), Wake::Idle);
+    }
+}
+
+#[test]
+fn what_is_no_plugin_is_refused_with_the_reason() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let refused = |path: &Path| forebay::load(path).err().unwrap();
+    assert!(refused(Path::new("no/such.so")).contains("No such file"));
+    for (name, text, expected) in [
+        ("empty", "int nothing;", "it has no function `forebay_plugin`"),
+        (
+            "old",
+            "#include \"forebay.h\"\nstatic const ForebayDiscipline old = { .version = 77 };\n\
+             const ForebayDiscipline *forebay_plugin(uint32_t i) { return i ? NULL : &old; }",
+            "it speaks version 77 of the interface, this program version 1",
+        ),
+        (
+            "half",
+            "#include \"forebay.h\"\nstatic const ForebayDiscipline half = { .version = 1, .name = \"half\", \
+             .summary = \"s\", .source = \"s\" };\n\
+             const ForebayDiscipline *forebay_plugin(uint32_t i) { return i ? NULL : &half; }",
+            "discipline \"half\" has no function `destroy`",
+        ),
+        (
+            "none",
+            "#include \"forebay.h\"\n\
+             const ForebayDiscipline *forebay_plugin(uint32_t i) { (void)i; return NULL; }",
+            "it holds no discipline",
+        ),
+    ] {
+        let source = folder.join(format!("{name}.c"));
+        std::fs::write(&source, text).unwrap();
+        let found = refused(&compiled(&source, &format!("lib{name}.so")));
+        assert!(found.contains(expected), "{found}");
+    }
+}

@@ -1,0 +1,100 @@
+//! Checks that a discipline keeps the contracts written on [`forebay_core::Discipline`], under
+//! random and adversarial arrivals, and reads its configuration strictly.
+//!
+//! [`check`] is the whole suite for one registered kind, whoever wrote it.
+
+mod harness;
+
+pub use harness::{Arrival, Fate, SETTING, adversarial, arrivals, conforms, run, steady_state};
+
+use forebay_core::{Discipline, Entry, Family};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+use schemars::SchemaGenerator;
+use serde_json::{Value, json};
+
+/// A runner of property tests that draws the same cases at every call.
+pub fn runner(cases: u32) -> TestRunner {
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    TestRunner::new_with_rng(Config { failure_persistence: None, ..Config::with_cases(cases) }, rng)
+}
+
+/// The whole suite on `entry` with the parameters in `block`.
+///
+/// # Errors
+/// What it did against which contract, and under which arrivals.
+pub fn check(entry: &Entry<dyn Discipline>, block: &Value) -> Result<(), String> {
+    configuration(entry, &SETTING)?;
+    random(entry, block)?;
+    adverse(entry, block)
+}
+
+/// Random arrivals; the least ones that show a fault are named.
+///
+/// # Errors
+/// The contract that was broken.
+pub fn random(entry: &Entry<dyn Discipline>, block: &Value) -> Result<(), String> {
+    let build = || entry.build(block, &SETTING).unwrap_or_else(|error| panic!("{error}"));
+    entry.build(block, &SETTING).map_err(|error| error.to_string())?;
+    let test = |arrivals: Vec<Arrival>| {
+        let found = conforms(&build, &arrivals, entry.facts.keeps_order);
+        found.map(|_| ()).map_err(TestCaseError::fail)
+    };
+    runner(24).run(&arrivals(600), test).map_err(|error| match error {
+        TestError::Fail(reason, arrivals) => {
+            format!("{reason} (random arrivals, {} packets suffice)", arrivals.len())
+        }
+        TestError::Abort(reason) => reason.to_string(),
+    })
+}
+
+/// Arrivals that look for weak spots.
+///
+/// # Errors
+/// The contract that was broken.
+pub fn adverse(entry: &Entry<dyn Discipline>, block: &Value) -> Result<(), String> {
+    let build = || entry.build(block, &SETTING).unwrap_or_else(|error| panic!("{error}"));
+    for (name, arrivals) in adversarial() {
+        conforms(&build, &arrivals, entry.facts.keeps_order)
+            .map_err(|failure| format!("{failure} ({name})"))?;
+    }
+    Ok(())
+}
+
+/// Defaults, schema, unknown and ill-formed fields of `entry`.
+///
+/// # Errors
+/// What it accepts or refuses against the rules.
+pub fn configuration<F: Family + ?Sized>(
+    entry: &Entry<F>,
+    site: &F::Site<'_>,
+) -> Result<(), String> {
+    let fails = |what: &str| Err(format!("configuration: {what}"));
+    let effective = entry.effective(&json!({}), site).map_err(|error| error.to_string())?;
+    if entry.effective(&effective, site).ok().as_ref() != Some(&effective) {
+        return fails("its own effective parameters are not read as they stand");
+    }
+    entry.build(&effective, site).map_err(|error| error.to_string())?;
+    let Some(fields) = effective.as_object() else { return fails("parameters are a table") };
+    let schema = entry.schema(&mut SchemaGenerator::default());
+    let described = schema.get("properties").and_then(Value::as_object);
+    if described.map_or(0, |properties| properties.len()) != fields.len() {
+        return fails("the schema does not describe every field");
+    }
+    for (field, form) in described.into_iter().flatten() {
+        if form.get("description").is_none_or(Value::is_null) {
+            return fails(&format!("the schema has no description of {field}"));
+        }
+    }
+    match entry.build(&json!({ "no_such_field": 1 }), site) {
+        Err(error) if error.to_string().contains("no_such_field") => {}
+        _ => return fails("an unknown field is not refused by its name"),
+    }
+    for field in fields.keys() {
+        match entry.build(&json!({ field: { "ill": "formed" } }), site) {
+            Err(error) if error.path.starts_with(field.as_str()) => {}
+            Err(error) => return fails(&format!("{error}, without the path {field}")),
+            Ok(_) => return fails(&format!("an ill-formed {field} is accepted")),
+        }
+    }
+    Ok(())
+}

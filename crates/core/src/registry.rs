@@ -1,0 +1,349 @@
+//! What a configuration can name, as a value: parts of one family, each under its own name.
+//!
+//! A part says what it is by implementing [`Named`]; [`Registry::with`] is the one line that
+//! registers it. Parsing, defaults, JSON Schema, lists and reference pages follow from the registry
+//! that a program holds, so that parts from elsewhere join without a change here.
+
+use crate::{ConfigError, Discipline, Setting, config};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// A sort of part: what parts of it are built into, and from what.
+pub trait Family: 'static {
+    /// What a part is called in messages: "kind", "source of traffic".
+    const WHAT: &'static str;
+    /// What is said of a part beside its name.
+    type Facts: Copy + Send + Sync;
+    /// What is said of most.
+    const USUAL: Self::Facts;
+    /// What is known of the place where it is built.
+    type Site<'a>;
+    /// What is built.
+    type Built;
+}
+
+/// Something that a configuration can name.
+pub trait Named: 'static {
+    /// What it is: `dyn Discipline`, or one of a discipline's parts, or another family's.
+    type Family: Family + ?Sized;
+    /// What a configuration writes as `kind = "..."`.
+    const NAME: &'static str;
+    /// One line for lists.
+    const SUMMARY: &'static str;
+    /// Paper, section, standard, RFC or data that it follows.
+    const SOURCE: &'static str;
+    /// What is said of it beside its name.
+    const FACTS: <Self::Family as Family>::Facts = <Self::Family as Family>::USUAL;
+    /// Its parameters, the one home of their defaults; every field's doc comment gives meaning,
+    /// unit, range, symbol and source.
+    type Params: Serialize + DeserializeOwned + JsonSchema;
+
+    /// Fills in the defaults that depend on other parameters or on the place.
+    fn resolve(_params: &mut Self::Params, _site: &<Self::Family as Family>::Site<'_>) {}
+
+    /// The file that it reads, if it reads one.
+    fn reads(_params: &Self::Params) -> Option<&str> {
+        None
+    }
+
+    /// Checks the (resolved) parameters and builds it.
+    ///
+    /// # Errors
+    /// Names the field that is out of range, and the range; or the file, and the remedy.
+    fn build(
+        params: &Self::Params,
+        site: &<Self::Family as Family>::Site<'_>,
+    ) -> Result<<Self::Family as Family>::Built, ConfigError>;
+}
+
+/// How a part is read and built from a table of parameters (an object without `kind`).
+pub trait Recipe<F: Family + ?Sized>: Send + Sync {
+    /// JSON Schema of the parameters.
+    fn schema(&self, generator: &mut SchemaGenerator) -> Schema;
+
+    /// The parameters with every default filled in.
+    ///
+    /// # Errors
+    /// An unknown field or a value of the wrong form, with its path.
+    fn effective(&self, block: &Value, site: &F::Site<'_>) -> Result<Value, ConfigError>;
+
+    /// The file that is read, if one is.
+    ///
+    /// # Errors
+    /// As [`Recipe::effective`].
+    fn reads(&self, _block: &Value, _site: &F::Site<'_>) -> Result<Option<String>, ConfigError> {
+        Ok(None)
+    }
+
+    /// Builds it.
+    ///
+    /// # Errors
+    /// As [`Recipe::effective`], and values out of range.
+    fn build(&self, block: &Value, site: &F::Site<'_>) -> Result<F::Built, ConfigError>;
+}
+
+/// The recipe of a [`Named`] part.
+struct Of<N>(PhantomData<fn() -> N>);
+
+fn resolved<N: Named>(
+    block: &Value,
+    site: &<N::Family as Family>::Site<'_>,
+) -> Result<N::Params, ConfigError> {
+    let mut params = config::read(block)?;
+    N::resolve(&mut params, site);
+    Ok(params)
+}
+
+impl<F: Family + ?Sized, N: Named<Family = F>> Recipe<F> for Of<N> {
+    fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        N::Params::json_schema(generator)
+    }
+
+    fn effective(&self, block: &Value, site: &F::Site<'_>) -> Result<Value, ConfigError> {
+        let params = resolved::<N>(block, site)?;
+        Ok(serde_json::to_value(params).expect("parameters are plain data"))
+    }
+
+    fn reads(&self, block: &Value, site: &F::Site<'_>) -> Result<Option<String>, ConfigError> {
+        Ok(N::reads(&resolved::<N>(block, site)?).map(str::to_owned))
+    }
+
+    fn build(&self, block: &Value, site: &F::Site<'_>) -> Result<F::Built, ConfigError> {
+        N::build(&resolved::<N>(block, site)?, site)
+    }
+}
+
+/// One registered part.
+pub struct Entry<F: Family + ?Sized> {
+    /// What a configuration writes as `kind = "..."`.
+    pub name: Cow<'static, str>,
+    /// One line for lists.
+    pub summary: Cow<'static, str>,
+    /// Paper, section, standard, RFC or data that it follows.
+    pub source: Cow<'static, str>,
+    /// What is said of it beside its name.
+    pub facts: F::Facts,
+    recipe: Arc<dyn Recipe<F>>,
+}
+
+impl<F: Family + ?Sized> Clone for Entry<F> {
+    fn clone(&self) -> Self {
+        let Entry { name, summary, source, facts, recipe } = self;
+        Entry {
+            name: name.clone(),
+            summary: summary.clone(),
+            source: source.clone(),
+            facts: *facts,
+            recipe: Arc::clone(recipe),
+        }
+    }
+}
+
+impl<F: Family + ?Sized> std::fmt::Debug for Entry<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Entry({})", self.name)
+    }
+}
+
+impl<F: Family + ?Sized> Entry<F> {
+    /// The entry of `N`.
+    pub fn of<N: Named<Family = F>>() -> Self {
+        Entry {
+            name: N::NAME.into(),
+            summary: N::SUMMARY.into(),
+            source: N::SOURCE.into(),
+            facts: N::FACTS,
+            recipe: Arc::new(Of::<N>(PhantomData)),
+        }
+    }
+
+    /// An entry that is built by `recipe`; `words` are its name, summary and source.
+    pub fn new(
+        words: [Cow<'static, str>; 3],
+        facts: F::Facts,
+        recipe: impl Recipe<F> + 'static,
+    ) -> Self {
+        let [name, summary, source] = words;
+        Entry { name, summary, source, facts, recipe: Arc::new(recipe) }
+    }
+
+    /// JSON Schema of the parameters.
+    pub fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        self.recipe.schema(generator)
+    }
+
+    /// The parameters in `block` (an object without `kind`) with every default filled in.
+    ///
+    /// # Errors
+    /// An unknown field or a value of the wrong form, with its path.
+    pub fn effective(&self, block: &Value, site: &F::Site<'_>) -> Result<Value, ConfigError> {
+        self.recipe.effective(block, site)
+    }
+
+    /// The file that the part with the parameters in `block` reads, if it reads one.
+    ///
+    /// # Errors
+    /// As [`Entry::effective`].
+    pub fn reads(&self, block: &Value, site: &F::Site<'_>) -> Result<Option<String>, ConfigError> {
+        self.recipe.reads(block, site)
+    }
+
+    /// Builds it from `block` (an object without `kind`).
+    ///
+    /// # Errors
+    /// As [`Entry::effective`], and values out of range.
+    pub fn build(&self, block: &Value, site: &F::Site<'_>) -> Result<F::Built, ConfigError> {
+        self.recipe.build(block, site)
+    }
+
+    /// Names of the parameters.
+    pub fn fields(&self) -> Vec<String> {
+        let schema = self.schema(&mut SchemaGenerator::default());
+        let properties = schema.get("properties").and_then(Value::as_object);
+        properties.into_iter().flat_map(|fields| fields.keys().cloned()).collect()
+    }
+}
+
+/// The parts of one family, in the order of their names.
+pub struct Registry<F: Family + ?Sized>(Vec<Entry<F>>);
+
+impl<F: Family + ?Sized> Clone for Registry<F> {
+    fn clone(&self) -> Self {
+        Registry(self.0.clone())
+    }
+}
+
+impl<F: Family + ?Sized> Default for Registry<F> {
+    fn default() -> Self {
+        Registry(Vec::new())
+    }
+}
+
+impl<F: Family + ?Sized> Registry<F> {
+    /// The registry with `N` in it.
+    ///
+    /// # Panics
+    /// If another part has its name.
+    #[must_use]
+    pub fn with<N: Named<Family = F>>(mut self) -> Self {
+        self.join(Entry::of::<N>()).unwrap_or_else(|error| panic!("{error}"));
+        self
+    }
+
+    /// Takes `entry` in.
+    ///
+    /// # Errors
+    /// Another part has its name.
+    pub fn join(&mut self, entry: Entry<F>) -> Result<(), ConfigError> {
+        match self.0.binary_search_by(|known| known.name.cmp(&entry.name)) {
+            Err(place) => self.0.insert(place, entry),
+            Ok(_) => {
+                let message = format!("there is another {} \"{}\"", F::WHAT, entry.name);
+                return Err(ConfigError::new("kind", message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every part, in the order of names.
+    pub fn iter(&self) -> std::slice::Iter<'_, Entry<F>> {
+        self.0.iter()
+    }
+
+    /// Names of all parts.
+    pub fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|entry| &*entry.name).collect()
+    }
+
+    /// The part called `name`.
+    ///
+    /// # Errors
+    /// There is none, with those that there are.
+    pub fn find(&self, name: &str) -> Result<&Entry<F>, ConfigError> {
+        let found = self.0.binary_search_by(|known| (*known.name).cmp(name));
+        found
+            .map(|place| &self.0[place])
+            .map_err(|_| ConfigError::new("kind", config::unknown(F::WHAT, name, &self.names())))
+    }
+
+    /// The part that `block.kind` names, and the rest of the block.
+    ///
+    /// # Errors
+    /// There is none, or `block` is no table.
+    pub fn choose(&self, block: &Value) -> Result<(&Entry<F>, Value), ConfigError> {
+        let Value::Object(block) = block else {
+            let example = self.0.first().map_or("...", |entry| &entry.name);
+            let message =
+                format!("expected a table such as {{ kind = \"{example}\" }}, got {block}");
+            return Err(ConfigError::new("", message));
+        };
+        let mut params = block.clone();
+        let kind = params.remove("kind").unwrap_or_default();
+        let Some(name) = kind.as_str() else {
+            let message = format!("expected one of {}", self.names().join(", "));
+            return Err(ConfigError::new("kind", message));
+        };
+        Ok((self.find(name)?, Value::Object(params)))
+    }
+
+    /// Builds what `block` (`kind` and that kind's parameters) describes.
+    ///
+    /// # Errors
+    /// An unknown kind or field, or a value out of range, with its path inside `block`.
+    pub fn build(&self, block: &Value, site: &F::Site<'_>) -> Result<F::Built, ConfigError> {
+        let (entry, params) = self.choose(block)?;
+        entry.build(&params, site)
+    }
+
+    /// `block` (`kind` and that kind's parameters) with every default filled in.
+    ///
+    /// # Errors
+    /// An unknown kind or field, or a value of the wrong form, with its path inside `block`.
+    pub fn effective(&self, block: &Value, site: &F::Site<'_>) -> Result<Value, ConfigError> {
+        let (entry, params) = self.choose(block)?;
+        let mut whole = Map::from_iter([("kind".to_owned(), Value::from(&*entry.name))]);
+        if let Value::Object(params) = entry.effective(&params, site)? {
+            whole.extend(params);
+        }
+        Ok(Value::Object(whole))
+    }
+}
+
+impl<'a, F: Family + ?Sized> IntoIterator for &'a Registry<F> {
+    type Item = &'a Entry<F>;
+    type IntoIter = std::slice::Iter<'a, Entry<F>>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// What is said of a discipline, or of one of its parts, beside its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Conduct {
+    /// Whether packets of one flow and class leave in the order in which they came, as long as
+    /// the codepoint and the drop precedence of a flow and class do not decide their queue.
+    pub keeps_order: bool,
+    /// For an admission rule: whether one queue under it is a kind of its own, of the same name.
+    pub alone: bool,
+}
+
+impl Conduct {
+    /// Keeps the order; an admission rule makes a kind.
+    pub const USUAL: Conduct = Conduct { keeps_order: true, alone: true };
+    /// Does not keep the order.
+    pub const REORDERS: Conduct = Conduct { keeps_order: false, ..Conduct::USUAL };
+    /// An admission rule that makes no kind.
+    pub const PART: Conduct = Conduct { alone: false, ..Conduct::USUAL };
+}
+
+impl Family for dyn Discipline {
+    const WHAT: &'static str = "kind";
+    type Facts = Conduct;
+    const USUAL: Conduct = Conduct::USUAL;
+    type Site<'a> = Setting;
+    type Built = Box<dyn Discipline>;
+}

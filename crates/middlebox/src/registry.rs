@@ -1,0 +1,53 @@
+//! Boxes by name.
+
+use crate::aspq::{Controller, Params};
+use forebay_core::{ConfigError, Family, Named, Registry};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// None is built for the box "none".
+impl Family for Controller {
+    const WHAT: &'static str = "box";
+    type Facts = ();
+    const USUAL: () = ();
+    type Site<'a> = ();
+    type Built = Option<Controller>;
+}
+
+impl Named for Controller {
+    type Family = Controller;
+    const NAME: &'static str = "aspq";
+    const SUMMARY: &'static str =
+        "freezes low-priority TCP senders while traffic of a higher priority comes";
+    const SOURCE: &'static str = "Rahimi and Pournaghshband, ASPQ, section III-B";
+    type Params = Params;
+
+    fn build(params: &Params, _: &()) -> Result<Option<Controller>, ConfigError> {
+        Controller::new(params).map(Some)
+    }
+}
+
+/// No box.
+struct Absent;
+
+/// `none` has no parameters.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AbsentParams {}
+
+impl Named for Absent {
+    type Family = Controller;
+    const NAME: &'static str = "none";
+    const SUMMARY: &'static str = "as if there were no box, for studies";
+    const SOURCE: &'static str = "none";
+    type Params = AbsentParams;
+
+    fn build(_: &AbsentParams, _: &()) -> Result<Option<Controller>, ConfigError> {
+        Ok(None)
+    }
+}
+
+/// The boxes of this crate: a line each.
+pub fn builtin() -> Registry<Controller> {
+    Registry::default().with::<Controller>().with::<Absent>()
+}

@@ -1,0 +1,82 @@
+//! Everything that a scenario can name, as a value.
+
+use crate::traffic::{self, Generator};
+use forebay_core::{ConfigError, Discipline, Entry, Family, Named, Registry as Parts};
+use forebay_disciplines::{Admit, Classify, Disciplines, Part, Schedule};
+use forebay_middlebox::aspq::Controller;
+use forebay_middlebox::marker::{self, Marker};
+
+/// What scenarios can name: disciplines and their parts, sources of traffic, markers and boxes.
+#[derive(Clone, Default)]
+pub struct Registry {
+    /// Queue disciplines and their parts.
+    pub disciplines: Disciplines,
+    /// Sources of traffic.
+    pub sources: Parts<Generator>,
+    /// Markers, by the profiles that name them.
+    pub markers: Parts<dyn Marker>,
+    /// Boxes in front of links.
+    pub boxes: Parts<Controller>,
+}
+
+/// A family of which scenarios can name parts.
+pub trait Nameable: Family {
+    /// Takes `entry` in.
+    ///
+    /// # Errors
+    /// Another part has its name.
+    fn join(registry: &mut Registry, entry: Entry<Self>) -> Result<(), ConfigError>;
+}
+
+macro_rules! of_disciplines {
+    ($($part:ident),+) => {$(
+        impl Nameable for dyn $part {
+            fn join(registry: &mut Registry, entry: Entry<Self>) -> Result<(), ConfigError> {
+                <dyn $part as Part>::join(&mut registry.disciplines, entry)
+            }
+        }
+    )+};
+}
+
+of_disciplines!(Discipline, Classify, Admit, Schedule);
+
+impl Nameable for Generator {
+    fn join(registry: &mut Registry, entry: Entry<Self>) -> Result<(), ConfigError> {
+        registry.sources.join(entry)
+    }
+}
+
+impl Nameable for dyn Marker {
+    fn join(registry: &mut Registry, entry: Entry<Self>) -> Result<(), ConfigError> {
+        registry.markers.join(entry)
+    }
+}
+
+impl Nameable for Controller {
+    fn join(registry: &mut Registry, entry: Entry<Self>) -> Result<(), ConfigError> {
+        registry.boxes.join(entry)
+    }
+}
+
+impl Registry {
+    /// What comes with forebay.
+    pub fn builtin() -> Self {
+        Registry {
+            disciplines: Disciplines::builtin(),
+            sources: traffic::builtin(),
+            markers: marker::builtin(),
+            boxes: forebay_middlebox::builtin(),
+        }
+    }
+
+    /// This and `N`, whatever it is.
+    ///
+    /// # Panics
+    /// If another part of its family has its name.
+    #[must_use]
+    pub fn with<N: Named<Family: Nameable>>(mut self) -> Self {
+        let joined = N::Family::join(&mut self, Entry::of::<N>());
+        joined.unwrap_or_else(|error| panic!("{error}"));
+        self
+    }
+}
