@@ -1,7 +1,7 @@
 //! Boxes: whatever headers come, in whatever order, the ASPQ controller keeps its bounds.
 
 use crate::generate;
-use crate::scenario::registry;
+use crate::run::registry;
 use arbitrary::{Result, Unstructured};
 use forebay_core::{Duration, Time, config};
 use forebay_middlebox::aspq::{Controller, Params};

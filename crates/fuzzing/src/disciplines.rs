@@ -2,7 +2,7 @@
 //! calls.
 
 use crate::generate;
-use crate::scenario::registry;
+use crate::run::registry;
 use arbitrary::{Result, Unstructured};
 use forebay_core::{
     Context, Discipline, DropReason, Ecn, Packet, PacketKind, Rate, Rng, Setting, Sink, Time,

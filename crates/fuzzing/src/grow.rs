@@ -1,9 +1,9 @@
 //! Scenarios that can run, grown from small ones by whatever the schema allows.
 
 use crate::generate;
+use crate::run::registry;
 use crate::scenario::{runnable, schema};
 use arbitrary::{Result, Unstructured};
-use forebay_sim::traffic::SOURCES;
 use serde_json::{Value, json};
 
 /// What is tried on one scenario; much of it is refused.
@@ -51,7 +51,8 @@ fn seedling(u: &mut Unstructured) -> Value {
     complete(&mut tree);
     assert!(runnable(&mut tree).is_some(), "{tree:#}");
     for _ in 0..2 {
-        let source = u.choose(SOURCES).unwrap_or(&SOURCES[0]);
+        let sources = registry().sources.names();
+        let source = u.choose(&sources).unwrap_or(&sources[0]);
         let mut more = tree.clone();
         more["traffic"].as_array_mut().expect("a list").push(json!({ "kind": source.name }));
         complete(&mut more);

@@ -2,7 +2,7 @@
 //! forges segments, nothing breaks.
 
 use crate::generate;
-use crate::scenario::registry;
+use crate::run::registry;
 use arbitrary::{Result, Unstructured};
 use forebay_core::{Duration, Time};
 use forebay_sim::scenario;
