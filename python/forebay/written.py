@@ -99,6 +99,8 @@ def _words(model: type[Table], error: Any) -> str:
     message = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input should be ")
     if kind == "value_error":
         return message
+    if kind == "too_short":
+        return f"must have at least {error['ctx']['min_length']} entries"
     return f"must be {message}, got {_shown(error['input'])}"
 
 

@@ -117,3 +117,41 @@ def test_an_optional_package_is_named_with_the_line_that_installs_it(
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 2, done.output
     assert f"-m pip install {package}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "check /dev/null",
+        "check .",
+        "report .",
+        "export nope --csv",
+        "sweep lab.toml",
+        "check uplink-study.toml",
+        "sweep uplink-study.toml --set axis[0].values=[]",
+        "explain link[",
+        "explain --for test study.scenario",
+        "paper page nope",
+        "schema --for nope",
+        "new scenario -t sensors -o nowhere/x.toml",
+        "replay /dev/null",
+        "tune lab.toml --maximize nope --param x=1..2",
+        "lab cellular.toml",
+        "run lab.toml --set =1",
+        "run lab.toml --seed x",
+        "compare lab.toml --out .",
+        "frobnicate",
+    ],
+)
+def test_no_mistake_ends_in_a_traceback(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("lab.toml", "cellular.toml", "fading.trace", "uplink-study.toml"):
+        example = Path(__file__).parents[2] / "examples" / name
+        (tmp_path / name).write_bytes(example.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    done = CliRunner().invoke(app, line.split())
+    assert isinstance(done.exception, SystemExit), done.exception
+    assert done.exit_code == 2
+    assert "error" in done.stderr.lower()

@@ -140,6 +140,7 @@ class Schema:
                 known = sorted({name for name, _ in self._names(places)})
                 near = difflib.get_close_matches(step, known, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}"
+                hint = hint if known else "it has none"
                 before = ".".join(steps[:number])
                 raise ScenarioError(
                     f'{f"{before}: " if before else ""}there is no field "{step}"; {hint}'
