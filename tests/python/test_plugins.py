@@ -47,9 +47,7 @@ def document(**more: Any) -> dict[str, Any]:
 
 def command(*words: str | Path) -> subprocess.CompletedProcess[str]:
     """Run the command line."""
-    return subprocess.run(
-        [FOREBAY, *map(str, words)], capture_output=True, text=True
-    )
+    return subprocess.run([FOREBAY, *map(str, words)], capture_output=True, text=True)
 
 
 def test_a_scenario_names_its_plugins(blue: Path) -> None:

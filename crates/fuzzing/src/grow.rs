@@ -54,7 +54,7 @@ fn seedling(u: &mut Unstructured) -> Value {
         let sources = registry().sources.names();
         let source = u.choose(&sources).unwrap_or(&sources[0]);
         let mut more = tree.clone();
-        more["traffic"].as_array_mut().expect("a list").push(json!({ "kind": source.name }));
+        more["traffic"].as_array_mut().expect("a list").push(json!({ "kind": source }));
         complete(&mut more);
         if runnable(&mut more).is_some() {
             tree = more;
