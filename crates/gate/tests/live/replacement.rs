@@ -6,7 +6,7 @@ use forebay_gate::control::ask;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn process(status: &Value) -> i32 {
     status["process"].as_i64().unwrap() as i32
