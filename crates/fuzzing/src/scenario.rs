@@ -59,6 +59,7 @@ fn stays_here(tree: &mut Value) -> bool {
     match tree {
         Value::Object(table) => {
             table.remove("pcap");
+            table.remove("tcp_trace");
             table.values_mut().all(stays_here)
         }
         Value::Array(values) => values.iter_mut().all(stays_here),

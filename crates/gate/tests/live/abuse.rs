@@ -4,7 +4,7 @@
 //! A few seconds here; `make abuse` asks for more by `FOREBAY_ABUSE_SECONDS`, and prints the table of
 //! docs/reliability.md.
 
-use crate::net::{Gate, Net, Way, conserved, counters, ip, possible, run};
+use crate::net::{Gate, Net, Way, conserved, counters, ip, possible, run, until};
 use etherparse::{PacketBuilder, TcpHeader};
 use forebay_core::Rng;
 use forebay_gate::config::Config;
@@ -339,7 +339,8 @@ fn hold(way: Way, boxed: bool, span: Duration, seed: u64) -> Row {
         }
         slowest
     });
-    ask(gate.socket(), "reload").unwrap();
+    // The reloads that still wait are done first.
+    until("a reload is done", || ask(gate.socket(), "reload").is_ok());
     // What the hosts have sent last is on its way.
     pause(300);
     let status = gate.settled();

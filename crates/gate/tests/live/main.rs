@@ -225,6 +225,7 @@ fn a_reload_drops_nothing() {
     let config =
         |rate: &str, queue: &str| format!("link = {{ rate = \"{rate}\", queue = {{ {queue} }} }}");
     let mut gate = net.gate(&config("20Mbit", "kind = \"fifo\""), &[]);
+    net.wait_until_open();
     let (sender, receiver) = net.udp(5000);
     let listener = Listener::new(receiver);
     let sending = std::thread::spawn(move || send(&sender, 900, 972, 3_000.0));
@@ -263,6 +264,7 @@ fn a_dry_run_touches_nothing() {
     let net = Net::new(Way::Tun);
     let link = r#"link = { rate = "2Mbit", queue = { kind = "fifo", limit = "5p" } }"#;
     let mut gate = net.gate(link, &["--dry-run"]);
+    net.wait_until_open();
     let (sender, receiver) = net.udp(5000);
     let listener = Listener::new(receiver);
     send(&sender, 300, 972, 2_000.0);

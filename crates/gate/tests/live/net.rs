@@ -160,6 +160,21 @@ impl Net {
         self.udp_between(["fd77::1", "fd77::2"], port)
     }
 
+    /// Waits until packets pass from the left host to the right one: what the hosts send while their
+    /// interfaces come up, no gate sees.
+    pub fn wait_until_open(&self) {
+        let (sender, receiver) = self.udp(4_999);
+        receiver.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        let begin = Instant::now();
+        loop {
+            let _ = sender.send(b"?");
+            if receiver.recv(&mut [0; 16]).is_ok() {
+                return;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(10), "nothing passes");
+        }
+    }
+
     fn udp_between(&self, [from, to]: [&str; 2], port: u16) -> (UdpSocket, UdpSocket) {
         let bind = |name: &str, address: &str| {
             within(Some(name), || UdpSocket::bind((address, port))).unwrap()
@@ -248,6 +263,15 @@ impl Drop for Net {
             let _ = Command::new("ip").args(["netns", "del", name]).output();
         }
         let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Waits until `holds`.
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

@@ -1,21 +1,12 @@
 //! One gate after another on the same interfaces.
 
-use crate::net::{GATE, Net, Way, conserved, counters, ip, kill, possible};
+use crate::net::{GATE, Net, Way, conserved, counters, ip, kill, possible, until};
 use crate::{Listener, send};
 use forebay_gate::control::ask;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// Waits until `holds`.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
+use std::time::Duration;
 
 fn process(status: &Value) -> i32 {
     status["process"].as_i64().unwrap() as i32
