@@ -1,8 +1,8 @@
 """Forebay's disciplines inside ns-3, beside the same disciplines in forebay.
 
 `make hosted` builds libforebay.a and the dumbbell with contrib/forebay, and prints a table of means
-over seeds with 95 % intervals. Needs Debian's libns3-dev and g++. ns-3's TCP follows the conventions of
-benches/peers (see docs/validation.md), so that what differs is the simulator around the discipline.
+over seeds with 95 % intervals. Needs Debian's libns3-dev and g++. ns-3's TCP follows the conventions
+of benches/peers (docs/validation.md): what differs is the simulator around the discipline.
 """
 
 from __future__ import annotations

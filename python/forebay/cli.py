@@ -379,6 +379,7 @@ def _options(
         ),
     ] = [],  # noqa: B006 - read only
 ) -> None:
+    del version
     plugins[:] = [str(path.resolve()) for path in plugin]
 
 

@@ -22,11 +22,9 @@ BLUE = ROOT / "examples" / "plugins" / "blue.c"
 
 def compiled(source: Path, to: Path) -> Path:
     """The shared library of a plug-in in C."""
-    subprocess.run(
-        ["cc", "-std=c11", "-shared", "-fPIC", "-O2", "-I", ROOT / "crates/abi/include"]
-        + ["-o", to, source],
-        check=True,
-    )
+    include = ROOT / "crates" / "abi" / "include"
+    words = ["cc", "-std=c11", "-shared", "-fPIC", "-O2", "-I", include, "-o", to, source]
+    subprocess.run(words, check=True)
     return to
 
 
@@ -47,9 +45,7 @@ def document(**more: Any) -> dict[str, Any]:
 
 def command(*words: str | Path) -> subprocess.CompletedProcess[str]:
     """Run the command line."""
-    return subprocess.run(
-        [FOREBAY, *map(str, words)], capture_output=True, text=True
-    )
+    return subprocess.run([FOREBAY, *map(str, words)], capture_output=True, text=True)
 
 
 def test_a_scenario_names_its_plugins(blue: Path) -> None:
