@@ -69,7 +69,18 @@ pub(crate) fn parse(
     if value > i64::MAX as f64 {
         return refuse(format!("\"{text}\" is too large"));
     }
-    Ok(value.round() as u64)
+    // Beyond 2^53 a double skips whole numbers.
+    let exact = if value < 9e15 { None } else { decimal(text, *scale) };
+    Ok(exact.unwrap_or(value.round() as u64))
+}
+
+/// The number that `text` begins with, at most three decimals, times `scale`.
+fn decimal(text: &str, scale: f64) -> Option<u64> {
+    let digits = text.trim().trim_end_matches(|c: char| !c.is_ascii_digit());
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let part = if part.len() <= 3 { format!("{part:0<3}") } else { return None };
+    let thousandths = format!("{whole}{part}").parse::<u128>().ok()?;
+    u64::try_from(thousandths.checked_mul(scale as u128)? / 1000).ok()
 }
 
 /// Writes `value` with the largest unit that keeps it exact to at most three decimals.
