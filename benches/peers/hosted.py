@@ -1,8 +1,8 @@
 """Forebay's disciplines inside ns-3, beside the same disciplines in forebay.
 
 `make hosted` builds libforebay.a and the dumbbell with contrib/forebay, and prints a table of means
-over seeds with 95 % intervals. Needs Debian's libns3-dev and g++. ns-3's TCP follows the conventions of
-benches/peers (see docs/validation.md), so that what differs is the simulator around the discipline.
+over seeds with 95 % intervals. Needs Debian's libns3-dev and g++. ns-3's TCP follows the convention
+of benches/peers (docs/validation.md): what differs is the simulator around the discipline.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def build(folder: Path) -> Path:
 
 def inside(program: Path, kind: str, settings: dict[str, Any], seed: int) -> peers.Measured:
     """One run of ns-3 that hosts a discipline of forebay."""
-    own = {"queue": "forebay", "kind": kind, "parameters": json.dumps(QUEUES[kind])}
+    # ns-3 ends a value at the first space.
+    parameters = json.dumps(QUEUES[kind], separators=(",", ":"))
+    own = {"queue": "forebay", "kind": kind, "parameters": parameters}
     return ns3(program, settings | own, seed)
 
 

@@ -25,7 +25,7 @@ else:
 
 
 plugins: list[str] = []
-"""Plug-ins of the command line, absolute paths; every scenario that is read from a file has them."""
+"""Plug-ins of the command line, absolute paths; every scenario read from a file has them."""
 
 
 def with_plugins(document: dict[str, Any]) -> dict[str, Any]:

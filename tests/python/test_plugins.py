@@ -22,11 +22,9 @@ BLUE = ROOT / "examples" / "plugins" / "blue.c"
 
 def compiled(source: Path, to: Path) -> Path:
     """The shared library of a plug-in in C."""
-    subprocess.run(
-        ["cc", "-std=c11", "-shared", "-fPIC", "-O2", "-I", ROOT / "crates/abi/include"]
-        + ["-o", to, source],
-        check=True,
-    )
+    include = ROOT / "crates" / "abi" / "include"
+    words = ["cc", "-std=c11", "-shared", "-fPIC", "-O2", "-I", include, "-o", to, source]
+    subprocess.run(words, check=True)
     return to
 
 

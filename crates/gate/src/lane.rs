@@ -1,10 +1,10 @@
 //! One direction: from frames that came in to frames that go out.
 
 use crate::config::{Config, Link, Other};
-use crate::plugins::disciplines;
 use crate::guard::{Fate, Guard};
 use crate::headers::{Frame, Layer, complete_checksum, set_tos};
 use crate::io::Pool;
+use crate::plugins::disciplines;
 use crate::rules::Rules;
 use crate::status::{Direction, Drops, Traffic};
 use forebay_core::{ConfigError, DropReason, Duration, Packet, PacketKind, Poll, Sink, Time};

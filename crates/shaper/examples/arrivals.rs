@@ -7,8 +7,10 @@
 //! marked (0 or 1). The drop precedence is the DSCP.
 
 use forebay_core::{DropReason, Packet, Poll, Sink, Time};
+use forebay_disciplines::Disciplines;
 use forebay_shaper::{Plan, Shaper};
 use std::io::{self, BufWriter, Read, Write};
+use std::sync::Arc;
 
 #[derive(Default)]
 struct Verdicts {
@@ -53,7 +55,8 @@ fn run() -> Result<(), String> {
     };
     let plan: Plan = serde_json::from_str(&plan).map_err(|error| format!("plan: {error}"))?;
     let seed = seed.parse().map_err(|error| format!("seed: {error}"))?;
-    let mut shaper = Shaper::new(plan, seed).map_err(|error| error.to_string())?;
+    let disciplines = Arc::new(Disciplines::builtin());
+    let mut shaper = Shaper::new(plan, seed, &disciplines).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
     io::stdin().read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     let mut seen = Verdicts::default();

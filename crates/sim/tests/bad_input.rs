@@ -63,7 +63,7 @@ fn every_fault_has_its_path_and_remedy() {
         ("/link/0/box", json!("aspq"), "link[0].box:", "{ kind = \"aspq\" }"),
         ("/link/0/box", json!({}), "link[0].box.kind:", "one of aspq, none"),
         ("/link/0/box", json!({"kind": "asqp"}), "link[0].box.kind:", "one of aspq, none"),
-        ("/link/0/box", json!({"kind": "none", "a": 1}), "link[0].box.a:", "no parameters"),
+        ("/link/0/box", json!({"kind": "none", "a": 1}), "link[0].box.a:", "there is none"),
         ("/link/0/box", json!({"kind": "aspq", "a": 1}), "link[0].box.a:", "unknown field"),
         ("/link/0/box", json!({"kind": "aspq", "max_flows": 0}), "link[0].box.max_flows:", "1 to"),
         (

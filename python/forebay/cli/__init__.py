@@ -87,7 +87,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback acts
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
     plugin: Annotated[

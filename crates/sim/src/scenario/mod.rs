@@ -178,6 +178,11 @@ impl Scenario {
     /// that cannot be used, topologies without a way.
     pub fn effective(&self) -> Result<Value, ConfigError> {
         // Building finds all that is wrong; what it opens for writing must not exist for a check.
+        for (index, file) in self.table.plugins.iter().enumerate() {
+            require(self.base.join(file).is_file(), &format!("plugins[{index}]"), || {
+                format!("there is no file \"{file}\"")
+            })?;
+        }
         let dry = self.without_captures();
         dry.world(self.table.seed)?;
         let mut tree = json!({

@@ -239,7 +239,8 @@ mod tests {
         let source = Some("10.88.1.0/24".parse().unwrap());
         let file = "office.pcap".to_owned();
         let params = PcapParams { file, source, ..PcapParams::default() };
-        let mut hosts = Pcap::build(&params, &site).expect("the example is a usable capture");
+        let built = Pcap::build(&params, &site).expect("the example is a usable capture");
+        let Generator::Datagrams(mut hosts) = built else { panic!("packets") };
         let mut rng = Rng::named(1, "example");
         let (mut at, mut packets, mut bytes, mut voice) = (Time::ZERO, 0, 0, 0);
         while let Some(datagram) = hosts.next(at, &mut rng) {

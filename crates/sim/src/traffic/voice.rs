@@ -152,6 +152,11 @@ mod tests {
     use super::*;
     use crate::traffic::tests::{Sample, sample};
 
+    fn site() -> BuildSite<'static> {
+        let marks = crate::traffic::Marks::default();
+        BuildSite { base_dir: std::path::Path::new("."), marks, place: None }
+    }
+
     fn voice(params: &VoiceParams, count: u32) -> Sample {
         sample(&mut Voice::new(params).unwrap(), count)
     }
@@ -197,7 +202,7 @@ mod tests {
         {
             let mut params =
                 VoiceParams { codec, frame: Duration::from_millis(frame), ..Default::default() };
-            Voice::resolve(&mut params);
+            Voice::resolve(&mut params, &site());
             assert_eq!(params.size, Some(Bytes(len)));
         }
     }
@@ -208,7 +213,7 @@ mod tests {
         assert_eq!(Voice::new(&on).err().unwrap().path, "off");
         for frame in [Duration::ZERO, Duration::MAX] {
             let mut params = VoiceParams { frame, ..VoiceParams::default() };
-            Voice::resolve(&mut params);
+            Voice::resolve(&mut params, &site());
             assert_eq!(Voice::new(&params).err().unwrap().path, "frame");
         }
     }
