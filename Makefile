@@ -42,6 +42,8 @@ rust-lint:
 	@$(CARGO) fmt --all --check
 	@echo "== cargo clippy"
 	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@echo "== circles among modules"
+	@$(PYTHON) tools/rust_circles.py
 
 rust-test:
 	@echo "== cargo test"

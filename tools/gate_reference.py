@@ -38,15 +38,29 @@ TYPES = {
 def main() -> None:
     """Print the page."""
     source = next(path for path in (GATE / "config.rs", GATE / "config/mod.rs") if path.exists())
-    text = source.read_text(encoding="utf-8")
+    text = with_links(source.read_text(encoding="utf-8"))
     template = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
     page = Environment(keep_trailing_newline=True).from_string(template)
     sys.stdout.write(page.render(fields=lambda name: table(text, name)))
 
 
+def with_links(text: str) -> str:
+    """The source with its `link_table!` written out: the fields that scenarios have too."""
+    shared = (GATE.parents[1] / "shaper" / "src" / "link.rs").read_text(encoding="utf-8")
+    found = re.search(r"\$\(\$before\)\*\n(.*?)\$\(\$after\)\*", shared, flags=re.S)
+    assert found is not None
+    fields = re.sub(r"\b(forebay_\w+|serde_json|link)::", "", found[1])
+
+    def written_out(macro: re.Match[str]) -> str:
+        return f"pub struct Link {{\n{macro[1]}{fields}{macro[2]}}}\n"
+
+    pattern = r"pub struct Link \{\s*before \{(.*?)\}\s*after \{\n(.*?)\n        \}\n    \}\n\}\n"
+    return re.sub(pattern, written_out, text, flags=re.S) + shared
+
+
 def table(text: str, name: str) -> str:
     """The fields of a struct as a table of Markdown."""
-    found = re.search(rf"^pub struct {name} \{{\n(.*?)^\}}", text, flags=re.S | re.M)
+    found = re.search(rf"^ *pub struct {name} \{{\n(.*?)^\}}", text, flags=re.S | re.M)
     assert found is not None, name
     given = re.search(r"#\[serde\(default[,)][^\n]*\n" + rf"pub struct {name} ", text) is not None
     lines = ["| Field | Value | Default | Meaning |", "|---|---|---|---|"]
@@ -79,7 +93,9 @@ def words(rust: str) -> str:
 
 def value(text: str, function: str) -> str:
     """What a function for a default gives, as it is written in a file."""
-    found = re.search(rf"^fn {function}\(\)[^{{]*\{{\n\s*(.+?)\n\}}", text, flags=re.S | re.M)
+    found = re.search(
+        rf"^(?:pub const )?fn {function}\(\)[^{{]*\{{\n\s*(.+?)\n\}}", text, flags=re.S | re.M
+    )
     assert found is not None, function
     inner = re.fullmatch(r"(\w+)(?:::from)?\((.+)\)", found[1])
     if inner is None:

@@ -94,8 +94,7 @@ def _options(
         list[Path],
         typer.Option(
             metavar="FILE",
-            help="A shared library with disciplines of your own, beside those that the scenario "
-            "names; stands before the command. Repeatable.",
+            help="Shared library with disciplines.",
         ),
     ] = [],  # noqa: B006 - read only
 ) -> None:

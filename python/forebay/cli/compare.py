@@ -48,7 +48,6 @@ def command(
             help="Link on which to test the disciplines; repeatable.",
             metavar="NAME",
             autocompletion=complete.links,
-            show_default="the scenario's",
         ),
     ] = [],  # noqa: B006 - read only
     baseline: Annotated[
@@ -77,7 +76,7 @@ def command(
             "--out",
             "-o",
             metavar="DIR",
-            help="Folder for the results; replaces an earlier result. Of several links: DIR-LINK.",
+            help="Folder for the results; replaces an earlier result.",
             show_default="out/SCENARIO",
         ),
     ] = None,

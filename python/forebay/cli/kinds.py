@@ -42,7 +42,6 @@ def command(
     Examples:
         forebay kinds
         forebay kinds codel
-        forebay kinds --check libmine.so
     """
     with friendly():
         from forebay import terminal

@@ -12,7 +12,7 @@ from forebay.reference.files import File, schema
 def command(
     for_: For = File.scenario,
 ) -> None:
-    """Print the JSON Schema of a file, for editors that check as you type.
+    """Print the JSON Schema of a file, for editors that check it.
 
     Examples:
         forebay schema > scenario.schema.json
