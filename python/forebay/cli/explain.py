@@ -27,7 +27,7 @@ def command(
     ],
     for_: For = File.scenario,
 ) -> None:
-    """Explain a field of a scenario: what it means, its unit and default.
+    """Explain a field of a scenario: meaning, unit and default.
 
     Where several kinds have a field of that name, each is explained; a kind in the path chooses
     one. docs/reference/scenario.md holds all of them.
