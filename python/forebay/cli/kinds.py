@@ -37,7 +37,7 @@ def command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List queue disciplines, traffic sources and profiles, or explain one.
+    """List disciplines, traffic sources and profiles, or explain one.
 
     Examples:
         forebay kinds

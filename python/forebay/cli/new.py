@@ -14,7 +14,7 @@ from forebay.cli.help import Command, Group
 from forebay.reference.files import TEMPLATES, Template
 
 app = typer.Typer(
-    help="Write the beginning of something of your own: a scenario, or a discipline.",
+    help="Write the beginning of a scenario or a discipline.",
     cls=Group,
     no_args_is_help=True,
     rich_markup_mode=None,
