@@ -54,7 +54,7 @@ python-lint: dev
 	@$(BIN)/ruff format --check
 	@$(BIN)/ruff check
 	@echo "== import-linter"
-	@found=$$($(BIN)/lint-imports 2>&1) || { echo "$$found"; exit 1; }
+	@found=$$(PYTHONPATH=python $(BIN)/lint-imports 2>&1) || { echo "$$found"; exit 1; }
 	@echo "== mypy"
 	@$(BIN)/mypy
 	@for paper in $(wildcard papers/*/paper.py); do \
