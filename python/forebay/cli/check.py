@@ -6,18 +6,17 @@ import json
 import shlex
 from typing import Annotated, Any
 
-import typer
 from rich.markup import escape
 
 from forebay.cli.console import Terminal, friendly
-from forebay.cli.options import AsJson, ScenarioFile, Settings
+from forebay.cli.options import AsJson, ScenarioFile, Settings, flag
 from forebay.scenario import Scenario, load_with, to_toml
 
 
 def command(
     scenario: ScenarioFile,
     set_: Settings = [],  # noqa: B006 - read only
-    fix: Annotated[bool, typer.Option("--fix", help="Print it with the proposed changes.")] = False,
+    fix: Annotated[bool, flag("--fix", "Print it with the proposed changes.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a scenario and print it with every default filled in.

@@ -7,13 +7,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.markup import escape
 
 from forebay._engine import ScenarioError
 from forebay.cli import complete
 from forebay.cli.console import Bar, Terminal, command_line, friendly, say, stopped, unchanged
-from forebay.cli.options import FirstSeed, Jobs, ScenarioFile, Settings, names
+from forebay.cli.options import (
+    FirstSeed,
+    Jobs,
+    ScenarioFile,
+    Settings,
+    flag,
+    names,
+    option,
+    out_option,
+)
 from forebay.scenario import Scenario, load_with
 
 if TYPE_CHECKING:
@@ -25,64 +33,45 @@ def command(
     scenario: ScenarioFile,
     disciplines: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B,...",
-            autocompletion=complete.kinds,
-            help="Disciplines to compare, instead of the scenario's list.",
+        option(
+            "A,B,...",
+            "Disciplines to compare, instead of the scenario's list.",
+            completes=complete.kinds,
         ),
     ] = None,
     replications: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "N",
+            "Runs of each discipline.",
             "--replications",
             "-r",
-            metavar="N",
-            help="Runs of each discipline.",
-            show_default="the scenario's",
-            min=1,
+            default="the scenario's",
+            minimum=1,
         ),
     ] = None,
     link: Annotated[
         list[str],
-        typer.Option(
-            help="Link on which to test the disciplines; repeatable.",
-            metavar="NAME",
-            autocompletion=complete.links,
+        option(
+            "NAME", "Link on which to test the disciplines; repeatable.", completes=complete.links
         ),
     ] = [],  # noqa: B006 - read only
     baseline: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABEL", help="Reference discipline for gain and efficiency.", hidden=True
-        ),
+        str | None, option("LABEL", "Reference discipline for gain and efficiency.", hidden=True)
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     seed: FirstSeed = None,
-    fix: Annotated[
-        bool,
-        typer.Option("--fix", help="Make the changes that forebay check proposes."),
-    ] = False,
+    fix: Annotated[bool, flag("--fix", "Make the changes that forebay check proposes.")] = False,
     gate: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write a configuration of forebay-gate for the pick.",
-            show_default=False,
-        ),
+        Path | None, option("FILE", "Write a configuration of forebay-gate for the pick.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Folder for the results; replaces an earlier result.",
-            show_default="out/SCENARIO",
-        ),
+        out_option("Folder for the results; replaces an earlier result.", "out/SCENARIO"),
     ] = None,
     jobs: Jobs = None,
     no_report: Annotated[
-        bool, typer.Option("--no-report", help="Do not write report.html.", hidden=True)
+        bool, flag("--no-report", "Do not write report.html.", hidden=True)
     ] = False,
 ) -> None:
     """Compare queue disciplines on a link of a scenario.

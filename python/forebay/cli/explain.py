@@ -5,26 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Annotated
 
-import typer
 from rich.padding import Padding
 from rich.text import Text
 
 from forebay.cli.complete import fields
 from forebay.cli.console import Terminal, friendly
-from forebay.cli.options import For
+from forebay.cli.options import For, argument
 from forebay.reference.files import File
 
 
 def command(
-    field: Annotated[
-        str,
-        typer.Argument(
-            metavar="PATH",
-            help="Path of the field, as for --set.",
-            show_default=False,
-            autocompletion=fields,
-        ),
-    ],
+    field: Annotated[str, argument("PATH", "Path of the field, as for --set.", completes=fields)],
     for_: For = File.scenario,
 ) -> None:
     """Explain a field of a scenario: meaning, unit and default.

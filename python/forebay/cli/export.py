@@ -5,29 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from forebay._engine import ScenarioError
 from forebay.cli.console import friendly, say
+from forebay.cli.options import argument, flag, out_option
 
 
 def command(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RESULTS",
-            help="A folder of forebay run, compare or sweep.",
-            show_default=False,
-        ),
-    ],
-    csv: Annotated[bool, typer.Option("--csv", help="Write CSV files, for any program.")] = False,
+    folder: Annotated[Path, argument("RESULTS", "A folder of forebay run, compare or sweep.")],
+    csv: Annotated[bool, flag("--csv", "Write CSV files, for any program.")] = False,
     parquet: Annotated[
-        bool, typer.Option("--parquet", help="Write Parquet files: smaller, with types.")
+        bool, flag("--parquet", "Write Parquet files: smaller, with types.")
     ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Where to.", show_default="RESULTS-tables"),
-    ] = None,
+    out: Annotated[Path | None, out_option("Where to.", "RESULTS-tables")] = None,
 ) -> None:
     """Write the tables of results as CSV or Parquet files.
 

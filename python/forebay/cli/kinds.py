@@ -13,27 +13,17 @@ from forebay import _engine
 from forebay._engine import ScenarioError
 from forebay.cli import complete
 from forebay.cli.console import Terminal, friendly, say
-from forebay.cli.options import AsJson
+from forebay.cli.options import AsJson, argument, option
 from forebay.scenario import plugins
 
 
 def command(
     kind: Annotated[
         str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="One of them, to see its parameters.",
-            show_default=False,
-            autocompletion=complete.everything,
-        ),
+        argument("NAME", "One of them, to see its parameters.", completes=complete.everything),
     ] = None,
     check: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Check the disciplines of a plug-in by the conformance suite.",
-            show_default=False,
-        ),
+        Path | None, option("FILE", "Check the disciplines of a plug-in by the conformance suite.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.table import Table
 
 from forebay.cli.console import Bar, Terminal, friendly, stopped
-from forebay.cli.options import AsJson, ScenarioFile, Seed, Settings
+from forebay.cli.options import AsJson, ScenarioFile, Seed, Settings, flag, option, out_option
 
 if TYPE_CHECKING:
     from forebay.lab.agreement import Agreement
@@ -20,40 +19,33 @@ if TYPE_CHECKING:
 def command(
     scenario: ScenarioFile,
     against_sim: Annotated[
-        bool,
-        typer.Option("--against-sim", help="Also simulate the scenario, and compare."),
+        bool, flag("--against-sim", "Also simulate the scenario, and compare.")
     ] = False,
     replications: Annotated[
-        int,
-        typer.Option(
-            "--replications", "-r", metavar="N", help="Runs, each with another seed.", min=1
-        ),
+        int, option("N", "Runs, each with another seed.", "--replications", "-r", minimum=1)
     ] = 1,
     congestion: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Congestion control of all TCP flows by its Linux name, such as bbr.",
-            show_default="the scenario's",
+        option(
+            "NAME",
+            "Congestion control of all TCP flows by its Linux name, such as bbr.",
+            default="the scenario's",
         ),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     seed: Seed = None,
     gate: Annotated[
         Path | None,
-        typer.Option(
-            metavar="PROGRAM",
-            help="The program forebay-gate.",
+        option(
+            "PROGRAM",
+            "The program forebay-gate.",
+            default="target/release/forebay-gate, or on the PATH",
             hidden=True,
-            show_default="target/release/forebay-gate, or on the PATH",
         ),
     ] = None,
     as_json: AsJson = False,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Write tables and summary of the last run here."
-        ),
+        Path | None, out_option("Write tables and summary of the last run here.")
     ] = None,
 ) -> None:
     """Run a scenario on real packets, in Linux network namespaces.

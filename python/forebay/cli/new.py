@@ -11,6 +11,7 @@ import typer
 from forebay._engine import ScenarioError
 from forebay.cli.console import friendly, say
 from forebay.cli.help import Command, Group
+from forebay.cli.options import argument, option, out_option
 from forebay.reference.files import TEMPLATES, Template
 
 app = typer.Typer(
@@ -25,18 +26,15 @@ app = typer.Typer(
 def scenario(
     template: Annotated[
         Template,
-        typer.Option(
+        option(
+            "NAME",
+            f"What to start from: {', '.join(each.value for each in Template)}.",
             "--template",
             "-t",
-            metavar="NAME",
-            help=f"What to start from: {', '.join(each.value for each in Template)}.",
         ),
     ],
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="The file to write.", show_default="NAME.toml"
-        ),
+        Path | None, out_option("The file to write.", "NAME.toml", metavar="FILE")
     ] = None,
 ) -> None:
     """Write a commented scenario that runs as it is.
@@ -66,24 +64,10 @@ def scenario(
 
 @app.command("discipline", cls=Command)
 def discipline(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="What scenarios will call it, such as my-aqm.",
-            show_default=False,
-        ),
-    ],
-    folder: Annotated[
-        Path, typer.Option("--in", metavar="DIR", help="Where the crate's folder is made.")
-    ] = Path(),
+    name: Annotated[str, argument("NAME", "What scenarios will call it, such as my-aqm.")],
+    folder: Annotated[Path, option("DIR", "Where the crate's folder is made.", "--in")] = Path(),
     source: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Forebay's source tree, if it is not around here.",
-            show_default=False,
-        ),
+        Path | None, option("DIR", "Forebay's source tree, if it is not around here.")
     ] = None,
 ) -> None:
     """Write the crate of a queue discipline: a plug-in that builds, tests and runs at once.

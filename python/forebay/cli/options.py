@@ -1,57 +1,88 @@
-"""Options that several commands have."""
+"""Options that several commands have, and how a command declares its own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from forebay.cli.complete import settings
 from forebay.reference.files import File
 
-ScenarioFile = Annotated[
-    Path,
-    typer.Argument(metavar="SCENARIO", help="The scenario file, TOML or JSON.", show_default=False),
-]
+
+def argument(metavar: str, says: str, completes: Callable[..., Any] | None = None) -> Any:
+    """What a command is about, without a name."""
+    return typer.Argument(metavar=metavar, help=says, show_default=False, autocompletion=completes)
+
+
+def option(
+    metavar: str,
+    says: str,
+    *names: str,
+    default: str | bool = True,
+    completes: Callable[..., Any] | None = None,
+    minimum: float | None = None,
+    hidden: bool = False,
+) -> Any:
+    """An option with a value.
+
+    Args:
+        metavar: what help calls the value.
+        says: a sentence of help.
+        names: its names, if not that of the parameter.
+        default: what happens without it, in words; the parameter's default unless given.
+        completes: lists what a shell may complete.
+        minimum: the least value.
+        hidden: whether only `--help-all` shows it.
+    """
+    return typer.Option(
+        *names,
+        metavar=metavar,
+        help=says,
+        show_default=default,
+        autocompletion=completes,
+        min=minimum,
+        hidden=hidden,
+    )
+
+
+def flag(name: str, says: str, hidden: bool = False) -> Any:
+    """An option without a value."""
+    return typer.Option(name, help=says, hidden=hidden)
+
+
+def out_option(says: str, default: str | bool = True, metavar: str = "DIR") -> Any:
+    """`--out`: where what a command makes goes."""
+    return option(metavar, says, "--out", "-o", default=default)
+
+
+ScenarioFile = Annotated[Path, argument("SCENARIO", "The scenario file, TOML or JSON.")]
 Settings = Annotated[
     list[str],
-    typer.Option(
+    option(
+        "PATH=VALUE",
+        "Change a field by its path: link[0].rate=5Mbit, traffic.voice.flows=20. Repeatable.",
         "--set",
-        metavar="PATH=VALUE",
-        help="Change a field by its path: link[0].rate=5Mbit, traffic.voice.flows=20. Repeatable.",
-        autocompletion=settings,
+        completes=settings,
     ),
 ]
 Seed = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Seed of the random numbers, instead of the scenario's.", min=0),
+    int | None, option("N", "Seed of the random numbers, instead of the scenario's.", minimum=0)
 ]
 FirstSeed = Annotated[
     int | None,
-    typer.Option(
-        metavar="N", help="Seed of the first run; the following ones count up from it.", min=0
-    ),
+    option("N", "Seed of the first run; the following ones count up from it.", minimum=0),
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option(
-        "--jobs",
-        "-j",
-        metavar="N",
-        help="Runs at a time.",
-        show_default="one a core",
-        min=1,
-        hidden=True,
-    ),
+    option("N", "Runs at a time.", "--jobs", "-j", default="one a core", minimum=1, hidden=True),
 ]
 For = Annotated[
-    File,
-    typer.Option(
-        "--for", metavar="FILE", help=f"Kind of file: {', '.join(each.value for each in File)}."
-    ),
+    File, option("FILE", f"Kind of file: {', '.join(each.value for each in File)}.", "--for")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON and nothing else.")]
+AsJson = Annotated[bool, flag("--json", "Print as JSON and nothing else.")]
 
 
 def names(text: str | None) -> list[str] | None:

@@ -17,7 +17,7 @@ from forebay._engine import ScenarioError
 from forebay.cli import complete
 from forebay.cli.console import Bar, Terminal, command_line, friendly, say, stopped
 from forebay.cli.help import Command, Group
-from forebay.cli.options import AsJson, Jobs, Settings
+from forebay.cli.options import AsJson, Jobs, Settings, argument, flag, option, out_option
 
 app = typer.Typer(
     help="Reproduce published papers: figures, and verdicts on claims.",
@@ -34,11 +34,10 @@ discussion does not hold."""
 
 Key = Annotated[
     str,
-    typer.Argument(
-        metavar="KEY",
-        help="The paper (see forebay paper list), or a folder with one.",
-        show_default=False,
-        autocompletion=complete.papers,
+    argument(
+        "KEY",
+        "The paper (see forebay paper list), or a folder with one.",
+        completes=complete.papers,
     ),
 ]
 
@@ -77,43 +76,25 @@ def list_(as_json: AsJson = False) -> None:
 def run_(
     key: Key,
     figure: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N",
-            help="Only this figure, and the claims that its runs decide.",
-            show_default=False,
-        ),
+        str | None, option("N", "Only this figure, and the claims that its runs decide.")
     ] = None,
     quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick", help="Fewer and shorter runs, for a look; kept in a folder of their own."
-        ),
+        bool, flag("--quick", "Fewer and shorter runs, for a look; kept in a folder of their own.")
     ] = False,
     partial: Annotated[
         bool,
-        typer.Option(
-            "--partial",
-            help="Run nothing: draw and judge what the finished runs allow.",
-            hidden=True,
-        ),
+        flag("--partial", "Run nothing: draw and judge what the finished runs allow.", hidden=True),
     ] = False,
     set_: Settings = [],  # noqa: B006 - read only
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Folder of the results, also of a run to go on with.",
-            show_default="out/papers/KEY",
-        ),
+        out_option("Folder of the results, also of a run to go on with.", "out/papers/KEY"),
     ] = None,
     page: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--page",
-            help="Keep the results with the paper and write its page in docs/papers.",
+            "Keep the results with the paper and write its page in docs/papers.",
             hidden=True,
         ),
     ] = False,
@@ -173,11 +154,7 @@ def run_(
 
 @app.command("page", cls=Command)
 def page_(
-    key: Key,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Where.", show_default="docs/papers"),
-    ] = None,
+    key: Key, out: Annotated[Path | None, out_option("Where.", "docs/papers")] = None
 ) -> None:
     """Write a paper's page from the results kept with it, without runs.
 

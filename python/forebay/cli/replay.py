@@ -10,15 +10,12 @@ import typer
 
 from forebay import _engine
 from forebay.cli.console import friendly
-from forebay.cli.options import AsJson
+from forebay.cli.options import AsJson, argument
 from forebay.scenario import plugins
 
 
 def command(
-    recording: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="A recording of forebay-gate.", show_default=False),
-    ],
+    recording: Annotated[Path, argument("FILE", "A recording of forebay-gate.")],
     as_json: AsJson = False,
 ) -> None:
     """Replay a gate's recording through the simulator's queue.

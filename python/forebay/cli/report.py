@@ -5,21 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from forebay.cli.console import friendly, say
+from forebay.cli.options import argument, out_option
 
 
 def command(
-    folder: Annotated[
-        Path,
-        typer.Argument(metavar="DIR", help="The results of forebay sweep.", show_default=False),
-    ],
+    folder: Annotated[Path, argument("DIR", "The results of forebay sweep.")],
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="The report.", show_default="report.html in DIR"
-        ),
+        Path | None, out_option("The report.", "report.html in DIR", metavar="FILE")
     ] = None,
 ) -> None:
     """Write the report of a study.

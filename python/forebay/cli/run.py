@@ -6,40 +6,25 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from forebay._engine import ScenarioError
 from forebay.cli import complete
 from forebay.cli.console import Bar, Terminal, friendly, stopped, unchanged
-from forebay.cli.options import AsJson, ScenarioFile, Seed, Settings
+from forebay.cli.options import AsJson, ScenarioFile, Seed, Settings, option, out_option
 from forebay.scenario import load_with
 
 
 def command(
     scenario: ScenarioFile,
     discipline: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KIND",
-            help="Discipline to put on the link.",
-            autocompletion=complete.kinds,
-        ),
+        str | None, option("KIND", "Discipline to put on the link.", completes=complete.kinds)
     ] = None,
     link: Annotated[
-        str | None,
-        typer.Option(
-            help="The link that gets it.",
-            metavar="NAME",
-            autocompletion=complete.links,
-        ),
+        str | None, option("NAME", "The link that gets it.", completes=complete.links)
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     seed: Seed = None,
     as_json: AsJson = False,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Write tables and summary to this folder."),
-    ] = None,
+    out: Annotated[Path | None, out_option("Write tables and summary to this folder.")] = None,
 ) -> None:
     """Run a scenario once.
 

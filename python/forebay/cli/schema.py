@@ -9,9 +9,7 @@ from forebay.cli.options import For
 from forebay.reference.files import File, schema
 
 
-def command(
-    for_: For = File.scenario,
-) -> None:
+def command(for_: For = File.scenario) -> None:
     """Print the JSON Schema of a file, for editors that check it.
 
     Examples:

@@ -5,46 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from forebay.cli import complete
 from forebay.cli.console import Bar, command_line, friendly, say, stopped
-from forebay.cli.options import Jobs, names
+from forebay.cli.options import Jobs, argument, flag, names, option, out_option
 
 
 def command(
     name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="The suite; rfc7928 is the only one.",
-            show_default=False,
-            autocompletion=complete.suites,
-        ),
+        str, argument("NAME", "The suite; rfc7928 is the only one.", completes=complete.suites)
     ],
     disciplines: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "KIND,KIND,...",
+            "Disciplines to test, kinds of forebay kinds.",
             "--disciplines",
             "-d",
-            metavar="KIND,KIND,...",
-            autocompletion=complete.kinds,
-            help="Disciplines to test, kinds of forebay kinds.",
-            show_default="those of the suite",
+            default="those of the suite",
+            completes=complete.kinds,
         ),
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Three runs of each point, for a look.")
-    ] = False,
+    quick: Annotated[bool, flag("--quick", "Three runs of each point, for a look.")] = False,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Folder of the results, also of a run to go on with.",
-            show_default="out/NAME",
-        ),
+        Path | None, out_option("Folder of the results, also of a run to go on with.", "out/NAME")
     ] = None,
     jobs: Jobs = None,
 ) -> None:

@@ -6,44 +6,27 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from forebay._engine import ScenarioError
 from forebay.cli.console import Bar, friendly, say, stopped
-from forebay.cli.options import Jobs, Settings
+from forebay.cli.options import Jobs, Settings, argument, flag, option, out_option
 
 
 def command(
-    study_file: Annotated[
-        Path,
-        typer.Argument(metavar="STUDY", help="The study file, TOML or JSON.", show_default=False),
-    ],
+    study_file: Annotated[Path, argument("STUDY", "The study file, TOML or JSON.")],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Folder of the results, also of a sweep to go on with.",
-            show_default="out/STUDY",
-        ),
+        out_option("Folder of the results, also of a sweep to go on with.", "out/STUDY"),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     jobs: Jobs = None,
     cluster: Annotated[
         str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Run on a Dask cluster: its scheduler, such as tcp://host:8786.",
-            show_default=False,
-        ),
+        option("ADDRESS", "Run on a Dask cluster: its scheduler, such as tcp://host:8786."),
     ] = None,
     repair: Annotated[
         bool,
-        typer.Option(
-            "--repair",
-            help="Set damaged result files aside and run again what they held.",
-            hidden=True,
+        flag(
+            "--repair", "Set damaged result files aside and run again what they held.", hidden=True
         ),
     ] = False,
 ) -> None:
@@ -68,12 +51,7 @@ def command(
         try:
             with progress, dask.connected(cluster) as client:
                 total = sweeps.run(
-                    study,
-                    folder,
-                    jobs=jobs,
-                    client=client,
-                    repair=repair,
-                    progress=progress.update,
+                    study, folder, jobs=jobs, client=client, repair=repair, progress=progress.update
                 )
         except KeyboardInterrupt:
             stopped(f"{progress.state} are kept in {folder}; the same command goes on.")

@@ -7,114 +7,56 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from forebay._engine import ScenarioError
 from forebay.cli import complete
 from forebay.cli.console import Bar, Terminal, command_line, friendly, say, stopped
-from forebay.cli.options import AsJson, Jobs, ScenarioFile, Settings
+from forebay.cli.options import AsJson, Jobs, ScenarioFile, Settings, option, out_option
 from forebay.scenario import load_with
 
 
 def command(
     scenario: ScenarioFile,
     maximize: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY",
-            help="Make this measure large: a key of run --json.",
-            show_default=False,
-        ),
+        str | None, option("KEY", "Make this measure large: a key of run --json.")
     ] = None,
-    minimize: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="Make this one small, instead.", show_default=False),
-    ] = None,
+    minimize: Annotated[str | None, option("KEY", "Make this one small, instead.")] = None,
     subject_to: Annotated[
         list[str],
-        typer.Option(
-            "--subject-to",
-            metavar="BOUND",
-            help="What must hold: 'KEY <= VALUE', or >=. Repeatable.",
-            show_default=False,
-        ),
+        option("BOUND", "What must hold: 'KEY <= VALUE', or >=. Repeatable.", "--subject-to"),
     ] = [],  # noqa: B006 - read only
     param: Annotated[
-        list[str],
-        typer.Option(
-            "--param",
-            metavar="RANGE",
-            help="PATH=LOW..HIGH, LOW..HIGH:log or A,B,C. Repeatable.",
-            show_default=False,
-        ),
+        list[str], option("RANGE", "PATH=LOW..HIGH, LOW..HIGH:log or A,B,C. Repeatable.", "--param")
     ] = [],  # noqa: B006 - read only
     discipline: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            autocompletion=complete.kinds,
-            help="Tune this kind or label, not the link's queue.",
-            show_default=False,
-        ),
+        option("NAME", "Tune this kind or label, not the link's queue.", completes=complete.kinds),
     ] = None,
     link: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The link that gets it.",
-            show_default=False,
-            hidden=True,
-            autocompletion=complete.links,
-        ),
+        str | None, option("NAME", "The link that gets it.", completes=complete.links, hidden=True)
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Reference discipline for gain and efficiency.",
-            show_default="the scenario's",
+        option(
+            "NAME",
+            "Reference discipline for gain and efficiency.",
+            default="the scenario's",
             hidden=True,
         ),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
-    trials: Annotated[
-        int, typer.Option(metavar="N", help="Points that the search tries.", min=1)
-    ] = 40,
+    trials: Annotated[int, option("N", "Points that the search tries.", minimum=1)] = 40,
     replications: Annotated[
-        int,
-        typer.Option(
-            "--replications", "-r", metavar="N", help="Runs of each trial.", min=2, hidden=True
-        ),
+        int, option("N", "Runs of each trial.", "--replications", "-r", minimum=2, hidden=True)
     ] = 8,
     candidates: Annotated[
-        int,
-        typer.Option(
-            metavar="N", help="Best trials to judge again with fresh seeds.", min=1, hidden=True
-        ),
+        int, option("N", "Best trials to judge again with fresh seeds.", minimum=1, hidden=True)
     ] = 6,
-    verify: Annotated[
-        int,
-        typer.Option(metavar="N", help="Runs of each of these.", min=2, hidden=True),
-    ] = 30,
+    verify: Annotated[int, option("N", "Runs of each of these.", minimum=2, hidden=True)] = 30,
     seed: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="Seed of the first replication, and of the search.",
-            min=0,
-            hidden=True,
-        ),
+        option("N", "Seed of the first replication, and of the search.", minimum=0, hidden=True),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Folder of results.",
-            show_default="out/SCENARIO-tune",
-        ),
-    ] = None,
+    out: Annotated[Path | None, out_option("Folder of results.", "out/SCENARIO-tune")] = None,
     as_json: AsJson = False,
     jobs: Jobs = None,
 ) -> None:

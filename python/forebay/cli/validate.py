@@ -9,26 +9,22 @@ from typing import Annotated
 import typer
 
 from forebay.cli.console import Bar, Terminal, command_line, friendly
-from forebay.cli.options import AsJson, Jobs
+from forebay.cli.options import AsJson, Jobs, flag, option, out_option
 
 
 def command(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Only the fast checks: less than a minute.")
-    ] = False,
+    quick: Annotated[bool, flag("--quick", "Only the fast checks: less than a minute.")] = False,
     only: Annotated[
         list[str],
-        typer.Option(
-            "--only",
-            metavar="NAME",
-            help="One check or family (queues, schedulers, tcp), or replications (how well they "
-            "use the cores). Repeatable.",
+        option(
+            "NAME",
+            "One check or family (queues, schedulers, tcp), or replications (how well they use the "
+            "cores). Repeatable.",
         ),
     ] = [],  # noqa: B006 - read only
     as_json: AsJson = False,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Also write the JSON to this file."),
+        Path | None, out_option("Also write the JSON to this file.", metavar="FILE")
     ] = None,
     jobs: Jobs = None,
 ) -> None:
