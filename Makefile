@@ -138,7 +138,7 @@ format: dev
 	$(BIN)/ruff format
 
 docs: build
-	$(BIN)/python -m forebay.reference docs/reference
+	$(BIN)/python -m forebay._reference docs/reference
 	$(BIN)/python tools/gate_reference.py > docs/reference/gate.md
 
 # The extension module is built as it is used, optimised; cargo rebuilds only what has changed.

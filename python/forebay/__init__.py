@@ -17,9 +17,9 @@ from importlib import import_module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from forebay._engine import ScenarioError, version
+    from forebay._files import write, write_report
+    from forebay._runs import Progress, Result, run
     from forebay.comparison import Comparison, Run, Variant, compare
-    from forebay.files import write, write_report
-    from forebay.runs import Progress, Result, run
     from forebay.scenario import Scenario, load
     from forebay.stats import Interval, interval, paired_difference
 
@@ -46,8 +46,8 @@ __all__ = [
 _HOMES = {
     "_engine": ("ScenarioError", "version"),
     "comparison": ("Comparison", "Run", "Variant", "compare"),
-    "files": ("write", "write_report"),
-    "runs": ("Progress", "Result", "run"),
+    "_files": ("write", "write_report"),
+    "_runs": ("Progress", "Result", "run"),
     "scenario": ("Scenario", "load"),
     "stats": ("Interval", "interval", "paired_difference"),
 }

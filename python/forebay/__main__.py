@@ -7,8 +7,8 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     # While modules are read, Ctrl-C ends the process as it ends any program: without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-from forebay.cli import app
-from forebay.cli.console import INTERRUPTED, READER_GONE, flushed
+from forebay._cli import app
+from forebay._cli.console import INTERRUPTED, READER_GONE, flushed
 
 __all__ = ["main"]
 

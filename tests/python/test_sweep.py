@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import forebay
-from forebay import ScenarioError, stats, sweep, written
-from forebay.runs.journal import line_of, read_journal
-from forebay.runs.task import Record
+from forebay import ScenarioError, _written, stats, sweep
+from forebay._runs.journal import line_of, read_journal
+from forebay._runs.task import Record
 from forebay.scenario import quantity
 from forebay.sweep import Until, control, store
 from forebay.sweep.axes import Axis
@@ -25,7 +25,7 @@ from small_study import BASE, FLOWS, RATE, TAIL, study
 
 def axis(**fields: Any) -> Axis:
     document = {"scenario": {}, "replications": 1, "axis": [{"path": "link.up.rate"} | fields]}
-    [found] = written.read(StudyTable, document, "study.toml").axis
+    [found] = _written.read(StudyTable, document, "study.toml").axis
     return found.axis()
 
 

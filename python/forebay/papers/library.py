@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from forebay import scenario, sweep, written
+from forebay import _written, scenario, sweep
 from forebay._engine import ScenarioError
 from forebay.papers.declare import Paper, StudyFile
 from forebay.scenario import Scenario
@@ -87,7 +87,7 @@ def read(declared: StudyFile, folder: Path, quick: bool, settings: Sequence[str]
         OSError: it cannot be read.
     """
     path = folder / declared.file
-    document = written.load(path)
+    document = _written.load(path)
     if quick:
         document = _shortened(document, declared, folder)
     if settings:

@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from forebay import _engine, scenario, written
+from forebay import _engine, _written, scenario
 from forebay._engine import ScenarioError
-from forebay.runs.task import Change, Keep, Task
+from forebay._runs.task import Change, Keep, Task
 from forebay.scenario import Scenario, labelled, named, plugins, with_plugins
 from forebay.sweep.axes import Axis, crossed, shown
 from forebay.sweep.file import StudyTable
@@ -185,7 +185,7 @@ def load(path: str | Path, settings: Sequence[str] = ()) -> Study:
         OSError: it cannot be read.
     """
     path = Path(path)
-    document = written.load(path)
+    document = _written.load(path)
     if settings:
         changed = Scenario.of(document, path.name)
         for setting in settings:
@@ -205,7 +205,7 @@ def read(document: Mapping[str, Any], name: str = "study", base: str | Path = ".
     Raises:
         ScenarioError: anything in it that is not understood, or its scenario cannot be read.
     """
-    table = written.read(StudyTable, document, name)
+    table = _written.read(StudyTable, document, name)
     whole = _scenario(table.scenario, name, Path(base))
     disciplines = _disciplines(table, name)
     links: tuple[str | None, ...] = table.links
