@@ -12,8 +12,6 @@
 Names of measures and columns end in their unit: `_ms`, `_s`, `_bps` (bits a second), `_bytes`.
 """
 
-from importlib import import_module
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from forebay._engine import ScenarioError, version
@@ -55,6 +53,9 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
+    # Here, as every import before a command begins is time in which Ctrl-C is not caught.
+    from importlib import import_module
+
     if name == "__version__":
         name = "version"
     for home, names in _HOMES.items():

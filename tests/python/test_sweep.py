@@ -57,6 +57,21 @@ def test_ranges(table: dict[str, Any], expected: list[Any] | None) -> None:
     ]
 
 
+def test_settings_reach_a_scenario_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/base.toml").write_text(BASE)
+    path = tmp_path / "study.toml"
+    path.write_text(
+        'scenario = "parts/base.toml"\nreplications = 2\n'
+        '[[axis]]\npath = "link.up.rate"\nvalues = ["1Mbit", "2Mbit"]\n'
+    )
+    changed = sweep.load(path, ["scenario.duration=7s", "replications=3"])
+    assert (changed.base.document["duration"], changed.replications) == ("7s", 3)
+    assert Path(changed.base.base) == tmp_path / "parts"
+    with pytest.raises(ScenarioError, match=r"--set link\.up\.rate: an axis of this study sets it"):
+        sweep.load(path, ["scenario.link.up.rate=5Mbit"])
+
+
 def test_axes_know_their_numbers() -> None:
     assert axis(values=["500kbit", "2Mbit"]).numbers == (5e5, 2e6)
     assert axis(values=["500kbit", "2Mbit"]).unit == "bit/s"

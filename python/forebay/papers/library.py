@@ -90,9 +90,7 @@ def read(declared: StudyFile, folder: Path, quick: bool, settings: Sequence[str]
     document = _written.load(path)
     if quick:
         document = _shortened(document, declared, folder)
-    if settings:
-        document = _changed(document, declared.file, folder, settings)
-    study = sweep.read(document, declared.file, folder)
+    study = sweep.read(document, declared.file, folder, settings)
     if declared.tables and study.replications is None:
         raise ScenarioError(f"{path}: a study that keeps tables needs replications, not until")
     return study
@@ -117,7 +115,8 @@ def _shortened(document: Mapping[str, Any], study: StudyFile, folder: Path) -> d
     short.pop("until", None)
     short["replications"] = study.quick.replications
     if study.quick.set:
-        base = _base(short, folder)
+        given = short["scenario"]
+        base = scenario.load(folder / given) if isinstance(given, str) else Scenario.of(given)
         for path, value in study.quick.set.items():
             base = base.with_(path, value)
         short["scenario"] = base.document
@@ -128,28 +127,6 @@ def _shortened(document: Mapping[str, Any], study: StudyFile, folder: Path) -> d
         axes[name].pop("range", None)
         axes[name]["rows" if "paths" in axes[name] else "values"] = list(values)
     return short
-
-
-def _changed(
-    document: Mapping[str, Any], name: str, folder: Path, settings: Sequence[str]
-) -> dict[str, Any]:
-    base = _base(document, folder)
-    set_by = {path for axis in document.get("axis", []) for path in _paths(axis)}
-    for setting in settings:
-        path = setting.partition("=")[0].strip()
-        if path in set_by:
-            raise ScenarioError(f"{name}: --set {path}: an axis of this study sets it")
-        base = base.with_text(setting)
-    return {**document, "scenario": base.document}
-
-
-def _base(document: Mapping[str, Any], folder: Path) -> Scenario:
-    given = document["scenario"]
-    return scenario.load(folder / given) if isinstance(given, str) else Scenario.of(given)
-
-
-def _paths(axis: Mapping[str, Any]) -> Sequence[str]:
-    return axis.get("paths") or [axis["path"]]
 
 
 def _check(paper: Paper, place: str) -> None:
