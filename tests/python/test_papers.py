@@ -308,7 +308,7 @@ def test_every_paper_of_the_library_loads() -> None:
 
 def test_the_peers_that_a_page_quotes_are_those_of_validation() -> None:
     root = Path(__file__).parents[2]
-    text = (root / "papers/cp-aqm/other-stacks.md").read_text("utf-8")
+    text = (root / "papers/cp_aqm/other-stacks.md").read_text("utf-8")
     tables = json.loads((root / "docs/validation/peers.json").read_text("utf-8"))["tables"]
     quoted = {
         ("Tail drop, delayed acknowledgments", "New Reno"),
