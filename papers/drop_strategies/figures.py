@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 import polars as pl
 
@@ -15,23 +14,20 @@ from .points import (
     CASES,
     GENTLE_SACK,
     GOODPUT,
+    JITTER,
     KINDS,
     LOSS,
-    MAIN,
     MAX_TH,
     MECHANISMS,
     METHODS,
     OUT,
     RENO,
-    SPACED,
     SPREAD,
     STRATEGIES,
     VICTIMS,
     Case,
-    both,
+    View,
     measured_cost,
-    point,
-    rates,
     traced,
     victim,
 )
@@ -41,14 +37,11 @@ SHOWN = 60.0
 """Seconds of a trace that are drawn."""
 
 
-def series(
-    data: Data, label: str, key: str, case: Case, strategy: str, scale: float, study: str = MAIN
-) -> Series:
+def series(data: Data, label: str, key: str, case: Case, strategy: str, scale: float) -> Series:
     """A measure over the in-profile rate."""
-    known = rates(data, study)
-    at = [point(rate, *case, strategy) for rate in known]
-    found = [data.interval(study, key, each, scale=scale) for each in at]
-    return line(label, list(known.values()), found)
+    view = View(data)
+    found = [view.interval(key, rate, case, strategy, scale) for rate in view.rates]
+    return line(label, list(view.rates.values()), found)
 
 
 def loss(data: Data, case: Case) -> Sequence[Panel]:
@@ -65,16 +58,6 @@ def throughput(data: Data, case: Case) -> Sequence[Panel]:
     """Figures 5, 8, 11 and 14."""
     lines = [series(data, each, GOODPUT, case, each, 1e-6) for each in STRATEGIES]
     return [Panel("", X, "payload throughput, Mbit/s", lines, y_range=(6, 10))]
-
-
-def spacing(data: Data) -> Sequence[Panel]:
-    """Figures 4, 5, 7, 8, 10, 11, 13 and 14 without `wait`."""
-    measures = (("loss of all, %", LOSS, 100.0), ("throughput, Mbit/s", GOODPUT, 1e-6))
-    panels = []
-    for (case, name), (what, key, scale) in product(CASES.items(), measures):
-        lines = [series(data, each, key, case, each, scale, SPACED) for each in STRATEGIES]
-        panels.append(Panel(name, X, what, lines))
-    return panels
 
 
 def trace(data: Data, case: Case) -> Sequence[Panel]:
@@ -122,13 +105,17 @@ def cost(data: Data) -> Sequence[Panel]:
         title = f"cost, {share:.0%} of the packets out of profile"
         what = "processor time, ns a packet"
         panels.append(Panel(title, "backlog, packets", what, lines, x_log=True, y_log=True))
-    known = rates(data)
+    view = View(data)
     for title, label, key, scale in (
         ("gain in average queue", "packets saved", AVERAGE, 1.0),
         ("gain in loss", "percentage points saved", LOSS, 100.0),
     ):
         gains = [
-            line(name, list(known.values()), [both(data, key, at, case, scale) for at in known])
+            line(
+                name,
+                list(view.rates.values()),
+                [view.both(key, rate, case, scale) for rate in view.rates],
+            )
             for case, name in ((RENO, CASES[RENO]), (GENTLE_SACK, CASES[GENTLE_SACK]))
         ]
         panels.append(Panel(title, X, label, gains))
@@ -140,9 +127,7 @@ def victims(data: Data) -> Sequence[Panel]:
     panels = []
     for title, unit, key, scale in (
         ("one-way delay, mean", "ms", "classes.downloads.mean_delay_ms", 1.0),
-        ("one-way delay, 99th percentile", "ms", "classes.downloads.p99_delay_ms", 1.0),
-        ("jitter (RFC 3550)", "ms", "classes.downloads.jitter_ms", 1.0),
-        ("mean loss period (RFC 3357)", "packets", "classes.downloads.loss_period.mean", 1.0),
+        ("jitter (RFC 3550)", "ms", JITTER, 1.0),
         ("loss", "%", LOSS, 100.0),
         ("payload throughput", "Mbit/s", GOODPUT, 1e-6),
     ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,7 @@ from forebay.papers import Data
 from forebay.stats import Interval
 
 HERE = Path(__file__).parent
-MAIN, FAR, TRACES, MOVED = "strategies", "far", "traces", "round-trips"
-SPACED, GAPS = "spacing", "gaps"
+MAIN, CHOICES, TRACES, CONDITIONERS = "strategies", "choices", "traces", "conditioners"
 ARRIVALS, QUEUE = "drop-arrivals", "drop-from-queue"
 STRATEGIES = (ARRIVALS, QUEUE)
 Case = tuple[str, bool]
@@ -35,10 +35,11 @@ AVERAGE = "queues.congested.variables.average_queue.mean"
 SPREAD = "queues.congested.variables.average_queue.std"
 HIGHEST = "queues.congested.variables.average_queue.max"
 TIMEOUTS = "classes.downloads.timeouts"
+JITTER = "classes.downloads.jitter_ms"
+PERIOD = "classes.downloads.loss_period.mean"
 LEVELS = "queues.congested.drop_precedence"
 MAX_TH = 45
-AT_HALF, AT_5_6, AT_8 = "2500kbit", "2800kbit", "4000kbit"
-ROUND_TRIPS = ("12 to 24 ms", "16 to 32 ms", "24 to 48 ms", "40 to 80 ms", "80 to 160 ms")
+NONE, AT_HALF, AT_5_6, AT_8, MOST = "0bit", "2500kbit", "2800kbit", "4000kbit", "4600kbit"
 MECHANISMS = ("wred", "rio", "wrt")
 VICTIMS = ("arrivals", "last", "first", "random")
 KINDS = [(kind, tcp) for kind in MECHANISMS for tcp in ("reno", "sack")]
@@ -66,34 +67,54 @@ def point(rate: str, tcp: str, gentle: bool, strategy: str) -> dict[str, Any]:
     }
 
 
-def both(data: Data, key: str, rate: str, case: Case, scale: float = 1.0) -> Interval:
-    """Drop-arrivals less drop-from-queue, paired."""
-    first, second = (point(rate, *case, strategy) for strategy in STRATEGIES)
-    return data.difference(MAIN, key, first, second, scale=scale)
+@dataclass(frozen=True)
+class View:
+    """The simulations of a study, or those of one choice in it."""
 
+    data: Data
+    study: str = MAIN
+    choice: str | None = None
 
-def rates(data: Data, study: str = MAIN) -> dict[str, float]:
-    """The in-profile rates that a study runs."""
-    run = set(data.study(study).runs["profile.a.rate"].to_list())
-    return {name: rate for name, rate in RATES.items() if name in run}
+    @property
+    def rates(self) -> dict[str, float]:
+        """The in-profile rates that were run, in Mbit/s by what the study calls them."""
+        run = set(self.data.study(self.study).runs["profile.a.rate"].to_list())
+        return {name: rate for name, rate in RATES.items() if name in run}
+
+    def at(self, rate: str, case: Case, strategy: str) -> dict[str, Any]:
+        """A point."""
+        found = point(rate, *case, strategy)
+        return found if self.choice is None else {"title": self.choice, **found}
+
+    def interval(
+        self, key: str, rate: str, case: Case, strategy: str, scale: float = 1.0
+    ) -> Interval:
+        """A measure of a point."""
+        return self.data.interval(self.study, key, self.at(rate, case, strategy), scale=scale)
+
+    def mean(self, key: str, rate: str, case: Case, strategy: str, scale: float = 1.0) -> float:
+        """Its mean."""
+        return self.interval(key, rate, case, strategy, scale).mean
+
+    def less(
+        self,
+        key: str,
+        first: tuple[str, Case, str],
+        second: tuple[str, Case, str],
+        scale: float = 1.0,
+    ) -> Interval:
+        """A measure of one point less that of another, paired."""
+        one, other = self.at(*first), self.at(*second)
+        return self.data.difference(self.study, key, one, other, scale=scale)
+
+    def both(self, key: str, rate: str, case: Case, scale: float = 1.0) -> Interval:
+        """Drop-arrivals less drop-from-queue, paired."""
+        return self.less(key, (rate, case, ARRIVALS), (rate, case, QUEUE), scale)
 
 
 def victim(kind: str, tcp: str, which: str) -> dict[str, Any]:
     """A point of the study over victims."""
     return {"discipline": f"{kind}, {which}", "tcp": tcp}
-
-
-def moved(data: Data, title: str, wait: bool, key: str, gentle: bool) -> tuple[float, float]:
-    """Means with drop-arrivals and with drop-from-queue in the study over round trips (Reno)."""
-    where = {"title": title, "wait": json.dumps(wait), "gentle": json.dumps(gentle)}
-    return means(data, MOVED, key, where)
-
-
-def means(data: Data, study: str, key: str, where: Mapping[str, Any]) -> tuple[float, float]:
-    """Means with drop-arrivals and with drop-from-queue."""
-    at = [{**where, "strategy": strategy} for strategy in STRATEGIES]
-    one, other = (data.interval(study, key, each).mean for each in at)
-    return one, other
 
 
 def traced(data: Data, case: Case, strategy: str) -> pl.DataFrame:

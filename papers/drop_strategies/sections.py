@@ -2,104 +2,74 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from functools import cache
 from itertools import product
 
 from forebay.papers import Data, Table
-from forebay.sweep.data import StudyData
+from forebay.papers.judge import verdict_of
 
-from .claims import ds_1, ds_2, ds_3, ds_5, ds_6, ds_7, ds_8, oscillation
+from .claims import JUDGED, lowest
 from .points import (
-    AT_5_6,
+    ARRIVALS,
+    AT_HALF,
     AVERAGE,
-    CASES,
-    FAR,
-    GAPS,
+    CHOICES,
+    GENTLE_RENO,
     GOODPUT,
     KINDS,
     LOSS,
-    MAIN,
     METHODS,
-    ROUND_TRIPS,
-    SPREAD,
+    MOST,
+    NONE,
+    QUEUE,
+    RENO,
     VICTIMS,
-    means,
+    View,
     measured_cost,
-    moved,
     victim,
 )
 
-MEASURES = (
-    ("loss, %", LOSS, 100.0),
-    ("throughput, Mbit/s", GOODPUT, 1e-6),
-    ("average queue", AVERAGE, 1.0),
-    ("its deviation", SPREAD, 1.0),
-)
-COLUMNS = [f"{what}: {each}" for what, _, _ in MEASURES for each in ("arrivals", "from queue")]
+MARKS = {"reproduced": "yes", "differs": "no", "not testable": "?"}
 
 
-def sensitivity(data: Data) -> Sequence[Table]:
-    """The round-trip times and ns-2's `wait`."""
-    tables = []
-    for gentle in (False, True):
-        rows = []
-        for wait, title in product((True, False), ROUND_TRIPS):
-            pairs = [(moved(data, title, wait, key, gentle), by) for _, key, by in MEASURES]
-            found = [round(by * mean, 2) for pair, by in pairs for mean in pair]
-            rows.append(["yes" if wait else "no", title, *found])
-        heading = f"Reno, {'gentle' if gentle else 'standard'} WRED"
-        head = ["wait", "round trip", *COLUMNS]
-        tables.append(Table(head, rows, heading))
-    return tables
-
-
-class Elsewhere(Data):
-    """The same data, with longer round trips in place of the main study."""
-
-    def __init__(self, data: Data) -> None:
-        self.__dict__.update(data.__dict__)
-        self._data = data
-        self.study = cache(self._study)
-
-    def _study(self, name: str) -> StudyData:
-        return self._data.study(FAR if name == MAIN else name)
-
-
-def elsewhere(data: Data) -> Sequence[Table]:
-    """The claims' numbers with round trips of 16 to 32 ms and of 40 to 80 ms."""
-    rows = []
-    for name, parts in (
-        ("DS-1", ds_1),
-        ("DS-2", ds_2),
-        ("DS-3", ds_3),
-        ("DS-4", oscillation),
-        ("DS-5", ds_5),
-        ("DS-6", ds_6),
-        ("DS-7", ds_7),
-        ("DS-8", ds_8),
-    ):
-        for near, far in zip(parts(data), parts(Elsewhere(data)), strict=True):
-            found = (near.found, near.verdict, far.found, far.verdict)
-            rows.append([name, near.what, near.paper, *found])
-    head = ["claim", "quantity", "paper", "16 to 32 ms", "", "40 to 80 ms", ""]
-    return [Table(head, rows)]
-
-
-def gaps(data: Data) -> Sequence[Table]:
-    """What the paper leaves open, one thing at a time, at 5.6 Mbit/s."""
-    labels = data.study(GAPS).runs["title"].unique(maintain_order=True)
-    tables = []
-    for (tcp, gentle), name in CASES.items():
-        rows = []
-        for label in labels:
-            where = {"title": label, "profile.a.rate": AT_5_6, "tcp": tcp}
-            where["gentle"] = json.dumps(gentle)
-            pairs = [(means(data, GAPS, key, where), by) for _, key, by in MEASURES]
-            rows.append([label, *(round(by * mean, 2) for pair, by in pairs for mean in pair)])
-        tables.append(Table(["gap", *COLUMNS], rows, name))
-    return tables
+def choices(data: Data) -> Sequence[Table]:
+    """Every claim under every choice."""
+    labels = data.study(CHOICES).runs["title"].unique(maintain_order=True)
+    verdicts, shapes = [], []
+    for label in labels:
+        view = View(data, CHOICES, label)
+        row = [label]
+        for judge in JUDGED.values():
+            parts = judge(view)
+            good = sum(part.verdict == "reproduced" for part in parts)
+            row.append(f"{MARKS[verdict_of(parts)]}, {good} of {len(parts)}")
+        verdicts.append(row)
+        at = lowest(view)
+        gentle = [view.mean(AVERAGE, AT_HALF, GENTLE_RENO, each) for each in (ARRIVALS, QUEUE)]
+        shapes.append(
+            [
+                label,
+                *(view.both(LOSS, rate, RENO, 100) for rate in (NONE, AT_HALF, MOST)),
+                view.rates[at],
+                *(round(view.mean(GOODPUT, at, RENO, each, 1e-6), 2) for each in (ARRIVALS, QUEUE)),
+                round(gentle[0] / gentle[1], 2),
+            ]
+        )
+    loss = "loss, arrivals less from queue, at {} Mbit/s, %"
+    head = [
+        "choice",
+        *(loss.format(rate) for rate in ("0", "5", "9.2")),
+        "rate of least throughput",
+        "throughput there, arrivals",
+        "from queue",
+        "average queues, gentle",
+    ]
+    return [
+        Table(
+            ["choice", *JUDGED], verdicts, "Whether each claim holds, and how many of its numbers"
+        ),
+        Table(head, shapes, "The shapes (Reno; standard WRED but for the last column)"),
+    ]
 
 
 def victim_table(data: Data) -> Sequence[Table]:

@@ -95,6 +95,14 @@ def test_a_run_judges_draws_and_writes_its_page() -> None:
     text = Path("out/toy.md").read_text()
     assert "### T-2: differs" in text and "Why: as codel drops" in text
     assert "Note: needs a kernel" in text
+    # What was found stands first: conclusions, then every number that the paper states.
+    begins = text[: text.index("## Figures")]
+    assert "Codel's queue is" in begins
+    assert "| Codel shortens queues. | holds |" in begins
+    assert "| Codel lengthens queues. | does not hold |" in begins
+    assert "Numbers that the paper states: 1 of 1 lie in range." in begins
+    assert "| T-3 | 2 + 2 | 5 | 4 |  | 4.5 | -20.0 % | reproduced |" in begins
+    assert "| [T-3](#t-3-reproduced) | reproduced | 2 of 2 | a sum |" in begins
     for number in "123":
         image = Path(f"out/images/toy-{number}.svg")
         assert f"(images/{image.name})" in text and image.stat().st_size > 1000
@@ -223,6 +231,12 @@ def test_commands(papers: Path) -> None:
     assert Path("docs/papers/toy.md").exists() and (home / "toy" / "results.json").exists()
     [state] = json.loads(RUNNER.invoke(_cli.app, ["paper", "list", "--json"]).output)
     assert state["claims"] == {"reproduced": 2, "differs": 1, "not testable": 1}
+    assert state["conclusions"] == {"good": 1, "of": 2}
+    assert state["numbers"] == {"good": 1, "of": 1}
+    assert [claim["id"] for claim in state["judged"]] == ["T-1", "T-2", "T-3", "T-4"]
+    assert state["judged"][2]["parts"][0]["stated"] == 5.0
+    shown = RUNNER.invoke(_cli.app, ["paper", "list"], env={"COLUMNS": "100"}).output
+    assert "1 of 2" in shown and "1 of 1" in shown
     assert "changed" not in state["state"]
     again = RUNNER.invoke(_cli.app, ["paper", "page", "toy", "--out", "again"])
     assert again.exit_code == 0

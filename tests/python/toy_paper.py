@@ -30,8 +30,8 @@ values = [1]
 """
 PAPER = """\
 from forebay.papers import (
-    Claim, Figure, NotTestable, Panel, Paper, Part, Quick, Region, Section, Series, Statement,
-    StudyFile, Table, exactly,
+    Claim, Conclusion, Figure, NotTestable, Panel, Paper, Part, Quick, Region, Section, Series,
+    Statement, StudyFile, Table, exactly,
 )
 
 from .keys import KEY
@@ -89,8 +89,15 @@ PAPER = Paper(
     claims=(
         Claim("T-1", "shorter", shorter, ("rates",)),
         Claim("T-2", "longer", longer, ("rates",), reason=REASON),
-        Claim("T-3", "a sum", lambda data: [Part("2 + 2", "4", exactly(4), 4, 4)]),
+        Claim("T-3", "a sum", lambda data: [
+            Part("2 + 2", "4", exactly(4), 3, 5, stated=5.0, referee=4.5),
+            Part("3 + 3", "6", exactly(6), 6, 6)]),
         Claim("T-4", "a kernel", lambda data: NotTestable("needs a kernel")),
+    ),
+    found=lambda data: f"Codel's queue is {over_rates(data)[0].series[0].y[-1]:.1f} packets.",
+    conclusions=(
+        Conclusion("Codel shortens queues.", shorter, ("rates",)),
+        Conclusion("Codel lengthens queues.", longer, ("rates",)),
     ),
     sections=(Section("More", "Words.", lambda data: [Table(["a", "b"], [[1, data.interval(
         "rates", KEY, {"rate": "5Mbit", "discipline": "fifo"})]])], ("rates",), (

@@ -27,6 +27,7 @@ app = typer.Typer(
 )
 
 VERDICTS = ("reproduced", "differs", "not testable")
+LEVELS = {"conclusions": "conclusions\nthat hold", "numbers": "numbers\nin range"}
 
 UNEXPLAINED = 1
 """Exit code if a claim differs and the paper's folder does not say why, or a sentence of its
@@ -59,11 +60,12 @@ def list_(as_json: AsJson = False) -> None:
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
         table.add_column("paper", no_wrap=True)
         table.add_column("title")
-        for name in VERDICTS:
-            table.add_column(name.replace(" ", "\n"), justify="right")
+        for name in (*LEVELS.values(), *(f"claims\n{name}" for name in VERDICTS)):
+            table.add_column(name, justify="right")
         for each in states:
             counts = each["claims"] or {}
-            cells = (str(counts.get(name, "")) for name in VERDICTS)
+            cells = [_of(each.get(level)) for level in LEVELS]
+            cells += [str(counts.get(name, "")) for name in VERDICTS]
             table.add_row(each["paper"], escape(each["title"]), *cells)
         console = Terminal()
         console.print(table)
@@ -170,6 +172,10 @@ def page_(
         print(page.write(found, run.docs_folder() if out is None else out))
 
 
+def _of(counted: Mapping[str, int] | None) -> str:
+    return f"{counted['good']} of {counted['of']}" if counted and counted["of"] else ""
+
+
 def _state(key: str) -> dict[str, Any]:
     from forebay.papers import library, record
 
@@ -191,8 +197,15 @@ def _state(key: str) -> dict[str, Any]:
         state += f", unexplained: {', '.join(missing)}"
     if failing := record.unsupported(found):
         state += f", {len(failing)} sentences of its discussion not borne out"
-    claims = record.counts(found)
-    return {"paper": key, "title": paper.title, "claims": claims, "state": state}
+    return {
+        "paper": key,
+        "title": paper.title,
+        "conclusions": record.inside(found.get("conclusions", [])),
+        "numbers": record.inside(record.numbers(found)),
+        "claims": record.counts(found),
+        "judged": found["claims"],
+        "state": state,
+    }
 
 
 def _print(found: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@
 from forebay.papers.data import Data
 from forebay.papers.declare import (
     Claim,
+    Conclusion,
     Figure,
     Panel,
     Paper,
@@ -21,6 +22,7 @@ from forebay.papers.judge import NotTestable, Part, exactly
 
 __all__ = [
     "Claim",
+    "Conclusion",
     "Data",
     "Figure",
     "NotTestable",

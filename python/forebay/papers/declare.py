@@ -111,6 +111,16 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What the authors conclude, and whether it holds, whatever the single numbers are."""
+
+    words: str
+    """The paper's."""
+    judge: Callable[[Data], Sequence[Part]]
+    studies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A table of a section; cells are text, numbers or intervals."""
 
@@ -157,6 +167,9 @@ class Paper:
     figures: tuple[Figure, ...] = ()
     claims: tuple[Claim, ...] = ()
     sections: tuple[Section, ...] = ()
+    found: str | Callable[[Data], str] = ""
+    """Markdown, with which the page begins: what was found, in half a page."""
+    conclusions: tuple[Conclusion, ...] = ()
 
     def needed(self, figure: str | None) -> tuple[StudyFile, ...]:
         """The studies of a figure, or all."""

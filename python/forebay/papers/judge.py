@@ -37,6 +37,10 @@ class Part:
     high: float = math.inf
     """Greatest value that they allow."""
     unit: str = ""
+    stated: float | None = None
+    """The number that the paper states, if it states one, in `unit`."""
+    referee: float | None = None
+    """What the authors' own program or another that was matched to it gives, in `unit`."""
 
     @property
     def verdict(self) -> Verdict:

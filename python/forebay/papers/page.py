@@ -34,18 +34,18 @@ def image(found: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
 
 
 def text(found: Mapping[str, Any]) -> str:
-    """The page in Markdown."""
+    """The page in Markdown: what was found, the figures, the differences, then everything else."""
     parts = [f"# {found['title']}", found["citation"]]
     if found["quick"]:
         parts.append("**A quick run: too few replications to judge by.**")
-    parts += [_summary(found), "## Setup", found["setup"], "## Statistics", found["statistics"]]
-    parts += [_studies(found), "## Figures"] if found["figures"] else [_studies(found)]
+    parts += ["## What was found", found.get("found", ""), *_summary(found), *_numbers(found)]
+    if found["figures"]:
+        parts.append("## Figures")
     for figure in found["figures"]:
         parts.append(f"### Figure {figure['number']}")
         parts.append(f"![Figure {figure['number']}]({image(found, figure)})")
         parts.append(f"> {figure['caption']}")
-        if figure["note"]:
-            parts.append(figure["note"])
+        parts.append(figure["note"])
     if found["claims"]:
         parts += ["## Claims", _RULE]
     for claim in found["claims"]:
@@ -55,6 +55,8 @@ def text(found: Mapping[str, Any]) -> str:
             parts.append(_parts(claim["parts"]))
         if claim["reason"]:
             parts.append(f"{'Why' if claim['verdict'] == 'differs' else 'Note'}: {claim['reason']}")
+    parts += ["## Setup", found["setup"], "## Statistics", found["statistics"], _studies(found)]
+    parts.append(_made(found))
     for section in found["sections"]:
         parts += [f"## {section['heading']}", section["text"]]
         parts.append("\n".join(_statement(each) for each in section.get("statements", [])))
@@ -113,22 +115,60 @@ def _quoted(part: Mapping[str, Any]) -> str:
     return f"{part['what']} {value}" + (f" ({span})" if span else "")
 
 
-def _summary(found: Mapping[str, Any]) -> str:
-    counts = record.counts(found)
-    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+def _summary(found: Mapping[str, Any]) -> list[str]:
+    """What the authors conclude, and the claims, each with its verdict."""
+    parts = []
+    if conclusions := found.get("conclusions"):
+        holds = {"reproduced": "holds", "differs": "does not hold", "not testable": "open"}
+        rows = [
+            [each["words"], holds[each["verdict"]], "; ".join(map(_quoted, each["parts"]))]
+            for each in conclusions
+        ]
+        parts.append(markdown(["what the authors conclude", "", "by"], rows))
     rows = [
-        [f"[{claim['id']}](#{_anchor(claim)})", claim["verdict"], claim["words"]]
+        [f"[{claim['id']}](#{_anchor(claim)})", claim["verdict"], _inside(claim), claim["words"]]
         for claim in found["claims"]
     ]
+    if rows:
+        counts = record.counts(found)
+        said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+        parts.append(f"{len(rows)} claims: {said}.")
+        parts.append(markdown(["claim", "verdict", "numbers in range", "paper"], rows))
+    return parts
+
+
+def _inside(claim: Mapping[str, Any]) -> str:
+    parts = claim["parts"]
+    good = sum(part["verdict"] == "reproduced" for part in parts)
+    return f"{good} of {len(parts)}" if parts else ""
+
+
+def _numbers(found: Mapping[str, Any]) -> list[str]:
+    """Every number that the paper states, beside ours and a referee's."""
+    stated = record.numbers(found)
+    if not stated:
+        return []
+    good = sum(part["verdict"] == "reproduced" for part in stated)
+    rows = []
+    for part in stated:
+        unit = f" {part['unit']}" if part["unit"] else ""
+        paper, ours = part["stated"], part["value"]
+        off = "" if ours is None or not paper else f"{100 * (ours / paper - 1):+.1f} %"
+        row = [part["claim"], part["what"], f"{cell(paper)}{unit}", f"{cell(ours)}{unit}"]
+        rows.append([*row, between(part), cell(part.get("referee")), off, part["verdict"]])
+    head = ["claim", "number", "paper", "ours", "95 % interval", "referee", "difference", "verdict"]
+    told = f"Numbers that the paper states: {good} of {len(stated)} lie in range."
+    if all(part.get("referee") is None for part in stated):
+        at = head.index("referee")
+        head, rows = head[:at] + head[at + 1 :], [row[:at] + row[at + 1 :] for row in rows]
+    return [told, markdown(head, rows)]
+
+
+def _made(found: Mapping[str, Any]) -> str:
     made = f"Made by `{found['command']}` with forebay {found['version']}"
     # Not known of studies that `forebay sweep` ran.
     spent = found["cpu_seconds"]
-    made += f"; {spent / 60:.1f} minutes of processor time." if spent else "."
-    if not rows:
-        return made
-    return (
-        f"{made}\n\n{len(rows)} claims: {said}.\n\n{markdown(['claim', 'verdict', 'paper'], rows)}"
-    )
+    return made + (f"; {spent / 60:.1f} minutes of processor time." if spent else ".")
 
 
 def _anchor(claim: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from forebay import _engine
 from forebay.papers.data import Data
-from forebay.papers.declare import Claim, Figure, Paper, Section, Statement
+from forebay.papers.declare import Claim, Conclusion, Figure, Paper, Section, Statement
 from forebay.papers.judge import NotTestable, Part, Verdict, verdict_of
 from forebay.sweep import Study
 
@@ -45,7 +45,7 @@ def record(
         figure: the only figure that is wanted, if there is one.
     """
 
-    def missing(each: Figure | Claim | Section) -> list[str]:
+    def missing(each: Figure | Claim | Conclusion | Section) -> list[str]:
         return [name for name in each.studies if name not in studies]
 
     found: dict[str, Any] = {
@@ -57,6 +57,16 @@ def record(
         "command": command,
         "quick": data.quick,
         "cpu_seconds": cpu_seconds,
+        "found": paper.found
+        if isinstance(paper.found, str)
+        else paper.found(data)
+        if figure is None and len(studies) == len(paper.studies)
+        else "",
+        "conclusions": [
+            _conclusion(each, data)
+            for each in paper.conclusions
+            if figure is None and not missing(each)
+        ],
         "setup": paper.setup,
         "statistics": paper.statistics,
         "studies": [_study(name, study, data) for name, study in studies.items()],
@@ -96,6 +106,24 @@ def counts(found: Mapping[str, Any]) -> dict[Verdict, int]:
         verdict: sum(claim["verdict"] == verdict for claim in found["claims"])
         for verdict in verdicts
     }
+
+
+def inside(judged: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """How many of conclusions or numbers hold (`good`), and of how many (`of`)."""
+    return {
+        "good": sum(each["verdict"] == "reproduced" for each in judged),
+        "of": len(judged),
+    }
+
+
+def numbers(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Every number that the paper states, with its claim's id."""
+    return [
+        {"claim": claim["id"], **part}
+        for claim in found["claims"]
+        for part in claim["parts"]
+        if part.get("stated") is not None
+    ]
 
 
 def unexplained(found: Mapping[str, Any]) -> list[str]:
@@ -165,6 +193,15 @@ def _claim(claim: Claim, data: Data, missing: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def _conclusion(conclusion: Conclusion, data: Data) -> dict[str, Any]:
+    parts = conclusion.judge(data)
+    return {
+        "words": conclusion.words,
+        "verdict": verdict_of(parts),
+        "parts": [_part(part) for part in parts],
+    }
+
+
 def _part(part: Part) -> dict[str, Any]:
     found = part.found
     return {
@@ -176,6 +213,8 @@ def _part(part: Part) -> dict[str, Any]:
         "high": None if found is None else found.high,
         "runs": None if found is None else found.samples,
         "allowed": [part.low, part.high],
+        "stated": part.stated,
+        "referee": part.referee,
         "verdict": part.verdict,
     }
 
