@@ -106,7 +106,7 @@ def named(case: Case, experiment: Experiment | None) -> dict[str, Any]:
 
 def key(row: Mapping[str, Any]) -> str:
     """The name of a row as one word."""
-    parts = {name: value for name, value in row.items() if name != "found"}
+    parts = {name: value for name, value in row.items() if name not in ("found", "difference")}
     return json.dumps(parts, sort_keys=True)
 
 
