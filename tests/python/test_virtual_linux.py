@@ -176,8 +176,8 @@ def test_what_a_build_lacks_is_named_at_once(monkeypatch: pytest.MonkeyPatch) ->
 def test_red_draws_the_gaps_of_its_source_and_of_linux() -> None:
     # The queue itself is the average, and stays at 30 kB: p = 0.1, gaps of 1 to 9 or 1 to 10.
     queue = disciplines.whole(disciplines.RED | {"weight": 1.0, "max_p": 0.2})
-    for linux, mean in ((False, 5.0), (True, 5.5)):
-        red = draws.Red(replay.arrivals([], [], [], []), queue, 1, 1, linux)
+    for rules, mean in ((draws.SOURCE, 5.0), (draws.LINUX, 5.5)):
+        red = draws.Red(replay.arrivals([], [], [], []), queue, 1, 1, rules)
         red.times, red.sizes, red.tos = [0] * 20_000, [1000] * 20_000, [0] * 20_000
         red.marked, red.bytes = [False] * 20_000, 30_000
         gone = [each for each in range(20_000) if not red.admits(each, 0, idle=False)]
@@ -217,7 +217,7 @@ def test_what_linux_draws_is_what_its_rules_say(queue: dict[str, Any]) -> None:
     whole = disciplines.whole(queue)
     given = replay.poisson(1, 11e6, 10, 8)
     kernel = replay.kernel(given, whole, 10_000_000, 1)
-    rules = disciplines.judged(*draws.run(given, whole, 10_000_000, 1, linux=True))
+    rules = disciplines.judged(*draws.run(given, whole, 10_000_000, 1, draws.LINUX))
     lost, expected = (float((each.left < 0).mean()) for each in (kernel, rules))
     assert lost == pytest.approx(expected, rel=0.1)
     trace = disciplines.Trace("", "", given, 10_000_000)
