@@ -21,7 +21,6 @@ import pytest
 import qdisc
 import records
 import referee
-import referees
 import replay
 import scenario
 
@@ -183,19 +182,6 @@ def test_red_draws_the_gaps_of_its_source_and_of_linux() -> None:
         gone = [each for each in range(20_000) if not red.admits(each, 0, idle=False)]
         # The deviation of a mean of 4000 gaps is 0.045.
         assert np.diff(gone).mean() == pytest.approx(mean, abs=0.2)
-
-
-def test_referees_that_are_not_here_are_named(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    every = [
-        referees.Referee("one", lambda: False, "apt-get install one", [["none.py"]]),
-        referees.Referee("two", lambda: True, "", []),
-    ]
-    monkeypatch.setattr(referees, "referees", lambda _: every)
-    assert referees.main() == 0
-    said = capfd.readouterr().out
-    assert "== two" in said and "not asked: one is not here; apt-get install one" in said
 
 
 def test_rows_that_miss_what_is_wanted_are_found() -> None:
