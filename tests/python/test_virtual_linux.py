@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import build
+import differences
 import disciplines
 import draws
 import law
@@ -23,6 +24,8 @@ import records
 import referee
 import replay
 import scenario
+
+from forebay import _engine
 
 LINK = qdisc.Link(10_000_000, 1500, [qdisc.Flow(0, 0, 0), qdisc.Flow(1, 1, 1)])
 
@@ -284,3 +287,21 @@ def test_a_law_is_the_kernels_packet_by_packet(kind: str) -> None:
     left, marked = law.Law(given, queue, 10_000_000, replay.MTU, law.Forebay()).run()
     ours = replay.ours(given, queue, 10_000_000, 1)
     assert disciplines.apart(ours, replay.Verdicts(np.array(left), np.array(marked))) == 0
+
+
+def test_the_first_difference_between_linux_and_forebay_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built()
+    real = _engine.run
+
+    def smaller(document: str, folder: str) -> Any:
+        scenario = json.loads(document)
+        scenario["tcp"]["initial_window"] = 9
+        return real(json.dumps(scenario), folder)
+
+    monkeypatch.setattr(_engine, "run", smaller)
+    found = differences.difference(preset.CASES[0].scenario(0), 6)
+    assert found is not None
+    assert (found["decision"], found["time_s"]) == ("only the first sends a segment now", 0.0)
+    assert "cwnd 10" in str(found["Linux"]) and "cwnd 9" in str(found["forebay"])

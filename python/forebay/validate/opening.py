@@ -38,6 +38,10 @@ def section(documents: Mapping[str, Document]) -> Document:
             f"{len(rows) - len(presets)} more a simulator has forebay's conventions and *own "
             "rules*, which no preset claims to have: how far such rules move the same figures. "
             "Distances are shares of the referee's mean, those of utilization points of the link.",
+            "Why a scenario misses the goal is asked of packet traces: `tcp_trace` in a scenario "
+            "writes forebay's, each referee has its own way, and `python "
+            "benches/peers/trace_diff.py REFEREE.csv FOREBAY.csv` puts the two side by side and "
+            "names the first decision that differs: window, what was sent, and when.",
         ]
         tables = [_distances(asked), _worst(asked)]
     if "disciplines" in documents:
