@@ -65,8 +65,8 @@ def main() -> int:
             for case, experiment in wanted:
                 if case.group in groups:
                     name = named(case, experiment)
-                    found = known.get(key(name), {})
-                    rows.append((name, found, submit(pool, tools, case, options.seeds, found)))
+                    before = known.get(key(name), {})
+                    rows.append((name, before, submit(pool, tools, case, options.seeds, before)))
             found = [collect(row, number, len(rows)) for number, row in enumerate(rows, 1)]
     results |= {
         group: {

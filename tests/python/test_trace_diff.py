@@ -144,7 +144,6 @@ def test_the_page_takes_what_it_says(
         ([(*PLAIN[2][:3], "x", *PLAIN[2][4:])], HEADER, "line 2: invalid literal"),
         ([PLAIN[2][:3]], HEADER, "line 2"),
         (PLAIN[:2], HEADER, "no segment with data"),
-        ([data(1.0, 1, flow=1)], HEADER, "no data of flow 0"),
     ],
 )
 def test_what_is_no_trace_is_refused(
@@ -160,6 +159,16 @@ def test_what_is_no_trace_is_refused(
     said = capsys.readouterr().err
     assert message in said and "bad.csv" in said
     assert asked(monkeypatch, bad, tmp_path / "none.csv") == 2
+
+
+def test_a_flow_that_one_trace_lacks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = written(tmp_path, "both", [*PLAIN, data(1.0, 1, flow=1)])
+    one = written(tmp_path, "one", PLAIN)
+    assert asked(monkeypatch, both, one) == 2
+    assert "one.csv: no data of flow 1" in capsys.readouterr().err
+    assert asked(monkeypatch, both, one, "--flow", "0") == 0
 
 
 def traced(path: Path, **tcp: Any) -> dict[int, list[trace_diff.Packet]]:
