@@ -58,6 +58,8 @@ class Comparison:
     """Arguments."""
     again: Sequence[str] = ()
     """More of them where of forebay alone something has changed."""
+    then: Sequence[str] = ()
+    """A script with arguments that is run afterwards: it fills in what the first left open."""
     any_of: bool = False
     """Whether one of the referees is enough; the others' figures stay as they are."""
 
@@ -150,6 +152,7 @@ def comparisons(
     groups: Sequence[str], cradle: Cradle | None, ns318: Path | None
 ) -> list[Comparison]:
     """All of them, the quick ones first."""
+    kernels = cradle.words() if cradle else []
     only = [word for group in groups for word in ("--only", group)]
     return [
         Comparison(
@@ -157,7 +160,8 @@ def comparisons(
             "nsc/compare.py",
             ["Linux 2.6.18 and 2.6.26 in NSC"],
             "linux-2.6.json",
-            cradle.words() if cradle else (),
+            kernels,
+            then=["differences.py", "linux-2.6", *kernels],
         ),
         Comparison(
             "queue disciplines beside the kernel's own",
@@ -171,6 +175,7 @@ def comparisons(
             ["Linux 6.1 in virtual time"],
             "linux.json",
             again=["--keep-linux"],
+            then=["differences.py", "linux"],
         ),
         Comparison(
             "WRED beside ns-2's diffserv module",
@@ -233,8 +238,15 @@ def ask(asked: Comparison, before: dict[str, str], now: dict[str, str]) -> bool:
     same = before.get("referees") == now["referees"] and before.get("output") == now["output"]
     words = [*asked.words, *(asked.again if same else ())]
     written = output.stat().st_mtime_ns if output.exists() else 0
-    code = subprocess.run([sys.executable, str(HERE / asked.script), *words]).returncode
-    return code == 0 or (code == 1 and output.exists() and output.stat().st_mtime_ns > written)
+    code = script(asked.script, *words)
+    if code != 0 and not (code == 1 and output.exists() and output.stat().st_mtime_ns > written):
+        return False
+    return not asked.then or script(*asked.then) == 0
+
+
+def script(name: str, *words: str) -> int:
+    """Runs a script of this folder; its exit code."""
+    return subprocess.run([sys.executable, str(HERE / name), *words]).returncode
 
 
 def run(every: Iterable[Referee], asked: Sequence[Comparison], stamps: Stamps) -> int:

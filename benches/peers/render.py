@@ -45,7 +45,7 @@ def section(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     ]
     return {
         "section": "Beside ns-2 and ns-3",
-        "order": 2,
+        "order": 5,
         "version": versions["forebay"],
         "command": "make validate-peers",
         "text": [
@@ -220,7 +220,7 @@ def speed_section(document: Mapping[str, Any]) -> dict[str, Any]:
             growth.append(f"{sizes[0]:.2f} and {sizes[1]:.2f} kB with {flows} flows")
     return {
         "section": "Speed and memory",
-        "order": 4,
+        "order": 6,
         "version": versions["forebay"],
         "command": "make bench-peers",
         "text": [

@@ -161,9 +161,10 @@ def field(found: Difference, names: tuple[str, str], start: float) -> dict[str, 
     """The difference as a row of the validation page has it; `start` is the flow's first data."""
     at = found.pair[0] or found.pair[1]
     assert at is not None
+    decision = found.why.replace("the first", names[0]).replace("the second", names[1])
     sides = ("nothing more" if packet is None else packet.what for packet in found.pair)
     return {
-        "decision": found.why,
+        "decision": decision,
         "time_s": round(at.time - start, 6),
         "flow": found.flow,
         **{name: " ".join(side.split()) for name, side in zip(names, sides, strict=True)},

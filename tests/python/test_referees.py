@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import peers
@@ -125,6 +126,15 @@ def test_one_that_fails_stops_no_other_and_is_asked_again(
     assert fakes.go() == fakes.go() == 1
     assert (len(fakes.runs("broken")), len(fakes.runs("apart"))) == (2, 1)
     assert "failed, its figures are as they were: broken" in capfd.readouterr().out
+
+
+def test_what_is_left_open_is_filled_in_afterwards(fakes: Fakes) -> None:
+    fakes.add("one", "ns-2")
+    fakes.add("filler", "nobody")
+    fakes.asked = [replace(fakes.asked[0], then=["filler.py", "one"])]
+    fakes.here = {"ns-2": "2.35"}
+    assert fakes.go() == fakes.go() == 0
+    assert (fakes.runs("one"), fakes.runs("filler")) == ([""], ["one"])
 
 
 def test_every_referee_has_a_version_or_a_remedy(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import differences
 import pytest
 import trace_diff
 
@@ -127,9 +128,9 @@ def test_the_page_takes_what_it_says(
     paths = written(tmp_path, "a", PLAIN), written(tmp_path, "b", without(4))
     assert asked(monkeypatch, *paths, "--json") == 1
     found = json.loads(capsys.readouterr().out)
-    assert found["decision"] == "only the first sends a segment now" and found["time_s"] == 0
+    assert found["decision"] == "only referee sends a segment now" and found["time_s"] == 0
     assert beside.told(found) == (
-        "only the first sends a segment now (time 0.0 s; flow: 0; referee: data 2001:3001 cwnd 10; "
+        "only referee sends a segment now (time 0.0 s; flow: 0; referee: data 2001:3001 cwnd 10; "
         "forebay: ack 1001 cwnd 10)"
     )
     assert asked(monkeypatch, paths[0], paths[0], "--json") == 0
@@ -213,3 +214,40 @@ def test_the_state_of_the_sender_is_in_the_trace(tmp_path: Path) -> None:
     assert names == ["cwnd", "ssthresh", "state", "out", "in_flight", "srtt_us", "rto_us"]
     assert {"Open", "Recovery"} <= {dict(each.state)["state"] for each in packets}
     assert any(each.sack for each in packets)
+
+
+def test_rows_that_miss_the_goal_are_given_their_decision(
+    tmp_path: Path,
+) -> None:
+    """A kernel that sends nine segments first; only rows outside the goal are asked."""
+
+    def kernel(row: Any, until: int, trace: Path) -> dict[str, Any]:
+        traced(trace, initial_window=9)
+        link = {"rate": "10Mbit", "delay": "10ms", "queue": {"kind": "fifo", "limit": "30p"}}
+        seen.append((row["flows"], until))
+        bulk = {"name": "bulk", "kind": "bulk", "flows": 2, "start": ["0s", "0.5s"]}
+        tcp = {"preset": "linux"}
+        return {"duration": "2s", "tcp": tcp, "dumbbell": link, "traffic": [bulk]}
+
+    def case(flows: int, queue: float, **more: Any) -> dict[str, Any]:
+        figures = {"utilization": 1.0, "loss": 0.01}
+        about = {"version": "2.6.26", "congestion": "reno", "round_trip_ms": 20, "flows": flows}
+        distances = {"difference": {"queue": queue / 20 - 1} | more}
+        both = {"kernel": {"queue": 20.0, **figures}, "forebay": {"queue": queue, **figures}}
+        return about | both | distances
+
+    seen: list[tuple[int, int]] = []
+    old = {"decision": "pacing"}
+    rows = [case(16, 20.1, **old), case(4, 25.0), case(2, 30.0, **old)]
+    document = {"cases": rows}
+    path = tmp_path / "linux-2.6.json"
+    differences.fill(path, rows, document, kernel, again=False)
+    assert seen == [(4, 20)]
+    written_rows = json.loads(path.read_text())["cases"]
+    # A row that meets the goal has none any more; what one has had is kept.
+    assert "decision" not in written_rows[0]["difference"]
+    found = written_rows[1]["difference"]
+    assert found["decision"] == "only forebay sends a segment now" and found["queue"] == 0.25
+    assert written_rows[2]["difference"]["decision"] == "pacing"
+    differences.fill(path, rows, document, kernel, again=True)
+    assert seen == [(4, 20), (4, 20), (2, 20)]

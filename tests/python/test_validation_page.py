@@ -180,3 +180,9 @@ def test_without_referees_there_is_a_page_too(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text(json.dumps(section | {"tables": []}))
     page.write(tmp_path, tmp_path / "page.md")
     assert "## Peers\n\nforebay 1; `run`.\n\nOne.\n" in (tmp_path / "page.md").read_text()
+
+
+def test_a_decision_stands_beside_the_distances_of_linux_2_6() -> None:
+    distances = {"queue": 0.1, "utilization": 0.0, "loss": 0.2}
+    found = {"decision": "pacing", "time_s": 2.5, "flow": 0}
+    assert beside.told(distances | found) == "pacing (time 2.5 s; flow: 0)"

@@ -301,7 +301,8 @@ def test_the_first_difference_between_linux_and_forebay_is_found(
         return real(json.dumps(scenario), folder)
 
     monkeypatch.setattr(_engine, "run", smaller)
-    found = differences.difference(preset.CASES[0].scenario(0), 6)
+    row = {"scenario": preset.CASES[0].scenario(0)}
+    found = differences.difference(row, differences.in_linux, "Linux", 6)
     assert found is not None
-    assert (found["decision"], found["time_s"]) == ("only the first sends a segment now", 0.0)
+    assert (found["decision"], found["time_s"]) == ("only Linux sends a segment now", 0.0)
     assert "cwnd 10" in str(found["Linux"]) and "cwnd 9" in str(found["forebay"])

@@ -113,7 +113,10 @@ def rows_of(documents: Mapping[str, Document]) -> list[Row]:
 
 
 def told(difference: Any) -> str:
-    """The field `difference` of a row in words: text, or a table that has a `decision`."""
+    """The field `difference` of a row in words: text, or a table that has a `decision`.
+
+    Distances by quantity may stand in the same table, as in `linux-2.6.json`.
+    """
     if isinstance(difference, str):
         return difference
     if not isinstance(difference, Mapping) or "decision" not in difference:
@@ -121,7 +124,7 @@ def told(difference: Any) -> str:
     rest = "; ".join(
         f"{key.removesuffix('_s')} {value} s" if key.endswith("_s") else f"{key}: {value}"
         for key, value in difference.items()
-        if key != "decision"
+        if key != "decision" and key not in QUANTITIES
     )
     return f"{difference['decision']} ({rest})" if rest else str(difference["decision"])
 

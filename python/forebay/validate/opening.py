@@ -68,7 +68,7 @@ def _distances(asked: Mapping[str, Sequence[Row]]) -> Table:
             "referee",
             "within the goal",
             *(f"{words}, {_unit(name)}" for name, words in QUANTITIES.items()),
-            "explained",
+            "decision or reason named",
             "intervals overlap",
             beside.NOT_EXPLAINED,
         ],
@@ -188,9 +188,9 @@ def missed(rows: Sequence[Row]) -> Table | None:
     count = sum(bool(row.missed) for row in rows)
     return {
         "heading": f"Outside the goal: {count} of {len(rows)}",
-        "text": f"The goal: {GOAL}. The last column has the first decision in which the two "
-        "senders differ, from packet traces put side by side (`benches/peers/trace_diff.py`), or "
-        "says that it is not known.",
+        "text": "The goal stands at the head of this page. The last column has the first decision "
+        "in which the two senders differ, from packet traces put side by side, and both sides of "
+        "it; or it says that it is not known.",
         "columns": [
             *("referee", "scenario", "window, segments", "quantity", "forebay / referee", "apart"),
             "the decision that differs",
@@ -217,7 +217,7 @@ def old_linux(document: Document, rows: Sequence[Row]) -> Document:
     good = sum(not row.missed for row in rows)
     return {
         "section": "Beside Linux 2.6.18 and 2.6.26",
-        "order": 2,
+        "order": 3,
         "command": "python benches/peers/nsc/compare.py",
         "text": [
             "Presets `linux-2.6.18` and `linux-2.6.26` beside the kernels of 2006 and 2008, run by "

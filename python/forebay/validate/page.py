@@ -2,7 +2,7 @@
 
 Each of these files is one section, whoever wrote it:
 
-    {"section": "Closed forms", "order": 1, "version": "0.1.0", "command": "forebay validate",
+    {"section": "Closed forms", "order": 4, "version": "0.1.0", "command": "forebay validate",
      "text": ["A paragraph.", ...],
      "tables": [{"heading": "...", "text": "...", "columns": ["...", ...], "rows": [[...], ...]}]}
 
@@ -31,9 +31,9 @@ from forebay.validate.runner import FAMILIES, MODULES, Outcome
 HEAD = """\
 # Validation
 
-Generated from results in `docs/validation/`: no number here was typed. `make validate` runs every
-referee that the machine has, names those that it lacks, and writes this page. Equal versions and
-seeds give equal figures on any machine, times excepted.
+Generated from results in `docs/validation/`, from which every figure of its tables comes. `make
+validate` asks every referee that the machine has, names those that it lacks, and writes this page.
+Equal versions and seeds give equal figures on any machine, times excepted.
 """
 
 COLUMNS = ["quantity", "unit", "reference", "ours", "95 % interval", "runs", "error", "verdict"]
@@ -44,7 +44,7 @@ def record(outcome: Outcome, command: str) -> dict[str, Any]:
     findings = outcome.findings
     return {
         "section": "Closed forms",
-        "order": 1,
+        "order": 4,
         "version": version,
         "command": command,
         "text": _text(outcome),
@@ -87,7 +87,7 @@ def record_efficiency(found: Efficiency, command: str) -> dict[str, Any]:
     each = replications.REPLICATIONS * found.cores
     return {
         "section": "Replications on all cores",
-        "order": 3,
+        "order": 6,
         "version": version,
         "command": command,
         "text": [
