@@ -81,8 +81,12 @@ def test_a_changed_number_changes_the_opening() -> None:
     before = opening.section({"linux": linux(measured(20.0))})
     after = opening.section({"linux": linux(measured(22.0))})
     heading = "Who was asked, and how far apart"
-    assert table_of(before, heading)[0][:3] == ["Linux 6.1 in virtual time", "1 of 1", "0 / 0"]
-    assert table_of(after, heading)[0][:3] == ["Linux 6.1 in virtual time", "0 of 1", "10 / 10"]
+    assert table_of(before, heading)[0][:3] == [
+        "Linux 6.1 in virtual time",
+        "1 of 1",
+        "0.00 / 0.00",
+    ]
+    assert table_of(after, heading)[0][:3] == ["Linux 6.1 in virtual time", "0 of 1", "10.0 / 10.0"]
     assert "in 1 scenarios; 0 of them" in after["text"][0]
     [worst] = table_of(after, "The worst scenario of each")
     assert worst[2:] == ["mean queue, packets", "22 / 20", "+10.0 %", "not yet explained"]

@@ -81,8 +81,11 @@ def _unit(quantity: str) -> str:
 
 
 def _spread(rows: Sequence[Row], quantity: str) -> str:
-    middle, most = beside.spread(rows, quantity)
-    return f"{middle:.2g} / {most:.3g}"
+    middle, most = (
+        f"{each:.{2 if each < 10 else 1 if each < 100 else 0}f}"
+        for each in beside.spread(rows, quantity)
+    )
+    return f"{middle} / {most}"
 
 
 def _worst(asked: Mapping[str, Sequence[Row]]) -> Table:
