@@ -306,3 +306,55 @@ def test_the_first_difference_between_linux_and_forebay_is_found(
     assert found is not None
     assert (found["decision"], found["time_s"]) == ("only Linux sends a segment now", 0.0)
     assert "cwnd 10" in str(found["Linux"]) and "cwnd 9" in str(found["forebay"])
+
+
+def test_verdicts_are_counted_by_both_sides() -> None:
+    kernel = replay.Verdicts(np.array([1, 2, -1, 4, -1]), np.array([0, 1, 0, 0, 0], bool))
+    ours = replay.Verdicts(np.array([1, 2, -1, -1, 5]), np.array([0, 0, 0, 0, 0], bool))
+    found = disciplines.verdicts(kernel, ours)
+    assert found["sent"] == {"sent": 1, "marked": 1, "dropped": 1}
+    assert found["dropped"] == {"sent": 1, "marked": 0, "dropped": 1}
+    assert sum(found["marked"].values()) == 0
+    assert disciplines.differing(kernel, ours) == 3
+
+
+def test_what_the_rules_leave_open_is_named() -> None:
+    def figures(wait: float) -> dict[str, dict[str, float]]:
+        exact = {"mean": 0.1, "half_width": 0.0}
+        return {"dropped": exact, "marked": exact, "wait_ms": {"mean": wait, "half_width": 0.2}}
+
+    row = {who: figures(18.0) for who in ("forebay", "source", "kernel", "linux")}
+    assert disciplines.unexplained(row) == []
+    assert disciplines.unexplained(row | {"linux": figures(18.39)}) == []
+    assert disciplines.unexplained(row | {"linux": figures(18.41)}) == ["kernel: mean wait"]
+
+
+def test_the_rules_of_linux_let_pies_probability_rise_above_1() -> None:
+    # 32 Mbit/s of two flows onto 10: delays stay above 250 ms.
+    class Watched(draws.Pie):
+        highest = 0.0
+
+        def update(self, flow: draws.Flow) -> None:
+            super().update(flow)
+            self.highest = max(self.highest, flow.chance)
+
+    queue = disciplines.whole({"kind": "fq-pie", **disciplines.PIE})
+    given = replay.arrivals(np.arange(20_000) * 250_000, np.arange(20_000) % 5 == 0, 1000, 0)
+    highest = []
+    for rules in (draws.LINUX, draws.ONE_CHANGED[draws.Pie]):
+        law = Watched(given, queue, 10_000_000, 1, rules)
+        law.run()
+        highest.append(law.highest)
+    assert highest[0] > 2 and highest[1] == 1
+
+
+def test_an_arrival_during_the_last_transmission_counts_in_linux() -> None:
+    queue = disciplines.whole(disciplines.RED)
+    averages = []
+    for rules in (draws.SOURCE, draws.LINUX):
+        red = draws.Red(replay.arrivals([], [], [], []), queue, 10_000_000, 1, rules)
+        red.times, red.sizes, red.tos, red.average = [0], [1000], [0], 8000.0
+        # The queue is empty, and the link is busy.
+        assert red.admits(0, 0, idle=False)
+        averages.append(red.average)
+    assert averages == [8000.0, 8000.0 * (1 - queue["weight"])]

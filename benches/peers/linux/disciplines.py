@@ -124,6 +124,20 @@ def differing(one: Verdicts, other: Verdicts) -> int:
     return int((one.outcome != other.outcome).sum())
 
 
+OUTCOMES = ("sent", "marked", "dropped")
+
+
+def verdicts(kernel: Verdicts, ours: Verdicts) -> dict[str, dict[str, int]]:
+    """Packets by forebay's verdict, and of these by the kernel's."""
+    return {
+        one: {
+            other: int(((ours.outcome == a) & (kernel.outcome == b)).sum())
+            for b, other in enumerate(OUTCOMES)
+        }
+        for a, one in enumerate(OUTCOMES)
+    }
+
+
 def apart(one: Verdicts, other: Verdicts) -> int:
     """Packets with another outcome, or that left at another time."""
     return int(((one.left != other.left) | (one.marked != other.marked)).sum())
@@ -141,6 +155,7 @@ def lawful(trace: Trace, given: Mapping[str, Any]) -> dict[str, Any]:
         "kernel": counts(kernel),
         "forebay": counts(ours),
         "differ": differing(kernel, ours),
+        "verdicts": verdicts(kernel, ours),
     }
     if queue["kind"] == "fifo":
         return row | {"kernel_apart": apart(kernel, ours), "forebay_apart": apart(kernel, ours)}
@@ -163,8 +178,8 @@ def judged(left: Sequence[float], marked: Sequence[bool]) -> Verdicts:
 
 def counts(verdicts: Verdicts) -> dict[str, int]:
     """Packets by outcome."""
-    each = np.bincount(verdicts.outcome, minlength=3)
-    return {"sent": int(each[0]), "marked": int(each[1]), "dropped": int(each[2])}
+    each = np.bincount(verdicts.outcome, minlength=len(OUTCOMES))
+    return {name: int(count) for name, count in zip(OUTCOMES, each, strict=True)}
 
 
 def drawing(trace: Trace, given: Mapping[str, Any], seeds: int) -> dict[str, Any]:
@@ -261,6 +276,18 @@ def section(document: Mapping[str, Any]) -> dict[str, Any]:
                 "rows": [lawful_line(row) for row in lawful],
             },
             {
+                "heading": "Verdict by verdict",
+                "text": VERDICTS_TEXT,
+                "columns": ["arrivals", "discipline", *(f"{a} / {b}" for a, b in PAIRS)],
+                "rows": [
+                    [
+                        *(row["trace"], described(row["queue"])),
+                        *(row["verdicts"][a][b] for a, b in PAIRS),
+                    ]
+                    for row in lawful
+                ],
+            },
+            {
                 "heading": "Laws that draw",
                 "text": DRAW_TEXT.format(
                     seeds=document["seeds"],
@@ -297,6 +324,11 @@ LAW_TEXT = (
     "stays on its list until the next packet (D1 of `schedule/fair.rs`), and CoDel's state is left "
     "until then. The last column counts the packets that would have another verdict if it asked."
 )
+VERDICTS_TEXT = (
+    "Packets by forebay's verdict / Linux's. Where one has dropped and the other has not, the "
+    "delays of all that follows are others, and the two go on to drop other packets."
+)
+PAIRS = [(a, b) for a in OUTCOMES for b in OUTCOMES]
 DRAW_TEXT = (
     "{seeds} seeds; mean and 95 % interval. Beside them stands the mean wait of the same law in "
     "plain Python (`benches/peers/linux/draws.py`), by its source and by Linux's rules: what these "
