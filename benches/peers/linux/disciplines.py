@@ -168,6 +168,7 @@ def lawful(trace: Trace, given: Mapping[str, Any]) -> dict[str, Any]:
         "kernel_apart": apart(kernel, under(law.Linux(EPOCH))),
         "forebay_apart": apart(ours, by_ours),
         "idle_apart": differing(by_source, by_ours),
+        "idle_asks": counts(by_source),
     }
 
 
@@ -271,7 +272,7 @@ def section(document: Mapping[str, Any]) -> dict[str, Any]:
                     *("arrivals", "discipline", "packets", "dropped: forebay / Linux"),
                     *("marked: forebay / Linux", "other verdict, forebay and Linux"),
                     *("apart, law and Linux", "apart, law and forebay"),
-                    "other verdict if an idle link asked",
+                    *("other verdict if an idle link asked", "dropped / marked then"),
                 ],
                 "rows": [lawful_line(row) for row in lawful],
             },
@@ -322,7 +323,9 @@ LAW_TEXT = (
     "packet that finds nothing waiting, which passes the discipline by. Where forebay is not the "
     "RFC's: an idle link does not ask the empty queues of FQ-CoDel, so that one that ran empty "
     "stays on its list until the next packet (D1 of `schedule/fair.rs`), and CoDel's state is left "
-    "until then. The last column counts the packets that would have another verdict if it asked."
+    "until then: a discipline has no timers, and is asked when there is something to send. The "
+    "last two columns have the packets that would have another verdict if it asked, and what would "
+    "be dropped and marked then."
 )
 VERDICTS_TEXT = (
     "Packets by forebay's verdict / Linux's. Where one has dropped and the other has not, the "
@@ -386,7 +389,8 @@ def lawful_line(row: Mapping[str, Any]) -> list[Any]:
     """A line of the first table."""
     both = [f"{row['forebay'][name]} / {row['kernel'][name]}" for name in ("dropped", "marked")]
     head = [row["trace"], described(row["queue"]), row["packets"], *both, row["differ"]]
-    return [*head, row["kernel_apart"], row["forebay_apart"], row.get("idle_apart", "")]
+    asked = "{dropped} / {marked}".format(**row["idle_asks"]) if "idle_asks" in row else ""
+    return [*head, row["kernel_apart"], row["forebay_apart"], row.get("idle_apart", ""), asked]
 
 
 def drawing_line(row: Mapping[str, Any]) -> list[Any]:
