@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from forebay import ScenarioError, compare, load, sweep, write
-from forebay.cli import app
-from forebay.export import export
+from forebay._cli import app
+from forebay._export import export
 from small_study import study
 
 

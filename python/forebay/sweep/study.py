@@ -10,15 +10,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from forebay import _engine, scenario, written
+from forebay import _engine, _written, scenario
 from forebay._engine import ScenarioError
-from forebay.runs.task import Change, Keep, Task
+from forebay._runs.task import Change, Keep, Task
 from forebay.scenario import Scenario, labelled, named, plugins, with_plugins
 from forebay.sweep.axes import Axis, crossed, shown
 from forebay.sweep.file import StudyTable
 
 FORMAT = 2
 """Version of the files of a study; a folder of another version is refused."""
+
+_SCENARIO = "scenario."
+"""What the paths of settings of a study's scenario start with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,28 +188,41 @@ def load(path: str | Path, settings: Sequence[str] = ()) -> Study:
         OSError: it cannot be read.
     """
     path = Path(path)
-    document = written.load(path)
-    if settings:
-        changed = Scenario.of(document, path.name)
-        for setting in settings:
-            changed = changed.with_text(setting)
-        document = changed.document
-    return read(document, path.name, path.parent)
+    document = _written.load(path)
+    inside = [each for each in settings if each.startswith(_SCENARIO)]
+    for setting in settings:
+        if setting not in inside:
+            document = Scenario.of(document, path.name).with_text(setting).document
+    inside = [each.removeprefix(_SCENARIO) for each in inside]
+    return read(document, path.name, path.parent, inside)
 
 
-def read(document: Mapping[str, Any], name: str = "study", base: str | Path = ".") -> Study:
+def read(
+    document: Mapping[str, Any],
+    name: str = "study",
+    base: str | Path = ".",
+    settings: Sequence[str] = (),
+) -> Study:
     """A study from a document of plain values, such as a parsed TOML file.
 
     Args:
         document: the study.
         name: what messages call it.
         base: folder from which file names in it start.
+        settings: fields of its scenario to change, each written `PATH=VALUE`.
 
     Raises:
-        ScenarioError: anything in it that is not understood, or its scenario cannot be read.
+        ScenarioError: anything in it that is not understood, its scenario cannot be read, or an
+            axis sets what is to be changed.
     """
-    table = written.read(StudyTable, document, name)
+    table = _written.read(StudyTable, document, name)
+    axes = tuple(each.axis() for each in table.axis)
     whole = _scenario(table.scenario, name, Path(base))
+    for setting in settings:
+        path = setting.partition("=")[0].strip()
+        if any(path in axis.paths for axis in axes):
+            raise ScenarioError(f"{name}: --set {path}: an axis of this study sets it")
+        whole = whole.with_text(setting)
     disciplines = _disciplines(table, name)
     links: tuple[str | None, ...] = table.links
     if table.disciplines is not None and not links:
@@ -219,7 +235,6 @@ def read(document: Mapping[str, Any], name: str = "study", base: str | Path = ".
     if table.until is not None:
         asked = table.until
         until = Until(asked.key, *asked.width, asked.at_least, asked.at_most)
-    axes = tuple(each.axis() for each in table.axis)
     labels = [label for label, _ in disciplines]
     if table.baseline is not None and table.baseline not in labels:
         raise ScenarioError(
