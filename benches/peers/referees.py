@@ -266,7 +266,8 @@ def run(every: Iterable[Referee], asked: Sequence[Comparison], stamps: Stamps) -
         print(head, flush=True)
         start = time.monotonic()
         if ask(each, before, now):
-            stamps.write(each.script, stamp(each, here))
+            # The inputs as they were when it began.
+            stamps.write(each.script, {**now, "output": digest(DOCS / each.output)})
             print(f"== {time.monotonic() - start:.0f} s", flush=True)
         else:
             failed.append(each.title)
