@@ -11,9 +11,10 @@
 #   make bench    benchmarks of the disciplines and of whole runs
 #   make lint     formatting, clippy, ruff and types, without the tests
 #   make format   format Rust and Python
-#   make validate the simulator against theory; writes docs/validation.md
-#   make validate-peers  beside ns-2, ns-3 (40 minutes; Debian: ns2 libns3-dev g++) and Linux (20
-#                        minutes; make virtual-linux), as far as they are here, likewise
+#   make validate the simulator against theory and beside every referee that is here; names those
+#                 that are not, and what would bring them; writes docs/validation.md. An hour the
+#                 first time; goes on where it was stopped. NSC=FOLDER, NS318=PROGRAM
+#   make validate-peers  the referees alone, likewise; PEER_GROUPS="--only sack" a part of ns-2, ns-3
 #   make virtual-linux   build Linux 6.1 in virtual time, a referee (Debian: linux-source-6.1), once
 #   make bench-peers     speed and memory beside them, on a quiet machine, likewise
 #   make docs     write the generated reference pages
@@ -114,12 +115,14 @@ abuse:
 validate: build
 	$(BIN)/forebay validate --out docs/validation/closed-forms.json
 	$(BIN)/forebay validate --only replications --out docs/validation/replications.json
-	@$(VALIDATION_PAGE)
+	@$(MAKE) --no-print-directory validate-peers
 
+# Two referees are given by path: NSC (benches/peers/nsc/README.md) and a dumbbell in ns-3.18.
 # PEER_GROUPS="--only sack --only aqm" runs these beside ns-2 and ns-3 again and keeps the rest.
+REFEREES = $(if $(NSC),--nsc $(NSC)) $(if $(NS318),--ns318 $(NS318)) $(PEER_GROUPS)
 validate-peers: build
-	$(BIN)/python benches/peers/referees.py $(PEER_GROUPS)
-	@$(VALIDATION_PAGE)
+	@code=0; $(BIN)/python benches/peers/referees.py $(REFEREES) || code=$$?; \
+	$(VALIDATION_PAGE) && exit $$code
 
 bench-peers: build
 	$(BIN)/python benches/peers/bench.py

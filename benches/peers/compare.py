@@ -65,8 +65,8 @@ def main() -> int:
             for case, experiment in wanted:
                 if case.group in groups:
                     name = named(case, experiment)
-                    found = known.get(key(name), {})
-                    rows.append((name, found, submit(pool, tools, case, options.seeds, found)))
+                    before = known.get(key(name), {})
+                    rows.append((name, before, submit(pool, tools, case, options.seeds, before)))
             found = [collect(row, number, len(rows)) for number, row in enumerate(rows, 1)]
     results |= {
         group: {
@@ -106,7 +106,7 @@ def named(case: Case, experiment: Experiment | None) -> dict[str, Any]:
 
 def key(row: Mapping[str, Any]) -> str:
     """The name of a row as one word."""
-    parts = {name: value for name, value in row.items() if name != "found"}
+    parts = {name: value for name, value in row.items() if name not in ("found", "difference")}
     return json.dumps(parts, sort_keys=True)
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from peers import debian_version
+from peers import debian_version, printed
 
 import forebay
 from forebay import Interval, Scenario, interval
@@ -102,7 +101,7 @@ def theirs(tcp: str, rate: float, seed: int, bugfix: int = 1) -> dict[str, float
     options = {"tcp": tcp, "in_profile": rate * 1e6, "seed": seed, "bugfix": bugfix}
     words = [word for name, value in options.items() for word in (name, str(value))]
     command = ["ns", str(HERE / "dsred.tcl"), *words]
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    output = printed(command, {"ns-2": debian_version("ns2")})
     line = next(line for line in output.splitlines() if line.startswith("{"))
     found: dict[str, float] = json.loads(line)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -16,8 +17,11 @@ from typing import Any
 from engine import measure
 
 import forebay
+from forebay.validate.kept import Kept, digest
 
 HERE = Path(__file__).parent
+KEPT = HERE.resolve().parents[1] / "target" / "validation"
+"""Where finished runs and comparisons are kept, so that they can go on after a stop."""
 NS3_LIBRARIES = [
     "applications",
     "internet",
@@ -118,7 +122,8 @@ class Toolbox:
     ) -> Measured:
         """One run; `more` are options over the case's.
 
-        A peer runs in a process of its own, forebay only if it is to be `alone`.
+        A peer runs in a process of its own, forebay only if it is to be `alone`, which measures
+        processor time and memory. What else has run with the same inputs is known.
 
         Raises:
             RuntimeError: the program failed; the message has what it said.
@@ -133,6 +138,8 @@ class Toolbox:
             options = program_options(simulator, case.settings | more) | dict(own)
             options["seed"] = seed
             command = self.commands[simulator] + spelled(simulator, options)
+            if not alone:
+                return Measured(**parse(self.output(command)))
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         with process.stdout as pipe:
@@ -144,17 +151,43 @@ class Toolbox:
         # Not the kernel's ru_maxrss, which begins with what the parent had when it forked.
         return Measured(**parse(output), cpu=usage.ru_utime + usage.ru_stime)
 
-    @staticmethod
-    def output(command: list[str]) -> str:
+    def output(self, command: list[str]) -> str:
         """What a peer's program prints.
 
         Raises:
             RuntimeError: the program failed; the message has what it said.
         """
+        peers = {name: text for name, text in self.versions.items() if name != "forebay"}
+        return printed(command, peers)
+
+
+@functools.cache
+def runs(folder: Path) -> Kept:
+    """What the peers' programs have printed."""
+    return Kept(folder / "runs.jsonl")
+
+
+def printed(command: list[str], versions: Mapping[str, str]) -> str:
+    """What a program prints; it is not run again with the same words, files and versions.
+
+    Raises:
+        RuntimeError: it failed; the message has what it said.
+    """
+    program = shutil.which(command[0]) or command[0]
+    files = [Path(word) for word in (program, *command[1:]) if Path(word).is_file()]
+    inputs = {
+        "words": [Path(word).name if Path(word) in files else word for word in command[1:]],
+        "files": digest(*files),
+        "versions": dict(versions),
+    }
+
+    def run() -> str:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr}")
         return done.stdout
+
+    return str(runs(KEPT).of(inputs, run))
 
 
 def parse(output: str) -> dict[str, Any]:

@@ -1,86 +1,305 @@
 """Runs all referees that this machine has, and names those that it lacks.
 
-Usage: python benches/peers/referees.py [--only GROUP]...
+Usage: python benches/peers/referees.py [--nsc FOLDER] [--ns318 PROGRAM] [--only GROUP]... [--list]
 
-Arguments go to the comparison with ns-2 and ns-3. Results are written to docs/validation.
+FOLDER holds NSC's `sim_interface.h` and `liblinux2.6.18.so`, `liblinux2.6.26.so` (nsc/README.md);
+PROGRAM is a dumbbell of ns-3.18 (stacks.py). GROUP is one of the comparison with ns-2 and ns-3.
+Results are written to docs/validation. A comparison that was made with the same programs, scripts
+and engine is not made again, and one that was stopped goes on where it was.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-HERE = Path(__file__).resolve().parent
+from peers import HERE, KEPT, debian_version
+from reasons import GROUPS
+
+from forebay import _engine
+from forebay.validate.kept import digest
+
+ROOT = HERE.resolve().parents[1]
+DOCS = ROOT / "docs" / "validation"
+BUILT = ROOT / "target" / "virtual-linux" / "built.json"
+KERNELS = ("2.6.18", "2.6.26")
 
 
 @dataclass(frozen=True)
 class Referee:
-    """Who is asked, whether it is here, how to get it, and the scripts that ask it."""
+    """Who is asked, whether it is here, and how to get it."""
 
     name: str
-    is_here: Callable[[], bool]
     remedy: str
-    scripts: Sequence[Sequence[str]]
+    """A Debian package or what else would bring it."""
+    version: Callable[[], str | None]
+    """What is here of it; none if nothing is."""
 
 
-def has_ns2() -> bool:
-    """Whether ns-2 is installed."""
-    return shutil.which("ns") is not None
+@dataclass(frozen=True)
+class Comparison:
+    """A script that asks referees."""
+
+    title: str
+    script: str
+    asks: Sequence[str]
+    """Names of referees."""
+    output: str
+    """The file that it writes to `DOCS`."""
+    words: Sequence[str] = ()
+    """Arguments."""
+    again: Sequence[str] = ()
+    """More of them where of forebay alone something has changed."""
+    then: Sequence[str] = ()
+    """A script with arguments that is run afterwards: it fills in what the first left open."""
+    any_of: bool = False
+    """Whether one of the referees is enough; the others' figures stay as they are."""
 
 
-def has_both() -> bool:
-    """Whether ns-2 and ns-3 are."""
-    library = Path("/usr/include/ns3/core-module.h")
-    return has_ns2() and library.exists() and shutil.which("g++") is not None
+def program(name: str, package: str) -> Callable[[], str | None]:
+    """The version of a program's package, if the program is here."""
+    return lambda: debian_version(package) if shutil.which(name) else None
 
 
-def has_linux() -> bool:
-    """Whether Linux in virtual time is built."""
-    return (HERE.parents[1] / "target" / "virtual-linux" / "built.json").exists()
+def ns3() -> str | None:
+    """The version of ns-3, if it is here with a compiler for it."""
+    header = Path("/usr/include/ns3/core-module.h")
+    return debian_version("libns3-dev") if header.exists() and shutil.which("g++") else None
 
 
-def referees(groups: Sequence[str]) -> list[Referee]:
+def built() -> str | None:
+    """What Linux in virtual time was built of."""
+    tools = all(shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin") for name in ("tc", "ip"))
+    return digest(BUILT) if BUILT.exists() and tools else None
+
+
+@dataclass(frozen=True)
+class Cradle:
+    """NSC: what of it is in a folder."""
+
+    header: Path
+    libraries: dict[str, Path]
+
+    @staticmethod
+    def found(folder: Path | None) -> Cradle | None:
+        """NSC in `folder`, if it has all that is wanted and there is a compiler."""
+        if folder is None or shutil.which("g++") is None:
+            return None
+        header = next(iter(sorted(folder.rglob("sim/sim_interface.h"))), None)
+        libraries = {
+            version: path
+            for version in KERNELS
+            for path in sorted(folder.rglob(f"liblinux{version}.so"))[:1]
+        }
+        if header is None or len(libraries) < len(KERNELS):
+            return None
+        return Cradle(header, libraries)
+
+    @property
+    def version(self) -> str:
+        """What is in it."""
+        return digest(self.header, *self.libraries.values())
+
+    def words(self) -> list[str]:
+        """The arguments of its comparison, with the driver built.
+
+        Raises:
+            subprocess.CalledProcessError: the compiler failed; it has said why.
+        """
+        driver = KEPT / "nsc-driver"
+        KEPT.mkdir(parents=True, exist_ok=True)
+        command = ["g++", "-std=c++17", "-O2", "-I", str(self.header.parent)]
+        source = str(HERE / "nsc" / "driver.cc")
+        subprocess.run([*command, source, "-o", str(driver), "-ldl"], check=True)
+        named = [f"{version}={path}" for version, path in self.libraries.items()]
+        return ["--driver", str(driver), *(word for each in named for word in ("--library", each))]
+
+
+def referees(cradle: Cradle | None, ns318: Path | None) -> list[Referee]:
     """All of them."""
+    linux = "apt-get install linux-source-6.1 gcc make flex bison bc xz-utils util-linux iproute2"
     return [
+        Referee("Linux 6.1 in virtual time", f"{linux}; make virtual-linux", built),
         Referee(
-            "ns-2 and ns-3",
-            has_both,
-            "apt-get install ns2 libns3-dev g++",
-            [["compare.py", *groups]],
+            "the kernel's queue disciplines (tc)",
+            f"{linux} cargo; make virtual-linux",
+            lambda: built() if shutil.which("cargo") else None,
         ),
         Referee(
-            "ns-2's diffserv and senders",
-            has_ns2,
-            "apt-get install ns2",
-            [["dsred.py", "--seeds", "12"], ["stacks.py"]],
+            "Linux 2.6.18 and 2.6.26 in NSC",
+            "make validate NSC=FOLDER, as benches/peers/nsc/README.md says; apt-get install g++",
+            lambda: cradle.version if cradle else None,
         ),
+        Referee("ns-2", "apt-get install ns2", program("ns", "ns2")),
+        Referee("ns-3.37", "apt-get install libns3-dev g++", ns3),
         Referee(
-            "Linux in virtual time",
-            has_linux,
-            "make virtual-linux",
-            [["linux/preset.py"], ["linux/disciplines.py"]],
+            "ns-3.18",
+            "make validate NS318=PROGRAM, a dumbbell built with ns-3.18 (benches/peers/stacks.py)",
+            lambda: digest(ns318) if ns318 is not None and ns318.is_file() else None,
         ),
     ]
 
 
+def comparisons(
+    groups: Sequence[str], cradle: Cradle | None, ns318: Path | None
+) -> list[Comparison]:
+    """All of them, the quick ones first."""
+    kernels = cradle.words() if cradle else []
+    only = [word for group in groups for word in ("--only", group)]
+    return [
+        Comparison(
+            "Linux 2.6 beside its presets",
+            "nsc/compare.py",
+            ["Linux 2.6.18 and 2.6.26 in NSC"],
+            "linux-2.6.json",
+            kernels,
+            then=["differences.py", "linux-2.6", *kernels],
+        ),
+        Comparison(
+            "queue disciplines beside the kernel's own",
+            "linux/disciplines.py",
+            ["the kernel's queue disciplines (tc)"],
+            "disciplines.json",
+        ),
+        Comparison(
+            'preset "linux" beside Linux',
+            "linux/preset.py",
+            ["Linux 6.1 in virtual time"],
+            "linux.json",
+            again=["--keep-linux"],
+            then=["differences.py", "linux"],
+        ),
+        Comparison(
+            "WRED beside ns-2's diffserv module",
+            "dsred.py",
+            ["ns-2"],
+            "dsred.json",
+            ["--seeds", "12"],
+        ),
+        Comparison(
+            "senders of the past beside themselves",
+            "stacks.py",
+            ["ns-2", "ns-3.37", "ns-3.18"],
+            "stacks.json",
+            ["--ns318", str(ns318)] if ns318 else (),
+            any_of=True,
+        ),
+        Comparison(
+            "ns-2 and ns-3.37 with their own rules",
+            "compare.py",
+            ["ns-2", "ns-3.37"],
+            "peers.json",
+            only,
+        ),
+    ]
+
+
+class Stamps:
+    """With which inputs each comparison was last made."""
+
+    def __init__(self, path: Path) -> None:
+        """Reads them."""
+        self.path = path
+        self.known: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+
+    def write(self, script: str, stamp: dict[str, str]) -> None:
+        """Keeps one."""
+        self.known[script] = stamp
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(json.dumps(self.known, indent=1) + "\n", "utf-8")
+
+
+def stamp(asked: Comparison, here: dict[str, str]) -> dict[str, str]:
+    """What decides a comparison's figures, and the figures themselves."""
+    folders = {HERE, (HERE / asked.script).parent}
+    sources = sorted(path for folder in folders for path in folder.glob("*.*"))
+    versions = json.dumps([asked.words, {name: here[name] for name in asked.asks if name in here}])
+    return {
+        "referees": f"{versions} {digest(*sources)}",
+        "engine": digest(Path(_engine.__file__)),
+        "output": digest(DOCS / asked.output),
+    }
+
+
+def ask(asked: Comparison, before: dict[str, str], now: dict[str, str]) -> bool:
+    """Makes a comparison; whether it was made.
+
+    A script that finds the two apart may say so by exit code 1: what counts is what it wrote.
+    """
+    output = DOCS / asked.output
+    same = before.get("referees") == now["referees"] and before.get("output") == now["output"]
+    words = [*asked.words, *(asked.again if same else ())]
+    written = output.stat().st_mtime_ns if output.exists() else 0
+    code = script(asked.script, *words)
+    if code != 0 and not (code == 1 and output.exists() and output.stat().st_mtime_ns > written):
+        return False
+    return not asked.then or script(*asked.then) == 0
+
+
+def script(name: str, *words: str) -> int:
+    """Runs a script of this folder; its exit code."""
+    return subprocess.run([sys.executable, str(HERE / name), *words]).returncode
+
+
+def run(every: Iterable[Referee], asked: Sequence[Comparison], stamps: Stamps) -> int:
+    """Asks those that are here, one comparison after another; names the others."""
+    versions = {each.name: (each, each.version()) for each in every}
+    here = {name: version for name, (_, version) in versions.items() if version is not None}
+    failed = []
+    possible = [
+        each for each in asked if (any if each.any_of else all)(name in here for name in each.asks)
+    ]
+    for number, each in enumerate(possible, 1):
+        head = f"== {number} of {len(possible)}: {each.title} ({', '.join(each.asks)})"
+        before, now = stamps.known.get(each.script, {}), stamp(each, here)
+        if before == now:
+            print(f"{head}: kept, nothing has changed", flush=True)
+            continue
+        print(head, flush=True)
+        start = time.monotonic()
+        if ask(each, before, now):
+            # The inputs as they were when it began.
+            stamps.write(each.script, {**now, "output": digest(DOCS / each.output)})
+            print(f"== {time.monotonic() - start:.0f} s", flush=True)
+        else:
+            failed.append(each.title)
+            print("== failed", flush=True)
+    for name, (referee, version) in versions.items():
+        if version is None:
+            print(f"== not asked: {name} is not here; {referee.remedy}")
+    for title in failed:
+        print(f"== failed, its figures are as they were: {title}")
+    return 1 if failed else 0
+
+
 def main() -> int:
     """Ask those that are here."""
-    every = referees(sys.argv[1:])
-    here = [each for each in every if each.is_here()]
-    for each in here:
-        print(f"== {each.name}", flush=True)
-        for script, *words in each.scripts:
-            done = subprocess.run([sys.executable, str(HERE / script), *words])
-            if done.returncode != 0:
-                return done.returncode
-    for each in every:
-        if each not in here:
-            print(f"== not asked: {each.name} is not here; {each.remedy}")
-    return 0
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--nsc", type=Path, help="folder with NSC's interface and kernels")
+    parser.add_argument("--ns318", type=Path, help="a dumbbell in ns-3.18")
+    parser.add_argument("--only", choices=GROUPS, action="append", default=[], help="may repeat")
+    parser.add_argument("--list", action="store_true", help="say who is here and ask nobody")
+    options = parser.parse_args()
+    cradle = Cradle.found(options.nsc)
+    every = referees(cradle, options.ns318)
+    if options.list:
+        for referee in every:
+            print(f"{referee.name}: {'here' if referee.version() else referee.remedy}")
+        return 0
+    asked = comparisons(options.only, cradle, options.ns318)
+    try:
+        return run(every, asked, Stamps(KEPT / "comparisons.json"))
+    except KeyboardInterrupt:
+        print("\n== stopped; the same command goes on where it was", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

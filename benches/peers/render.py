@@ -21,6 +21,7 @@ NONE = "–"
 
 def section(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The section of the comparison; `results` by group, in order."""
+    results = {name: {**group, "rows": explained(group["rows"])} for name, group in results.items()}
     rows = [row for group in results.values() for row in group["rows"] if "change" not in row]
     apart = [
         row for row in rows if any(outside(row["found"], each) is not None for each in COMPARED)
@@ -44,7 +45,7 @@ def section(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     ]
     return {
         "section": "Beside ns-2 and ns-3",
-        "order": 2,
+        "order": 5,
         "version": versions["forebay"],
         "command": "make validate-peers",
         "text": [
@@ -60,6 +61,20 @@ def section(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         "tables": tables,
         "results": results,
     }
+
+
+def explained(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of a group with the field `difference`: the reasons in a few words."""
+    return [dict(row) if "change" in row else {**row, "difference": in_short(row)} for row in rows]
+
+
+def in_short(row: Mapping[str, Any]) -> str:
+    """The headings of a row's reasons."""
+    keys = reasons(row)
+    if not keys:
+        return f"between the peers, or {100 * TOLERANCE:g} % outside"
+    heads = [REASONS[key].split("**")[1].rstrip(".") for key in keys if key is not None]
+    return "; ".join(heads)
 
 
 def outside(found: Mapping[str, Summary], quantity: str) -> float | None:
@@ -137,10 +152,14 @@ def values(found: Mapping[str, Summary], quantity: str, alone: bool) -> str:
 
 def why(row: Mapping[str, Any]) -> str:
     """The reasons' numbers, or nothing if ours is not apart."""
-    apart = [quantity for quantity in COMPARED if outside(row["found"], quantity) is not None]
-    keys = dict.fromkeys(reason_of(row["options"], quantity) for quantity in apart)
     order = list(REASONS)
-    return ", ".join("open" if key is None else str(order.index(key) + 1) for key in keys)
+    return ", ".join("open" if key is None else str(order.index(key) + 1) for key in reasons(row))
+
+
+def reasons(row: Mapping[str, Any]) -> list[str | None]:
+    """The keys of the reasons for which ours is apart; none where there is no reason."""
+    apart = [quantity for quantity in COMPARED if outside(row["found"], quantity) is not None]
+    return list(dict.fromkeys(reason_of(row["options"], quantity) for quantity in apart))
 
 
 def experiments(
@@ -201,7 +220,7 @@ def speed_section(document: Mapping[str, Any]) -> dict[str, Any]:
             growth.append(f"{sizes[0]:.2f} and {sizes[1]:.2f} kB with {flows} flows")
     return {
         "section": "Speed and memory",
-        "order": 4,
+        "order": 6,
         "version": versions["forebay"],
         "command": "make bench-peers",
         "text": [

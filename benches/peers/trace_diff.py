@@ -1,19 +1,23 @@
 """Two packet traces, flow by flow, side by side up to the first decision that differs.
 
-    python benches/peers/trace_diff.py REFEREE.csv OURS.csv [--flow 3]
+    python benches/peers/trace_diff.py REFEREE.csv OURS.csv [--flow 3] [--json]
 
-Traces are CSV with the columns `time_s, flow, dir, seq, ack, len, flags, wnd, sack`, as seen at the
-sender, data when they leave it and acknowledgments when they reach it; further columns tell of the
-sender's state and are shown. Segments without payload or FIN (handshake, window probes' answers)
-are left out of the data. Exit code 0: no difference, 1: one was found, 2: bad input.
+forebay writes a trace if a scenario has `tcp_trace`, Linux in virtual time with `--traces`
+(linux/README.md), NSC with `trace=` (nsc/README.md). Traces are CSV with the columns
+`time_s, flow, dir, seq, ack, len, flags, wnd, sack`, as seen at the sender, data when they leave it
+and acknowledgments when they reach it; further columns tell of the sender's state and are shown.
+Segments without payload or FIN (handshake, window probes' answers) are left out of the data.
+With --json the difference is printed as the field `difference` of a row on the validation page.
+Exit code 0: no difference, 1: one was found, 2: bad input.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -45,14 +49,14 @@ class Packet:
             return ("data", self.seq, self.length, "F" in self.flags)
         return ("ack", self.ack, self.sack, "E" in self.flags)
 
-    def text(self, origin: float) -> str:
-        """One line for people."""
-        at = f"{self.time - origin:11.6f}"
+    @property
+    def what(self) -> str:
+        """The segment and the sender's state, for people."""
         state = " ".join(f"{name} {value}" for name, value in self.state if value)
         if self.is_data:
-            return f"{at}  data {self.seq}:{self.seq + self.length}  {state}"
+            return f"data {self.seq}:{self.seq + self.length}  {state}"
         blocks = f" sack {' '.join(self.sack)}" if self.sack else ""
-        return f"{at}  ack {self.ack}{blocks}  {state}"
+        return f"ack {self.ack}{blocks}  {state}"
 
 
 def read(path: Path) -> dict[int, list[Packet]]:
@@ -65,10 +69,16 @@ def read(path: Path) -> dict[int, list[Packet]]:
             if missing:
                 raise BadTrace(f"{path}: no column {sorted(missing)[0]!r}")
             for line, row in enumerate(rows, 2):
-                flows.setdefault(int(row["flow"]), []).append(_packet(line, row))
-    except (OSError, ValueError, csv.Error) as error:
+                try:
+                    flows.setdefault(int(row["flow"]), []).append(_packet(line, row))
+                except (TypeError, ValueError) as error:
+                    raise BadTrace(f"{path}: line {line}: {error}") from error
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadTrace(f"{path}: {error}") from error
-    return {flow: data for flow, packets in flows.items() if (data := _from_data(packets))}
+    found = {flow: data for flow, packets in flows.items() if (data := _from_data(packets))}
+    if not found:
+        raise BadTrace(f"{path}: no segment with data")
+    return found
 
 
 def _from_data(packets: Sequence[Packet]) -> list[Packet]:
@@ -82,7 +92,7 @@ def _from_data(packets: Sequence[Packet]) -> list[Packet]:
 
 def _packet(line: int, row: dict[str, str]) -> Packet:
     if row["dir"] not in ("data", "ack"):
-        raise BadTrace(f"line {line}: dir is {row['dir']!r}, not data or ack")
+        raise ValueError(f"dir is {row['dir']!r}, not data or ack")
     return Packet(
         line=line,
         time=float(row["time_s"]),
@@ -136,6 +146,31 @@ def _why(a: Packet | None, b: Packet | None, shift: float, tolerance: float) -> 
     return "the receiver acknowledges otherwise"
 
 
+def earliest(
+    theirs: Mapping[int, Sequence[Packet]],
+    ours: Mapping[int, Sequence[Packet]],
+    flows: Sequence[int],
+    tolerance: float,
+) -> Difference | None:
+    """Of all flows' first differences the earliest; times may be `tolerance` seconds apart."""
+    found = [first_difference(flow, theirs[flow], ours[flow], tolerance) for flow in flows]
+    return min((each for each in found if each), key=Difference.when, default=None)
+
+
+def field(found: Difference, names: tuple[str, str], start: float) -> dict[str, object]:
+    """The difference as a row of the validation page has it; `start` is the flow's first data."""
+    at = found.pair[0] or found.pair[1]
+    assert at is not None
+    decision = found.why.replace("the first", names[0]).replace("the second", names[1])
+    sides = ("nothing more" if packet is None else packet.what for packet in found.pair)
+    return {
+        "decision": decision,
+        "time_s": round(at.time - start, 6),
+        "flow": found.flow,
+        **{name: " ".join(side.split()) for name, side in zip(names, sides, strict=True)},
+    }
+
+
 def report(
     names: tuple[str, str],
     traces: tuple[Sequence[Packet], Sequence[Packet]],
@@ -153,7 +188,7 @@ def report(
         start = max(found.index - context, 0)
         for index, each in enumerate(packets[start : found.index + context + 1], start):
             mark = ">" if index == found.index else " "
-            lines.append(f"  {mark} {each.text(packets[0].time)}")
+            lines.append(f"  {mark} {each.time - packets[0].time:11.6f}  {each.what}")
     return "\n".join(lines)
 
 
@@ -167,6 +202,7 @@ def main() -> int:
     parser.add_argument(
         "--tolerance", type=float, default=0.1, help="ms by which times may differ (default 0.1)"
     )
+    parser.add_argument("--json", action="store_true", help="print the difference as JSON")
     parser.add_argument("--context", type=int, default=8, help="packets shown to either side")
     given = parser.parse_args()
     try:
@@ -179,13 +215,15 @@ def main() -> int:
     except BadTrace as error:
         print(f"trace_diff: {error}", file=sys.stderr)
         return 2
-    tolerance = given.tolerance / 1e3
-    differences = [first_difference(flow, theirs[flow], ours[flow], tolerance) for flow in flows]
-    found = min((each for each in differences if each), key=Difference.when, default=None)
+    found = earliest(theirs, ours, flows, given.tolerance / 1e3)
     if found is None:
-        print(f"No difference in {sum(len(theirs[flow]) for flow in flows)} packets.")
+        count = sum(len(theirs[flow]) for flow in flows)
+        print("null" if given.json else f"No difference in {count} packets.")
         return 0
     names = (str(given.traces[0]), str(given.traces[1]))
+    if given.json:
+        print(json.dumps(field(found, ("referee", "forebay"), theirs[found.flow][0].time)))
+        return 1
     print(report(names, (theirs[found.flow], ours[found.flow]), found, given.context))
     return 1
 

@@ -177,7 +177,7 @@ def test_the_command_refuses(arguments: list[str], message: str) -> None:
 
 
 def test_sections_of_others_fit_the_page() -> None:
-    section = {
+    section: dict[str, Any] = {
         "section": "Peers",
         "order": 2,
         "version": "1",
@@ -186,7 +186,7 @@ def test_sections_of_others_fit_the_page() -> None:
         "tables": [{"heading": "Queue", "text": "", "columns": ["a", "b"], "rows": [[1.5, "x|y"]]}],
     }
     efficiency = page.record_efficiency(replications.Efficiency(2, 10.0, 5.2, 5.1), "command")
-    text = page.assemble([efficiency, section])
+    text = page.assemble({"replications": efficiency, "others": section})
     assert text.index("## Peers") < text.index("## Replications on all cores")
     assert "| a | b |\n| --- | --- |\n| 1.5 | x\\|y |\n" in text
     assert "| 2 threads | 5.2 | 0.96154 |" in text

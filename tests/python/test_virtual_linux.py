@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import build
+import differences
 import disciplines
 import draws
 import law
@@ -21,9 +22,10 @@ import pytest
 import qdisc
 import records
 import referee
-import referees
 import replay
 import scenario
+
+from forebay import _engine
 
 LINK = qdisc.Link(10_000_000, 1500, [qdisc.Flow(0, 0, 0), qdisc.Flow(1, 1, 1)])
 
@@ -176,26 +178,13 @@ def test_what_a_build_lacks_is_named_at_once(monkeypatch: pytest.MonkeyPatch) ->
 def test_red_draws_the_gaps_of_its_source_and_of_linux() -> None:
     # The queue itself is the average, and stays at 30 kB: p = 0.1, gaps of 1 to 9 or 1 to 10.
     queue = disciplines.whole(disciplines.RED | {"weight": 1.0, "max_p": 0.2})
-    for linux, mean in ((False, 5.0), (True, 5.5)):
-        red = draws.Red(replay.arrivals([], [], [], []), queue, 1, 1, linux)
+    for rules, mean in ((draws.SOURCE, 5.0), (draws.LINUX, 5.5)):
+        red = draws.Red(replay.arrivals([], [], [], []), queue, 1, 1, rules)
         red.times, red.sizes, red.tos = [0] * 20_000, [1000] * 20_000, [0] * 20_000
         red.marked, red.bytes = [False] * 20_000, 30_000
         gone = [each for each in range(20_000) if not red.admits(each, 0, idle=False)]
         # The deviation of a mean of 4000 gaps is 0.045.
         assert np.diff(gone).mean() == pytest.approx(mean, abs=0.2)
-
-
-def test_referees_that_are_not_here_are_named(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    every = [
-        referees.Referee("one", lambda: False, "apt-get install one", [["none.py"]]),
-        referees.Referee("two", lambda: True, "", []),
-    ]
-    monkeypatch.setattr(referees, "referees", lambda _: every)
-    assert referees.main() == 0
-    said = capfd.readouterr().out
-    assert "== two" in said and "not asked: one is not here; apt-get install one" in said
 
 
 def test_rows_that_miss_what_is_wanted_are_found() -> None:
@@ -217,7 +206,7 @@ def test_what_linux_draws_is_what_its_rules_say(queue: dict[str, Any]) -> None:
     whole = disciplines.whole(queue)
     given = replay.poisson(1, 11e6, 10, 8)
     kernel = replay.kernel(given, whole, 10_000_000, 1)
-    rules = disciplines.judged(*draws.run(given, whole, 10_000_000, 1, linux=True))
+    rules = disciplines.judged(*draws.run(given, whole, 10_000_000, 1, draws.LINUX))
     lost, expected = (float((each.left < 0).mean()) for each in (kernel, rules))
     assert lost == pytest.approx(expected, rel=0.1)
     trace = disciplines.Trace("", "", given, 10_000_000)
@@ -298,3 +287,74 @@ def test_a_law_is_the_kernels_packet_by_packet(kind: str) -> None:
     left, marked = law.Law(given, queue, 10_000_000, replay.MTU, law.Forebay()).run()
     ours = replay.ours(given, queue, 10_000_000, 1)
     assert disciplines.apart(ours, replay.Verdicts(np.array(left), np.array(marked))) == 0
+
+
+def test_the_first_difference_between_linux_and_forebay_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built()
+    real = _engine.run
+
+    def smaller(document: str, folder: str) -> Any:
+        scenario = json.loads(document)
+        scenario["tcp"]["initial_window"] = 9
+        return real(json.dumps(scenario), folder)
+
+    monkeypatch.setattr(_engine, "run", smaller)
+    row = {"scenario": preset.CASES[0].scenario(0)}
+    found = differences.difference(row, differences.in_linux, "Linux", 6)
+    assert found is not None
+    assert (found["decision"], found["time_s"]) == ("only Linux sends a segment now", 0.0)
+    assert "cwnd 10" in str(found["Linux"]) and "cwnd 9" in str(found["forebay"])
+
+
+def test_verdicts_are_counted_by_both_sides() -> None:
+    kernel = replay.Verdicts(np.array([1, 2, -1, 4, -1]), np.array([0, 1, 0, 0, 0], bool))
+    ours = replay.Verdicts(np.array([1, 2, -1, -1, 5]), np.array([0, 0, 0, 0, 0], bool))
+    found = disciplines.verdicts(kernel, ours)
+    assert found["sent"] == {"sent": 1, "marked": 1, "dropped": 1}
+    assert found["dropped"] == {"sent": 1, "marked": 0, "dropped": 1}
+    assert sum(found["marked"].values()) == 0
+    assert disciplines.differing(kernel, ours) == 3
+
+
+def test_what_the_rules_leave_open_is_named() -> None:
+    def figures(wait: float) -> dict[str, dict[str, float]]:
+        exact = {"mean": 0.1, "half_width": 0.0}
+        return {"dropped": exact, "marked": exact, "wait_ms": {"mean": wait, "half_width": 0.2}}
+
+    row = {who: figures(18.0) for who in ("forebay", "source", "kernel", "linux")}
+    assert disciplines.unexplained(row) == []
+    assert disciplines.unexplained(row | {"linux": figures(18.39)}) == []
+    assert disciplines.unexplained(row | {"linux": figures(18.41)}) == ["kernel: mean wait"]
+
+
+def test_the_rules_of_linux_let_pies_probability_rise_above_1() -> None:
+    # 32 Mbit/s of two flows onto 10: delays stay above 250 ms.
+    class Watched(draws.Pie):
+        highest = 0.0
+
+        def update(self, flow: draws.Flow) -> None:
+            super().update(flow)
+            self.highest = max(self.highest, flow.chance)
+
+    queue = disciplines.whole({"kind": "fq-pie", **disciplines.PIE})
+    given = replay.arrivals(np.arange(20_000) * 250_000, np.arange(20_000) % 5 == 0, 1000, 0)
+    highest = []
+    for rules in (draws.LINUX, draws.ONE_CHANGED[draws.Pie]):
+        law = Watched(given, queue, 10_000_000, 1, rules)
+        law.run()
+        highest.append(law.highest)
+    assert highest[0] > 2 and highest[1] == 1
+
+
+def test_an_arrival_during_the_last_transmission_counts_in_linux() -> None:
+    queue = disciplines.whole(disciplines.RED)
+    averages = []
+    for rules in (draws.SOURCE, draws.LINUX):
+        red = draws.Red(replay.arrivals([], [], [], []), queue, 10_000_000, 1, rules)
+        red.times, red.sizes, red.tos, red.average = [0], [1000], [0], 8000.0
+        # The queue is empty, and the link is busy.
+        assert red.admits(0, 0, idle=False)
+        averages.append(red.average)
+    assert averages == [8000.0, 8000.0 * (1 - queue["weight"])]

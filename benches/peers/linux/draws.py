@@ -5,10 +5,14 @@ forebay agrees with the sources' rules and the kernel with Linux's, they differ 
 
 Linux (net/red.h, sch_pie.c of 6.1) differs so:
 - RED: after a drop, R is drawn from 0 to 1, and the n-th packet goes if n p >= R; in figure 2 of
-  the paper it goes with probability p / (1 - n p).
+  the paper it goes with probability p / (1 - n p). The first packet above min_th stays. A packet
+  that finds the queue empty while the last one is being sent counts as a length of zero; by the
+  paper's idle time, which is zero then, it changes nothing.
 - PIE: nothing is dropped while the delay of the last departure, not that of the last update, is
-  below half the target; a delay above 250 ms adds 2 % an update; while there is no delay the
-  probability decays by 1/64, not 2 %.
+  below half the target; two full packets in the queue are no longer too few; a delay above 250 ms
+  adds 2 % an update; while there is no delay the probability decays by 1/64, not 2 %; and it may
+  rise above 1: 1 is 2^56 in a word of 64 bits, and
+  what is looked for is that word's overflow (pie_calculate_probability, MAX_PROB).
 """
 
 from __future__ import annotations
@@ -16,11 +20,30 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import qdisc
 
 NONE = -1
+MTU = 1500
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Whose rules."""
+
+    linux: bool
+    counts_last: bool
+    """RED: whether an arrival during the last transmission counts as a length of zero."""
+    capped: bool
+    """PIE: whether the probability is 1 at most."""
+
+
+SOURCE = Rules(linux=False, counts_last=False, capped=True)
+"""Those of paper and RFC, as forebay has them."""
+LINUX = Rules(linux=True, counts_last=True, capped=False)
+"""Those of Linux 6.1."""
 
 
 class Link:
@@ -80,9 +103,9 @@ class Red(Link):
     """RED, or WRED with a curve for every drop precedence; all in bytes, not gentle."""
 
     def __init__(
-        self, arrivals: Any, queue: Mapping[str, Any], rate: int, seed: int, linux: bool
+        self, arrivals: Any, queue: Mapping[str, Any], rate: int, seed: int, rules: Rules
     ) -> None:
-        """`linux` chooses its gaps."""
+        """`rules` choose its gaps, and what an idle queue is."""
         super().__init__(arrivals, queue, rate, seed)
         levels = queue.get("levels") or [queue]
         self.curves = [
@@ -92,7 +115,7 @@ class Red(Link):
         self.counts = [NONE] * len(levels)
         self.drawn = [0.0] * len(levels)
         self.weight, self.typical = queue["weight"], qdisc.size(queue["mean_packet"])
-        self.linux = linux
+        self.rules = rules
         self.packets: deque[int] = deque()
         self.bytes = 0
         self.average = 0.0
@@ -104,13 +127,14 @@ class Red(Link):
             missed = (now - self.idle_since) / (self.typical * 8e9 / self.rate)
             self.average *= (1 - self.weight) ** missed
             self.idle_since = now if idle else None
-        else:
+        elif self.bytes or self.rules.counts_last:
             self.average += self.weight * (self.bytes - self.average)
         level = self.tos[packet] >> 2 if len(self.curves) > 1 else 0
         low, high, most = self.curves[level]
         if self.average < low or self.average >= high:
-            self.counts[level] = NONE
-            return self.average < low
+            above = self.average >= high
+            self.counts[level] = 0 if above and not self.rules.linux else NONE
+            return not above
         self.counts[level] += 1
         chance = most * (self.average - low) / (high - low)
         if not self.is_due(level, chance):
@@ -122,10 +146,10 @@ class Red(Link):
     def is_due(self, level: int, chance: float) -> bool:
         """Whether the next signal falls on this packet."""
         count = self.counts[level]
-        if count == 0:
-            self.drawn[level] = self.draw.random()
-            return False
-        if self.linux:
+        if self.rules.linux:
+            if count == 0:
+                self.drawn[level] = self.draw.random()
+                return False
             return count * chance >= self.drawn[level]
         return count * chance >= 1 or self.draw.random() < chance / (1 - count * chance)
 
@@ -162,9 +186,9 @@ class Pie(Link):
     """PIE, or FQ-PIE with a queue for every flow (RFC 8033, appendix A)."""
 
     def __init__(
-        self, arrivals: Any, queue: Mapping[str, Any], rate: int, seed: int, linux: bool
+        self, arrivals: Any, queue: Mapping[str, Any], rate: int, seed: int, rules: Rules
     ) -> None:
-        """`linux` chooses its rules."""
+        """`rules` choose what is asked at an update and at an arrival."""
         super().__init__(arrivals, queue, rate, seed)
         self.fair = queue["kind"] == "fq-pie"
         self.quantum = qdisc.size(queue["quantum"]) if self.fair else 1 << 30
@@ -172,7 +196,7 @@ class Pie(Link):
         self.period = qdisc.seconds(queue["t_update"]) * 1e9
         self.burst = qdisc.seconds(queue["max_burst"]) * 1e9
         self.alpha, self.beta, self.most = queue["alpha"], queue["beta"], queue["mark_ecnth"]
-        self.linux = linux
+        self.rules = rules
         self.due = self.period
         self.all: dict[int, Flow] = {}
         self.new: deque[Flow] = deque()
@@ -202,12 +226,14 @@ class Pie(Link):
                 break
         if flow.chance >= 0.1:
             step = min(step, 0.02)
-        if self.linux and delay > 250e6:
+        if self.rules.linux and delay > 250e6:
             step += 0.02
         flow.chance += step
-        if delay == old == 0 and not (self.linux and flow.bytes):
-            flow.chance *= 1 - 1 / 64 if self.linux else 0.98
-        flow.chance = min(max(flow.chance, 0.0), 1.0)
+        if delay == old == 0 and not (self.rules.linux and flow.bytes):
+            flow.chance *= 1 - 1 / 64 if self.rules.linux else 0.98
+        flow.chance = max(flow.chance, 0.0)
+        if self.rules.capped:
+            flow.chance = min(flow.chance, 1.0)
         flow.allowance = max(flow.allowance - self.period, 0.0)
         if flow.chance == 0 and max(delay, old) < self.target / 2:
             flow.allowance = self.burst
@@ -217,9 +243,10 @@ class Pie(Link):
         """drop_early."""
         self.catch_up(now)
         flow = self.flow_of(packet)
-        delay = flow.delay if self.linux else flow.old_delay
+        delay = flow.delay if self.rules.linux else flow.old_delay
         calm = delay < self.target / 2 and flow.chance < 0.2
-        if flow.allowance > 0 or calm or flow.bytes < 2 * 1500:
+        spared = 2 * MTU - 1 if self.rules.linux else 2 * MTU
+        if flow.allowance > 0 or calm or flow.bytes <= spared:
             return True
         flow.gathered = flow.gathered + flow.chance if flow.chance else 0.0
         if flow.gathered < 0.85:
@@ -227,7 +254,8 @@ class Pie(Link):
         if flow.gathered < 8.5 and self.draw.random() >= flow.chance:
             return True
         flow.gathered = 0.0
-        return self.signal(packet, may_mark=flow.chance <= self.most)
+        within = flow.chance <= self.most if self.rules.linux else flow.chance < self.most
+        return self.signal(packet, may_mark=within)
 
     def flow_of(self, packet: int) -> Flow:
         """The queue of a packet."""
@@ -267,10 +295,15 @@ class Pie(Link):
 
 
 LAWS = {"red": Red, "wred": Red, "pie": Pie, "fq-pie": Pie}
+ONE_CHANGED = {
+    Red: replace(SOURCE, counts_last=True),
+    Pie: replace(LINUX, capped=True),
+}
+"""The rules of one side, with one of the other's: what that one is worth."""
 
 
 def run(
-    arrivals: Any, queue: Mapping[str, Any], rate: int, seed: int, *, linux: bool
+    arrivals: Any, queue: Mapping[str, Any], rate: int, seed: int, rules: Rules
 ) -> tuple[list[float], list[bool]]:
     """What a discipline with all its fields makes of arrivals, by these rules."""
-    return LAWS[queue["kind"]](arrivals, queue, rate, seed, linux).run()
+    return LAWS[queue["kind"]](arrivals, queue, rate, seed, rules).run()

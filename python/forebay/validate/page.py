@@ -2,11 +2,15 @@
 
 Each of these files is one section, whoever wrote it:
 
-    {"section": "Closed forms", "order": 1, "version": "0.1.0", "command": "forebay validate",
+    {"section": "Closed forms", "order": 4, "version": "0.1.0", "command": "forebay validate",
      "text": ["A paragraph.", ...],
      "tables": [{"heading": "...", "text": "...", "columns": ["...", ...], "rows": [[...], ...]}]}
 
 Cells are text or numbers; numbers appear with five digits. Sections stand in the order of `order`.
+Before them stands the opening, which counts what the files have (`opening`). A comparison with a
+referee keeps its figures under `results`; a row there may have the field `difference`, the first
+decision that differs: text, or a table with `decision`, a time and both sides. The rows that miss
+the goal are shown with it.
 """
 
 from __future__ import annotations
@@ -14,12 +18,12 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from forebay._engine import version
-from forebay.validate import replications
+from forebay.validate import beside, opening, replications
 from forebay.validate.check import Finding, Statistical, Within
 from forebay.validate.replications import Efficiency
 from forebay.validate.runner import FAMILIES, MODULES, Outcome
@@ -27,8 +31,9 @@ from forebay.validate.runner import FAMILIES, MODULES, Outcome
 HEAD = """\
 # Validation
 
-Generated from results in `docs/validation/`; `make validate` runs the checks anew and writes this
-page. Equal versions and seeds give equal figures on any machine, times excepted.
+Generated from results in `docs/validation/`, from which every figure of its tables comes. `make
+validate` asks every referee that the machine has, names those that it lacks, and writes this page.
+Equal versions and seeds give equal figures on any machine, times excepted.
 """
 
 COLUMNS = ["quantity", "unit", "reference", "ours", "95 % interval", "runs", "error", "verdict"]
@@ -39,7 +44,7 @@ def record(outcome: Outcome, command: str) -> dict[str, Any]:
     findings = outcome.findings
     return {
         "section": "Closed forms",
-        "order": 1,
+        "order": 4,
         "version": version,
         "command": command,
         "text": _text(outcome),
@@ -82,7 +87,7 @@ def record_efficiency(found: Efficiency, command: str) -> dict[str, Any]:
     each = replications.REPLICATIONS * found.cores
     return {
         "section": "Replications on all cores",
-        "order": 3,
+        "order": 6,
         "version": version,
         "command": command,
         "text": [
@@ -107,21 +112,36 @@ def record_efficiency(found: Efficiency, command: str) -> dict[str, Any]:
     }
 
 
-def assemble(sections: Sequence[dict[str, Any]]) -> str:
-    """The page in Markdown."""
+def assemble(documents: Mapping[str, Mapping[str, Any]]) -> str:
+    """The page in Markdown; `documents` by the names of their files without `.json`."""
     parts = [HEAD]
+    sections = [opening.section(documents)]
+    sections += [_with_missed(name, documents) for name in documents]
     for section in sorted(sections, key=lambda each: (each["order"], each["section"])):
         parts.append(f"## {section['section']}\n")
-        parts.append(f"forebay {section['version']}; `{section['command']}`.\n")
+        if "command" in section:
+            known = f"forebay {section['version']}; " if "version" in section else ""
+            parts.append(f"{known}`{section['command']}`.\n")
         parts.extend(f"{paragraph}\n" for paragraph in section["text"])
-        for table in section["tables"]:
-            if table["heading"]:
-                parts.append(f"### {table['heading']}\n")
-            if table["text"]:
-                parts.append(f"{table['text']}\n")
-            lines = [table["columns"], ["---"] * len(table["columns"]), *table["rows"]]
-            parts.append("".join(f"| {' | '.join(map(cell, line))} |\n" for line in lines))
+        parts.extend(part for table in section["tables"] for part in _table(table))
     return "\n".join(parts)
+
+
+def _with_missed(name: str, documents: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """A section, and before its tables the rows of it that miss the goal."""
+    document = documents[name]
+    rows = list(beside.READERS[name](documents)) if name in beside.READERS else []
+    section = opening.old_linux(document, rows) if name == "linux-2.6" else document
+    # With rules of their own, ns-2 and ns-3 have reasons in place of decisions.
+    table = None if name == "peers" else opening.missed(rows)
+    return section if table is None else {**section, "tables": [table, *section["tables"]]}
+
+
+def _table(table: Mapping[str, Any]) -> list[str]:
+    head = [f"### {table['heading']}\n"] if table["heading"] else []
+    text = [f"{table['text']}\n"] if table["text"] else []
+    lines = [table["columns"], ["---"] * len(table["columns"]), *table["rows"]]
+    return [*head, *text, "".join(f"| {' | '.join(map(cell, line))} |\n" for line in lines)]
 
 
 def cell(value: Any) -> str:
@@ -133,8 +153,14 @@ def cell(value: Any) -> str:
 
 def write(folder: Path, page: Path) -> None:
     """Assemble the sections in `folder` into `page`."""
-    sections = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
-    page.write_text(assemble(sections), "utf-8")
+    page.write_text(assemble(read(folder)), "utf-8")
+
+
+def read(folder: Path) -> dict[str, dict[str, Any]]:
+    """The results in `folder`, by the names of their files without `.json`."""
+    return {
+        path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))
+    }
 
 
 def _text(outcome: Outcome) -> list[str]:

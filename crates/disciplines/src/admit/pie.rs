@@ -27,7 +27,9 @@
 //! and ns-3's extra step of 2 % for delays above 250 ms, which is not in the RFC. D4. The
 //! probability decays by 2 % an update when present and last delay are zero (section 4.2); Linux
 //! takes 1/64. D5. Timestamped delay is that of the last departure, and zero once the queue is
-//! empty, as in Linux. D6. Probabilities are doubles; Linux has fixed point.
+//! empty, as in Linux. D6. Probabilities are doubles; Linux has fixed point, in which 1 is 2^56 of
+//! 64 bits, and bounds them by the overflow of these, at 256: a queue that stays above 250 ms goes on
+//! being dropped for a while after it has drained (docs/validation.md).
 //!
 //! Cost: one subtraction and a few comparisons a packet, one random number while active; one
 //! update of some twenty operations every `t_update`.

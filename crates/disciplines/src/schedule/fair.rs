@@ -15,8 +15,9 @@
 //! | new list, old list | `new`, `old` |
 //!
 //! Deviations: D1. An idle link does not ask, so that a queue that has run empty stays on its list
-//! until the next packet of any flow; Linux empties both lists when the link falls idle. D2. A queue
-//! that has run empty passes through the old list even if that is empty; Linux forgets it at once.
+//! until the next packet of any flow; Linux empties both lists when the link falls idle
+//! (docs/validation.md counts the verdicts that are others for it). D2. A queue that has run empty
+//! passes through the old list even if that is empty; Linux forgets it at once.
 //!
 //! Cost: constant a packet, if the quantum is not much smaller than a packet.
 

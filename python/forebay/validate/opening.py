@@ -1,0 +1,249 @@
+"""How the validation page opens: who was asked, how far apart, and where it is worst.
+
+Also the parts of later sections that follow from rows beside a referee (`beside`): the rows that
+miss the goal, each with the decision that differs, and the whole section of Linux 2.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from forebay.validate import beside
+from forebay.validate.beside import BOUNDS, LIVE, QUANTITIES, WIDE, WIDE_WINDOW, Document, Row
+
+Table = dict[str, Any]
+
+GOAL = (
+    f"mean queue within {100 * BOUNDS['queue']:g} %, loss within {100 * BOUNDS['loss']:g} % of the "
+    f"referee's, utilization within {100 * BOUNDS['utilization']:g} points of it; queue and loss "
+    f"within {100 * WIDE:g} % where windows are above {WIDE_WINDOW:g} segments; live, on a "
+    f"machine's own clock, all within {100 * LIVE:g} %"
+)
+
+
+def section(documents: Mapping[str, Document]) -> Document:
+    """The opening; `documents` by the names of their files without `.json`."""
+    rows = beside.rows_of(documents)
+    asked = beside.by_referee(rows)
+    text = []
+    tables = []
+    if rows:
+        presets = [row for row in rows if row.is_preset]
+        good = sum(not row.missed for row in presets)
+        text = [
+            "The same scenarios in forebay and in others: kernels that are run, simulators, and a "
+            "live link. A preset of forebay's TCP stands beside the stack whose name it has in "
+            f"{len(presets)} scenarios; {good} of them are within the goal: {GOAL}. In "
+            f"{len(rows) - len(presets)} more a simulator has forebay's conventions and *own "
+            "rules*, which no preset claims to have: how far such rules move the same figures. "
+            "Distances are shares of the referee's mean, those of utilization points of the link.",
+            "Why a scenario misses the goal is asked of packet traces: `tcp_trace` in a scenario "
+            "writes forebay's, each referee has its own way, and `python "
+            "benches/peers/trace_diff.py REFEREE.csv FOREBAY.csv` puts the two side by side and "
+            "names the first decision that differs: window, what was sent, and when.",
+        ]
+        tables = [_distances(asked), _worst(asked)]
+    if "disciplines" in documents:
+        tables.append(_disciplines(documents["disciplines"]["results"]))
+    if "closed-forms" in documents:
+        tables.append(_theory(documents["closed-forms"]["results"]))
+    return {"section": "In two minutes", "order": 0, "text": text, "tables": tables}
+
+
+def _distances(asked: Mapping[str, Sequence[Row]]) -> Table:
+    lines = []
+    for referee, rows in asked.items():
+        missed = [row for row in rows if row.missed]
+        noise = sum(row.is_noise for row in missed)
+        unknown = sum(row.why == beside.NOT_EXPLAINED for row in missed)
+        spreads = [_spread(rows, quantity) for quantity in QUANTITIES]
+        good = f"{len(rows) - len(missed)} of {len(rows)}"
+        lines.append([referee, good, *spreads, len(missed) - noise - unknown, noise, unknown])
+    return {
+        "heading": "Who was asked, and how far apart",
+        "text": "Under each quantity: median / worst of all scenarios. The last three columns "
+        "divide the scenarios that miss the goal.",
+        "columns": [
+            "referee",
+            "within the goal",
+            *(f"{words}, {_unit(name)}" for name, words in QUANTITIES.items()),
+            "decision or reason named",
+            "intervals overlap",
+            beside.NOT_EXPLAINED,
+        ],
+        "rows": lines,
+    }
+
+
+def _unit(quantity: str) -> str:
+    return "points" if quantity == "utilization" else "%"
+
+
+def _spread(rows: Sequence[Row], quantity: str) -> str:
+    middle, most = (
+        f"{each:.{2 if each < 10 else 1 if each < 100 else 0}f}"
+        for each in beside.spread(rows, quantity)
+    )
+    return f"{middle} / {most}"
+
+
+def _worst(asked: Mapping[str, Sequence[Row]]) -> Table:
+    lines = []
+    for referee, rows in asked.items():
+        row = max(rows, key=lambda row: row.excess)
+        why = row.why if row.missed else "within the goal"
+        lines.append([referee, row.scenario, *_apart(row, row.worst), why])
+    return {
+        "heading": "The worst scenario of each",
+        "text": "That which is furthest from its referee, counted in what the goal allows.",
+        "columns": ["referee", "scenario", "quantity", "forebay / referee", "apart", "why"],
+        "rows": lines,
+    }
+
+
+def _apart(row: Row, quantity: str) -> list[str]:
+    """The quantity, both values, and how far apart they are."""
+    pair = row.pairs[quantity]
+    scale = 1 if quantity == "queue" else 100
+    both = f"{scale * pair.ours:.4g} / {scale * pair.theirs:.4g}"
+    if quantity == "utilization":
+        apart = f"{100 * (pair.ours - pair.theirs):+.2f} points"
+    else:
+        apart = f"{100 * pair.relative:+.1f} %"
+    unit = "packets" if quantity == "queue" else "%"
+    return [f"{QUANTITIES[quantity]}, {unit}", both, apart]
+
+
+def _disciplines(results: Mapping[str, Any]) -> Table:
+    """The kernel's own disciplines: rows of laws that draw nothing, and of those that do."""
+    lines = []
+    kinds = dict.fromkeys(row["queue"]["kind"] for row in results["rows"])
+    for kind in kinds:
+        rows = [row for row in results["rows"] if row["queue"]["kind"] == kind]
+        packets = sum(row["packets"] for row in rows)
+        if "differ" in rows[0]:
+            differ = sum(row["differ"] for row in rows)
+            same = f"{100 * (1 - differ / packets):.4g} %"
+            left = sum(row["kernel_apart"] + row["forebay_apart"] for row in rows)
+            rest = f"{left} packets"
+        else:
+            apart = max(rows, key=lambda row: abs(_waits(row)))
+            same = f"drawn; mean wait apart by {100 * _waits(apart):+.1f} % at most"
+            rest = ", ".join(each for row in rows for each in row.get("open", [])) or "nothing"
+        why = next((row["difference"] for row in rows if row.get("difference")), "")
+        lines.append([kind, len(rows), packets, same, why, rest])
+    return {
+        "heading": "The kernel's own queue disciplines",
+        "text": f"Identical arrivals through both, packet by packet, Linux {results['linux']}. "
+        "*Not explained* is what the law, written once more with Linux's arithmetic and rules and "
+        "once with those of paper or RFC, leaves open of either side.",
+        "columns": [
+            "discipline",
+            "replays",
+            "packets",
+            "same verdict",
+            "why others differ",
+            "not explained",
+        ],
+        "rows": lines,
+    }
+
+
+def _waits(row: Mapping[str, Any]) -> float:
+    """How far apart the mean waits of a row are, as a share of the kernel's."""
+    return float(row["forebay"]["wait_ms"]["mean"] / row["kernel"]["wait_ms"]["mean"] - 1)
+
+
+def _theory(results: Sequence[Mapping[str, Any]]) -> Table:
+    """The closed forms, by the rule that judges them."""
+    lines = []
+    for rule in dict.fromkeys(each["rule"] for each in results):
+        those = [each for each in results if each["rule"] == rule]
+        agree = sum(each["verdict"] == "agrees" for each in those)
+        known = [each for each in those if each["reference"]]
+        worst = max(known, key=_error, default=None)
+        said = "" if worst is None else f"{100 * _error(worst):.2g} %"
+        where = "" if worst is None else f"{worst['quantity']}, {worst['title']}"
+        lines.append([rule, f"{agree} of {len(those)}", said, where])
+    return {
+        "heading": "Closed forms",
+        "text": "Queueing theory, schedulers' shares and TCP formulas. The rule is what a quantity "
+        "that agrees must satisfy; *equal* is to the last digit in every run.",
+        "columns": ["rule", "agree", "largest error of a mean", "where"],
+        "rows": lines,
+    }
+
+
+def _error(found: Mapping[str, Any]) -> float:
+    return abs(float(found["mean"]) / float(found["reference"]) - 1)
+
+
+def missed(rows: Sequence[Row]) -> Table | None:
+    """The rows that miss the goal, with what differs in them; nothing if there are none."""
+    lines = []
+    for row in sorted((row for row in rows if row.missed), key=lambda row: -row.excess):
+        for at, quantity in enumerate(row.missed):
+            head = ["", "", ""] if at else [row.referee, row.scenario, _segments(row)]
+            lines.append([*head, *_apart(row, quantity), "" if at else row.why])
+    if not lines:
+        return None
+    count = sum(bool(row.missed) for row in rows)
+    return {
+        "heading": f"Outside the goal: {count} of {len(rows)}",
+        "text": "The goal stands at the head of this page. The last column has the first decision "
+        "in which the two senders differ, from packet traces put side by side, and both sides of "
+        "it; or it says that it is not known.",
+        "columns": [
+            *("referee", "scenario", "window, segments", "quantity", "forebay / referee", "apart"),
+            "the decision that differs",
+        ],
+        "rows": lines,
+    }
+
+
+def _segments(row: Row) -> str:
+    return "" if row.window is None else f"{row.window:.1f}"
+
+
+def old_linux(document: Document, rows: Sequence[Row]) -> Document:
+    """The section of Linux 2.6, whose file has figures alone."""
+    lines = [
+        [
+            row.referee.split()[1],
+            row.scenario,
+            _segments(row),
+            *(" / ".join(_shown(row, name)) for name in QUANTITIES),
+        ]
+        for row in rows
+    ]
+    good = sum(not row.missed for row in rows)
+    return {
+        "section": "Beside Linux 2.6.18 and 2.6.26",
+        "order": 3,
+        "command": "python benches/peers/nsc/compare.py",
+        "text": [
+            "Presets `linux-2.6.18` and `linux-2.6.26` beside the kernels of 2006 and 2008, run by "
+            "the Network Simulation Cradle (`benches/peers/nsc`): a dumbbell of 10 Mbit/s with "
+            "room for 30 packets, flows that start at the same instants in both. "
+            f"{good} of {len(document['cases'])} scenarios are within the goal.",
+        ],
+        "tables": [
+            {
+                "heading": "Tail drop",
+                "text": "forebay / kernel.",
+                "columns": [
+                    *("kernel", "scenario", "window, segments"),
+                    *("mean queue, packets", "utilization, %", "loss, %"),
+                ],
+                "rows": lines,
+            }
+        ],
+    }
+
+
+def _shown(row: Row, quantity: str) -> tuple[str, str]:
+    scale = 1 if quantity == "queue" else 100
+    pair = row.pairs[quantity]
+    mark = "**" if quantity in row.missed else ""
+    return f"{mark}{scale * pair.ours:.4g}{mark}", f"{scale * pair.theirs:.4g}"
