@@ -30,7 +30,6 @@ TYPES = {
     "SocketAddr": 'address such as "127.0.0.1:9101"',
     "String": "text",
     "Value": "table",
-    "BoxTable": "table",
 }
 """Types that are written as a value; others are tables or whole numbers."""
 

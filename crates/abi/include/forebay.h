@@ -89,7 +89,7 @@ typedef struct ForebaySetting {
 } ForebaySetting;
 
 /**
- * A packet as a queue sees it: 32 bytes, no payload.
+ * A packet as a queue sees it: 32 bytes without padding, no payload.
  */
 typedef struct ForebayPacket {
   /**
@@ -124,7 +124,7 @@ typedef struct ForebayPacket {
   /**
    * 0: data; 1: a TCP acknowledgment without payload; 2: connection or routing control.
    */
-  uint8_t kind;
+  uint64_t kind;
   /**
    * When it joined the queue, in ns.
    */

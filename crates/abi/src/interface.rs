@@ -29,7 +29,7 @@ pub const FOREBAY_POLICED: u32 = 3;
 /// Reason of a drop: pushed out of the queue in favour of another packet.
 pub const FOREBAY_PUSHED_OUT: u32 = 4;
 
-/// A packet as a queue sees it: 32 bytes, no payload.
+/// A packet as a queue sees it: 32 bytes without padding, no payload.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ForebayPacket {
@@ -49,7 +49,7 @@ pub struct ForebayPacket {
     /// DS field and ECN as in the IP header: DSCP in the upper six bits, ECN in the lower two.
     pub tos: u8,
     /// 0: data; 1: a TCP acknowledgment without payload; 2: connection or routing control.
-    pub kind: u8,
+    pub kind: u64,
     /// When it joined the queue, in ns.
     pub queued: u64,
 }
