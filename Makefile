@@ -66,6 +66,7 @@ python-test: build dev
 
 # Forebay's disciplines inside ns-3 (Debian: libns3-dev g++), beside themselves.
 hosted: build library
+	@$(CARGO) build --release --locked -p forebay-disciplines --example recorded
 	@$(BIN)/python benches/peers/hosted.py
 
 library:
