@@ -198,7 +198,8 @@ typedef struct ForebayDiscipline {
   const char *source;
   /**
    * JSON Schema of the parameters. Without `effective`, the host fills in its defaults, refuses
-   * unknown fields and checks `type`, `minimum`, `exclusiveMinimum` and `maximum`.
+   * unknown fields and checks `type`, `minimum`, `exclusiveMinimum` and `maximum`; for an integer it
+   * takes packets ("50p") too.
    */
   const char *schema;
   /**

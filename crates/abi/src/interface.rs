@@ -109,7 +109,8 @@ pub struct ForebayDiscipline {
     /// Paper, section or RFC that it follows.
     pub source: *const c_char,
     /// JSON Schema of the parameters. Without `effective`, the host fills in its defaults, refuses
-    /// unknown fields and checks `type`, `minimum`, `exclusiveMinimum` and `maximum`.
+    /// unknown fields and checks `type`, `minimum`, `exclusiveMinimum` and `maximum`; for an integer it
+    /// takes packets ("50p") too.
     pub schema: *const c_char,
     /// Whether packets of one flow and class leave in the order in which they came.
     pub keeps_order: bool,
