@@ -39,6 +39,14 @@ def blue(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(BLUE, tmp_path_factory.mktemp("plugins") / "libblue.so")
 
 
+def test_the_example_in_c_tests_itself_by_numbers(tmp_path: Path) -> None:
+    program, source = tmp_path / "blue_test", BLUE.with_name("blue_test.c")
+    include = ROOT / "crates" / "abi" / "include"
+    words = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-I", include, "-o", program, source]
+    subprocess.run(["cc", *map(str, words)], check=True)
+    subprocess.run([program], check=True)
+
+
 def document(**more: Any) -> dict[str, Any]:
     """A congested link."""
     return {
