@@ -118,7 +118,9 @@ fn the_example_in_c_is_blue() {
     // Packets, as suites and studies write them.
     let given = blue.effective(&json!({ "limit": "20p" }), &SETTING).unwrap();
     assert_eq!(given["limit"], 20);
-    assert!(refused(json!({ "limit": "20KB" })).starts_with("limit: expected a value of type integer"));
+    assert!(
+        refused(json!({ "limit": "20KB" })).starts_with("limit: expected a value of type integer")
+    );
 
     // Section III: an overflow raises the probability by increment, at most once in freeze_time;
     // an idle link lowers it by decrement.
