@@ -7,6 +7,7 @@
 #   make abuse    the gate under abuse for ABUSE_SECONDS, ten minutes by default (Linux, root)
 #   make library  build target/release/libforebay.so and .a, the disciplines for C and C++
 #   make hosted   forebay's disciplines inside ns-3 (Debian: libns3-dev g++), beside themselves
+#   make package  pack the crates that other programs use, and build them from their packages
 #   make soak     the gate at overload for SOAK_SECONDS, an hour by default (Linux, root)
 #   make bench    benchmarks of the disciplines and of whole runs
 #   make lint     formatting, clippy, ruff and types, without the tests
@@ -27,7 +28,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo library hosted gate abuse soak test fuzz bench validate validate-peers bench-peers virtual-linux lint format docs lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: demo library package hosted gate abuse soak test fuzz bench validate validate-peers bench-peers virtual-linux lint format docs lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -65,10 +66,14 @@ python-test: build dev
 
 # Forebay's disciplines inside ns-3 (Debian: libns3-dev g++), beside themselves.
 hosted: build library
+	@$(CARGO) build --release --locked -p forebay-disciplines --example recorded
 	@$(BIN)/python benches/peers/hosted.py
 
 library:
 	@$(CARGO) rustc --release --locked -p forebay-abi --features library --crate-type cdylib,staticlib
+
+package:
+	@$(CARGO) package --locked --allow-dirty -p forebay-core -p forebay-disciplines -p forebay-shaper -p forebay-tcp
 
 # Inputs that fail are kept in fuzz/artifacts; those that reach new code, and logs, in fuzz/found.
 FUZZ_SECONDS ?= 60

@@ -30,7 +30,6 @@ TYPES = {
     "SocketAddr": 'address such as "127.0.0.1:9101"',
     "String": "text",
     "Value": "table",
-    "BoxTable": "table",
 }
 """Types that are written as a value; others are tables or whole numbers."""
 
@@ -52,7 +51,7 @@ def with_links(text: str) -> str:
     fields = re.sub(r"\b(forebay_\w+|serde_json|link)::", "", found[1])
 
     def written_out(macro: re.Match[str]) -> str:
-        return f"pub struct Link {{\n{macro[1]}{fields}{macro[2]}}}\n"
+        return f"pub struct Link {{\n{macro[1]}{fields}{macro[2]}\n}}\n"
 
     pattern = r"pub struct Link \{\s*before \{(.*?)\}\s*after \{\n(.*?)\n        \}\n    \}\n\}\n"
     return re.sub(pattern, written_out, text, flags=re.S) + shared

@@ -20,7 +20,10 @@
 #include <fstream>
 #include <iomanip>
 #include <iostream>
+#include <sstream>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 using namespace ns3;
@@ -35,7 +38,7 @@ struct Options
     double duration = 120, warmup = 20, spread = 5;
     double minRto = 0.2, initialRto = 1, delayedAck = 0.04;
     double minTh = 5, maxTh = 15, maxP = 0.1, weight = 0.002;
-    std::string kind = "codel", parameters = "{}";
+    std::string kind = "codel", parameters = "{}", calls;
     bool timestamps = false, hystart = false, limitedTransmit = true, monitor = true;
 };
 
@@ -113,6 +116,54 @@ struct Meter
     }
     void Arrived(Ptr<const Packet>) { ++arrivals; }
     void Dropped(Ptr<const Packet>) { ++drops; }
+};
+
+// What happens at the queue discipline, as crates/disciplines/examples/recorded.rs reads it.
+struct Calls
+{
+    std::ofstream out;
+    // The last one sent: ns-3 tells of a packet that is dropped on the way out that it was sent, too.
+    std::string sent;
+    // Segments of one connection share a packet's number in ns-3; these are numbered as they come.
+    std::unordered_map<const QueueDiscItem*, uint32_t> names;
+    uint32_t next = 0;
+
+    ~Calls() { out << sent; }
+    uint32_t Name(Ptr<const QueueDiscItem> item) { return names.at(PeekPointer(item)); }
+    std::ostream& Line(char what, Ptr<const QueueDiscItem> item)
+    {
+        out << std::exchange(sent, "");
+        return out << what << ' ' << Simulator::Now().GetNanoSeconds() << ' ' << Name(item);
+    }
+    void Arrived(Ptr<const QueueDiscItem> item, const char* verdict)
+    {
+        uint8_t tos = 0;
+        item->GetUint8Value(QueueItem::IP_DSFIELD, tos);
+        names[PeekPointer(item)] = next++;
+        Line('A', item) << ' ' << item->GetSize() << ' ' << item->Hash() << " 0 " << int(tos)
+                        << ' ' << verdict << '\n';
+    }
+    void Queued(Ptr<const QueueDiscItem> item) { Arrived(item, "queued"); }
+    void Refused(Ptr<const QueueDiscItem> item, const char*) { Arrived(item, "dropped"); }
+    void Discarded(Ptr<const QueueDiscItem> item, const char*)
+    {
+        sent.clear();
+        Line('X', item) << '\n';
+    }
+    void Sent(Ptr<const QueueDiscItem> item)
+    {
+        out << sent;
+        std::ostringstream line;
+        line << "D " << Simulator::Now().GetNanoSeconds() << ' ' << Name(item) << '\n';
+        sent = line.str();
+    }
+    void Watch(Ptr<QueueDisc> disc)
+    {
+        disc->TraceConnectWithoutContext("Enqueue", MakeCallback(&Calls::Queued, this));
+        disc->TraceConnectWithoutContext("DropBeforeEnqueue", MakeCallback(&Calls::Refused, this));
+        disc->TraceConnectWithoutContext("DropAfterDequeue", MakeCallback(&Calls::Discarded, this));
+        disc->TraceConnectWithoutContext("Dequeue", MakeCallback(&Calls::Sent, this));
+    }
 };
 
 void SetDefaults(const Options& o)
@@ -233,6 +284,7 @@ int main(int argc, char** argv)
     line.AddValue("weight", "RED", o.weight);
     line.AddValue("kind", "with --queue=forebay: its discipline", o.kind);
     line.AddValue("parameters", "and that one's parameters as JSON", o.parameters);
+    line.AddValue("calls", "file for every call of the queue discipline", o.calls);
     line.AddValue("monitor", "measure the queue", o.monitor);
     line.Parse(argc, argv);
     RngSeedManager::SetRun(o.seed);
@@ -327,6 +379,13 @@ int main(int argc, char** argv)
             disc->TraceConnectWithoutContext("PacketsInQueue",
                                              MakeCallback(&Meter::DiscLength, &meter));
         }
+    }
+
+    Calls calls;
+    if (!o.calls.empty())
+    {
+        calls.out.open(o.calls);
+        calls.Watch(disc);
     }
 
     struct Counters

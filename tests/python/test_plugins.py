@@ -7,13 +7,17 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import forebay
-from forebay import _engine
+from forebay import _engine, lab, scenario, sweep
+from forebay.suite import catalogue, run
+from small_study import study
+from test_lab import gate as gate  # a fixture
 
 ROOT = Path(__file__).parents[2]
 FOREBAY = Path(sys.executable).parent / "forebay"
@@ -33,6 +37,14 @@ def compiled(source: Path, to: Path) -> Path:
 def blue(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """BLUE as a shared library."""
     return compiled(BLUE, tmp_path_factory.mktemp("plugins") / "libblue.so")
+
+
+def test_the_example_in_c_tests_itself_by_numbers(tmp_path: Path) -> None:
+    program, source = tmp_path / "blue_test", BLUE.with_name("blue_test.c")
+    include = ROOT / "crates" / "abi" / "include"
+    words = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-I", include, "-o", program, source]
+    subprocess.run(["cc", *map(str, words)], check=True)
+    subprocess.run([program], check=True)
 
 
 def document(**more: Any) -> dict[str, Any]:
@@ -115,13 +127,49 @@ def test_the_conformance_suite_is_at_hand(blue: Path, tmp_path: Path) -> None:
     )
     loses = compiled(source, tmp_path / "libloses.so")
     bad = command("kinds", "--check", loses)
-    # What is lost shows as a queue that says it is idle, or when the books are closed.
-    named = "it lost packets" in bad.stdout or "work conservation: Idle with" in bad.stdout
-    assert bad.returncode == 1 and named, bad.stdout + bad.stderr
+    assert bad.returncode == 1 and "it lost packets" in bad.stdout, bad.stdout + bad.stderr
     scenario = forebay.Scenario.of(document(plugins=[str(loses)]))
     expected = r'link "bottleneck": plug-in .*libloses\.so, discipline "blue": it lost packets'
     with pytest.raises(forebay.ScenarioError, match=expected):
         forebay.run(scenario)
+
+
+@pytest.fixture
+def named(blue: Path) -> Iterator[None]:
+    """BLUE, named as by `forebay --plugin`."""
+    scenario.plugins[:] = [str(blue)]
+    yield
+    scenario.plugins.clear()
+
+
+@pytest.mark.usefixtures("named")
+def test_a_sweep_knows_plugins(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sweep.run(study(tmp_path, disciplines=["fifo", "blue"], replications=1), out)
+    found = sweep.results(out)
+    assert sorted(found.runs["discipline"].unique()) == ["blue", "fifo"]
+    assert found.runs["queues.up.variables.drop_probability.mean"].drop_nulls().len() == 2
+
+
+@pytest.mark.usefixtures("named")
+def test_a_suite_knows_plugins(tmp_path: Path) -> None:
+    whole = catalogue.load("rfc7928", ["fifo", "blue"], quick=True)
+    [test] = (test for test in whole.tests if test.name == "8.2.6-varying-capacity")
+    one = catalogue.Suite(whole.name, whole.title, whole.citation, whole.quick, (test,))
+    run.run(one, tmp_path / "out")
+    # The buffer of the test, in packets, is the limit that BLUE counts in packets.
+    limits = {queue["limit"] for _, queue in test.study.disciplines if queue}
+    assert limits == {"833p"}
+    runs = sweep.results(tmp_path / "out" / test.name).runs
+    assert set(runs["discipline"]) == {"fifo", "blue"}
+
+
+def test_the_lab_and_its_gates_know_plugins(gate: Path, blue: Path) -> None:
+    base = document(duration="2s", plugins=[str(blue)])
+    summary = lab.run(forebay.Scenario.of(base), gate=gate).summary
+    queue = summary["queues"]["bottleneck"]
+    assert queue["kind"] == "blue" and queue["max_packets"] <= 50
+    assert summary["links"]["bottleneck"]["sent_packets"] > 100
 
 
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust")

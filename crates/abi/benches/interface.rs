@@ -1,7 +1,11 @@
-//! Time of one enqueue and one dequeue of CoDel: built in, as a plug-in that its host watches, and
-//! through the C interface as a program in C calls it.
+//! What a packet costs in CoDel, once in and once out: built in, as a plug-in that its host watches,
+//! and through the C interface as a program in C calls it.
+//!
+//! `cargo bench -p forebay-abi --features load [-- ROUNDS]`. The ways take turns, a block of packets
+//! each, so that a busy machine is as busy for all; medians and quartiles of the blocks in ns of CPU
+//! time a packet.
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use cpu_time::ThreadTime;
 use forebay::{Disciplines, Exports, ForebayContext, ForebayPacket, ForebaySetting};
 use forebay_core::{
     Context, Discipline, DropReason, Duration, Packet, Rate, Rng, Setting, Sink, Time,
@@ -63,14 +67,15 @@ unsafe extern "C" fn draw(_: *mut ForebayContext) -> u64 {
     1
 }
 
-fn bench(criterion: &mut Criterion) {
-    let block = json!({ "target": "10s", "interval": "100s" });
-    let mut group = criterion.benchmark_group("interface");
-    group.throughput(Throughput::Elements(1));
+/// Packets in a block.
+const BLOCK: u32 = 2000;
 
+fn main() {
+    let block = json!({ "target": "10s", "interval": "100s" });
     let kinds = Disciplines::builtin().kinds;
     let mut standing = Standing::new(kinds.find("codel").unwrap().build(&block, &SETTING).unwrap());
-    group.bench_function("built in", |bencher| bencher.iter(|| standing.step()));
+    let mut ways: Vec<(&str, Box<dyn FnMut()>)> =
+        vec![("built in", Box::new(move || standing.step()))];
 
     #[cfg(feature = "load")]
     {
@@ -78,52 +83,66 @@ fn bench(criterion: &mut Criterion) {
             format!("{}codel_plugin{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
         let library = std::env::current_exe().unwrap().with_file_name(library);
         let plugin = forebay::load(&library).unwrap();
-        let mut standing = Standing::new(plugin[0].build(&block, &SETTING).unwrap());
-        group.bench_function("plug-in", |bencher| bencher.iter(|| standing.step()));
+        let mut standing = Standing::new(plugin.kinds[0].build(&block, &SETTING).unwrap());
+        ways.push(("plug-in", Box::new(move || standing.step())));
     }
 
-    let exports = Exports::of(&kinds);
+    let exports = Box::leak(Box::new(Exports::of(&kinds)));
     let index = kinds.names().iter().position(|name| *name == "codel").unwrap();
-    // SAFETY: the interface's contracts are kept below.
-    unsafe {
-        let kind = &*exports.get(index as u32);
-        let setting = ForebaySetting { rate: 10_000_000_000, overhead: 0, mtu: 1500 };
-        let params = std::ffi::CString::new(block.to_string()).unwrap();
-        let null = std::ptr::null_mut();
-        let queue = kind.create.unwrap()(kind, params.as_ptr(), &setting, null, 0);
-        let mut cx =
-            ForebayContext { now: 0, host: null.cast(), drop: drop_packet, mark, random: draw };
-        let mut next = 0_u32;
-        let mut enqueue = |cx: &mut ForebayContext| {
-            let id = next % 1024;
-            next = next.wrapping_add(1);
-            let packet = ForebayPacket {
-                id,
-                flow: id % 100,
-                len: 1250,
-                queued: cx.now,
-                ..Default::default()
-            };
-            kind.enqueue.unwrap()(queue, &packet, cx);
-        };
-        (0..DEPTH).for_each(|_| enqueue(&mut cx));
-        let mut packet = ForebayPacket::default();
-        group.bench_function("embedded", |bencher| {
-            bencher.iter(|| {
-                cx.now += 1000;
-                enqueue(&mut cx);
+    // SAFETY: the interface's contracts are kept below; the queue lives as long as the process.
+    let kind = unsafe { &*exports.get(index as u32) };
+    let setting = ForebaySetting { rate: 10_000_000_000, overhead: 0, mtu: 1500 };
+    let params = std::ffi::CString::new(block.to_string()).unwrap();
+    let null = std::ptr::null_mut();
+    // SAFETY: as above.
+    let queue = unsafe { kind.create.unwrap()(kind, params.as_ptr(), &setting, null, 0) };
+    let host = null.cast();
+    let mut cx = ForebayContext { now: 0, host, drop: drop_packet, mark, random: draw };
+    let mut next = 0_u32;
+    let mut enqueue = move |cx: &mut ForebayContext| {
+        let id = next % 1024;
+        next = next.wrapping_add(1);
+        let (flow, queued) = (id % 100, cx.now);
+        let packet = ForebayPacket { id, flow, len: 1250, queued, ..Default::default() };
+        // SAFETY: as above.
+        unsafe { kind.enqueue.unwrap()(queue, &packet, cx) };
+    };
+    (0..DEPTH).for_each(|_| enqueue(&mut cx));
+    let mut packet = ForebayPacket::default();
+    ways.push((
+        "embedded",
+        Box::new(move || {
+            cx.now += 1000;
+            enqueue(&mut cx);
+            // SAFETY: as above.
+            unsafe {
                 black_box(kind.wake.unwrap()(queue, cx.now));
                 black_box(kind.dequeue.unwrap()(queue, &mut packet, &mut cx));
-            });
-        });
-        kind.destroy.unwrap()(queue);
-    }
-    group.finish();
+            }
+        }),
+    ));
+    compare(ways);
 }
 
-criterion_group! {
-    name = benches;
-    config = Criterion::default().without_plots();
-    targets = bench
+fn compare(mut ways: Vec<(&str, Box<dyn FnMut()>)>) {
+    let rounds = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(2000);
+    let mut found = vec![Vec::with_capacity(rounds); ways.len()];
+    for _ in 0..rounds {
+        for ((_, step), found) in ways.iter_mut().zip(&mut found) {
+            let start = ThreadTime::now();
+            (0..BLOCK).for_each(|_| step());
+            found.push(start.elapsed().as_nanos() as f64 / f64::from(BLOCK));
+        }
+    }
+    for ((name, _), mut found) in ways.iter().zip(found) {
+        found.sort_by(f64::total_cmp);
+        let at = |quarter: usize| found[(found.len() - 1) * quarter / 4];
+        println!(
+            "{name}: {:.1} ns a packet ({:.1} to {:.1}), least {:.1}",
+            at(2),
+            at(1),
+            at(3),
+            at(0)
+        );
+    }
 }
-criterion_main!(benches);

@@ -89,7 +89,7 @@ typedef struct ForebaySetting {
 } ForebaySetting;
 
 /**
- * A packet as a queue sees it: 32 bytes, no payload.
+ * A packet as a queue sees it: 32 bytes without padding, no payload.
  */
 typedef struct ForebayPacket {
   /**
@@ -124,7 +124,7 @@ typedef struct ForebayPacket {
   /**
    * 0: data; 1: a TCP acknowledgment without payload; 2: connection or routing control.
    */
-  uint8_t kind;
+  uint64_t kind;
   /**
    * When it joined the queue, in ns.
    */
@@ -198,7 +198,8 @@ typedef struct ForebayDiscipline {
   const char *source;
   /**
    * JSON Schema of the parameters. Without `effective`, the host fills in its defaults, refuses
-   * unknown fields and checks `type`, `minimum`, `exclusiveMinimum` and `maximum`.
+   * unknown fields and checks `type`, `minimum`, `exclusiveMinimum` and `maximum`; for an integer it
+   * takes packets ("50p") too.
    */
   const char *schema;
   /**

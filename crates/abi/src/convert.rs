@@ -1,36 +1,39 @@
 //! Packets, reasons and messages, from one side of the interface to the other.
 
 use crate::interface::ForebayPacket;
-use forebay_core::{ConfigError, DropReason, Packet, PacketKind, Time};
+use forebay_core::{ConfigError, DropReason, Packet, PacketKind};
 use std::ffi::{CStr, CString, c_char};
+use std::mem::offset_of;
+use std::ptr;
 
-const KINDS: [PacketKind; 3] = [PacketKind::Data, PacketKind::PureAck, PacketKind::Control];
-
-#[inline]
-pub fn to_c(packet: &Packet) -> ForebayPacket {
-    ForebayPacket {
-        id: packet.id,
-        len: packet.len,
-        flow: packet.flow,
-        qos_class: packet.class,
-        precedence: packet.precedence,
-        drop_precedence: packet.drop_precedence,
-        tos: packet.tos,
-        kind: packet.kind as u8,
-        queued: packet.queued.as_nanos(),
+/// Both are one: packets cross the interface as they lie.
+const _: () = {
+    macro_rules! alike {
+        ($($here:ident $there:ident),+) => {
+            $(assert!(offset_of!(Packet, $here) == offset_of!(ForebayPacket, $there));)+
+        };
     }
+    alike!(id id, len len, flow flow, class qos_class, precedence precedence);
+    alike!(drop_precedence drop_precedence, tos tos, kind kind, queued queued);
+    assert!(size_of::<Packet>() == 32 && size_of::<ForebayPacket>() == 32);
+    assert!(align_of::<Packet>() == align_of::<ForebayPacket>());
+};
+
+/// `packet` as the other side sees it.
+#[inline]
+pub fn to_c(packet: &Packet) -> &ForebayPacket {
+    // SAFETY: they have the same fields in the same places, and any `Packet` is a `ForebayPacket`.
+    unsafe { &*ptr::from_ref(packet).cast() }
 }
 
+/// `from` as a packet; of a kind that is not known it is data.
 #[inline]
 pub fn from_c(from: &ForebayPacket) -> Packet {
-    let mut packet = Packet::new(from.id, from.flow, from.len);
-    packet.class = from.qos_class;
-    packet.precedence = from.precedence;
-    packet.drop_precedence = from.drop_precedence;
-    packet.tos = from.tos;
-    packet.kind = *KINDS.get(usize::from(from.kind)).unwrap_or(&PacketKind::Data);
-    packet.queued = Time::from_nanos(from.queued);
-    packet
+    if from.kind > PacketKind::Control as u64 {
+        return from_c(&ForebayPacket { kind: PacketKind::Data as u64, ..*from });
+    }
+    // SAFETY: they have the same fields in the same places, and the kind is one of `PacketKind`.
+    unsafe { ptr::from_ref(from).cast::<Packet>().read() }
 }
 
 pub fn reason(number: u32) -> DropReason {

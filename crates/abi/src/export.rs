@@ -173,14 +173,13 @@ struct Host(*mut ForebayContext);
 
 impl Sink for Host {
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        let gone = to_c(&packet);
-        packet.retire();
         // SAFETY: the context is valid during the call that it was handed to.
-        unsafe { ((*self.0).drop)(self.0, &gone, reason as u32) };
+        unsafe { ((*self.0).drop)(self.0, to_c(&packet), reason as u32) };
+        packet.retire();
     }
 
     fn marked(&mut self, packet: &Packet) {
-        let mut marked = to_c(packet);
+        let mut marked = *to_c(packet);
         // SAFETY: as above.
         unsafe { ((*self.0).mark)(self.0, &mut marked) };
     }
@@ -220,8 +219,7 @@ unsafe extern "C" fn enqueue(
 ) -> i32 {
     // SAFETY: the pointers are the caller's.
     unsafe {
-        let packet = *packet;
-        with(state, cx, |discipline, cx| match discipline.enqueue(from_c(&packet), cx) {
+        with(state, cx, |discipline, cx| match discipline.enqueue(from_c(&*packet), cx) {
             Verdict::Queued => FOREBAY_QUEUED,
             Verdict::Dropped => FOREBAY_DROPPED,
         })
@@ -238,7 +236,7 @@ unsafe extern "C" fn dequeue(
         with(state, cx, |discipline, cx| match discipline.dequeue(cx) {
             None => FOREBAY_NONE,
             Some(sent) => {
-                *packet = to_c(&sent);
+                *packet = *to_c(&sent);
                 sent.retire();
                 FOREBAY_SENT
             }

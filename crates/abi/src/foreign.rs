@@ -3,7 +3,7 @@
 
 use crate::convert::{self, text};
 use crate::interface::*;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Way};
 use forebay_core::{Backlog, Context, Discipline, DropReason, Packet, Rate, Time, Verdict, Wake};
 use std::collections::BTreeSet;
 use std::ffi::{c_char, c_void};
@@ -65,7 +65,7 @@ unsafe extern "C" fn drop_packet(
 ) {
     // SAFETY: the plug-in hands on the context that it was handed, and a packet.
     let (Call { ledger, cx }, packet) = unsafe { (call(cx), &*packet) };
-    if let Some(packet) = ledger.leaves(packet, "dropped") {
+    if let Some(packet) = ledger.leaves(packet, Way::Dropped) {
         cx.drop(packet, convert::reason(reason));
     }
 }
@@ -119,19 +119,34 @@ impl Foreign {
         };
         let answer = act(&self.calls, self.state, &mut context);
         if answer == FOREBAY_FAILED {
-            // SAFETY: the state is a queue of this kind; the text is the plug-in's.
-            let why = self.kind.fault.and_then(|fault| unsafe { text(fault(self.state)) });
-            let why = why.unwrap_or("it failed, without saying why").to_owned();
-            self.ledger.accuse(why);
+            self.ledger.accuse(self.said().unwrap_or("it failed, without saying why").to_owned());
         }
+        answer
+    }
+
+    /// Closes the books now and then.
+    #[inline]
+    fn settle(&mut self) {
         self.asked += 1;
         if self.asked == QUESTIONS || self.ledger.held().packets == 0 {
             self.asked = 0;
-            // SAFETY: as above.
-            let held = unsafe { (self.calls.backlog)(self.state) };
-            self.ledger.compare(held.packets, held.bytes);
+            self.close();
         }
-        answer
+    }
+
+    /// What the plug-in says why it failed.
+    fn said(&self) -> Option<&str> {
+        // SAFETY: the state is a queue of this kind; the text is the plug-in's.
+        self.kind.fault.and_then(|fault| unsafe { text(fault(self.state)) })
+    }
+
+    /// Closes the books: does the plug-in say that it holds what it holds?
+    fn close(&self) {
+        // SAFETY: the state is a queue of this kind.
+        let held = unsafe { (self.calls.backlog)(self.state) };
+        if let Some(complaint) = self.ledger.compare(held.packets, held.bytes) {
+            self.ledger.accuse(self.said().map_or(complaint, str::to_owned));
+        }
     }
 
     /// Drops what a queue holds that can no longer be trusted.
@@ -150,17 +165,18 @@ impl Discipline for Foreign {
             cx.drop(packet, DropReason::Overflow);
             return Verdict::Dropped;
         }
-        let shown = self.ledger.enters(packet);
+        let shown = convert::to_c(&packet);
+        self.ledger.enters(shown);
         let before = self.ledger.held().packets;
         // SAFETY: the state is a queue of this kind, and packet and context live during the call.
-        let answer =
-            self.call(cx, |calls, state, cx| unsafe { (calls.enqueue)(state, &shown, cx) });
+        let answer = self.call(cx, |calls, state, cx| unsafe { (calls.enqueue)(state, shown, cx) });
+        let id = packet.retire();
+        self.settle();
         match answer {
             FOREBAY_QUEUED => {}
             FOREBAY_DROPPED if self.ledger.held().packets < before => return Verdict::Dropped,
             FOREBAY_DROPPED => {
-                self.ledger
-                    .accuse(format!("it says that it dropped packet {}, and did not", shown.id));
+                self.ledger.accuse(format!("it says that it dropped packet {id}, and did not"));
             }
             FOREBAY_FAILED => {}
             other => self.ledger.accuse(format!("its enqueue returned {other}")),
@@ -179,23 +195,22 @@ impl Discipline for Foreign {
         }
         let before = self.ledger.held().packets;
         let mut given = ForebayPacket::default();
-        let mut sent = None;
-        // The books are made up before the backlogs are compared.
-        let place: *mut ForebayPacket = &mut given;
-        let into = &mut sent;
-        // SAFETY: the state is a queue of this kind; packet, context and call live during the call.
-        let answer = self.call(cx, |calls, state, cx| unsafe {
-            let answer = (calls.dequeue)(state, place, cx);
-            if answer == FOREBAY_SENT {
-                *into = call(cx).ledger.leaves(&*place, "sent");
-            }
-            answer
-        });
+        let place = &mut given;
+        // SAFETY: the state is a queue of this kind; packet and context live during the call.
+        let answer = self.call(cx, |calls, state, cx| unsafe { (calls.dequeue)(state, place, cx) });
+        let sent = match answer {
+            FOREBAY_SENT => self.ledger.leaves(&given, Way::Sent),
+            _ => None,
+        };
+        self.settle();
         if !(FOREBAY_FAILED..=FOREBAY_SENT).contains(&answer) {
             self.ledger.accuse(format!("its dequeue returned {answer}"));
         }
         let moved = self.ledger.held().packets < before;
         self.idle = if moved || before == 0 { 0 } else { self.idle + 1 };
+        if self.idle == 1 {
+            self.close();
+        }
         if self.idle > MOST_IDLE {
             self.ledger.accuse(format!(
                 "it holds {before} packets, says that one is ready, and gives none"
@@ -208,15 +223,21 @@ impl Discipline for Foreign {
     }
 
     fn wake(&self, now: Time) -> Wake {
-        if self.ledger.fault().is_some() {
-            return if self.ledger.held().packets > 0 { Wake::Ready } else { Wake::Idle };
+        let held = self.ledger.held().packets;
+        if self.ledger.fault().is_none() {
+            // SAFETY: the state is a queue of this kind.
+            match unsafe { (self.calls.wake)(self.state, now.as_nanos()) } {
+                FOREBAY_IDLE if held == 0 => return Wake::Idle,
+                FOREBAY_IDLE => {
+                    self.close();
+                    self.ledger.accuse(format!("it holds {held} packets and says that it is idle"));
+                }
+                at if at <= now.as_nanos() => return Wake::Ready,
+                at => return Wake::At(Time::from_nanos(at)),
+            }
         }
-        // SAFETY: the state is a queue of this kind.
-        match unsafe { (self.calls.wake)(self.state, now.as_nanos()) } {
-            FOREBAY_IDLE => Wake::Idle,
-            at if at <= now.as_nanos() => Wake::Ready,
-            at => Wake::At(Time::from_nanos(at)),
-        }
+        // What it holds is still to be dropped.
+        if held > 0 { Wake::Ready } else { Wake::Idle }
     }
 
     fn backlog(&self) -> Backlog {

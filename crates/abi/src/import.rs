@@ -3,7 +3,7 @@
 use crate::convert::{self, c_string, text};
 use crate::foreign::{Calls, Foreign};
 use crate::interface::*;
-use forebay_core::{Conduct, ConfigError, Discipline, Entry, Recipe, Setting, config};
+use forebay_core::{Conduct, ConfigError, Discipline, Entry, Limit, Recipe, Setting, config};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use std::ffi::{CString, c_char};
@@ -150,10 +150,20 @@ fn fill_in(schema: &Map<String, Value>, block: &Value) -> Result<Value, ConfigEr
     let mut whole = Map::new();
     for (field, form) in known {
         let Some(value) = block.get(field).or_else(|| form.get("default")) else { continue };
-        check(form, value).map_err(|message| ConfigError::new(field, message))?;
-        whole.insert(field.clone(), value.clone());
+        let value = counted(form, value);
+        check(form, &value).map_err(|message| ConfigError::new(field, message))?;
+        whole.insert(field.clone(), value);
     }
     Ok(Value::Object(whole))
+}
+
+/// `value`, or the number in it if it is packets ("50p") for a whole number: what suites and studies
+/// give to every discipline as its `limit`.
+fn counted(form: &Value, value: &Value) -> Value {
+    match config::read::<Limit>(value) {
+        Ok(Limit::Packets(count)) if form["type"] == "integer" && value.is_string() => count.into(),
+        _ => value.clone(),
+    }
 }
 
 fn check(form: &Value, value: &Value) -> Result<(), String> {

@@ -29,7 +29,7 @@ pub const FOREBAY_POLICED: u32 = 3;
 /// Reason of a drop: pushed out of the queue in favour of another packet.
 pub const FOREBAY_PUSHED_OUT: u32 = 4;
 
-/// A packet as a queue sees it: 32 bytes, no payload.
+/// A packet as a queue sees it: 32 bytes without padding, no payload.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ForebayPacket {
@@ -49,7 +49,7 @@ pub struct ForebayPacket {
     /// DS field and ECN as in the IP header: DSCP in the upper six bits, ECN in the lower two.
     pub tos: u8,
     /// 0: data; 1: a TCP acknowledgment without payload; 2: connection or routing control.
-    pub kind: u8,
+    pub kind: u64,
     /// When it joined the queue, in ns.
     pub queued: u64,
 }
@@ -109,7 +109,8 @@ pub struct ForebayDiscipline {
     /// Paper, section or RFC that it follows.
     pub source: *const c_char,
     /// JSON Schema of the parameters. Without `effective`, the host fills in its defaults, refuses
-    /// unknown fields and checks `type`, `minimum`, `exclusiveMinimum` and `maximum`.
+    /// unknown fields and checks `type`, `minimum`, `exclusiveMinimum` and `maximum`; for an integer it
+    /// takes packets ("50p") too.
     pub schema: *const c_char,
     /// Whether packets of one flow and class leave in the order in which they came.
     pub keeps_order: bool,

@@ -23,7 +23,7 @@ pub use interface::*;
 #[cfg(feature = "library")]
 pub use library::{forebay_discipline, forebay_discipline_at};
 #[cfg(feature = "load")]
-pub use load::load;
+pub use load::{Plugin, load};
 
 /// Makes this crate, a `cdylib`, a plug-in of the given parts: disciplines, or admission rules,
 /// which make a kind each.

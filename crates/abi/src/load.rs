@@ -4,6 +4,7 @@ use crate::import::import;
 use crate::interface::{ForebayDiscipline, ForebayPlugin};
 use forebay_core::{Discipline, Entry};
 use libloading::Library;
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -14,15 +15,23 @@ const SYMBOL: &str = "forebay_plugin";
 /// The most disciplines of one library.
 const MOST: u32 = 1000;
 
-type Kinds = Vec<Entry<dyn Discipline>>;
-type Loaded = HashMap<PathBuf, ((u64, Option<SystemTime>), Kinds)>;
+/// A shared library that has been loaded.
+#[derive(Debug, Clone)]
+pub struct Plugin {
+    /// Its disciplines.
+    pub kinds: Vec<Entry<dyn Discipline>>,
+    /// The SHA-256 of its content, in hexadecimal digits.
+    pub sha256: String,
+}
 
-/// The disciplines of the shared library at `path`. It stays in the process.
+type Loaded = HashMap<PathBuf, ((u64, Option<SystemTime>), Plugin)>;
+
+/// The plug-in at `path`. It stays in the process.
 ///
 /// # Errors
 /// It cannot be loaded, is no plug-in, speaks another version of the interface, or has changed since
 /// this process loaded it.
-pub fn load(path: &Path) -> Result<Kinds, String> {
+pub fn load(path: &Path) -> Result<Plugin, String> {
     static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
     let refuse = |what: String| format!("plug-in {}: {what}", path.display());
     let whole = path.canonicalize().map_err(|error| refuse(error.to_string()))?;
@@ -31,16 +40,19 @@ pub fn load(path: &Path) -> Result<Kinds, String> {
     let mut loaded = LOADED.lock().expect("nothing panics while it is held");
     let loaded = loaded.get_or_insert_default();
     match loaded.get(&whole) {
-        Some((known, kinds)) if *known == stamp => return Ok(kinds.clone()),
+        Some((known, plugin)) if *known == stamp => return Ok(plugin.clone()),
         Some(_) => return Err(refuse("it has changed since it was loaded; start anew".into())),
         None => {}
     }
     let kinds = open(&whole, &path.display().to_string()).map_err(refuse)?;
-    loaded.insert(whole, (stamp, kinds.clone()));
-    Ok(kinds)
+    let content = std::fs::read(&whole).map_err(|error| refuse(error.to_string()))?;
+    let sha256 = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
+    let plugin = Plugin { kinds, sha256 };
+    loaded.insert(whole, (stamp, plugin.clone()));
+    Ok(plugin)
 }
 
-fn open(path: &Path, from: &str) -> Result<Kinds, String> {
+fn open(path: &Path, from: &str) -> Result<Vec<Entry<dyn Discipline>>, String> {
     // SAFETY: whoever names a plug-in trusts it as a program that he runs.
     let library = unsafe { Library::new(path) }.map_err(|error| error.to_string())?;
     // SAFETY: the interface says what the symbol is.

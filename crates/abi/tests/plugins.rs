@@ -87,7 +87,7 @@ fn disciplines_with_random_numbers_keep_their_contracts_behind_the_interface() {
 
 #[test]
 fn the_example_in_rust_is_codel() {
-    let kinds = forebay::load(&codel()).unwrap();
+    let kinds = forebay::load(&codel()).unwrap().kinds;
     let [mine] = kinds.as_slice() else { panic!("{kinds:?}") };
     assert_eq!(mine.name, "my-codel");
     check(mine, &json!({})).unwrap();
@@ -103,7 +103,7 @@ fn the_example_in_rust_is_codel() {
 
 #[test]
 fn the_example_in_c_is_blue() {
-    let kinds = forebay::load(&compiled(&example("blue.c"), "libblue.so")).unwrap();
+    let kinds = forebay::load(&compiled(&example("blue.c"), "libblue.so")).unwrap().kinds;
     let [blue] = kinds.as_slice() else { panic!("{kinds:?}") };
     check(blue, &json!({})).unwrap();
     check(blue, &json!({ "limit": 20, "increment": 0.2, "freeze_time_ms": 1 })).unwrap();
@@ -113,6 +113,13 @@ fn the_example_in_c_is_blue() {
     assert_eq!(
         refused(json!({ "limit": 2.5 })),
         "limit: expected a value of type integer, got 2.5"
+    );
+
+    // Packets, as suites and studies write them.
+    let given = blue.effective(&json!({ "limit": "20p" }), &SETTING).unwrap();
+    assert_eq!(given["limit"], 20);
+    assert!(
+        refused(json!({ "limit": "20KB" })).starts_with("limit: expected a value of type integer")
     );
 
     // Section III: an overflow raises the probability by increment, at most once in freeze_time;
@@ -190,6 +197,8 @@ enum Fault {
     Invents,
     Changes,
     Sleeps,
+    Dozes,
+    Startles,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -253,6 +262,11 @@ impl Discipline for Broken {
     }
 
     fn wake(&self, _: Time) -> Wake {
+        match self.fault {
+            Fault::Startles => panic!("when it was woken"),
+            Fault::Dozes => return Wake::Idle,
+            _ => {}
+        }
         if self.held.is_empty() { Wake::Idle } else { Wake::Ready }
     }
 
@@ -277,11 +291,16 @@ fn a_fault_is_named_and_its_packets_are_dropped() {
         (Fault::Invents, "it sent packet 4000000, which it does not hold"),
         (Fault::Changes, "it changed packet 1"),
         (Fault::Sleeps, "it holds 8 packets, says that one is ready, and gives none"),
+        (Fault::Dozes, "it holds 8 packets and says that it is idle"),
+        (Fault::Startles, "it panicked: when it was woken"),
     ] {
         let mut rig = Rig::new(broken.build(&json!({ "fault": fault }), &SETTING).unwrap());
         for _ in 0..8 {
             rig.offer(0);
         }
+        // Whatever is found meanwhile, what it holds still has to leave.
+        let held = rig.queue.backlog().packets > 0;
+        assert_eq!(rig.queue.wake(Time::ZERO) != Wake::Idle, held, "{fault:?}");
         for _ in 0..2000 {
             rig.take(0);
         }

@@ -199,11 +199,14 @@ struct Rig<'a> {
 }
 
 impl Rig<'_> {
+    /// What a foreign discipline was caught at: it says more than what follows from it.
+    fn fault(&self) -> Result<(), String> {
+        self.queue.fault().map_or(Ok(()), Err)
+    }
+
     /// Checks what must hold after every call. `observed` adds calls that must change nothing.
     fn check(&mut self, now: Time) -> Result<(), String> {
-        if let Some(fault) = self.queue.fault() {
-            return Err(fault);
-        }
+        self.fault()?;
         if let Some(complaint) = self.ledger.complaint.take() {
             return Err(complaint);
         }
@@ -215,6 +218,7 @@ impl Rig<'_> {
             ));
         }
         let wake = self.queue.wake(now);
+        self.fault()?;
         let wanted = if backlog.packets > 0 { Wake::Ready } else { Wake::Idle };
         if wake != wanted {
             return Err(format!("work conservation: {wake:?} with {} packets", backlog.packets));
@@ -258,6 +262,7 @@ impl Rig<'_> {
         let before = self.queue.backlog().packets;
         let mut cx = Context::new(now, &mut self.rng, &mut self.ledger);
         let Some(packet) = self.queue.dequeue(&mut cx) else {
+            self.fault()?;
             if before > 0 && self.queue.backlog().packets >= before {
                 return Err(format!("progress: of {before} packets none was sent or dropped"));
             }

@@ -32,6 +32,16 @@ struct Slot {
     prev: u32,
 }
 
+impl Slot {
+    /// Length and drop precedence of the packet, read where it lies: a packet of which no part is read
+    /// on the way is moved whole, in words that the processor can pass on at once.
+    #[inline]
+    fn measures(&self) -> (u64, usize) {
+        let packet = self.packet.as_ref();
+        packet.map_or((0, 0), |packet| (packet.len.into(), packet.drop_precedence.into()))
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Ends {
     head: u32,
@@ -147,8 +157,6 @@ impl Bank {
     /// Appends `packet` to `queue`.
     #[inline]
     pub fn push(&mut self, queue: QueueId, packet: Packet) -> Place {
-        let len = u64::from(packet.len);
-        let level = usize::from(packet.drop_precedence);
         let tail = self.fifos[queue].ends.tail;
         let slot = Slot { packet: Some(packet), next: NONE, prev: tail };
         let place = if self.free == NONE {
@@ -162,6 +170,7 @@ impl Bank {
             *free = slot;
             place
         };
+        let (len, level) = self.slots[place as usize].measures();
         if tail == NONE {
             self.fifos[queue].ends.head = place;
         } else {
@@ -201,6 +210,7 @@ impl Bank {
     #[inline]
     fn take(&mut self, queue: QueueId, place: u32) -> Packet {
         let slot = &mut self.slots[place as usize];
+        let (len, level) = slot.measures();
         let packet = slot.packet.take().expect("a place holds its packet until it leaves");
         let (next, prev) = (slot.next, slot.prev);
         slot.next = self.free;
@@ -223,12 +233,11 @@ impl Bank {
                 fetch(&self.slots[later as usize].prev);
             }
         }
-        let len = u64::from(packet.len);
         fifo.packets -= 1;
         fifo.bytes -= len;
         self.total.packets -= 1;
         self.total.bytes -= len;
-        self.levels.remove(queue, usize::from(packet.drop_precedence), place);
+        self.levels.remove(queue, level, place);
         packet
     }
 

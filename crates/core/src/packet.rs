@@ -3,8 +3,10 @@
 use crate::time::Time;
 
 /// What a packet carries, as far as a discipline may care (NCQ, for one, does not favour ACKs).
+///
+/// As wide as a word, so that a [`Packet`] has no padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[repr(u8)]
+#[repr(u64)]
 pub enum PacketKind {
     /// Payload.
     #[default]
@@ -31,9 +33,13 @@ pub enum Ecn {
 
 /// A packet as a queue sees it: 32 bytes, no payload.
 ///
+/// Its layout is that of the C interface and has no padding: copies are whole words. (A copy whose
+/// parts overlap, as those of padding do, waits until what it reads is out of the store buffer.)
+///
 /// Deliberately not `Clone`: a packet leaves exactly once. Whoever takes one out of the system
 /// calls [`Packet::retire`]; in debug builds a packet that is simply lost panics.
 #[derive(Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct Packet {
     /// Handle by which the owner (simulator or gateway) finds the rest of the packet.
     pub id: u32,

@@ -5,6 +5,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
 /// An instant: nanoseconds since the run (or the gateway) began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
 pub struct Time(u64);
 
 /// A span of time in nanoseconds; written `"5ms"`.

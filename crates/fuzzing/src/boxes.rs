@@ -5,7 +5,7 @@ use crate::run::registry;
 use arbitrary::{Result, Unstructured};
 use forebay_core::{Duration, Time, config};
 use forebay_middlebox::aspq::{Controller, Params};
-use forebay_middlebox::{Ack, FiveTuple, Header, Tcp, Verdict, flags};
+use forebay_middlebox::{Ack, FiveTuple, Header, Middlebox, Tcp, Verdict, flags};
 use forebay_sim::scenario;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -79,8 +79,8 @@ impl Rig {
         for _ in 0..100_000 {
             let Some(ack) = self.controller.poll(self.now) else {
                 assert!(self.controller.wake().is_none_or(|wake| wake > self.now));
-                assert!(self.controller.flows() <= self.params.max_flows as usize);
-                assert!(self.controller.frozen() <= self.controller.flows());
+                assert!(self.controller.counts().flows <= u64::from(self.params.max_flows));
+                assert!(self.controller.counts().frozen <= self.controller.counts().flows);
                 return;
             };
             self.check(&ack);

@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::control;
-use crate::plugins::disciplines;
+use crate::plugins::Parts;
 use crate::run::{self, Run};
 use crate::show;
 use crate::status::Status;
@@ -171,9 +171,11 @@ fn act(action: Action) -> io::Result<ExitCode> {
         }
         Action::Replay { recording, json } => {
             let file = file::open(&recording).map(BufReader::new);
-            let result = file.and_then(|file| replay(file, disciplines())).map_err(|error| {
-                io::Error::new(error.kind(), format!("{}: {error}", recording.display()))
-            })?;
+            let parts = Parts::builtin();
+            let result =
+                file.and_then(|file| replay(file, &parts.disciplines)).map_err(|error| {
+                    io::Error::new(error.kind(), format!("{}: {error}", recording.display()))
+                })?;
             if json {
                 serde_json::to_writer_pretty(&mut out, &result)?;
                 writeln!(out)?;

@@ -9,6 +9,7 @@
 use crate::config::Config;
 use crate::gate::{Command, Handle};
 use crate::listen::Listeners;
+use crate::plugins::Parts;
 use crate::server::{ANSWER, Job, PATIENCE, Server};
 use crate::text::say;
 use forebay_core::ConfigError;
@@ -48,10 +49,10 @@ pub fn start(
     path: PathBuf,
 ) -> io::Result<Arc<Server>> {
     let (jobs, work) = sync_channel::<Job>(MOST_WAITING);
-    let gate = handle.clone();
+    let (gate, parts) = (handle.clone(), config.parts.clone());
     thread::Builder::new().name("reload".into()).spawn(move || {
         for job in work {
-            job(reload(&gate, &path).map(|()| path.as_path()));
+            job(reload(&gate, &path, &parts).map(|()| path.as_path()));
         }
     })?;
     let (accepts, ends) = (AtomicBool::new(true), AtomicBool::new(false));
@@ -82,8 +83,8 @@ pub fn obey(mut signals: Signals, handle: &Handle, jobs: SyncSender<Job>) -> io:
 }
 
 /// Reads `file` again and has the gate follow it.
-fn reload(gate: &Handle, file: &Path) -> Result<(), ConfigError> {
-    let config = Config::load(file)?;
+fn reload(gate: &Handle, file: &Path, parts: &Parts) -> Result<(), ConfigError> {
+    let config = Config::reload(file, parts)?;
     let (sender, receiver) = channel();
     gate.send(Command::Reload(Box::new(config), sender));
     let ended = |_| Err(ConfigError::new("", "the gate is ending"));

@@ -443,14 +443,14 @@ impl Gate {
         fixed("seed", config.seed == self.config.seed)?;
         fixed("link.mtu", config.mtu() == self.config.mtu())?;
         let boxes = |config: &Config| {
-            let reverse = config.link.reverse.as_ref().and_then(|link| link.guard.clone());
-            (config.link.guard.clone(), reverse)
+            let link = config.effective()?.link;
+            Ok((link.guard, link.reverse.and_then(|link| link.guard)))
         };
-        fixed("link.box", boxes(&config) == boxes(&self.config))?;
+        fixed("link.box", boxes(&config)? == boxes(&self.config)?)?;
         // Its queues have been built once, when it was read: none of this fails halfway.
         let links = [Some(&config.link), config.link.reverse.as_deref()];
         for (lane, link) in self.lanes.iter_mut().zip(links) {
-            lane.change(link, config.other, now)?;
+            lane.change(link, &config.parts, config.other, now)?;
         }
         for rules in &mut self.rules {
             let mut new = Rules::new(&config);

@@ -1,15 +1,13 @@
 //! A box in front of a direction's queue: the packets of both directions pass it, and it may
 //! rewrite their window or answer them.
 
-use crate::config::BoxTable;
 use crate::headers::{Frame, IpView, Layer, set_window};
 use crate::io::Pool;
 use crate::rules::Rules;
 use crate::status::BoxStatus;
 use etherparse::{PacketBuilder, TcpHeader, TcpOptionElement, TcpSlice};
-use forebay_core::{ConfigError, Time};
-use forebay_middlebox::aspq::Controller;
-use forebay_middlebox::{Ack, FiveTuple, Header, SackBlocks, Tcp, Verdict, flags};
+use forebay_core::Time;
+use forebay_middlebox::{Ack, FiveTuple, Header, Middlebox, SackBlocks, Tcp, Verdict, flags};
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
@@ -18,7 +16,7 @@ const HOPS: u8 = 64;
 
 /// A controller with what it needs to make frames.
 pub struct Guard {
-    controller: Controller,
+    controller: Box<dyn Middlebox>,
     layer: Layer,
     neighbours: Neighbours,
     /// Frames at the front of the other direction's output that it has seen.
@@ -44,24 +42,19 @@ pub enum Fate {
 }
 
 impl Guard {
-    /// The box that `table` describes.
-    ///
-    /// # Errors
-    /// A parameter out of range.
-    pub fn new(table: &BoxTable, layer: Layer) -> Result<Self, ConfigError> {
-        let BoxTable::Aspq(params) = table;
-        let controller = Controller::new(params).map_err(|error| error.within("box"))?;
-        Ok(Guard {
-            controller,
+    /// The box `controller` among frames of `layer`.
+    pub fn new(controller: Box<dyn Middlebox>, layer: Layer) -> Self {
+        Guard {
             layer,
-            neighbours: Neighbours::new(params.max_flows as usize),
+            neighbours: Neighbours::new(controller.most_flows()),
+            controller,
             seen: 0,
             made: Vec::new(),
             scratch: Vec::with_capacity(256),
             answered: 0,
             handed: 0,
             lost: 0,
-        })
+        }
     }
 
     /// A frame on its way to the queue, of QoS class `class`.
@@ -147,18 +140,18 @@ impl Guard {
 
     /// What it did so far.
     pub fn status(&self) -> BoxStatus {
-        let stats = self.controller.stats();
+        let counts = self.controller.counts();
         BoxStatus {
-            freezes: stats.freezes,
-            releases: stats.releases,
-            rewritten: stats.rewritten,
+            freezes: counts.freezes,
+            releases: counts.releases,
+            rewritten: counts.rewritten,
             answered: self.answered,
-            made: stats.made,
+            made: counts.made,
             lost: self.lost,
-            evicted: stats.evicted,
-            flows: self.controller.flows() as u64,
-            frozen: self.controller.frozen() as u64,
-            active: u64::from(self.controller.active()),
+            evicted: counts.evicted,
+            flows: counts.flows,
+            frozen: counts.frozen,
+            active: counts.active,
         }
     }
 

@@ -4,7 +4,7 @@ use crate::config::{Config, Link, Other};
 use crate::guard::{Fate, Guard};
 use crate::headers::{Frame, Layer, complete_checksum, set_tos};
 use crate::io::Pool;
-use crate::plugins::disciplines;
+use crate::plugins::Parts;
 use crate::rules::Rules;
 use crate::status::{Direction, Drops, Traffic};
 use forebay_core::{ConfigError, DropReason, Duration, Packet, PacketKind, Poll, Sink, Time};
@@ -136,8 +136,10 @@ impl Lane {
         buffers: u32,
         dry_run: bool,
     ) -> Result<Self, ConfigError> {
-        let plan = link.map_or(Ok(None), Link::plan)?;
-        let shaper = plan.map(|plan| Shaper::new(plan, config.seed, disciplines())).transpose()?;
+        let parts = &config.parts;
+        let plan = link.map_or(Ok(None), |link| link.plan(parts))?;
+        let shaper = plan.map(|plan| Shaper::new(plan, config.seed, &parts.disciplines));
+        let shaper = shaper.transpose()?;
         let delay = Histogram::new_with_max(LONGEST_DELAY, 2).expect("constant bounds");
         Ok(Lane {
             shaper,
@@ -147,7 +149,7 @@ impl Lane {
             delay: link.and_then(|link| link.delay),
             line: VecDeque::new(),
             out: VecDeque::new(),
-            guard: if dry_run { None } else { guard(link, layer)? },
+            guard: if dry_run { None } else { guard(link, parts, layer)? },
             origins: vec![Origin::default(); buffers as usize],
             other: config.other,
             layer,
@@ -186,14 +188,17 @@ impl Lane {
     pub fn change(
         &mut self,
         link: Option<&Link>,
+        parts: &Parts,
         other: Other,
         now: Time,
     ) -> Result<(), ConfigError> {
-        let plan = link.map_or(Ok(None), Link::plan)?;
+        let plan = link.map_or(Ok(None), |link| link.plan(parts))?;
         self.handed = self.handed.max(now);
         match (plan, &mut self.shaper) {
             (Some(plan), Some(shaper)) => shaper.change(plan, self.handed)?,
-            (Some(plan), None) => self.shaper = Some(Shaper::new(plan, self.seed, disciplines())?),
+            (Some(plan), None) => {
+                self.shaper = Some(Shaper::new(plan, self.seed, &parts.disciplines)?);
+            }
             (None, _) => {}
         }
         self.leaving = link.is_none_or(|link| link.queue.is_none());
@@ -439,9 +444,9 @@ impl Lane {
 }
 
 /// The box of `link`, if it has one.
-fn guard(link: Option<&Link>, layer: Layer) -> Result<Option<Guard>, ConfigError> {
-    let table = link.and_then(|link| link.guard.as_ref());
-    table.map(|table| Guard::new(table, layer)).transpose()
+fn guard(link: Option<&Link>, parts: &Parts, layer: Layer) -> Result<Option<Guard>, ConfigError> {
+    let built = link.map_or(Ok(None), |link| link.guard(parts))?;
+    Ok(built.map(|controller| Guard::new(controller, layer)))
 }
 
 impl Counts {

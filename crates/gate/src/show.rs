@@ -1,6 +1,6 @@
 //! What the command prints for people.
 
-use crate::config::{BoxTable, Config, Interface, Link, Other, Rule};
+use crate::config::{Config, Interface, Link, Other, Rule};
 use crate::rules::shadowed;
 use crate::status::{Direction, Status};
 use crate::text::{lines, name};
@@ -46,8 +46,8 @@ fn explain(config: &Config) -> Vec<String> {
     };
     let (inside, outside) = (place(&config.io.inside), place(&config.io.outside));
     let boxed = |link: Option<&Link>| match link.and_then(|link| link.guard.as_ref()) {
-        None => "",
-        Some(BoxTable::Aspq(_)) => ", behind an ASPQ controller",
+        None => String::new(),
+        Some(block) => format!(", behind the box {}", block["kind"]),
     };
     let way = |link: Option<&Link>| match link
         .and_then(|link| Some((link.rate?, link.queue.as_ref()?)))

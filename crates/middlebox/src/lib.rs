@@ -6,7 +6,9 @@
 pub mod aspq;
 mod header;
 pub mod marker;
+mod middlebox;
 mod registry;
 
 pub use header::{Ack, FiveTuple, Header, SackBlocks, Tcp, Verdict, flags};
+pub use middlebox::{Counts, Middlebox};
 pub use registry::builtin;

@@ -1,29 +1,30 @@
 //! Boxes by name.
 
+use crate::Middlebox;
 use crate::aspq::{Controller, Params};
 use forebay_core::{ConfigError, Family, Named, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// None is built for the box "none".
-impl Family for Controller {
+impl Family for dyn Middlebox {
     const WHAT: &'static str = "box";
     type Facts = ();
     const USUAL: () = ();
     type Site<'a> = ();
-    type Built = Option<Controller>;
+    type Built = Option<Box<dyn Middlebox>>;
 }
 
 impl Named for Controller {
-    type Family = Controller;
+    type Family = dyn Middlebox;
     const NAME: &'static str = "aspq";
     const SUMMARY: &'static str =
         "freezes low-priority TCP senders while traffic of a higher priority comes";
     const SOURCE: &'static str = "Rahimi and Pournaghshband, ASPQ, section III-B";
     type Params = Params;
 
-    fn build(params: &Params, _: &()) -> Result<Option<Controller>, ConfigError> {
-        Controller::new(params).map(Some)
+    fn build(params: &Params, _: &()) -> Result<Option<Box<dyn Middlebox>>, ConfigError> {
+        Ok(Some(Box::new(Controller::new(params)?)))
     }
 }
 
@@ -36,18 +37,18 @@ struct Absent;
 struct AbsentParams {}
 
 impl Named for Absent {
-    type Family = Controller;
+    type Family = dyn Middlebox;
     const NAME: &'static str = "none";
     const SUMMARY: &'static str = "as if there were no box, for studies";
     const SOURCE: &'static str = "none";
     type Params = AbsentParams;
 
-    fn build(_: &AbsentParams, _: &()) -> Result<Option<Controller>, ConfigError> {
+    fn build(_: &AbsentParams, _: &()) -> Result<Option<Box<dyn Middlebox>>, ConfigError> {
         Ok(None)
     }
 }
 
 /// The boxes of this crate: a line each.
-pub fn builtin() -> Registry<Controller> {
+pub fn builtin() -> Registry<dyn Middlebox> {
     Registry::default().with::<Controller>().with::<Absent>()
 }

@@ -3,7 +3,7 @@
 
 use forebay_core::{Duration, Time};
 use forebay_middlebox::aspq::{Controller, Params};
-use forebay_middlebox::{Ack, FiveTuple, Header, Tcp, Verdict, flags};
+use forebay_middlebox::{Ack, FiveTuple, Header, Middlebox, Tcp, Verdict, flags};
 use proptest::prelude::*;
 
 const FLOWS: usize = 4;
@@ -220,8 +220,8 @@ impl World {
         for _ in 0..1000 {
             let Some(ack) = self.controller.poll(self.now) else {
                 assert!(self.controller.wake().is_none_or(|wake| wake > self.now));
-                assert!(self.controller.flows() <= self.params.max_flows as usize);
-                assert!(self.controller.frozen() <= self.controller.flows());
+                assert!(self.controller.counts().flows <= u64::from(self.params.max_flows));
+                assert!(self.controller.counts().frozen <= self.controller.counts().flows);
                 return;
             };
             self.hear(&ack, false);
@@ -237,7 +237,7 @@ impl World {
         let options = span(self.params.staged_release) + span(self.params.repeat_release) * 11;
         let bound = self.now + idle * 2 + options;
         self.act(Act::Wait((bound - self.now).as_nanos() / 1_000_000));
-        assert_eq!((self.controller.frozen(), self.controller.active()), (0, 0));
+        assert_eq!((self.controller.counts().frozen, self.controller.counts().active), (0, 0));
         for (flow, hosts) in self.hosts.iter().enumerate().filter(|(_, hosts)| hosts.open) {
             assert_eq!(hosts.told, hosts.window, "flow {flow}: {hosts:?}");
         }

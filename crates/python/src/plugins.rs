@@ -20,8 +20,10 @@ pub fn registry(paths: &[String], base: &Path) -> Result<Arc<Registry>, ConfigEr
     let mut registry = Registry::clone(&BUILTIN);
     for (index, path) in paths.iter().enumerate() {
         let place = format!("plugins[{index}]");
-        let kinds = forebay::load(&base.join(path));
-        for entry in kinds.map_err(|what| ConfigError::new(&place, what))? {
+        let plugin = forebay::load(&base.join(path));
+        let plugin = plugin.map_err(|what| ConfigError::new(&place, what))?;
+        registry.plugins.insert(path.clone(), plugin.sha256);
+        for entry in plugin.kinds {
             <dyn Discipline as Nameable>::join(&mut registry, entry).map_err(|error| {
                 ConfigError::new(&place, format!("plug-in {path}: {}", error.message))
             })?;
@@ -46,8 +48,8 @@ pub fn of_scenario(tree: &Value, base: &Path) -> Result<Arc<Registry>, ConfigErr
 #[pyfunction]
 pub fn check_plugin(py: Python, path: &str) -> PyResult<Vec<(String, Option<String>)>> {
     py.detach(|| {
-        let kinds = forebay::load(Path::new(path)).map_err(crate::ScenarioError::new_err)?;
+        let plugin = forebay::load(Path::new(path)).map_err(crate::ScenarioError::new_err)?;
         let check = |entry: &_| forebay_conformance::check(entry, &json!({})).err();
-        Ok(kinds.iter().map(|entry| (entry.name.to_string(), check(entry))).collect())
+        Ok(plugin.kinds.iter().map(|entry| (entry.name.to_string(), check(entry))).collect())
     })
 }

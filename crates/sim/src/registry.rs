@@ -3,8 +3,9 @@
 use crate::traffic::{self, Generator};
 use forebay_core::{ConfigError, Discipline, Entry, Family, Named, Registry as Parts};
 use forebay_disciplines::{Admit, Classify, Disciplines, Part, Schedule};
-use forebay_middlebox::aspq::Controller;
+use forebay_middlebox::Middlebox;
 use forebay_middlebox::marker::{self, Marker};
+use std::collections::BTreeMap;
 
 /// What scenarios can name: disciplines and their parts, sources of traffic, markers and boxes.
 #[derive(Clone, Default)]
@@ -16,7 +17,10 @@ pub struct Registry {
     /// Markers, by the profiles that name them.
     pub markers: Parts<dyn Marker>,
     /// Boxes in front of links.
-    pub boxes: Parts<Controller>,
+    pub boxes: Parts<dyn Middlebox>,
+    /// SHA-256, in hexadecimal digits, of the plug-ins whose disciplines are among these, by the
+    /// path under which a scenario names them.
+    pub plugins: BTreeMap<String, String>,
 }
 
 /// A family of which scenarios can name parts.
@@ -52,7 +56,7 @@ impl Nameable for dyn Marker {
     }
 }
 
-impl Nameable for Controller {
+impl Nameable for dyn Middlebox {
     fn join(registry: &mut Registry, entry: Entry<Self>) -> Result<(), ConfigError> {
         registry.boxes.join(entry)
     }
@@ -66,6 +70,7 @@ impl Registry {
             sources: traffic::builtin(),
             markers: marker::builtin(),
             boxes: forebay_middlebox::builtin(),
+            plugins: BTreeMap::new(),
         }
     }
 

@@ -215,15 +215,15 @@ pub(crate) fn queue_summary(kind: &str, meter: &mut QueueMeter, until: Time) -> 
 
 /// Counts of the whole run, the warm-up included.
 fn box_summary(guard: &Guard) -> Value {
-    let stats = guard.controller.stats();
+    let counts = guard.controller.counts();
     json!({
-        "kind": "aspq",
-        "freezes": stats.freezes,
-        "releases": stats.releases,
-        "rewritten": stats.rewritten,
-        "probes_answered": stats.probes_answered,
-        "made": stats.made,
-        "evicted": stats.evicted,
+        "kind": guard.kind,
+        "freezes": counts.freezes,
+        "releases": counts.releases,
+        "rewritten": counts.rewritten,
+        "probes_answered": counts.probes_answered,
+        "made": counts.made,
+        "evicted": counts.evicted,
     })
 }
 

@@ -4,11 +4,11 @@ mod values;
 
 pub use values::{Interface, Other, Ports, Protocol};
 
-use crate::plugins::{disciplines, load_plugins};
+use crate::plugins::Parts;
 use crate::text;
 use forebay_core::config::{read, require};
 use forebay_core::{Bytes, Codepoint, ConfigError, Duration, Overhead, Rate, Setting, file};
-use forebay_middlebox::aspq;
+use forebay_middlebox::Middlebox;
 use forebay_shaper::link::check_mtu;
 use forebay_shaper::{Plan, link_table};
 use ipnet::IpNet;
@@ -60,6 +60,9 @@ pub struct Config {
     /// Seed of the disciplines' random numbers.
     #[serde(default = "one")]
     pub seed: u64,
+    /// What its queues and boxes are built from.
+    #[serde(skip, default = "Parts::builtin")]
+    pub(crate) parts: Parts,
 }
 
 fn default_socket() -> PathBuf {
@@ -84,20 +87,12 @@ link_table! {
             /// Box in front of the queue, which also sees what goes the other way:
             /// `{ kind = "aspq" }`.
             #[serde(default, rename = "box", skip_serializing_if = "Option::is_none")]
-            pub guard: Option<BoxTable>,
+            pub guard: Option<Value>,
             /// The way from outside to inside; without it packets pass.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub reverse: Option<Box<Link>>,
         }
     }
-}
-
-/// A box and its parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum BoxTable {
-    /// The controller of amicable strict priority queuing.
-    Aspq(aspq::Params),
 }
 
 /// How packets come and go.
@@ -199,41 +194,69 @@ impl Rule {
 }
 
 impl Config {
-    /// Reads the file at `path`.
+    /// Reads the file at `path` and loads its plug-ins.
     ///
     /// # Errors
     /// What is wrong, with its path in the file and the remedy.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        Config::of_file(path, Config::parse)
+    }
+
+    /// Reads the file at `path` anew for a gate that runs, and has `parts`.
+    ///
+    /// # Errors
+    /// As [`Config::load`], and other plug-ins.
+    pub fn reload(path: &Path, parts: &Parts) -> Result<Self, ConfigError> {
+        Config::of_file(path, |text| {
+            let config = Config::read(text)?;
+            parts.has_plugins(&config.plugins)?;
+            config.checked(parts.clone())
+        })
+    }
+
+    fn of_file(
+        path: &Path,
+        parse: impl FnOnce(&str) -> Result<Self, ConfigError>,
+    ) -> Result<Self, ConfigError> {
         let refuse = |error: ConfigError| {
             let place = path.display();
             ConfigError { path: String::new(), message: format!("{place}: {error}") }
         };
         let text = file::read_text(path, LARGEST)
             .map_err(|error| refuse(ConfigError::new("", error.to_string())))?;
-        Config::parse(&text).map_err(refuse)
+        parse(&text).map_err(refuse)
     }
 
-    /// Reads the TOML text `text`.
+    /// Reads the TOML text `text` and loads its plug-ins.
     ///
     /// # Errors
     /// What is wrong, with its path in the file and the remedy.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        let config = Config::read(text)?;
+        let parts = Parts::builtin().with_plugins(&config.plugins)?;
+        config.checked(parts)
+    }
+
+    fn read(text: &str) -> Result<Self, ConfigError> {
         let tree: Value = toml::from_str(text)
             .map_err(|error| ConfigError::new("", text::short(&error.to_string())))?;
-        let config: Config = read(&tree)?;
-        load_plugins(&config.plugins)?;
-        config.check()?;
-        Ok(config)
+        read(&tree)
+    }
+
+    fn checked(mut self, parts: Parts) -> Result<Self, ConfigError> {
+        self.parts = parts;
+        self.check()?;
+        Ok(self)
     }
 
     /// What fields say together.
     fn check(&self) -> Result<(), ConfigError> {
-        self.link.check().map_err(|error| error.within("link"))?;
+        self.link.check(&self.parts).map_err(|error| error.within("link"))?;
         if let Some(reverse) = &self.link.reverse {
             require(reverse.reverse.is_none(), "link.reverse.reverse", || {
                 "has no place here: there are two directions".into()
             })?;
-            reverse.check().map_err(|error| error.within("link.reverse"))?;
+            reverse.check(&self.parts).map_err(|error| error.within("link.reverse"))?;
         }
         let Io { inside, outside, buffers, .. } = &self.io;
         for (interface, path) in [(inside, "io.inside"), (outside, "io.outside")] {
@@ -282,9 +305,9 @@ impl Config {
     /// What is wrong with a queue.
     pub fn effective(&self) -> Result<Config, ConfigError> {
         let mut whole = self.clone();
-        whole.link.fill_in().map_err(|error| error.within("link"))?;
+        whole.link.fill_in(&self.parts).map_err(|error| error.within("link"))?;
         if let Some(reverse) = &mut whole.link.reverse {
-            reverse.fill_in().map_err(|error| error.within("link.reverse"))?;
+            reverse.fill_in(&self.parts).map_err(|error| error.within("link.reverse"))?;
         }
         Ok(whole)
     }
@@ -314,7 +337,7 @@ impl Link {
         }
     }
 
-    fn check(&self) -> Result<(), ConfigError> {
+    fn check(&self, parts: &Parts) -> Result<(), ConfigError> {
         check_mtu(self.mtu, MOST_MTU)?;
         require(self.rate.is_none_or(|rate| rate.bps() > 0), "rate", || {
             "must be greater than 0; leave it out to let packets pass".into()
@@ -327,32 +350,44 @@ impl Link {
         require(self.rate.is_none() || self.queue.is_some(), "queue", || {
             "is missing; a rate needs a queue such as { kind = \"fq-codel\" }".into()
         })?;
-        if let Some(BoxTable::Aspq(params)) = &self.guard {
-            params.validate().map_err(|error| error.within("box"))?;
-        }
-        if let Some(plan) = self.plan()? {
-            disciplines()
+        self.guard(parts)?;
+        if let Some(plan) = self.plan(parts)? {
+            let disciplines = &parts.disciplines;
+            disciplines
                 .build(&plan.queue, &plan.setting())
                 .map_err(|error| error.within("queue"))?;
         }
         Ok(())
     }
 
-    fn fill_in(&mut self) -> Result<(), ConfigError> {
+    fn fill_in(&mut self, parts: &Parts) -> Result<(), ConfigError> {
         if let (Some(rate), Some(queue)) = (self.rate, &self.queue) {
-            let whole = disciplines().effective(queue, &self.setting(rate));
+            let whole = parts.disciplines.effective(queue, &self.setting(rate));
             self.queue = Some(whole.map_err(|error| error.within("queue"))?);
         }
+        if let Some(guard) = &self.guard {
+            let whole = parts.boxes.effective(guard, &());
+            self.guard = Some(whole.map_err(|error| error.within("box"))?);
+        }
         Ok(())
+    }
+
+    /// Its box, if it has one.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn guard(&self, parts: &Parts) -> Result<Option<Box<dyn Middlebox>>, ConfigError> {
+        let built = self.guard.as_ref().map(|block| parts.boxes.build(block, &())).transpose();
+        built.map(Option::flatten).map_err(|error| error.within("box"))
     }
 
     /// What the shaper is built from; None if packets pass.
     ///
     /// # Errors
     /// What is wrong with the queue.
-    pub fn plan(&self) -> Result<Option<Plan>, ConfigError> {
+    pub fn plan(&self, parts: &Parts) -> Result<Option<Plan>, ConfigError> {
         let mut whole = self.clone();
-        whole.fill_in()?;
+        whole.fill_in(parts)?;
         let Setting { overhead, mtu, .. } = self.setting(Rate::default());
         Ok(whole.rate.zip(whole.queue).map(|(rate, queue)| Plan { rate, overhead, mtu, queue }))
     }

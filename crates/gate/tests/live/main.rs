@@ -6,6 +6,7 @@
 mod abuse;
 mod hardship;
 mod net;
+mod plugin;
 mod replacement;
 
 use etherparse::PacketBuilder;

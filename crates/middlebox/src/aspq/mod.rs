@@ -12,15 +12,12 @@
 //! et al., INFOCOM 2000).
 //!
 //! # Use
-//! The controller does no I/O. *Forward* is towards the device, *backward* what comes from it.
-//! Whoever carries packets calls [`Controller::forward`] and [`Controller::backward`] with the
-//! header of each, does what the [`Verdict`] says, and then sends what [`Controller::poll`] gives,
-//! until it gives nothing; all of that goes backward, to the senders. It polls as well when
-//! [`Controller::wake`] has come. Time never decreases.
+//! As every [`Middlebox`]: the controller does no I/O.
 //!
 //! ```
 //! use forebay_core::Time;
-//! use forebay_middlebox::{FiveTuple, Header, Tcp, Verdict, aspq::{Controller, Params}, flags};
+//! use forebay_middlebox::aspq::{Controller, Params};
+//! use forebay_middlebox::{FiveTuple, Header, Middlebox, Tcp, Verdict, flags};
 //!
 //! let mut controller = Controller::new(&Params::default()).unwrap();
 //! let flow = |port| FiveTuple {
@@ -92,7 +89,7 @@ mod table;
 pub use params::Params;
 pub use priority::Priority;
 
-use crate::{Ack, Header, Tcp, Verdict, flags};
+use crate::{Ack, Counts, Header, Middlebox, Tcp, Verdict, flags};
 use flow::{Flow, Freeze, Phase};
 use forebay_core::{ConfigError, Duration, Time};
 use std::collections::{BTreeSet, VecDeque};
@@ -104,23 +101,6 @@ const STEPS: u32 = 8;
 const REPETITIONS: u8 = 10;
 /// IP protocol number of TCP.
 const TCP: u8 = 6;
-
-/// What a controller did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stats {
-    /// Freezes of a flow.
-    pub freezes: u64,
-    /// Ends of a freeze.
-    pub releases: u64,
-    /// Windows rewritten.
-    pub rewritten: u64,
-    /// Window probes answered.
-    pub probes_answered: u64,
-    /// Acknowledgments made, answers to probes not counted.
-    pub made: u64,
-    /// Flows forgotten for lack of room.
-    pub evicted: u64,
-}
 
 /// The controller of one strict-priority device.
 #[derive(Debug, Clone)]
@@ -138,7 +118,7 @@ pub struct Controller {
     timers: BTreeSet<(Time, Slot)>,
     /// Releases of flows that are forgotten.
     owed: VecDeque<Ack>,
-    stats: Stats,
+    counts: Counts,
 }
 
 impl Controller {
@@ -157,12 +137,13 @@ impl Controller {
             frozen: BTreeSet::new(),
             timers: BTreeSet::new(),
             owed: VecDeque::new(),
-            stats: Stats::default(),
+            counts: Counts::default(),
         })
     }
+}
 
-    /// A packet on its way to the device.
-    pub fn forward(&mut self, now: Time, header: &Header) -> Verdict {
+impl Middlebox for Controller {
+    fn forward(&mut self, now: Time, header: &Header) -> Verdict {
         self.now = now;
         let level = self.params.priority.level(header);
         let slot = match self.table.find(&header.flow) {
@@ -187,7 +168,7 @@ impl Controller {
         }
         let flow = self.table.get_mut(slot);
         if matches!(flow.phase, Phase::Frozen(_)) && flow.is_probe(tcp) {
-            self.stats.probes_answered += 1;
+            self.counts.probes_answered += 1;
             return Verdict::Answer(answer(flow, tcp));
         }
         flow.on_sent(tcp);
@@ -200,8 +181,7 @@ impl Controller {
         Verdict::Pass
     }
 
-    /// A packet on its way from the device.
-    pub fn backward(&mut self, now: Time, header: &Header) -> Verdict {
+    fn backward(&mut self, now: Time, header: &Header) -> Verdict {
         self.now = now;
         let Some(tcp) = &header.tcp else { return Verdict::Pass };
         let key = header.flow.reversed();
@@ -248,8 +228,7 @@ impl Controller {
         self.limit_window(slot, tcp)
     }
 
-    /// The next acknowledgment to send to a sender now. Call until it answers None.
-    pub fn poll(&mut self, now: Time) -> Option<Ack> {
+    fn poll(&mut self, now: Time) -> Option<Ack> {
         self.now = now;
         loop {
             let ack = if let Some(ack) = self.owed.pop_front() {
@@ -265,51 +244,44 @@ impl Controller {
                 ack
             };
             if ack.is_some() {
-                self.stats.made += 1;
+                self.counts.made += 1;
                 return ack;
             }
         }
     }
 
-    /// When to call [`Controller::poll`] next, if nothing passes before.
-    pub fn wake(&self) -> Option<Time> {
+    fn wake(&self) -> Option<Time> {
         if self.released().is_some() || !self.owed.is_empty() {
             return Some(self.now);
         }
         self.timers.first().map(|(due, _)| *due)
     }
 
-    /// What it did so far.
-    pub fn stats(&self) -> &Stats {
-        &self.stats
+    fn most_flows(&self) -> usize {
+        self.params.max_flows as usize
     }
 
-    /// Flows known.
-    pub fn flows(&self) -> usize {
-        self.table.len()
+    fn counts(&self) -> Counts {
+        Counts {
+            flows: self.table.len() as u64,
+            frozen: self.frozen.len() as u64,
+            active: u64::from(self.active.total()),
+            ..self.counts
+        }
     }
 
-    /// Flows frozen.
-    pub fn frozen(&self) -> usize {
-        self.frozen.len()
+    fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("box_flows", self.table.len() as f64);
+        out("box_frozen", self.frozen.len() as f64);
+        out("box_active", f64::from(self.active.total()));
     }
+}
 
-    /// Flows for which others are, or would be, held back.
-    pub fn active(&self) -> u32 {
-        self.active.total()
-    }
-
-    /// Reports internal variables by name, for plots.
-    pub fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        out("box_flows", self.flows() as f64);
-        out("box_frozen", self.frozen() as f64);
-        out("box_active", f64::from(self.active()));
-    }
-
+impl Controller {
     /// Makes room for the flow of `header` (as it is forward) and adds it.
     fn insert(&mut self, header: &Header, level: u8) -> Slot {
         if let Some(oldest) = self.table.surplus() {
-            self.stats.evicted += 1;
+            self.counts.evicted += 1;
             let flow = self.table.get(oldest);
             if let (Phase::Frozen(_) | Phase::Releasing { .. }, Some(said)) =
                 (flow.phase, flow.said)
@@ -406,7 +378,7 @@ impl Controller {
         let was_active = flow.active;
         flow.phase = Phase::Frozen(Freeze { until, flight, trickle, edge: None, was_active });
         self.frozen.insert((flow.level, slot));
-        self.stats.freezes += 1;
+        self.counts.freezes += 1;
         self.arm(slot);
     }
 
@@ -415,7 +387,7 @@ impl Controller {
         let flow = self.table.get_mut(slot);
         if self.frozen.remove(&(flow.level, slot)) {
             flow.phase = Phase::Open;
-            self.stats.releases += 1;
+            self.counts.releases += 1;
         }
     }
 
@@ -467,7 +439,7 @@ impl Controller {
         if limit >= tcp.window {
             return Verdict::Pass;
         }
-        self.stats.rewritten += 1;
+        self.counts.rewritten += 1;
         Verdict::Rewrite { window: limit }
     }
 

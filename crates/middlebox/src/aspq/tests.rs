@@ -76,7 +76,7 @@ impl Fixture {
         assert_eq!(self.backward(5, 1, ack(1001, 500)), Verdict::Pass);
         assert_eq!(self.controller.forward(at(10), &udp(1)), Verdict::Pass);
         assert_eq!(self.backward(12, 1, ack(8001, 5000)), Verdict::Rewrite { window: 0 });
-        assert_eq!(self.controller.frozen(), 1);
+        assert_eq!(self.controller.counts().frozen, 1);
     }
 }
 
@@ -105,7 +105,7 @@ fn every_ack_of_a_frozen_flow_loses_its_window_and_the_last_one_comes_back() {
     };
     assert_eq!(release, want);
     assert_eq!(fixture.poll(1010), None);
-    assert_eq!((fixture.controller.frozen(), fixture.controller.wake()), (0, None));
+    assert_eq!((fixture.controller.counts().frozen, fixture.controller.wake()), (0, None));
     assert_eq!(fixture.backward(1100, 1, ack(9001, 480)), Verdict::Pass);
 }
 
@@ -142,7 +142,7 @@ fn probes_of_all_sorts_are_answered_without_a_window() {
     assert_eq!(fixture.forward(302, 1, 0, data(8001, 1000)), Verdict::Pass);
     // With data under way, an octet of what is acknowledged next may be a retransmission.
     assert_eq!(fixture.forward(303, 1, 0, data(8001, 1)), Verdict::Pass);
-    assert_eq!(fixture.controller.stats().probes_answered, 3);
+    assert_eq!(fixture.controller.counts().probes_answered, 3);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn syn_fin_and_rst_are_never_touched() {
     // The rest of the data is still frozen until the FIN is acknowledged; then the flow is over.
     assert_eq!(fixture.backward(22, 1, Tcp { seq: 2, ..ack(8001, 4000) }), ZERO);
     assert_eq!(fixture.backward(23, 1, Tcp { seq: 2, ..ack(8002, 4000) }), Verdict::Pass);
-    assert_eq!((fixture.controller.frozen(), fixture.controller.flows()), (0, 1));
+    assert_eq!((fixture.controller.counts().frozen, fixture.controller.counts().flows), (0, 1));
     // A connection that begins while others are held back is frozen by its first data's ACK.
     fixture.handshake();
     assert_eq!(fixture.forward(24, 1, 0, data(1, 1000)), Verdict::Pass);
@@ -163,9 +163,9 @@ fn syn_fin_and_rst_are_never_touched() {
     let rst = |seq| Tcp { flags: flags::RST, seq, ..Tcp::default() };
     // A forged one does not end it.
     assert_eq!(fixture.backward(26, 1, rst(50_000)), Verdict::Pass);
-    assert_eq!(fixture.controller.frozen(), 1);
+    assert_eq!(fixture.controller.counts().frozen, 1);
     assert_eq!(fixture.backward(27, 1, rst(1)), Verdict::Pass);
-    assert_eq!(fixture.controller.frozen(), 0);
+    assert_eq!(fixture.controller.counts().frozen, 0);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_receivers_own_zero_window_stays() {
     fixture.freeze();
     assert_eq!(fixture.backward(20, 1, Tcp { seq: 2, ..ack(8001, 0) }), Verdict::Pass);
     assert_eq!(fixture.poll(1010), None);
-    assert_eq!(fixture.controller.frozen(), 0);
+    assert_eq!(fixture.controller.counts().frozen, 0);
 }
 
 #[test]
@@ -318,10 +318,10 @@ fn a_flow_forgotten_while_frozen_is_released() {
     let mut fixture = Fixture::new(Params { max_flows: 2, ..Params::default() });
     fixture.freeze();
     fixture.forward(20, 3, 0, data(1, 10));
-    assert_eq!(fixture.controller.flows(), 2);
+    assert_eq!(fixture.controller.counts().flows, 2);
     let release = fixture.poll(20).unwrap();
     assert_eq!((release.flow, release.window), (key(1).reversed(), 5000));
-    assert_eq!(fixture.controller.stats().evicted, 1);
+    assert_eq!(fixture.controller.counts().evicted, 1);
 }
 
 #[test]
@@ -338,7 +338,9 @@ fn a_flood_of_a_million_flows_keeps_the_table_bounded() {
         while let Some(ack) = fixture.controller.poll(at(20)) {
             newest = Some(ack.flow);
         }
-        assert!(fixture.controller.flows() <= 1000 && fixture.controller.timers.len() <= 1000);
+        assert!(
+            fixture.controller.counts().flows <= 1000 && fixture.controller.timers.len() <= 1000
+        );
     }
     assert_eq!(newest, Some(key(1).reversed()));
     // The oldest went first: the last thousand are there.
@@ -346,7 +348,7 @@ fn a_flood_of_a_million_flows_keeps_the_table_bounded() {
     assert_eq!(fixture.controller.table.get(oldest).sent, Some(999_000 + 1));
     // A second later none of them counts.
     while fixture.controller.poll(at(1020)).is_some() {}
-    assert_eq!(fixture.controller.active(), 0);
+    assert_eq!(fixture.controller.counts().active, 0);
 }
 
 #[test]

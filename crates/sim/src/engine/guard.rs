@@ -5,8 +5,7 @@ use super::event::{Event, Key};
 use super::world::{Target, World};
 use crate::pcap_out::port;
 use forebay_core::Packet;
-use forebay_middlebox::aspq::Controller;
-use forebay_middlebox::{Ack, FiveTuple, Header, SackBlocks, Tcp, Verdict};
+use forebay_middlebox::{Ack, FiveTuple, Header, Middlebox, SackBlocks, Tcp, Verdict};
 use forebay_tcp::{Flags, SackBlock, Segment};
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -14,16 +13,18 @@ use std::net::{IpAddr, Ipv6Addr};
 pub struct Guard {
     /// The link.
     pub link: u32,
+    /// What sort of box it is.
+    pub kind: String,
     /// What decides.
-    pub controller: Controller,
+    pub controller: Box<dyn Middlebox>,
     /// Key of the agenda entry at which it wants to be asked; others are stale.
     armed: Option<Key>,
 }
 
 impl Guard {
-    /// The box `controller` in front of link `link`.
-    pub fn new(link: u32, controller: Controller) -> Self {
-        Guard { link, controller, armed: None }
+    /// The box `controller` of sort `kind` in front of link `link`.
+    pub fn new(link: u32, kind: String, controller: Box<dyn Middlebox>) -> Self {
+        Guard { link, kind, controller, armed: None }
     }
 }
 

@@ -128,9 +128,9 @@ impl Scenario {
         let mut layout = Layout::default();
         let mut guards = Vec::new();
         for (index, link) in self.links.iter().enumerate() {
-            if let Some(controller) = link.controller(&self.registry.boxes)? {
+            if let Some((kind, controller)) = link.controller(&self.registry.boxes)? {
                 layout.guards.insert(index, guards.len() as u32);
-                guards.push(Guard::new(index as u32, controller));
+                guards.push(Guard::new(index as u32, kind, controller));
             }
         }
         let link = |channel: Channel| channel.link(&self.registry.disciplines);

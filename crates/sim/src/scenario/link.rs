@@ -9,7 +9,7 @@ use forebay_core::{
     file,
 };
 use forebay_disciplines::Disciplines;
-use forebay_middlebox::aspq::Controller;
+use forebay_middlebox::Middlebox;
 use forebay_shaper::link::check_mtu;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -148,16 +148,19 @@ impl DirectedLink {
         check().map_err(|error: ConfigError| error.within(&self.path))
     }
 
-    /// The box in front of it.
+    /// The box in front of it, and of what sort it is.
     ///
     /// # Errors
     /// A box that is not understood, with its path.
     pub fn controller(
         &self,
-        boxes: &Registry<Controller>,
-    ) -> Result<Option<Controller>, ConfigError> {
-        let built = self.table.guard.as_ref().map(|block| boxes.build(block, &())).transpose();
-        built.map(Option::flatten).map_err(|error| error.within(&format!("{}.box", self.path)))
+        boxes: &Registry<dyn Middlebox>,
+    ) -> Result<Option<(String, Box<dyn Middlebox>)>, ConfigError> {
+        let Some(block) = &self.table.guard else { return Ok(None) };
+        let built = boxes.choose(block).and_then(|(entry, params)| {
+            Ok(entry.build(&params, &())?.map(|built| (entry.name.to_string(), built)))
+        });
+        built.map_err(|error| error.within(&format!("{}.box", self.path)))
     }
 
     /// Its queue with every default filled in, if it has one.

@@ -149,6 +149,10 @@ impl Scenario {
         add(tree.to_string().as_bytes());
         for named in self.files() {
             let (file, path) = (named["file"].as_str(), named["path"].as_str());
+            if let Some(hash) = file.and_then(|file| self.registry.plugins.get(file)) {
+                add(hash.as_bytes());
+                continue;
+            }
             let content = file::read(&self.base.join(file.unwrap_or_default()), pcap_in::LARGEST);
             let content = content.map_err(|error| {
                 ConfigError::new(path.unwrap_or_default(), format!("cannot be read: {error}"))
@@ -158,15 +162,10 @@ impl Scenario {
         Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// The plug-ins that it names, each with the SHA-256 of its content, null if it cannot be read.
+    /// The plug-ins that it names, each with the SHA-256 of its content, null if it is not loaded.
     pub fn plugins(&self) -> Value {
-        let of = |file: &String| {
-            let hash = std::fs::read(self.base.join(file)).ok().map(|content| {
-                let hash = Sha256::digest(content);
-                hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
-            });
-            json!({ "file": file, "sha256": hash })
-        };
+        let loaded = &self.registry.plugins;
+        let of = |file: &String| json!({ "file": file, "sha256": loaded.get(file) });
         self.table.plugins.iter().map(of).collect()
     }
 

@@ -80,6 +80,7 @@ impl Codel {
     }
 
     /// dodequeue: the next packet, and whether it may be dropped.
+    #[inline(always)]
     fn next(&mut self, queue: QueueId, bank: &mut Bank, now: Time) -> Option<(Packet, bool)> {
         let state = &mut self.states[queue];
         let packet = bank.pop(queue);
