@@ -9,7 +9,7 @@ use super::lane::{Lane, Wire};
 use super::link::{Action, Link, LinkSpec, Loss};
 use super::segments::SegmentTrace;
 use super::series::{ClassPoint, LinkSeries, Series};
-use crate::measure::{ClassMeter, UserMeter};
+use crate::measure::{ClassMeter, FlowSeries, TransferLog, UserMeter};
 use crate::traffic::{Datagram, Datagrams, Marks, Transfers};
 use crate::wireless::{Effects, Network, NetworkSpec};
 use forebay_core::{Duration, Packet, PacketKind, Rng, Time};
@@ -140,6 +140,10 @@ pub struct WorldSpec {
     pub first_connection: u32,
     /// Where TCP's segments are written.
     pub segments: Option<SegmentTrace>,
+    /// Whether the throughput of every flow over time is kept.
+    pub flow_series: bool,
+    /// Whether every transfer is kept.
+    pub transfers: bool,
 }
 
 /// How far a run has come.
@@ -200,6 +204,8 @@ pub struct World {
     events: u64,
     packets: u64,
     pub(super) segments: Option<Box<SegmentTrace>>,
+    flow_series: Option<Box<FlowSeries>>,
+    pub(super) transfers: Option<Box<TransferLog>>,
 }
 
 impl World {
@@ -227,6 +233,8 @@ impl World {
                 .wireless
                 .map(|spec| Box::new((Network::new(spec, seed), Effects::default()))),
             hold: Hold::default(),
+            flow_series: spec.flow_series.then(|| Box::new(FlowSeries::new(users.len()))),
+            transfers: spec.transfers.then(Box::default),
             users,
             conditioners: spec.conditioners,
             user_meters,
@@ -289,6 +297,14 @@ impl World {
             return Err(RunError(format!(
                 "{connections} connections at once at {:.3} s, more than memory holds; let files \
                  begin less often, or the link send faster",
+                self.now.as_secs_f64()
+            )));
+        }
+        if self.transfers.as_ref().is_some_and(|log| log.rows().len() > TransferLog::MOST) {
+            return Err(RunError(format!(
+                "more than {} transfers by {:.3} s, more than memory holds as a table; run for \
+                 less time, or leave \"transfers\" out of `tables`",
+                TransferLog::MOST,
                 self.now.as_secs_f64()
             )));
         }
@@ -520,6 +536,9 @@ impl World {
             let class = &mut self.classes[meter.class as usize];
             class.delay.record(delay);
             class.point_bytes += u64::from(payload);
+            if let Some(flows) = &mut self.flow_series {
+                flows.arrived(user, payload);
+            }
         }
         if flow == DATAGRAM {
             self.user_meters[user as usize].bytes += u64::from(payload);
@@ -612,6 +631,9 @@ impl World {
                 cwnd: if count > 0 { sum as f64 / count as f64 } else { f64::NAN },
             });
         }
+        if let Some(flows) = &mut self.flow_series {
+            flows.sample();
+        }
         let sample = self.sample.expect("a sample was due");
         self.rest(now + sample, Event::Sample);
     }
@@ -650,6 +672,16 @@ impl World {
     /// Time series.
     pub fn series(&self) -> &Series {
         &self.series
+    }
+
+    /// Throughput of every flow over time, if it was asked for.
+    pub fn flow_series(&self) -> Option<&FlowSeries> {
+        self.flow_series.as_deref()
+    }
+
+    /// Every transfer, if they were asked for.
+    pub fn transfers(&self) -> Option<&TransferLog> {
+        self.transfers.as_deref()
     }
 
     /// The measured interval, in s.
