@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 BELOW = 0.95
 """Of the link's rate: the queue must stand in the gate, not in the link behind it."""
 LARGEST_MTU = 9000
-MARKS = {"q": "class", "precedence": "precedence", "drop_precedence": "drop_precedence"}
-"""A scenario's names of marks, and the gate's."""
+MARKS = ("q", "precedence", "drop_precedence")
+"""What traffic of a scenario and a rule of the gate say alike."""
 _BY_PRECEDENCE = ("cq-aqm", "wred", "rio", "wrt")
 
 
@@ -142,7 +142,7 @@ def _rules(entries: Iterable[Entry]) -> list[str]:
                 continue
             seen.add(what)
             block = [f"name = {inline(name)}", *conditions]
-            block += [f"{MARKS[key]} = {value}" for key, value in marks.items() if value]
+            block += [f"{key} = {value}" for key, value in marks.items() if value]
             if not conditions:
                 lines += [
                     "",

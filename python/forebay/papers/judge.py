@@ -37,6 +37,7 @@ class Part:
     high: float = math.inf
     """Greatest value that they allow."""
     unit: str = ""
+    """Unit of the numbers, for the page."""
 
     @property
     def verdict(self) -> Verdict:
