@@ -280,7 +280,7 @@ def test_a_gate_takes_what_is_written(discipline: str | dict[str, Any], tmp_path
     checked = subprocess.run([program, "check", file], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
     if comparison.labels[0] == "prio":
-        assert "EF" in checked.stdout and "class 1" in checked.stdout
+        assert "EF" in checked.stdout and "q 1" in checked.stdout
 
 
 def test_a_link_that_follows_a_recording_has_no_gate(tmp_path: Path) -> None:
@@ -315,3 +315,29 @@ def test_after_running_it_says_what_was_too_little() -> None:
         )
     )
     assert "overload" in {hint.kind for hint in flooded.hints}
+
+
+@pytest.mark.parametrize(
+    ("rates", "ends", "full"),
+    [
+        ({"up": "20Mbit", "next": "4Mbit"}, ("a", "c"), True),
+        # Nothing that crosses the compared link crosses the other one.
+        ({"up": "20Mbit", "next": "4Mbit"}, ("b", "c"), False),
+        ({"up": "4Mbit", "next": "20Mbit"}, ("a", "c"), False),
+    ],
+)
+def test_another_link_may_be_the_one_that_decides(
+    rates: dict[str, str], ends: tuple[str, str], full: bool
+) -> None:
+    document = scenario(duration="6s").document
+    first = document["link"][0] | {"rate": rates["up"]}
+    document["link"] = [first, first | {"name": "next", "from": "b", "to": "c"}]
+    document["link"][1]["rate"] = rates["next"]
+    document["traffic"].append({"name": "far", "kind": "bulk", "from": ends[0], "to": ends[1]})
+    document["traffic"][0] |= {"kind": "cbr", "rate": "1Mbit", "size": "500B"}
+    compared = forebay.compare(
+        Scenario.of(document), link="up", disciplines=["fifo", "codel"], replications=1
+    )
+    texts = [hint.text for hint in advise(compared).hints if hint.kind == "another-link-full"]
+    assert len(texts) == full
+    assert all("--link next" in text for text in texts)

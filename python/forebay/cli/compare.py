@@ -53,7 +53,9 @@ def command(
     baseline: Annotated[
         str | None,
         typer.Option(
-            metavar="LABEL", help="Reference discipline for gain and efficiency.", hidden=True
+            metavar="LABEL",
+            help="Discipline that gain and efficiency are relative to.",
+            hidden=True,
         ),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only

@@ -28,7 +28,7 @@ def command(
     link: Annotated[
         str | None,
         typer.Option(
-            help="The link that gets it.",
+            help="Link on which to put --discipline.",
             metavar="NAME",
             autocompletion=complete.links,
         ),

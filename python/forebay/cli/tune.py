@@ -61,7 +61,7 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The link that gets it.",
+            help="Link on which the discipline is tuned.",
             show_default=False,
             hidden=True,
             autocompletion=complete.links,
@@ -71,7 +71,7 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Reference discipline for gain and efficiency.",
+            help="Discipline that gain and efficiency are relative to.",
             show_default="the scenario's",
             hidden=True,
         ),
@@ -94,7 +94,9 @@ def command(
     ] = 6,
     verify: Annotated[
         int,
-        typer.Option(metavar="N", help="Runs of each of these.", min=2, hidden=True),
+        typer.Option(
+            metavar="N", help="Runs of each candidate when it is judged again.", min=2, hidden=True
+        ),
     ] = 30,
     seed: Annotated[
         int | None,
