@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,6 +17,7 @@ from forebay import ScenarioError, comparison
 from forebay.advice import advise, before, gate
 from forebay.advice.hints import Hint, apply
 from forebay.cli import app
+from forebay.reference.files import Template
 from forebay.scenario import Scenario
 
 runner = CliRunner()
@@ -199,6 +201,24 @@ def test_compare_with_the_changes(tmp_path: Path) -> None:
     assert "Changed for this comparison" in fixed.stdout
     assert "set traffic[0].q = 1" in fixed.stdout
     assert "one class" not in fixed.stdout
+
+
+def test_what_becomes_the_same_is_compared_once(tmp_path: Path) -> None:
+    file = str(Template.satellite.file)
+    arguments = ["compare", file, "-r", "1", "--set", "duration=70s", "--fix", "--no-report"]
+    for more, left_out in (([], "codel 700ms"), (["--baseline", "codel 700ms"], "codel")):
+        done = runner.invoke(app, [*arguments, *more, "-o", str(tmp_path / "out")])
+        assert done.exit_code == 0, done.output
+        said = " ".join(done.stdout.split())
+        [same] = {"codel", "codel 700ms"} - {left_out}
+        assert f"leave out {left_out}, which is now the same as {same}" in said
+        labels = [each["label"] for each in summary_of(tmp_path / "out")["disciplines"]]
+        assert same in labels and left_out not in labels
+
+
+def summary_of(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "summary.json").read_text("utf-8"))
+    return found
 
 
 def test_several_links_get_a_pick_each(tmp_path: Path) -> None:
