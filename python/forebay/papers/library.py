@@ -138,7 +138,10 @@ def _changed(
     for setting in settings:
         path = setting.partition("=")[0].strip()
         if path in set_by:
-            raise ScenarioError(f"{name}: --set {path}: an axis of this study sets it")
+            raise ScenarioError(
+                f"{name}: --set {path}: an axis of this study sets it; change its values in a copy "
+                "of the paper's folder, and run that (docs/papers/README.md)"
+            )
         base = base.with_text(setting)
     return {**document, "scenario": base.document}
 
