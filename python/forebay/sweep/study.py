@@ -186,12 +186,20 @@ def load(path: str | Path, settings: Sequence[str] = ()) -> Study:
     """
     path = Path(path)
     document = written.load(path)
+    of_file = [each for each in settings if _in_scenario_file(each, document)]
     if settings:
         changed = Scenario.of(document, path.name)
         for setting in settings:
-            changed = changed.with_text(setting)
+            if setting not in of_file:
+                changed = changed.with_text(setting)
         document = changed.document
-    return read(document, path.name, path.parent)
+    return _read(document, path.name, path.parent, of_file)
+
+
+def _in_scenario_file(setting: str, document: Any) -> bool:
+    """Whether a setting is one of the scenario that a study has in a file of its own."""
+    in_file = isinstance(document, Mapping) and isinstance(document.get("scenario"), str)
+    return in_file and setting.lstrip().startswith("scenario.")
 
 
 def read(document: Mapping[str, Any], name: str = "study", base: str | Path = ".") -> Study:
@@ -205,8 +213,14 @@ def read(document: Mapping[str, Any], name: str = "study", base: str | Path = ".
     Raises:
         ScenarioError: anything in it that is not understood, or its scenario cannot be read.
     """
+    return _read(document, name, Path(base), ())
+
+
+def _read(document: Mapping[str, Any], name: str, base: Path, settings: Sequence[str]) -> Study:
     table = written.read(StudyTable, document, name)
-    whole = _scenario(table.scenario, name, Path(base))
+    whole = _scenario(table.scenario, name, base)
+    for setting in settings:
+        whole = whole.with_text(setting.lstrip().removeprefix("scenario."))
     disciplines = _disciplines(table, name)
     links: tuple[str | None, ...] = table.links
     if table.disciplines is not None and not links:
