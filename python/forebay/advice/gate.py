@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forebay import _engine
@@ -44,6 +45,7 @@ def configuration(comparison: Comparison, label: str) -> str:
     lines = [
         f"# {label} on {name} of {comparison.scenario.name}.",
         *_about_rate(network),
+        *_plugins(variant.scenario),
         "",
         "[link]",
         *_direction(own, network, variant.queue),
@@ -92,6 +94,15 @@ def _about_rate(network: Network) -> Iterable[str]:
         f"# The rate is {100 * BELOW:.0f} % of {whole}: the queue must stand here, not behind the "
         "gate."
     )
+
+
+def _plugins(scenario: Scenario) -> Iterable[str]:
+    """The plug-ins, which a gate takes by their whole paths."""
+    files = [
+        str(Path(scenario.base, file).resolve()) for file in scenario.document.get("plugins", [])
+    ]
+    if files:
+        yield f"plugins = {inline(files)}"
 
 
 def _direction(
