@@ -30,9 +30,9 @@ from distributed import Client, LocalCluster, wait
 from sweep_kill import BASE
 
 from forebay import _engine, sweep
-from forebay.runs import Record, Task, cluster, record_of
-from forebay.runs.cluster import timed_batch
-from forebay.runs.journal import line_of
+from forebay._runs import Record, Task, cluster, record_of
+from forebay._runs.cluster import timed_batch
+from forebay._runs.journal import line_of
 from forebay.sweep import control
 
 TRIES = 3

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aspq_beyond import (
+from forebay.papers import (
+    Claim,
+    Figure,
+    Paper,
+    Quick,
+    Section,
+    StudyFile,
+)
+
+from .beyond import (
     FLOWS_NOTE,
     GAPS,
     OPTIONS,
@@ -15,8 +24,8 @@ from aspq_beyond import (
     period_panels,
     when_tables,
 )
-from aspq_discussion import OPTIONS_SAY, WHEN_SAYS
-from aspq_table import (
+from .discussion import OPTIONS_SAY, WHEN_SAYS
+from .table import (
     claim_1,
     claim_2,
     claim_3,
@@ -28,15 +37,6 @@ from aspq_table import (
     table_1,
     why_2,
     windows,
-)
-
-from forebay.papers import (
-    Claim,
-    Figure,
-    Paper,
-    Quick,
-    Section,
-    StudyFile,
 )
 
 

@@ -5,7 +5,10 @@ from functools import cache
 from pathlib import Path
 
 import tomllib
-from ncq_analysis import (
+
+from forebay.papers import Claim, Figure, Paper, Quick, Section, StudyFile, Table
+
+from .analysis import (
     KB,
     case_1,
     figure_1,
@@ -19,8 +22,8 @@ from ncq_analysis import (
     why_splitting,
     why_strategies,
 )
-from ncq_options import SHIP
-from ncq_scenarios import (
+from .options import SHIP
+from .scenarios import (
     TAIL,
     all_goodput,
     call_panel,
@@ -31,7 +34,7 @@ from ncq_scenarios import (
     sensor_panel,
     several,
 )
-from ncq_verdicts import (
+from .verdicts import (
     LARGE_GOODPUT,
     SENSOR_GOODPUT,
     SMALL_GOODPUT,
@@ -49,8 +52,6 @@ from ncq_verdicts import (
     why_scenario_1,
     why_short,
 )
-
-from forebay.papers import Claim, Figure, Paper, Quick, Section, StudyFile, Table
 
 MIX = (
     ("classes.calls.r_factor", "R of calls", 1.0),

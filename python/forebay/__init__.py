@@ -12,14 +12,12 @@
 Names of measures and columns end in their unit: `_ms`, `_s`, `_bps` (bits a second), `_bytes`.
 """
 
-from importlib import import_module
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from forebay._engine import ScenarioError, version
+    from forebay._files import write, write_report
+    from forebay._runs import Progress, Result, run
     from forebay.comparison import Comparison, Run, Variant, compare
-    from forebay.files import write, write_report
-    from forebay.runs import Progress, Result, run
     from forebay.scenario import Scenario, load
     from forebay.stats import Interval, interval, paired_difference
 
@@ -46,8 +44,8 @@ __all__ = [
 _HOMES = {
     "_engine": ("ScenarioError", "version"),
     "comparison": ("Comparison", "Run", "Variant", "compare"),
-    "files": ("write", "write_report"),
-    "runs": ("Progress", "Result", "run"),
+    "_files": ("write", "write_report"),
+    "_runs": ("Progress", "Result", "run"),
     "scenario": ("Scenario", "load"),
     "stats": ("Interval", "interval", "paired_difference"),
 }
@@ -55,6 +53,9 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
+    # Here, as every import before a command begins is time in which Ctrl-C is not caught.
+    from importlib import import_module
+
     if name == "__version__":
         name = "version"
     for home, names in _HOMES.items():

@@ -1,14 +1,16 @@
 """The program `forebay`, also as `python -m forebay`."""
 
-import signal
+import _signal  # type: ignore[import-not-found]  # Loaded with Python, which `signal` is not.
 import sys
 
-if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     # While modules are read, Ctrl-C ends the process as it ends any program: without a traceback.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
-from forebay.cli import app
-from forebay.cli.console import INTERRUPTED, READER_GONE, flushed
+import signal
+
+from forebay._cli import app
+from forebay._cli.console import INTERRUPTED, READER_GONE, flushed
 
 __all__ = ["main"]
 

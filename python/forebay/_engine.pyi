@@ -51,7 +51,9 @@ def effective(scenario: str, base: str) -> str:
 def resolve(scenario: str, base: str) -> str:
     """Links, traffic and files of the scenario (JSON), as JSON.
 
-    An object with `title`, `duration_s`, `warmup_s`, `seed` and three lists:
+    An object with `title`, `duration_s`, `warmup_s`, `seed`, `default_link` (the link on which
+    disciplines are compared, if it must be named once `[compare]` is gone; null for a dumbbell, a
+    parking lot, and where none is chosen) and three lists:
 
     - `links`: each direction of each link, in the order of a summary's `links`: `name`, `from`,
       `to`, `reverse` (whether it is a reverse direction), `path` (where its table stands in this

@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from forebay import relative, stats
+from forebay import _relative, stats
 from forebay._engine import ScenarioError
+from forebay._runs import Result, Task, Tell, result_of, run_all
+from forebay._runs.result import ON_REQUEST, flattened
 from forebay.measures import GAIN, Measure, best_of
-from forebay.runs import Result, Task, Tell, result_of, run_all
-from forebay.runs.result import ON_REQUEST, flattened
 from forebay.scenario import Scenario, labelled, named
 
 DEFAULT_REPLICATIONS = 10
@@ -104,7 +104,7 @@ class Comparison:
         `gain` is measured if there is a baseline.
         """
         if key == GAIN.key:
-            return self._relative(label, relative.gain(class_))
+            return self._relative(label, _relative.gain(class_))
         return [
             run.result.summary["classes"].get(class_, {}).get(key) for run in self.runs_of(label)
         ]
@@ -130,7 +130,7 @@ class Comparison:
 
     def efficiency(self, label: str) -> stats.Interval | None:
         """System efficiency: mean goodput over flows, as a share of the baseline's."""
-        return stats.interval(self._relative(label, relative.EFFICIENCY), self.level)
+        return stats.interval(self._relative(label, _relative.EFFICIENCY), self.level)
 
     def utilization(self, label: str) -> stats.Interval | None:
         """Share of the compared link's capacity that was used."""
@@ -156,7 +156,7 @@ class Comparison:
         table = pl.from_dicts(rows, infer_schema_length=None)
         if self.baseline is None:
             return table
-        return relative.relative(table, ["replication"], self.baseline, self.efficient)
+        return _relative.relative(table, ["replication"], self.baseline, self.efficient)
 
     @cached_property
     def flows(self) -> pl.DataFrame:

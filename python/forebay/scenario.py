@@ -131,13 +131,9 @@ class Scenario:
         Raises:
             ScenarioError: there are several links and none is chosen.
         """
-        name = self.compared_link()
-        chosen = (self.document.get("compare") or {}).get("link")
-        shorthand = any(
-            link["name"] == name and link["path"] in ("dumbbell", "parking_lot")
-            for link in self.resolved()["links"]
-        )
-        return None if shorthand and chosen is None else name
+        self.compared_link()
+        link: str | None = self.resolved()["default_link"]
+        return link
 
     def with_queue(self, queue: str | Mapping[str, Any], link: str | None = None) -> Scenario:
         """A copy with another queue on a link.

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 import forebay
 from advice_said import FOLDER
 from forebay import ScenarioError, comparison
+from forebay._cli import app
+from forebay._reference.files import Template
 from forebay.advice import advise, before, gate
 from forebay.advice.hints import Hint, apply
-from forebay.cli import app
-from forebay.reference.files import Template
 from forebay.scenario import Scenario
 
 runner = CliRunner()

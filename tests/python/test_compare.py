@@ -15,11 +15,11 @@ import pytest
 from rich.console import Console
 
 import forebay
-from forebay import Comparison, ScenarioError, files
+from forebay import Comparison, ScenarioError, _files
+from forebay._terminal import print_comparison
 from forebay.advice import advise
 from forebay.measures import GOODPUT, MOS, TAIL_DELAY, text
 from forebay.stats import Interval
-from forebay.terminal import print_comparison
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ def test_gain_and_efficiency_beside_a_baseline(comparison: Comparison, scenario_
     assert beside.samples("ncq", "web", "gain") == pytest.approx(ratios)
     found = beside.efficiency("fifo")
     assert found is not None and (found.mean, found.half_width) == (1.0, 0.0)
-    summary = files.summary(beside)
+    summary = _files.summary(beside)
     assert summary["baseline"] == "fifo"
     assert summary["disciplines"][3]["classes"]["web"]["gain"]["mean"] == pytest.approx(
         sum(ratios) / 3

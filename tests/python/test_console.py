@@ -13,8 +13,8 @@ import pytest
 from rich.table import Table
 from typer.testing import CliRunner
 
-from forebay.cli import app
-from forebay.cli.console import Terminal
+from forebay._cli import app
+from forebay._cli.console import Terminal
 
 PROGRAM = [sys.executable, "-m", "forebay"]
 

@@ -27,9 +27,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from forebay import written
-from forebay.cli import app
-from forebay.cli.help import examples
+from forebay import _written
+from forebay._cli import app
+from forebay._cli.help import examples
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -153,7 +153,7 @@ def test_what_a_page_says_works(page: str, tree: Path) -> None:
                 exec(compile(block.code, page, "exec"), namespace)
             elif block.language == "toml":
                 (tree / "snippet.toml").write_text(block.code, encoding="utf-8")
-                written.load(tree / "snippet.toml")
+                _written.load(tree / "snippet.toml")
         except Exception as error:
             raise AssertionError(f"{page}:{block.line}: {error}") from error
 

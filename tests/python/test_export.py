@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from forebay import Scenario, ScenarioError, compare, load, run, sweep, write
-from forebay.cli import app
-from forebay.export import export
+from forebay._cli import app
+from forebay._export import export
 from small_study import BASE, study
 
 

@@ -11,10 +11,10 @@ import pytest
 from pyroute2 import netns
 from typer.testing import CliRunner
 
-from forebay import Scenario, lab, terminal
+from forebay import Scenario, _terminal, lab
+from forebay._cli import app
+from forebay._cli.console import Terminal
 from forebay._engine import Live, ScenarioError
-from forebay.cli import app
-from forebay.cli.console import Terminal
 from forebay.lab import topology
 from forebay.lab.network import PREFIX
 
@@ -112,7 +112,7 @@ def test_the_summary_of_real_packets_can_be_printed() -> None:
     live = Live(Scenario.of(SCENARIO).text, ".")
     summary = json.loads(live.finish().summary)
     console = Terminal(record=True, width=100)
-    terminal.print_run(console, summary)
+    _terminal.print_run(console, summary)
     assert "calls" in console.export_text()
 
 

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 import forebay
 from forebay import Scenario, sweep
-from forebay.cli import app
-from forebay.runs import Change
+from forebay._cli import app
+from forebay._runs import Change
 from forebay.tune.runs import Runs
 
 RUN = CliRunner().invoke

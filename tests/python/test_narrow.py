@@ -16,7 +16,7 @@ import pytest
 import forebay
 from advice_said import FOLDER
 from forebay import sweep
-from forebay.report import render
+from forebay._report import render
 from forebay.sweep import load, run
 from forebay.sweep.report import write
 

@@ -13,11 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 import toy_paper
-from forebay import cli, sweep
+from forebay import _cli, sweep
 from forebay._engine import ScenarioError
+from forebay._runs import Record, Task, record_of
 from forebay.papers import Data, Part, exactly, library, page, run
 from forebay.papers.judge import verdict_of
-from forebay.runs import Record, Task, record_of
 from forebay.stats import Interval
 
 RUNNER = CliRunner()
@@ -116,7 +116,7 @@ def test_quick_results_do_not_touch_full_ones(papers: Path) -> None:
     assert [study["most"] for study in quick["studies"]] == [3, 1]
     assert "too few replications" in Path("quick/toy.md").read_text()
     assert Path("out/results.json").read_bytes() == before
-    outcome = RUNNER.invoke(cli.app, ["paper", "run", "toy", "--quick", "--page"])
+    outcome = RUNNER.invoke(_cli.app, ["paper", "run", "toy", "--quick", "--page"])
     assert outcome.exit_code == 2 and "leave out --quick" in outcome.output
     assert not (papers / "toy" / "results.json").exists()
 
@@ -137,38 +137,38 @@ def test_a_changed_copy_of_a_paper_runs(papers: Path) -> None:
     for name in ("rates.toml", "paper.py"):
         file = Path("mine", name)
         file.write_text(file.read_text().replace("5Mbit", "6Mbit"))
-    outcome = RUNNER.invoke(cli.app, ["paper", "run", "./mine", "--quick"])
+    outcome = RUNNER.invoke(_cli.app, ["paper", "run", "./mine", "--quick"])
     assert outcome.exit_code == 0, outcome.output
     found = json.loads(Path("out/papers/mine-quick/results.json").read_text())
     assert found["paper"] == "mine"
     # A value that the study no longer has is named with what needs it, and no traceback.
     study = Path("mine/rates.toml")
     study.write_text(study.read_text().replace("6Mbit", "7Mbit"))
-    lacking = RUNNER.invoke(cli.app, ["paper", "run", "./mine", "--quick", "-o", "lacking"])
+    lacking = RUNNER.invoke(_cli.app, ["paper", "run", "./mine", "--quick", "-o", "lacking"])
     assert lacking.exit_code == 2, lacking.output
     said = 'claim T-1: study "rates": no run has rate = 6Mbit; there are 2Mbit, 7Mbit'
     assert said in lacking.output and "Traceback" not in lacking.output
     data = Data({"rates": ()}, Path("lacking"), quick=True)
     with pytest.raises(ScenarioError, match='there is no axis "rat"'):
         data.interval("rates", "links.up.utilization", {"rat": "2Mbit"})
-    refused = RUNNER.invoke(cli.app, ["paper", "run", "./mine", "--page"])
+    refused = RUNNER.invoke(_cli.app, ["paper", "run", "./mine", "--page"])
     assert refused.exit_code == 2 and "forebay paper list" in refused.output
-    nowhere = RUNNER.invoke(cli.app, ["paper", "run", "./none"])
+    nowhere = RUNNER.invoke(_cli.app, ["paper", "run", "./none"])
     assert nowhere.exit_code == 2 and "a folder with a" in nowhere.output
 
 
 @pytest.mark.usefixtures("papers")
 def test_fields_of_a_paper_are_changed() -> None:
     words = ["paper", "run", "toy", "--quick", "--set"]
-    outcome = RUNNER.invoke(cli.app, [*words, "link.up.delay=9ms"])
+    outcome = RUNNER.invoke(_cli.app, [*words, "link.up.delay=9ms"])
     assert outcome.exit_code == 0, outcome.output
     assert "changed by --set" in outcome.output
     folder = Path("out/papers/toy-changed-quick")
     study = json.loads((folder / "time" / "study.json").read_text())
     assert '"9ms"' in json.dumps(study)
-    again = RUNNER.invoke(cli.app, [*words, "link.up.delay=8ms"])
+    again = RUNNER.invoke(_cli.app, [*words, "link.up.delay=8ms"])
     assert again.exit_code == 2 and "link.up.delay=9ms" in again.output
-    axis = RUNNER.invoke(cli.app, [*words, "link.up.rate=8Mbit", "-o", "other"])
+    axis = RUNNER.invoke(_cli.app, [*words, "link.up.rate=8Mbit", "-o", "other"])
     assert axis.exit_code == 2 and "an axis of this study sets it; change" in axis.output
 
 
@@ -225,45 +225,45 @@ def test_a_figure_runs_only_its_studies() -> None:
 
 def test_commands(papers: Path) -> None:
     home = papers
-    listed = RUNNER.invoke(cli.app, ["paper", "list", "--json"])
+    listed = RUNNER.invoke(_cli.app, ["paper", "list", "--json"])
     [state] = json.loads(listed.output)
     assert state["paper"] == "toy" and state["claims"] is None
-    done = RUNNER.invoke(cli.app, ["paper", "run", "toy", "--page"])
+    done = RUNNER.invoke(_cli.app, ["paper", "run", "toy", "--page"])
     assert done.exit_code == 0, done.output
     assert Path("docs/papers/toy.md").exists() and (home / "toy" / "results.json").exists()
-    [state] = json.loads(RUNNER.invoke(cli.app, ["paper", "list", "--json"]).output)
+    [state] = json.loads(RUNNER.invoke(_cli.app, ["paper", "list", "--json"]).output)
     assert state["claims"] == {"reproduced": 2, "differs": 1, "not testable": 1}
     assert "changed" not in state["state"]
-    again = RUNNER.invoke(cli.app, ["paper", "page", "toy", "--out", "again"])
+    again = RUNNER.invoke(_cli.app, ["paper", "page", "toy", "--out", "again"])
     assert again.exit_code == 0
     assert Path("again/toy.md").read_text() == Path("docs/papers/toy.md").read_text()
     study = home / "toy" / "rates.toml"
     study.write_text(study.read_text().replace('"5%"', '"6%"'))
-    [state] = json.loads(RUNNER.invoke(cli.app, ["paper", "list", "--json"]).output)
+    [state] = json.loads(RUNNER.invoke(_cli.app, ["paper", "list", "--json"]).output)
     assert "changed since" in state["state"]
-    refused = RUNNER.invoke(cli.app, ["paper", "run", "toy"])
+    refused = RUNNER.invoke(_cli.app, ["paper", "run", "toy"])
     assert refused.exit_code == 2 and "another study" in refused.output
 
 
 def test_a_difference_without_a_reason_fails(papers: Path) -> None:
     toy_paper.write(papers, reason="")
-    outcome = RUNNER.invoke(cli.app, ["paper", "run", "toy"])
+    outcome = RUNNER.invoke(_cli.app, ["paper", "run", "toy"])
     assert outcome.exit_code == 1 and "T-2 differs, and no reason is given" in outcome.output
     # Too few runs to ask for one.
-    assert RUNNER.invoke(cli.app, ["paper", "run", "toy", "--quick"]).exit_code == 0
+    assert RUNNER.invoke(_cli.app, ["paper", "run", "toy", "--quick"]).exit_code == 0
 
 
 def test_sentences_that_the_numbers_do_not_bear_out_are_struck_out(papers: Path) -> None:
-    assert RUNNER.invoke(cli.app, ["paper", "run", "toy", "--page"]).exit_code == 0
+    assert RUNNER.invoke(_cli.app, ["paper", "run", "toy", "--page"]).exit_code == 0
     text = Path("docs/papers/toy.md").read_text()
     assert re.search(r"- Codel's queue is shorter\. \*\(codel - fifo -.* packets", text)
     assert "~~" not in text
     toy_paper.write(papers, total=5)
-    outcome = RUNNER.invoke(cli.app, ["paper", "run", "toy", "--page"])
+    outcome = RUNNER.invoke(_cli.app, ["paper", "run", "toy", "--page"])
     assert outcome.exit_code == 1 and "Not borne out: Two and two are four." in outcome.output
     text = Path("docs/papers/toy.md").read_text()
     assert "- ~~Two and two are four.~~ **This does not hold**, 0 of 1 do: 2 + 2 5" in text
-    listed = RUNNER.invoke(cli.app, ["paper", "list", "--json"])
+    listed = RUNNER.invoke(_cli.app, ["paper", "list", "--json"])
     assert "not borne out" in json.loads(listed.output)[0]["state"]
 
 
@@ -285,16 +285,16 @@ def test_what_does_not_exist_is_named(papers: Path) -> None:
         (["run", "toy", "--figure", "9"], 'no figure "9"'),
         (["page", "toy"], "no full results yet"),
     ):
-        outcome = RUNNER.invoke(cli.app, ["paper", *arguments])
+        outcome = RUNNER.invoke(_cli.app, ["paper", *arguments])
         assert outcome.exit_code == 2 and said in outcome.output
     text = (papers / "toy" / "paper.py").read_text()
     Path("papers/toy/paper.py").write_text(text.replace('("time",), note', '("tim",), note'))
-    outcome = RUNNER.invoke(cli.app, ["paper", "run", "toy"])
+    outcome = RUNNER.invoke(_cli.app, ["paper", "run", "toy"])
     assert outcome.exit_code == 2 and 'no study "tim"' in outcome.output
     Path("out").mkdir()
     Path("out/mine").touch()
     toy_paper.write(Path("papers"))
-    outcome = RUNNER.invoke(cli.app, ["paper", "run", "toy", "--out", "out"])
+    outcome = RUNNER.invoke(_cli.app, ["paper", "run", "toy", "--out", "out"])
     assert outcome.exit_code == 2 and "not of this command" in outcome.output
 
 
@@ -318,7 +318,7 @@ def test_every_paper_of_the_library_loads() -> None:
 
 def test_the_peers_that_a_page_quotes_are_those_of_validation() -> None:
     root = Path(__file__).parents[2]
-    text = (root / "papers/cp-aqm/other-stacks.md").read_text("utf-8")
+    text = (root / "papers/cp_aqm/other-stacks.md").read_text("utf-8")
     tables = json.loads((root / "docs/validation/peers.json").read_text("utf-8"))["tables"]
     quoted = {
         ("Tail drop, delayed acknowledgments", "New Reno"),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import forebay
-from forebay import _engine, written
+from forebay import _engine, _written
 from forebay.advice import gate
 
 ROOT = Path(__file__).parents[2]
@@ -74,7 +74,7 @@ def test_a_gate_s_file_names_them_by_their_whole_paths(blue: Path, tmp_path: Pat
     here = forebay.Scenario.of(document(plugins=[blue.name]), base=str(blue.parent))
     compared = forebay.compare(here, disciplines=["blue"], replications=1)
     (tmp_path / "gate.toml").write_text(gate.configuration(compared, "blue"))
-    found = written.load(tmp_path / "gate.toml")
+    found = _written.load(tmp_path / "gate.toml")
     assert found["plugins"] == [str(blue.resolve())]
     assert found["link"]["queue"]["kind"] == "blue"
 

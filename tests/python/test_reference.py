@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from forebay import Scenario, ScenarioError, sweep, written
-from forebay.cli import app
-from forebay.reference.fields import Schema
-from forebay.reference.files import File, open_schema
-from forebay.reference.kinds import kinds_page
-from forebay.reference.pages import PAGED, page
+from forebay import Scenario, ScenarioError, _written, sweep
+from forebay._cli import app
+from forebay._reference.fields import Schema
+from forebay._reference.files import File, open_schema
+from forebay._reference.kinds import kinds_page
+from forebay._reference.pages import PAGED, page
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,7 +70,7 @@ NET = [
 def toml(text: str, tmp_path: Path) -> dict[str, object]:
     file = tmp_path / "example.toml"
     file.write_text(text, encoding="utf-8")
-    document: dict[str, object] = written.load(file)
+    document: dict[str, object] = _written.load(file)
     return document
 
 

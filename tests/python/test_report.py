@@ -73,7 +73,7 @@ def test_report_is_whole_and_needs_no_network(scenario_file: Path, tmp_path: Pat
 
 
 def test_names_from_the_scenario_cannot_break_the_page(scenario_file: Path) -> None:
-    from forebay.report import render
+    from forebay._report import render
 
     evil = '</script><img src="http://example.com/x">&'
     scenario = forebay.load(scenario_file).with_("title", evil).with_("traffic[0].name", evil)
@@ -85,7 +85,7 @@ def test_names_from_the_scenario_cannot_break_the_page(scenario_file: Path) -> N
 
 
 def test_every_discipline_keeps_its_colour(scenario_file: Path) -> None:
-    from forebay.report import render
+    from forebay._report import render
 
     page = render(forebay.compare(forebay.load(scenario_file), replications=1))
     swatches = re.findall(r'swatch (d\d)"></i>([\w ]+)', page)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import forebay
-from forebay.report import render
-from forebay.report.wireless import network
+from forebay._report import render
+from forebay._report.wireless import network
 
 SENSORS = Path(__file__).parents[2] / "examples" / "sensors.toml"
 

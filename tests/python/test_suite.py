@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import forebay
-from forebay import cli, sweep
+from forebay import _cli, sweep
 from forebay._engine import ScenarioError
 from forebay.scenario import quantity
 from forebay.suite import catalogue, run
@@ -197,9 +197,11 @@ def test_it_runs_goes_on_and_reports(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     two = small()
     monkeypatch.setattr(catalogue, "load", lambda *_: two)
-    called = CliRunner().invoke(cli.app, ["suite", "rfc7928", "--quick", "-o", str(tmp_path / "o")])
+    called = CliRunner().invoke(
+        _cli.app, ["suite", "rfc7928", "--quick", "-o", str(tmp_path / "o")]
+    )
     assert called.exit_code == 0, called.output
     assert called.stdout == f"Report: {tmp_path / 'o' / 'report.html'}\n"
     monkeypatch.undo()
-    bad = CliRunner().invoke(cli.app, ["suite", "rfc1"])
+    bad = CliRunner().invoke(_cli.app, ["suite", "rfc1"])
     assert bad.exit_code == 2

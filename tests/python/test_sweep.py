@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import forebay
-from forebay import ScenarioError, stats, sweep, written
-from forebay.runs.journal import line_of, read_journal
-from forebay.runs.task import Record
+from forebay import ScenarioError, _written, stats, sweep
+from forebay._runs.journal import line_of, read_journal
+from forebay._runs.task import Record
 from forebay.scenario import quantity
 from forebay.sweep import Until, control, store
 from forebay.sweep.axes import Axis
@@ -25,7 +25,7 @@ from small_study import BASE, FLOWS, RATE, TAIL, study
 
 def axis(**fields: Any) -> Axis:
     document = {"scenario": {}, "replications": 1, "axis": [{"path": "link.up.rate"} | fields]}
-    [found] = written.read(StudyTable, document, "study.toml").axis
+    [found] = _written.read(StudyTable, document, "study.toml").axis
     return found.axis()
 
 
@@ -55,6 +55,21 @@ def test_ranges(table: dict[str, Any], expected: list[Any] | None) -> None:
     assert [type(value) for value in found if isinstance(value, str)] == [
         str for value in expected if isinstance(value, str)
     ]
+
+
+def test_settings_reach_a_scenario_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/base.toml").write_text(BASE)
+    path = tmp_path / "study.toml"
+    path.write_text(
+        'scenario = "parts/base.toml"\nreplications = 2\n'
+        '[[axis]]\npath = "link.up.rate"\nvalues = ["1Mbit", "2Mbit"]\n'
+    )
+    changed = sweep.load(path, ["scenario.duration=7s", "replications=3"])
+    assert (changed.base.document["duration"], changed.replications) == ("7s", 3)
+    assert Path(changed.base.base) == tmp_path / "parts"
+    with pytest.raises(ScenarioError, match=r"--set link\.up\.rate: an axis of this study sets it"):
+        sweep.load(path, ["scenario.link.up.rate=5Mbit"])
 
 
 def test_axes_know_their_numbers() -> None:

@@ -12,7 +12,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from forebay import Progress, ScenarioError, sweep
-from forebay.runs import cluster
+from forebay._runs import cluster
 from forebay.sweep.layout import parts
 from small_study import FLOWS, RATE, study
 

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from forebay import load, run
-from forebay.cli import app
-from forebay.reference.files import TEMPLATES, Template
-from forebay.reference.picture import picture
+from forebay._cli import app
+from forebay._reference.files import TEMPLATES, Template
+from forebay._reference.picture import picture
 
 ROOT = Path(__file__).parents[2]
 

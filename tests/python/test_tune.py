@@ -11,9 +11,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from forebay import Progress, ScenarioError, load
-from forebay.cli import app
-from forebay.relative import relative
-from forebay.runs.journal import read_journal
+from forebay._cli import app
+from forebay._relative import relative
+from forebay._runs.journal import read_journal
 from forebay.tune import Outcome, tune
 from forebay.tune.goal import Estimate, Goal, read_bound, read_goal
 from forebay.tune.search import Tried, Tuning

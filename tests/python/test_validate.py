@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from forebay._cli import app
 from forebay._engine import ScenarioError
-from forebay.cli import app
 from forebay.validate import Check, all_checks, page, replications, run_checks, select
 from forebay.validate.check import Exact, Statistical, Summary, Within
 

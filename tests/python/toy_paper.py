@@ -34,7 +34,7 @@ from forebay.papers import (
     StudyFile, Table, exactly,
 )
 
-from keys import KEY
+from .keys import KEY
 
 
 def over_rates(data):

@@ -11,7 +11,7 @@
 //! Prints JSON: nanoseconds of processor time a packet, the median of several rounds, and bytes of
 //! memory a packet. Run it with
 //!
-//!     cargo bench -p forebay-disciplines --bench drop_strategies -- papers/drop-strategies/cost.json
+//!     cargo bench -p forebay-disciplines --bench drop_strategies -- papers/drop_strategies/cost.json
 
 use cpu_time::ThreadTime;
 use forebay_core::{Bank, LevelOrder, Packet, Rng};

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forebay import stats
+from forebay._runs import Result, Task, result_of, run_all
 from forebay.lab.session import run
 from forebay.measures import MEASURES
-from forebay.runs import Result, Task, result_of, run_all
 from forebay.scenario import Scenario
 
 BUSY = 0.1

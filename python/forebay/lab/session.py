@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from forebay._engine import Live
+from forebay._runs import Result
 from forebay.lab import network, topology
 from forebay.lab.gates import Gates, LabError, program
 from forebay.lab.hosts import Clock, Hosts
 from forebay.lab.topology import Topology, uses_tcp
-from forebay.runs import Result
 from forebay.scenario import Scenario
 
 __all__ = ["LabError", "run"]

@@ -1,32 +1,33 @@
-"""Where papers are: a folder each, with `paper.py`, its studies, and the results last kept."""
+"""Where papers are: a package each, with `paper.py`, its studies, and the results last kept."""
 
 from __future__ import annotations
 
 import copy
-import importlib.util
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec
 from pathlib import Path
 from typing import Any
 
-from forebay import scenario, sweep, written
+from forebay import _written, scenario, sweep
 from forebay._engine import ScenarioError
 from forebay.papers.declare import Paper, StudyFile
 from forebay.scenario import Scenario
 from forebay.sweep import Study
 
 LIBRARY = Path(__file__).parent / "collection"
-"""The folders of all papers: in a source tree a link to `papers`, in a wheel a copy."""
+"""The packages of all papers: in a source tree a link to `papers`, in a wheel a copy."""
 RESULTS = "results.json"
 """The record of a run (see `forebay.papers.record`), as it is kept with its paper."""
 
 
 def names() -> list[str]:
     """The papers that there are."""
-    return sorted(path.parent.name for path in LIBRARY.glob("*/paper.py"))
+    return sorted(path.parent.name.replace("_", "-") for path in LIBRARY.glob("*/paper.py"))
 
 
 def folder_of(key: str) -> Path:
@@ -36,7 +37,7 @@ def folder_of(key: str) -> Path:
         ScenarioError: there is no such paper.
     """
     if key in names():
-        return LIBRARY / key
+        return LIBRARY / key.replace("-", "_")
     path = Path(key)
     if (path / "paper.py").is_file():
         return path.resolve()
@@ -52,15 +53,15 @@ def load(key: str) -> Paper:
     Raises:
         ScenarioError: there is no such paper.
     """
-    path = folder_of(key) / "paper.py"
-    name = re.sub(r"\W", "_", path.parent.name)
-    spec = importlib.util.spec_from_file_location(f"forebay_paper_{name}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    with _siblings(path.parent):
-        spec.loader.exec_module(module)
-    paper: Paper = module.PAPER
-    _check(paper, str(path))
+    folder = folder_of(key)
+    package = "forebay_paper_" + re.sub(r"\W", "_", folder.name)
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        del sys.modules[name]  # Another copy of the paper may have been loaded.
+    spec = ModuleSpec(package, None, is_package=True)
+    spec.submodule_search_locations = [str(folder)]
+    sys.modules[package] = module_from_spec(spec)
+    paper: Paper = import_module(f"{package}.paper").PAPER
+    _check(paper, str(folder / "paper.py"))
     return paper
 
 
@@ -87,29 +88,13 @@ def read(declared: StudyFile, folder: Path, quick: bool, settings: Sequence[str]
         OSError: it cannot be read.
     """
     path = folder / declared.file
-    document = written.load(path)
+    document = _written.load(path)
     if quick:
         document = _shortened(document, declared, folder)
-    if settings:
-        document = _changed(document, declared.file, folder, settings)
-    study = sweep.read(document, declared.file, folder)
+    study = sweep.read(document, declared.file, folder, settings)
     if declared.tables and study.replications is None:
         raise ScenarioError(f"{path}: a study that keeps tables needs replications, not until")
     return study
-
-
-@contextmanager
-def _siblings(folder: Path) -> Iterator[None]:
-    """Let a paper import modules beside it, and no other paper find them."""
-    before = set(sys.modules)
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(folder))
-        for name in set(sys.modules) - before:
-            if str(getattr(sys.modules[name], "__file__", "")).startswith(f"{folder}/"):
-                del sys.modules[name]
 
 
 def _shortened(document: Mapping[str, Any], study: StudyFile, folder: Path) -> dict[str, Any]:
@@ -117,7 +102,8 @@ def _shortened(document: Mapping[str, Any], study: StudyFile, folder: Path) -> d
     short.pop("until", None)
     short["replications"] = study.quick.replications
     if study.quick.set:
-        base = _base(short, folder)
+        given = short["scenario"]
+        base = scenario.load(folder / given) if isinstance(given, str) else Scenario.of(given)
         for path, value in study.quick.set.items():
             base = base.with_(path, value)
         short["scenario"] = base.document
@@ -128,31 +114,6 @@ def _shortened(document: Mapping[str, Any], study: StudyFile, folder: Path) -> d
         axes[name].pop("range", None)
         axes[name]["rows" if "paths" in axes[name] else "values"] = list(values)
     return short
-
-
-def _changed(
-    document: Mapping[str, Any], name: str, folder: Path, settings: Sequence[str]
-) -> dict[str, Any]:
-    base = _base(document, folder)
-    set_by = {path for axis in document.get("axis", []) for path in _paths(axis)}
-    for setting in settings:
-        path = setting.partition("=")[0].strip()
-        if path in set_by:
-            raise ScenarioError(
-                f"{name}: --set {path}: an axis of this study sets it; change its values in a copy "
-                "of the paper's folder, and run that (docs/papers/README.md)"
-            )
-        base = base.with_text(setting)
-    return {**document, "scenario": base.document}
-
-
-def _base(document: Mapping[str, Any], folder: Path) -> Scenario:
-    given = document["scenario"]
-    return scenario.load(folder / given) if isinstance(given, str) else Scenario.of(given)
-
-
-def _paths(axis: Mapping[str, Any]) -> Sequence[str]:
-    return axis.get("paths") or [axis["path"]]
 
 
 def _check(paper: Paper, place: str) -> None:

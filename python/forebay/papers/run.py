@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from forebay._engine import ScenarioError
+from forebay._runs.folder import claim
+from forebay._runs.journal import write_whole
 from forebay.papers import library, page, record
 from forebay.papers.data import Data
-from forebay.runs.folder import claim
-from forebay.runs.journal import write_whole
 from forebay.sweep import Study, several
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from forebay import _engine, sweep, written
+from forebay import _engine, _written, sweep
 from forebay._engine import ScenarioError
 from forebay.scenario import plugins, quantity
 from forebay.sweep import Study
@@ -22,7 +22,7 @@ QUICK_RUNS = 3
 """Replications of a quick run; the fewest that have an ellipse."""
 
 
-class Trade(written.Table):
+class Trade(_written.Table):
     """A graph of goodput over queueing delay, for one class of traffic."""
 
     class_: Annotated[str, Field(alias="class")]
@@ -39,7 +39,7 @@ class Trade(written.Table):
         return 1e3 * found.value
 
 
-class Ratio(written.Table):
+class Ratio(_written.Table):
     """A quotient of two measures."""
 
     title: str
@@ -50,7 +50,7 @@ class Ratio(written.Table):
     """The measure below the line."""
 
 
-class SuiteTable(written.Table):
+class SuiteTable(_written.Table):
     """The file `suite.toml` of a suite."""
 
     title: str
@@ -62,7 +62,7 @@ class SuiteTable(written.Table):
     one's source recommends."""
 
 
-class TestTable(written.Table):
+class TestTable(_written.Table):
     """The file of one test of a suite."""
 
     section: str
@@ -134,7 +134,7 @@ def load(name: str, disciplines: Sequence[str] | None = None, quick: bool = Fals
     if name not in names():
         raise ScenarioError(f'there is no suite "{name}"; one of {", ".join(names())}')
     folder = HOME / name
-    header = written.read(SuiteTable, written.load(folder / "suite.toml"), f"{name}/suite.toml")
+    header = _written.read(SuiteTable, _written.load(folder / "suite.toml"), f"{name}/suite.toml")
     known = header.disciplines
     named = list(known) if disciplines is None else disciplines
     _check(named)
@@ -175,7 +175,7 @@ def _numbers(name: str) -> tuple[list[int], str]:
 
 
 def _test(path: Path, disciplines: Mapping[str, Mapping[str, Any]], quick: bool) -> Test:
-    table = written.read(TestTable, written.load(path), path.name)
+    table = _written.read(TestTable, _written.load(path), path.name)
     document = dict(table.study)
     bare = {key: value for key, value in document.items() if key != "link"}
     limit = _limit(sweep.read(bare, path.name, path.parent))

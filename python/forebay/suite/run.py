@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from forebay.runs.folder import claim
+from forebay._runs.folder import claim
 from forebay.suite import report, results
 from forebay.suite.catalogue import Suite
 from forebay.sweep import several

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from forebay import stats
 from forebay._engine import ScenarioError
-from forebay.runs.cluster import Cluster
-from forebay.runs.journal import table_file
-from forebay.runs.pool import Pool, Threads
-from forebay.runs.service import Progress, Tell, work_off
-from forebay.runs.task import Record, Task, matcher, record_of
+from forebay._runs.cluster import Cluster
+from forebay._runs.journal import table_file
+from forebay._runs.pool import Pool, Threads
+from forebay._runs.service import Progress, Tell, work_off
+from forebay._runs.task import Record, Task, matcher, record_of
 from forebay.sweep.store import Store
 from forebay.sweep.study import Point, Study, Until
 

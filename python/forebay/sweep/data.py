@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from forebay import relative, stats
+from forebay import _relative, stats
 from forebay.sweep.axes import Axis, shown
 from forebay.sweep.layout import COMPLETE, Layout, read_runs
 
@@ -170,7 +170,7 @@ def results(folder: str | Path) -> StudyData:
     runs, study = _beside(read_runs(folder, layout), layout), layout.study
     if "baseline" in study and study["baseline"] in runs["discipline"]:
         on = [*layout.axis_schema, "replication"]
-        runs = relative.relative(runs, on, study["baseline"], study["efficiency"])
+        runs = _relative.relative(runs, on, study["baseline"], study["efficiency"])
     return StudyData(folder, layout, runs)
 
 

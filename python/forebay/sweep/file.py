@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 from typing_extensions import Self
 
+from forebay._written import Table
 from forebay.scenario import quantity
 from forebay.sweep.axes import Axis, shown
-from forebay.written import Table
 
 MOST_STEPS = 100_000
 """The most values of a range."""

@@ -13,8 +13,8 @@ import polars as pl
 
 from forebay import _engine
 from forebay._engine import ScenarioError
-from forebay.runs.journal import read_journal
-from forebay.runs.task import Record
+from forebay._runs.journal import read_journal
+from forebay._runs.task import Record
 from forebay.sweep.axes import Axis, shown
 from forebay.sweep.study import FORMAT, Study
 

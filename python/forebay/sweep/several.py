@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from forebay.runs.journal import write_whole
-from forebay.runs.service import Progress
+from forebay._runs.journal import write_whole
+from forebay._runs.service import Progress
 from forebay.sweep import control
 from forebay.sweep.study import Study
 

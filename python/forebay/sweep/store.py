@@ -3,7 +3,7 @@
 A folder holds
 
 - `study.json`: the study, its hash and the engine's version;
-- `journal`: finished runs that are not in a part yet (see `forebay.runs.journal`);
+- `journal`: finished runs that are not in a part yet (see `forebay._runs.journal`);
 - `runs/part-*.parquet`: the journal's lines once there are enough of them, one part when the study
   is complete; written under another name, synchronised and renamed, a part is whole or absent;
 - `tables/POINT-REPLICATION.TABLE.parquet`: tables of runs, if any are kept;
@@ -25,8 +25,8 @@ import polars as pl
 
 from forebay import _engine
 from forebay._engine import ScenarioError
-from forebay.runs.journal import Journal, locked, write_whole
-from forebay.runs.task import Record
+from forebay._runs.journal import Journal, locked, write_whole
+from forebay._runs.task import Record
 from forebay.sweep.layout import COMPLETE, Layout, differing, part_schema, parts, read_part
 from forebay.sweep.study import Study
 

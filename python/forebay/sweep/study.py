@@ -10,15 +10,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from forebay import _engine, scenario, written
+from forebay import _engine, _written, scenario
 from forebay._engine import ScenarioError
-from forebay.runs.task import Change, Keep, Task
+from forebay._runs.task import Change, Keep, Task
 from forebay.scenario import Scenario, labelled, named, plugins, with_plugins
 from forebay.sweep.axes import Axis, crossed, shown
 from forebay.sweep.file import StudyTable
 
 FORMAT = 2
 """Version of the files of a study; a folder of another version is refused."""
+
+_SCENARIO = "scenario."
+"""What the paths of settings of a study's scenario start with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,42 +188,44 @@ def load(path: str | Path, settings: Sequence[str] = ()) -> Study:
         OSError: it cannot be read.
     """
     path = Path(path)
-    document = written.load(path)
-    of_file = [each for each in settings if _in_scenario_file(each, document)]
-    if settings:
-        changed = Scenario.of(document, path.name)
-        for setting in settings:
-            if setting not in of_file:
-                changed = changed.with_text(setting)
-        document = changed.document
-    return _read(document, path.name, path.parent, of_file)
+    document = _written.load(path)
+    inside = [each for each in settings if each.startswith(_SCENARIO)]
+    for setting in settings:
+        if setting not in inside:
+            document = Scenario.of(document, path.name).with_text(setting).document
+    inside = [each.removeprefix(_SCENARIO) for each in inside]
+    return read(document, path.name, path.parent, inside)
 
 
-def _in_scenario_file(setting: str, document: Any) -> bool:
-    """Whether a setting is one of the scenario that a study has in a file of its own."""
-    in_file = isinstance(document, Mapping) and isinstance(document.get("scenario"), str)
-    return in_file and setting.lstrip().startswith("scenario.")
-
-
-def read(document: Mapping[str, Any], name: str = "study", base: str | Path = ".") -> Study:
+def read(
+    document: Mapping[str, Any],
+    name: str = "study",
+    base: str | Path = ".",
+    settings: Sequence[str] = (),
+) -> Study:
     """A study from a document of plain values, such as a parsed TOML file.
 
     Args:
         document: the study.
         name: what messages call it.
         base: folder from which file names in it start.
+        settings: fields of its scenario to change, each written `PATH=VALUE`.
 
     Raises:
-        ScenarioError: anything in it that is not understood, or its scenario cannot be read.
+        ScenarioError: anything in it that is not understood, its scenario cannot be read, or an
+            axis sets what is to be changed.
     """
-    return _read(document, name, Path(base), ())
-
-
-def _read(document: Mapping[str, Any], name: str, base: Path, settings: Sequence[str]) -> Study:
-    table = written.read(StudyTable, document, name)
-    whole = _scenario(table.scenario, name, base)
+    table = _written.read(StudyTable, document, name)
+    axes = tuple(each.axis() for each in table.axis)
+    whole = _scenario(table.scenario, name, Path(base))
     for setting in settings:
-        whole = whole.with_text(setting.lstrip().removeprefix("scenario."))
+        path = setting.partition("=")[0].strip()
+        if any(path in axis.paths for axis in axes):
+            raise ScenarioError(
+                f"{name}: --set {path}: an axis of this study sets it; change its values in the "
+                "study, or in a copy of the paper's folder (docs/papers/README.md)"
+            )
+        whole = whole.with_text(setting)
     disciplines = _disciplines(table, name)
     links: tuple[str | None, ...] = table.links
     if table.disciplines is not None and not links:
@@ -233,7 +238,6 @@ def _read(document: Mapping[str, Any], name: str, base: Path, settings: Sequence
     if table.until is not None:
         asked = table.until
         until = Until(asked.key, *asked.width, asked.at_least, asked.at_most)
-    axes = tuple(each.axis() for each in table.axis)
     labels = [label for label, _ in disciplines]
     if table.baseline is not None and table.baseline not in labels:
         raise ScenarioError(

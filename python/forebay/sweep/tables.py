@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from forebay.runs.journal import table_file
+from forebay._runs.journal import table_file
 from forebay.sweep.data import StudyData
 
 

@@ -1,6 +1,6 @@
 """Runs that are kept: a folder of finished runs by what was run and its seed.
 
-A folder holds `tune.json` (what it is), `journal` (finished runs, see `forebay.runs.journal`),
+A folder holds `tune.json` (what it is), `journal` (finished runs, see `forebay._runs.journal`),
 `lock` (held by the command that writes), and what was found. A run is known by the identity of its
 scenario, so that runs serve any goal and any parameters, and none is taken for another.
 """
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from forebay.runs.folder import claim
-from forebay.runs.journal import Journal, locked
-from forebay.runs.service import run_all
-from forebay.runs.task import Change, Record, Task, record_of
+from forebay._runs.folder import claim
+from forebay._runs.journal import Journal, locked
+from forebay._runs.service import run_all
+from forebay._runs.task import Change, Record, Task, record_of
 from forebay.scenario import Scenario
 from forebay.sweep.study import refuse_captures
 

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from forebay import relative, stats
+from forebay import _relative, stats
 from forebay._engine import ScenarioError
-from forebay.runs import Change, Progress
+from forebay._runs import Change, Progress
 from forebay.scenario import Scenario, lookup
 from forebay.tune.goal import UNMEASURED, Estimate, Goal
 from forebay.tune.runs import Runs
@@ -212,9 +212,9 @@ class _Search:
         measured = self._runs.measures([(point, plan.seed) for point in points])
         known = {key for key, value in measured[0].items() if not isinstance(value, str)}
         if plan.baseline is not None:
-            known |= {relative.gain(each) for each in relative.classes_of(known)}
-            known.add(relative.EFFICIENCY)
-        elif any(key.endswith(".gain") or key == relative.EFFICIENCY for key in plan.goal.keys):
+            known |= {_relative.gain(each) for each in _relative.classes_of(known)}
+            known.add(_relative.EFFICIENCY)
+        elif any(key.endswith(".gain") or key == _relative.EFFICIENCY for key in plan.goal.keys):
             raise ScenarioError(
                 "gain and efficiency are beside a baseline; name a discipline with --baseline, or "
                 "in the scenario's [compare] table"
@@ -357,7 +357,7 @@ def _estimate(
 ) -> Estimate:
     rows: list[dict[str, Any]] = [dict(each) for each in samples]
     if base is not None:
-        keys = [relative.goodput(each) for each in relative.classes_of(rows[0])]
+        keys = [_relative.goodput(each) for each in _relative.classes_of(rows[0])]
         table = pl.DataFrame(
             [
                 {"discipline": label, "replication": at, **{key: row.get(key) for key in keys}}
@@ -365,7 +365,7 @@ def _estimate(
                 for at, row in enumerate(many)
             ]
         )
-        both = relative.relative(table, ["replication"], "base", efficient)
+        both = _relative.relative(table, ["replication"], "base", efficient)
         own = both.filter(pl.col("discipline") == "own").to_dicts()
         rows = [row | more for row, more in zip(rows, own, strict=True)]
     return Estimate({key: [row.get(key) for row in rows] for key in goal.keys})

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from forebay._engine import ScenarioError
-from forebay.runs import Progress
-from forebay.runs.journal import write_whole
+from forebay._runs import Progress
+from forebay._runs.journal import write_whole
 from forebay.scenario import Scenario, labelled
 from forebay.tune import show
 from forebay.tune.goal import read_goal

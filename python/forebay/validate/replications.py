@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from forebay import _engine
-from forebay.runs.pool import cores
+from forebay._runs.pool import cores
 
 NAME = "replications"
 """Name on the command line."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from forebay._engine import ScenarioError
-from forebay.runs import Task, run_all, summary_of
+from forebay._runs import Task, run_all, summary_of
 from forebay.scenario import Scenario
 from forebay.validate import queues, schedulers, tcp
 from forebay.validate.check import Check, Finding, Summary, judge

@@ -39,7 +39,7 @@ mod tests {
     use std::path::Path;
 
     /// `forebay explain --for gate` reads it; a wheel has no gate.
-    const KEPT: &str = "../../python/forebay/reference/gate.schema.json";
+    const KEPT: &str = "../../python/forebay/_reference/gate.schema.json";
 
     #[test]
     fn the_schema_that_python_has_is_current() {

@@ -20,6 +20,9 @@ impl Scenario {
     /// - `traffic`: every entry with its class, its transport, by what it is judged, whether it
     ///   replays a capture (`open_loop`), its ends and the links on its way.
     /// - `files`: every file that is read, with the path of the field that names it first.
+    /// - `default_link`: the link on which disciplines are compared, if it must be named once the
+    ///   `[compare]` table is gone: that of `compare`, or the only one; null for a dumbbell and a
+    ///   parking lot, whose tables have one place for a queue, and where a link must be chosen.
     ///
     /// # Errors
     /// A queue that is not understood, a trace that cannot be read, ends without a way.
@@ -34,7 +37,18 @@ impl Scenario {
             "links": links.collect::<Result<Vec<_>, _>>()?,
             "traffic": self.resolve_traffic()?,
             "files": self.files(),
+            "default_link": self.default_link(),
         }))
+    }
+
+    fn default_link(&self) -> Option<&str> {
+        let chosen = self.table.compare.as_ref().and_then(|compare| compare.link.as_deref());
+        let only = match self.links.as_slice() {
+            [forward, _] if matches!(forward.path.as_str(), "dumbbell" | "parking_lot") => None,
+            [forward, _] => Some(forward.table.name.as_str()),
+            _ => None,
+        };
+        chosen.or(only)
     }
 
     fn link_of(&self, index: usize, link: &DirectedLink) -> Result<Value, ConfigError> {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from forebay import _engine
-from forebay.report import embedded, plotly_source, template
+from forebay._report import embedded, plotly_source, template
 from forebay.suite.report import summary
 from forebay.suite.results import QUANTILES
 from forebay.sweep.report import plotting, style

@@ -16,9 +16,9 @@ from markupsafe import Markup
 
 from forebay import stats
 from forebay._engine import ScenarioError
+from forebay._relative import EFFICIENCY
+from forebay._report import embedded, plotly_source, resource, template
 from forebay.measures import GOODPUT, MEASURES
-from forebay.relative import EFFICIENCY
-from forebay.report import embedded, plotly_source, resource, template
 from forebay.sweep.data import StudyData
 
 _MOST_NUMBERS = 600_000

@@ -1,0 +1,1 @@
+"""CP-AQM: congestion-policing active queue management."""

@@ -1,0 +1,1 @@
+"""The comparison that the authors of CP-AQM ask for."""

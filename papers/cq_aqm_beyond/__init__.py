@@ -1,0 +1,1 @@
+"""CQ-AQM beyond its paper: more queues and precedences, other schedulers, thresholds."""

@@ -1,0 +1,1 @@
+"""Bodin and Schelén: drop strategies and loss-rate differentiation."""

@@ -1,0 +1,201 @@
+"""The command `forebay compare`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from rich.markup import escape
+
+from forebay._cli import complete
+from forebay._cli.console import Bar, Terminal, command_line, friendly, say, stopped, unchanged
+from forebay._cli.options import (
+    FirstSeed,
+    Jobs,
+    ScenarioFile,
+    Settings,
+    flag,
+    names,
+    option,
+    out_option,
+)
+from forebay._engine import ScenarioError
+from forebay.scenario import Scenario, load_with
+
+if TYPE_CHECKING:
+    from forebay.advice import Advice
+    from forebay.comparison import Comparison
+
+
+def command(
+    scenario: ScenarioFile,
+    disciplines: Annotated[
+        str | None,
+        option(
+            "A,B,...",
+            "Disciplines to compare, instead of the scenario's list.",
+            completes=complete.kinds,
+        ),
+    ] = None,
+    replications: Annotated[
+        int | None,
+        option(
+            "N",
+            "Runs of each discipline.",
+            "--replications",
+            "-r",
+            default="the scenario's",
+            minimum=1,
+        ),
+    ] = None,
+    link: Annotated[
+        list[str],
+        option(
+            "NAME", "Link on which to test the disciplines; repeatable.", completes=complete.links
+        ),
+    ] = [],  # noqa: B006 - read only
+    baseline: Annotated[
+        str | None,
+        option("LABEL", "Discipline that gain and efficiency are relative to.", hidden=True),
+    ] = None,
+    set_: Settings = [],  # noqa: B006 - read only
+    seed: FirstSeed = None,
+    fix: Annotated[bool, flag("--fix", "Make the changes that forebay check proposes.")] = False,
+    gate: Annotated[
+        Path | None, option("FILE", "Write a configuration of forebay-gate for the pick.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        out_option("Folder for the results; replaces an earlier result.", "out/SCENARIO"),
+    ] = None,
+    jobs: Jobs = None,
+    no_report: Annotated[
+        bool, flag("--no-report", "Do not write report.html.", hidden=True)
+    ] = False,
+) -> None:
+    """Compare queue disciplines on a link of a scenario.
+
+    Every discipline gets the same traffic, several times with different random numbers. Prints
+    what each class of traffic got and which discipline to start with; writes a report for the
+    browser and the numbers as Parquet and JSON.
+
+    Examples:
+        forebay compare examples/branch-uplink.toml
+        forebay compare examples/branch-uplink.toml --disciplines fifo,fq-codel -r 20
+        forebay compare examples/branch-uplink.toml --set link.uplink.rate=5Mbit
+    """
+    with friendly():
+        # Tables and figures need large libraries; the other commands start faster without.
+        from forebay import _files, _terminal, advice, comparison
+        from forebay._runs.folder import check_folder
+        from forebay.advice import show
+
+        prepared = load_with(scenario, set_)
+        base = out if out is not None else Path("out") / scenario.stem
+        where: list[str | None] = [*dict.fromkeys(link)] or [None]
+        folders = [
+            base if len(where) == 1 else base.with_name(f"{base.name}-{each}") for each in where
+        ]
+        if gate is not None and len(where) > 1:
+            raise ScenarioError("--gate: a gate has one link; compare them one at a time")
+        for folder in folders:
+            check_folder(folder)
+        console = Terminal()
+        advised: list[tuple[Comparison, Advice]] = []
+        for each, folder in zip(where, folders, strict=True):
+            chosen: Sequence[str | Mapping[str, Any]] | None = names(disciplines)
+            tested = prepared
+            changes: list[str] = []
+            if fix:
+                tested, chosen, changes = _fixed(prepared, each, chosen, baseline)
+            progress = Bar()
+            try:
+                with progress:
+                    compared = comparison.compare(
+                        tested,
+                        disciplines=chosen,
+                        replications=replications,
+                        link=each,
+                        seed=seed,
+                        jobs=jobs,
+                        progress=progress.update,
+                        command=command_line(),
+                        baseline=baseline,
+                    )
+                _files.write(compared, folder, report=not no_report)
+            except KeyboardInterrupt:
+                stopped(
+                    f"{progress.state} had ended; their results are not kept, as they would not "
+                    f"compare like with like. {unchanged(folder)}"
+                )
+            if len(where) > 1:
+                console.rule(f"[bold]{escape(compared.link)}", align="left")
+            _terminal.print_comparison(console, compared)
+            found = advice.advise(compared)
+            show.print_advice(console, found)
+            if changes:
+                console.print("\n[bold]Changed for this comparison[/bold] (--fix)")
+                show.print_items(console, changes)
+            advised.append((compared, found))
+            if len(where) == 1:
+                _gate(console, compared, found, gate)
+            shown = folder if no_report else folder / "report.html"
+            say(f"\n{'Results' if no_report else 'Report'}: {shown}")
+        if len(where) > 1:
+            show.print_picks(console, advised, shlex.quote(str(scenario)))
+
+
+def _fixed(
+    scenario: Scenario,
+    link: str | None,
+    chosen: Sequence[str | Mapping[str, Any]] | None,
+    baseline: str | None,
+) -> tuple[Scenario, list[Mapping[str, Any]], list[str]]:
+    """Scenario and disciplines with the changes that are proposed, and what they are.
+
+    A discipline that comes to be the same as another one is left out, unless it is the baseline.
+    """
+    from forebay import comparison
+    from forebay.advice import before, hints
+
+    variants = comparison.variants_of(scenario, link, chosen)
+    found = before.hints_of_variants(variants, scenario.compared_link(link))
+    changed, tables = hints.apply(found, scenario, {each.label: each.queue for each in variants})
+    changes = [hint.remedy for hint in found if hint.remedy]
+    if baseline is None:
+        baseline = (scenario.document.get("compare") or {}).get("baseline")
+    kept: dict[str, Mapping[str, Any]] = {}
+    for label, table in sorted(tables.items(), key=lambda each: each[0] != baseline):
+        same = next((other for other, queue in kept.items() if queue == table), None)
+        if same is None:
+            kept[label] = table
+        else:
+            changes.append(f"leave out {label}, which is now the same as {same}")
+    return changed, [{"label": each, **kept[each]} for each in tables if each in kept], changes
+
+
+def _gate(console: Terminal, comparison: Comparison, advice: Advice, file: Path | None) -> None:
+    """Print the lines for a gate with the pick, and write them if they are wanted."""
+    from forebay.advice import gate
+
+    labels = comparison.labels
+    pick = advice.pick if len(labels) > 1 else labels[0]
+    if pick is None:
+        if file is not None:
+            raise ScenarioError("--gate: there is no pick; name one with --disciplines")
+        return
+    if file is None and not gate.fits(comparison):
+        return
+    try:
+        text = gate.configuration(comparison, pick)
+    except ScenarioError as error:
+        raise ScenarioError(f"--gate: {error}") from None
+    console.print(f"\n[bold]{escape(pick)} in a gate[/bold]")
+    console.print(escape(gate.excerpt(text)), soft_wrap=True, highlight=False)
+    if file is not None:
+        file.write_text(text, encoding="utf-8")
+        console.print(f"Gate: {escape(str(file))}; check it with forebay-gate check")
+    else:
+        console.print("--gate FILE writes the whole configuration.", style="dim")

@@ -1,0 +1,171 @@
+"""What all commands share: errors as one message, the progress bar, exit codes."""
+
+from __future__ import annotations
+
+import os
+import select
+import shlex
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
+
+from forebay._engine import ScenarioError
+
+if TYPE_CHECKING:
+    from forebay._runs.service import Progress as Runs
+
+BAD_INPUT = 2
+"""Exit code if what the user gave cannot be used."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells count it."""
+READER_GONE = 141
+"""Exit code if nobody reads the output to its end, as of a program that SIGPIPE ends."""
+OPTIONAL = {"distributed", "optuna", "pyroute2"}
+"""Packages that only some commands need."""
+
+
+class Bar:
+    """A progress bar on standard error, shown only to a person."""
+
+    def __init__(self) -> None:
+        """A bar that has not begun."""
+        console = Console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TaskProgressColumn(),
+            TimeRemainingColumn(compact=True),
+            TextColumn("left"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("starting", total=1.0)
+        self.state = "0 runs"
+
+    def __enter__(self) -> Bar:
+        """Show it."""
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take it away."""
+        self._progress.stop()
+
+    def update(self, progress: Runs) -> None:
+        """Show how far a comparison is."""
+        self.state = f"{progress.finished} of {progress.runs} runs"
+        self._progress.update(self._task, description=self.state, completed=progress.fraction)
+
+    def set(self, fraction: float) -> None:
+        """Show how far one run is."""
+        self.say("running", fraction)
+
+    def say(self, what: str, fraction: float) -> None:
+        """Show what is being done, and how far it is."""
+        self._progress.update(self._task, description=what, completed=fraction)
+
+
+class Terminal(Console):
+    """A console on which names from files cannot move the cursor or change colours."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """What is to be shown, without the control characters of its texts."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+    def on_broken_pipe(self) -> None:
+        """End quietly when nobody reads any more."""
+        _let_go()
+        raise typer.Exit(READER_GONE)
+
+
+def printable(text: str) -> str:
+    """The text without control characters but for the end of a line."""
+    return "".join(each for each in text if each in "\n\t" or unicodedata.category(each) != "Cc")
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a line that may hold names."""
+    typer.echo(printable(text), err=err)
+
+
+@contextmanager
+def friendly() -> Iterator[None]:
+    """Turn what a user can mend into one message and exit code 2."""
+    try:
+        yield
+    except (ScenarioError, OSError) as error:
+        if isinstance(error, BrokenPipeError) and _nobody_reads():
+            _let_go()
+            raise typer.Exit(READER_GONE) from None
+        say(f"error: {_message(error)}", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in OPTIONAL:
+            raise
+        install = shlex.join([sys.executable, "-m", "pip", "install", package])
+        say(f"error: this needs {package}, which is not installed: {install}", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+    except RecursionError:
+        say("error: what was given is nested too deeply", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+    except KeyboardInterrupt:
+        stopped("Nothing had been written.")
+
+
+def flushed(code: int | str | None) -> int | str | None:
+    """The exit code when all output is out: that of a broken pipe if its reader has gone."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _let_go()
+        return READER_GONE
+    return code
+
+
+def _nobody_reads() -> bool:
+    """Whether standard output is a pipe whose reader has gone."""
+    asked = select.poll()
+    asked.register(sys.stdout.fileno(), 0)
+    return any(event & select.POLLERR for _, event in asked.poll(0))
+
+
+def _let_go() -> None:
+    """Let what is left in the buffer go nowhere, so that Python does not complain at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _message(error: ScenarioError | OSError) -> str:
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def command_line() -> str:
+    """The command as a user can type it again."""
+    return shlex.join(["forebay", *sys.argv[1:]])
+
+
+def stopped(what: str) -> NoReturn:
+    """End the command after Ctrl-C, saying what is kept."""
+    say(f"stopped: {what}", err=True)
+    raise typer.Exit(INTERRUPTED)
+
+
+def unchanged(folder: Path) -> str:
+    """What to say of results that were not written."""
+    if folder.exists() and any(folder.iterdir()):
+        return f"{folder} still holds the earlier result."
+    return "Nothing was written."

@@ -1,0 +1,71 @@
+"""The command `forebay kinds`."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from forebay import _engine
+from forebay._cli import complete
+from forebay._cli.console import Terminal, friendly, say
+from forebay._cli.options import AsJson, argument, option
+from forebay._engine import ScenarioError
+from forebay.scenario import plugins
+
+
+def command(
+    kind: Annotated[
+        str | None,
+        argument("NAME", "One of them, to see its parameters.", completes=complete.everything),
+    ] = None,
+    check: Annotated[
+        Path | None, option("FILE", "Check the disciplines of a plug-in by the conformance suite.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List disciplines, traffic sources and profiles, or explain one.
+
+    Examples:
+        forebay kinds
+        forebay kinds codel
+    """
+    with friendly():
+        from forebay import _terminal
+
+        if check is not None:
+            faults = _engine.check_plugin(str(check))
+            for name, fault in faults:
+                say(f"{name}: {fault or 'keeps every contract'}")
+            if any(fault is not None for _, fault in faults):
+                raise typer.Exit(1)
+            return
+
+        catalogue: dict[str, Any] = json.loads(_engine.kinds(plugins))
+        found = [
+            (group, entry)
+            for group in _terminal.GROUPS
+            for entry in catalogue[group]
+            if kind is None or entry["name"] == kind
+        ]
+        if not found:
+            known = {entry["name"] for group in catalogue.values() for entry in group}
+            near = difflib.get_close_matches(str(kind), known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "forebay kinds lists them"
+            raise ScenarioError(f'there is no kind "{kind}"; {hint}')
+        if as_json:
+            chosen = catalogue if kind is None else [{"group": g} | entry for g, entry in found]
+            print(json.dumps(chosen, indent=2, ensure_ascii=False))
+        elif kind is None:
+            _terminal.print_kinds(Terminal(), catalogue)
+            print("forebay kinds NAME explains one of them with all its parameters.")
+        else:
+            shown: list[Any] = []
+            for group, entry in found:
+                # A kind may also be a part of combinations, with the same parameters.
+                new = [each for each in entry["parameters"] if each not in shown]
+                _terminal.print_kind(Terminal(), entry, group, new, again=bool(shown))
+                shown += new

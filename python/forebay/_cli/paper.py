@@ -1,0 +1,234 @@
+"""The commands `forebay paper`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from forebay._cli import complete
+from forebay._cli.console import Bar, Terminal, command_line, friendly, say, stopped
+from forebay._cli.help import Command, Group
+from forebay._cli.options import AsJson, Jobs, Settings, argument, flag, option, out_option
+from forebay._engine import ScenarioError
+
+app = typer.Typer(
+    help="Reproduce published papers: figures, and verdicts on claims.",
+    cls=Group,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+VERDICTS = ("reproduced", "differs", "not testable")
+
+UNEXPLAINED = 1
+"""Exit code if a claim differs and the paper's folder does not say why, or a sentence of its
+discussion does not hold."""
+
+Key = Annotated[
+    str,
+    argument(
+        "KEY",
+        "The paper (see forebay paper list), or a folder with one.",
+        completes=complete.papers,
+    ),
+]
+
+
+@app.command("list", cls=Command)
+def list_(as_json: AsJson = False) -> None:
+    """List the papers, and how many of their claims were reproduced.
+
+    Examples:
+        forebay paper list
+    """
+    with friendly():
+        from forebay.papers import library
+
+        states = [_state(key) for key in library.names()]
+        if as_json:
+            print(json.dumps(states, indent=2, ensure_ascii=False))
+            return
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        table.add_column("paper", no_wrap=True)
+        table.add_column("title")
+        for name in VERDICTS:
+            table.add_column(name.replace(" ", "\n"), justify="right")
+        for each in states:
+            counts = each["claims"] or {}
+            cells = (str(counts.get(name, "")) for name in VERDICTS)
+            table.add_row(each["paper"], escape(each["title"]), *cells)
+        console = Terminal()
+        console.print(table)
+        console.print()
+        for each in states:
+            console.print(f"{each['paper']}: {escape(each['state'])}", style="dim", highlight=False)
+
+
+@app.command("run", cls=Command)
+def run_(
+    key: Key,
+    figure: Annotated[
+        str | None, option("N", "Only this figure, and the claims that its runs decide.")
+    ] = None,
+    quick: Annotated[
+        bool, flag("--quick", "Fewer and shorter runs, for a look; kept in a folder of their own.")
+    ] = False,
+    partial: Annotated[
+        bool,
+        flag("--partial", "Run nothing: draw and judge what the finished runs allow.", hidden=True),
+    ] = False,
+    set_: Settings = [],  # noqa: B006 - read only
+    out: Annotated[
+        Path | None,
+        out_option("Folder of the results, also of a run to go on with.", "out/papers/KEY"),
+    ] = None,
+    page: Annotated[
+        bool,
+        flag(
+            "--page",
+            "Keep the results with the paper and write its page in docs/papers.",
+            hidden=True,
+        ),
+    ] = False,
+    as_json: AsJson = False,
+    jobs: Jobs = None,
+) -> None:
+    """Run a paper's studies, draw its figures and judge its claims.
+
+    Every run is kept as soon as it ends. Stop it at any moment: the same command goes on where it
+    was. Exit code 1 if, in a full run, a claim differs and no reason is given, or the numbers
+    contradict a sentence of the page.
+
+    Examples:
+        forebay paper run cp-aqm --quick
+        forebay paper run cp-aqm --figure 3 --quick
+        forebay paper run ./my-copy-of-cp-aqm --quick
+    """
+    with friendly():
+        from forebay.papers import library, record, run  # and matplotlib, which takes its time
+
+        if page and (quick or figure is not None or set_):
+            raise ScenarioError("--page keeps full results; leave out --quick, --figure and --set")
+        if page and key not in library.names():
+            raise ScenarioError("--page is for the papers that forebay paper list shows")
+        if page:
+            run.docs_folder()
+        folder = out if out is not None else run.folder_for(key, quick, bool(set_))
+        bar = Bar()
+        try:
+            with bar:
+                found = run.run(
+                    key,
+                    folder,
+                    figure=figure,
+                    quick=quick,
+                    partial=partial,
+                    settings=set_,
+                    jobs=jobs,
+                    command=command_line(),
+                    tell=bar.say,
+                )
+        except KeyboardInterrupt:
+            stopped(f"Every run that had ended is kept in {folder}; the same command goes on.")
+        written = run.keep(found) if page else None
+        if as_json:
+            print(json.dumps(found, indent=2, ensure_ascii=False))
+        else:
+            _print(found)
+            if set_:
+                say("The scenarios were changed by --set; the claims are about the unchanged ones.")
+            say(f"Figures: {folder / 'images'}")
+            if figure is None:
+                say(f"Page: {written or folder / f'{key}.md'}")
+        if not (quick or set_) and (record.unexplained(found) or record.unsupported(found)):
+            raise typer.Exit(UNEXPLAINED)
+
+
+@app.command("page", cls=Command)
+def page_(
+    key: Key, out: Annotated[Path | None, out_option("Where.", "docs/papers")] = None
+) -> None:
+    """Write a paper's page from the results kept with it, without runs.
+
+    Examples:
+        forebay paper page cp-aqm --out /tmp
+    """
+    with friendly():
+        from forebay.papers import library, page, run
+
+        found = library.kept(key)
+        if found is None:
+            raise ScenarioError(f"{key} has no full results yet; forebay paper run {key} --page")
+        print(page.write(found, run.docs_folder() if out is None else out))
+
+
+def _state(key: str) -> dict[str, Any]:
+    from forebay.papers import library, record
+
+    paper, found, home = library.load(key), library.kept(key), library.folder_of(key)
+    if found is None:
+        return {"paper": key, "title": paper.title, "claims": None, "state": "not run in full"}
+    now = record.hashes({each.name: library.read(each, home, False) for each in paper.studies})
+    then = {study["name"]: study["hash"] for study in found["studies"]}
+    state = f"forebay {found['version']}"
+    if any(now.get(name) != was for name, was in then.items()) or set(now) != {
+        *then,
+        *found.get("missing", []),
+    }:
+        state += ", its studies have changed since"
+    unfinished = [study["name"] for study in found["studies"] if not study.get("complete", True)]
+    if unfinished := [*unfinished, *found.get("missing", [])]:
+        state += f", not finished: {', '.join(unfinished)}"
+    if missing := record.unexplained(found):
+        state += f", unexplained: {', '.join(missing)}"
+    if failing := record.unsupported(found):
+        state += f", {len(failing)} sentences of its discussion not borne out"
+    claims = record.counts(found)
+    return {"paper": key, "title": paper.title, "claims": claims, "state": state}
+
+
+def _print(found: Mapping[str, Any]) -> None:
+    from forebay.papers import record
+    from forebay.papers.page import between, cell
+
+    console = Terminal()
+    for study in found["studies"]:
+        few, most = study["fewest"], study["most"]
+        each = str(few) if few == most else f"{few} to {most}"
+        console.print(
+            f"{study['name']}: {study['points']} points, {each} replications a point", style="dim"
+        )
+    for claim in found["claims"]:
+        verdict = claim["verdict"]
+        style = {"reproduced": "green", "differs": "bold red"}.get(verdict, "yellow")
+        console.print(f"\n[bold]{claim['id']}[/] [{style}]{verdict}[/]: {escape(claim['words'])}")
+        table = Table(box=None, show_header=False, pad_edge=False, expand=True)
+        for ratio in (3, 2):
+            table.add_column(ratio=ratio)
+        for width in (14, 16, 12):
+            table.add_column(width=width, justify="right")
+        for part in claim["parts"]:
+            ours = f"{cell(part['value'])} {part['unit']}".strip()
+            what = Padding(escape(part["what"]), (0, 0, 0, 2))
+            table.add_row(what, escape(part["paper"]), ours, between(part), part["verdict"])
+        console.print(table)
+    console.print()
+    counts = ", ".join(f"{count} {name}" for name, count in record.counts(found).items())
+    if not found["claims"]:
+        counts = "No claim is judged by these runs"
+    console.print(f"{counts}; {found['cpu_seconds']:.0f} s of processor time.")
+    if found["quick"]:
+        console.print("A quick run: too few replications to judge by.", style="yellow")
+        return
+    for name in record.unexplained(found):
+        console.print(f"{name} differs, and no reason is given", style="bold red")
+    for words in record.unsupported(found):
+        console.print(f"Not borne out: {escape(words)}", style="bold red")

@@ -1,0 +1,53 @@
+"""The command `forebay suite`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from forebay._cli import complete
+from forebay._cli.console import Bar, command_line, friendly, say, stopped
+from forebay._cli.options import Jobs, argument, flag, names, option, out_option
+
+
+def command(
+    name: Annotated[
+        str, argument("NAME", "The suite; rfc7928 is the only one.", completes=complete.suites)
+    ],
+    disciplines: Annotated[
+        str | None,
+        option(
+            "KIND,KIND,...",
+            "Disciplines to test, kinds of forebay kinds.",
+            "--disciplines",
+            "-d",
+            default="those of the suite",
+            completes=complete.kinds,
+        ),
+    ] = None,
+    quick: Annotated[bool, flag("--quick", "Three runs of each point, for a look.")] = False,
+    out: Annotated[
+        Path | None, out_option("Folder of the results, also of a run to go on with.", "out/NAME")
+    ] = None,
+    jobs: Jobs = None,
+) -> None:
+    """Test disciplines with a published set of scenarios, RFC 7928.
+
+    Every run is kept as soon as it ends. Stop it at any moment: the same command goes on where it
+    was. docs/suite-rfc7928.md lists the tests.
+
+    Examples:
+        forebay suite rfc7928 --disciplines fifo,codel,pie --quick
+    """
+    with friendly():
+        from forebay.suite import catalogue, run
+
+        what = catalogue.load(name, names(disciplines), quick)
+        folder = out if out is not None else run.folder_for(name, quick)
+        bar = Bar()
+        try:
+            with bar:
+                written = run.run(what, folder, jobs=jobs, command=command_line(), tell=bar.say)
+        except KeyboardInterrupt:
+            stopped(f"Every run that had ended is kept in {folder}; the same command goes on.")
+        say(f"Report: {written}")

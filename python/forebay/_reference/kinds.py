@@ -1,0 +1,39 @@
+"""The reference page of disciplines, parts, sources and profiles."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from forebay import _engine
+from forebay._terminal import GROUPS, default_text
+
+
+def kinds_page() -> str:
+    """Every discipline, part, source and profile with its parameters, as a page of Markdown."""
+    catalogue: dict[str, Any] = json.loads(_engine.kinds())
+    lines = [
+        "# Disciplines, parts, sources and profiles",
+        "",
+        "Generated from the engine by `make docs`; `forebay kinds NAME` prints the same.",
+    ]
+    for group, title in GROUPS.items():
+        lines += ["", f"## {title}"]
+        for entry in catalogue[group]:
+            lines += ["", f"### `{entry['name']}`", ""]
+            lines.append(f"{_sentence(entry['summary'])} Source: {entry['source']}.")
+            if entry["parameters"]:
+                lines += ["", "| Parameter | Type | Default | Meaning |", "|---|---|---|---|"]
+            lines += [_row(parameter) for parameter in entry["parameters"]]
+    return "\n".join(lines) + "\n"
+
+
+def _row(parameter: dict[str, Any]) -> str:
+    default = default_text(parameter).removeprefix("default ")
+    quoted = default if default in ("required", "unset") else f"`{default}`"
+    cells = (f"`{parameter['name']}`", parameter["type"], quoted, parameter["description"])
+    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")

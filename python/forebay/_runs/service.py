@@ -1,0 +1,174 @@
+"""Running tasks: the one loop under comparisons, studies, searches, checks and papers."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from forebay._runs.pool import Outcome, Pool, Threads, Work
+from forebay._runs.result import Result
+from forebay._runs.task import Change, Task, result_of
+from forebay.scenario import Scenario
+
+TELL_EVERY_S = 0.1
+"""Longest time between two words of progress, in seconds."""
+
+Outcome_contra = TypeVar("Outcome_contra", contravariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far many runs are."""
+
+    finished: int
+    """Runs that have ended."""
+    runs: int
+    """Runs in all, as far as is known."""
+    fraction: float
+    """The share of the work that is done."""
+
+
+Tell = Callable[[Progress], None]
+"""Called from the thread that waits for the runs, about ten times a second."""
+
+
+class Todo(Protocol[Outcome_contra]):
+    """What is to be run, which may depend on what has been."""
+
+    @property
+    def finished(self) -> int:
+        """Runs that have ended, those of earlier calls included."""
+        ...
+
+    @property
+    def runs(self) -> int:
+        """Runs that are known to be needed."""
+        ...
+
+    def take(self, count: int) -> Sequence[Task]:
+        """The next tasks, at most `count`; none if nothing is left, or must be waited for."""
+        ...
+
+    def note(self, ended: Sequence[tuple[Task, Outcome_contra]]) -> None:
+        """Take notice of tasks that have ended."""
+        ...
+
+
+def work_off(todo: Todo[Outcome], pool: Pool[Outcome], tell: Tell | None = None) -> None:
+    """Run everything that is to be run, then close the pool.
+
+    Raises:
+        ScenarioError: a task could not run; the others have been stopped.
+        KeyboardInterrupt: interrupted; every run has been stopped.
+    """
+    running = 0
+
+    def told() -> None:
+        if tell is not None:
+            done = min(todo.finished + pool.begun(), todo.runs)
+            tell(Progress(todo.finished, todo.runs, done / max(1, todo.runs)))
+
+    try:
+        told()
+        while True:
+            left = todo.runs - todo.finished - running
+            while (room := pool.room(left)) > 0 and (batch := todo.take(room)):
+                pool.submit(batch)
+                running += len(batch)
+                left -= len(batch)
+            if running == 0:
+                return
+            ended = pool.collect(TELL_EVERY_S)
+            running -= len(ended)
+            if ended:
+                todo.note(ended)
+            told()
+    finally:
+        pool.close()
+
+
+class _Listed(Generic[Outcome]):
+    """Tasks that are all known at the beginning."""
+
+    def __init__(self, tasks: Sequence[Task], keep: Callable[[list[Outcome]], None]) -> None:
+        self._left = deque(tasks)
+        self._keep = keep
+        self.runs = len(tasks)
+        self.outcomes: dict[Task, Outcome] = {}
+
+    @property
+    def finished(self) -> int:
+        return len(self.outcomes)
+
+    def take(self, count: int) -> Sequence[Task]:
+        return [self._left.popleft() for _ in range(min(count, len(self._left)))]
+
+    def note(self, ended: Sequence[tuple[Task, Outcome]]) -> None:
+        self._keep([outcome for _, outcome in ended])
+        self.outcomes.update(ended)
+
+
+def run_all(
+    tasks: Sequence[Task],
+    work: Work[Outcome],
+    *,
+    jobs: int | None = None,
+    tell: Tell | None = None,
+    note: Callable[[list[Outcome]], None] = lambda _: None,
+) -> list[Outcome]:
+    """Run tasks side by side.
+
+    Args:
+        tasks: what to run, in the order in which they begin.
+        work: what to do with each, such as `forebay._runs.task.result_of`.
+        jobs: runs at a time; one a core unless given.
+        tell: called with the progress.
+        note: called from this thread with what has become of tasks, as soon as they end.
+
+    Returns:
+        What became of each, in the order of the tasks.
+
+    Raises:
+        ScenarioError: one could not run; the others have been stopped.
+        KeyboardInterrupt: interrupted; every run has been stopped.
+    """
+    listed: _Listed[Outcome] = _Listed(tasks, note)
+    work_off(listed, Threads(work, jobs), tell)
+    return [listed.outcomes[task] for task in tasks]
+
+
+def run(
+    scenario: Scenario,
+    *,
+    seed: int | None = None,
+    discipline: str | Mapping[str, Any] | None = None,
+    link: str | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Result:
+    """Run a scenario once.
+
+    Args:
+        scenario: what to run.
+        seed: instead of the scenario's own.
+        discipline: instead of the queue on `link`: a kind, or a table such as
+            `{"kind": "codel", "target": "5ms"}`.
+        link: which link gets `discipline`, by its name in results; the compared link unless given.
+        progress: called a few times a second with the share of simulated time that has passed.
+
+    Raises:
+        ScenarioError: anything in the scenario that could not run.
+        ValueError: there is a link and no discipline.
+        KeyboardInterrupt: interrupted; the run has stopped.
+    """
+    if link is not None and discipline is None:
+        raise ValueError("link says where discipline goes, and no discipline is given")
+    queue = {"kind": discipline} if isinstance(discipline, str) else discipline
+    values = () if seed is None else (("seed", seed),)
+    base = Change(queue, (link,), values).of(scenario).bare()
+    task = Task(base.name, 1, int(base.document.get("seed", 1)), base)
+    # In a thread, as a signal reaches the main thread only while that is not in the engine.
+    tell = None if progress is None else (lambda now: progress(now.fraction))
+    [result] = run_all([task], result_of, jobs=1, tell=tell)
+    return result

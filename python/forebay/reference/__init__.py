@@ -1,4 +1,0 @@
-"""What every field of every file means, read from the schemas of the files.
-
-`python -m forebay.reference docs/reference` writes the pages; `forebay explain` prints a field.
-"""
