@@ -144,8 +144,9 @@ format: dev
 	$(BIN)/ruff format
 
 docs: build
+	@$(CARGO) run --quiet --locked -p forebay-gate -- schema --without-queues > target/gate.schema.json
+	@mv target/gate.schema.json python/forebay/_reference/gate.schema.json
 	$(BIN)/python -m forebay._reference docs/reference
-	$(BIN)/python tools/gate_reference.py > docs/reference/gate.md
 
 # The extension module is built as it is used, optimised; cargo rebuilds only what has changed.
 build: $(VENV)/installed

@@ -64,7 +64,7 @@ def episode(share: float, stack: str, way: str) -> dict[str, float]:
         'queue = { kind = "prio", limit = ["240p", "240p"] }, '
         f'reverse = {{ delay = "{ONE_WAY_MS}ms" }}' + (f", {box}" if box else "")
     )
-    rule = f'[[rule]]\nname = "high"\nport = [{PORTS["high"]}]\nclass = 1\n'
+    rule = f'[[rule]]\nname = "high"\nport = [{PORTS["high"]}]\nq = 1\n'
     with hosts("tun"), gate("tun", link, rule), Transfer(stack) as transfer:
         time.sleep(SETTLE_S)
         begin = time.monotonic()

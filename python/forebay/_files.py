@@ -9,6 +9,7 @@ import polars as pl
 
 from forebay._runs import Result
 from forebay._runs.folder import Content, write_folder
+from forebay._runs.result import ON_REQUEST
 from forebay.advice import advise
 from forebay.comparison import Comparison, Variant
 from forebay.measures import MEASURES
@@ -36,6 +37,7 @@ def write(found: Result | Comparison, folder: str | Path, *, report: bool = True
         "flows.parquet": found.flows,
         "series.parquet": found.series,
         "delays.parquet": found.delays,
+        **{f"{name}.parquet": table for name, table in found.requested.items()},
         "summary.json": summary(found),
     }
     if report:
@@ -76,6 +78,7 @@ def _of_run(result: Result) -> dict[str, Content]:
         "flows.parquet": result.flows,
         "series.parquet": pl.concat([result.queue, result.classes], how="diagonal"),
         "delays.parquet": pl.concat([result.delay, result.queue_delay], how="diagonal"),
+        **{f"{name}.parquet": result.tables[name] for name in ON_REQUEST if name in result.tables},
         "summary.json": {"forebay": result.summary["version"]} | result.summary,
     }
 

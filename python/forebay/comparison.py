@@ -12,7 +12,7 @@ import polars as pl
 from forebay import _relative, stats
 from forebay._engine import ScenarioError
 from forebay._runs import Result, Task, Tell, result_of, run_all
-from forebay._runs.result import flattened
+from forebay._runs.result import ON_REQUEST, flattened
 from forebay.measures import GAIN, Measure, best_of
 from forebay.scenario import Scenario, labelled, named
 
@@ -172,6 +172,15 @@ class Comparison:
     def delays(self) -> pl.DataFrame:
         """Histograms of delay of every run: of a class, one way; of a link, in its queue."""
         return self._stacked(lambda result: [result.delay, result.queue_delay])
+
+    @cached_property
+    def requested(self) -> dict[str, pl.DataFrame]:
+        """The tables that the scenario asks for, of every run."""
+        kept = [name for name in ON_REQUEST if all(name in run.result.tables for run in self.runs)]
+        return {name: self._requested(name) for name in kept}
+
+    def _requested(self, name: str) -> pl.DataFrame:
+        return self._stacked(lambda result: [result.tables[name]])
 
     def _relative(self, label: str, key: str) -> list[float | None]:
         """One value a replication of a measure that is set against the baseline."""

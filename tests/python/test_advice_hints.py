@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,6 +15,7 @@ import forebay
 from advice_said import FOLDER
 from forebay import ScenarioError, comparison
 from forebay._cli import app
+from forebay._reference.files import Template
 from forebay.advice import advise, before, gate
 from forebay.advice.hints import Hint, apply
 from forebay.scenario import Scenario
@@ -201,6 +203,24 @@ def test_compare_with_the_changes(tmp_path: Path) -> None:
     assert "one class" not in fixed.stdout
 
 
+def test_what_becomes_the_same_is_compared_once(tmp_path: Path) -> None:
+    file = str(Template.satellite.file)
+    arguments = ["compare", file, "-r", "1", "--set", "duration=70s", "--fix", "--no-report"]
+    for more, left_out in (([], "codel 700ms"), (["--baseline", "codel 700ms"], "codel")):
+        done = runner.invoke(app, [*arguments, *more, "-o", str(tmp_path / "out")])
+        assert done.exit_code == 0, done.output
+        said = " ".join(done.stdout.split())
+        [same] = {"codel", "codel 700ms"} - {left_out}
+        assert f"leave out {left_out}, which is now the same as {same}" in said
+        labels = [each["label"] for each in summary_of(tmp_path / "out")["disciplines"]]
+        assert same in labels and left_out not in labels
+
+
+def summary_of(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "summary.json").read_text("utf-8"))
+    return found
+
+
 def test_several_links_get_a_pick_each(tmp_path: Path) -> None:
     built = scenario().document
     built["link"][0]["to"] = "m"
@@ -280,7 +300,7 @@ def test_a_gate_takes_what_is_written(discipline: str | dict[str, Any], tmp_path
     checked = subprocess.run([program, "check", file], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
     if comparison.labels[0] == "prio":
-        assert "EF" in checked.stdout and "class 1" in checked.stdout
+        assert "EF" in checked.stdout and "q 1" in checked.stdout
 
 
 def test_a_link_that_follows_a_recording_has_no_gate(tmp_path: Path) -> None:
@@ -315,3 +335,29 @@ def test_after_running_it_says_what_was_too_little() -> None:
         )
     )
     assert "overload" in {hint.kind for hint in flooded.hints}
+
+
+@pytest.mark.parametrize(
+    ("rates", "ends", "full"),
+    [
+        ({"up": "20Mbit", "next": "4Mbit"}, ("a", "c"), True),
+        # Nothing that crosses the compared link crosses the other one.
+        ({"up": "20Mbit", "next": "4Mbit"}, ("b", "c"), False),
+        ({"up": "4Mbit", "next": "20Mbit"}, ("a", "c"), False),
+    ],
+)
+def test_another_link_may_be_the_one_that_decides(
+    rates: dict[str, str], ends: tuple[str, str], full: bool
+) -> None:
+    document = scenario(duration="6s").document
+    first = document["link"][0] | {"rate": rates["up"]}
+    document["link"] = [first, first | {"name": "next", "from": "b", "to": "c"}]
+    document["link"][1]["rate"] = rates["next"]
+    document["traffic"].append({"name": "far", "kind": "bulk", "from": ends[0], "to": ends[1]})
+    document["traffic"][0] |= {"kind": "cbr", "rate": "1Mbit", "size": "500B"}
+    compared = forebay.compare(
+        Scenario.of(document), link="up", disciplines=["fifo", "codel"], replications=1
+    )
+    texts = [hint.text for hint in advise(compared).hints if hint.kind == "another-link-full"]
+    assert len(texts) == full
+    assert all("--link next" in text for text in texts)

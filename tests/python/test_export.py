@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from forebay import ScenarioError, compare, load, sweep, write
+from forebay import Scenario, ScenarioError, compare, load, run, sweep, write
 from forebay._cli import app
 from forebay._export import export
-from small_study import study
+from small_study import BASE, study
 
 
 def test_a_comparison_is_exported(scenario_file: Path, tmp_path: Path) -> None:
@@ -45,3 +45,62 @@ def test_what_holds_no_tables_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "tables").exists()
     done = CliRunner().invoke(app, ["export", str(tmp_path)])
     assert (done.exit_code, "either --csv or --parquet" in done.stderr) == (2, True)
+
+
+def _with_tables(folder: Path) -> Scenario:
+    (folder / "small.toml").write_text(BASE)
+    return load(folder / "small.toml").with_("tables", ["flow_series", "transfers"])
+
+
+def test_what_the_scenario_asks_for_is_kept_and_exported(tmp_path: Path) -> None:
+    scenario = _with_tables(tmp_path)
+    result = run(scenario)
+    kept = {"flow_series": result.flow_series, "transfers": result.transfers}
+    key = ["class", "traffic", "flow"]
+    assert result.flow_series.columns == [*key, "time_s", "throughput_bps"]
+    assert result.transfers.columns == [*key, "start_s", "bytes", "end_s", "duration_s"]
+    assert [result.transfers.schema[name] for name in ("flow", "bytes")] == [pl.Int64, pl.Int64]
+    names = dict(result.flows.select("id", "traffic").iter_rows())
+    for table in kept.values():
+        pairs = dict(table.select("flow", "traffic").unique().iter_rows())
+        assert pairs.items() <= names.items()
+    # Transfers without end have neither size nor end, and the flows of a class are its throughput.
+    bulk = result.transfers.filter(pl.col("traffic") == "bulk")
+    assert (bulk.height, bulk["bytes"].null_count(), bulk["end_s"].null_count()) == (2, 2, 2)
+    sums = result.flow_series.group_by("class", "time_s").agg(pl.sum("throughput_bps"))
+    both = sums.join(result.classes, on=["class", "time_s"])
+    assert both.height == result.classes.height
+    assert both["throughput_bps"].to_list() == pytest.approx(both["throughput_bps_right"].to_list())
+    assert result.transfers.to_dict(as_series=False).keys() == set(result.transfers.columns)
+
+    write(result, tmp_path / "run")
+    for path in export(tmp_path / "run", tmp_path / "tables", "csv"):
+        if path.stem in kept:
+            assert pl.read_csv(path).shape == kept.pop(path.stem).shape
+    assert not kept
+
+    found = compare(scenario, disciplines=["fifo", "codel"], replications=2)
+    write(found, tmp_path / "compared", report=False)
+    write(found, tmp_path / "compared", report=False)  # in place of the earlier one
+    series = pl.read_parquet(tmp_path / "compared" / "flow_series.parquet")
+    assert series.columns[:3] == ["discipline", "replication", "seed"]
+    assert series.height == 4 * result.flow_series.height
+
+
+def test_a_study_keeps_what_its_scenario_asks_for(tmp_path: Path) -> None:
+    asking = study(tmp_path, scenario=_with_tables(tmp_path).document)
+    sweep.run(asking, tmp_path / "out")
+    names = [path.name for path in export(tmp_path / "out", tmp_path / "tables", "csv")]
+    assert names == ["runs.csv", "flow_series.csv", "transfers.csv"]
+    # And from Python a study may ask for them itself.
+    sweep.run(study(tmp_path), tmp_path / "other", tables=("transfers",))
+    assert len(list((tmp_path / "other" / "tables").glob("*.transfers.parquet"))) == 12
+
+
+def test_what_was_not_asked_for_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(BASE)
+    result = run(load(tmp_path / "small.toml"))
+    with pytest.raises(ScenarioError, match=r'tables = \["transfers"\]'):
+        _ = result.transfers
+    write(result, tmp_path / "run")
+    assert not (tmp_path / "run" / "transfers.parquet").exists()

@@ -46,7 +46,13 @@ const wait = setInterval(() => {
   }).map(each => `${each.tagName}.${each.className} ${each.textContent.trim().slice(0, 40)}`);
   const empty = [...document.querySelectorAll("select")]
     .filter(each => each.offsetParent && !each.options.length).map(each => each.id);
-  const found = { width: innerWidth, whole: document.documentElement.scrollWidth, beyond, empty };
+  const broken = [...document.querySelectorAll("label")].filter(each => {
+    const range = document.createRange();
+    range.selectNodeContents(each.firstChild);
+    return !each.firstChild.textContent.trim().includes(" ") && range.getClientRects().length > 1;
+  }).map(each => each.textContent);
+  const whole = document.documentElement.scrollWidth;
+  const found = { width: innerWidth, whole, beyond, empty, broken };
   fetch("/found", { method: "POST", body: JSON.stringify(found) });
 }, 200);
 </script>"""
@@ -105,7 +111,8 @@ def measured(page: str, folder: Path) -> dict[str, Any]:
 
 def assert_fits(page: str, folder: Path) -> None:
     found = measured(page, folder)
-    assert found["whole"] <= WIDTH and found["beyond"] == [] and found["empty"] == []
+    assert found["whole"] <= WIDTH
+    assert found["beyond"] == [] and found["empty"] == [] and found["broken"] == []
 
 
 def test_a_comparison_with_many_classes(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import toy_paper
 from forebay import _cli, sweep
 from forebay._engine import ScenarioError
 from forebay._runs import Record, Task, record_of
-from forebay.papers import Part, exactly, library, page, run
+from forebay.papers import Data, Part, exactly, library, page, run
 from forebay.papers.judge import verdict_of
 from forebay.stats import Interval
 
@@ -149,6 +149,16 @@ def test_a_changed_copy_of_a_paper_runs(papers: Path) -> None:
     assert outcome.exit_code == 0, outcome.output
     found = json.loads(Path("out/papers/mine-quick/results.json").read_text())
     assert found["paper"] == "mine"
+    # A value that the study no longer has is named with what needs it, and no traceback.
+    study = Path("mine/rates.toml")
+    study.write_text(study.read_text().replace("6Mbit", "7Mbit"))
+    lacking = RUNNER.invoke(_cli.app, ["paper", "run", "./mine", "--quick", "-o", "lacking"])
+    assert lacking.exit_code == 2, lacking.output
+    said = 'claim T-1: study "rates": no run has rate = 6Mbit; there are 2Mbit, 7Mbit'
+    assert said in lacking.output and "Traceback" not in lacking.output
+    data = Data({"rates": ()}, Path("lacking"), quick=True)
+    with pytest.raises(ScenarioError, match='there is no axis "rat"'):
+        data.interval("rates", "links.up.utilization", {"rat": "2Mbit"})
     refused = RUNNER.invoke(_cli.app, ["paper", "run", "./mine", "--page"])
     assert refused.exit_code == 2 and "forebay paper list" in refused.output
     nowhere = RUNNER.invoke(_cli.app, ["paper", "run", "./none"])
@@ -167,7 +177,7 @@ def test_fields_of_a_paper_are_changed() -> None:
     again = RUNNER.invoke(_cli.app, [*words, "link.up.delay=8ms"])
     assert again.exit_code == 2 and "link.up.delay=9ms" in again.output
     axis = RUNNER.invoke(_cli.app, [*words, "link.up.rate=8Mbit", "-o", "other"])
-    assert axis.exit_code == 2 and "an axis of this study sets it" in axis.output
+    assert axis.exit_code == 2 and "an axis of this study sets it; change" in axis.output
 
 
 @pytest.mark.usefixtures("papers")

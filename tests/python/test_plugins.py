@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 import forebay
-from forebay import _engine, lab, scenario, sweep
+from forebay import _engine, _written, lab, scenario, sweep
+from forebay.advice import gate as gates
 from forebay.suite import catalogue, run
 from small_study import study
 from test_lab import gate as gate  # a fixture
@@ -79,6 +80,15 @@ def test_a_scenario_names_its_plugins(blue: Path) -> None:
         forebay.Scenario.of(document(plugins=["nothing.so"])).effective()
     with pytest.raises(forebay.ScenarioError, match=r'there is another kind "blue"'):
         forebay.Scenario.of(document(plugins=[str(blue), str(blue)])).effective()
+
+
+def test_a_gate_s_file_names_them_by_their_whole_paths(blue: Path, tmp_path: Path) -> None:
+    here = forebay.Scenario.of(document(plugins=[blue.name]), base=str(blue.parent))
+    compared = forebay.compare(here, disciplines=["blue"], replications=1)
+    (tmp_path / "gate.toml").write_text(gates.configuration(compared, "blue"))
+    found = _written.load(tmp_path / "gate.toml")
+    assert found["plugins"] == [str(blue.resolve())]
+    assert found["link"]["queue"]["kind"] == "blue"
 
 
 def test_the_content_of_a_plugin_is_part_of_the_identity(blue: Path, tmp_path: Path) -> None:

@@ -437,3 +437,18 @@ def test_steps_may_have_names(tmp_path: Path) -> None:
     for labels in (["slow"], ["slow", "slow"], "slow"):
         with pytest.raises(ScenarioError, match=r"axis\[0\].*labels.*"):
             study(tmp_path, axis=[RATE | {"labels": labels}])
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_fields_of_a_study_and_of_its_scenario_are_set(inline: bool, tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(BASE)
+    scenario = forebay.load(tmp_path / "base.toml").document if inline else "base.toml"
+    fields = {"scenario": scenario, "disciplines": ["fifo"], "axis": [RATE], "replications": 5}
+    (tmp_path / "study.json").write_text(json.dumps(fields))
+    settings = ["scenario.duration=3s", "replications=2", "scenario.traffic.bulk.flows=1"]
+    changed = sweep.load(tmp_path / "study.json", settings)
+    document = changed.base.document
+    assert (document["duration"], changed.replications) == ("3s", 2)
+    assert [entry["flows"] for entry in document["traffic"] if entry["name"] == "bulk"] == [1]
+    with pytest.raises(ScenarioError, match="durration"):
+        sweep.load(tmp_path / "study.json", ["scenario.durration=3s"])

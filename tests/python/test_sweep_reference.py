@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -28,12 +29,26 @@ def test_a_reference_is_run_once_and_stands_at_every_step(tmp_path: Path) -> Non
     table = data.intervals(key)
     for rate in ("2Mbit", "10Mbit"):
         fifo = table.filter(rate=rate, discipline="fifo")
-        assert sorted(fifo["target"]) == ["10ms", "20ms", "2ms"]
+        assert fifo["target"].to_list() == TARGET["values"]
         assert fifo["mean"].n_unique() == 1
         assert table.filter(rate=rate, discipline="codel")["mean"].n_unique() == 3
+    # In the study's order, as that of a study without references.
+    points = [(*row, label) for row in product(RATE["values"], TARGET["values"])
+              for label in ("fifo", "codel")]  # fmt: skip
+    assert table.select("rate", "target", "discipline").rows() == points
     differences = data.differences(key, against="fifo")
     assert differences.height == 6 and differences["samples"].to_list() == [2] * 6
     assert write(data, None).exists()
+
+
+def test_numbers_may_be_the_steps(tmp_path: Path) -> None:
+    path = "traffic.bulk.flows"
+    steps = {"path": path, "values": [3, 1], "disciplines": ["codel"]}
+    named = {"label": "other", "kind": "fifo"}
+    plan = study(tmp_path, axis=[steps], disciplines=["codel", named], replications=1)
+    sweep.run(plan, tmp_path / "out")
+    rows = sweep.results(tmp_path / "out").runs.select(path, "discipline").rows()
+    assert rows == [(3, "codel"), (3, "other"), (1, "codel"), (1, "other")]
 
 
 def test_a_stopped_study_with_a_reference_goes_on(tmp_path: Path) -> None:

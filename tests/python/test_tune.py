@@ -184,11 +184,12 @@ def test_parameters_as_they_are_written() -> None:
     assert read_parameter("a=0.5 .. 2:log") == Parameter("a", 0.5, 2, log=True)
     assert read_parameter("a=10p..400p").value(17) == "17p"
     assert read_parameter("a=0.5ms..20ms").value(1.23456789) == "1.23457ms"
+    assert read_parameter("a=100ms..1s:log") == Parameter("a", 100, 1000, "ms", True, True)
     choice = read_parameter('a="fifo",codel,3')
     assert [choice.value(each) for each in range(3)] == ["fifo", "codel", 3]
     assert [read_parameter("a=1p..9p").drawn(each) for each in ("4p", "4.5p", "10p", 4)] == [
         4, None, None, None]  # fmt: skip
-    for wrong in ("a", "a=", "=1..2", "a=2..1", "a=0..1:log", "a=1ms..2s", "a=5"):
+    for wrong in ("a", "a=", "=1..2", "a=2..1", "a=0..1:log", "a=1ms..2Mbit", "a=2s..1ms", "a=5"):
         with pytest.raises(ScenarioError, match="expected PATH"):
             read_parameter(wrong)
 

@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::control;
 use crate::plugins::Parts;
 use crate::run::{self, Run};
@@ -66,6 +66,12 @@ enum Action {
         /// Print as JSON, without the words.
         #[arg(long)]
         json: bool,
+    },
+    /// Print the JSON Schema of a configuration, for editors.
+    Schema {
+        /// Leave out the disciplines, which a scenario's schema holds.
+        #[arg(long, hide = true)]
+        without_queues: bool,
     },
     /// Print what a running gate did so far.
     Status {
@@ -145,6 +151,11 @@ fn act(action: Action) -> io::Result<ExitCode> {
             } else {
                 out.write_all(show::check(&file).map_err(place)?.as_bytes())?;
             }
+        }
+        Action::Schema { without_queues } => {
+            let found = config::schema(&Parts::builtin(), !without_queues);
+            serde_json::to_writer_pretty(&mut out, &found)?;
+            writeln!(out)?;
         }
         Action::Status { at, json } => {
             let reply = control::ask(&at.socket, "status")?;

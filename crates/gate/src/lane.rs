@@ -232,7 +232,7 @@ impl Lane {
                 }
                 let marks = rules.marks(view);
                 let mut packet = Packet::new(index, 0, view.len);
-                packet.class = marks.class;
+                packet.class = marks.q;
                 packet.precedence = marks.precedence;
                 packet.drop_precedence = marks.drop_precedence;
                 packet.tos = view.tos;

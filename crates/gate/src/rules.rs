@@ -72,7 +72,7 @@ impl Rules {
 
     /// The QoS class of `view`, which is not counted.
     pub fn class(&self, view: &IpView) -> u8 {
-        self.find(view).map_or(self.fallback, |place| self.rules[place].marks).class
+        self.find(view).map_or(self.fallback, |place| self.rules[place].marks).q
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! What the command prints for people.
 
-use crate::config::{Config, Interface, Link, Other, Rule};
+use crate::config::{Config, Interface, Link, Marks, Other, Rule};
 use crate::rules::shadowed;
 use crate::status::{Direction, Status};
 use crate::text::{lines, name};
@@ -66,17 +66,16 @@ fn explain(config: &Config) -> Vec<String> {
             Other::Pass => {
                 "ARP, neighbour discovery and what is not IP: passes unqueued".to_owned()
             }
-            Other::Class(class) => {
-                format!("ARP, neighbour discovery and what is not IP: class {class}")
+            Other::Class(q) => {
+                format!("ARP, neighbour discovery and what is not IP: q {q}")
             }
         },
     ];
     for rule in &config.rule {
-        let decides = decision(rule.class, rule.precedence, rule.drop_precedence);
+        let decides = decision(rule.marks());
         lines.push(format!("{}: {} -> {decides}", rule.name, conditions(rule)));
     }
-    let marks = config.fallback;
-    let decides = decision(marks.class, marks.precedence, marks.drop_precedence);
+    let decides = decision(config.fallback);
     lines.push(format!("default: the rest, fragments and malformed headers -> {decides}"));
     for link in [Some(&config.link), reverse].into_iter().flatten() {
         let limit = link.queue.as_ref().and_then(|queue| queue["limit"].as_str());
@@ -89,6 +88,9 @@ fn explain(config: &Config) -> Vec<String> {
             ));
         }
     }
+    for link in [Some(&config.link), reverse].into_iter().flatten() {
+        lines.extend(without_queue(config, link));
+    }
     for (earlier, later) in shadowed(&config.rule) {
         let (earlier, later) = (&config.rule[earlier].name, &config.rule[later].name);
         lines.push(format!(
@@ -98,8 +100,32 @@ fn explain(config: &Config) -> Vec<String> {
     lines
 }
 
-fn decision(class: u8, precedence: u8, drop_precedence: u8) -> String {
-    let mut text = format!("class {class}");
+/// What is given a QoS class that no queue of a direction has, in words.
+fn without_queue(config: &Config, link: &Link) -> Option<String> {
+    let queue = link.queue.as_ref()?;
+    let sorter = &queue["classify"];
+    let queues = sorter["queues"].as_u64().filter(|_| sorter["kind"] == "class")?;
+    let rules = config.rule.iter().map(|rule| (rule.name.as_str(), rule.q));
+    let other = match config.other {
+        Other::Pass => 0,
+        Other::Class(q) => q,
+    };
+    let given = rules.chain([("default", config.fallback.q), ("other", other)]);
+    let beyond = given.filter(|(_, q)| u64::from(*q) >= queues);
+    let beyond: Vec<_> = beyond.map(|(name, q)| format!("{name} (q = {q})")).collect();
+    (!beyond.is_empty()).then(|| {
+        format!(
+            "warning: {} has queues for q = 0 to {}; what is above, {}, joins the highest",
+            queue["kind"].as_str().unwrap_or("the combination"),
+            queues - 1,
+            beyond.join(", ")
+        )
+    })
+}
+
+fn decision(marks: Marks) -> String {
+    let Marks { q, precedence, drop_precedence } = marks;
+    let mut text = format!("q {q}");
     if precedence > 0 {
         let _ = write!(text, ", precedence {precedence}");
     }
@@ -235,7 +261,7 @@ fn direction(
     let _ = writeln!(
         out,
         "  {:>5}{:>13}{:>12}{:>10}{:>12}{:>12}{:>10}",
-        "class", "Mbit/s", "packets", "waiting", "delay ms", "dropped", "marked"
+        "q", "Mbit/s", "packets", "waiting", "delay ms", "dropped", "marked"
     );
     for (name, class) in &way.classes {
         let then = before.and_then(|before| before.classes.get(name));
@@ -259,6 +285,34 @@ fn direction(
 mod tests {
     use super::check;
     use crate::config::Config;
+
+    #[test]
+    fn what_no_queue_has_is_warned_of() {
+        let check_with = |queue: &str, more: &str| {
+            let text = format!(
+                "{more}\n[link]\nrate = \"1Mbit\"\nqueue = {queue}\n[io]\ninside = \"a\"\noutside = \
+                 \"b\"\n[[rule]]\nname = \"voice\"\ndscp = [\"EF\"]\nq = 5\n"
+            );
+            check(&Config::parse(&text).unwrap()).unwrap()
+        };
+        let shown = check_with("{ kind = \"prio\" }", "other = 2\ndefault = { q = 1 }");
+        let warning = "# warning: prio has queues for q = 0 to 1; what is above, voice (q = 5), \
+                       other (q = 2), joins the highest";
+        assert!(shown.lines().any(|line| line == warning), "{shown}");
+        assert!(shown.contains("# voice: DSCP EF -> q 5"), "{shown}");
+        let parts = "{ classify = { kind = \"class\", queues = 4 }, admit = { kind = \"codel\" }, \
+                     schedule = { kind = \"drr\" } }";
+        let shown = check_with(parts, "");
+        assert!(shown.contains("the combination has queues for q = 0 to 3;"), "{shown}");
+        for enough in [
+            "{ kind = \"prio\", limit = [\"9p\", \"9p\", \"9p\", \"9p\", \"9p\", \"9p\"] }",
+            "{ kind = \"fq-codel\" }",
+            "{ kind = \"prio\", classify = { kind = \"dscp\" } }",
+        ] {
+            let shown = check_with(enough, "");
+            assert!(!shown.contains("warning"), "{shown}");
+        }
+    }
 
     #[test]
     fn every_discipline_can_be_shown() {

@@ -197,7 +197,7 @@ impl World {
         let inside = if right || self.rng.below(4) > 0 { "a" } else { "c" };
         Config::parse(&format!(
             "other = {other}\nlink = {{ {link} {guard} }}\n[io]\ninside = \"{inside}\"\noutside = \"b\"\n\
-             [[rule]]\nname = \"high\"\nprotocol = \"udp\"\nclass = 1"
+             [[rule]]\nname = \"high\"\nprotocol = \"udp\"\nq = 1"
         ))
     }
 

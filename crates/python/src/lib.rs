@@ -131,7 +131,7 @@ fn run(
         complete(&mut world, &flag, progress.as_ref())?;
         let summary = serde_json::to_string(&summary(&scenario, seed, &mut world));
         let mut summary = summary.expect("keys are strings");
-        let tables = tables(&mut world);
+        let tables = tables(&scenario, &mut world);
         let seconds = start.elapsed().as_secs_f64();
         // The last key tells what all before it cost.
         summary.truncate(summary.len() - 1);

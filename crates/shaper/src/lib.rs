@@ -33,6 +33,7 @@ mod flow;
 pub mod link;
 mod record;
 mod replay;
+pub mod schema;
 mod shaper;
 
 pub use flow::FlowHash;

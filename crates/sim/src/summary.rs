@@ -2,8 +2,8 @@
 
 use crate::engine::{ClassPoint, Guard, LinkSeries, World};
 use crate::measure::{
-    ClassMeter, LEVELS, Lengths, LossPattern, QueueMeter, QueuePoint, Share, UserMeter,
-    energy_potential, jain, satisfaction,
+    ClassMeter, FlowSeries, LEVELS, Lengths, LossPattern, QueueMeter, QueuePoint, Share,
+    TransferRow, UserMeter, energy_potential, jain, satisfaction,
 };
 use crate::scenario::Scenario;
 use crate::wireless::Network;
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 /// One table: its name, the labels that all its rows share, and its columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// "queue", "class", "delay" or "queue_delay".
+    /// "queue", "class", "delay", "queue_delay", "flow_series" or "transfers".
     pub name: &'static str,
     /// Labels such as `link = "uplink"`.
     pub labels: Vec<(&'static str, String)>,
@@ -386,8 +386,9 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 /// The tables of a finished run: "queue" (a row a sampling interval), "class" likewise, and the
-/// distributions "delay" (by class) and "queue_delay" (by link).
-pub fn tables(world: &mut World) -> Vec<Table> {
+/// distributions "delay" (by class) and "queue_delay" (by link); if the scenario asks for them,
+/// "flow_series" (a row a flow and sampling interval) and "transfers".
+pub fn tables(scenario: &Scenario, world: &mut World) -> Vec<Table> {
     let mut tables = Vec::new();
     let series = world.series().clone();
     let mut ends = series.time.clone();
@@ -413,7 +414,54 @@ pub fn tables(world: &mut World) -> Vec<Table> {
         rates.columns.push(column("cwnd_bytes", points.iter().map(|p| p.cwnd).collect()));
         tables.extend([rates, delays]);
     }
+    for (entry, name) in scenario.traffic_names().into_iter().enumerate() {
+        let users = world.user_meters().iter().enumerate();
+        let users = users.filter(|(_, user)| user.traffic == entry as u32);
+        let flows: Vec<usize> = users.map(|(flow, _)| flow).collect();
+        let Some(first) = flows.first() else { continue };
+        let class = world.classes()[world.user_meters()[*first].class as usize].name.clone();
+        let labels = vec![("class", class), ("traffic", name)];
+        if let Some(series) = world.flow_series() {
+            let columns = flow_series(series, &flows, &world.series().time, &spans);
+            tables.push(Table { name: "flow_series", labels: labels.clone(), columns });
+        }
+        if let Some(log) = world.transfers() {
+            let own =
+                |row: &&TransferRow| world.user_meters()[row.flow as usize].traffic == entry as u32;
+            let columns = transfers(log.rows().iter().filter(own));
+            tables.push(Table { name: "transfers", labels, columns });
+        }
+    }
     tables
+}
+
+/// Throughput of some flows, one after the other.
+fn flow_series(
+    series: &FlowSeries,
+    flows: &[usize],
+    ends: &[f64],
+    spans: &[f64],
+) -> Vec<(String, Vec<f64>)> {
+    let mut columns = ["flow", "time_s", "throughput_bps"].map(|name| column(name, Vec::new()));
+    for flow in flows {
+        columns[0].1.extend(ends.iter().map(|_| *flow as f64));
+        columns[1].1.extend(ends);
+        let rate = |(bytes, span): (u64, &f64)| bytes as f64 * 8.0 / span;
+        columns[2].1.extend(series.of(*flow).zip(spans).map(rate));
+    }
+    columns.into()
+}
+
+/// Transfers in order of their beginnings; what they do not have is undefined (NaN).
+fn transfers<'a>(rows: impl Iterator<Item = &'a TransferRow> + Clone) -> Vec<(String, Vec<f64>)> {
+    let of = |name, value: fn(&TransferRow) -> f64| column(name, rows.clone().map(value).collect());
+    vec![
+        of("flow", |row| f64::from(row.flow)),
+        of("start_s", |row| row.start.as_secs_f64()),
+        of("bytes", |row| row.bytes.map_or(f64::NAN, |bytes| bytes.get() as f64)),
+        of("end_s", |row| row.end.map_or(f64::NAN, Time::as_secs_f64)),
+        of("duration_s", |row| row.end.map_or(f64::NAN, |end| (end - row.start).as_secs_f64())),
+    ]
 }
 
 /// The series of a link's queue, without the discipline's variables, and its waiting times.

@@ -107,7 +107,8 @@ fn a_queue_s_variables_are_summed_up_over_what_is_measured() {
     let mut world = scenario.world(1).unwrap();
     complete(&mut world);
     let summary = forebay_sim::summary(&scenario, 1, &mut world).whole();
-    let table = tables(&mut world).into_iter().find(|table| table.name == "queue").unwrap();
+    let table =
+        tables(&scenario, &mut world).into_iter().find(|table| table.name == "queue").unwrap();
     let (_, values) = table.columns.iter().find(|(name, _)| name == "average_queue").unwrap();
     let measured = &values[4..];
     assert_eq!((values.len(), measured.len()), (20, 16));

@@ -57,7 +57,8 @@ def command(
         ),
     ] = [],  # noqa: B006 - read only
     baseline: Annotated[
-        str | None, option("LABEL", "Reference discipline for gain and efficiency.", hidden=True)
+        str | None,
+        option("LABEL", "Discipline that gain and efficiency are relative to.", hidden=True),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     seed: FirstSeed = None,
@@ -108,7 +109,7 @@ def command(
             tested = prepared
             changes: list[str] = []
             if fix:
-                tested, chosen, changes = _fixed(prepared, each, chosen)
+                tested, chosen, changes = _fixed(prepared, each, chosen, baseline)
             progress = Bar()
             try:
                 with progress:
@@ -147,20 +148,32 @@ def command(
 
 
 def _fixed(
-    scenario: Scenario, link: str | None, chosen: Sequence[str | Mapping[str, Any]] | None
+    scenario: Scenario,
+    link: str | None,
+    chosen: Sequence[str | Mapping[str, Any]] | None,
+    baseline: str | None,
 ) -> tuple[Scenario, list[Mapping[str, Any]], list[str]]:
-    """Scenario and disciplines with the changes that are proposed, and what they are."""
+    """Scenario and disciplines with the changes that are proposed, and what they are.
+
+    A discipline that comes to be the same as another one is left out, unless it is the baseline.
+    """
     from forebay import comparison
     from forebay.advice import before, hints
 
     variants = comparison.variants_of(scenario, link, chosen)
     found = before.hints_of_variants(variants, scenario.compared_link(link))
     changed, tables = hints.apply(found, scenario, {each.label: each.queue for each in variants})
-    return (
-        changed,
-        [{"label": label, **table} for label, table in tables.items()],
-        [hint.remedy for hint in found if hint.remedy],
-    )
+    changes = [hint.remedy for hint in found if hint.remedy]
+    if baseline is None:
+        baseline = (scenario.document.get("compare") or {}).get("baseline")
+    kept: dict[str, Mapping[str, Any]] = {}
+    for label, table in sorted(tables.items(), key=lambda each: each[0] != baseline):
+        same = next((other for other, queue in kept.items() if queue == table), None)
+        if same is None:
+            kept[label] = table
+        else:
+            changes.append(f"leave out {label}, which is now the same as {same}")
+    return changed, [{"label": each, **kept[each]} for each in tables if each in kept], changes
 
 
 def _gate(console: Terminal, comparison: Comparison, advice: Advice, file: Path | None) -> None:

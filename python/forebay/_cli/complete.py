@@ -75,7 +75,7 @@ def _paths(ctx: Any) -> Iterable[str]:
             return list(_of(scenario.effective(), ""))
     from forebay._reference.files import File, open_schema
 
-    return open_schema(File.scenario).paths()
+    return open_schema(ctx.params.get("for_") or File.scenario).paths()
 
 
 def _scenario(ctx: Any) -> Scenario | None:

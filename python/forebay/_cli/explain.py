@@ -18,16 +18,17 @@ def command(
     field: Annotated[str, argument("PATH", "Path of the field, as for --set.", completes=fields)],
     for_: For = File.scenario,
 ) -> None:
-    """Explain a field of a scenario: meaning, unit and default.
+    """Explain a field of a file: meaning, unit and default.
 
-    Where several kinds have a field of that name, each is explained; a kind in the path chooses
-    one. docs/reference/scenario.md holds all of them.
+    The file is a scenario unless --for says otherwise. Where several kinds have a field of that
+    name, each is explained; a kind in the path chooses one. docs/reference holds all of them.
 
     Examples:
         forebay explain link.rate
         forebay explain link.queue.codel.target
         forebay explain traffic.web.from
         forebay explain --for study until.half_width
+        forebay explain --for gate rule.q
     """
     with friendly():
         from forebay._reference.files import open_schema

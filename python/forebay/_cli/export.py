@@ -20,8 +20,9 @@ def command(
 ) -> None:
     """Write the tables of results as CSV or Parquet files.
 
-    A run and a comparison have flows, series and delays, a comparison also runs; a study has runs,
-    and the tables that it keeps. docs/summary.md explains the columns.
+    A run and a comparison have flows, series and delays, a comparison also runs; a study has runs.
+    What a scenario's `tables` ask for comes with them: each flow's throughput over time, and
+    every transfer. docs/summary.md explains the columns.
 
     Examples:
         forebay export out/uplink-study --csv

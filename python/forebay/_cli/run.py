@@ -19,7 +19,7 @@ def command(
         str | None, option("KIND", "Discipline to put on the link.", completes=complete.kinds)
     ] = None,
     link: Annotated[
-        str | None, option("NAME", "The link that gets it.", completes=complete.links)
+        str | None, option("NAME", "Link on which to put --discipline.", completes=complete.links)
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     seed: Seed = None,

@@ -32,13 +32,16 @@ def command(
         option("NAME", "Tune this kind or label, not the link's queue.", completes=complete.kinds),
     ] = None,
     link: Annotated[
-        str | None, option("NAME", "The link that gets it.", completes=complete.links, hidden=True)
+        str | None,
+        option(
+            "NAME", "Link on which the discipline is tuned.", completes=complete.links, hidden=True
+        ),
     ] = None,
     baseline: Annotated[
         str | None,
         option(
             "NAME",
-            "Reference discipline for gain and efficiency.",
+            "Discipline that gain and efficiency are relative to.",
             default="the scenario's",
             hidden=True,
         ),
@@ -51,7 +54,9 @@ def command(
     candidates: Annotated[
         int, option("N", "Best trials to judge again with fresh seeds.", minimum=1, hidden=True)
     ] = 6,
-    verify: Annotated[int, option("N", "Runs of each of these.", minimum=2, hidden=True)] = 30,
+    verify: Annotated[
+        int, option("N", "Runs of each candidate when it is judged again.", minimum=2, hidden=True)
+    ] = 30,
     seed: Annotated[
         int | None,
         option("N", "Seed of the first replication, and of the search.", minimum=0, hidden=True),

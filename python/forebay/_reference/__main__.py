@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from forebay._reference.files import File, Template
+from forebay._reference.files import Template
 from forebay._reference.kinds import kinds_page
-from forebay._reference.pages import page
+from forebay._reference.pages import PAGED, page
 from forebay._reference.picture import picture
 from forebay.scenario import load
 
@@ -15,7 +15,7 @@ if __name__ == "__main__":
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "kinds.md").write_text(kinds_page(), encoding="utf-8")
-    for file in (File.scenario, File.study, File.suite):
+    for file in PAGED:
         (folder / f"{file.value}.md").write_text(page(file), encoding="utf-8")
     images = folder.parent / "images"
     images.mkdir(exist_ok=True)

@@ -116,6 +116,8 @@ class Schema:
             return _UNITS[option["format"]]
         if "prefixItems" in option:
             return f"[{', '.join(map(self.type, option['prefixItems']))}]"
+        if kind == "function":
+            return "function"
         if isinstance(option.get("items"), dict):
             return f"list of {self.type(option['items'])}"
         names = [kind] if isinstance(kind, str) else kind or []

@@ -19,6 +19,8 @@ class File(str, Enum):
     study = "study"
     suite = "suite"
     test = "test"
+    gate = "gate"
+    paper = "paper"
 
 
 def schema(file: File) -> Node:
@@ -30,9 +32,22 @@ def schema(file: File) -> Node:
         from forebay.sweep import study
 
         return study.schema()
+    if file is File.gate:
+        return _of_gate()
+    if file is File.paper:
+        from forebay._reference import papers
+
+        return papers.schema()
     from forebay.suite import catalogue
 
     return catalogue.schema(file is File.suite)
+
+
+def _of_gate() -> Node:
+    """The gate's own tables, as `make docs` has kept them, and a scenario's queues."""
+    own: Node = json.loads(Path(__file__).with_name("gate.schema.json").read_text("utf-8"))
+    definitions = schema(File.scenario)["$defs"] | own["$defs"]
+    return own | {"$defs": definitions}
 
 
 def open_schema(file: File) -> Schema:

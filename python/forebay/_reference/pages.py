@@ -11,6 +11,8 @@ from forebay._reference.fields import Field, Node, Schema
 from forebay._reference.files import File, open_schema
 
 _HOME = Path(__file__).parent
+PAGED = (File.scenario, File.study, File.suite, File.gate, File.paper)
+"""Kinds of files that have a page; that of a suite has a test's, too."""
 
 
 def page(file: File) -> str:

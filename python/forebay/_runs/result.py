@@ -12,12 +12,14 @@ import numpy as np
 import polars as pl
 
 from forebay import _engine
+from forebay._engine import ScenarioError
 from forebay.scenario import Scenario, named
 
 if TYPE_CHECKING:
     from forebay._engine import Cancel, Output
 
 _COLUMNS = (
+    "flow",
     "time_s",
     "mean_packets",
     "max_packets",
@@ -28,6 +30,10 @@ _COLUMNS = (
     "completed",
     "delay_ms",
     "count",
+    "start_s",
+    "bytes",
+    "end_s",
+    "duration_s",
 )
 
 _EMPTY: dict[str, pl.Schema] = {
@@ -36,6 +42,9 @@ _EMPTY: dict[str, pl.Schema] = {
     "delay": pl.Schema({"class": pl.String, "delay_ms": pl.Float64, "count": pl.Float64}),
     "queue_delay": pl.Schema({"link": pl.String, "delay_ms": pl.Float64, "count": pl.Float64}),
 }
+
+ON_REQUEST = ("flow_series", "transfers")
+"""Tables that the engine makes only for a scenario whose `tables` name them."""
 
 _FLOWS = pl.Schema(
     {
@@ -100,10 +109,40 @@ class Result:
         """A row for each flow: goodput, retransmissions, timeouts, loss, delay, completion time."""
         return pl.DataFrame(self.summary["flows"], schema=_FLOWS, strict=False)
 
+    @cached_property
+    def flow_series(self) -> pl.DataFrame:
+        """Throughput of each flow over time: a row for each flow and interval.
+
+        Columns `class`, `traffic`, `flow` (its `id` in `flows`), `time_s`, `throughput_bps`.
+
+        Raises:
+            ScenarioError: the scenario's `tables` do not ask for it.
+        """
+        return self._requested("flow_series")
+
+    @cached_property
+    def transfers(self) -> pl.DataFrame:
+        """A row for each transfer over TCP, of an entry of traffic in order of their starts.
+
+        Columns `class`, `traffic`, `flow` (its `id` in `flows`), `start_s`, `bytes` (null: without
+        end), `end_s` and `duration_s` (null: not ended in the run, or given up).
+
+        Raises:
+            ScenarioError: the scenario's `tables` do not ask for it.
+        """
+        return self._requested("transfers")
+
     @property
     def fingerprint(self) -> str:
         """Hash of everything that happened; equal for equal scenarios and seeds."""
         return str(self.summary["fingerprint"])
+
+    def _requested(self, name: str) -> pl.DataFrame:
+        if name not in self.tables:
+            raise ScenarioError(
+                f'{name} was not kept; ask for it with tables = ["{name}"] in the scenario'
+            )
+        return self.tables[name]
 
     def _table(self, name: str) -> pl.DataFrame:
         table = self.tables.get(name)
@@ -116,6 +155,8 @@ TABLES: Mapping[str, Callable[[Result], pl.DataFrame]] = {
     "delay": lambda result: result.delay,
     "queue_delay": lambda result: result.queue_delay,
     "flows": lambda result: result.flows,
+    "flow_series": lambda result: result.flow_series,
+    "transfers": lambda result: result.transfers,
 }
 """The tables of a run by the names that studies give them."""
 
@@ -153,8 +194,11 @@ def _frames(output: Output) -> dict[str, pl.DataFrame]:
         numbers = pl.DataFrame(
             {key: np.frombuffer(columns[key], "<f8") for key in sorted(columns, key=_order)}
         )
+        if name in ON_REQUEST:
+            whole = pl.col("flow", "bytes") if name == "transfers" else pl.col("flow")
+            numbers = numbers.fill_nan(None).with_columns(whole.cast(pl.Int64))
         labelled = numbers.select(
-            *(pl.lit(value, pl.String).alias(key) for key, value in labels.items()), pl.all()
+            *(pl.lit(labels[key], pl.String).alias(key) for key in sorted(labels)), pl.all()
         )
         parts.setdefault(name, []).append(labelled)
     return {name: pl.concat(frames, how="diagonal") for name, frames in parts.items()}

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from forebay import steady
-from forebay._runs.result import TABLES, Result, flattened, run_engine
+from forebay._runs.result import ON_REQUEST, TABLES, Result, flattened, run_engine
 from forebay.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -84,7 +84,9 @@ class Task:
     @property
     def scenario(self) -> Scenario:
         """The whole scenario of the run."""
-        return self.change.of(self.base).with_("seed", self.seed)
+        whole = self.change.of(self.base).with_("seed", self.seed)
+        wanted = [name for name in self.keep.tables if name in ON_REQUEST]
+        return whole.with_("tables", wanted) if wanted else whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forebay import _engine
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 BELOW = 0.95
 """Of the link's rate: the queue must stand in the gate, not in the link behind it."""
 LARGEST_MTU = 9000
-MARKS = {"q": "class", "precedence": "precedence", "drop_precedence": "drop_precedence"}
-"""A scenario's names of marks, and the gate's."""
+MARKS = ("q", "precedence", "drop_precedence")
+"""What traffic of a scenario and a rule of the gate say alike."""
 _BY_PRECEDENCE = ("cq-aqm", "wred", "rio", "wrt")
 
 
@@ -44,6 +45,7 @@ def configuration(comparison: Comparison, label: str) -> str:
     lines = [
         f"# {label} on {name} of {comparison.scenario.name}.",
         *_about_rate(network),
+        *_plugins(variant.scenario),
         "",
         "[link]",
         *_direction(own, network, variant.queue),
@@ -94,6 +96,15 @@ def _about_rate(network: Network) -> Iterable[str]:
     )
 
 
+def _plugins(scenario: Scenario) -> Iterable[str]:
+    """The plug-ins, which a gate takes by their whole paths."""
+    files = [
+        str(Path(scenario.base, file).resolve()) for file in scenario.document.get("plugins", [])
+    ]
+    if files:
+        yield f"plugins = {inline(files)}"
+
+
 def _direction(
     link: Mapping[str, Any], network: Network, queue: Mapping[str, Any]
 ) -> Iterable[str]:
@@ -142,7 +153,7 @@ def _rules(entries: Iterable[Entry]) -> list[str]:
                 continue
             seen.add(what)
             block = [f"name = {inline(name)}", *conditions]
-            block += [f"{MARKS[key]} = {value}" for key, value in marks.items() if value]
+            block += [f"{key} = {value}" for key, value in marks.items() if value]
             if not conditions:
                 lines += [
                     "",

@@ -48,6 +48,16 @@ def _never_full(comparison: Comparison, network: Network) -> Iterable[Hint]:
     if not used or max(used) >= CONGESTED:
         return
     most = max(used)
+    if (fuller := _fuller(comparison)) is not None:
+        name, share = fuller
+        yield Hint(
+            "another-link-full",
+            f"{network.link} was used to {100 * most:.0f} % at most, and {name}, which the same "
+            f"traffic crosses, to {100 * share:.0f} %: the queue of {name} decides more. Compare "
+            f"with --link {name}, too.",
+            before=False,
+        )
+        return
     lost = _means([comparison.queue_interval(label, LOSS.key) for label in comparison.labels])
     waits = _means(
         [comparison.queue_interval(label, QUEUE_DELAY.key) for label in comparison.labels]
@@ -72,6 +82,22 @@ def _never_full(comparison: Comparison, network: Network) -> Iterable[Hint]:
         changes,
         before=False,
     )
+
+
+def _fuller(comparison: Comparison) -> tuple[str, float] | None:
+    """The fullest congested link but the compared one on the way of the traffic that crosses it."""
+    scenario = comparison.variants[0].scenario
+    ways = [entry["links"] for entry in scenario.resolved()["traffic"]]
+    beside = {name for way in ways if comparison.link in way for name in way} - {comparison.link}
+
+    def used(name: str) -> float:
+        return max(
+            _mean([run.result.summary["links"][name]["utilization"] for run in runs])
+            for runs in map(comparison.runs_of, comparison.labels)
+        )
+
+    found = max(((used(name), name) for name in sorted(beside)), default=(0.0, ""))
+    return (found[1], found[0]) if found[0] >= CONGESTED else None
 
 
 def _overload(comparison: Comparison, network: Network) -> Iterable[Hint]:

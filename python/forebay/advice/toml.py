@@ -13,7 +13,9 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 def inline(value: Any) -> str:
     """A value as TOML on one line; what is null is left out of tables."""
     if isinstance(value, Mapping):
-        pairs = [f"{_key(key)} = {inline(each)}" for key, each in value.items() if each is not None]
+        # What a table is goes first.
+        given = sorted(value.items(), key=lambda each: each[0] != "kind")
+        pairs = [f"{_key(key)} = {inline(each)}" for key, each in given if each is not None]
         return "{ " + ", ".join(pairs) + " }" if pairs else "{}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(inline, value)) + "]"

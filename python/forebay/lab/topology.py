@@ -111,7 +111,7 @@ class Topology:
             {
                 "name": entry["name"],
                 "port": [f"{ports[0]}-{ports[-1]}"],
-                "class": entry["q"],
+                "q": entry["q"],
                 "precedence": entry["precedence"],
                 "drop_precedence": entry["drop_precedence"],
             }

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from forebay import stats, sweep
+from forebay._engine import ScenarioError
 from forebay.sweep import StudyData, tables
 
 Where = Mapping[str, Any]
@@ -31,10 +32,10 @@ class Data:
         """Runs of a study, intervals, differences and regions.
 
         Raises:
-            KeyError: the paper has no such study.
+            ScenarioError: the paper has no such study.
         """
         if name not in self._tables:
-            raise KeyError(f'no study "{name}"; one of {", ".join(self._tables)}')
+            raise ScenarioError(f'no study "{name}"; one of {", ".join(self._tables)}')
         return sweep.results(self._folder / name)
 
     def _table(self, name: str, table: str) -> pl.DataFrame:
@@ -44,27 +45,34 @@ class Data:
         `forebay.Result`).
 
         Raises:
-            KeyError: the study keeps no such table.
+            ScenarioError: the study keeps no such table.
         """
         if table not in self._tables[name]:
-            raise KeyError(f'study "{name}" does not keep the table "{table}"')
+            raise ScenarioError(f'study "{name}" does not keep the table "{table}"')
         return tables.read(self._folder / name, self.study(name), table)
 
     def runs(self, name: str, where: Where | None = None) -> pl.DataFrame:
         """Runs of a study at some points.
 
         Raises:
-            KeyError: there are none.
+            ScenarioError: there are none.
         """
         return self._filtered(name, self.study(name).runs, where)
 
+    def _check(self, name: str, frame: pl.DataFrame, where: Where | None) -> None:
+        for column in where or ():
+            if column not in frame.columns:
+                raise ScenarioError(f'study "{name}": there is no axis "{column}"')
+
     def _filtered(self, name: str, frame: pl.DataFrame, where: Where | None) -> pl.DataFrame:
+        self._check(name, frame, where)
+        found = frame
         if where:
             same = (pl.col(column) == value for column, value in where.items())
-            frame = frame.filter(pl.all_horizontal(same))
-        if frame.is_empty():
-            raise KeyError(f'study "{name}": no run has {dict(where or {})}')
-        return frame
+            found = frame.filter(pl.all_horizontal(same))
+        if found.is_empty():
+            raise ScenarioError(f'study "{name}": no run has {_lacking(frame, where or {})}')
+        return found
 
     def interval(
         self, name: str, key: str | pl.Expr, where: Where | None = None, *, scale: float = 1.0
@@ -78,12 +86,12 @@ class Data:
             scale: factor, such as 100 for a share in percent.
 
         Raises:
-            KeyError: no run, or more than one point, has these values.
+            ScenarioError: no run, or more than one point, has these values.
         """
         samples = self._samples(name, key, where)[1]
         found = stats.interval([scale * each for each in samples if each is not None])
         if found is None:
-            raise KeyError(f'study "{name}": {key} was not measured where {dict(where or {})}')
+            raise ScenarioError(f'study "{name}": {key} was not measured where {dict(where or {})}')
         return found
 
     def difference(
@@ -98,7 +106,8 @@ class Data:
         """Mean of `first - second` with its 95 % interval, paired replication by replication.
 
         Raises:
-            KeyError: no run, or more than one point, has these values; no replication has both.
+            ScenarioError: no run, or more than one point, has these values, or no replication has
+                both.
         """
         one = dict(zip(*self._samples(name, key, first), strict=True))
         other = dict(zip(*self._samples(name, key, second), strict=True))
@@ -107,7 +116,7 @@ class Data:
             [scale * (a - b) for a, b in pairs if a is not None and b is not None]
         )
         if found is None:
-            raise KeyError(f'study "{name}": no replication has both {first} and {second}')
+            raise ScenarioError(f'study "{name}": no replication has both {first} and {second}')
         return found
 
     def _samples(
@@ -115,13 +124,23 @@ class Data:
     ) -> tuple[list[int], list[float | None]]:
         """Replications and a value of each."""
         frame = self.study(name).runs
+        self._check(name, frame, where)
         if isinstance(key, str) and key in frame.columns:
             # A study's table is wide, and filtering it whole is slow.
             frame = frame.select(*dict.fromkeys(("point", "replication", key, *(where or ()))))
         frame = self._filtered(name, frame, where)
         if frame["point"].n_unique() > 1:
-            raise KeyError(f'study "{name}": {dict(where or {})} is more than one point')
+            raise ScenarioError(f'study "{name}": {dict(where or {})} is more than one point')
         if isinstance(key, str) and key not in frame.columns:
-            raise KeyError(f'study "{name}": no measure "{key}"')
+            raise ScenarioError(f'study "{name}": no measure "{key}"')
         value = pl.col(key) if isinstance(key, str) else key
         return frame["replication"].to_list(), frame.select(value).to_series().to_list()
+
+
+def _lacking(frame: pl.DataFrame, where: Where) -> str:
+    """The first value that no run has, and those that there are; or else all of them."""
+    for column, value in where.items():
+        known = frame[column].unique(maintain_order=True).to_list()
+        if value not in known:
+            return f"{column} = {value}; there are {', '.join(map(str, known))}"
+    return ", ".join(f"{column} = {value}" for column, value in where.items()) or "ended"

@@ -1,4 +1,7 @@
-"""What a paper's folder declares: studies, figures, claims and sections, as data."""
+"""What a paper's folder declares: studies, figures, claims and sections, as data.
+
+The docstrings of the fields are docs/reference/paper.md.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +34,12 @@ class StudyFile:
     name: str
     """Folder of its results, and what figures and claims call it."""
     file: str
+    """File of the study in the paper's folder."""
     quick: Quick
+    """What `--quick` makes of it."""
     tables: tuple[str, ...] = ()
     """Tables of every run to keep beside its summary: "queue", "class", "delay", "queue_delay",
-    "flows". Such a study has a fixed number of replications."""
+    "flows", "flow_series", "transfers". Such a study has a fixed number of replications."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +47,16 @@ class Series:
     """Points of one variant. `x` is numbers, or names for bars."""
 
     label: str
+    """What the legend calls it."""
     x: Sequence[float] | Sequence[str]
+    """Numbers, or names for bars."""
     y: Sequence[float | None]
+    """Means, one for each `x`; None leaves a gap."""
     low: Sequence[float | None] = ()
     """Lower ends of the 95 % intervals; empty if there are none."""
     high: Sequence[float | None] = ()
     style: Style = "line"
+    """How it is drawn."""
     stated: bool = False
     """Whether these are numbers that the paper's text states; drawn as hollow stars."""
 
@@ -57,11 +66,17 @@ class Region:
     """A joint confidence region of two means, as `StudyData.regions` gives it."""
 
     label: str
+    """What the legend calls it."""
     x: float
+    """Mean of the first measure."""
     y: float
+    """Mean of the second."""
     xx: float | None
+    """Variance of the first mean; None if it is not known."""
     xy: float | None
+    """Covariance of the two means."""
     yy: float | None
+    """Variance of the second mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +84,23 @@ class Panel:
     """One diagram. Labels name the quantity and its unit."""
 
     title: str
+    """Heading; may be empty."""
     x_label: str
+    """Quantity and unit of the horizontal axis."""
     y_label: str
+    """Quantity and unit of the vertical axis."""
     series: Sequence[Series] = ()
+    """Curves, points or bars."""
     regions: Sequence[Region] = ()
+    """Ellipses."""
     x_range: tuple[float, float] | None = None
+    """Ends of the axis; chosen from the points unless given."""
     y_range: tuple[float, float] | None = None
+    """Ends of the axis; chosen from the points unless given."""
     x_log: bool = False
+    """Whether the axis is logarithmic."""
     y_log: bool = False
+    """Whether the axis is logarithmic."""
     ordered: bool = False
     """Whether the series are steps of one parameter, to be coloured from dark to light."""
 
@@ -90,6 +114,7 @@ class Figure:
     caption: str
     """The paper's."""
     panels: Callable[[Data], Sequence[Panel]]
+    """A function that makes the diagrams from the results."""
     studies: tuple[str, ...] = ()
     """Studies that it needs; none if it is calculated."""
     note: str = ""
@@ -101,10 +126,13 @@ class Claim:
     """A statement of the paper and how it is judged."""
 
     id: str
+    """What pages and messages call it, such as "CP-2"."""
     words: str
     """The paper's words or numbers."""
     judge: Callable[[Data], Sequence[Part] | NotTestable]
+    """A function that measures it: numbers, each with the range that the words allow."""
     studies: tuple[str, ...] = ()
+    """Studies that it needs."""
     reason: str | Callable[[Data], str] = ""
     """Why it differs, if it does, and which run shows that. Without one the verdict is an open
     question, and the command fails."""
@@ -117,7 +145,9 @@ class Conclusion:
     words: str
     """The paper's."""
     judge: Callable[[Data], Sequence[Part]]
+    """The numbers that decide it."""
     studies: tuple[str, ...] = ()
+    """Studies whose runs it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +155,13 @@ class Table:
     """A table of a section; cells are text, numbers or intervals."""
 
     columns: Sequence[str]
+    """Headings of the columns."""
     rows: Sequence[Sequence[Any]]
+    """Cells, row by row."""
     heading: str = ""
+    """Heading above it."""
     text: str = ""
+    """Markdown between heading and table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +173,9 @@ class Statement:
     """
 
     words: str | Callable[[Data], str]
+    """The sentence, or a function of the results that writes it."""
     parts: Callable[[Data], Sequence[Part]]
+    """A function that measures what it rests on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +183,15 @@ class Section:
     """What the page says beside figures and claims: sensitivity, ablations, gaps, a discussion."""
 
     heading: str
+    """Its heading."""
     text: str
+    """Markdown."""
     tables: Callable[[Data], Sequence[Table]] | None = None
+    """A function that makes its tables from the results."""
     studies: tuple[str, ...] = ()
+    """Studies that it needs."""
     statements: tuple[Statement, ...] = ()
+    """Sentences whose numbers are checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,18 +199,25 @@ class Paper:
     """A reproduction. `paper.py` in the paper's folder names one PAPER."""
 
     title: str
+    """Heading of its page, and its line in `forebay paper list`."""
     citation: str
+    """Authors, title, where and when it appeared."""
     setup: str
     """Markdown: what is simulated, and what the paper leaves open."""
     statistics: str
     """Markdown: how often the paper ran each point, and how often this does."""
     studies: tuple[StudyFile, ...] = ()
+    """What is run, in this order."""
     figures: tuple[Figure, ...] = ()
+    """The paper's figures, drawn anew."""
     claims: tuple[Claim, ...] = ()
+    """What the paper says, and whether it was found."""
     sections: tuple[Section, ...] = ()
+    """Everything else on the page."""
     found: str | Callable[[Data], str] = ""
     """Markdown, with which the page begins: what was found, in half a page."""
     conclusions: tuple[Conclusion, ...] = ()
+    """What the authors conclude, judged by itself."""
 
     def needed(self, figure: str | None) -> tuple[StudyFile, ...]:
         """The studies of a figure, or all."""

@@ -37,6 +37,7 @@ class Part:
     high: float = math.inf
     """Greatest value that they allow."""
     unit: str = ""
+    """Unit of the numbers, for the page."""
     stated: float | None = None
     """The number that the paper states, if it states one, in `unit`."""
     referee: float | None = None

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from forebay import _engine
+from forebay._engine import ScenarioError
 from forebay.papers.data import Data
 from forebay.papers.declare import Claim, Conclusion, Figure, Paper, Section, Statement
 from forebay.papers.judge import NotTestable, Part, Verdict, verdict_of
@@ -77,12 +79,7 @@ def record(
             if figure is None or not missing(each)
         ],
         "figures": [
-            {
-                "number": each.number,
-                "caption": each.caption,
-                "note": each.note,
-                "panels": [dataclasses.asdict(panel) for panel in each.panels(data)],
-            }
+            _figure(each, data)
             for each in paper.figures
             if figure in (None, each.number) and not missing(each)
         ],
@@ -167,8 +164,22 @@ def _study(name: str, study: Study, data: Data) -> dict[str, Any]:
     }
 
 
+def _figure(figure: Figure, data: Data) -> dict[str, Any]:
+    with _named(f"figure {figure.number}"):
+        panels = figure.panels(data)
+    return {
+        "number": figure.number,
+        "caption": figure.caption,
+        "note": figure.note,
+        "panels": [dataclasses.asdict(panel) for panel in panels],
+    }
+
+
 def _claim(claim: Claim, data: Data, missing: Sequence[str]) -> dict[str, Any]:
-    judged = NotTestable(f"{', '.join(missing)} has not been run") if missing else claim.judge(data)
+    with _named(f"claim {claim.id}"):
+        judged = (
+            NotTestable(f"{', '.join(missing)} has not been run") if missing else claim.judge(data)
+        )
     if isinstance(judged, NotTestable):
         return {
             "id": claim.id,
@@ -220,13 +231,14 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _section(section: Section, data: Data) -> dict[str, Any]:
-    tables = section.tables(data) if section.tables is not None else ()
-    return {
-        "heading": section.heading,
-        "text": section.text,
-        "tables": [dataclasses.asdict(table) for table in tables],
-        "statements": [_statement(each, data) for each in section.statements],
-    }
+    with _named(f'section "{section.heading}"'):
+        tables = section.tables(data) if section.tables is not None else ()
+        return {
+            "heading": section.heading,
+            "text": section.text,
+            "tables": [dataclasses.asdict(table) for table in tables],
+            "statements": [_statement(each, data) for each in section.statements],
+        }
 
 
 def _statement(statement: Statement, data: Data) -> dict[str, Any]:
@@ -247,3 +259,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
     return value
+
+
+@contextmanager
+def _named(place: str) -> Iterator[None]:
+    """Errors of a paper's function say which one it is."""
+    try:
+        yield
+    except ScenarioError as error:
+        raise ScenarioError(f"{place}: {error}") from None

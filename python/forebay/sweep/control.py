@@ -43,7 +43,8 @@ def run(
     Args:
         study: what to run.
         folder: where its results are or will be.
-        tables: tables to keep beside the summaries (see `forebay.sweep.tables`).
+        tables: tables to keep beside the summaries (see `forebay.sweep.tables`), and beside those
+            that the scenario asks for.
         first: replications of each point, from the first, whose tables are kept; all unless given.
         jobs: runs at a time on this machine; one a core unless given.
         client: a `distributed.Client` whose workers run the study instead.
@@ -61,6 +62,8 @@ def run(
     with Store(study, Path(folder)) as store:
         if repair:
             store.repair()
+        asked = study.base.document.get("tables", ())
+        tables = tuple(dict.fromkeys((*tables, *asked)))
         todo = _Todo(study, store, tables, study.most if first is None else first)
         if todo.finished < todo.runs:
             pool: Pool[Record] = Threads(record_of, jobs) if client is None else Cluster(client)

@@ -176,18 +176,40 @@ def results(folder: str | Path) -> StudyData:
 
 def _beside(runs: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     """The runs, those of disciplines to which an axis does not apply at every step of it."""
-    types = layout.axis_schema
+    if not any(axis.disciplines for axis in layout.axes):
+        return runs
     for axis in layout.axes:
         others = runs.filter(~pl.col("discipline").is_in(axis.disciplines or [None]))
         if not axis.disciplines or others.is_empty():
             continue
-        for row in axis.rows[1:]:
+        for row in _steps(axis, layout).rows()[1:]:
             there = [
-                pl.lit(shown(value) if types[name] is pl.String else value, types[name]).alias(name)
+                pl.lit(value, layout.axis_schema[name]).alias(name)
                 for name, value in zip(axis.columns, row, strict=True)
             ]
             runs = pl.concat([runs, others.with_columns(there)])
-    return runs
+    # In the study's order again: by the steps of the axes, then discipline and replication.
+    places = [f"\0{number}" for number, _ in enumerate(layout.axes)]
+    for place, axis in zip(places, layout.axes, strict=True):
+        steps = _steps(axis, layout).with_row_index(place)
+        runs = runs.join(steps, on=list(axis.columns), how="left", maintain_order="left")
+    labels = [label for label, _ in layout.study["disciplines"]]
+    at = pl.col("discipline").replace_strict(labels, range(len(labels)), return_dtype=pl.Int64)
+    runs = runs.with_columns(at.alias("\0")).sort(*places, "\0", "replication")
+    return runs.drop("\0", *places)
+
+
+def _steps(axis: Axis, layout: Layout) -> pl.DataFrame:
+    """The steps of an axis, as its columns show them."""
+    types = {name: layout.axis_schema[name] for name in axis.columns}
+    rows = [
+        [
+            shown(value) if kind is pl.String else value
+            for kind, value in zip(types.values(), row, strict=True)
+        ]
+        for row in axis.rows
+    ]
+    return pl.DataFrame(rows, schema=types, orient="row")
 
 
 def _summarised(

@@ -221,7 +221,10 @@ def read(
     for setting in settings:
         path = setting.partition("=")[0].strip()
         if any(path in axis.paths for axis in axes):
-            raise ScenarioError(f"{name}: --set {path}: an axis of this study sets it")
+            raise ScenarioError(
+                f"{name}: --set {path}: an axis of this study sets it; change its values in the "
+                "study, or in a copy of the paper's folder (docs/papers/README.md)"
+            )
         whole = whole.with_text(setting)
     disciplines = _disciplines(table, name)
     links: tuple[str | None, ...] = table.links

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from forebay._engine import ScenarioError
-from forebay.scenario import value_of
+from forebay.scenario import quantity, value_of
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -90,14 +90,23 @@ def read_parameter(text: str) -> Parameter:
             raise _wrong(text, "")
         return Parameter(path, choices=tuple(choices))
     unit, low, high = match["unit2"], float(match["low"]), float(match["high"])
+    whole = all(re.fullmatch(r"[-+]?\d+", match[end]) is not None for end in ("low", "high"))
     if match["unit"] not in ("", unit):
-        raise _wrong(text, f"; both ends take one unit, not {match['unit']} and {unit}")
+        high = _converted(f"{match['high']}{unit}", match["unit"], text)
+        unit, whole = match["unit"], whole and high.is_integer()
     if not low < high:
         raise _wrong(text, "; the low end comes first")
     if match["log"] and low <= 0:
         raise _wrong(text, "; :log takes numbers above 0")
-    whole = all(re.fullmatch(r"[-+]?\d+", match[end]) is not None for end in ("low", "high"))
     return Parameter(path, low, high, unit, whole, bool(match["log"]))
+
+
+def _converted(value: str, unit: str, text: str) -> float:
+    """A value in another unit."""
+    one, given = quantity(f"1{unit}"), quantity(value)
+    if one is None or given is None or one.base_unit != given.base_unit:
+        raise _wrong(text, "; both ends are of one kind, such as times")
+    return float(f"{given.value / one.value:.12g}")
 
 
 def grid(parameter: Parameter) -> int:

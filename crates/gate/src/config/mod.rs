@@ -1,7 +1,9 @@
 //! What `gate.toml` may say.
 
+mod schema;
 mod values;
 
+pub use schema::schema;
 pub use values::{Interface, Other, Ports, Protocol};
 
 use crate::plugins::Parts;
@@ -12,6 +14,7 @@ use forebay_middlebox::Middlebox;
 use forebay_shaper::link::check_mtu;
 use forebay_shaper::{Plan, link_table};
 use ipnet::IpNet;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -27,34 +30,36 @@ const MOST_MTU: u64 = 9_000;
 const MOST_BUFFERS: u32 = 1 << 20;
 
 /// The whole file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The way from inside to outside.
     pub link: Link,
     /// Where packets come from and go to.
     pub io: Io,
-    /// Class of packets that no rule matches.
+    /// What packets get that no rule matches, fragments and malformed headers too.
     #[serde(default, rename = "default")]
     pub fallback: Marks,
     /// What is neither IPv4 nor IPv6 (ARP, spanning tree, ...), and IPv6 neighbour discovery:
     /// "pass", unqueued and uncounted against the rate, or a QoS class.
     #[serde(default)]
     pub other: Other,
-    /// Who gets which class; the first rule that matches decides.
+    /// Who gets which `q`; the first rule that matches decides.
     #[serde(default)]
     pub rule: Vec<Rule>,
     /// Unix socket for `status`, `watch` and `reload`.
     #[serde(default = "default_socket")]
     pub socket: PathBuf,
-    /// Address and port of the Prometheus text, on the loopback interface; none if absent.
+    /// Address and port of the Prometheus text, on the loopback interface, such as
+    /// "127.0.0.1:9101"; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub metrics: Option<SocketAddr>,
     /// Shared libraries with disciplines that the queues may name, absolute paths; loaded before
     /// privileges are dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plugins: Vec<PathBuf>,
-    /// User to run as once everything is open.
+    /// User to run as once everything is open, such as "nobody".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// Seed of the disciplines' random numbers.
@@ -75,7 +80,7 @@ fn one() -> u64 {
 
 link_table! {
     /// One direction, in the words of a scenario's link. Without a rate and a queue packets pass.
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     pub struct Link {
         before {}
@@ -87,6 +92,7 @@ link_table! {
             /// Box in front of the queue, which also sees what goes the other way:
             /// `{ kind = "aspq" }`.
             #[serde(default, rename = "box", skip_serializing_if = "Option::is_none")]
+            #[schemars(with = "Option<Value>")]
             pub guard: Option<Value>,
             /// The way from outside to inside; without it packets pass.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,16 +102,16 @@ link_table! {
 }
 
 /// How packets come and go.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Io {
-    /// "tun": two TUN interfaces, to which the kernel routes; "packet": two existing interfaces at
-    /// layer 2, through AF_PACKET; "xdp": likewise through AF_XDP.
+    /// What carries packets into the gate and out of it.
     #[serde(default)]
     pub backend: Backend,
-    /// Interface of the side whose packets `link` shapes.
+    /// Interface of the side whose packets `link` shapes: "eth0", or `{ name = "eth0", netns =
+    /// "left" }`.
     pub inside: Interface,
-    /// Interface of the other side.
+    /// Interface of the other side, written likewise.
     pub outside: Interface,
     /// Packets that the gate can hold, queued or in transit.
     #[serde(default = "default_buffers")]
@@ -117,37 +123,38 @@ fn default_buffers() -> u32 {
 }
 
 /// How packets come and go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
-    /// Two TUN interfaces: IP packets, no link layer.
+    /// Two TUN interfaces, to which the kernel routes: IP packets, no link layer.
     #[default]
     Tun,
-    /// AF_PACKET between two existing interfaces.
+    /// Two existing interfaces at layer 2, through AF_PACKET.
     Packet,
-    /// AF_XDP between two existing interfaces.
+    /// Likewise through AF_XDP.
     Xdp,
 }
 
-/// What a class decides about a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// What is decided about a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Marks {
-    /// QoS class, 0 to 255; higher is served first.
-    pub class: u8,
+    /// QoS class, 0 to 255, as `q` of a scenario's traffic; higher is served first.
+    #[serde(alias = "class")]
+    pub q: u8,
     /// Precedence, 0 to 255; higher is more important.
     pub precedence: u8,
     /// Drop precedence, 0 to 7; higher is dropped first.
     pub drop_precedence: u8,
 }
 
-/// Who gets which class. Every condition given must hold; of a list, one entry.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Who gets which `q`. Every condition given must hold; of a list, one entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Name in the counters; unique.
     pub name: String,
-    /// Differentiated services codepoints.
+    /// Differentiated services codepoints, such as "EF" or 46.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dscp: Vec<Codepoint>,
     /// Protocol: "tcp", "udp", "icmp", "icmpv6" or a number.
@@ -155,17 +162,19 @@ pub struct Rule {
     pub protocol: Option<Protocol>,
     /// Prefixes of the source, such as "10.0.0.0/8" or "2001:db8::/32".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<values::Network>")]
     pub source: Vec<IpNet>,
-    /// Prefixes of the destination.
+    /// Prefixes of the destination, written likewise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<values::Network>")]
     pub destination: Vec<IpNet>,
     /// Source ports, such as 53 or "16384-32767".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub source_port: Vec<Ports>,
-    /// Destination ports.
+    /// Destination ports, written likewise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub destination_port: Vec<Ports>,
-    /// Ports of which the source or the destination must be one.
+    /// Ports of which the source or the destination must be one, written likewise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub port: Vec<Ports>,
     /// Shortest IP packet.
@@ -174,9 +183,9 @@ pub struct Rule {
     /// Longest IP packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_size: Option<Bytes>,
-    /// QoS class, 0 to 255; higher is served first.
-    #[serde(default)]
-    pub class: u8,
+    /// QoS class, 0 to 255, as `q` of a scenario's traffic; higher is served first.
+    #[serde(default, alias = "class")]
+    pub q: u8,
     /// Precedence, 0 to 255; higher is more important.
     #[serde(default)]
     pub precedence: u8,
@@ -188,8 +197,8 @@ pub struct Rule {
 impl Rule {
     /// What it decides.
     pub fn marks(&self) -> Marks {
-        let Rule { class, precedence, drop_precedence, .. } = *self;
-        Marks { class, precedence, drop_precedence }
+        let Rule { q, precedence, drop_precedence, .. } = *self;
+        Marks { q, precedence, drop_precedence }
     }
 }
 
@@ -440,6 +449,22 @@ mod tests {
     }
 
     #[test]
+    fn a_class_is_a_scenario_s_q_under_either_name() {
+        let marks = |rule: &str| {
+            let text =
+                format!("rule = [{{ name = \"a\", {rule} }}]\ndefault = {{ {rule} }}\n{LEAST}");
+            Config::parse(&text).map(|config| (config.rule[0].marks(), config.fallback))
+        };
+        let five = Marks { q: 5, ..Marks::default() };
+        assert_eq!(marks("q = 5").unwrap(), (five, five));
+        assert_eq!(marks("class = 5").unwrap(), (five, five));
+        let error = marks("q = 5, class = 5").unwrap_err().to_string();
+        assert!(error.contains("duplicate field `q`"), "{error}");
+        let effective = serde_json::to_value(Config::parse(LEAST).unwrap()).unwrap();
+        assert_eq!(effective["default"]["q"], 0);
+    }
+
+    #[test]
     fn the_effective_configuration_is_one_in_its_own_right() {
         let text = r#"
             other = 2
@@ -458,7 +483,7 @@ mod tests {
             port = [5060, "16384-32767"]
             source = ["10.0.0.0/8"]
             max_size = "200B"
-            class = 1
+            q = 1
         "#;
         let effective = Config::parse(text).unwrap().effective().unwrap();
         let queue = effective.link.queue.as_ref().unwrap();

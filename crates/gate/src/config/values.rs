@@ -1,8 +1,10 @@
 //! Values of their own form: interfaces, protocols, ports.
 
 use forebay_core::config::read;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// A network interface, written `"eth0"` or `{ name = "eth0", netns = "left" }`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,10 +20,13 @@ pub enum Interface {
     },
 }
 
-#[derive(Serialize, Deserialize)]
+/// An interface of another network namespace.
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct InterfaceTable {
+    /// Name, such as "eth0".
     name: String,
+    /// Network namespace, as `ip netns` calls it; the gate's own if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     netns: Option<String>,
 }
@@ -74,6 +79,19 @@ impl<'de> Deserialize<'de> for Interface {
     }
 }
 
+impl JsonSchema for Interface {
+    fn schema_name() -> Cow<'static, str> {
+        "Interface".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = generator.subschema_for::<InterfaceTable>();
+        json_schema!({
+            "description": "a network interface",
+            "anyOf": [{ "type": "string", "examples": ["eth0"] }, table],
+        })
+    }
+}
+
 /// What happens to packets that are not IP; written "pass" or a QoS class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Other {
@@ -107,6 +125,18 @@ impl<'de> Deserialize<'de> for Other {
     }
 }
 
+impl JsonSchema for Other {
+    fn schema_name() -> Cow<'static, str> {
+        "Other".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "what happens to packets that are not IP",
+            "anyOf": [{ "enum": ["pass"] }, { "type": "integer", "minimum": 0, "maximum": 255 }],
+        })
+    }
+}
+
 /// An IP protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Protocol(pub u8);
@@ -135,6 +165,19 @@ impl<'de> Deserialize<'de> for Protocol {
             serde::de::Error::custom(format!(
                 "expected \"tcp\", \"udp\", \"icmp\", \"icmpv6\" or a number to 255, got {value}"
             ))
+        })
+    }
+}
+
+impl JsonSchema for Protocol {
+    fn schema_name() -> Cow<'static, str> {
+        "Protocol".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names = PROTOCOLS.map(|(name, _)| name);
+        json_schema!({
+            "description": "an IP protocol",
+            "anyOf": [{ "enum": names }, { "type": "integer", "minimum": 0, "maximum": 255 }],
         })
     }
 }
@@ -185,5 +228,36 @@ impl<'de> Deserialize<'de> for Ports {
                 "expected a port such as 53 or a range such as \"16384-32767\", got {value}"
             ))),
         }
+    }
+}
+
+impl JsonSchema for Ports {
+    fn schema_name() -> Cow<'static, str> {
+        "Ports".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "a port, or a range of them",
+            "anyOf": [
+                { "type": "integer", "minimum": 0, "maximum": 65535 },
+                { "type": "string", "examples": ["16384-32767"] },
+            ],
+        })
+    }
+}
+
+/// How a network is written in a file.
+pub(super) struct Network;
+
+impl JsonSchema for Network {
+    fn schema_name() -> Cow<'static, str> {
+        "Network".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "a network",
+            "type": "string",
+            "examples": ["10.0.0.0/8", "2001:db8::/32"],
+        })
     }
 }

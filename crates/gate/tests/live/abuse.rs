@@ -235,7 +235,7 @@ impl Abuse<'_> {
 fn configuration(port: u16, boxed: bool, queue: &str) -> String {
     let guard = r#"box = { kind = "aspq", idle_timeout = "50ms", trickle = "20ms" },"#;
     let guard = if boxed { guard } else { "" };
-    let rule = r#"{ name = "high\u001b[2J", protocol = "udp", port = [5000], class = 1 }"#;
+    let rule = r#"{ name = "high\u001b[2J", protocol = "udp", port = [5000], q = 1 }"#;
     format!("metrics = \"127.0.0.1:{port}\"\nlink = {{ {guard} {queue} }}\nrule = [{rule}]")
 }
 

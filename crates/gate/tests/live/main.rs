@@ -86,7 +86,7 @@ fn overload_is_shaped_and_conserved() {
         // A class for what is sent here: hosts have more to say, as to multicast routers.
         let config = r#"
             link = { rate = "8Mbit", queue = { kind = "fifo", limit = "20p" } }
-            rule = [{ name = "ours", destination_port = [5000], class = 1 }]
+            rule = [{ name = "ours", destination_port = [5000], q = 1 }]
         "#;
         let mut gate = net.gate(config, &[]);
         let (sender, receiver) = net.udp(5000);
@@ -123,7 +123,7 @@ fn marks_and_classes_reach_the_wire() {
         source = ["10.77.0.1/32"]
         destination_port = [5000]
         protocol = "udp"
-        class = 3
+        q = 3
         [[rule]]
         name = "unused"
         dscp = ["EF"]
@@ -155,7 +155,7 @@ fn ipv6_is_shaped() {
         let net = Net::new(way);
         let config = r#"
             link = { rate = "8Mbit", queue = { kind = "fifo", limit = "20p" } }
-            rule = [{ name = "six", source = ["fd77::/64"], destination_port = [5006], class = 4 }]
+            rule = [{ name = "six", source = ["fd77::/64"], destination_port = [5006], q = 4 }]
         "#;
         let mut gate = net.gate(config, &[]);
         let (sender, receiver) = net.udp6(5006);
@@ -188,7 +188,7 @@ fn every_kind_replays_live_traffic_verdict_for_verdict() {
             seed = 5
             link = {{ rate = "5Mbit", queue = {{ kind = "{}" }} }}
             rule = [
-                {{ name = "voice", dscp = ["EF"], class = 1, precedence = 1 }},
+                {{ name = "voice", dscp = ["EF"], q = 1, precedence = 1 }},
                 {{ name = "out of profile", dscp = ["AF13"], drop_precedence = 2 }},
             ]"#,
             entry.name
@@ -298,7 +298,7 @@ fn aspq_freezes_real_tcp() {
                 [[rule]]
                 name = "high"
                 protocol = "udp"
-                class = 1
+                q = 1
                 "#
             )
         };
@@ -389,7 +389,7 @@ fn vlan_tags_pass() {
         let net = Net::new(way);
         let config = r#"
             link = { rate = "20Mbit", queue = { kind = "fifo" } }
-            rule = [{ name = "tagged", destination = ["10.78.0.0/24"], class = 2 }]
+            rule = [{ name = "tagged", destination = ["10.78.0.0/24"], q = 2 }]
         "#;
         let mut gate = net.gate(config, &[]);
         let ends = format!(

@@ -3,10 +3,11 @@
 use super::cargo::{Cargo, Hold};
 use super::event::{Event, Key};
 use super::world::{Entry, User, World};
-use crate::measure::UserMeter;
+use crate::measure::{TransferRow, UserMeter};
 use crate::traffic::{Marks, Transfer};
 use forebay_core::{Duration, Ecn, Packet, PacketKind, Time, fetch};
 use forebay_tcp::{Flags, Receiver, Segment, Sender, State};
+use std::num::NonZeroU64;
 
 /// One connection. What a packet needs on its way to the sender lies together, and likewise what
 /// it needs on its way to the receiver.
@@ -201,6 +202,10 @@ impl World {
             receiver_timer: None,
             charged: [0; 3],
         });
+        if let Some(log) = &mut self.transfers {
+            let bytes = bytes.and_then(NonZeroU64::new);
+            log.begins(flow, TransferRow { flow: user, start: self.now, bytes, end: None });
+        }
         self.transmit(flow);
         self.next_transfer(user, self.now);
     }
@@ -240,6 +245,9 @@ impl World {
         if connection.receiver.finished() && !connection.finished {
             connection.finished = true;
             let (start, bytes) = (connection.start, connection.receiver.delivered());
+            if let Some(log) = &mut self.transfers {
+                log.ends(flow, now);
+            }
             let Entry::Transfers { source, .. } = &mut self.users[user as usize].entry else {
                 unreachable!("only a user of TCP has connections")
             };

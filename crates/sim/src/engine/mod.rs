@@ -12,6 +12,7 @@ mod foresight;
 mod guard;
 mod lane;
 mod link;
+mod measured;
 mod segments;
 mod series;
 mod unfinished;

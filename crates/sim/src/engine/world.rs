@@ -8,8 +8,8 @@ use super::guard::Guard;
 use super::lane::{Lane, Wire};
 use super::link::{Action, Link, LinkSpec, Loss};
 use super::segments::SegmentTrace;
-use super::series::{ClassPoint, LinkSeries, Series};
-use crate::measure::{ClassMeter, UserMeter};
+use super::series::{LinkSeries, Series};
+use crate::measure::{ClassMeter, FlowSeries, TransferLog, UserMeter};
 use crate::traffic::{Datagram, Datagrams, Marks, Transfers};
 use crate::wireless::{Effects, Network, NetworkSpec};
 use forebay_core::{Duration, Packet, PacketKind, Rng, Time};
@@ -140,6 +140,10 @@ pub struct WorldSpec {
     pub first_connection: u32,
     /// Where TCP's segments are written.
     pub segments: Option<SegmentTrace>,
+    /// Whether the throughput of every flow over time is kept.
+    pub flow_series: bool,
+    /// Whether every transfer is kept.
+    pub transfers: bool,
 }
 
 /// How far a run has come.
@@ -174,9 +178,9 @@ const MOST_CONNECTIONS: usize = 1_600_000;
 /// One run: a value without any state elsewhere.
 pub struct World {
     pub(super) now: Time,
-    end: Time,
-    warmup_end: Time,
-    sample: Option<Duration>,
+    pub(super) end: Time,
+    pub(super) warmup_end: Time,
+    pub(super) sample: Option<Duration>,
     pub(super) sequence: Sequence,
     /// Lanes and links: entries that move with every packet.
     moving: Agenda,
@@ -186,7 +190,7 @@ pub struct World {
     pub(super) guards: Vec<Guard>,
     pub(super) lanes: Vec<(Lane, Target)>,
     pub(super) stops: Vec<Stop>,
-    wireless: Option<Box<(Network, Effects)>>,
+    pub(super) wireless: Option<Box<(Network, Effects)>>,
     pub(super) hold: Hold,
     pub(super) users: Vec<User>,
     pub(super) conditioners: Vec<Conditioner>,
@@ -195,11 +199,13 @@ pub struct World {
     pub(super) connections: Connections,
     /// Whether there are so many users that memory is worth reading ahead.
     many: bool,
-    series: Series,
-    fingerprint: u64,
-    events: u64,
-    packets: u64,
+    pub(super) series: Series,
+    pub(super) fingerprint: u64,
+    pub(super) events: u64,
+    pub(super) packets: u64,
     pub(super) segments: Option<Box<SegmentTrace>>,
+    pub(super) flow_series: Option<Box<FlowSeries>>,
+    pub(super) transfers: Option<Box<TransferLog>>,
 }
 
 impl World {
@@ -227,6 +233,8 @@ impl World {
                 .wireless
                 .map(|spec| Box::new((Network::new(spec, seed), Effects::default()))),
             hold: Hold::default(),
+            flow_series: spec.flow_series.then(|| Box::new(FlowSeries::new(users.len()))),
+            transfers: spec.transfers.then(Box::default),
             users,
             conditioners: spec.conditioners,
             user_meters,
@@ -289,6 +297,14 @@ impl World {
             return Err(RunError(format!(
                 "{connections} connections at once at {:.3} s, more than memory holds; let files \
                  begin less often, or the link send faster",
+                self.now.as_secs_f64()
+            )));
+        }
+        if self.transfers.as_ref().is_some_and(|log| log.rows().len() > TransferLog::MOST) {
+            return Err(RunError(format!(
+                "more than {} transfers by {:.3} s, more than memory holds as a table; run for \
+                 less time, or leave \"transfers\" out of `tables`",
+                TransferLog::MOST,
                 self.now.as_secs_f64()
             )));
         }
@@ -520,6 +536,9 @@ impl World {
             let class = &mut self.classes[meter.class as usize];
             class.delay.record(delay);
             class.point_bytes += u64::from(payload);
+            if let Some(flows) = &mut self.flow_series {
+                flows.arrived(user, payload);
+            }
         }
         if flow == DATAGRAM {
             self.user_meters[user as usize].bytes += u64::from(payload);
@@ -571,95 +590,6 @@ impl World {
         if let Some(time) = self.links[index as usize].port().capacity().next_change(self.now) {
             self.rest(time, Event::RateChange(index));
         }
-    }
-
-    /// The measurement begins.
-    fn restart(&mut self) {
-        let now = self.now;
-        self.links.iter_mut().for_each(|link| link.restart(now));
-        if let Some(wireless) = &mut self.wireless {
-            wireless.0.restart();
-        }
-        self.collect_connections();
-        self.user_meters.iter_mut().for_each(UserMeter::restart);
-        for class in &mut self.classes {
-            class.delay = Default::default();
-            class.completion = Default::default();
-        }
-    }
-
-    fn take_sample(&mut self) {
-        let now = self.now;
-        self.series.time.push(now.as_secs_f64());
-        for (link, series) in self.links.iter_mut().zip(&mut self.series.links) {
-            series.points.push(link.meter.sample(now));
-            link.port().probe(now, &mut |name, value| series.variable(name, value));
-        }
-        for guard in &self.guards {
-            let series = &mut self.series.links[guard.link as usize];
-            guard.controller.probe(&mut |name, value| series.variable(name, value));
-        }
-        let mut windows = vec![(0_u64, 0_u64); self.classes.len()];
-        for (class, cwnd) in self.connections.windows(&self.user_meters) {
-            let (sum, count) = &mut windows[class as usize];
-            (*sum, *count) = (*sum + cwnd, *count + 1);
-        }
-        let classes = self.classes.iter_mut().zip(windows);
-        for ((class, (sum, count)), series) in classes.zip(&mut self.series.classes) {
-            series.push(ClassPoint {
-                bytes: std::mem::take(&mut class.point_bytes),
-                completed: std::mem::take(&mut class.point_completed),
-                cwnd: if count > 0 { sum as f64 / count as f64 } else { f64::NAN },
-            });
-        }
-        let sample = self.sample.expect("a sample was due");
-        self.rest(now + sample, Event::Sample);
-    }
-
-    /// Links, for the summary.
-    pub fn links_mut(&mut self) -> &mut [Link] {
-        &mut self.links
-    }
-
-    /// Name of a link.
-    pub fn link_name(&self, index: u32) -> &str {
-        &self.links[index as usize].name
-    }
-
-    /// Boxes, for the summary.
-    pub fn guards(&self) -> &[Guard] {
-        &self.guards
-    }
-
-    /// The wireless network, for the summary.
-    pub fn network_mut(&mut self) -> Option<&mut Network> {
-        self.wireless.as_mut().map(|wireless| &mut wireless.0)
-    }
-
-    /// Classes, for the summary.
-    pub fn classes(&self) -> &[ClassMeter] {
-        &self.classes
-    }
-
-    /// Users, for the summary; what connections that still run count is in it once the
-    /// world is closed.
-    pub fn user_meters(&self) -> &[UserMeter] {
-        &self.user_meters
-    }
-
-    /// Time series.
-    pub fn series(&self) -> &Series {
-        &self.series
-    }
-
-    /// The measured interval, in s.
-    pub fn measured(&self) -> (Time, Time) {
-        (self.warmup_end.min(self.end), self.end)
-    }
-
-    /// (fingerprint, events handled, data packets delivered), the warm-up included.
-    pub fn counts(&self) -> (u64, u64, u64) {
-        (self.fingerprint, self.events, self.packets)
     }
 }
 

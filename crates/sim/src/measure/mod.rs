@@ -1,13 +1,17 @@
 //! What is measured, and how a run is summed up.
 
 mod delay;
+mod flow_series;
 mod loss;
 mod queue;
+mod transfers;
 mod users;
 mod voice;
 
 pub use delay::DelayMeter;
+pub use flow_series::FlowSeries;
 pub use loss::{Lengths, LossEvents, LossPattern};
 pub use queue::{LEVELS, QueueMeter, QueuePoint};
+pub use transfers::{TransferLog, TransferRow};
 pub use users::{ClassMeter, Share, UserMeter, energy_potential, jain, satisfaction};
 pub use voice::{mos, r_factor};

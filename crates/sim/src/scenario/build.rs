@@ -1,6 +1,6 @@
 //! From tables to a world: channels, paths, stretches, users.
 
-use super::grammar::{Direction, TrafficTable};
+use super::grammar::{Direction, TrafficTable, Wanted};
 use super::graph::{Graph, Hop, LinkIndex};
 use super::link::{Channel, channels};
 use super::profile::Conditioners;
@@ -154,6 +154,8 @@ impl Scenario {
             conditioners: conditioners.made,
             classes,
             first_connection,
+            flow_series: self.table.tables.contains(&Wanted::FlowSeries),
+            transfers: self.table.tables.contains(&Wanted::Transfers),
         };
         Ok(World::new(spec))
     }

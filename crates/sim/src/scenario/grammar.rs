@@ -28,6 +28,10 @@ pub struct ScenarioTable {
     pub seed: u64,
     /// Interval of the time series; a three-hundredth of `duration` if absent.
     pub sample: Option<Duration>,
+    /// Tables of results beside the usual ones, which cost time and memory: throughput over time of
+    /// every flow, or every transfer.
+    #[serde(default)]
+    pub tables: Vec<Wanted>,
     /// Shared libraries with disciplines that the queues below may name; a relative name starts from
     /// the scenario's directory.
     #[serde(default)]
@@ -280,6 +284,16 @@ pub enum Per {
     Aggregate,
     /// Each flow by itself: the profile is every user's own.
     Flow,
+}
+
+/// A table that is only made where it is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Wanted {
+    /// Throughput of every flow, a row an interval of `sample`.
+    FlowSeries,
+    /// Every transfer over TCP: its flow, start, size, end and duration.
+    Transfers,
 }
 
 /// Way on a dumbbell or parking lot.

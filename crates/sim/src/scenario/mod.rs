@@ -195,6 +195,9 @@ impl Scenario {
         if let Some(file) = &self.table.tcp_trace {
             tree["tcp_trace"] = json!(file);
         }
+        if !self.table.tables.is_empty() {
+            tree["tables"] = json!(self.table.tables);
+        }
         if !self.table.plugins.is_empty() {
             tree["plugins"] = json!(self.table.plugins);
         }

@@ -129,14 +129,16 @@ impl Scenario {
 
     /// A hash, in hexadecimal digits, of all that decides what a run does except its seed: the
     /// effective scenario, the content of the files that it reads and the version of the engine.
-    /// Its title, and what to compare or tune, do not count.
+    /// Its title, which tables are kept, and what to compare or tune, do not count.
     ///
     /// # Errors
     /// As [`Scenario::effective`], or a file that cannot be read.
     pub fn identity(&self) -> Result<String, ConfigError> {
         let mut tree = self.effective()?;
         if let Value::Object(tree) = &mut tree {
-            ["title", "seed", "compare", "tune"].iter().for_each(|field| drop(tree.remove(*field)));
+            for field in ["title", "seed", "tables", "compare", "tune"] {
+                tree.remove(field);
+            }
         }
         tree.sort_all_objects();
         let mut hash = Sha256::new();

@@ -6,7 +6,8 @@ use crate::traffic::Generator;
 use forebay_core::{Entry, Family, Registry as Parts};
 use forebay_disciplines::Disciplines;
 use forebay_middlebox::marker::Marker;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use forebay_shaper::schema::{one_of, queue, with_kind};
+use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 /// The JSON Schema (draft 2020-12) of a scenario file that names parts of `registry`.
@@ -139,41 +140,6 @@ fn profiles(markers: &Parts<dyn Marker>, generator: &mut SchemaGenerator) -> Vec
         schema
     };
     markers.iter().map(with_per).collect()
-}
-
-/// A named kind, or one part of each sort.
-fn queue(disciplines: &Disciplines, generator: &mut SchemaGenerator) -> Value {
-    let Disciplines { kinds, classifiers, admissions, schedulers } = disciplines;
-    let mut kinds = one_of(kinds, generator);
-    kinds.push(json!({
-        "title": "combination",
-        "type": "object",
-        "properties": {
-            "classify": { "oneOf": one_of(classifiers, generator) },
-            "admit": { "oneOf": one_of(admissions, generator) },
-            "schedule": { "oneOf": one_of(schedulers, generator) },
-        },
-        "required": ["classify", "admit", "schedule"],
-        "additionalProperties": false,
-    }));
-    json!({ "oneOf": kinds })
-}
-
-fn one_of<F: Family + ?Sized>(parts: &Parts<F>, generator: &mut SchemaGenerator) -> Vec<Value> {
-    let named = |entry: &Entry<F>| with_kind(&entry.name, &entry.summary, entry.schema(generator));
-    parts.iter().map(named).collect()
-}
-
-/// The schema of a table whose `kind` is `name`, from that of its parameters.
-fn with_kind(name: &str, summary: &str, mut schema: Schema) -> Value {
-    let kind = json!({ "const": name });
-    let properties = schema.ensure_object().entry("properties").or_insert_with(|| json!({}));
-    properties.as_object_mut().expect("a table").insert("kind".into(), kind);
-    let mut schema = schema.to_value();
-    schema["required"] = json!(["kind"]);
-    schema["title"] = json!(name);
-    schema["description"] = json!(summary);
-    schema
 }
 
 /// Everything that a scenario can name in `registry`: kinds, parts, boxes, sources and profiles, each

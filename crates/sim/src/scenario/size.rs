@@ -1,5 +1,6 @@
 //! How much memory a scenario asks for, so that one too large is refused and not attempted.
 
+use super::grammar::Wanted;
 use super::{Scenario, Traffic};
 use crate::measure::QueuePoint;
 use forebay_core::{Bytes, ConfigError, Duration, Rate, Time, config::require};
@@ -14,6 +15,8 @@ const FLOW: u64 = 2_500;
 const LINK_POINT: u64 = 2 * (size_of::<QueuePoint>() as u64 + 8 * size_of::<f64>() as u64);
 /// What a traffic entry takes for a point of the time series.
 const CLASS_POINT: u64 = 2 * size_of::<f64>() as u64;
+/// What a flow takes for a point of its own series: the bytes, and the table made of them, twice.
+const FLOW_POINT: u64 = size_of::<u64>() as u64 + 2 * 3 * size_of::<f64>() as u64;
 /// What a rate or a delay drawn at random takes.
 const DRAW: u64 = size_of::<(Time, Rate)>() as u64;
 
@@ -75,7 +78,15 @@ impl Scenario {
             remedy: "sample less often, or run for less time",
             bytes: points.saturating_mul(links + CLASS_POINT * self.traffic.len() as u64),
         };
-        flows.chain(draws).chain([series])
+        let wanted = self.table.tables.iter().filter(|table| **table == Wanted::FlowSeries);
+        let everyone: u64 = self.traffic.iter().map(|entry| u64::from(entry.table.flows)).sum();
+        let of_flows = wanted.take(1).map(move |_| Demand {
+            path: "tables".into(),
+            what: format!("{} of {}", count(points, "point"), count(everyone, "flow")),
+            remedy: "sample less often, or leave \"flow_series\" out",
+            bytes: points.saturating_mul(everyone).saturating_mul(FLOW_POINT),
+        });
+        flows.chain(draws).chain([series]).chain(of_flows)
     }
 
     /// What a flow holds of a capture: less than the file, every packet of which has headers.

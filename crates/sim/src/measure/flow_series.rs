@@ -1,0 +1,54 @@
+//! Throughput of every flow over time; kept only where it is asked for.
+
+/// Payload bytes that reached each flow's receiver, interval by interval.
+#[derive(Debug, Clone)]
+pub struct FlowSeries {
+    /// Bytes of each flow since the last point.
+    now: Vec<u64>,
+    /// Bytes of each flow in every interval so far, one interval after the other.
+    points: Vec<u64>,
+}
+
+impl FlowSeries {
+    /// No interval yet, of so many flows.
+    pub fn new(flows: usize) -> Self {
+        FlowSeries { now: vec![0; flows], points: Vec::new() }
+    }
+
+    /// Is told that `bytes` of payload arrived for `flow`.
+    #[inline]
+    pub fn arrived(&mut self, flow: u32, bytes: u32) {
+        self.now[flow as usize] += u64::from(bytes);
+    }
+
+    /// Ends an interval.
+    pub fn sample(&mut self) {
+        self.points.extend_from_slice(&self.now);
+        self.now.fill(0);
+    }
+
+    /// Bytes of `flow` in every interval.
+    pub fn of(&self, flow: usize) -> impl Iterator<Item = u64> + '_ {
+        self.points.iter().skip(flow).step_by(self.now.len()).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flow_has_its_own_intervals() {
+        let mut series = FlowSeries::new(3);
+        series.arrived(0, 10);
+        series.arrived(2, 30);
+        series.arrived(2, 3);
+        series.sample();
+        series.arrived(1, 20);
+        series.sample();
+        series.arrived(1, 99);
+        let of = |flow| series.of(flow).collect::<Vec<_>>();
+        assert_eq!([of(0), of(1), of(2)], [[10, 0], [0, 20], [33, 0]]);
+        assert_eq!(FlowSeries::new(2).of(1).count(), 0);
+    }
+}
