@@ -102,6 +102,9 @@ pub fn channels(
     links.iter().map(|link| link.channel(seed, duration, base)).collect()
 }
 
+/// A box, and of what sort it is.
+pub type NamedBox = (String, Box<dyn Middlebox>);
+
 impl DirectedLink {
     fn new(path: String, table: LinkTable) -> Self {
         DirectedLink { place: path.clone(), queue_path: format!("{path}.queue"), path, table }
@@ -155,7 +158,7 @@ impl DirectedLink {
     pub fn controller(
         &self,
         boxes: &Registry<dyn Middlebox>,
-    ) -> Result<Option<(String, Box<dyn Middlebox>)>, ConfigError> {
+    ) -> Result<Option<NamedBox>, ConfigError> {
         let Some(block) = &self.table.guard else { return Ok(None) };
         let built = boxes.choose(block).and_then(|(entry, params)| {
             Ok(entry.build(&params, &())?.map(|built| (entry.name.to_string(), built)))
