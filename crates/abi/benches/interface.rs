@@ -67,6 +67,9 @@ unsafe extern "C" fn draw(_: *mut ForebayContext) -> u64 {
     1
 }
 
+/// A name, and what takes a packet in and out.
+type Way = (&'static str, Box<dyn FnMut()>);
+
 /// Packets in a block.
 const BLOCK: u32 = 2000;
 
@@ -74,8 +77,7 @@ fn main() {
     let block = json!({ "target": "10s", "interval": "100s" });
     let kinds = Disciplines::builtin().kinds;
     let mut standing = Standing::new(kinds.find("codel").unwrap().build(&block, &SETTING).unwrap());
-    let mut ways: Vec<(&str, Box<dyn FnMut()>)> =
-        vec![("built in", Box::new(move || standing.step()))];
+    let mut ways: Vec<Way> = vec![("built in", Box::new(move || standing.step()))];
 
     #[cfg(feature = "load")]
     {
@@ -124,7 +126,7 @@ fn main() {
     compare(ways);
 }
 
-fn compare(mut ways: Vec<(&str, Box<dyn FnMut()>)>) {
+fn compare(mut ways: Vec<Way>) {
     let rounds = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(2000);
     let mut found = vec![Vec::with_capacity(rounds); ways.len()];
     for _ in 0..rounds {
