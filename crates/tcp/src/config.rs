@@ -1,6 +1,8 @@
 //! Parameters of a TCP connection.
 
+use crate::ReceiveWindow;
 use crate::legacy::{Legacy, LegacySender, LostRetransmissions, SlowStartEnd, TimeoutRecovery};
+use crate::linux::{self, Version};
 use forebay_core::config::{read, require};
 use forebay_core::{Bytes, ConfigError, Duration};
 use schemars::JsonSchema;
@@ -193,8 +195,9 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub growth_per_ack: Option<u32>,
     /// Receive buffer, and so the window advertised by a reader that keeps up, from one segment to
-    /// 1 GiB (RFC 7323, section 2.3).
-    pub receive_window: Bytes,
+    /// 1 GiB (RFC 7323, section 2.3); `"auto"` grows it with what arrives in a round trip, from
+    /// 64 KB to 3 MiB (dynamic right-sizing; `stack = "linux-6.1"` alone).
+    pub receive_window: ReceiveWindow,
     /// Full segments per acknowledgment, 1 or 2 (RFC 9293, section 3.8.6.3).
     pub delayed_ack_count: u8,
     /// Longest delay of an acknowledgment, below 500 ms (RFC 9293, section 3.8.6.3).
@@ -262,7 +265,7 @@ impl Default for Config {
             initial_ssthresh: None,
             max_window: None,
             growth_per_ack: None,
-            receive_window: Bytes(6_000_000),
+            receive_window: ReceiveWindow::Fixed(Bytes(6_000_000)),
             delayed_ack_count: 2,
             delayed_ack_timeout: Duration::from_millis(40),
             adaptive_delayed_ack: false,
@@ -294,6 +297,7 @@ impl Config {
             Preset::Linux => Config {
                 stack: Stack::Linux6_1,
                 tick: Duration::from_millis(4),
+                receive_window: ReceiveWindow::Auto,
                 congestion: CongestionControl::Cubic,
                 quick_acks: 16,
                 clock_granularity: Some(LINUX_GRANULARITY),
@@ -311,7 +315,7 @@ impl Config {
                 stack: Stack::Linux2_6_26,
                 congestion: CongestionControl::Cubic,
                 // Three quarters of a buffer of 1 MB.
-                receive_window: Bytes(748_560),
+                receive_window: ReceiveWindow::Fixed(Bytes(748_560)),
                 // In the Cradle; three to four elsewhere (tcp_init_cwnd).
                 initial_window: 2,
                 // A first window of four segments, of which every second is to be acknowledged.
@@ -364,7 +368,7 @@ impl Config {
                 recovery: LossRecovery::NewReno,
                 initial_window: 1,
                 // MaxWindowSize, of 16 bits
-                receive_window: Bytes(65_535),
+                receive_window: ReceiveWindow::Fixed(Bytes(65_535)),
                 delayed_ack_timeout: Duration::from_millis(200),
                 // The first data are acknowledged at once (ProcessSynRcvd).
                 quick_acks: 1,
@@ -377,7 +381,7 @@ impl Config {
             },
             Preset::Ns3 => Config {
                 congestion: CongestionControl::Cubic,
-                receive_window: Bytes(131_072),
+                receive_window: ReceiveWindow::Fixed(Bytes(131_072)),
                 delayed_ack_timeout: Duration::from_millis(200),
                 min_rto: Duration::from_secs(1),
                 timestamps: true,
@@ -425,6 +429,14 @@ impl Config {
         self.mtu.0.saturating_sub(if self.timestamps { 52 } else { 40 })
     }
 
+    /// What the receiver offers first, in bytes.
+    pub(crate) fn first_window(&self) -> u64 {
+        match Version::of(self) {
+            Some(Version::Linux6_1) => linux::first_window(self),
+            _ => self.receive_window.largest(),
+        }
+    }
+
     /// Checks every field.
     ///
     /// # Errors
@@ -445,8 +457,13 @@ impl Config {
         self.validate_ledbat()?;
         self.legacy.validate()?;
         self.validate_sender()?;
-        require((self.mss()..=1 << 30).contains(&self.receive_window.0), "receive_window", || {
-            format!("must be from {}B to 1GiB, got \"{}\"", self.mss(), self.receive_window)
+        let window = self.receive_window;
+        require((self.mss()..=1 << 30).contains(&window.largest()), "receive_window", || {
+            format!("must be from {}B to 1GiB, got \"{window}\"", self.mss())
+        })?;
+        let tuned = window == ReceiveWindow::Auto;
+        require(!tuned || self.stack == Stack::Linux6_1, "receive_window", || {
+            "\"auto\" is linux-6.1's; give a size such as \"6MB\"".to_owned()
         })?;
         require((1..=2).contains(&self.delayed_ack_count), "delayed_ack_count", || {
             format!("must be 1 or 2, got {}", self.delayed_ack_count)

@@ -83,6 +83,7 @@ mod segment;
 mod sender;
 mod stacks;
 mod state;
+mod window;
 
 pub use config::{
     Config, CongestionControl, LedbatParams, LossDetection, LossRecovery, Preset, Reduction, Stack,
@@ -94,3 +95,4 @@ pub use receiver::Receiver;
 pub use segment::{Flags, SackBlock, Segment};
 pub use sender::Sender;
 pub use state::{SenderStats, State};
+pub use window::ReceiveWindow;

@@ -86,7 +86,7 @@ impl Script {
             "receiver" => Side::Receiver(Box::new(Receiver::new(&config))),
             other => return Err(format!("neither sender nor receiver: {other}")),
         };
-        let window = config.receive_window.0 as u32;
+        let window = config.receive_window.largest() as u32;
         let mut script = Script { side, now: Time::ZERO, sent: VecDeque::new(), window };
         script.drain();
         Ok(script)

@@ -1,6 +1,7 @@
 //! When a Linux receiver acknowledges (`tcp_event_data_recv`, `tcp_data_queue`,
 //! `__tcp_ack_snd_check`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`).
 
+use super::receive_buffer::{ReceiveBuffer, first_window};
 use super::{Clock, Version};
 use crate::Config;
 use forebay_core::{Duration, Time};
@@ -10,10 +11,11 @@ use forebay_core::{Duration, Time};
 const QUICK: u64 = 16;
 /// Acknowledgments of data above one hole that 6.1 sends at once (`TCP_FASTRETRANS_THRESH`).
 const DUPLICATES: u32 = 3;
-/// Most acknowledgments that 6.1 holds back, and for how long (`tcp_comp_sack_nr`,
-/// `tcp_comp_sack_delay_ns`).
+/// Most acknowledgments that 6.1 holds back, for how long, and how much longer if nothing else wakes
+/// the host (`tcp_comp_sack_nr`, `tcp_comp_sack_delay_ns`, `tcp_comp_sack_slack_ns`).
 const COMPRESSED: u32 = 44;
 const COMPRESSION: Duration = Duration::from_millis(1);
+const SLACK: Duration = Duration::from_micros(100);
 /// Memory of a segment beside its payload.
 const BUFFER: u64 = 312;
 /// Longest delay while the round trip is not known.
@@ -45,10 +47,12 @@ pub(crate) struct Acknowledging {
     held: u32,
     compressed_until: Time,
     /// The window to offer, which in 2.6 grows with the segments that come (`tcp_grow_window`), and
-    /// the most that it becomes.
+    /// the most that it becomes; in 6.1 what was offered last.
     window: u64,
     widest: u64,
     mss: u64,
+    /// Of 6.1.
+    buffer: Option<ReceiveBuffer>,
 }
 
 impl Acknowledging {
@@ -72,11 +76,12 @@ impl Acknowledging {
             held: 0,
             compressed_until: Time::MAX,
             window: match version.is_2_6() {
-                true => (4 * config.mss()).min(config.receive_window.0),
-                false => config.receive_window.0,
+                true => (4 * config.mss()).min(config.receive_window.largest()),
+                false => first_window(config),
             },
-            widest: config.receive_window.0,
+            widest: config.receive_window.largest(),
             mss: config.mss(),
+            buffer: (!version.is_2_6()).then(|| ReceiveBuffer::new(config)),
         }
     }
 
@@ -85,13 +90,33 @@ impl Acknowledging {
         self.window
     }
 
+    /// Bytes of heap, itself counted.
+    pub(crate) fn heap(&self) -> usize {
+        size_of::<Self>() + self.buffer.as_ref().map_or(0, ReceiveBuffer::heap)
+    }
+
+    /// Memory and window of 6.1.
+    pub(crate) fn room(&self) -> Option<&ReceiveBuffer> {
+        self.buffer.as_ref()
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn buffer(&mut self) -> Option<&mut ReceiveBuffer> {
+        self.buffer.as_mut()
+    }
+
+    /// 6.1 offers `window`, for which there is little room if `short` (`__tcp_select_window`).
+    pub(crate) fn offer(&mut self, window: u64, short: bool) {
+        self.window = window;
+        if short {
+            self.quick = 0;
+        }
+    }
+
     /// The window to offer while `held` bytes do: a segment takes the memory of its buffer as well,
     /// of which three quarters count in 2.6 (`tcp_win_from_space`), and the window leaves room for
     /// another one.
     pub(crate) fn window_beside(&self, held: u64) -> u64 {
-        if !self.version.is_2_6() {
-            return self.window;
-        }
         self.window.min(self.space(held))
     }
 
@@ -110,13 +135,35 @@ impl Acknowledging {
     pub(crate) fn on_segment(&mut self, now: Time) {
         if self.round_trip.is_none() {
             let rtt = now.since(self.opened);
-            self.round_trip = Some(rtt);
+            self.round_trip = Some(Duration::from_micros(rtt.as_nanos() / 1000));
+            if let Some(buffer) = &mut self.buffer {
+                buffer.open(now);
+            }
             self.rto = self.clock.ticks_up(rtt + (rtt * 2).max(self.min_rto));
         }
     }
 
     /// Data came in order, and `held` bytes wait for the reader or for a hole, these included.
-    pub(crate) fn on_data(&mut self, now: Time, held: u64) {
+    pub(crate) fn on_data_2_6(&mut self, now: Time, held: u64) {
+        self.adapt(now);
+        if self.window < self.widest && self.window < self.space(held) {
+            self.window = (self.window + 2 * self.mss).min(self.widest);
+            self.quick |= 1;
+        }
+    }
+
+    /// The same in 6.1, from `start` to `end`.
+    pub(crate) fn on_data_6_1(&mut self, now: Time, start: u64, end: u64) {
+        self.adapt(now);
+        let window = self.window;
+        let buffer = self.buffer.as_mut();
+        if buffer.is_some_and(|buffer| buffer.on_data(now, start, end, window)) {
+            self.quick |= 1;
+        }
+    }
+
+    /// Of the delay, to the gaps between data.
+    fn adapt(&mut self, now: Time) {
         match self.arrived.replace(now) {
             None => self.add_quick(),
             Some(before) => {
@@ -130,23 +177,22 @@ impl Acknowledging {
                 }
             }
         }
-        if self.window < self.widest && self.window < self.space(held) {
-            self.window = (self.window + 2 * self.mss).min(self.widest);
-            self.quick |= 1;
+    }
+
+    /// `start..end` came above a hole.
+    pub(crate) fn on_disorder(&mut self, start: u64, end: u64) {
+        match &mut self.buffer {
+            None => self.enter_quick(),
+            Some(buffer) => self.quick |= u32::from(buffer.on_early(start, end)),
         }
     }
 
-    /// Data came above a hole.
-    pub(crate) fn on_disorder(&mut self) {
-        if self.version.is_2_6() {
+    /// Data came a second time; `early` if they wait above a hole, which 6.1 reports alone.
+    pub(crate) fn on_duplicate(&mut self, start: u64, end: u64, early: bool) {
+        self.duplicate = Some((start, end));
+        if !early || self.version.is_2_6() {
             self.enter_quick();
         }
-    }
-
-    /// Data came a second time.
-    pub(crate) fn on_duplicate(&mut self, start: u64, end: u64) {
-        self.duplicate = Some((start, end));
-        self.enter_quick();
     }
 
     fn enter_quick(&mut self) {
@@ -183,8 +229,9 @@ impl Acknowledging {
         }
         self.held += 1;
         if self.held == 1 {
-            let span = self.round_trip.unwrap_or(Duration::ZERO) / 20;
-            self.compressed_until = now + span.min(COMPRESSION);
+            let measured = self.buffer.as_ref().and_then(|buffer| buffer.round_trip());
+            let span = measured.into_iter().chain(self.round_trip).min().unwrap_or_default() / 20;
+            self.compressed_until = now + span.min(COMPRESSION) + SLACK;
         }
         true
     }
