@@ -195,8 +195,9 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub growth_per_ack: Option<u32>,
     /// Receive buffer, and so the window advertised by a reader that keeps up, from one segment to
-    /// 1 GiB (RFC 7323, section 2.3); `"auto"` grows it with what arrives in a round trip, from
-    /// 64 KB to 3 MiB (dynamic right-sizing; `stack = "linux-6.1"` alone).
+    /// 1 GiB (RFC 7323, section 2.3); `"auto"`, which `stack = "linux-6.1"` takes
+    /// for a window that grows with what arrives in a round trip, from 64 KB to 3 MiB (dynamic
+    /// right-sizing), and every other for 3 MiB.
     pub receive_window: ReceiveWindow,
     /// Full segments per acknowledgment, 1 or 2 (RFC 9293, section 3.8.6.3).
     pub delayed_ack_count: u8,
@@ -460,10 +461,6 @@ impl Config {
         let window = self.receive_window;
         require((self.mss()..=1 << 30).contains(&window.largest()), "receive_window", || {
             format!("must be from {}B to 1GiB, got \"{window}\"", self.mss())
-        })?;
-        let tuned = window == ReceiveWindow::Auto;
-        require(!tuned || self.stack == Stack::Linux6_1, "receive_window", || {
-            "\"auto\" is linux-6.1's; give a size such as \"6MB\"".to_owned()
         })?;
         require((1..=2).contains(&self.delayed_ack_count), "delayed_ack_count", || {
             format!("must be 1 or 2, got {}", self.delayed_ack_count)

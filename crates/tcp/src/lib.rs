@@ -60,10 +60,9 @@
 //!   6.1.2, goes down to one and then waits for the retransmission timer.
 //! - D7. The RTO is bounded as in RFC 6298, max(SRTT + 4 RTTVAR, minimum); Linux bounds the
 //!   variation instead, which gives SRTT + 200 ms or more.
-//! - D9. Linux's stacks: CUBIC's K is an exact cube root, where Linux's own is off by up to 0.2 %;
-//!   the timer wheel of 6.1 begins at time 0; its receive buffer is as large from the start as it
-//!   would become; no segmentation offload, so that nothing waits for larger segments
-//!   (`tcp_tso_should_defer`).
+//! - D9. Linux's stacks: the timer wheel of 6.1 begins at time 0; no segmentation offload, so that
+//!   nothing waits for larger segments (`tcp_tso_should_defer`); a send buffer never holds back
+//!   what may be sent.
 //! - D8. Windows grow only while they are what holds the sender back (RFC 7661, section 4.3;
 //!   RFC 9438, section 4.2), in every preset but those of the senders of the past.
 //! - D9. ns-2's clock begins a tick at time 0 (its `boot_time_` is random); a SYN is timed by this

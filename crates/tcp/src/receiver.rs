@@ -327,7 +327,7 @@ impl Receiver {
             if self.pending >= self.count || linux.is_quick() {
                 return Some(self.acknowledge(now));
             }
-            self.deadline = self.deadline.min(linux.delayed_until(now));
+            self.deadline = linux.delayed_until(now, self.deadline);
             return None;
         }
         if self.pending >= self.count || self.quick > 0 {
@@ -364,12 +364,24 @@ impl Receiver {
             self.duplicate_bytes += old + held;
         }
         let before = self.next;
+        let early = len > 0 && from < to && from > before;
+        let held_back = self.linux.as_ref().is_some_and(|linux| early && linux.lets_go(from, to));
+        let first = held_back.then(|| self.acknowledge(now));
         if from < to {
             let block = self.early.insert(from, to, |_, _| {});
-            self.remember(block);
+            match &mut self.linux {
+                Some(linux) if early => linux.reported().add(from, to),
+                Some(_) => {}
+                None => self.remember(block),
+            }
         }
-        let early = if self.linux.is_some() { self.early.covered(0, u64::MAX) } else { 0 };
+        let waiting = if self.linux.is_some() { self.early.covered(0, u64::MAX) } else { 0 };
         self.advance();
+        if let Some(linux) = &mut self.linux
+            && self.next > before
+        {
+            linux.reported().advance(self.next, self.early.is_empty());
+        }
         self.pending = self.pending.saturating_add(u8::from(len > 0));
         // The reader has not had them yet when the acknowledgment goes.
         self.unread = if self.linux.is_some() && !self.is_6_1 { self.next - before } else { 0 };
@@ -380,7 +392,7 @@ impl Receiver {
             } else if held > 0 {
                 linux.on_duplicate(from, to, true);
             } else if advanced && !self.is_6_1 {
-                linux.on_data_2_6(now, early);
+                linux.on_data_2_6(now, waiting);
                 self.buffer = linux.window();
             } else if len > 0 && !advanced {
                 linux.on_disorder(from, to);
@@ -389,8 +401,9 @@ impl Receiver {
                 linux.on_data_6_1(now, from, to);
             }
             let waits = !self.early.is_empty() && len > 0 && old == 0;
-            if waits && linux.compresses(now, self.next) {
-                return None;
+            let due = self.next - self.last_ack > self.mss && linux.keeps_window();
+            if waits && !due && linux.compresses(now, self.next) {
+                return first;
             }
         }
         let ack = self.acknowledge(now);
@@ -454,8 +467,8 @@ impl Receiver {
         let mut tsval = if self.timestamps { micros(now) } else { 0 };
         let mut duplicate = None;
         if let Some(linux) = &mut self.linux {
+            tsval = if self.timestamps { linux::stamp(linux.stamped_at(now)) } else { 0 };
             duplicate = linux.on_sent(self.pending > 0);
-            tsval = if self.timestamps { linux::stamp(now) } else { 0 };
         }
         self.pending = 0;
         self.deadline = Time::MAX;
@@ -486,7 +499,11 @@ impl Receiver {
     /// What arrived a second time (RFC 2883, section 4), then the block with the newest segment and
     /// those before it (RFC 2018, section 4).
     fn report(&self, segment: &mut Segment, duplicate: Option<(u64, u64)>) {
-        let blocks = self.recent.iter().filter_map(|offset| self.early.containing(*offset));
+        let known = self.linux.as_ref().map(|linux| linux.reported_blocks().iter().copied());
+        let recent = known.is_none().then_some(self.recent.iter());
+        let recent = recent.into_iter().flatten();
+        let blocks = recent.filter_map(|offset| self.early.containing(*offset));
+        let blocks = known.into_iter().flatten().chain(blocks);
         for (slot, (start, end)) in segment.sack.iter_mut().zip(duplicate.into_iter().chain(blocks))
         {
             let relative = |offset: u64| offset.wrapping_sub(segment.ack) as u32;

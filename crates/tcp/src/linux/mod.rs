@@ -12,6 +12,7 @@
 //! | `rack` | `tcp_recovery.c`, tail loss probes |
 //! | `rtt`, `congestion` | `tcp_rtt_estimator`; `tcp_cong.c`, `tcp_cubic.c` |
 //! | `receiver` | delayed and immediate acknowledgments |
+//! | `reported` | SACK blocks: `tcp_sack_new_ofo_skb` |
 //! | `send_buffer` | where 6.1 sets PSH: `tcp_sendmsg_locked`, `tcp_check_space` |
 //! | `receive_buffer` | the window of 6.1: `tcp_grow_window`, `tcp_rcv_space_adjust` |
 //!
@@ -20,6 +21,7 @@
 //! connection.
 
 mod congestion;
+mod cube_root;
 mod frto;
 mod modern;
 mod old;
@@ -27,6 +29,7 @@ mod queue;
 mod rack;
 mod receive_buffer;
 mod receiver;
+mod reported;
 mod rtt;
 mod sacks;
 mod send_buffer;
@@ -543,8 +546,7 @@ impl Machine {
         let (cwnd, out) = (self.window.cwnd, self.queue.in_flight());
         if let Some(buffer) = &mut self.buffer {
             let wanted = cwnd.max(self.reordering + 1);
-            let blocks = self.blocks.iter().filter(|block| block.1 > self.una).count();
-            buffer.merged = self.queue.sacked.saturating_sub(blocks as u32);
+            buffer.merged = self.queue.merged();
             buffer.check(self.una, (out < cwnd).then_some(wanted));
         }
     }

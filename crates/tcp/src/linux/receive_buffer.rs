@@ -227,7 +227,7 @@ impl ReceiveBuffer {
         let first = self.first_end.take();
         let Some(next) = first.or(self.tail.take().map(|tail| tail.end)) else { return };
         self.tail = None;
-        let micros = now.since(self.since).as_nanos() / 1000;
+        let micros = now.as_nanos() / 1000 - self.since.as_nanos() / 1000;
         if self.round_trip == 0 || micros < self.round_trip / 8 {
             return;
         }

@@ -2,6 +2,7 @@
 //! `__tcp_ack_snd_check`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`).
 
 use super::receive_buffer::{ReceiveBuffer, first_window};
+use super::reported::Reported;
 use super::{Clock, Version};
 use crate::Config;
 use forebay_core::{Duration, Time};
@@ -46,11 +47,17 @@ pub(crate) struct Acknowledging {
     sent: u32,
     held: u32,
     compressed_until: Time,
+    /// The timer of delayed acknowledgments goes off then, even if the acknowledgment has been sent,
+    /// and sends what is held back.
+    alarm: Time,
+    /// When a segment came last.
+    refreshed: Time,
     /// The window to offer, which in 2.6 grows with the segments that come (`tcp_grow_window`), and
     /// the most that it becomes; in 6.1 what was offered last.
     window: u64,
     widest: u64,
     mss: u64,
+    reported: Reported,
     /// Of 6.1.
     buffer: Option<ReceiveBuffer>,
 }
@@ -75,12 +82,15 @@ impl Acknowledging {
             sent: 0,
             held: 0,
             compressed_until: Time::MAX,
+            alarm: Time::ZERO,
+            refreshed: Time::ZERO,
             window: match version.is_2_6() {
                 true => (4 * config.mss()).min(config.receive_window.largest()),
                 false => first_window(config),
             },
             widest: config.receive_window.largest(),
             mss: config.mss(),
+            reported: Reported::default(),
             buffer: (!version.is_2_6()).then(|| ReceiveBuffer::new(config)),
         }
     }
@@ -103,6 +113,15 @@ impl Acknowledging {
     /// The same, to be changed.
     pub(crate) fn buffer(&mut self) -> Option<&mut ReceiveBuffer> {
         self.buffer.as_mut()
+    }
+
+    /// Whether the window is no smaller than the last, although the reader has not read
+    /// (`__tcp_ack_snd_check` of 6.1).
+    pub(crate) fn keeps_window(&mut self) -> bool {
+        let Some(buffer) = &self.buffer else { return true };
+        let (window, short) = buffer.window();
+        self.offer(self.window, short);
+        window >= self.window
     }
 
     /// 6.1 offers `window`, for which there is little room if `short` (`__tcp_select_window`).
@@ -133,6 +152,7 @@ impl Acknowledging {
 
     /// Anything but a SYN came.
     pub(crate) fn on_segment(&mut self, now: Time) {
+        self.refreshed = now;
         if self.round_trip.is_none() {
             let rtt = now.since(self.opened);
             self.round_trip = Some(Duration::from_micros(rtt.as_nanos() / 1000));
@@ -187,6 +207,21 @@ impl Acknowledging {
         }
     }
 
+    /// The SACK blocks, the newest first.
+    pub(crate) fn reported(&mut self) -> &mut Reported {
+        &mut self.reported
+    }
+
+    pub(crate) fn reported_blocks(&self) -> &[(u64, u64)] {
+        self.reported.blocks()
+    }
+
+    /// Whether acknowledgments are held back that go before `start..end`, which nobody expected, is
+    /// reported (`tcp_sack_compress_send_ack`).
+    pub(crate) fn lets_go(&self, start: u64, end: u64) -> bool {
+        self.held > 0 && !self.reported.expects(start, end)
+    }
+
     /// Data came a second time; `early` if they wait above a hole, which 6.1 reports alone.
     pub(crate) fn on_duplicate(&mut self, start: u64, end: u64, early: bool) {
         self.duplicate = Some((start, end));
@@ -232,6 +267,9 @@ impl Acknowledging {
             let measured = self.buffer.as_ref().and_then(|buffer| buffer.round_trip());
             let span = measured.into_iter().chain(self.round_trip).min().unwrap_or_default() / 20;
             self.compressed_until = now + span.min(COMPRESSION) + SLACK;
+            if self.alarm > now {
+                self.compressed_until = self.compressed_until.min(self.alarm);
+            }
         }
         true
     }
@@ -239,6 +277,14 @@ impl Acknowledging {
     /// When what was held back goes.
     pub(crate) fn deadline(&self) -> Time {
         self.compressed_until
+    }
+
+    /// The time by which an acknowledgment is stamped that goes now: one that was held back has that
+    /// of the last segment, unless the timer of delayed acknowledgments sent it
+    /// (`tcp_compressed_ack_kick`, which has no `tcp_mstamp_refresh`).
+    pub(crate) fn stamped_at(&self, now: Time) -> Time {
+        let kicked = self.held > 0 && now >= self.compressed_until && now != self.alarm;
+        if kicked { self.refreshed } else { now }
     }
 
     /// An acknowledgment goes out; what arrived twice since the last, if anything.
@@ -253,11 +299,13 @@ impl Acknowledging {
         self.duplicate.take()
     }
 
-    /// When a delayed acknowledgment goes that begins to wait now.
-    pub(crate) fn delayed_until(&self, now: Time) -> Time {
+    /// When a delayed acknowledgment goes that begins to wait now, or waits until `before`.
+    pub(crate) fn delayed_until(&mut self, now: Time, before: Time) -> Time {
         let most = self.clock.ticks_up(self.round_trip.unwrap_or(LONGEST).min(LONGEST));
         let ato = self.ato.min(most.max(self.least));
-        self.clock.expiry(self.version, now, self.clock.tick.saturating_mul(ato))
+        let until = self.clock.expiry(self.version, now, self.clock.tick.saturating_mul(ato));
+        self.alarm = until.min(before);
+        self.alarm
     }
 
     /// It waited in vain for a second segment.

@@ -41,7 +41,7 @@ impl Receiver {
         let pushed = segment.flags.has(Flags::PSH) && len >= self.mss;
         let full = self.pending >= self.count;
         let mut ack = None;
-        if (full && self.keeps_window()) || self.rules().is_quick() {
+        if (full && self.rules().keeps_window()) || self.rules().is_quick() {
             ack = Some(self.acknowledge(now));
         }
         self.on_read_6_1(now);
@@ -49,21 +49,10 @@ impl Receiver {
             ack = Some(self.acknowledge(now));
         }
         if ack.is_none() {
-            let until = self.rules().delayed_until(now);
-            self.deadline = self.deadline.min(until);
+            let before = self.deadline;
+            self.deadline = self.rules().delayed_until(now, before);
         }
         ack
-    }
-
-    /// The window is no smaller than the last, although the reader has not read
-    /// (`__tcp_ack_snd_check`).
-    fn keeps_window(&mut self) -> bool {
-        let (window, short) = self.room().window();
-        let last = self.rules().window();
-        if short {
-            self.rules().offer(last, short);
-        }
-        window >= last
     }
 
     /// The window could be twice as large as it is (`tcp_cleanup_rbuf`).
