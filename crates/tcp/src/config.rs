@@ -1,7 +1,7 @@
 //! Parameters of a TCP connection.
 
 use crate::ReceiveWindow;
-use crate::legacy::{Legacy, LegacySender, LostRetransmissions, SlowStartEnd, TimeoutRecovery};
+use crate::legacy::{Legacy, LostRetransmissions, SlowStartEnd, TimeoutRecovery};
 use crate::linux::{self, Version};
 use forebay_core::config::{read, require};
 use forebay_core::{Bytes, ConfigError, Duration};
@@ -75,6 +75,13 @@ pub enum Stack {
     /// Linux 6.1 (2022): RACK, tail loss probes, proportional rate reduction.
     #[serde(rename = "linux-6.1")]
     Linux6_1,
+    /// The sender is that of ns-2.35: `Agent/TCP/Reno`, `Agent/TCP/Newreno` or `Agent/TCP/Sack1`, by
+    /// `recovery`; `clock_granularity` is its `tcpTick_`, 10 ms if absent.
+    #[serde(rename = "ns-2")]
+    Ns2,
+    /// The sender is ns-3.18's `TcpNewReno`; asks for `recovery = "new-reno"`.
+    #[serde(rename = "ns-3.18")]
+    Ns318,
 }
 
 impl Stack {
@@ -123,6 +130,9 @@ fn is_default_tick(tick: &Duration) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Preset {
     /// Linux 6.1 (2022) with a clock of 250 Hz and without segmentation offload, by its own rules.
+    #[serde(rename = "linux-6.1")]
+    Linux6_1,
+    /// The youngest of them: 6.1.
     #[serde(rename = "linux")]
     Linux,
     /// Linux 2.6.18 (2006), the older kernel of the Network Simulation Cradle 0.5.
@@ -152,14 +162,16 @@ pub enum Preset {
 
 /// Parameters of one connection; both ends take the same.
 ///
-/// In a file, `preset = "linux"` (or `"linux-2.6"`, `"rfc"`, `"ns-2"`, `"ns-3"`, `"ns-3.18"`) chooses a set of
-/// conventions and every other field given overrides it.
+/// In a file, `preset = "linux"` (today `"linux-6.1"`; or `"linux-2.6.26"`, `"linux-2.6.18"`,
+/// `"linux-2.6"`, `"rfc"`, `"ns-2"`, `"ns-3"`, `"ns-3.18"`) chooses a set of conventions and every other
+/// field given overrides it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, remote = "Self")]
 #[schemars(transform = add_preset)]
 pub struct Config {
     /// Whose rules for losses, timers and acknowledgments apply: `"standard"`, `"linux-2.6.18"`,
-    /// `"linux-2.6.26"` or `"linux-6.1"`. Linux's, with its own `"new-reno"` and `"cubic"`, apply to
+    /// `"linux-2.6.26"`, `"linux-6.1"`, `"ns-2"` (2.35) or `"ns-3.18"`. The last two are senders with
+    /// congestion control of their own. Linux's, with its own `"new-reno"` and `"cubic"`, apply to
     /// `recovery = "sack"` with these two, and know of the options below only `mtu`, windows,
     /// timeouts, `delayed_ack_*`, `timestamps`, `ecn`, `hystart`, `pacing`,
     /// `slow_start_after_idle` and those of the handshake.
@@ -295,7 +307,8 @@ impl Config {
     /// The conventions called `preset`.
     pub fn preset(preset: Preset) -> Self {
         match preset {
-            Preset::Linux => Config {
+            Preset::Linux => Config::preset(Preset::Linux6_1),
+            Preset::Linux6_1 => Config {
                 stack: Stack::Linux6_1,
                 tick: Duration::from_millis(4),
                 receive_window: ReceiveWindow::Auto,
@@ -356,16 +369,17 @@ impl Config {
                 ..Config::default()
             },
             Preset::Ns2 => Config {
+                stack: Stack::Ns2,
                 // packetSize_ 1000 and 40 bytes of headers.
                 mtu: Bytes(1040),
                 initial_window: 2,
                 delayed_ack_count: 1,
                 // rtxcur_init_
                 initial_rto: Duration::from_secs(3),
-                legacy: Legacy { sender: LegacySender::Ns2, ..Legacy::default() },
                 ..Config::default()
             },
             Preset::Ns318 => Config {
+                stack: Stack::Ns318,
                 recovery: LossRecovery::NewReno,
                 initial_window: 1,
                 // MaxWindowSize, of 16 bits
@@ -377,7 +391,6 @@ impl Config {
                 initial_rto: Duration::from_secs(3),
                 limited_transmit: false,
                 slow_start_after_idle: false,
-                legacy: Legacy { sender: LegacySender::Ns318, ..Legacy::default() },
                 ..Config::default()
             },
             Preset::Ns3 => Config {
@@ -488,13 +501,13 @@ impl Config {
 
     /// A sender of the past knows nothing of what came later.
     fn validate_sender(&self) -> Result<(), ConfigError> {
-        let name = match self.legacy.sender {
-            LegacySender::Standard => return Ok(()),
-            LegacySender::Ns2 => "ns-2",
-            LegacySender::Ns318 => "ns-3.18",
+        let name = match self.stack {
+            Stack::Ns2 => "ns-2",
+            Stack::Ns318 => "ns-3.18",
+            _ => return Ok(()),
         };
         let standard = Config::default();
-        let old = self.legacy.sender == LegacySender::Ns318;
+        let old = self.stack == Stack::Ns318;
         for (field, same, want) in [
             ("congestion", self.congestion == standard.congestion, "\"new-reno\""),
             ("pacing", !self.pacing, "false"),
@@ -510,9 +523,8 @@ impl Config {
                 format!("the sender {name:?} has rules of its own; set {field} = {want}")
             })?;
         }
-        let only = Legacy { sender: self.legacy.sender, ..Legacy::default() };
-        require(self.legacy == only, "legacy", || {
-            format!("the sender {name:?} has rules of its own; give nothing else here")
+        require(self.legacy == Legacy::default(), "legacy", || {
+            format!("the sender {name:?} has rules of its own; give nothing here")
         })?;
         for (field, given) in [
             ("growth_per_ack", self.growth_per_ack.is_some()),
@@ -570,7 +582,8 @@ fn add_preset(schema: &mut schemars::Schema) {
         "type": "string",
         "description": "Conventions that every other field given overrides.",
         "enum": [
-            "linux", "linux-2.6.26", "linux-2.6.18", "linux-2.6", "rfc", "ns-2", "ns-3", "ns-3.18",
+            "linux", "linux-6.1", "linux-2.6.26", "linux-2.6.18", "linux-2.6", "rfc", "ns-2", "ns-3",
+            "ns-3.18",
         ],
     });
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
@@ -602,9 +615,17 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_the_same() {
-        for preset in
-            [Preset::Linux, Preset::Linux26, Preset::Rfc, Preset::Ns2, Preset::Ns3, Preset::Ns318]
-        {
+        for preset in [
+            Preset::Linux,
+            Preset::Linux6_1,
+            Preset::Linux2_6_18,
+            Preset::Linux2_6_26,
+            Preset::Linux26,
+            Preset::Rfc,
+            Preset::Ns2,
+            Preset::Ns3,
+            Preset::Ns318,
+        ] {
             let config = Config::preset(preset);
             config.validate().unwrap();
             assert_eq!(parse(serde_json::to_value(&config).unwrap()).unwrap(), config);

@@ -42,7 +42,7 @@
 //! - Linux 2.6.18, 2.6.26 and 6.1 by their own rules, where [`Config::stack`] says so: packet by
 //!   packet what the kernels send.
 //! - ECN (RFC 3168), timestamps (RFC 7323), selective acknowledgments (RFC 2018).
-//! - Senders of the past, rule by rule as their sources have them ([`LegacySender`]): ns-2.35's Reno,
+//! - Senders of the past, rule by rule as their sources have them ([`Stack`]): ns-2.35's Reno,
 //!   Newreno and Sack1, and ns-3.18's New Reno. Scripts taken from packet traces of these programs
 //!   hold them to it (`tests/scripts/ns-2`, `tests/scripts/ns-3.18`).
 //!
@@ -87,9 +87,7 @@ mod window;
 pub use config::{
     Config, CongestionControl, LedbatParams, LossDetection, LossRecovery, Preset, Reduction, Stack,
 };
-pub use legacy::{
-    Legacy, LegacySender, LostRetransmissions, RepairOrder, SlowStartEnd, TimeoutRecovery,
-};
+pub use legacy::{Legacy, LostRetransmissions, RepairOrder, SlowStartEnd, TimeoutRecovery};
 pub use receiver::Receiver;
 pub use segment::{Flags, SackBlock, Segment};
 pub use sender::Sender;

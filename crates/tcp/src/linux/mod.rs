@@ -61,7 +61,7 @@ impl Version {
             return None;
         }
         match config.stack {
-            Stack::Standard => None,
+            Stack::Standard | Stack::Ns2 | Stack::Ns318 => None,
             Stack::Linux2_6_18 => Some(Version::Linux2_6_18),
             Stack::Linux2_6_26 => Some(Version::Linux2_6_26),
             Stack::Linux6_1 => Some(Version::Linux6_1),
