@@ -10,7 +10,7 @@
 //! | `frto` | F-RTO of 2.6.26 |
 //! | `modern` | the same of 6.1: proportional rate reduction |
 //! | `rack` | `tcp_recovery.c`, tail loss probes |
-//! | `rtt`, `congestion` | `tcp_rtt_estimator`; `tcp_cong.c`, `tcp_cubic.c` |
+//! | `rtt`, `congestion`, `cube_root` | `tcp_rtt_estimator`; `tcp_cong.c`, `tcp_cubic.c` |
 //! | `receiver` | delayed and immediate acknowledgments |
 //! | `reported` | SACK blocks: `tcp_sack_new_ofo_skb` |
 //! | `send_buffer` | where 6.1 sets PSH: `tcp_sendmsg_locked`, `tcp_check_space` |
