@@ -73,6 +73,7 @@ mod config;
 pub mod congestion;
 mod legacy;
 mod linux;
+mod presets;
 mod ranges;
 mod receiver;
 mod recovery;
@@ -85,9 +86,10 @@ mod state;
 mod window;
 
 pub use config::{
-    Config, CongestionControl, LedbatParams, LossDetection, LossRecovery, Preset, Reduction, Stack,
+    Config, CongestionControl, LedbatParams, LossDetection, LossRecovery, Reduction, Stack,
 };
 pub use legacy::{Legacy, LostRetransmissions, RepairOrder, SlowStartEnd, TimeoutRecovery};
+pub use presets::Preset;
 pub use receiver::Receiver;
 pub use segment::{Flags, SackBlock, Segment};
 pub use sender::Sender;
