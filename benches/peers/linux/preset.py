@@ -149,8 +149,8 @@ def section(document: Mapping[str, Any]) -> dict[str, Any]:
             "(`make virtual-linux`; `benches/peers/linux`). The scenarios are the same, to the "
             f"nanosecond at which each flow starts: 10 Mbit/s, 100 s after 10 s of warm-up, "
             f"{document['seeds']} seeds, no delay but that of the round trip (two access links of "
-            "1 Gbit/s and 0.1 ms on each way counted in), queues in waiting packets. Segments leave one by "
-            "one (`gso_max_segs 1`).",
+            "1 Gbit/s and 0.1 ms on each way counted in), queues in waiting packets. "
+            "Segments leave one by one (`gso_max_segs 1`).",
             f"Of {len(rows)} rows {len(rows) - len(apart)} are as near as wanted: mean queue "
             "within 3 %, utilization within half a point, loss within 5 %, and with windows above "
             "ten segments queue and loss within 2 %. In the others the quantity that is not has "
