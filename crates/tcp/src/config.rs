@@ -1,6 +1,9 @@
 //! Parameters of a TCP connection.
 
-use crate::legacy::{Legacy, LegacySender, LostRetransmissions, SlowStartEnd, TimeoutRecovery};
+use crate::ReceiveWindow;
+use crate::legacy::Legacy;
+use crate::linux::{self, Version};
+use crate::presets::add_preset;
 use forebay_core::config::{read, require};
 use forebay_core::{Bytes, ConfigError, Duration};
 use schemars::JsonSchema;
@@ -73,6 +76,13 @@ pub enum Stack {
     /// Linux 6.1 (2022): RACK, tail loss probes, proportional rate reduction.
     #[serde(rename = "linux-6.1")]
     Linux6_1,
+    /// The sender is that of ns-2.35: `Agent/TCP/Reno`, `Agent/TCP/Newreno` or `Agent/TCP/Sack1`, by
+    /// `recovery`; `clock_granularity` is its `tcpTick_`, 10 ms if absent.
+    #[serde(rename = "ns-2")]
+    Ns2,
+    /// The sender is ns-3.18's `TcpNewReno`; asks for `recovery = "new-reno"`.
+    #[serde(rename = "ns-3.18")]
+    Ns318,
 }
 
 impl Stack {
@@ -106,10 +116,6 @@ pub enum Reduction {
     RateHalving,
 }
 
-/// Linux's `tcp_rto_min` is not the least timeout: four RTTVAR are at least as much, and SRTT is
-/// added to them.
-const LINUX_GRANULARITY: Duration = Duration::from_millis(200);
-
 /// HZ of 1000.
 const TICK: Duration = Duration::from_millis(1);
 
@@ -117,47 +123,18 @@ fn is_default_tick(tick: &Duration) -> bool {
     *tick == TICK
 }
 
-/// A set of conventions, so that like is compared with like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Preset {
-    /// Linux 6.1 (2022) with a clock of 250 Hz and without segmentation offload, by its own rules.
-    #[serde(rename = "linux")]
-    Linux,
-    /// Linux 2.6.18 (2006), the older kernel of the Network Simulation Cradle 0.5.
-    #[serde(rename = "linux-2.6.18")]
-    Linux2_6_18,
-    /// Linux 2.6.26 (2008), the youngest kernel of the Network Simulation Cradle 0.5.
-    #[serde(rename = "linux-2.6.26")]
-    Linux2_6_26,
-    /// What Linux 2.6.26 (2008) did, the youngest kernel of the Network Simulation Cradle 0.5.
-    #[serde(rename = "linux-2.6")]
-    Linux26,
-    /// The standards' own numbers: minimum RTO 1 s, ACKs delayed by 200 ms.
-    #[serde(rename = "rfc")]
-    Rfc,
-    /// ns-2.35's `Agent/TCP/Sack1` and `TCPSink/Sack1` (with `recovery = "reno"` or `"new-reno"`,
-    /// its `Reno` or `Newreno`), except its `window_` of 20 segments, which every script sets: give
-    /// `max_window`.
-    #[serde(rename = "ns-2")]
-    Ns2,
-    /// ns-3.37's `TcpSocketBase` defaults, except its 536-byte segments.
-    #[serde(rename = "ns-3")]
-    Ns3,
-    /// ns-3.18's `TcpNewReno` and its defaults, except its 536-byte segments.
-    #[serde(rename = "ns-3.18")]
-    Ns318,
-}
-
 /// Parameters of one connection; both ends take the same.
 ///
-/// In a file, `preset = "linux"` (or `"linux-2.6"`, `"rfc"`, `"ns-2"`, `"ns-3"`, `"ns-3.18"`) chooses a set of
-/// conventions and every other field given overrides it.
+/// In a file, `preset = "linux"` (today `"linux-6.1"`; or `"linux-2.6.26"`, `"linux-2.6.18"`,
+/// `"linux-2.6"`, `"rfc"`, `"ns-2"`, `"ns-3"`, `"ns-3.18"`) chooses a set of conventions and every other
+/// field given overrides it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, remote = "Self")]
 #[schemars(transform = add_preset)]
 pub struct Config {
     /// Whose rules for losses, timers and acknowledgments apply: `"standard"`, `"linux-2.6.18"`,
-    /// `"linux-2.6.26"` or `"linux-6.1"`. Linux's, with its own `"new-reno"` and `"cubic"`, apply to
+    /// `"linux-2.6.26"`, `"linux-6.1"`, `"ns-2"` (2.35) or `"ns-3.18"`. The last two are senders with
+    /// congestion control of their own. Linux's, with its own `"new-reno"` and `"cubic"`, apply to
     /// `recovery = "sack"` with these two, and know of the options below only `mtu`, windows,
     /// timeouts, `delayed_ack_*`, `timestamps`, `ecn`, `hystart`, `pacing`,
     /// `slow_start_after_idle` and those of the handshake.
@@ -193,8 +170,10 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub growth_per_ack: Option<u32>,
     /// Receive buffer, and so the window advertised by a reader that keeps up, from one segment to
-    /// 1 GiB (RFC 7323, section 2.3).
-    pub receive_window: Bytes,
+    /// 1 GiB (RFC 7323, section 2.3); `"auto"`, which `stack = "linux-6.1"` takes
+    /// for a window that grows with what arrives in a round trip, from 64 KB to 3 MiB (dynamic
+    /// right-sizing), and every other for 3 MiB.
+    pub receive_window: ReceiveWindow,
     /// Full segments per acknowledgment, 1 or 2 (RFC 9293, section 3.8.6.3).
     pub delayed_ack_count: u8,
     /// Longest delay of an acknowledgment, below 500 ms (RFC 9293, section 3.8.6.3).
@@ -262,7 +241,7 @@ impl Default for Config {
             initial_ssthresh: None,
             max_window: None,
             growth_per_ack: None,
-            receive_window: Bytes(6_000_000),
+            receive_window: ReceiveWindow::Fixed(Bytes(6_000_000)),
             delayed_ack_count: 2,
             delayed_ack_timeout: Duration::from_millis(40),
             adaptive_delayed_ack: false,
@@ -288,107 +267,6 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The conventions called `preset`.
-    pub fn preset(preset: Preset) -> Self {
-        match preset {
-            Preset::Linux => Config {
-                stack: Stack::Linux6_1,
-                tick: Duration::from_millis(4),
-                congestion: CongestionControl::Cubic,
-                quick_acks: 16,
-                clock_granularity: Some(LINUX_GRANULARITY),
-                max_rto: Duration::from_secs(120),
-                timestamps: true,
-                reduction: Reduction::Proportional,
-                hystart: true,
-                max_retransmissions: Some(15),
-                ..Config::default()
-            },
-            Preset::Linux2_6_18 => {
-                Config { stack: Stack::Linux2_6_18, ..Config::preset(Preset::Linux2_6_26) }
-            }
-            Preset::Linux2_6_26 => Config {
-                stack: Stack::Linux2_6_26,
-                congestion: CongestionControl::Cubic,
-                // Three quarters of a buffer of 1 MB.
-                receive_window: Bytes(748_560),
-                // In the Cradle; three to four elsewhere (tcp_init_cwnd).
-                initial_window: 2,
-                // A first window of four segments, of which every second is to be acknowledged.
-                quick_acks: 2,
-                initial_rto: Duration::from_secs(3),
-                max_rto: Duration::from_secs(120),
-                timestamps: true,
-                max_retransmissions: Some(15),
-                ..Config::default()
-            },
-            Preset::Linux26 => Config {
-                congestion: CongestionControl::Cubic2008,
-                initial_window: 3,
-                growth_per_ack: Some(1),
-                adaptive_delayed_ack: true,
-                quick_acks: 16,
-                quick_acks_after: Some(Duration::from_millis(200)),
-                initial_rto: Duration::from_secs(3),
-                clock_granularity: Some(LINUX_GRANULARITY),
-                max_rto: Duration::from_secs(120),
-                timestamps: true,
-                loss_detection: LossDetection::Fack,
-                reduction: Reduction::RateHalving,
-                max_retransmissions: Some(15),
-                legacy: Legacy {
-                    slow_start: SlowStartEnd::AboveThreshold,
-                    lost_retransmissions: LostRetransmissions::Sack,
-                    timeout_recovery: TimeoutRecovery::FRto,
-                    ..Legacy::default()
-                },
-                ..Config::default()
-            },
-            Preset::Rfc => Config {
-                delayed_ack_timeout: Duration::from_millis(200),
-                min_rto: Duration::from_secs(1),
-                timestamps: true,
-                ..Config::default()
-            },
-            Preset::Ns2 => Config {
-                // packetSize_ 1000 and 40 bytes of headers.
-                mtu: Bytes(1040),
-                initial_window: 2,
-                delayed_ack_count: 1,
-                // rtxcur_init_
-                initial_rto: Duration::from_secs(3),
-                legacy: Legacy { sender: LegacySender::Ns2, ..Legacy::default() },
-                ..Config::default()
-            },
-            Preset::Ns318 => Config {
-                recovery: LossRecovery::NewReno,
-                initial_window: 1,
-                // MaxWindowSize, of 16 bits
-                receive_window: Bytes(65_535),
-                delayed_ack_timeout: Duration::from_millis(200),
-                // The first data are acknowledged at once (ProcessSynRcvd).
-                quick_acks: 1,
-                // ConnTimeout; the estimator begins with a round trip of 1 s.
-                initial_rto: Duration::from_secs(3),
-                limited_transmit: false,
-                slow_start_after_idle: false,
-                legacy: Legacy { sender: LegacySender::Ns318, ..Legacy::default() },
-                ..Config::default()
-            },
-            Preset::Ns3 => Config {
-                congestion: CongestionControl::Cubic,
-                receive_window: Bytes(131_072),
-                delayed_ack_timeout: Duration::from_millis(200),
-                min_rto: Duration::from_secs(1),
-                timestamps: true,
-                reduction: Reduction::Proportional,
-                hystart: true,
-                max_retransmissions: Some(6),
-                ..Config::default()
-            },
-        }
-    }
-
     /// Reads the table `given`: the preset first, and the other fields over it. Ranges are for
     /// [`Config::validate`] to check.
     ///
@@ -425,6 +303,14 @@ impl Config {
         self.mtu.0.saturating_sub(if self.timestamps { 52 } else { 40 })
     }
 
+    /// What the receiver offers first, in bytes.
+    pub(crate) fn first_window(&self) -> u64 {
+        match Version::of(self) {
+            Some(Version::Linux6_1) => linux::first_window(self),
+            _ => self.receive_window.largest(),
+        }
+    }
+
     /// Checks every field.
     ///
     /// # Errors
@@ -445,8 +331,9 @@ impl Config {
         self.validate_ledbat()?;
         self.legacy.validate()?;
         self.validate_sender()?;
-        require((self.mss()..=1 << 30).contains(&self.receive_window.0), "receive_window", || {
-            format!("must be from {}B to 1GiB, got \"{}\"", self.mss(), self.receive_window)
+        let window = self.receive_window;
+        require((self.mss()..=1 << 30).contains(&window.largest()), "receive_window", || {
+            format!("must be from {}B to 1GiB, got \"{window}\"", self.mss())
         })?;
         require((1..=2).contains(&self.delayed_ack_count), "delayed_ack_count", || {
             format!("must be 1 or 2, got {}", self.delayed_ack_count)
@@ -474,13 +361,13 @@ impl Config {
 
     /// A sender of the past knows nothing of what came later.
     fn validate_sender(&self) -> Result<(), ConfigError> {
-        let name = match self.legacy.sender {
-            LegacySender::Standard => return Ok(()),
-            LegacySender::Ns2 => "ns-2",
-            LegacySender::Ns318 => "ns-3.18",
+        let name = match self.stack {
+            Stack::Ns2 => "ns-2",
+            Stack::Ns318 => "ns-3.18",
+            _ => return Ok(()),
         };
         let standard = Config::default();
-        let old = self.legacy.sender == LegacySender::Ns318;
+        let old = self.stack == Stack::Ns318;
         for (field, same, want) in [
             ("congestion", self.congestion == standard.congestion, "\"new-reno\""),
             ("pacing", !self.pacing, "false"),
@@ -496,9 +383,8 @@ impl Config {
                 format!("the sender {name:?} has rules of its own; set {field} = {want}")
             })?;
         }
-        let only = Legacy { sender: self.legacy.sender, ..Legacy::default() };
-        require(self.legacy == only, "legacy", || {
-            format!("the sender {name:?} has rules of its own; give nothing else here")
+        require(self.legacy == Legacy::default(), "legacy", || {
+            format!("the sender {name:?} has rules of its own; give nothing here")
         })?;
         for (field, given) in [
             ("growth_per_ack", self.growth_per_ack.is_some()),
@@ -551,22 +437,11 @@ impl<'de> Deserialize<'de> for Plain {
     }
 }
 
-fn add_preset(schema: &mut schemars::Schema) {
-    let preset = serde_json::json!({
-        "type": "string",
-        "description": "Conventions that every other field given overrides.",
-        "enum": [
-            "linux", "linux-2.6.26", "linux-2.6.18", "linux-2.6", "rfc", "ns-2", "ns-3", "ns-3.18",
-        ],
-    });
-    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties.insert("preset".to_owned(), preset);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Preset;
+    use crate::legacy::SlowStartEnd;
     use serde_json::json;
 
     fn parse(value: Value) -> Result<Config, String> {
@@ -588,9 +463,17 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_the_same() {
-        for preset in
-            [Preset::Linux, Preset::Linux26, Preset::Rfc, Preset::Ns2, Preset::Ns3, Preset::Ns318]
-        {
+        for preset in [
+            Preset::Linux,
+            Preset::Linux6_1,
+            Preset::Linux2_6_18,
+            Preset::Linux2_6_26,
+            Preset::Linux26,
+            Preset::Rfc,
+            Preset::Ns2,
+            Preset::Ns3,
+            Preset::Ns318,
+        ] {
             let config = Config::preset(preset);
             config.validate().unwrap();
             assert_eq!(parse(serde_json::to_value(&config).unwrap()).unwrap(), config);

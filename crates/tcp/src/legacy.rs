@@ -1,4 +1,4 @@
-//! What stacks of the past did otherwise than today's standards.
+//! Single rules of stacks of the past, for this crate's own sender.
 
 use forebay_core::ConfigError;
 use forebay_core::config::require;
@@ -48,28 +48,10 @@ pub enum TimeoutRecovery {
     FRto,
 }
 
-/// Whose rules of growth, recovery and timeouts the sender follows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum LegacySender {
-    /// This crate's own.
-    Standard,
-    /// Those of ns-2.35: `Agent/TCP/Reno`, `Agent/TCP/Newreno` or `Agent/TCP/Sack1`, by `recovery`;
-    /// `clock_granularity` is its `tcpTick_`, 10 ms if absent.
-    #[serde(rename = "ns-2")]
-    Ns2,
-    /// Those of ns-3.18's `TcpNewReno`; asks for `recovery = "new-reno"`.
-    #[serde(rename = "ns-3.18")]
-    Ns318,
-}
-
 /// What stacks of the past did otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Legacy {
-    /// Whose rules of growth, recovery and timeouts the sender follows: `"standard"` (this crate's
-    /// own), `"ns-2"` (2.35) or `"ns-3.18"`. The latter two have their own congestion control.
-    pub sender: LegacySender,
     /// When slow start ends: `"at-threshold"`, or `"above-threshold"` (Linux before 4.2).
     pub slow_start: SlowStartEnd,
     /// Share of the window that `congestion = "cubic-2008"` keeps at a loss, from 0.5 to below 1;
@@ -90,7 +72,6 @@ impl Default for Legacy {
     /// As the standards have it.
     fn default() -> Self {
         Legacy {
-            sender: LegacySender::Standard,
             slow_start: SlowStartEnd::AtThreshold,
             cubic_beta: None,
             lost_retransmissions: LostRetransmissions::Timer,

@@ -42,7 +42,7 @@
 //! - Linux 2.6.18, 2.6.26 and 6.1 by their own rules, where [`Config::stack`] says so: packet by
 //!   packet what the kernels send.
 //! - ECN (RFC 3168), timestamps (RFC 7323), selective acknowledgments (RFC 2018).
-//! - Senders of the past, rule by rule as their sources have them ([`LegacySender`]): ns-2.35's Reno,
+//! - Senders of the past, rule by rule as their sources have them ([`Stack`]): ns-2.35's Reno,
 //!   Newreno and Sack1, and ns-3.18's New Reno. Scripts taken from packet traces of these programs
 //!   hold them to it (`tests/scripts/ns-2`, `tests/scripts/ns-3.18`).
 //!
@@ -60,10 +60,9 @@
 //!   6.1.2, goes down to one and then waits for the retransmission timer.
 //! - D7. The RTO is bounded as in RFC 6298, max(SRTT + 4 RTTVAR, minimum); Linux bounds the
 //!   variation instead, which gives SRTT + 200 ms or more.
-//! - D9. Linux's stacks: CUBIC's K is an exact cube root, where Linux's own is off by up to 0.2 %;
-//!   the timer wheel of 6.1 begins at time 0; its receive buffer is as large from the start as it
-//!   would become; no segmentation offload, so that nothing waits for larger segments
-//!   (`tcp_tso_should_defer`).
+//! - D9. Linux's stacks: the timer wheel of 6.1 begins at time 0; no segmentation offload, so that
+//!   nothing waits for larger segments (`tcp_tso_should_defer`); a send buffer never holds back
+//!   what may be sent.
 //! - D8. Windows grow only while they are what holds the sender back (RFC 7661, section 4.3;
 //!   RFC 9438, section 4.2), in every preset but those of the senders of the past.
 //! - D9. ns-2's clock begins a tick at time 0 (its `boot_time_` is random); a SYN is timed by this
@@ -74,6 +73,7 @@ mod config;
 pub mod congestion;
 mod legacy;
 mod linux;
+mod presets;
 mod ranges;
 mod receiver;
 mod recovery;
@@ -83,14 +83,15 @@ mod segment;
 mod sender;
 mod stacks;
 mod state;
+mod window;
 
 pub use config::{
-    Config, CongestionControl, LedbatParams, LossDetection, LossRecovery, Preset, Reduction, Stack,
+    Config, CongestionControl, LedbatParams, LossDetection, LossRecovery, Reduction, Stack,
 };
-pub use legacy::{
-    Legacy, LegacySender, LostRetransmissions, RepairOrder, SlowStartEnd, TimeoutRecovery,
-};
+pub use legacy::{Legacy, LostRetransmissions, RepairOrder, SlowStartEnd, TimeoutRecovery};
+pub use presets::Preset;
 pub use receiver::Receiver;
 pub use segment::{Flags, SackBlock, Segment};
 pub use sender::Sender;
 pub use state::{SenderStats, State};
+pub use window::ReceiveWindow;

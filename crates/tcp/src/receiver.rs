@@ -1,5 +1,7 @@
 //! The receiving side.
 
+mod linux_6_1;
+
 use crate::linux::{self, Acknowledging, Version};
 use crate::ranges::RangeSet;
 use crate::sender::micros;
@@ -41,6 +43,8 @@ pub struct Receiver {
     adaptive: Option<Box<Adaptive>>,
     /// If Linux's rules say when to acknowledge.
     linux: Option<Box<Acknowledging>>,
+    /// Linux 6.1's do, and its receive buffer.
+    is_6_1: bool,
     /// TS.Recent (RFC 7323, section 4.3).
     ts_recent: u32,
     /// Segments not yet acknowledged, and how many at most.
@@ -104,7 +108,8 @@ impl Receiver {
         let next = u64::from(!config.handshake);
         let linux =
             Version::of(config).map(|version| Box::new(Acknowledging::new(version, config)));
-        let buffer = linux.as_ref().map_or(config.receive_window.0, |linux| linux.window());
+        let largest = config.receive_window.largest();
+        let buffer = linux.as_ref().map_or(largest, |linux| linux.window());
         Receiver {
             next,
             read: 1,
@@ -121,6 +126,7 @@ impl Receiver {
             adaptive: config
                 .adaptive_delayed_ack
                 .then(|| Box::new(Adaptive::new(config.delayed_ack_timeout))),
+            is_6_1: Version::of(config) == Some(Version::Linux6_1),
             linux,
             arrived: Time::MAX,
             reading: true,
@@ -159,6 +165,12 @@ impl Receiver {
         }
         if let Some(linux) = &mut self.linux {
             linux.on_segment(now);
+            if let Some(buffer) = linux.buffer()
+                && segment.has_timestamp
+                && segment.len > 0
+            {
+                buffer.measure_echo(now, u64::from(segment.len), segment.tsecr);
+            }
         } else if segment.len > 0 {
             if now.since(self.arrived) > self.quick_after {
                 self.quick = self.quick_acks;
@@ -173,12 +185,15 @@ impl Receiver {
             }
             self.arrived = now;
         }
-        let edge = self.read + self.buffer;
+        let edge = if self.is_6_1 { self.advertised } else { self.read + self.buffer };
         if start == self.next && end <= edge && self.early.is_empty() && !has_fin {
             if segment.len == 0 {
                 return None;
             }
             self.next = end;
+            if self.is_6_1 {
+                return self.on_in_order_6_1(now, segment);
+            }
             if self.reading {
                 self.read = end;
             }
@@ -236,8 +251,12 @@ impl Receiver {
             return None;
         }
         self.read = self.data_end().max(self.read);
+        if self.is_6_1 {
+            self.on_read_6_1(now);
+        }
         let before = self.advertised;
-        (self.next > 0 && self.window_edge() > before).then(|| self.acknowledge(now))
+        let edge = if self.is_6_1 { self.next + self.offered_6_1().0 } else { self.window_edge() };
+        (self.next > 0 && edge > before).then(|| self.acknowledge(now))
     }
 
     /// In-order payload bytes that the application has read.
@@ -260,7 +279,7 @@ impl Receiver {
 
     /// Bytes of heap held now, beside the value itself.
     pub fn heap(&self) -> usize {
-        self.early.heap() + self.linux.as_ref().map_or(0, |_| size_of::<Acknowledging>())
+        self.early.heap() + self.linux.as_ref().map_or(0, |linux| linux.heap())
     }
 
     /// Offset after the last byte received in order.
@@ -289,6 +308,11 @@ impl Receiver {
         // RFC 3168, section 6.1.1: a SYN with ECE and CWR asks, a SYN-ACK with ECE agrees.
         self.ecn &= segment.flags.has(Flags::ECE);
         reply.flags = Flags::SYN.with(Flags::ACK).with_if(self.ecn, Flags::ECE);
+        if self.is_6_1 {
+            // Not scaled yet.
+            reply.window = self.buffer as u32;
+            self.advertised = 1 + self.buffer;
+        }
         Some(reply)
     }
 
@@ -298,12 +322,12 @@ impl Receiver {
     fn acknowledge_in_order(&mut self, now: Time) -> Option<Segment> {
         self.pending += 1;
         if let Some(linux) = &mut self.linux {
-            linux.on_data(now, self.mss);
+            linux.on_data_2_6(now, self.mss);
             self.buffer = linux.window();
             if self.pending >= self.count || linux.is_quick() {
                 return Some(self.acknowledge(now));
             }
-            self.deadline = self.deadline.min(linux.delayed_until(now));
+            self.deadline = linux.delayed_until(now, self.deadline);
             return None;
         }
         if self.pending >= self.count || self.quick > 0 {
@@ -340,31 +364,53 @@ impl Receiver {
             self.duplicate_bytes += old + held;
         }
         let before = self.next;
+        let early = len > 0 && from < to && from > before;
+        let held_back = self.linux.as_ref().is_some_and(|linux| early && linux.lets_go(from, to));
+        let first = held_back.then(|| self.acknowledge(now));
         if from < to {
             let block = self.early.insert(from, to, |_, _| {});
-            self.remember(block);
-        }
-        let early = if self.linux.is_some() { self.early.covered(0, u64::MAX) } else { 0 };
-        self.advance();
-        self.pending = self.pending.saturating_add(u8::from(len > 0));
-        if let Some(linux) = &mut self.linux {
-            if len > 0 && old > 0 {
-                linux.on_duplicate(start, end.min(before));
-            } else if held > 0 {
-                linux.on_duplicate(from, to);
-            } else if self.next > before {
-                linux.on_data(now, early);
-                self.buffer = linux.window();
-                // The reader has not had them yet when the acknowledgment goes.
-                self.unread = self.next - before;
-            } else if len > 0 {
-                linux.on_disorder();
-                if linux.compresses(now, self.next) {
-                    return None;
-                }
+            match &mut self.linux {
+                Some(linux) if early => linux.reported().add(from, to),
+                Some(_) => {}
+                None => self.remember(block),
             }
         }
-        Some(self.acknowledge(now))
+        let waiting = if self.linux.is_some() { self.early.covered(0, u64::MAX) } else { 0 };
+        self.advance();
+        if let Some(linux) = &mut self.linux
+            && self.next > before
+        {
+            linux.reported().advance(self.next, self.early.is_empty());
+        }
+        self.pending = self.pending.saturating_add(u8::from(len > 0));
+        // The reader has not had them yet when the acknowledgment goes.
+        self.unread = if self.linux.is_some() && !self.is_6_1 { self.next - before } else { 0 };
+        if let Some(linux) = &mut self.linux {
+            let advanced = self.next > before;
+            if len > 0 && old > 0 {
+                linux.on_duplicate(start, end.min(before), advanced);
+            } else if held > 0 {
+                linux.on_duplicate(from, to, true);
+            } else if advanced && !self.is_6_1 {
+                linux.on_data_2_6(now, waiting);
+                self.buffer = linux.window();
+            } else if len > 0 && !advanced {
+                linux.on_disorder(from, to);
+            }
+            if self.is_6_1 && advanced && from < to {
+                linux.on_data_6_1(now, from, to);
+            }
+            let waits = !self.early.is_empty() && len > 0 && old == 0;
+            let due = self.next - self.last_ack > self.mss && linux.keeps_window();
+            if waits && !due && linux.compresses(now, self.next) {
+                return first;
+            }
+        }
+        let ack = self.acknowledge(now);
+        if self.is_6_1 {
+            self.on_read_6_1(now);
+        }
+        Some(ack)
     }
 
     /// Moves RCV.NXT over what has become contiguous, and over the FIN.
@@ -421,18 +467,23 @@ impl Receiver {
         let mut tsval = if self.timestamps { micros(now) } else { 0 };
         let mut duplicate = None;
         if let Some(linux) = &mut self.linux {
+            tsval = if self.timestamps { linux::stamp(linux.stamped_at(now)) } else { 0 };
             duplicate = linux.on_sent(self.pending > 0);
-            tsval = if self.timestamps { linux::stamp(now) } else { 0 };
         }
         self.pending = 0;
         self.deadline = Time::MAX;
         self.last_ack = self.next;
-        self.advertised = self.window_edge();
-        self.unread = 0;
+        let window = if self.is_6_1 {
+            self.offer_6_1()
+        } else {
+            self.advertised = self.window_edge();
+            self.unread = 0;
+            self.advertised.saturating_sub(self.next)
+        };
         let mut segment = Segment {
             seq: 1,
             ack: self.next,
-            window: self.advertised.saturating_sub(self.next) as u32,
+            window: window as u32,
             tsval,
             tsecr: self.ts_recent,
             flags: Flags::ACK.with_if(self.echo, Flags::ECE),
@@ -448,7 +499,11 @@ impl Receiver {
     /// What arrived a second time (RFC 2883, section 4), then the block with the newest segment and
     /// those before it (RFC 2018, section 4).
     fn report(&self, segment: &mut Segment, duplicate: Option<(u64, u64)>) {
-        let blocks = self.recent.iter().filter_map(|offset| self.early.containing(*offset));
+        let known = self.linux.as_ref().map(|linux| linux.reported_blocks().iter().copied());
+        let recent = known.is_none().then_some(self.recent.iter());
+        let recent = recent.into_iter().flatten();
+        let blocks = recent.filter_map(|offset| self.early.containing(*offset));
+        let blocks = known.into_iter().flatten().chain(blocks);
         for (slot, (start, end)) in segment.sack.iter_mut().zip(duplicate.into_iter().chain(blocks))
         {
             let relative = |offset: u64| offset.wrapping_sub(segment.ack) as u32;

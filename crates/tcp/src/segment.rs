@@ -13,10 +13,13 @@ impl Flags {
     pub const SYN: Flags = Flags(0x02);
     /// Reset the connection.
     pub const RST: Flags = Flags(0x04);
-    /// The IP packet is sent with ECT(0) (RFC 3168, section 5); not a TCP bit.
-    pub const ECT: Flags = Flags(0x08);
+    /// What was written ends here: the receiving application is to have it (RFC 9293, section
+    /// 3.9.1.2).
+    pub const PSH: Flags = Flags(0x08);
     /// The acknowledgment field is significant.
     pub const ACK: Flags = Flags(0x10);
+    /// The IP packet is sent with ECT(0) (RFC 3168, section 5); not a TCP bit.
+    pub const ECT: Flags = Flags(0x20);
     /// ECN echo (RFC 3168, section 6.1).
     pub const ECE: Flags = Flags(0x40);
     /// Congestion window reduced (RFC 3168, section 6.1).

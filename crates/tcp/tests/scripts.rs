@@ -23,7 +23,7 @@
 //! ```
 //!
 //! with the options `win=N` (default: the window advertised last), `sack=START-END,...` (absolute
-//! offsets), `ts=TSVAL/TSECR` (microseconds), and the words `ece`, `cwr`, `fin`, `ce`.
+//! offsets), `ts=TSVAL/TSECR` (microseconds), and the words `ece`, `cwr`, `fin`, `psh`, `ce`.
 //!
 //! What the side under test sends waits in order with its time, and must be taken by:
 //!
@@ -38,7 +38,7 @@
 //!                                             cwnd~5000 is within one percent of it
 //! ```
 //!
-//! The words of an expected segment (`ece`, `cwr`, `fin`, `ect`) are all that it carries, and its
+//! The words of an expected segment (`ece`, `cwr`, `fin`, `psh`, `ect`) are all that it carries, and its
 //! SACK blocks and window are compared if given (SACK blocks also if absent). Nothing may be left
 //! at the end.
 
@@ -63,8 +63,13 @@ struct Script {
 
 type Outcome = Result<(), String>;
 
-const WORDS: [(&str, Flags); 4] =
-    [("ece", Flags::ECE), ("cwr", Flags::CWR), ("fin", Flags::FIN), ("ect", Flags::ECT)];
+const WORDS: [(&str, Flags); 5] = [
+    ("ece", Flags::ECE),
+    ("cwr", Flags::CWR),
+    ("fin", Flags::FIN),
+    ("ect", Flags::ECT),
+    ("psh", Flags::PSH),
+];
 
 fn number<T: std::str::FromStr>(word: Option<&str>) -> Result<T, String> {
     let word = word.ok_or("a number is missing")?;
@@ -86,7 +91,7 @@ impl Script {
             "receiver" => Side::Receiver(Box::new(Receiver::new(&config))),
             other => return Err(format!("neither sender nor receiver: {other}")),
         };
-        let window = config.receive_window.0 as u32;
+        let window = config.receive_window.largest() as u32;
         let mut script = Script { side, now: Time::ZERO, sent: VecDeque::new(), window };
         script.drain();
         Ok(script)

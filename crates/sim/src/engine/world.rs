@@ -104,7 +104,7 @@ impl User {
     /// Receive buffer of the user's connections in bytes; 0 for datagrams.
     pub(super) fn receive_window(&self) -> u64 {
         match &self.entry {
-            Entry::Transfers { tcp, .. } => tcp.receive_window.0,
+            Entry::Transfers { tcp, .. } => tcp.receive_window.largest(),
             Entry::Datagrams { .. } => 0,
         }
     }

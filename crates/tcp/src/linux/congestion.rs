@@ -10,6 +10,7 @@
 //! - Before 4.0 growth is counted in acknowledgments, and the segments that each covers are averaged
 //!   (`delayed_ack`).
 
+use super::cube_root::cube_root;
 use super::{Clock, Version};
 use forebay_core::{Duration, Time};
 
@@ -328,7 +329,7 @@ impl Cubic {
                 (self.k, self.origin) = (0, cwnd);
                 if self.last_max > cwnd {
                     let cube = (1_u64 << Self::SHIFT) / Self::C * u64::from(self.last_max - cwnd);
-                    (self.k, self.origin) = (libm::cbrt(cube as f64) as u64, self.last_max);
+                    (self.k, self.origin) = (cube_root(self.version, cube), self.last_max);
                 }
                 ticks
             });

@@ -10,30 +10,39 @@
 //! | `frto` | F-RTO of 2.6.26 |
 //! | `modern` | the same of 6.1: proportional rate reduction |
 //! | `rack` | `tcp_recovery.c`, tail loss probes |
-//! | `rtt`, `congestion` | `tcp_rtt_estimator`; `tcp_cong.c`, `tcp_cubic.c` |
+//! | `rtt`, `congestion`, `cube_root` | `tcp_rtt_estimator`; `tcp_cong.c`, `tcp_cubic.c` |
 //! | `receiver` | delayed and immediate acknowledgments |
+//! | `reported` | SACK blocks: `tcp_sack_new_ofo_skb` |
+//! | `send_buffer` | where 6.1 sets PSH: `tcp_sendmsg_locked`, `tcp_check_space` |
+//! | `receive_buffer` | the window of 6.1: `tcp_grow_window`, `tcp_rcv_space_adjust` |
 //!
 //! Left out: what concerns memory, segmentation offload, MTU probing, urgent data, Fast Open, and
 //! connections without SACK. The least round trip of the last five minutes is that of the whole
 //! connection.
 
 mod congestion;
+mod cube_root;
 mod frto;
 mod modern;
 mod old;
 mod queue;
 mod rack;
+mod receive_buffer;
 mod receiver;
+mod reported;
 mod rtt;
 mod sacks;
+mod send_buffer;
 
 use crate::{Config, CongestionControl, LossRecovery, Segment, Stack};
 use congestion::{Congestion, Cubic, Cwnd};
 use forebay_core::{Duration, Time};
 use queue::{EVER, FIN, LOST, Queue, RETRANS, SACKED, Sent};
 use rack::Rack;
+pub(crate) use receive_buffer::{ReceiveBuffer, first_window};
 pub(crate) use receiver::Acknowledging;
 use rtt::Estimator;
+use send_buffer::SendBuffer;
 
 /// A version of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +61,7 @@ impl Version {
             return None;
         }
         match config.stack {
-            Stack::Standard => None,
+            Stack::Standard | Stack::Ns2 | Stack::Ns318 => None,
             Stack::Linux2_6_18 => Some(Version::Linux2_6_18),
             Stack::Linux2_6_26 => Some(Version::Linux2_6_26),
             Stack::Linux6_1 => Some(Version::Linux6_1),
@@ -261,6 +270,7 @@ pub(crate) struct Machine {
     most_out: u32,
     usage_seq: u64,
     sent_now: u32,
+    buffer: Option<SendBuffer>,
     paced: bool,
     slow_start_after_idle: bool,
 }
@@ -330,6 +340,7 @@ impl Machine {
             most_out: 0,
             usage_seq: 0,
             sent_now: 0,
+            buffer: (!version.is_2_6()).then(|| SendBuffer::new(config)),
             paced: config.pacing,
             slow_start_after_idle: config.slow_start_after_idle,
         }
@@ -416,7 +427,8 @@ impl Machine {
             Congestion::Reno => 0,
             Congestion::Cubic(_) => size_of::<Cubic>(),
         };
-        self.queue.heap() + congestion
+        let buffer = self.buffer.as_ref().map_or(0, SendBuffer::heap);
+        self.queue.heap() + congestion + buffer
     }
 
     /// An acknowledgment of `segment.ack`, not below the last one. `window` says that the
@@ -431,6 +443,9 @@ impl Machine {
         more: bool,
     ) -> Reduced {
         self.holds_new = false;
+        if let Some(buffer) = &mut self.buffer {
+            buffer.on_window(u64::from(segment.window));
+        }
         let before = self.state;
         let mut ack = Ack {
             advanced: segment.ack > self.una,
@@ -516,6 +531,30 @@ impl Machine {
         if first || self.pending == Pending::Probe {
             self.rearm(now);
         }
+        self.check_space();
+    }
+
+    /// The application's stream ends at `end` now.
+    pub(crate) fn supply(&mut self, end: u64) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.supply(self.una, end);
+        }
+    }
+
+    /// `tcp_check_space`.
+    fn check_space(&mut self) {
+        let (cwnd, out) = (self.window.cwnd, self.queue.in_flight());
+        if let Some(buffer) = &mut self.buffer {
+            let wanted = cwnd.max(self.reordering + 1);
+            buffer.merged = self.queue.merged();
+            buffer.check(self.una, (out < cwnd).then_some(wanted));
+        }
+    }
+
+    /// Whether the segment of `len` bytes from `start` on has PSH.
+    pub(crate) fn pushes(&self, start: u64, len: u32) -> bool {
+        let end = start + u64::from(len);
+        self.buffer.as_ref().is_some_and(|buffer| buffer.pushes(start, end))
     }
 
     /// Nothing goes out any more until the next event; `more` as in [`Machine::on_ack`]. True if
@@ -530,6 +569,7 @@ impl Machine {
                 return true;
             }
         }
+        self.check_space();
         let sent = std::mem::take(&mut self.sent_now);
         if self.version.is_2_6() {
             if sent > 0 {

@@ -43,6 +43,8 @@ pub(super) struct Queue {
     pub(super) sacked: u32,
     pub(super) lost: u32,
     pub(super) retrans: u32,
+    /// Pairs of neighbours that are both SACKed.
+    pairs: u32,
 }
 
 impl Queue {
@@ -90,6 +92,8 @@ impl Queue {
     pub(super) fn pop(&mut self) -> Option<Sent> {
         let sent = self.segments.pop_front()?;
         self.count(sent.marks, 0);
+        let pair = sent.has(SACKED) && self.front().is_some_and(|next| next.has(SACKED));
+        self.pairs -= u32::from(pair);
         Some(sent)
     }
 
@@ -109,6 +113,21 @@ impl Queue {
         let after = (before & !remove) | add;
         self.segments[at].marks = after;
         self.count(before, after);
+        if (before ^ after) & SACKED != 0 {
+            let sacked = |at: Option<usize>| {
+                at.and_then(|at| self.segments.get(at)).is_some_and(|sent| sent.has(SACKED))
+            };
+            let pairs = u32::from(sacked(at.checked_sub(1))) + u32::from(sacked(Some(at + 1)));
+            match after & SACKED {
+                0 => self.pairs -= pairs,
+                _ => self.pairs += pairs,
+            }
+        }
+    }
+
+    /// SACKed segments that have become one with those below them (`tcp_shift_skb_data`).
+    pub(super) fn merged(&self) -> u32 {
+        self.pairs
     }
 
     /// The segment is sent again at `now` with everything up to `next` sent.

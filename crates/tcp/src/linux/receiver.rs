@@ -1,6 +1,8 @@
 //! When a Linux receiver acknowledges (`tcp_event_data_recv`, `tcp_data_queue`,
 //! `__tcp_ack_snd_check`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`).
 
+use super::receive_buffer::{ReceiveBuffer, first_window};
+use super::reported::Reported;
 use super::{Clock, Version};
 use crate::Config;
 use forebay_core::{Duration, Time};
@@ -10,10 +12,11 @@ use forebay_core::{Duration, Time};
 const QUICK: u64 = 16;
 /// Acknowledgments of data above one hole that 6.1 sends at once (`TCP_FASTRETRANS_THRESH`).
 const DUPLICATES: u32 = 3;
-/// Most acknowledgments that 6.1 holds back, and for how long (`tcp_comp_sack_nr`,
-/// `tcp_comp_sack_delay_ns`).
+/// Most acknowledgments that 6.1 holds back, for how long, and how much longer if nothing else wakes
+/// the host (`tcp_comp_sack_nr`, `tcp_comp_sack_delay_ns`, `tcp_comp_sack_slack_ns`).
 const COMPRESSED: u32 = 44;
 const COMPRESSION: Duration = Duration::from_millis(1);
+const SLACK: Duration = Duration::from_micros(100);
 /// Memory of a segment beside its payload.
 const BUFFER: u64 = 312;
 /// Longest delay while the round trip is not known.
@@ -44,11 +47,19 @@ pub(crate) struct Acknowledging {
     sent: u32,
     held: u32,
     compressed_until: Time,
+    /// The timer of delayed acknowledgments goes off then, even if the acknowledgment has been sent,
+    /// and sends what is held back.
+    alarm: Time,
+    /// When a segment came last.
+    refreshed: Time,
     /// The window to offer, which in 2.6 grows with the segments that come (`tcp_grow_window`), and
-    /// the most that it becomes.
+    /// the most that it becomes; in 6.1 what was offered last.
     window: u64,
     widest: u64,
     mss: u64,
+    reported: Reported,
+    /// Of 6.1.
+    buffer: Option<ReceiveBuffer>,
 }
 
 impl Acknowledging {
@@ -71,12 +82,16 @@ impl Acknowledging {
             sent: 0,
             held: 0,
             compressed_until: Time::MAX,
+            alarm: Time::ZERO,
+            refreshed: Time::ZERO,
             window: match version.is_2_6() {
-                true => (4 * config.mss()).min(config.receive_window.0),
-                false => config.receive_window.0,
+                true => (4 * config.mss()).min(config.receive_window.largest()),
+                false => first_window(config),
             },
-            widest: config.receive_window.0,
+            widest: config.receive_window.largest(),
             mss: config.mss(),
+            reported: Reported::default(),
+            buffer: (!version.is_2_6()).then(|| ReceiveBuffer::new(config)),
         }
     }
 
@@ -85,13 +100,42 @@ impl Acknowledging {
         self.window
     }
 
+    /// Bytes of heap, itself counted.
+    pub(crate) fn heap(&self) -> usize {
+        size_of::<Self>() + self.buffer.as_ref().map_or(0, ReceiveBuffer::heap)
+    }
+
+    /// Memory and window of 6.1.
+    pub(crate) fn room(&self) -> Option<&ReceiveBuffer> {
+        self.buffer.as_ref()
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn buffer(&mut self) -> Option<&mut ReceiveBuffer> {
+        self.buffer.as_mut()
+    }
+
+    /// Whether the window is no smaller than the last, although the reader has not read
+    /// (`__tcp_ack_snd_check` of 6.1).
+    pub(crate) fn keeps_window(&mut self) -> bool {
+        let Some(buffer) = &self.buffer else { return true };
+        let (window, short) = buffer.window();
+        self.offer(self.window, short);
+        window >= self.window
+    }
+
+    /// 6.1 offers `window`, for which there is little room if `short` (`__tcp_select_window`).
+    pub(crate) fn offer(&mut self, window: u64, short: bool) {
+        self.window = window;
+        if short {
+            self.quick = 0;
+        }
+    }
+
     /// The window to offer while `held` bytes do: a segment takes the memory of its buffer as well,
     /// of which three quarters count in 2.6 (`tcp_win_from_space`), and the window leaves room for
     /// another one.
     pub(crate) fn window_beside(&self, held: u64) -> u64 {
-        if !self.version.is_2_6() {
-            return self.window;
-        }
         self.window.min(self.space(held))
     }
 
@@ -108,15 +152,38 @@ impl Acknowledging {
 
     /// Anything but a SYN came.
     pub(crate) fn on_segment(&mut self, now: Time) {
+        self.refreshed = now;
         if self.round_trip.is_none() {
             let rtt = now.since(self.opened);
-            self.round_trip = Some(rtt);
+            self.round_trip = Some(Duration::from_micros(rtt.as_nanos() / 1000));
+            if let Some(buffer) = &mut self.buffer {
+                buffer.open(now);
+            }
             self.rto = self.clock.ticks_up(rtt + (rtt * 2).max(self.min_rto));
         }
     }
 
     /// Data came in order, and `held` bytes wait for the reader or for a hole, these included.
-    pub(crate) fn on_data(&mut self, now: Time, held: u64) {
+    pub(crate) fn on_data_2_6(&mut self, now: Time, held: u64) {
+        self.adapt(now);
+        if self.window < self.widest && self.window < self.space(held) {
+            self.window = (self.window + 2 * self.mss).min(self.widest);
+            self.quick |= 1;
+        }
+    }
+
+    /// The same in 6.1, from `start` to `end`.
+    pub(crate) fn on_data_6_1(&mut self, now: Time, start: u64, end: u64) {
+        self.adapt(now);
+        let window = self.window;
+        let buffer = self.buffer.as_mut();
+        if buffer.is_some_and(|buffer| buffer.on_data(now, start, end, window)) {
+            self.quick |= 1;
+        }
+    }
+
+    /// Of the delay, to the gaps between data.
+    fn adapt(&mut self, now: Time) {
         match self.arrived.replace(now) {
             None => self.add_quick(),
             Some(before) => {
@@ -130,23 +197,37 @@ impl Acknowledging {
                 }
             }
         }
-        if self.window < self.widest && self.window < self.space(held) {
-            self.window = (self.window + 2 * self.mss).min(self.widest);
-            self.quick |= 1;
+    }
+
+    /// `start..end` came above a hole.
+    pub(crate) fn on_disorder(&mut self, start: u64, end: u64) {
+        match &mut self.buffer {
+            None => self.enter_quick(),
+            Some(buffer) => self.quick |= u32::from(buffer.on_early(start, end)),
         }
     }
 
-    /// Data came above a hole.
-    pub(crate) fn on_disorder(&mut self) {
-        if self.version.is_2_6() {
+    /// The SACK blocks, the newest first.
+    pub(crate) fn reported(&mut self) -> &mut Reported {
+        &mut self.reported
+    }
+
+    pub(crate) fn reported_blocks(&self) -> &[(u64, u64)] {
+        self.reported.blocks()
+    }
+
+    /// Whether acknowledgments are held back that go before `start..end`, which nobody expected, is
+    /// reported (`tcp_sack_compress_send_ack`).
+    pub(crate) fn lets_go(&self, start: u64, end: u64) -> bool {
+        self.held > 0 && !self.reported.expects(start, end)
+    }
+
+    /// Data came a second time; `early` if they wait above a hole, which 6.1 reports alone.
+    pub(crate) fn on_duplicate(&mut self, start: u64, end: u64, early: bool) {
+        self.duplicate = Some((start, end));
+        if !early || self.version.is_2_6() {
             self.enter_quick();
         }
-    }
-
-    /// Data came a second time.
-    pub(crate) fn on_duplicate(&mut self, start: u64, end: u64) {
-        self.duplicate = Some((start, end));
-        self.enter_quick();
     }
 
     fn enter_quick(&mut self) {
@@ -183,8 +264,12 @@ impl Acknowledging {
         }
         self.held += 1;
         if self.held == 1 {
-            let span = self.round_trip.unwrap_or(Duration::ZERO) / 20;
-            self.compressed_until = now + span.min(COMPRESSION);
+            let measured = self.buffer.as_ref().and_then(|buffer| buffer.round_trip());
+            let span = measured.into_iter().chain(self.round_trip).min().unwrap_or_default() / 20;
+            self.compressed_until = now + span.min(COMPRESSION) + SLACK;
+            if self.alarm > now {
+                self.compressed_until = self.compressed_until.min(self.alarm);
+            }
         }
         true
     }
@@ -192,6 +277,14 @@ impl Acknowledging {
     /// When what was held back goes.
     pub(crate) fn deadline(&self) -> Time {
         self.compressed_until
+    }
+
+    /// The time by which an acknowledgment is stamped that goes now: one that was held back has that
+    /// of the last segment, unless the timer of delayed acknowledgments sent it
+    /// (`tcp_compressed_ack_kick`, which has no `tcp_mstamp_refresh`).
+    pub(crate) fn stamped_at(&self, now: Time) -> Time {
+        let kicked = self.held > 0 && now >= self.compressed_until && now != self.alarm;
+        if kicked { self.refreshed } else { now }
     }
 
     /// An acknowledgment goes out; what arrived twice since the last, if anything.
@@ -206,11 +299,13 @@ impl Acknowledging {
         self.duplicate.take()
     }
 
-    /// When a delayed acknowledgment goes that begins to wait now.
-    pub(crate) fn delayed_until(&self, now: Time) -> Time {
+    /// When a delayed acknowledgment goes that begins to wait now, or waits until `before`.
+    pub(crate) fn delayed_until(&mut self, now: Time, before: Time) -> Time {
         let most = self.clock.ticks_up(self.round_trip.unwrap_or(LONGEST).min(LONGEST));
         let ato = self.ato.min(most.max(self.least));
-        self.clock.expiry(self.version, now, self.clock.tick.saturating_mul(ato))
+        let until = self.clock.expiry(self.version, now, self.clock.tick.saturating_mul(ato));
+        self.alarm = until.min(before);
+        self.alarm
     }
 
     /// It waited in vain for a second segment.

@@ -61,18 +61,24 @@ impl Sender {
         if self.held_by_pacing(now) {
             return None;
         }
+        let end = self.end;
+        self.machine().supply(end);
         loop {
             let more = self.has_more();
             if let Some((seq, len, fin)) = self.machine().next_resend(now, more) {
                 self.stats.retransmissions += 1;
+                let pushed = self.machine().pushes(seq, len);
                 self.follow();
-                return Some(self.emit(now, seq, len, Flags::ACK.with_if(fin, Flags::FIN)));
+                let flags = Flags::ACK.with_if(fin, Flags::FIN).with_if(pushed, Flags::PSH);
+                return Some(self.emit(now, seq, len, flags));
             }
             let probe = std::mem::take(&mut self.loss_probe_due);
             if (probe || self.machine().lets_new())
                 && let Some(len) = self.new_len(self.probe_due)
             {
-                let segment = self.send_new(now, len);
+                let mut segment = self.send_new(now, len);
+                let pushed = self.machine().pushes(segment.seq, segment.len);
+                segment.flags = segment.flags.with_if(pushed, Flags::PSH);
                 let fin = segment.flags.has(Flags::FIN);
                 self.machine().on_new(now, segment.len, fin);
                 if probe {

@@ -7,7 +7,7 @@
 mod ns2;
 mod ns318;
 
-use crate::{Config, LegacySender, SenderStats};
+use crate::{Config, SenderStats};
 use forebay_core::{Duration, Time};
 use ns2::Ns2;
 use ns318::Ns318;
@@ -64,10 +64,10 @@ macro_rules! each {
 impl Stack {
     /// The stack of `config`; None if it is this crate's own.
     pub(crate) fn new(config: &Config) -> Option<Box<Self>> {
-        match config.legacy.sender {
-            LegacySender::Standard => None,
-            LegacySender::Ns2 => Some(Box::new(Stack::Ns2(Ns2::new(config)))),
-            LegacySender::Ns318 => Some(Box::new(Stack::Ns318(Ns318::new(config)))),
+        match config.stack {
+            crate::Stack::Ns2 => Some(Box::new(Stack::Ns2(Ns2::new(config)))),
+            crate::Stack::Ns318 => Some(Box::new(Stack::Ns318(Ns318::new(config)))),
+            _ => None,
         }
     }
 

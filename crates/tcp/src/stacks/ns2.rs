@@ -107,7 +107,7 @@ impl Ns2 {
     pub(super) fn new(config: &Config) -> Self {
         let mss = config.mss();
         let largest = f64::from(config.max_window.unwrap_or(u32::MAX))
-            .min((config.receive_window.0 / mss) as f64);
+            .min((config.receive_window.largest() / mss) as f64);
         Ns2 {
             kind: config.recovery,
             limited_transmit: config.limited_transmit,

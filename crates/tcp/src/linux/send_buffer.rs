@@ -1,0 +1,135 @@
+//! Where 6.1 sets PSH: a writer that has more to write than the send buffer takes writes until it
+//! is full, and sleeps until a third of it is free (`tcp_sendmsg_locked`, `tcp_check_space`). Segments
+//! pushed are acknowledged by themselves, so that the buffer's size shapes the acknowledgments.
+//!
+//! The buffer is never what holds the sender back: it has room for two windows.
+
+use crate::Config;
+use std::collections::VecDeque;
+
+/// Memory of a segment beside its payload: `SKB_TRUESIZE(MAX_TCP_HEADER)`.
+const OVERHEAD: u64 = 768;
+/// `MAX_TCP_HEADER`, `struct skb_shared_info` and `struct sk_buff`, by which `tcp_sndbuf_expand`
+/// thinks of a segment.
+const HEADERS: u64 = 192 + 320;
+const DESCRIPTOR: u64 = 256;
+/// `tcp_wmem`'s maximum.
+const LARGEST: u64 = 4_194_304;
+
+#[derive(Debug)]
+pub(super) struct SendBuffer {
+    mss: u64,
+    /// Memory (`sk_sndbuf`), and what a segment is thought to take.
+    size: u64,
+    segment: u64,
+    /// End of the stream as the application has it, and of what is in the buffer.
+    end: u64,
+    written: u64,
+    /// The end of the last segment pushed.
+    pushed: u64,
+    /// Ends of segments pushed, not yet acknowledged.
+    marks: VecDeque<u64>,
+    /// The writer sleeps (`SOCK_NOSPACE`).
+    sleeps: bool,
+    /// Segments that are SACKed and became one with those below them (`tcp_shift_skb_data`).
+    pub(super) merged: u32,
+    /// The largest window that the receiver offered (`max_window`).
+    window: u64,
+}
+
+impl SendBuffer {
+    pub(super) fn new(config: &Config) -> Self {
+        let segment = (config.mtu.0 - 40 + HEADERS).next_power_of_two() + DESCRIPTOR;
+        let mut buffer = SendBuffer {
+            mss: config.mss(),
+            size: 0,
+            segment,
+            end: 1,
+            written: 1,
+            pushed: 1,
+            marks: VecDeque::new(),
+            sleeps: false,
+            merged: 0,
+            window: config.first_window(),
+        };
+        buffer.expand(0);
+        buffer
+    }
+
+    /// The receiver offers `window`.
+    pub(super) fn on_window(&mut self, window: u64) {
+        self.window = self.window.max(window);
+    }
+
+    /// The stream ends at `end` now.
+    pub(super) fn supply(&mut self, una: u64, end: u64) {
+        self.end = end;
+        if !self.sleeps && self.written < end {
+            self.fill(una);
+        }
+    }
+
+    /// Everything below `una` was acknowledged, or something was sent; `cwnd` segments may be out,
+    /// and are not if it is given (`tcp_new_space`).
+    pub(super) fn check(&mut self, una: u64, cwnd: Option<u32>) {
+        while self.marks.front().is_some_and(|mark| *mark <= una) {
+            self.marks.pop_front();
+        }
+        if !self.sleeps {
+            return;
+        }
+        if let Some(cwnd) = cwnd {
+            self.expand(cwnd);
+        }
+        let taken = self.taken(una);
+        if taken + taken / 2 <= self.size {
+            self.sleeps = false;
+            self.fill(una);
+        }
+    }
+
+    /// `tcp_sndbuf_expand`.
+    fn expand(&mut self, cwnd: u32) {
+        let wanted = 2 * u64::from(cwnd.max(10)) * self.segment;
+        self.size = self.size.max(wanted.min(LARGEST));
+    }
+
+    fn taken(&self, una: u64) -> u64 {
+        let segments = self.written.saturating_sub(una).div_ceil(self.mss);
+        segments * (self.mss + OVERHEAD) - u64::from(self.merged) * OVERHEAD
+    }
+
+    fn fill(&mut self, una: u64) {
+        while self.written < self.end {
+            if self.taken(una) >= self.size {
+                self.push();
+                self.sleeps = true;
+                return;
+            }
+            self.written = self.end.min(self.written + self.mss);
+            if self.written > self.pushed + self.window / 2 {
+                self.push();
+            }
+        }
+        self.push();
+    }
+
+    /// `tcp_mark_push`.
+    fn push(&mut self) {
+        if self.pushed < self.written {
+            self.pushed = self.written;
+            self.marks.push_back(self.written);
+        }
+    }
+
+    /// Whether the segment from `start` to `end` is pushed.
+    pub(super) fn pushes(&self, start: u64, end: u64) -> bool {
+        let at = self.marks.partition_point(|mark| *mark <= start);
+        self.marks.get(at).is_some_and(|mark| *mark <= end)
+    }
+
+    /// Bytes of heap.
+    pub(super) fn heap(&self) -> usize {
+        self.marks.capacity() * size_of::<u64>()
+    }
+}
