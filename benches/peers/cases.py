@@ -125,7 +125,8 @@ EXPERIMENTS = [
         "CUBIC of 2008, beta 0.8",
         {
             "congestion": "cubic-2008",
-            "legacy": {"sender": "standard", "cubic_beta": 0.8},
+            "stack": "standard",
+            "legacy": {"cubic_beta": 0.8},
             "growth_per_ack": 1,
         },
         *CUBIC_APART,

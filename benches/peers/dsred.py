@@ -34,7 +34,7 @@ ABOUT = (
 )
 RATES = (0.0, 2.0, 4.0, 6.0, 8.0)
 """In-profile rates in Mbit/s, of 10."""
-HOLES_FIRST = {"legacy": {"sender": "standard", "repair_order": "holes-first"}}
+HOLES_FIRST = {"stack": "standard", "legacy": {"repair_order": "holes-first"}}
 """What makes our SACK repair in the order of ns-2's."""
 MEASURES = {
     "share_in": ("share in profile", "%", 100.0),
@@ -54,7 +54,7 @@ def scenario(tcp: str, rate: float, seed: int, more: Mapping[str, Any]) -> Scena
         "seed": seed,
         "tcp": {
             "preset": "ns-2",
-            "legacy": {"sender": "standard"},
+            "stack": "standard",
             "recovery": tcp,
             "mtu": "1500B",
             "receive_window": "16MB",

@@ -211,7 +211,7 @@ def scenario(settings: Mapping[str, Any], tcp: Mapping[str, Any], seed: int) -> 
     delayed = settings["delayed_ack"]
     conventions = {
         "preset": "ns-2",
-        "legacy": {"sender": "standard"},
+        "stack": "standard",
         "congestion": "cubic" if settings["tcp"] == "cubic" else "new-reno",
         "recovery": "new-reno" if settings["tcp"] == "newreno" else "sack",
         "mtu": "1500B",

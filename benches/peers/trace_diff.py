@@ -124,7 +124,7 @@ def first_difference(
     flow: int, theirs: Sequence[Packet], ours: Sequence[Packet], tolerance: float
 ) -> Difference | None:
     """Compares packet by packet; times relative to the first data, within `tolerance` seconds."""
-    shift = ours[0].time - theirs[0].time
+    shift = ours[0].time - theirs[0].time if ours and theirs else 0.0
     for index, (a, b) in enumerate(zip_longest(theirs, ours)):
         why = _why(a, b, shift, tolerance)
         if why:
@@ -153,7 +153,10 @@ def earliest(
     tolerance: float,
 ) -> Difference | None:
     """Of all flows' first differences the earliest; times may be `tolerance` seconds apart."""
-    found = [first_difference(flow, theirs[flow], ours[flow], tolerance) for flow in flows]
+    found = [
+        first_difference(flow, theirs.get(flow, ()), ours.get(flow, ()), tolerance)
+        for flow in flows
+    ]
     return min((each for each in found if each), key=Difference.when, default=None)
 
 

@@ -59,16 +59,6 @@ def record(
         "command": command,
         "quick": data.quick,
         "cpu_seconds": cpu_seconds,
-        "found": paper.found
-        if isinstance(paper.found, str)
-        else paper.found(data)
-        if figure is None and len(studies) == len(paper.studies)
-        else "",
-        "conclusions": [
-            _conclusion(each, data)
-            for each in paper.conclusions
-            if figure is None and not missing(each)
-        ],
         "setup": paper.setup,
         "statistics": paper.statistics,
         "studies": [_study(name, study, data) for name, study in studies.items()],
@@ -86,6 +76,14 @@ def record(
         "sections": [
             _section(each, data) for each in paper.sections if figure is None and not missing(each)
         ],
+        "conclusions": [
+            _conclusion(each, data)
+            for each in paper.conclusions
+            if figure is None and not missing(each)
+        ],
+        "found": _found(paper, data)
+        if set(studies) == {each.name for each in paper.studies}
+        else "",
     }
     plain: dict[str, Any] = _plain(found)
     return plain
@@ -204,8 +202,16 @@ def _claim(claim: Claim, data: Data, missing: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def _found(paper: Paper, data: Data) -> str:
+    if isinstance(paper.found, str):
+        return paper.found
+    with _named("found"):
+        return paper.found(data)
+
+
 def _conclusion(conclusion: Conclusion, data: Data) -> dict[str, Any]:
-    parts = conclusion.judge(data)
+    with _named(f'conclusion "{conclusion.words}"'):
+        parts = conclusion.judge(data)
     return {
         "words": conclusion.words,
         "verdict": verdict_of(parts),
