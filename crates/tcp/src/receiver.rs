@@ -311,7 +311,8 @@ impl Receiver {
         if self.is_6_1 {
             // Not scaled yet.
             reply.window = self.buffer as u32;
-            self.advertised = 1 + self.buffer;
+            // What was offered before a repeated SYN stays so.
+            self.advertised = self.advertised.max(1 + self.buffer);
         }
         Some(reply)
     }

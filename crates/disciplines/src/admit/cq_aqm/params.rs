@@ -125,7 +125,8 @@ impl CqQueueParams {
 
     /// Thresholds by shares, unless the queue has its own.
     fn take_shares(&mut self, shares: &SharesParams, levels: usize) {
-        let Limit::Packets(limit) = self.limit else { return };
+        // A limit of 0 is refused by name, later.
+        let Limit::Packets(limit @ 1..) = self.limit else { return };
         if self.local.is_some() || shares.check(levels).is_err() {
             return;
         }
@@ -139,7 +140,8 @@ impl CqQueueParams {
 
     /// Fills in the thresholds that are not given, those of the precedences above p = 0 too.
     fn resolve(&mut self, levels: usize) {
-        let Limit::Packets(limit) = self.limit else { return };
+        // A limit of 0 is refused by name, later.
+        let Limit::Packets(limit @ 1..) = self.limit else { return };
         let local = self.local.get_or_insert(OneOrEach::One(limit)).clone();
         let lower = self.local_lower.get_or_insert(local.clone()).clone();
         let non_local = self.non_local.get_or_insert(OneOrEach::One(limit)).clone();
