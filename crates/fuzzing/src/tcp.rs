@@ -184,7 +184,9 @@ impl Pair {
         // Linux rounds up to the unit in which a header tells it.
         let largest = self.config.receive_window.largest();
         assert!(u64::from(segment.window) <= largest + largest / 32_768 + 1);
-        assert!(segment.sack_blocks().all(|(start, end)| segment.ack < start && start < end));
+        assert!(segment.sack_blocks().all(|(start, end)| start < end));
+        // The first may be a duplicate (RFC 2883).
+        assert!(segment.sack_blocks().skip(1).all(|(start, _)| segment.ack < start));
         self.offered = self.offered.max(edge);
         self.edge = self.edge.max(edge);
         if self.acks.len() < MOST_UNDER_WAY {

@@ -461,7 +461,10 @@ impl Controller {
                 trickle(flow)
             }
             Phase::Releasing { start, flight, step, next } if *next <= now => {
-                let said = flow.said?;
+                let Some(said) = flow.said else {
+                    flow.phase = Phase::Open;
+                    return None;
+                };
                 *step += 1;
                 if *step > STEPS {
                     flow.phase = Phase::Open;

@@ -494,6 +494,11 @@ impl Machine {
     pub(crate) fn next_resend(&mut self, now: Time, more: bool) -> Option<Resent> {
         match self.resend {
             Resend::Nothing => None,
+            // Acknowledged before it could go.
+            Resend::Forced(at) | Resend::Probe(at) if at as u32 >= self.queue.len() => {
+                self.resend = Resend::Nothing;
+                None
+            }
             Resend::Forced(at) => {
                 self.resend = Resend::Nothing;
                 Some(self.send_again(now, at))
