@@ -203,7 +203,9 @@ impl Acknowledging {
     pub(crate) fn on_disorder(&mut self, start: u64, end: u64) {
         match &mut self.buffer {
             None => self.enter_quick(),
-            Some(buffer) => self.quick |= u32::from(buffer.on_early(start, end)),
+            Some(buffer) if start < end => self.quick |= u32::from(buffer.on_early(start, end)),
+            // All of it lies beyond the window, and is not kept.
+            Some(_) => {}
         }
     }
 
