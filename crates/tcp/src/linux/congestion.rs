@@ -348,7 +348,9 @@ impl Cubic {
         let t = (since + delay) * Self::UNIT / self.clock.per_second();
         let away = t.abs_diff(self.k);
         let scale = if self.version == Version::Linux2_6_18 { 32 } else { Self::C };
-        let delta = ((u128::from(scale) * u128::from(away).pow(3)) >> Self::SHIFT) as u32;
+        // After centuries there is no growth left to compute.
+        let cube = u128::from(away).saturating_pow(3).saturating_mul(u128::from(scale));
+        let delta = (cube >> Self::SHIFT) as u32;
         let target = if t < self.k {
             self.origin.wrapping_sub(delta)
         } else {
