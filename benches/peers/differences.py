@@ -16,6 +16,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +35,18 @@ TOLERANCE = 1e-4
 """s by which times may differ."""
 SPANS = (20, 110)
 """s that are traced: most differ early, and a long trace is read only where it must be."""
+SEEDS = range(1, 4)
+"""Runs that a row has in the kernel."""
 
 Row = Mapping[str, Any]
-Kernel = Callable[[Row, int, Path], dict[str, Any]]
-"""Runs a row's scenario in the kernel for so many seconds and writes its trace to a file; gives the
-scenario for forebay."""
+Kernel = Callable[[Row, int, int, Path], dict[str, Any]]
+"""Runs a row's scenario in the kernel, with a seed and for so many seconds, and writes its trace to
+a file; gives the scenario for forebay."""
 
 
-def in_linux(row: Row, until: int, trace: Path) -> dict[str, Any]:
-    """Linux in virtual time, with seed 1."""
-    scenario = {**row["scenario"], "seed": 1, "duration": f"{until}s", "warmup": "0s"}
+def in_linux(row: Row, seed: int, until: int, trace: Path) -> dict[str, Any]:
+    """Linux in virtual time."""
+    scenario = {**row["scenario"], "seed": seed, "duration": f"{until}s", "warmup": "0s"}
     _, seen = run(scenario, trace=float(until))
     records.write_traces(seen, trace.parent, until * SECOND)
     (trace.parent / "sender.csv").rename(trace)
@@ -51,9 +54,9 @@ def in_linux(row: Row, until: int, trace: Path) -> dict[str, Any]:
 
 
 def in_nsc(driver: Path, libraries: Mapping[str, Path]) -> Kernel:
-    """Linux 2.6 in NSC: always the whole run."""
+    """Linux 2.6 in NSC: always the whole run, which has no seed."""
 
-    def run_it(row: Row, _: int, trace: Path) -> dict[str, Any]:
+    def run_it(row: Row, _seed: int, _until: int, trace: Path) -> dict[str, Any]:
         names = ("version", "congestion", "flows", "round_trip_ms")
         case = nsc.Case(**{name: row[name] for name in names})
         tracing = trace.parent / "driver"
@@ -65,11 +68,13 @@ def in_nsc(driver: Path, libraries: Mapping[str, Path]) -> Kernel:
     return run_it
 
 
-def difference(row: Row, kernel: Kernel, name: str, until: int) -> dict[str, object] | None:
+def difference(
+    row: Row, kernel: Kernel, name: str, seed: int, until: int
+) -> dict[str, object] | None:
     """The first decision in which forebay and the kernel called `name` differ within `until` s."""
     with tempfile.TemporaryDirectory(prefix="forebay-") as place:
         folder = Path(place)
-        scenario = kernel(row, until, folder / "theirs.csv")
+        scenario = kernel(row, seed, until, folder / "theirs.csv")
         _engine.run(json.dumps({**scenario, "tcp_trace": "ours.csv"}), place)
         theirs, ours = (trace_diff.read(folder / f"{who}.csv") for who in ("theirs", "ours"))
     flows = sorted(theirs.keys() & ours.keys())
@@ -94,8 +99,9 @@ def fill(
         known = beside.told(row.get("difference", ""))
         if verdict.missed and known and not again:
             continue
-        spans = SPANS if verdict.missed else ()
-        each = (difference(row, kernel, verdict.referee.split(" in ")[0], span) for span in spans)
+        asked = product(SEEDS, SPANS) if verdict.missed else ()
+        name = verdict.referee.split(" in ")[0]
+        each = (difference(row, kernel, name, seed, span) for seed, span in asked)
         found = next((one for one in each if one), None) or {}
         row["difference"] = distances | found
         if not row["difference"]:

@@ -86,7 +86,8 @@ def _settle(topology: Topology, node: str, name: str) -> None:
             ns.link("add", ifname=gate.device, kind="tuntap", mode="tun")
             index = ns.link_lookup(ifname=gate.device)[0]
             mtu = gate.forward["mtu_bytes"]
-            ns.link("set", index=index, state="up", mtu=mtu, txqlen=10_000)
+            # Each segment leaves by itself, as in the simulator.
+            ns.link("set", index=index, state="up", mtu=mtu, txqlen=10_000, gso_max_segs=1)
         for at, goal, device in topology.routes():
             if at == node:
                 metrics = _metrics(topology, node, goal)
@@ -118,6 +119,8 @@ def _settings(topology: Topology, node: str) -> dict[str, str]:
     settings = {
         "ipv4/ip_forward": "1",
         "ipv4/tcp_no_metrics_save": "1",
+        # A connection begins with the default and would keep the pacing that BBR turns on.
+        "ipv4/tcp_congestion_control": "reno",
         "ipv4/conf/all/rp_filter": "0",
     }
     for entry in topology.traffic:
