@@ -11,6 +11,7 @@ import os
 import platform
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
@@ -20,13 +21,16 @@ from typing import Any
 
 from forebay import Scenario, lab, run
 from forebay._engine import version
-from forebay.lab.agreement import Agreement
+from forebay.lab.agreement import Agreement, Row
 from forebay.stats import Interval
 
 CONTROLS = {"new-reno": "New Reno", "cubic": "CUBIC"}
 QUEUE = {"kind": "cp-aqm", "threshold": "5p", "max_congestion": 1.2}
 
 
+QUANTITIES = ("mean queue", "utilization", "loss")
+NEAR = (-0.1, -0.05, 0.05, 0.1)
+"""ms by which the simulated delay is moved, to see how much hangs on it."""
 PROBE = {"kind": "cbr", "name": "probe", "rate": "5Mbit", "size": "1500B"}
 
 
@@ -63,21 +67,38 @@ def path_delay() -> float:
 def compare(case: tuple[str, int, str], runs: int, extra: float) -> list[Any]:
     """A row of the table."""
     congestion, flows, delay = case
-    live_on = scenario(*case)
     longer = float(delay.removesuffix("ms")) + extra * 1e3
-    simulated_on = scenario(congestion, flows, f"{longer:.3f}ms")
     seeds = range(1, runs + 1)
-    found = Agreement(
-        live_on,
-        tuple(lab.run(live_on, seed=seed) for seed in seeds),
-        tuple(run(simulated_on, seed=seed) for seed in seeds),
-    )
-    rows = {row.what: row for row in found.rows() if row.where == "bottleneck"}
+    live = tuple(lab.run(scenario(*case), seed=seed) for seed in seeds)
+
+    def simulated(moved: float) -> dict[str, Row]:
+        link = scenario(congestion, flows, f"{longer + moved:.3f}ms")
+        found = Agreement(link, live, tuple(run(link, seed=seed) for seed in seeds))
+        return {row.what: row for row in found.rows() if row.where == "bottleneck"}
+
+    rows = simulated(0)
     cells: list[Any] = [CONTROLS[congestion], flows, delay]
-    for what in ("mean queue", "utilization", "loss"):
+    for what in QUANTITIES:
         cells += [_text(rows[what].live), _text(rows[what].simulated)]
+    cells.append(_nearby(rows, [simulated(moved) for moved in NEAR]))
     print(*cells, sep="  ", file=sys.stderr, flush=True)
     return cells
+
+
+def _nearby(rows: Mapping[str, Row], moved: Sequence[Mapping[str, Row]]) -> str:
+    """The ranges of what a slightly other delay gives, if what is seen live lies in all of them."""
+    said = []
+    for what in QUANTITIES:
+        live, *simulated = (rows[what].live, *(each[what].simulated for each in (rows, *moved)))
+        if live is None or None in simulated:
+            return ""
+        low = min(each.mean for each in simulated if each)
+        high = max(each.mean for each in simulated if each)
+        half = live.half_width or 0
+        if not low - half <= live.mean <= high + half:
+            return ""
+        said.append(f"{what} {low:.4g} to {high:.4g}")
+    return f"a delay up to {max(NEAR)} ms shorter or longer has {', '.join(said)}"
 
 
 def _text(interval: Interval | None) -> str:
@@ -134,6 +155,7 @@ def main() -> None:
                     "simulated",
                     "loss, live",
                     "simulated",
+                    "how much hangs on the delay",
                 ],
                 "rows": rows,
             }

@@ -224,12 +224,15 @@ def _peers(documents: Mapping[str, Document]) -> Iterator[Row]:
 
 
 def _lab(documents: Mapping[str, Document]) -> Iterator[Row]:
-    """`lab.json`: `preset = "linux"` beside live Linux; its cells are `mean ± half-width`."""
+    """`lab.json`: `preset = "linux"` beside live Linux.
+
+    Its cells are `mean ± half-width`, the last one a reason or nothing.
+    """
     document = documents["lab"]
     kernel = re.search(r"kernel ([\d.]+)", " ".join(document["text"]))
     for table in document["tables"]:
         for line in table["rows"]:
-            control, flows, delay, *cells = line
+            control, flows, delay, *cells, nearby = line
             values = [_cell(each) for each in cells]
             scales = {"queue": 1.0, "utilization": 0.01, "loss": 0.01}
             pairs = {
@@ -243,7 +246,7 @@ def _lab(documents: Mapping[str, Document]) -> Iterator[Row]:
                 f"CP-AQM, {control}, {_flows(flows)}, {delay} one way",
                 pairs,
                 None,
-                "",
+                nearby,
                 live=True,
             )
 
