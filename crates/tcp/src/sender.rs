@@ -1,16 +1,20 @@
 //! The sending side.
 
 mod linux_stack;
+mod pace;
 mod stack;
 mod standard;
+mod watch;
 
-use crate::congestion::{CongestionController, CongestionKind, Controller, Window};
+use crate::congestion::{CongestionController, CongestionKind, Window};
 use crate::linux::{self, Machine, Version};
 use crate::recovery::{Phase, Recovery};
 use crate::rtt::{RttEstimator, TimedSegments};
 use crate::stacks::Stack;
 use crate::{Config, Flags, Segment, SenderStats, State};
 use forebay_core::{Duration, Time, fetch};
+use pace::Pace;
+use watch::Watch;
 
 /// What the timer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,8 +70,8 @@ pub struct Sender {
     /// CWR goes on the next new data (RFC 3168, section 6.1.2).
     cwr_due: bool,
     slow_start_after_idle: bool,
-    /// A segment waits for pacing.
-    paced: bool,
+    /// `cwnd` is the controller's own, in recovery too.
+    governed: bool,
     /// A new segment is to be sent as a tail loss probe.
     loss_probe_due: bool,
     persist_backoff: u8,
@@ -76,15 +80,16 @@ pub struct Sender {
     ts_recent: u32,
     rtt: RttEstimator,
     recovery: Recovery,
-    controller: Controller,
+    controller: Box<dyn CongestionController>,
+    /// For a controller with attention.
+    watch: Option<Box<Watch>>,
     /// A sender of the past, in place of recovery, controller and estimator.
     stack: Option<Box<Stack>>,
     stats: SenderStats,
     timed: TimedSegments,
     /// In place of `rtt`, `recovery` and `controller`, if the sender is Linux's.
     linux: Option<Box<Machine>>,
-    /// When pacing next lets a segment go.
-    paced_until: Time,
+    pace: Pace,
     retries_allowed: u32,
 }
 
@@ -92,6 +97,7 @@ impl Sender {
     /// A sender that opens its connection at `now`, at the first [`Sender::poll`]. `config` is
     /// taken to be valid ([`Config::validate`]).
     pub fn new(config: &Config, now: Time) -> Self {
+        let controller = config.congestion.start(config);
         Sender {
             una: u64::from(!config.handshake),
             next: u64::from(!config.handshake),
@@ -116,11 +122,12 @@ impl Sender {
             retries_allowed: config.max_retransmissions.unwrap_or(u32::MAX),
             reduced_at: 0,
             last_sent: now,
-            paced_until: now,
-            paced: false,
+            pace: Pace::new(config, &*controller, now),
+            governed: controller.governs(),
+            watch: Watch::new(controller.attention()),
             ts_recent: 0,
             recovery: Recovery::new(config),
-            controller: Controller::new(config),
+            controller,
             stack: Stack::new(config),
             rtt: RttEstimator::new(config),
             timed: TimedSegments::default(),
@@ -213,7 +220,7 @@ impl Sender {
             }
             _ => return None,
         }
-        self.paced = false;
+        self.pace.release();
         if self.linux.is_some() && std::mem::take(&mut self.handshake_due) {
             // Ahead of the data, and by itself (tcp_rcv_synsent_state_process).
             return Some(self.emit(now, self.next, 0, Flags::ACK));
@@ -233,7 +240,10 @@ impl Sender {
         if std::mem::take(&mut self.handshake_due) {
             return Some(self.emit(now, self.next, 0, Flags::ACK));
         }
-        if self.timer == Timer::Off && self.una == self.next && self.next < self.end && !self.paced
+        if self.timer == Timer::Off
+            && self.una == self.next
+            && self.next < self.end
+            && !self.pace.holds()
         {
             // Nothing in flight, data waiting, and the receiver has no room for it.
             self.set_timer(Timer::Persist, now + self.rto());
@@ -244,7 +254,7 @@ impl Sender {
     /// When to call [`Sender::on_deadline`], unless something arrives before.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        let deadline = if self.paced { self.paced_until.min(self.deadline) } else { self.deadline };
+        let deadline = self.pace.deadline().min(self.deadline);
         (deadline != Time::MAX).then_some(deadline)
     }
 
@@ -286,7 +296,6 @@ impl Sender {
         fetch(&self.reduced_at);
         fetch(&self.rtt);
         fetch(&self.recovery);
-        fetch(&self.controller);
         fetch(&self.stats);
         fetch(&self.timed);
     }
@@ -295,6 +304,7 @@ impl Sender {
     #[inline]
     pub fn fetch_further(&self) {
         self.recovery.board.fetch();
+        self.controller.fetch();
     }
 
     /// Where in its life the sender is.
@@ -384,14 +394,15 @@ impl Sender {
     pub fn heap(&self) -> usize {
         let linux = self.linux.as_ref().map_or(0, |machine| size_of::<Machine>() + machine.heap());
         let stack = self.stack.as_ref().map_or(0, |stack| stack.heap());
-        self.recovery.board.heap() + linux + stack
+        let watch = self.watch.as_ref().map_or(0, |watch| watch.heap());
+        self.recovery.board.heap() + self.controller.heap() + watch + linux + stack
     }
 
     fn finish(&mut self, state: State) {
         self.state = state;
         self.handshake_due = false;
         self.probe_due = false;
-        self.paced = false;
+        self.pace.release();
         self.set_timer(Timer::Off, Time::MAX);
     }
 
@@ -464,18 +475,14 @@ impl Sender {
             } else {
                 self.controller.on_repeated_timeout(&mut self.window);
             }
+            let cwnd = self.window.cwnd;
             self.recovery.begin_timeout(&mut self.window, self.una, self.next);
+            self.govern(cwnd);
+            self.watch_timeout(now);
             self.timed.restart(self.next);
         }
         // RFC 6298, section 5.6.
         self.set_timer(Timer::Retransmission, now + self.rtt.rto());
-    }
-
-    /// Whether pacing holds back what could be sent now.
-    #[inline]
-    fn held_by_pacing(&mut self, now: Time) -> bool {
-        self.paced = now < self.paced_until;
-        self.paced
     }
 
     /// Length of the next segment of new data, if the receiver has room for it: all that is left,
@@ -568,11 +575,9 @@ impl Sender {
             has_timestamp: self.timestamps,
             ..Segment::default()
         };
-        if len > 0
-            && let Some(rate) = self.controller.pacing_rate(&self.window, self.srtt())
-        {
-            let gap = rate.transmission(u64::from(segment.ip_len()));
-            self.paced_until = self.paced_until.max(now) + gap;
+        if len > 0 && self.pace.paces() {
+            let rate = self.pace.rate(&*self.controller, &self.window, self.srtt());
+            self.pace.sent(now, &segment, rate);
         }
         segment
     }

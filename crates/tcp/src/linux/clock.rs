@@ -1,6 +1,6 @@
 //! Which Linux it is, and the ticks by which it runs.
 
-use crate::{Config, CongestionControl, LossRecovery, Stack};
+use crate::Config;
 use forebay_core::{Duration, Time};
 
 /// A version of Linux.
@@ -12,21 +12,6 @@ pub(crate) enum Version {
 }
 
 impl Version {
-    /// That of `config`, if its sender is Linux's.
-    pub(crate) fn of(config: &Config) -> Option<Self> {
-        let known =
-            matches!(config.congestion, CongestionControl::NewReno | CongestionControl::Cubic);
-        if !known || config.recovery != LossRecovery::Sack {
-            return None;
-        }
-        match config.stack {
-            Stack::Standard | Stack::Ns2 | Stack::Ns318 => None,
-            Stack::Linux2_6_18 => Some(Version::Linux2_6_18),
-            Stack::Linux2_6_26 => Some(Version::Linux2_6_26),
-            Stack::Linux6_1 => Some(Version::Linux6_1),
-        }
-    }
-
     pub(super) fn is_2_6(self) -> bool {
         self != Version::Linux6_1
     }

@@ -37,10 +37,10 @@ mod rtt;
 mod sacks;
 mod send_buffer;
 
-use crate::{Config, CongestionControl, Segment};
+use crate::{Config, LossRecovery, Segment, Stack};
 use clock::Clock;
 pub(crate) use clock::{Version, stamp};
-use congestion::{Congestion, Cubic, Cwnd};
+use congestion::{Congestion, Control, Cubic, Cwnd};
 use forebay_core::{Duration, Time};
 use queue::{EVER, FIN, LOST, Queue, RETRANS, SACKED, Sent};
 use rack::Rack;
@@ -48,6 +48,22 @@ pub(crate) use receive_buffer::{ReceiveBuffer, first_window};
 pub(crate) use receiver::Acknowledging;
 use rtt::Estimator;
 use send_buffer::SendBuffer;
+
+impl Version {
+    /// That of `config`, if its sender is Linux's.
+    pub(crate) fn of(config: &Config) -> Option<Self> {
+        if config.recovery != LossRecovery::Sack {
+            return None;
+        }
+        let version = match config.stack {
+            Stack::Standard | Stack::Ns2 | Stack::Ns318 => return None,
+            Stack::Linux2_6_18 => Version::Linux2_6_18,
+            Stack::Linux2_6_26 => Version::Linux2_6_26,
+            Stack::Linux6_1 => Version::Linux6_1,
+        };
+        Control::of(version, config).map(|_| version)
+    }
+}
 
 /// `icsk_ca_state`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -205,7 +221,8 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn new(version: Version, config: &Config, now: Time) -> Self {
         let clock = Clock::new(config);
-        let cubic = config.congestion == CongestionControl::Cubic;
+        let control = Control::of(version, config).expect("the control is one of Linux's");
+        let cubic = control == Control::Cubic;
         let most = config.max_window.unwrap_or(u32::MAX >> 1);
         let first = match config.initial_ssthresh {
             Some(segments) => segments,

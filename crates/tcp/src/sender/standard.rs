@@ -1,7 +1,7 @@
 //! The sender by the standards' rules: recovery, congestion control, and what they send.
 
 use super::{Sender, Timer};
-use crate::congestion::{AckSample, CongestionController, CongestionEvent, CongestionKind};
+use crate::congestion::{AckSample, CongestionEvent, CongestionKind, Delivery};
 use crate::recovery::{Phase, Progress, Repair};
 use crate::{Flags, Segment};
 use forebay_core::{Duration, Time};
@@ -10,9 +10,15 @@ impl Sender {
     #[inline]
     pub(super) fn on_own_ack(&mut self, now: Time, segment: &Segment, repeats: bool) {
         let una = self.una;
+        let before = self.watch.is_some().then(|| self.in_flight());
         let progress = self.recovery.read(segment, una, self.next, self.window.mss, repeats);
         let rtt = if progress.acked > 0 { self.on_progress(now, segment) } else { None };
+        if let Some(before) = before {
+            self.tell(now, segment, &progress, rtt, before);
+        }
+        let cwnd = self.window.cwnd;
         self.on_ack(now, segment, &progress, rtt);
+        self.govern(cwnd);
     }
 
     /// `segment` moves SND.UNA.
@@ -30,6 +36,79 @@ impl Sender {
         self.retries = 0;
         self.persist_backoff = 0;
         rtt
+    }
+
+    /// Tells a controller with attention of an acknowledgment, `before` which so much was in flight.
+    #[cold]
+    fn tell(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        progress: &Progress,
+        rtt: Option<Duration>,
+        before: u64,
+    ) {
+        let Some(mut watch) = self.watch.take() else { return };
+        let (controller, window) = (&mut self.controller, &mut self.window);
+        let echo = self.ecn && segment.flags.has(Flags::ECE);
+        watch.on_board(now, &self.recovery.board, |lost| controller.on_lost(window, lost));
+        let rate = watch.on_ack(now, segment, self.next);
+        let delivery = Delivery {
+            now,
+            acked: progress.acked,
+            delivered: progress.delivered,
+            marked: if echo { progress.acked } else { 0 },
+            echo,
+            prior_in_flight: before,
+            in_flight: self.recovery.in_flight(self.next - self.una, self.window.mss),
+            round_end: watch.round_end(self.una, self.next),
+            rtt,
+            srtt: self.rtt.srtt(),
+            limited: self.limited,
+            repairing: self.recovery.phase != Phase::Open,
+            rate,
+        };
+        self.controller.on_delivery(&mut self.window, &delivery);
+        self.watch = Some(watch);
+    }
+
+    /// `cwnd` is as it was, if it is the controller's.
+    #[inline]
+    pub(super) fn govern(&mut self, cwnd: u64) {
+        if self.governed {
+            self.window.cwnd = cwnd;
+        }
+    }
+
+    #[inline]
+    fn watch_sent(&mut self, now: Time, start: u64, end: u64) {
+        if self.watch.is_some() {
+            let in_flight = self.in_flight();
+            self.watch.iter_mut().for_each(|watch| watch.on_sent(now, start, end, in_flight));
+        }
+    }
+
+    /// The application has no more, and the window has room.
+    #[inline]
+    fn watch_idle(&mut self) {
+        if self.watch.is_some() && self.next >= self.end && self.in_flight() < self.window.cwnd {
+            let in_flight = self.in_flight();
+            self.watch.iter_mut().for_each(|watch| watch.on_idle(in_flight));
+        }
+    }
+
+    fn watch_head(&mut self, now: Time) {
+        if let Some(watch) = &mut self.watch {
+            let (controller, window) = (&mut self.controller, &mut self.window);
+            watch.head_lost(now, |lost| controller.on_lost(window, lost));
+        }
+    }
+
+    pub(super) fn watch_timeout(&mut self, now: Time) {
+        if let Some(watch) = &mut self.watch {
+            let (controller, window) = (&mut self.controller, &mut self.window);
+            watch.all_lost(now, |lost| controller.on_lost(window, lost));
+        }
     }
 
     fn on_ack(&mut self, now: Time, segment: &Segment, progress: &Progress, rtt: Option<Duration>) {
@@ -95,6 +174,7 @@ impl Sender {
     fn on_loss(&mut self, now: Time, delivered: u64) {
         self.stats.fast_recoveries += 1;
         self.reduce(now, CongestionKind::Loss, self.outstanding());
+        self.watch_head(now);
         let floor = self.controller.floor(&self.window);
         self.recovery.begin_fast(&mut self.window, floor, self.una, self.next, delivered);
         self.timed.restart(u64::MAX);
@@ -111,7 +191,7 @@ impl Sender {
 
     #[cold]
     pub(super) fn poll_repair(&mut self, now: Time) -> Option<Segment> {
-        if self.held_by_pacing(now) {
+        if self.pace.held(now, &*self.controller, &self.window) {
             return None;
         }
         let new_data = self.new_len(false).is_some();
@@ -136,6 +216,7 @@ impl Sender {
         } else {
             self.arm(now);
         }
+        self.watch_sent(now, start, start + len);
         Some(self.emit(now, start, len as u32, flags))
     }
 
@@ -144,6 +225,7 @@ impl Sender {
         let outstanding = self.next - self.una;
         let Some(len) = self.new_len(self.probe_due) else {
             self.limited = false;
+            self.watch_idle();
             return None;
         };
         if outstanding == 0 && self.next > 1 {
@@ -154,9 +236,10 @@ impl Sender {
             self.limited = true;
             return None;
         }
-        if self.held_by_pacing(now) {
+        if self.pace.held(now, &*self.controller, &self.window) {
             return None;
         }
+        self.watch_sent(now, self.next, self.next + len);
         let segment = self.send_new(now, len);
         if !self.timestamps {
             self.timed.sent(now, self.next, self.window.cwnd);
