@@ -178,7 +178,7 @@ def print_run(console: Console, summary: dict[str, Any]) -> None:
 
 
 def print_kinds(console: Console, catalogue: dict[str, Any]) -> None:
-    """Print the name and a line of every discipline, part of one, source and profile."""
+    """Print the name and a line of every discipline, part of one, source, congestion control and profile."""
     for group, title in GROUPS.items():
         table = Table(box=box.SIMPLE, show_header=False, pad_edge=False, title=title)
         table.title_justify = "left"
@@ -238,6 +238,7 @@ GROUPS = {
     "schedulers": "Schedulers (who is served next)",
     "boxes": "Boxes (before a link's queue, seeing both directions)",
     "sources": "Traffic sources",
+    "controls": "Congestion controls (tcp.congestion)",
     "profiles": "Traffic profiles (how a sender's packets get their drop precedence)",
 }
 """The parts of the catalogue and what they are."""
@@ -248,6 +249,7 @@ PARTS = {
     "schedulers": "Also a scheduler, in combinations",
     "boxes": "Also a box",
     "sources": "Also a traffic source",
+    "controls": "Also a congestion control",
     "profiles": "Also a traffic profile",
 }
 """What a name is besides."""

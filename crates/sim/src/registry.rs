@@ -5,15 +5,19 @@ use forebay_core::{ConfigError, Discipline, Entry, Family, Named, Registry as Pa
 use forebay_disciplines::{Admit, Classify, Disciplines, Part, Schedule};
 use forebay_middlebox::Middlebox;
 use forebay_middlebox::marker::{self, Marker};
+use forebay_tcp::congestion::{self, CongestionController};
 use std::collections::BTreeMap;
 
-/// What scenarios can name: disciplines and their parts, sources of traffic, markers and boxes.
+/// What scenarios can name: disciplines and their parts, sources of traffic, congestion controls,
+/// markers and boxes.
 #[derive(Clone, Default)]
 pub struct Registry {
     /// Queue disciplines and their parts.
     pub disciplines: Disciplines,
     /// Sources of traffic.
     pub sources: Parts<Generator>,
+    /// Congestion controls of TCP.
+    pub controls: Parts<dyn CongestionController>,
     /// Markers, by the profiles that name them.
     pub markers: Parts<dyn Marker>,
     /// Boxes in front of links.
@@ -50,6 +54,12 @@ impl Nameable for Generator {
     }
 }
 
+impl Nameable for dyn CongestionController {
+    fn join(registry: &mut Registry, entry: Entry<Self>) -> Result<(), ConfigError> {
+        registry.controls.join(entry)
+    }
+}
+
 impl Nameable for dyn Marker {
     fn join(registry: &mut Registry, entry: Entry<Self>) -> Result<(), ConfigError> {
         registry.markers.join(entry)
@@ -68,6 +78,7 @@ impl Registry {
         Registry {
             disciplines: Disciplines::builtin(),
             sources: traffic::builtin(),
+            controls: congestion::builtin(),
             markers: marker::builtin(),
             boxes: forebay_middlebox::builtin(),
             plugins: BTreeMap::new(),

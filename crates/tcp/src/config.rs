@@ -1,52 +1,16 @@
 //! Parameters of a TCP connection.
 
 use crate::ReceiveWindow;
+use crate::congestion::{self, CongestionControl, CongestionController, NewReno};
 use crate::legacy::Legacy;
 use crate::linux::{self, Version};
 use crate::presets::add_preset;
 use forebay_core::config::{read, require};
-use forebay_core::{Bytes, ConfigError, Duration};
+use forebay_core::{Bytes, ConfigError, Duration, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
-
-/// Which congestion control algorithm grows and reduces the window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CongestionControl {
-    /// RFC 5681 with byte counting: one segment a round trip, half at a loss.
-    NewReno,
-    /// RFC 9438.
-    Cubic,
-    /// CUBIC of 2008, as in Linux 2.6.26: growth counted in acknowledgments.
-    #[serde(rename = "cubic-2008")]
-    Cubic2008,
-    /// RFC 6817: takes what others leave, by the delay that it measures; needs `timestamps`.
-    Ledbat,
-    /// Reno as in Linux before 4.0: windows of whole segments, growth counted in acknowledgments.
-    LinuxReno,
-    /// RFC 2581: growth counted in acknowledgments, and a lower threshold at every timeout.
-    Rfc2581,
-}
-
-/// Parameters of LEDBAT (RFC 6817, section 2.5).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct LedbatParams {
-    /// Queueing delay to keep, one way; above 0, at most 100 ms.
-    pub target: Duration,
-    /// Segments a round trip by which the window grows while there is no queue, and shrinks while
-    /// the queue is twice the target; above 0. RFC 6817 allows at most 1; RFC 7928, section 5.4,
-    /// asks for 10 with a target of 5 ms.
-    pub gain: f64,
-}
-
-impl Default for LedbatParams {
-    /// 100 ms and 1.
-    fn default() -> Self {
-        LedbatParams { target: Duration::from_millis(100), gain: 1.0 }
-    }
-}
+use std::collections::HashMap;
 
 /// How losses are found and repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -143,14 +107,10 @@ pub struct Config {
     /// Tick of a Linux host's clock (1/HZ), from 1 ms to 10 ms: timers go off at one.
     #[serde(skip_serializing_if = "is_default_tick")]
     pub tick: Duration,
-    /// Congestion control: `"new-reno"` (RFC 5681), `"cubic"` (RFC 9438), `"cubic-2008"` (CUBIC as
-    /// in Linux 2.6), `"ledbat"` (RFC 6817, which asks for an `initial_window` of 2),
-    /// `"linux-reno"` (Linux before 4.0: windows of whole segments) or `"rfc2581"`, which grows by acknowledgments, not bytes, and lowers its threshold at every
-    /// timeout.
+    /// Congestion control by its name; its parameters, if it has any, stand in a table of that name.
+    #[serde(serialize_with = "write_name", deserialize_with = "read_name")]
+    #[schemars(with = "String")]
     pub congestion: CongestionControl,
-    /// Parameters of `congestion = "ledbat"`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ledbat: Option<LedbatParams>,
     /// Loss recovery: `"reno"` (RFC 5681), `"new-reno"` (RFC 6582) or `"sack"` (RFC 6675).
     pub recovery: LossRecovery,
     /// Largest IP packet in bytes, 100 to 65535; a segment carries 40 bytes less, and 12 less
@@ -233,8 +193,7 @@ impl Default for Config {
         Config {
             stack: Stack::Standard,
             tick: TICK,
-            congestion: CongestionControl::NewReno,
-            ledbat: None,
+            congestion: CongestionControl::of::<NewReno>(),
             recovery: LossRecovery::Sack,
             mtu: Bytes(1500),
             initial_window: 10,
@@ -267,20 +226,34 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Reads the table `given`: the preset first, and the other fields over it. Ranges are for
-    /// [`Config::validate`] to check.
+    /// Reads the table `given`: the preset first, and the other fields over it. Congestion controls
+    /// are this crate's. Ranges are for [`Config::validate`] to check.
     ///
     /// # Errors
     /// An unknown field or a value of the wrong form, with its path.
     pub fn read(given: &Value) -> Result<Self, ConfigError> {
+        Config::read_with(given, &congestion::builtin())
+    }
+
+    /// The same, with the congestion controls of `known`.
+    ///
+    /// # Errors
+    /// As [`Config::read`], and a parameter of a congestion control that is out of its range.
+    pub fn read_with(
+        given: &Value,
+        known: &Registry<dyn CongestionController>,
+    ) -> Result<Self, ConfigError> {
         let mut given: Map<String, Value> = read(given)?;
+        let mut tables = take_tables(&mut given, known)?;
+        let chosen = given.remove("congestion");
         let base = match given.remove("preset") {
             Some(name) => {
                 Config::preset(read(&name).map_err(|error: ConfigError| error.within("preset"))?)
             }
             None => Config::default(),
         };
-        let Ok(Value::Object(mut whole)) = serde_json::to_value(&base) else {
+        let whole = Config::serialize(&base, serde_json::value::Serializer);
+        let Ok(Value::Object(mut whole)) = whole else {
             unreachable!("parameters are plain data");
         };
         for (name, value) in given {
@@ -290,11 +263,16 @@ impl Config {
                 (_, value) => drop(whole.insert(name, value)),
             }
         }
-        let Plain(mut config) = read(&Value::Object(whole))?;
-        if config.congestion == CongestionControl::Ledbat {
-            config.ledbat.get_or_insert_default();
+        let Plain(config) = read(&Value::Object(whole))?;
+        if chosen.is_none() && tables.is_empty() {
+            return Ok(config);
         }
-        Ok(config)
+        let name: String = match &chosen {
+            Some(name) => read(name).map_err(|error: ConfigError| error.within("congestion"))?,
+            None => config.congestion.name().to_owned(),
+        };
+        let params = tables.remove(&name).unwrap_or_default();
+        Ok(Config { congestion: CongestionControl::choose(known, &name, &params)?, ..config })
     }
 
     /// Payload of a full segment in bytes: the MTU less 40 bytes of headers, less 12 more with
@@ -328,7 +306,7 @@ impl Config {
         at_least("max_window", self.max_window, 1)?;
         at_least("growth_per_ack", self.growth_per_ack, 1)?;
         at_least("max_retransmissions", self.max_retransmissions, 1)?;
-        self.validate_ledbat()?;
+        self.congestion.check(self)?;
         self.legacy.validate()?;
         self.validate_sender()?;
         let window = self.receive_window;
@@ -397,26 +375,43 @@ impl Config {
         }
         Ok(())
     }
-
-    fn validate_ledbat(&self) -> Result<(), ConfigError> {
-        let LedbatParams { target, gain } = self.ledbat.unwrap_or_default();
-        let most = Duration::from_millis(100);
-        require(target > Duration::ZERO && target <= most, "ledbat.target", || {
-            format!("must be greater than 0 and at most 100ms, got \"{target}\"")
-        })?;
-        require(gain > 0.0 && gain.is_finite(), "ledbat.gain", || {
-            format!("must be greater than 0, got {gain}")
-        })?;
-        let needless = self.congestion != CongestionControl::Ledbat || self.timestamps;
-        require(needless, "congestion", || {
-            "\"ledbat\" measures delays by timestamps; set timestamps = true".to_owned()
-        })
-    }
 }
 
+/// Takes the tables of congestion controls out of `given`; those of controls that are not chosen are
+/// checked, too.
+fn take_tables(
+    given: &mut Map<String, Value>,
+    known: &Registry<dyn CongestionController>,
+) -> Result<HashMap<String, Map<String, Value>>, ConfigError> {
+    let mut tables = HashMap::new();
+    for entry in known {
+        if let Some(table) = given.remove(&*entry.name) {
+            let table = read(&table).map_err(|error: ConfigError| error.within(&entry.name))?;
+            CongestionControl::choose(known, &entry.name, &table)?;
+            tables.insert(entry.name.to_string(), table);
+        }
+    }
+    Ok(tables)
+}
+
+fn write_name<S: Serializer>(control: &CongestionControl, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(control.name())
+}
+
+fn read_name<'de, D: Deserializer<'de>>(from: D) -> Result<CongestionControl, D::Error> {
+    String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+}
+
+/// The fields, and the parameters of the congestion control in a table of its name.
 impl Serialize for Config {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Config::serialize(self, serializer)
+        if self.congestion.params().is_empty() {
+            return Config::serialize(self, serializer);
+        }
+        let whole = Config::serialize(self, serde_json::value::Serializer);
+        let mut whole = whole.map_err(serde::ser::Error::custom)?;
+        whole[self.congestion.name()] = Value::Object(self.congestion.params().clone());
+        whole.serialize(serializer)
     }
 }
 
@@ -499,16 +494,20 @@ mod tests {
         let ledbat = json!({"congestion": "ledbat", "timestamps": true});
         let config = parse(ledbat.clone()).unwrap();
         config.validate().unwrap();
-        assert_eq!(config.ledbat, Some(LedbatParams::default()));
+        assert_eq!(config.congestion.params()["target"], "100ms");
         for (field, value, path) in [
-            ("timestamps", json!(false), "congestion"),
             ("ledbat", json!({"target": "101ms"}), "ledbat.target"),
             ("ledbat", json!({"target": "0s"}), "ledbat.target"),
             ("ledbat", json!({"gain": -1}), "ledbat.gain"),
+            ("ledbat", json!({"gian": 1}), "ledbat.gian"),
+            ("ledbat", json!(1), "ledbat"),
         ] {
             let mut bad = ledbat.clone();
             bad[field] = value;
-            assert_eq!(parse(bad).unwrap().validate().unwrap_err().path, path);
+            assert_eq!(Config::read(&bad).unwrap_err().path, path);
+            // Of a control that is not chosen likewise.
+            bad["congestion"] = json!("cubic");
+            assert_eq!(Config::read(&bad).unwrap_err().path, path);
         }
         let bad = Config { delayed_ack_count: 3, ..Config::default() };
         assert_eq!(bad.validate().unwrap_err().path, "delayed_ack_count");
@@ -527,6 +526,19 @@ mod tests {
         }
         let bad = Config { max_rto: Duration::from_millis(100), ..Config::default() };
         assert_eq!(bad.validate().unwrap_err().path, "max_rto");
+    }
+
+    #[test]
+    fn parameters_of_a_control_stand_in_a_table_of_its_name() {
+        let given = json!({"congestion": "ledbat", "timestamps": true, "ledbat": {"gain": 10.0}});
+        let config = parse(given).unwrap();
+        let whole = serde_json::to_value(&config).unwrap();
+        assert_eq!(whole["congestion"], "ledbat");
+        assert_eq!(whole["ledbat"], json!({"target": "100ms", "gain": 10.0}));
+        assert_eq!(parse(whole).unwrap(), config);
+        // What is not chosen is of no account.
+        let other = parse(json!({"congestion": "cubic", "ledbat": {"gain": 10.0}})).unwrap();
+        assert_eq!(other, parse(json!({"congestion": "cubic"})).unwrap());
     }
 
     #[test]

@@ -85,9 +85,8 @@ mod stacks;
 mod state;
 mod window;
 
-pub use config::{
-    Config, CongestionControl, LedbatParams, LossDetection, LossRecovery, Reduction, Stack,
-};
+pub use config::{Config, LossDetection, LossRecovery, Reduction, Stack};
+pub use congestion::{CongestionControl, LedbatParams};
 pub use legacy::{Legacy, LostRetransmissions, RepairOrder, SlowStartEnd, TimeoutRecovery};
 pub use presets::Preset;
 pub use receiver::Receiver;

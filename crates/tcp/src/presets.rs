@@ -1,9 +1,8 @@
 //! Sets of conventions for a connection.
 
+use crate::congestion::{CongestionControl, Cubic, Cubic2008};
 use crate::legacy::{Legacy, LostRetransmissions, SlowStartEnd, TimeoutRecovery};
-use crate::{
-    Config, CongestionControl, LossDetection, LossRecovery, ReceiveWindow, Reduction, Stack,
-};
+use crate::{Config, LossDetection, LossRecovery, ReceiveWindow, Reduction, Stack};
 use forebay_core::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,7 +55,7 @@ impl Config {
                 stack: Stack::Linux6_1,
                 tick: Duration::from_millis(4),
                 receive_window: ReceiveWindow::Auto,
-                congestion: CongestionControl::Cubic,
+                congestion: CongestionControl::of::<Cubic>(),
                 quick_acks: 16,
                 clock_granularity: Some(LINUX_GRANULARITY),
                 max_rto: Duration::from_secs(120),
@@ -71,7 +70,7 @@ impl Config {
             }
             Preset::Linux2_6_26 => Config {
                 stack: Stack::Linux2_6_26,
-                congestion: CongestionControl::Cubic,
+                congestion: CongestionControl::of::<Cubic>(),
                 // Three quarters of a buffer of 1 MB.
                 receive_window: ReceiveWindow::Fixed(Bytes(748_560)),
                 // In the Cradle; three to four elsewhere (tcp_init_cwnd).
@@ -85,7 +84,7 @@ impl Config {
                 ..Config::default()
             },
             Preset::Linux26 => Config {
-                congestion: CongestionControl::Cubic2008,
+                congestion: CongestionControl::of::<Cubic2008>(),
                 initial_window: 3,
                 growth_per_ack: Some(1),
                 adaptive_delayed_ack: true,
@@ -138,7 +137,7 @@ impl Config {
                 ..Config::default()
             },
             Preset::Ns3 => Config {
-                congestion: CongestionControl::Cubic,
+                congestion: CongestionControl::of::<Cubic>(),
                 receive_window: ReceiveWindow::Fixed(Bytes(131_072)),
                 delayed_ack_timeout: Duration::from_millis(200),
                 min_rto: Duration::from_secs(1),

@@ -70,6 +70,11 @@ impl Scoreboard {
         self.ranges.as_slice().last().is_some_and(|&(_, end)| end > offset)
     }
 
+    /// Everything below that is not SACKed was deemed lost at some time.
+    pub(crate) fn lost_below(&self) -> u64 {
+        self.lost_edge
+    }
+
     /// Whether the byte at `una` is deemed lost (RFC 6675, IsLost).
     #[inline]
     pub(crate) fn head_is_lost(&self, una: u64) -> bool {

@@ -1,18 +1,20 @@
 //! The sending side.
 
 mod linux_stack;
+mod pace;
+mod stack;
+mod standard;
+mod watch;
 
-use crate::congestion::{
-    AckSample, CongestionController, CongestionEvent, CongestionKind, Controller, Window,
-};
+use crate::congestion::{CongestionController, CongestionKind, Window};
 use crate::linux::{self, Machine, Version};
-use crate::recovery::{Phase, Progress, Recovery, Repair};
+use crate::recovery::{Phase, Recovery};
 use crate::rtt::{RttEstimator, TimedSegments};
 use crate::stacks::Stack;
 use crate::{Config, Flags, Segment, SenderStats, State};
 use forebay_core::{Duration, Time, fetch};
-
-mod stack;
+use pace::Pace;
+use watch::Watch;
 
 /// What the timer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,8 +70,8 @@ pub struct Sender {
     /// CWR goes on the next new data (RFC 3168, section 6.1.2).
     cwr_due: bool,
     slow_start_after_idle: bool,
-    /// A segment waits for pacing.
-    paced: bool,
+    /// `cwnd` is the controller's own, in recovery too.
+    governed: bool,
     /// A new segment is to be sent as a tail loss probe.
     loss_probe_due: bool,
     persist_backoff: u8,
@@ -78,15 +80,16 @@ pub struct Sender {
     ts_recent: u32,
     rtt: RttEstimator,
     recovery: Recovery,
-    controller: Controller,
+    controller: Box<dyn CongestionController>,
+    /// For a controller with attention.
+    watch: Option<Box<Watch>>,
     /// A sender of the past, in place of recovery, controller and estimator.
     stack: Option<Box<Stack>>,
     stats: SenderStats,
     timed: TimedSegments,
     /// In place of `rtt`, `recovery` and `controller`, if the sender is Linux's.
     linux: Option<Box<Machine>>,
-    /// When pacing next lets a segment go.
-    paced_until: Time,
+    pace: Pace,
     retries_allowed: u32,
 }
 
@@ -94,6 +97,7 @@ impl Sender {
     /// A sender that opens its connection at `now`, at the first [`Sender::poll`]. `config` is
     /// taken to be valid ([`Config::validate`]).
     pub fn new(config: &Config, now: Time) -> Self {
+        let controller = config.congestion.start(config);
         Sender {
             una: u64::from(!config.handshake),
             next: u64::from(!config.handshake),
@@ -118,11 +122,12 @@ impl Sender {
             retries_allowed: config.max_retransmissions.unwrap_or(u32::MAX),
             reduced_at: 0,
             last_sent: now,
-            paced_until: now,
-            paced: false,
+            pace: Pace::new(config, &*controller, now),
+            governed: controller.governs(),
+            watch: Watch::new(controller.attention()),
             ts_recent: 0,
             recovery: Recovery::new(config),
-            controller: Controller::new(config),
+            controller,
             stack: Stack::new(config),
             rtt: RttEstimator::new(config),
             timed: TimedSegments::default(),
@@ -206,14 +211,6 @@ impl Sender {
         }
     }
 
-    #[inline]
-    fn on_own_ack(&mut self, now: Time, segment: &Segment, repeats: bool) {
-        let una = self.una;
-        let progress = self.recovery.read(segment, una, self.next, self.window.mss, repeats);
-        let rtt = if progress.acked > 0 { self.on_progress(now, segment) } else { None };
-        self.on_ack(now, segment, &progress, rtt);
-    }
-
     /// The next segment to send now. Call until it answers None.
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         match self.state {
@@ -223,7 +220,7 @@ impl Sender {
             }
             _ => return None,
         }
-        self.paced = false;
+        self.pace.release();
         if self.linux.is_some() && std::mem::take(&mut self.handshake_due) {
             // Ahead of the data, and by itself (tcp_rcv_synsent_state_process).
             return Some(self.emit(now, self.next, 0, Flags::ACK));
@@ -243,7 +240,10 @@ impl Sender {
         if std::mem::take(&mut self.handshake_due) {
             return Some(self.emit(now, self.next, 0, Flags::ACK));
         }
-        if self.timer == Timer::Off && self.una == self.next && self.next < self.end && !self.paced
+        if self.timer == Timer::Off
+            && self.una == self.next
+            && self.next < self.end
+            && !self.pace.holds()
         {
             // Nothing in flight, data waiting, and the receiver has no room for it.
             self.set_timer(Timer::Persist, now + self.rto());
@@ -254,7 +254,7 @@ impl Sender {
     /// When to call [`Sender::on_deadline`], unless something arrives before.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        let deadline = if self.paced { self.paced_until.min(self.deadline) } else { self.deadline };
+        let deadline = self.pace.deadline().min(self.deadline);
         (deadline != Time::MAX).then_some(deadline)
     }
 
@@ -296,7 +296,6 @@ impl Sender {
         fetch(&self.reduced_at);
         fetch(&self.rtt);
         fetch(&self.recovery);
-        fetch(&self.controller);
         fetch(&self.stats);
         fetch(&self.timed);
     }
@@ -305,6 +304,7 @@ impl Sender {
     #[inline]
     pub fn fetch_further(&self) {
         self.recovery.board.fetch();
+        self.controller.fetch();
     }
 
     /// Where in its life the sender is.
@@ -394,14 +394,15 @@ impl Sender {
     pub fn heap(&self) -> usize {
         let linux = self.linux.as_ref().map_or(0, |machine| size_of::<Machine>() + machine.heap());
         let stack = self.stack.as_ref().map_or(0, |stack| stack.heap());
-        self.recovery.board.heap() + linux + stack
+        let watch = self.watch.as_ref().map_or(0, |watch| watch.heap());
+        self.recovery.board.heap() + self.controller.heap() + watch + linux + stack
     }
 
     fn finish(&mut self, state: State) {
         self.state = state;
         self.handshake_due = false;
         self.probe_due = false;
-        self.paced = false;
+        self.pace.release();
         self.set_timer(Timer::Off, Time::MAX);
     }
 
@@ -459,100 +460,6 @@ impl Sender {
         }
     }
 
-    /// `segment` moves SND.UNA.
-    #[inline]
-    fn on_progress(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
-        let outstanding = self.next - self.una;
-        let rtt = self.measure(now, segment);
-        if let Some(rtt) = rtt {
-            // One acknowledgment for two segments is what delayed ACKs give (RFC 7323, app. G);
-            // without timestamps at most eight segments a window are timed.
-            let per_round = outstanding as f64 / (2 * self.window.mss) as f64;
-            self.rtt.sample(rtt, if self.timestamps { per_round } else { per_round.min(8.0) });
-        }
-        self.una = segment.ack;
-        self.retries = 0;
-        self.persist_backoff = 0;
-        rtt
-    }
-
-    fn on_ack(&mut self, now: Time, segment: &Segment, progress: &Progress, rtt: Option<Duration>) {
-        let (una, next) = (self.una, self.next);
-        let echo = self.ecn && segment.flags.has(Flags::ECE);
-        let mut restart = progress.acked > 0;
-        match self.recovery.phase {
-            Phase::Fast => {
-                restart &= self.recovery.on_fast(&mut self.window, progress, una, next);
-                if self.recovery.phase == Phase::Open {
-                    self.timed.restart(next);
-                }
-            }
-            Phase::Probing => {
-                let new_data = self.new_len(false).is_some();
-                self.recovery.on_probing(&mut self.window, progress, una, next, new_data);
-            }
-            phase => {
-                if phase == Phase::Timeout && restart {
-                    self.recovery.on_timeout_ack(una);
-                }
-                if echo && una > self.reduced_at {
-                    self.on_echo(now, progress.acked);
-                } else if restart && !echo {
-                    let sample = AckSample {
-                        now,
-                        acked: progress.acked,
-                        ack: una,
-                        sent: next,
-                        rtt,
-                        srtt: self.rtt.srtt(),
-                        one_way: one_way_delay(segment),
-                        limited: self.limited,
-                        after_timeout: phase == Phase::Timeout,
-                    };
-                    self.controller.on_ack(&mut self.window, &sample);
-                }
-                if self.recovery.phase == Phase::Open && self.recovery.finds_loss(progress, una) {
-                    self.on_loss(now, progress.delivered);
-                }
-            }
-        }
-        if restart {
-            // RFC 6298, sections 5.2 and 5.3.
-            if una == next {
-                self.set_timer(Timer::Off, Time::MAX);
-            } else {
-                self.set_timer(Timer::Retransmission, now + self.rtt.rto());
-            }
-        }
-    }
-
-    fn reduce(&mut self, now: Time, kind: CongestionKind, outstanding: u64) {
-        // FlightSize without what limited transmit added (RFC 5681, section 3.2, step 2).
-        let flight = outstanding.min(self.window.cwnd);
-        let event = CongestionEvent { now, kind, flight };
-        self.controller.on_congestion(&mut self.window, &event);
-        // RFC 3168, section 6.1.2: CWR tells of a reduction for whatever reason.
-        self.cwr_due = self.ecn;
-        self.reduced_at = self.next;
-    }
-
-    fn on_loss(&mut self, now: Time, delivered: u64) {
-        self.stats.fast_recoveries += 1;
-        self.reduce(now, CongestionKind::Loss, self.outstanding());
-        let floor = self.controller.floor(&self.window);
-        self.recovery.begin_fast(&mut self.window, floor, self.una, self.next, delivered);
-        self.timed.restart(u64::MAX);
-        // As BSD, Linux and ns-2 do; RFC 6298 is silent. A timer that still counts from the last
-        // new acknowledgment would often expire before the one for the retransmission comes.
-        self.set_timer(Timer::Retransmission, now + self.rtt.rto());
-    }
-
-    fn on_echo(&mut self, now: Time, acked: u64) {
-        self.stats.ecn_reductions += 1;
-        self.reduce(now, CongestionKind::Ecn, self.outstanding() + acked);
-        self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
-    }
-
     fn on_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
         self.rtt.back_off();
@@ -568,48 +475,14 @@ impl Sender {
             } else {
                 self.controller.on_repeated_timeout(&mut self.window);
             }
+            let cwnd = self.window.cwnd;
             self.recovery.begin_timeout(&mut self.window, self.una, self.next);
+            self.govern(cwnd);
+            self.watch_timeout(now);
             self.timed.restart(self.next);
         }
         // RFC 6298, section 5.6.
         self.set_timer(Timer::Retransmission, now + self.rtt.rto());
-    }
-
-    /// Whether pacing holds back what could be sent now.
-    #[inline]
-    fn held_by_pacing(&mut self, now: Time) -> bool {
-        self.paced = now < self.paced_until;
-        self.paced
-    }
-
-    #[cold]
-    fn poll_repair(&mut self, now: Time) -> Option<Segment> {
-        if self.held_by_pacing(now) {
-            return None;
-        }
-        let new_data = self.new_len(false).is_some();
-        let (una, next) = (self.una, self.next);
-        let (start, end) =
-            match self.recovery.next_retransmission(&self.window, una, next, new_data) {
-                Repair::Send(start, end) => (start, end),
-                Repair::Held => {
-                    self.limited = true;
-                    return None;
-                }
-                Repair::Nothing => return self.poll_new(now),
-            };
-        self.stats.retransmissions += 1;
-        let fin = self.closed && end > self.end;
-        let len = end.min(self.end).saturating_sub(start);
-        let flags = Flags::ACK.with_if(fin, Flags::FIN);
-        if start == una && self.recovery.uses_sack() {
-            // RFC 6675, section 6, for what the cumulative acknowledgment waits for, as Linux does:
-            // a hole found late in a recovery would otherwise time out before its repair.
-            self.set_timer(Timer::Retransmission, now + self.rtt.rto());
-        } else {
-            self.arm(now);
-        }
-        Some(self.emit(now, start, len as u32, flags))
     }
 
     /// Length of the next segment of new data, if the receiver has room for it: all that is left,
@@ -632,32 +505,6 @@ impl Sender {
         }
     }
 
-    #[inline]
-    fn poll_new(&mut self, now: Time) -> Option<Segment> {
-        let outstanding = self.next - self.una;
-        let Some(len) = self.new_len(self.probe_due) else {
-            self.limited = false;
-            return None;
-        };
-        if outstanding == 0 && self.next > 1 {
-            self.restart(now);
-        }
-        let in_flight = self.recovery.in_flight(outstanding, self.window.mss);
-        if in_flight + len > self.window.cwnd {
-            self.limited = true;
-            return None;
-        }
-        if self.held_by_pacing(now) {
-            return None;
-        }
-        let segment = self.send_new(now, len);
-        if !self.timestamps {
-            self.timed.sent(now, self.next, self.window.cwnd);
-        }
-        self.arm(now);
-        Some(segment)
-    }
-
     /// The next `len` bytes, and the FIN if they are the last.
     #[inline]
     fn send_new(&mut self, now: Time, len: u64) -> Segment {
@@ -672,15 +519,6 @@ impl Sender {
             .with_if(self.ecn && len > 0, Flags::ECT);
         self.next = start + len + u64::from(fin);
         self.emit(now, start, len as u32, flags)
-    }
-
-    /// Something is sent after everything was acknowledged.
-    fn restart(&mut self, now: Time) {
-        self.controller.on_restart(now);
-        if self.slow_start_after_idle && now.since(self.last_sent) > self.rtt.rto() {
-            // RFC 5681, section 4.1.
-            self.window.cwnd = self.window.cwnd.min(self.window.initial);
-        }
     }
 
     /// RFC 6298, section 5.1.
@@ -737,21 +575,12 @@ impl Sender {
             has_timestamp: self.timestamps,
             ..Segment::default()
         };
-        if len > 0
-            && let Some(rate) = self.controller.pacing_rate(&self.window, self.srtt())
-        {
-            let gap = rate.transmission(u64::from(segment.ip_len()));
-            self.paced_until = self.paced_until.max(now) + gap;
+        if len > 0 && self.pace.paces() {
+            let rate = self.pace.rate(&*self.controller, &self.window, self.srtt());
+            self.pace.sent(now, &segment, rate);
         }
         segment
     }
-}
-
-/// The delay of the data that `segment` acknowledges, by both clocks.
-#[inline]
-fn one_way_delay(segment: &Segment) -> Option<Duration> {
-    let micros = segment.tsval.wrapping_sub(segment.tsecr);
-    segment.has_timestamp.then(|| Duration::from_micros(u64::from(micros)))
 }
 
 /// The timestamp clock: microseconds, wrapping.

@@ -4,6 +4,7 @@ use forebay_core::{Bytes, Duration, Rng, Time};
 use forebay_tcp::{
     Config, CongestionControl, Flags, Legacy, LossDetection, LossRecovery, LostRetransmissions,
     Preset, Receiver, Reduction, SackBlock, Segment, Sender, SlowStartEnd, State, TimeoutRecovery,
+    congestion,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -124,14 +125,9 @@ fn legacy(on: &[bool]) -> Legacy {
 
 fn configs() -> impl Strategy<Value = Config> {
     let kinds = (
-        prop_oneof![
-            Just(CongestionControl::NewReno),
-            Just(CongestionControl::Cubic),
-            Just(CongestionControl::Cubic2008),
-            Just(CongestionControl::Ledbat),
-            Just(CongestionControl::LinuxReno),
-            Just(CongestionControl::Rfc2581),
-        ],
+        proptest::sample::select(
+            congestion::builtin().iter().map(|entry| entry.name.to_string()).collect::<Vec<_>>(),
+        ),
         prop_oneof![
             Just(LossRecovery::Reno),
             Just(LossRecovery::NewReno),
@@ -143,13 +139,13 @@ fn configs() -> impl Strategy<Value = Config> {
     );
     (kinds, 1..3_u8, proptest::collection::vec(any::<bool>(), 15)).prop_map(
         |((congestion, recovery, mtu, window, max_window), delayed_ack_count, on)| Config {
-            congestion,
+            timestamps: on[0] || congestion == "ledbat",
+            congestion: congestion.parse().unwrap(),
             recovery,
             mtu: Bytes(mtu),
             receive_window: Bytes(window).into(),
             max_window,
             delayed_ack_count,
-            timestamps: on[0] || congestion == CongestionControl::Ledbat,
             ecn: on[1],
             limited_transmit: on[2],
             loss_detection: if on[10] { LossDetection::Fack } else { LossDetection::Rfc6675 },
@@ -177,7 +173,7 @@ fn stacks() -> impl Strategy<Value = Config> {
         let base = Config::preset(preset);
         let old = preset == Preset::Ns318;
         Config {
-            congestion: CongestionControl::NewReno,
+            congestion: CongestionControl::of::<congestion::NewReno>(),
             recovery: if old { LossRecovery::NewReno } else { config.recovery },
             timestamps: config.timestamps && !old,
             ecn: config.ecn && !old,

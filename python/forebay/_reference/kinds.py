@@ -1,4 +1,4 @@
-"""The reference page of disciplines, parts, sources and profiles."""
+"""The reference page of disciplines, parts, sources, congestion controls and profiles."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from forebay._terminal import GROUPS, default_text
 
 
 def kinds_page() -> str:
-    """Every discipline, part, source and profile with its parameters, as a page of Markdown."""
+    """Everything that a scenario can name, with its parameters, as a page of Markdown."""
     catalogue: dict[str, Any] = json.loads(_engine.kinds())
     lines = [
-        "# Disciplines, parts, sources and profiles",
+        "# Disciplines, parts, sources, congestion controls and profiles",
         "",
         "Generated from the engine by `make docs`; `forebay kinds NAME` prints the same.",
     ]

@@ -22,9 +22,6 @@ MOST_PORTS = 10_000
 UNLIMITED = {"kind": "fifo", "limit": "10000p"}
 """What stands for the queue without limit of a link that names none; gates have 16384 buffers."""
 
-CONGESTION = {"new-reno": "reno", "cubic": "cubic"}
-"""Linux' names of congestion controls."""
-
 
 @dataclass(frozen=True, eq=False)
 class Gate:
@@ -153,7 +150,12 @@ def read(scenario: Scenario, congestion: str | None = None) -> Topology:
         for number, entry in enumerate(plan["traffic"]):
             _check_traffic(f"traffic[{number}]", entry, links)
             if uses_tcp(entry):
-                entry["tcp"]["linux"] = congestion or CONGESTION[entry["tcp"]["congestion"]]
+                entry["tcp"]["linux"] = congestion or entry["tcp"]["linux"]
+                if entry["tcp"]["linux"] is None:
+                    raise ScenarioError(
+                        f"traffic[{number}]: tcp.congestion: Linux has no "
+                        f'"{entry["tcp"]["congestion"]}"; take another, or name one by --congestion'
+                    )
         _check_hosts(plan["traffic"])
     pairs = zip(links[::2], links[1::2], strict=True)
     gates = tuple(Gate(number, *pair) for number, pair in enumerate(pairs))

@@ -83,7 +83,7 @@ impl Scenario {
         let sites = table.wireless.as_ref().map_or(Ok(Vec::new()), WirelessTable::sites);
         let sites = sites.map_err(|error| error.within("wireless"))?;
         let read_entry = |(index, entry)| {
-            Traffic::read(entry, &table.tcp, &registry.sources, base)
+            Traffic::read(entry, &table.tcp, registry, base)
                 .map_err(|error: ConfigError| error.within(&format!("traffic[{index}]")))
         };
         let traffic = table.traffic.iter().enumerate().map(read_entry);
@@ -297,7 +297,7 @@ impl Traffic {
     fn read(
         entry: &Map<String, Value>,
         defaults: &Map<String, Value>,
-        sources: &forebay_core::Registry<Generator>,
+        registry: &Registry,
         base: &Path,
     ) -> Result<Self, ConfigError> {
         let (mut common, params): (Map<_, _>, Map<_, _>) =
@@ -314,7 +314,7 @@ impl Traffic {
             format!("must be 1 to 10000000, got {}", table.flows)
         })?;
         require(table.drop_precedence < 8, "drop_precedence", || "must be 0 to 7".into())?;
-        let source = sources.find(&table.kind)?.clone();
+        let source = registry.sources.find(&table.kind)?.clone();
         let site = BuildSite { base_dir: base, marks: Marks::default(), place: None };
         let params = source.effective(&Value::Object(params.clone()), &site).map_err(|error| {
             let own = source.fields();
@@ -328,7 +328,8 @@ impl Traffic {
         })?;
         let mut tcp = defaults.clone();
         tcp.extend(table.tcp.clone());
-        let tcp = TcpConfig::read(&Value::Object(tcp)).map_err(|error| error.within("tcp"))?;
+        let tcp = TcpConfig::read_with(&Value::Object(tcp), &registry.controls);
+        let tcp = tcp.map_err(|error| error.within("tcp"))?;
         tcp.validate().map_err(|error| error.within("tcp"))?;
         Ok(Traffic { table, source, params, tcp })
     }

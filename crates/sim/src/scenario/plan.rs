@@ -48,6 +48,7 @@ impl Scenario {
             if let Some(Value::Object(tcp)) = plan.get_mut("tcp") {
                 let min_rto = entry.tcp.min_rto.as_nanos() / 1_000_000;
                 tcp.insert("min_rto_ms".into(), min_rto.into());
+                tcp.insert("linux".into(), json!(entry.tcp.congestion.facts().linux));
                 tcp.insert(
                     "receive_window_bytes".into(),
                     entry.tcp.receive_window.largest().into(),

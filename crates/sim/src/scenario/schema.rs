@@ -17,7 +17,7 @@ pub fn schema(registry: &Registry) -> Value {
     let link = LinkTable::json_schema(&mut generator).to_value();
     let link = with_queue(link);
     let dumbbell = dumbbell(&link, &mut generator);
-    let tcp = generator.subschema_for::<forebay_tcp::Config>().to_value();
+    let tcp = tcp(registry, &mut generator);
     let traffic = traffic(&registry.sources, &mut generator, &tcp);
     let properties = &mut root["properties"];
     let tables = ["tcp", "dumbbell", "parking_lot", "link", "traffic"];
@@ -47,6 +47,26 @@ pub fn schema(registry: &Registry) -> Value {
     root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     root["title"] = json!("forebay scenario");
     root
+}
+
+/// The table of TCP: every congestion control by name, and a table of its parameters if it has any.
+fn tcp(registry: &Registry, generator: &mut SchemaGenerator) -> Value {
+    let mut tcp = forebay_tcp::Config::json_schema(generator).to_value();
+    let properties = &mut tcp["properties"];
+    let one = |entry: &Entry<_>| json!({ "const": entry.name, "description": entry.summary });
+    let names: Vec<_> = registry.controls.iter().map(one).collect();
+    let about = properties["congestion"]["description"].take();
+    let default = properties["congestion"]["default"].take();
+    properties["congestion"] = json!({ "oneOf": names, "description": about, "default": default });
+    for entry in &registry.controls {
+        let mut table = entry.schema(generator).to_value();
+        if table["properties"].as_object().is_some_and(|fields| !fields.is_empty()) {
+            table["description"] =
+                json!(format!("Parameters of `congestion = \"{}\"`.", entry.name));
+            properties[&*entry.name] = table;
+        }
+    }
+    tcp
 }
 
 /// A link's `queue`, `box` and `reverse` are tables of known form.
@@ -142,7 +162,8 @@ fn profiles(markers: &Parts<dyn Marker>, generator: &mut SchemaGenerator) -> Vec
     markers.iter().map(with_per).collect()
 }
 
-/// Everything that a scenario can name in `registry`: kinds, parts, boxes, sources and profiles, each
+/// Everything that a scenario can name in `registry`: kinds, parts, boxes, sources, congestion
+/// controls and profiles, each
 /// with its summary, source and parameters (name, type, default, description).
 pub fn catalogue(registry: &Registry) -> Value {
     let mut generator = SchemaGenerator::default();
@@ -152,6 +173,10 @@ pub fn catalogue(registry: &Registry) -> Value {
         found["transport"] = json!(entry.facts.transport);
         found["judged_by"] = json!(entry.facts.judged_by);
     }
+    let mut controls = describe_all(&registry.controls, &mut generator);
+    for (found, entry) in controls.iter_mut().zip(&registry.controls) {
+        found["linux"] = json!(entry.facts.linux);
+    }
     json!({
         "kinds": describe_all(kinds, &mut generator),
         "classifiers": describe_all(classifiers, &mut generator),
@@ -159,6 +184,7 @@ pub fn catalogue(registry: &Registry) -> Value {
         "schedulers": describe_all(schedulers, &mut generator),
         "boxes": describe_all(&registry.boxes, &mut generator),
         "sources": sources,
+        "controls": controls,
         "profiles": describe_all(&registry.markers, &mut generator),
     })
 }

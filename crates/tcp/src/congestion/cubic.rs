@@ -8,9 +8,14 @@
 //!
 //! Windows are in segments, as in the RFC, and times in seconds.
 
-use super::{AckSample, CongestionController, CongestionEvent, CongestionKind, SlowStart, Window};
+use super::{
+    AckSample, Conduct, CongestionController, CongestionEvent, CongestionKind, NoParams, SlowStart,
+    Start, Window,
+};
 use crate::Config;
+use forebay_core::{ConfigError, Named};
 use forebay_core::{Duration, Time};
+use std::sync::Arc;
 
 /// Section 5: determines the aggressiveness; segments / s^3.
 const C: f64 = 0.4;
@@ -76,6 +81,20 @@ impl Cubic {
             self.k = 0.0;
         }
         now
+    }
+}
+
+impl Named for Cubic {
+    type Family = dyn CongestionController;
+    const NAME: &'static str = "cubic";
+    const SUMMARY: &'static str =
+        "a window that is a cubic function of the time since the last loss";
+    const SOURCE: &'static str = "RFC 9438";
+    const FACTS: Conduct = Conduct::CUBIC;
+    type Params = NoParams;
+
+    fn build(_params: &NoParams, _: &()) -> Result<Start, ConfigError> {
+        Ok(Arc::new(|config| Box::new(Cubic::new(config))))
     }
 }
 
@@ -148,12 +167,15 @@ impl CongestionController for Cubic {
             self.last = now;
         }
     }
+
+    fn heap(&self) -> usize {
+        size_of::<Self>() + self.slow_start.heap()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
 
     #[test]
     fn the_curve_is_that_of_equations_1_and_2() {
@@ -166,7 +188,7 @@ mod tests {
     }
 
     fn window(segments: u64) -> (Cubic, Window) {
-        let config = Config { congestion: CongestionControl::Cubic, ..Config::default() };
+        let config = Config::default();
         let mut window = Window::new(&config);
         window.cwnd = segments * window.mss;
         (Cubic::new(&config), window)
@@ -189,9 +211,8 @@ mod tests {
                         sent: 1,
                         rtt: Some(rtt_span),
                         srtt: Some(rtt_span),
-                        one_way: None,
                         limited,
-                        after_timeout: false,
+                        ..AckSample::default()
                     },
                 );
             }

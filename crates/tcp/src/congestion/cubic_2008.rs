@@ -18,9 +18,14 @@
 //! | cnt, cwnd_cnt, ack_cnt, dMin | `cnt`, `cwnd_cnt`, `ack_cnt`, `min_rtt` |
 
 use super::cubic::{time_to_w_max, w_cubic};
-use super::{AckSample, CongestionController, CongestionEvent, CongestionKind, SlowStart, Window};
+use super::{
+    AckSample, CongestionController, CongestionEvent, CongestionKind, NoParams, SlowStart, Start,
+    Window,
+};
 use crate::Config;
+use forebay_core::{ConfigError, Named};
 use forebay_core::{Duration, Time};
+use std::sync::Arc;
 
 const BETA: u64 = 717;
 /// Of `beta`.
@@ -71,7 +76,7 @@ impl Cubic2008 {
     /// What Linux forgets at a timeout: everything.
     fn reset() -> Self {
         Cubic2008 {
-            slow_start: SlowStart { hystart: None },
+            slow_start: SlowStart::default(),
             beta: BETA,
             last_max: 0,
             epoch: None,
@@ -109,6 +114,20 @@ impl Cubic2008 {
         }
         let friendly = if epoch.w_tcp > cwnd { cwnd / (epoch.w_tcp - cwnd) } else { u64::MAX };
         self.cnt = ((curve.min(friendly) << RATIO_SHIFT) / self.ratio).max(1);
+    }
+}
+
+impl Named for Cubic2008 {
+    type Family = dyn CongestionController;
+    const NAME: &'static str = "cubic-2008";
+    const SUMMARY: &'static str =
+        "CUBIC of 2008, as in Linux 2.6.26: growth counted in acknowledgments";
+    const SOURCE: &'static str =
+        "S. Ha, I. Rhee, L. Xu, CUBIC, 2008, algorithm 1; Linux 2.6.26, tcp_cubic.c";
+    type Params = NoParams;
+
+    fn build(_params: &NoParams, _: &()) -> Result<Start, ConfigError> {
+        Ok(Arc::new(|config| Box::new(Cubic2008::new(config))))
     }
 }
 
@@ -152,6 +171,10 @@ impl CongestionController for Cubic2008 {
         self.epoch = None;
         self.cwnd_cnt = 0;
     }
+
+    fn heap(&self) -> usize {
+        size_of::<Self>() + self.slow_start.heap()
+    }
 }
 
 #[cfg(test)]
@@ -190,9 +213,8 @@ mod tests {
                     sent: 1,
                     rtt: span,
                     srtt: span,
-                    one_way: None,
                     limited: true,
-                    after_timeout: false,
+                    ..AckSample::default()
                 };
                 cubic.on_ack(window, &sample);
             }

@@ -112,9 +112,8 @@ mod tests {
                 sent: start + (i - 1) * mss + window.cwnd,
                 rtt,
                 srtt: rtt,
-                one_way: None,
                 limited: true,
-                after_timeout: false,
+                ..AckSample::default()
             };
             hystart.on_ack(window, &sample);
             if !window.in_slow_start() {

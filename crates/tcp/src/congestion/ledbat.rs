@@ -8,7 +8,7 @@
 //! | TARGET, GAIN | [`LedbatParams`] |
 //! | BASE_HISTORY, CURRENT_FILTER | `BASE_HISTORY`, `CURRENT_FILTER` |
 //! | ALLOWED_INCREASE, MIN_CWND | `ALLOWED_INCREASE`, `MIN_CWND` |
-//! | INIT_CWND | `initial_window` of the [`Config`]; section 2.5 asks for 2 |
+//! | INIT_CWND | `initial_window` of the [`crate::Config`]; section 2.5 asks for 2 |
 //!
 //! The one-way delay is the receiver's timestamp less the one that it echoes (RFC 7323): from the
 //! first transmission of the oldest segment that an acknowledgment covers until that
@@ -20,9 +20,12 @@
 //! - D2. Acknowledgments during loss recovery neither move the window nor give a sample of delay.
 //! - D3. A timeout is the sender's RTO, as section 2.4.2 has it for TCP.
 
-use super::{AckSample, CongestionController, CongestionEvent, Window};
-use crate::{Config, LedbatParams};
-use forebay_core::{Duration, Time};
+use super::{AckSample, Conduct, CongestionController, CongestionEvent, Needs, Start, Window};
+use forebay_core::config::require;
+use forebay_core::{ConfigError, Duration, Named, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Section 2.5: minutes over which the base delay is the least.
 const BASE_HISTORY: usize = 10;
@@ -35,6 +38,38 @@ const CURRENT_FILTER: usize = 4;
 const ALLOWED_INCREASE: u64 = 1;
 /// Section 2.5, in segments.
 const MIN_CWND: u64 = 2;
+
+/// Parameters of LEDBAT (RFC 6817, section 2.5).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LedbatParams {
+    /// Queueing delay to keep, one way; above 0, at most 100 ms.
+    pub target: Duration,
+    /// Segments a round trip by which the window grows while there is no queue, and shrinks while
+    /// the queue is twice the target; above 0. RFC 6817 allows at most 1; RFC 7928, section 5.4,
+    /// asks for 10 with a target of 5 ms.
+    pub gain: f64,
+}
+
+impl Default for LedbatParams {
+    /// 100 ms and 1.
+    fn default() -> Self {
+        LedbatParams { target: Duration::from_millis(100), gain: 1.0 }
+    }
+}
+
+impl LedbatParams {
+    fn validate(&self) -> Result<(), ConfigError> {
+        let LedbatParams { target, gain } = self;
+        let most = Duration::from_millis(100);
+        require(*target > Duration::ZERO && *target <= most, "target", || {
+            format!("must be greater than 0 and at most 100ms, got \"{target}\"")
+        })?;
+        require(*gain > 0.0 && gain.is_finite(), "gain", || {
+            format!("must be greater than 0, got {gain}")
+        })
+    }
+}
 
 /// State of LEDBAT.
 #[derive(Debug)]
@@ -54,8 +89,7 @@ pub struct Ledbat {
 
 impl Ledbat {
     /// The state of a new connection.
-    pub fn new(config: &Config) -> Self {
-        let LedbatParams { target, gain } = config.ledbat.unwrap_or_default();
+    pub fn new(LedbatParams { target, gain }: LedbatParams) -> Self {
         Ledbat {
             target: target.as_secs_f64(),
             gain,
@@ -95,6 +129,21 @@ impl Ledbat {
     }
 }
 
+impl Named for Ledbat {
+    type Family = dyn CongestionController;
+    const NAME: &'static str = "ledbat";
+    const SUMMARY: &'static str = "takes what others leave, by the delay that it measures";
+    const SOURCE: &'static str = "RFC 6817";
+    const FACTS: Conduct = Conduct { needs: Needs::Timestamps, ..Conduct::USUAL };
+    type Params = LedbatParams;
+
+    fn build(params: &LedbatParams, _: &()) -> Result<Start, ConfigError> {
+        params.validate()?;
+        let params = *params;
+        Ok(Arc::new(move |_| Box::new(Ledbat::new(params))))
+    }
+}
+
 impl CongestionController for Ledbat {
     fn on_ack(&mut self, window: &mut Window, sample: &AckSample) {
         let Some(delay) = sample.one_way else { return };
@@ -119,26 +168,25 @@ impl CongestionController for Ledbat {
         window.ssthresh = window.cwnd.min((window.cwnd / 2).max(MIN_CWND * window.mss));
         self.credit = 0.0;
     }
+
+    fn heap(&self) -> usize {
+        size_of::<Self>()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
+    use crate::Config;
     use crate::congestion::CongestionKind;
 
     const RTT: Duration = Duration::from_millis(100);
 
     fn ledbat(segments: u64, gain: f64) -> (Ledbat, Window) {
         let target = Duration::from_millis(100);
-        let config = Config {
-            congestion: CongestionControl::Ledbat,
-            ledbat: Some(LedbatParams { target, gain }),
-            ..Config::default()
-        };
-        let mut window = Window::new(&config);
+        let mut window = Window::new(&Config::default());
         window.cwnd = segments * window.mss;
-        (Ledbat::new(&config), window)
+        (Ledbat::new(LedbatParams { target, gain }), window)
     }
 
     /// Acknowledges one full window, segment by segment, over a round trip that begins at `from`

@@ -2,8 +2,10 @@
 //! RFC 5681 in that windows are whole segments: half of the window, not of what is in flight, is
 //! rounded down at a loss, and a window of n segments grows with the acknowledgment after n others.
 
-use super::{AckSample, CongestionController, CongestionEvent, SlowStart, Window};
+use super::{AckSample, CongestionController, CongestionEvent, NoParams, SlowStart, Start, Window};
 use crate::Config;
+use forebay_core::{ConfigError, Named};
+use std::sync::Arc;
 
 /// Slow start, and one segment for every window of acknowledgments and one more after it.
 #[derive(Debug)]
@@ -17,6 +19,18 @@ impl LinuxReno {
     /// The state of a new connection.
     pub fn new(config: &Config) -> Self {
         LinuxReno { slow_start: SlowStart::new(config), acks: 0 }
+    }
+}
+
+impl Named for LinuxReno {
+    type Family = dyn CongestionController;
+    const NAME: &'static str = "linux-reno";
+    const SUMMARY: &'static str = "Reno as in Linux before 4.0: windows of whole segments";
+    const SOURCE: &'static str = "Linux 2.6.26, tcp_cong.c";
+    type Params = NoParams;
+
+    fn build(_params: &NoParams, _: &()) -> Result<Start, ConfigError> {
+        Ok(Arc::new(|config| Box::new(LinuxReno::new(config))))
     }
 }
 
@@ -40,6 +54,15 @@ impl CongestionController for LinuxReno {
         window.ssthresh = (window.cwnd / window.mss / 2).max(2) * window.mss;
         self.acks = 0;
         self.slow_start.on_congestion();
+    }
+
+    fn floor(&self, window: &Window) -> u64 {
+        // Half of the threshold, as in Linux: a quarter of the window before the loss.
+        window.ssthresh / 2
+    }
+
+    fn heap(&self) -> usize {
+        size_of::<Self>() + self.slow_start.heap()
     }
 }
 
@@ -69,11 +92,8 @@ mod tests {
             acked: 2 * mss,
             ack: 1,
             sent: 1,
-            rtt: None,
-            srtt: None,
-            one_way: None,
             limited: true,
-            after_timeout: false,
+            ..AckSample::default()
         };
         let windows: Vec<_> = (0..7)
             .map(|_| {

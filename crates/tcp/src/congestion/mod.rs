@@ -1,8 +1,12 @@
 //! Congestion control: how much may be in flight, given what the network says.
 //!
-//! The sender owns a [`Window`] and tells the controller of acknowledgments and of congestion; the
-//! controller moves `cwnd` and `ssthresh`. What happens to `cwnd` *within* a recovery episode is
-//! the recovery algorithm's business, not the controller's.
+//! The sender owns a [`Window`] and tells a [`CongestionController`] of acknowledgments and of
+//! congestion; the controller moves `cwnd` and `ssthresh`. What happens to `cwnd` *within* a recovery
+//! episode is the recovery algorithm's business, unless the controller governs. A controller that
+//! asks for it is told of every acknowledgment and every loss as well, with samples of the delivery
+//! rate, and says at which rate and in which bursts to send.
+//!
+//! [`registry`] has all of them by name, and [`CongestionControl`] is one that has been chosen.
 
 mod cubic;
 mod cubic_2008;
@@ -10,18 +14,23 @@ mod hystart;
 mod ledbat;
 mod linux_reno;
 mod new_reno;
+mod registry;
 mod rfc2581;
+mod slow_start;
 
-use crate::{Config, CongestionControl, SlowStartEnd};
+use crate::Config;
 use forebay_core::{Duration, Rate, Time};
+use std::fmt;
 
 pub use cubic::Cubic;
 pub use cubic_2008::Cubic2008;
 pub use hystart::HyStart;
-pub use ledbat::Ledbat;
+pub use ledbat::{Ledbat, LedbatParams};
 pub use linux_reno::LinuxReno;
 pub use new_reno::NewReno;
+pub use registry::{Conduct, CongestionControl, Needs, NoParams, Start, builtin};
 pub use rfc2581::Rfc2581;
+pub use slow_start::SlowStart;
 
 /// Congestion window and slow start threshold, in bytes (RFC 5681, section 2).
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +60,8 @@ impl Window {
         // RFC 5681, section 3.1: the initial ssthresh should be arbitrarily high.
         let ssthresh = config.initial_ssthresh.map_or(u64::MAX, |n| u64::from(n) * mss);
         let per_ack = config.growth_per_ack.map_or(u64::MAX, |n| u64::from(n) * mss);
-        let at_ssthresh = u64::from(config.legacy.slow_start == SlowStartEnd::AboveThreshold);
+        let at_ssthresh =
+            u64::from(config.legacy.slow_start == crate::SlowStartEnd::AboveThreshold);
         Window { cwnd: initial, ssthresh, mss, initial, maximum, per_ack, at_ssthresh }
     }
 
@@ -69,7 +79,7 @@ impl Window {
 }
 
 /// One acknowledgment of new data, outside recovery.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct AckSample {
     /// When it arrived.
     pub now: Time,
@@ -90,6 +100,78 @@ pub struct AckSample {
     pub limited: bool,
     /// Whether this is slow start after a retransmission timeout.
     pub after_timeout: bool,
+}
+
+/// Any acknowledgment, whatever is being repaired; for controllers with [`Attention`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Delivery {
+    /// When it arrived.
+    pub now: Time,
+    /// Bytes newly acknowledged cumulatively.
+    pub acked: u64,
+    /// Bytes newly acknowledged or selectively acknowledged.
+    pub delivered: u64,
+    /// Bytes newly acknowledged cumulatively that the receiver says were marked (RFC 3168, CE).
+    pub marked: u64,
+    /// Whether it carries an ECN echo.
+    pub echo: bool,
+    /// Bytes in flight before it, and after it and what it tells of losses.
+    pub prior_in_flight: u64,
+    /// The same after it.
+    pub in_flight: u64,
+    /// Whether all data sent before the last round ended have been acknowledged: a round trip is
+    /// over.
+    pub round_end: bool,
+    /// Round-trip time measured by this acknowledgment.
+    pub rtt: Option<Duration>,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Whether the window, not the application or the receiver, held the sender back.
+    pub limited: bool,
+    /// Whether losses are being repaired.
+    pub repairing: bool,
+    /// Of the delivery rate, for [`Attention::Rates`], if data were delivered.
+    pub rate: Option<RateSample>,
+}
+
+/// A sample of the delivery rate (draft-ietf-ccwg-bbr-05, section 4.1.2, RS).
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct RateSample {
+    /// Bytes a second; None if the interval is too short to tell (RS.delivery_rate).
+    pub rate: Option<f64>,
+    /// Whether the application left the connection idle meanwhile (RS.is_app_limited).
+    pub app_limited: bool,
+    /// The longer of the times in which the data were sent and acknowledged (RS.interval).
+    pub interval: Duration,
+    /// Bytes delivered within it (RS.delivered).
+    pub delivered: u64,
+    /// Bytes delivered before the packet was sent (RS.prior_delivered).
+    pub prior_delivered: u64,
+    /// Bytes delivered, of all time, this acknowledgment included (C.delivered).
+    pub total_delivered: u64,
+    /// Bytes found lost with this acknowledgment (RS.newly_lost).
+    pub newly_lost: u64,
+    /// Bytes lost between sending and delivery of the packet (RS.lost).
+    pub lost: u64,
+    /// Bytes in flight when the packet was sent, itself included (RS.tx_in_flight).
+    pub tx_in_flight: u64,
+    /// Since the packet was sent, unless it was sent more than once (RS.rtt; Karn's rule).
+    pub rtt: Option<Duration>,
+}
+
+/// A segment that was found lost.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Lost {
+    /// When it was found.
+    pub now: Time,
+    /// Its payload in bytes.
+    pub bytes: u64,
+    /// Bytes in flight when it was sent, itself included (P.tx_in_flight).
+    pub tx_in_flight: u64,
+    /// Bytes lost since it was sent, itself included (C.lost - P.lost).
+    pub lost: u64,
+    /// Whether the application left the connection idle when it was sent (P.is_app_limited).
+    pub app_limited: bool,
 }
 
 /// What told of congestion.
@@ -114,12 +196,38 @@ pub struct CongestionEvent {
     pub flight: u64,
 }
 
-/// A congestion control algorithm.
-pub trait CongestionController {
+/// How much of its connection a controller is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Attention {
+    /// [`CongestionController::on_ack`] and [`CongestionController::on_congestion`].
+    #[default]
+    Growth,
+    /// [`CongestionController::on_delivery`] beside them.
+    Acknowledgments,
+    /// And [`CongestionController::on_lost`], with samples of the delivery rate, which take memory
+    /// for every segment in flight.
+    Rates,
+}
+
+/// What can be fetched into the cache ahead of its use: everything.
+pub trait Fetch {
+    /// Asks memory for the cache line in which it begins.
+    fn fetch(&self);
+}
+
+impl<T> Fetch for T {
+    fn fetch(&self) {
+        forebay_core::fetch(self);
+    }
+}
+
+/// A congestion control algorithm: the state of one connection.
+pub trait CongestionController: fmt::Debug + Fetch + Send {
     /// New data were acknowledged outside recovery: grow the window.
     fn on_ack(&mut self, window: &mut Window, sample: &AckSample);
 
-    /// Congestion: sets `ssthresh`. The caller then sets `cwnd`, according to its recovery.
+    /// Congestion: sets `ssthresh`. The caller then sets `cwnd`, according to its recovery, unless
+    /// the controller governs.
     fn on_congestion(&mut self, window: &mut Window, event: &CongestionEvent);
 
     /// The retransmission timer expired again for a segment that was sent again at its last
@@ -129,140 +237,43 @@ pub trait CongestionController {
     /// The sender has had nothing in flight and now sends again.
     fn on_restart(&mut self, _now: Time) {}
 
-    /// The rate to send at; None sends whatever the window allows at once.
+    /// What it is told beside that; asked once.
+    fn attention(&self) -> Attention {
+        Attention::Growth
+    }
+
+    /// An acknowledgment has been read, before anything else is made of it.
+    fn on_delivery(&mut self, _window: &mut Window, _delivery: &Delivery) {}
+
+    /// A segment was found lost; the acknowledgment that told of it follows.
+    fn on_lost(&mut self, _window: &mut Window, _lost: &Lost) {}
+
+    /// Whether `cwnd` is the controller's own at all times, recovery and timeouts included; asked
+    /// once.
+    fn governs(&self) -> bool {
+        false
+    }
+
+    /// The window that rate halving does not go below; `ssthresh` has been set.
+    fn floor(&self, window: &Window) -> u64 {
+        window.ssthresh
+    }
+
+    /// Whether it has a pacing rate of its own; asked once.
+    fn paces(&self) -> bool {
+        false
+    }
+
+    /// The rate to send at, on the wire, if it paces; None sends whatever the window allows at once.
     fn pacing_rate(&self, _window: &Window, _srtt: Option<Duration>) -> Option<Rate> {
         None
     }
-}
 
-/// Slow start: RFC 5681 with appropriate byte counting, or HyStart++ before the first congestion.
-#[derive(Debug)]
-pub(crate) struct SlowStart {
-    /// Elsewhere, since it is soon over.
-    hystart: Option<Box<HyStart>>,
-}
-
-impl SlowStart {
-    pub(crate) fn new(config: &Config) -> Self {
-        SlowStart { hystart: config.hystart.then(|| Box::new(HyStart::new(config.pacing))) }
+    /// Bytes of payload that leave together when segments are paced, at least one segment.
+    fn send_quantum(&self, window: &Window) -> u64 {
+        window.mss
     }
 
-    #[inline]
-    pub(crate) fn on_ack(&mut self, window: &mut Window, sample: &AckSample) {
-        if let Some(hystart) = &mut self.hystart {
-            return hystart.on_ack(window, sample);
-        }
-        if sample.limited {
-            // RFC 3465, section 2.3: L = 2, to make up for delayed acknowledgments, but 1 in the
-            // slow start after a timeout, when one ACK may cover much that arrived before.
-            let limit = if sample.after_timeout { 1 } else { 2 };
-            window.grow(sample.acked.min(limit * window.mss).min(window.per_ack));
-        }
-    }
-
-    /// HyStart++ is for the initial slow start only (RFC 9406, section 4.3).
-    pub(crate) fn on_congestion(&mut self) {
-        self.hystart = None;
-    }
-}
-
-/// The controllers by name. An enum, not a box: the choice is made once and the calls inline.
-#[derive(Debug)]
-pub(crate) enum Algorithm {
-    NewReno(NewReno),
-    Cubic(Cubic),
-    Cubic2008(Cubic2008),
-    /// By far the largest, and the rarest.
-    Ledbat(Box<Ledbat>),
-    LinuxReno(LinuxReno),
-    Rfc2581(Rfc2581),
-}
-
-/// The configured algorithm, with pacing over it if asked.
-#[derive(Debug)]
-pub(crate) struct Controller {
-    algorithm: Algorithm,
-    paced: bool,
-}
-
-impl Controller {
-    pub(crate) fn new(config: &Config) -> Self {
-        let algorithm = match config.congestion {
-            CongestionControl::NewReno => Algorithm::NewReno(NewReno::new(config)),
-            CongestionControl::Cubic => Algorithm::Cubic(Cubic::new(config)),
-            CongestionControl::Cubic2008 => Algorithm::Cubic2008(Cubic2008::new(config)),
-            CongestionControl::Ledbat => Algorithm::Ledbat(Box::new(Ledbat::new(config))),
-            CongestionControl::LinuxReno => Algorithm::LinuxReno(LinuxReno::new(config)),
-            CongestionControl::Rfc2581 => Algorithm::Rfc2581(Rfc2581::new(config)),
-        };
-        Controller { algorithm, paced: config.pacing }
-    }
-
-    /// The window that rate halving does not go below; `ssthresh` has been set. For Reno's kin half
-    /// of it, as in Linux: a quarter of the window before the loss.
-    pub(crate) fn floor(&self, window: &Window) -> u64 {
-        match self.algorithm {
-            Algorithm::NewReno(_) | Algorithm::LinuxReno(_) | Algorithm::Rfc2581(_) => {
-                window.ssthresh / 2
-            }
-            _ => window.ssthresh,
-        }
-    }
-}
-
-impl CongestionController for Controller {
-    #[inline]
-    fn on_ack(&mut self, window: &mut Window, sample: &AckSample) {
-        match &mut self.algorithm {
-            Algorithm::NewReno(algorithm) => algorithm.on_ack(window, sample),
-            Algorithm::Cubic(algorithm) => algorithm.on_ack(window, sample),
-            Algorithm::Cubic2008(algorithm) => algorithm.on_ack(window, sample),
-            Algorithm::Ledbat(algorithm) => algorithm.on_ack(window, sample),
-            Algorithm::LinuxReno(algorithm) => algorithm.on_ack(window, sample),
-            Algorithm::Rfc2581(algorithm) => algorithm.on_ack(window, sample),
-        }
-    }
-
-    fn on_congestion(&mut self, window: &mut Window, event: &CongestionEvent) {
-        match &mut self.algorithm {
-            Algorithm::NewReno(algorithm) => algorithm.on_congestion(window, event),
-            Algorithm::Cubic(algorithm) => algorithm.on_congestion(window, event),
-            Algorithm::Cubic2008(algorithm) => algorithm.on_congestion(window, event),
-            Algorithm::Ledbat(algorithm) => algorithm.on_congestion(window, event),
-            Algorithm::LinuxReno(algorithm) => algorithm.on_congestion(window, event),
-            Algorithm::Rfc2581(algorithm) => algorithm.on_congestion(window, event),
-        }
-    }
-
-    fn on_repeated_timeout(&mut self, window: &mut Window) {
-        match &mut self.algorithm {
-            Algorithm::NewReno(algorithm) => algorithm.on_repeated_timeout(window),
-            Algorithm::Cubic(algorithm) => algorithm.on_repeated_timeout(window),
-            Algorithm::Cubic2008(algorithm) => algorithm.on_repeated_timeout(window),
-            Algorithm::Ledbat(algorithm) => algorithm.on_repeated_timeout(window),
-            Algorithm::LinuxReno(algorithm) => algorithm.on_repeated_timeout(window),
-            Algorithm::Rfc2581(algorithm) => algorithm.on_repeated_timeout(window),
-        }
-    }
-
-    fn on_restart(&mut self, now: Time) {
-        match &mut self.algorithm {
-            Algorithm::NewReno(algorithm) => algorithm.on_restart(now),
-            Algorithm::Cubic(algorithm) => algorithm.on_restart(now),
-            Algorithm::Cubic2008(algorithm) => algorithm.on_restart(now),
-            Algorithm::Ledbat(algorithm) => algorithm.on_restart(now),
-            Algorithm::LinuxReno(algorithm) => algorithm.on_restart(now),
-            Algorithm::Rfc2581(algorithm) => algorithm.on_restart(now),
-        }
-    }
-
-    /// Twice the window a round trip in slow start, 1.2 times after it, so that pacing never holds
-    /// the window's growth back (the factors are Linux's).
-    #[inline]
-    fn pacing_rate(&self, window: &Window, srtt: Option<Duration>) -> Option<Rate> {
-        let srtt = srtt.filter(|srtt| self.paced && *srtt > Duration::ZERO)?;
-        let factor = if window.in_slow_start() { 2.0 } else { 1.2 };
-        let rate = factor * window.cwnd as f64 * 8.0 / srtt.as_secs_f64();
-        Some(Rate::from_bps((rate as u64).max(1)))
-    }
+    /// Bytes of heap, the value itself included.
+    fn heap(&self) -> usize;
 }

@@ -1,7 +1,11 @@
 //! The standard's congestion control (RFC 5681), counting bytes (RFC 3465).
 
-use super::{AckSample, CongestionController, CongestionEvent, SlowStart, Window};
+use super::{
+    AckSample, Conduct, CongestionController, CongestionEvent, NoParams, SlowStart, Start, Window,
+};
 use crate::Config;
+use forebay_core::{ConfigError, Named};
+use std::sync::Arc;
 
 /// Slow start, and one segment a round trip after it.
 #[derive(Debug)]
@@ -15,6 +19,19 @@ impl NewReno {
     /// The state of a new connection.
     pub fn new(config: &Config) -> Self {
         NewReno { slow_start: SlowStart::new(config), acked: 0 }
+    }
+}
+
+impl Named for NewReno {
+    type Family = dyn CongestionController;
+    const NAME: &'static str = "new-reno";
+    const SUMMARY: &'static str = "one segment more a round trip, half the window at a loss";
+    const SOURCE: &'static str = "RFC 5681, section 3; RFC 3465";
+    const FACTS: Conduct = Conduct::RENO;
+    type Params = NoParams;
+
+    fn build(_params: &NoParams, _: &()) -> Result<Start, ConfigError> {
+        Ok(Arc::new(|config| Box::new(NewReno::new(config))))
     }
 }
 
@@ -40,5 +57,14 @@ impl CongestionController for NewReno {
         window.ssthresh = (event.flight / 2).max(2 * window.mss);
         self.acked = 0;
         self.slow_start.on_congestion();
+    }
+
+    fn floor(&self, window: &Window) -> u64 {
+        // Half of the threshold, as in Linux: a quarter of the window before the loss.
+        window.ssthresh / 2
+    }
+
+    fn heap(&self) -> usize {
+        size_of::<Self>() + self.slow_start.heap()
     }
 }

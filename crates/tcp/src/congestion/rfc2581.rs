@@ -2,8 +2,10 @@
 //! by acknowledgments, not by the bytes that they cover, so that delayed acknowledgments halve its
 //! growth; and every timeout sets the slow start threshold anew, not only the first of a segment.
 
-use super::{AckSample, CongestionController, CongestionEvent, HyStart, Window};
+use super::{AckSample, CongestionController, CongestionEvent, HyStart, NoParams, Start, Window};
 use crate::Config;
+use forebay_core::{ConfigError, Named};
+use std::sync::Arc;
 
 /// Slow start, and one segment a window of acknowledgments after it.
 #[derive(Debug)]
@@ -15,6 +17,19 @@ impl Rfc2581 {
     /// The state of a new connection.
     pub fn new(config: &Config) -> Self {
         Rfc2581 { hystart: config.hystart.then(|| HyStart::new(config.pacing)) }
+    }
+}
+
+impl Named for Rfc2581 {
+    type Family = dyn CongestionController;
+    const NAME: &'static str = "rfc2581";
+    const SUMMARY: &'static str =
+        "growth by acknowledgments, and a lower threshold at every timeout";
+    const SOURCE: &'static str = "RFC 2581, section 3";
+    type Params = NoParams;
+
+    fn build(_params: &NoParams, _: &()) -> Result<Start, ConfigError> {
+        Ok(Arc::new(|config| Box::new(Rfc2581::new(config))))
     }
 }
 
@@ -45,5 +60,14 @@ impl CongestionController for Rfc2581 {
     fn on_repeated_timeout(&mut self, window: &mut Window) {
         // Equation 3 again: one segment has been sent since the last timeout.
         window.ssthresh = 2 * window.mss;
+    }
+
+    fn floor(&self, window: &Window) -> u64 {
+        // Half of the threshold, as in Linux: a quarter of the window before the loss.
+        window.ssthresh / 2
+    }
+
+    fn heap(&self) -> usize {
+        size_of::<Self>()
     }
 }

@@ -12,6 +12,7 @@
 
 use super::cube_root::cube_root;
 use super::{Clock, Version};
+use crate::Config;
 use forebay_core::{Duration, Time};
 
 /// The window, in segments.
@@ -97,6 +98,24 @@ pub(super) struct Measured {
     /// What pacing would send at, in bytes a second (`sk_pacing_rate`).
     pub(super) pacing_rate: f64,
     pub(super) paced: bool,
+}
+
+/// Linux's own congestion controls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Control {
+    Reno,
+    Cubic,
+}
+
+impl Control {
+    /// That of `config`, if this version has it.
+    pub(super) fn of(_version: Version, config: &Config) -> Option<Self> {
+        match config.congestion.facts().linux? {
+            "reno" => Some(Control::Reno),
+            "cubic" => Some(Control::Cubic),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug)]

@@ -9,6 +9,7 @@
 //! | `old` | `tcp_ack` and `tcp_fastretrans_alert` of 2.6: rate halving, forward acknowledgment |
 //! | `frto` | F-RTO of 2.6.26 |
 //! | `modern` | the same of 6.1: proportional rate reduction |
+//! | `idle` | `tcp_cwnd_restart`, `tcp_cwnd_application_limited` |
 //! | `rack` | `tcp_recovery.c`, tail loss probes |
 //! | `rtt`, `congestion`, `cube_root` | `tcp_rtt_estimator`; `tcp_cong.c`, `tcp_cubic.c` |
 //! | `receiver` | delayed and immediate acknowledgments |
@@ -20,9 +21,11 @@
 //! connections without SACK. The least round trip of the last five minutes is that of the whole
 //! connection.
 
+mod clock;
 mod congestion;
 mod cube_root;
 mod frto;
+mod idle;
 mod modern;
 mod old;
 mod queue;
@@ -34,8 +37,10 @@ mod rtt;
 mod sacks;
 mod send_buffer;
 
-use crate::{Config, CongestionControl, LossRecovery, Segment, Stack};
-use congestion::{Congestion, Cubic, Cwnd};
+use crate::{Config, LossRecovery, Segment, Stack};
+use clock::Clock;
+pub(crate) use clock::{Version, stamp};
+use congestion::{Congestion, Control, Cubic, Cwnd};
 use forebay_core::{Duration, Time};
 use queue::{EVER, FIN, LOST, Queue, RETRANS, SACKED, Sent};
 use rack::Rack;
@@ -44,82 +49,20 @@ pub(crate) use receiver::Acknowledging;
 use rtt::Estimator;
 use send_buffer::SendBuffer;
 
-/// A version of Linux.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Version {
-    Linux2_6_18,
-    Linux2_6_26,
-    Linux6_1,
-}
-
 impl Version {
     /// That of `config`, if its sender is Linux's.
     pub(crate) fn of(config: &Config) -> Option<Self> {
-        let known =
-            matches!(config.congestion, CongestionControl::NewReno | CongestionControl::Cubic);
-        if !known || config.recovery != LossRecovery::Sack {
+        if config.recovery != LossRecovery::Sack {
             return None;
         }
-        match config.stack {
-            Stack::Standard | Stack::Ns2 | Stack::Ns318 => None,
-            Stack::Linux2_6_18 => Some(Version::Linux2_6_18),
-            Stack::Linux2_6_26 => Some(Version::Linux2_6_26),
-            Stack::Linux6_1 => Some(Version::Linux6_1),
-        }
+        let version = match config.stack {
+            Stack::Standard | Stack::Ns2 | Stack::Ns318 => return None,
+            Stack::Linux2_6_18 => Version::Linux2_6_18,
+            Stack::Linux2_6_26 => Version::Linux2_6_26,
+            Stack::Linux6_1 => Version::Linux6_1,
+        };
+        Control::of(version, config).map(|_| version)
     }
-
-    fn is_2_6(self) -> bool {
-        self != Version::Linux6_1
-    }
-}
-
-/// The host's ticks (jiffies), by which timers run.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Clock {
-    tick: Duration,
-}
-
-impl Clock {
-    pub(crate) fn new(config: &Config) -> Self {
-        Clock { tick: config.tick }
-    }
-
-    fn ticks(self, now: Time) -> u64 {
-        now.as_nanos() / self.tick.as_nanos()
-    }
-
-    fn ticks_up(self, span: Duration) -> u64 {
-        span.as_nanos().div_ceil(self.tick.as_nanos())
-    }
-
-    fn per_second(self) -> u64 {
-        1_000_000_000 / self.tick.as_nanos()
-    }
-
-    fn round_up(self, span: Duration) -> Duration {
-        self.tick.saturating_mul(self.ticks_up(span))
-    }
-
-    /// When a timer fires that is set at `now` to go after `span`: at a tick, not before the span
-    /// is over. 2.6 counts from the tick before, 6.1 goes one further, and for spans of 63 ticks
-    /// and more to every eighth, and so on (`calc_wheel_index`).
-    fn expiry(self, version: Version, now: Time, span: Duration) -> Time {
-        let mut at = self.ticks(now) + self.ticks_up(span);
-        if !version.is_2_6() {
-            let (mut shift, mut level) = (0, self.ticks_up(span));
-            while level >= 63 {
-                shift += 3;
-                level >>= 3;
-            }
-            at = ((at >> shift) + 1) << shift;
-        }
-        Time::ZERO + self.tick.saturating_mul(at)
-    }
-}
-
-/// The timestamp clock of both: milliseconds (`TCP_TS_HZ`; 2.6 with 1000 ticks a second).
-pub(crate) fn stamp(now: Time) -> u32 {
-    (now.as_nanos() / 1_000_000) as u32
 }
 
 /// `icsk_ca_state`.
@@ -278,7 +221,8 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn new(version: Version, config: &Config, now: Time) -> Self {
         let clock = Clock::new(config);
-        let cubic = config.congestion == CongestionControl::Cubic;
+        let control = Control::of(version, config).expect("the control is one of Linux's");
+        let cubic = control == Control::Cubic;
         let most = config.max_window.unwrap_or(u32::MAX >> 1);
         let first = match config.initial_ssthresh {
             Some(segments) => segments,
@@ -634,14 +578,6 @@ impl Machine {
         (sent.seq, u32::from(sent.len), sent.has(FIN))
     }
 
-    /// The threshold that a reduction which is taken back returns to (`tcp_current_ssthresh`).
-    fn current_ssthresh(&self) -> u32 {
-        if self.in_reduction() {
-            return self.window.ssthresh;
-        }
-        self.window.ssthresh.max(self.window.cwnd / 2 + self.window.cwnd / 4)
-    }
-
     /// A retransmission was not needed: all of them were answered by D-SACKs, or what is
     /// acknowledged was sent before the first of them (`tcp_may_undo`).
     fn may_undo(&self, segment: &Segment) -> bool {
@@ -656,42 +592,6 @@ impl Machine {
                 && (segment.tsecr.wrapping_sub(first) as i32) < 0
         };
         self.retrans_stamp.is_none_or(before)
-    }
-
-    /// Something is sent after everything was acknowledged (`tcp_cwnd_restart`).
-    fn on_restart(&mut self, now: Time) {
-        let idle = now.since(self.last_sent);
-        let rto = self.estimator.rto();
-        self.congestion.on_restart(now, self.last_sent);
-        if self.slow_start_after_idle && idle > rto && self.next > 1 {
-            self.window.ssthresh = self.current_ssthresh();
-            let least = self.initial.min(self.window.cwnd);
-            let (mut cwnd, mut left) = (self.window.cwnd, idle.saturating_sub(rto));
-            while left > Duration::ZERO && cwnd > least {
-                cwnd >>= 1;
-                left = left.saturating_sub(rto);
-            }
-            self.window.cwnd = cwnd.max(least);
-            self.used_at = now;
-            self.used = 0;
-        }
-    }
-
-    /// The window was not used for a timeout (`tcp_cwnd_application_limited`; RFC 2861).
-    fn unused(&mut self, now: Time, more: bool) {
-        self.used = self.used.max(self.queue.len());
-        if now.since(self.used_at) < self.estimator.rto() || !self.slow_start_after_idle {
-            return;
-        }
-        if self.state == State::Open && !more {
-            let used = self.used.max(self.initial);
-            if used < self.window.cwnd {
-                self.window.ssthresh = self.current_ssthresh();
-                self.window.cwnd = u32::midpoint(self.window.cwnd, used);
-            }
-            self.used = 0;
-        }
-        self.used_at = now;
     }
 }
 

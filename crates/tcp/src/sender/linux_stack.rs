@@ -58,7 +58,7 @@ impl Sender {
     }
 
     pub(super) fn poll_linux(&mut self, now: Time) -> Option<Segment> {
-        if self.held_by_pacing(now) {
+        if self.pace.held(now, &*self.controller, &self.window) {
             return None;
         }
         let end = self.end;
