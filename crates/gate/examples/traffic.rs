@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use etherparse::PacketBuilder;
 use forebay_gate::config::Config;
 use forebay_gate::io::{BATCH, Side, open, within};
+use forebay_gate::plugins::Parts;
 use rustix::io::Errno;
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 use serde_json::json;
@@ -177,7 +178,8 @@ fn frames(
          inside = {{ name = \"{interface}\", netns = \"{left}\" }}\n\
          outside = {{ name = \"lo\", netns = \"{left}\" }}\n"
     );
-    let (mut io, mut pool) = open(&Config::parse(&config).map_err(io::Error::other)?)?;
+    let (mut io, mut pool) =
+        open(&Config::parse(&config, &Parts::builtin()).map_err(io::Error::other)?)?;
     let at = if bare { 14 } else { 0 };
     let mut indices: Vec<u32> = std::iter::from_fn(|| pool.take()).collect();
     for (number, index) in indices.iter().enumerate() {

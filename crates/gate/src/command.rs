@@ -118,9 +118,9 @@ fn seconds(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("expected a number of seconds from 0.1 to 3600, got \"{text}\""))
 }
 
-/// Runs the command line.
-pub fn main() -> ExitCode {
-    match act(Line::parse().action) {
+/// Runs the command line of a gate whose configurations name `parts`.
+pub fn main(parts: &Parts) -> ExitCode {
+    match act(Line::parse().action, parts) {
         Ok(code) => code,
         // Whoever read has gone, as `head` does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -131,19 +131,19 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn act(action: Action) -> io::Result<ExitCode> {
+fn act(action: Action, parts: &Parts) -> io::Result<ExitCode> {
     let mut out = io::stdout().lock();
     match action {
         Action::Run { config, dry_run, record, take_over, fail_open, guarded } => {
             drop(out);
-            return Run { path: config, dry_run, record, take_over, fail_open, guarded }.run();
+            return Run { path: config, dry_run, record, take_over, fail_open, guarded }.run(parts);
         }
         Action::Upgrade { config, fail_open } => {
             drop(out);
-            return run::upgrade(&config, fail_open);
+            return run::upgrade(&config, fail_open, parts);
         }
         Action::Check { config, json } => {
-            let file = Config::load(&config).map_err(io::Error::other)?;
+            let file = Config::load(&config, parts).map_err(io::Error::other)?;
             let place = |error| io::Error::other(format!("{}: {error}", config.display()));
             if json {
                 serde_json::to_writer_pretty(&mut out, &file.effective().map_err(place)?)?;
@@ -153,7 +153,7 @@ fn act(action: Action) -> io::Result<ExitCode> {
             }
         }
         Action::Schema { without_queues } => {
-            let found = config::schema(&Parts::builtin(), !without_queues);
+            let found = config::schema(parts, !without_queues);
             serde_json::to_writer_pretty(&mut out, &found)?;
             writeln!(out)?;
         }
@@ -182,7 +182,6 @@ fn act(action: Action) -> io::Result<ExitCode> {
         }
         Action::Replay { recording, json } => {
             let file = file::open(&recording).map(BufReader::new);
-            let parts = Parts::builtin();
             let result =
                 file.and_then(|file| replay(file, &parts.disciplines)).map_err(|error| {
                     io::Error::new(error.kind(), format!("{}: {error}", recording.display()))

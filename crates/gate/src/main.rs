@@ -2,7 +2,7 @@
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
-    forebay_gate::command::main()
+    forebay_gate::command::main(&forebay_gate::plugins::Parts::builtin())
 }
 
 #[cfg(not(target_os = "linux"))]

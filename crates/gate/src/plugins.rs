@@ -19,13 +19,14 @@ pub struct Parts {
 }
 
 impl Parts {
+    /// These disciplines and boxes.
+    pub fn new(disciplines: Disciplines, boxes: Registry<dyn Middlebox>) -> Self {
+        Parts { disciplines: disciplines.into(), boxes, plugins: Vec::new() }
+    }
+
     /// What comes with forebay.
     pub fn builtin() -> Self {
-        Parts {
-            disciplines: Disciplines::builtin().into(),
-            boxes: forebay_middlebox::builtin(),
-            plugins: Vec::new(),
-        }
+        Parts::new(Disciplines::builtin(), forebay_middlebox::builtin())
     }
 
     /// These, and the disciplines of the plug-ins at `paths`, which are loaded: while the process

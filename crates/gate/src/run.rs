@@ -9,6 +9,7 @@ use crate::handover::{self, Lent};
 use crate::io::take_over;
 use crate::listen::Listeners;
 use crate::notify::{self, Manager};
+use crate::plugins::Parts;
 use crate::privileges;
 use crate::show;
 use crate::text::{print, say};
@@ -41,12 +42,12 @@ pub struct Run {
 }
 
 impl Run {
-    /// Runs to the end.
+    /// Runs to the end with a configuration that names `parts`.
     ///
     /// # Errors
     /// What keeps it from running.
-    pub fn run(self) -> io::Result<ExitCode> {
-        let config = Config::load(&self.path).map_err(io::Error::other)?;
+    pub fn run(self, parts: &Parts) -> io::Result<ExitCode> {
+        let config = Config::load(&self.path, parts).map_err(io::Error::other)?;
         // A thread that is missing would leave a gate that only seems to run.
         let report = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
@@ -140,12 +141,13 @@ impl Run {
     }
 }
 
-/// Starts a gate in the background that follows `path` and takes over from the one that runs.
+/// Starts a gate in the background that follows `path`, which names `parts`, and takes over from the
+/// one that runs.
 ///
 /// # Errors
 /// A next gate that fails before it has taken over; the running one goes on.
-pub fn upgrade(path: &Path, fail_open: bool) -> io::Result<ExitCode> {
-    let config = Config::load(path).map_err(io::Error::other)?;
+pub fn upgrade(path: &Path, fail_open: bool, parts: &Parts) -> io::Result<ExitCode> {
+    let config = Config::load(path, parts).map_err(io::Error::other)?;
     let process = || {
         let reply = control::ask(&config.socket, "status")?;
         io::Result::Ok(reply["process"].as_u64())

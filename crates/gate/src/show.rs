@@ -285,6 +285,7 @@ fn direction(
 mod tests {
     use super::check;
     use crate::config::Config;
+    use crate::plugins::Parts;
 
     #[test]
     fn what_no_queue_has_is_warned_of() {
@@ -293,7 +294,7 @@ mod tests {
                 "{more}\n[link]\nrate = \"1Mbit\"\nqueue = {queue}\n[io]\ninside = \"a\"\noutside = \
                  \"b\"\n[[rule]]\nname = \"voice\"\ndscp = [\"EF\"]\nq = 5\n"
             );
-            check(&Config::parse(&text).unwrap()).unwrap()
+            check(&Config::parse(&text, &Parts::builtin()).unwrap()).unwrap()
         };
         let shown = check_with("{ kind = \"prio\" }", "other = 2\ndefault = { q = 1 }");
         let warning = "# warning: prio has queues for q = 0 to 1; what is above, voice (q = 5), \
@@ -321,10 +322,10 @@ mod tests {
             let text = format!(
                 "[link]\nrate = \"1.5Mbit\"\nqueue = {queue}\n[io]\ninside = \"a\"\noutside = \"b\"\n"
             );
-            let shown = check(&Config::parse(&text).unwrap()).unwrap();
+            let shown = check(&Config::parse(&text, &Parts::builtin()).unwrap()).unwrap();
             assert_eq!(
-                Config::parse(&shown).unwrap().effective(),
-                Config::parse(&text).unwrap().effective()
+                Config::parse(&shown, &Parts::builtin()).unwrap().effective(),
+                Config::parse(&text, &Parts::builtin()).unwrap().effective()
             );
         }
     }

@@ -15,6 +15,7 @@ use forebay_gate::headers::Layer;
 use forebay_gate::io::{BATCH, Io, Missed, Pool, Side};
 use forebay_gate::lane::Account;
 use forebay_gate::neighbour::{Predecessor, Successor};
+use forebay_gate::plugins::Parts;
 use rustix::fd::BorrowedFd;
 use std::collections::VecDeque;
 use std::io;
@@ -195,10 +196,11 @@ impl World {
         let other = if self.rng.below(2) == 0 { "\"pass\"" } else { "1" };
         // An interface cannot change while it runs.
         let inside = if right || self.rng.below(4) > 0 { "a" } else { "c" };
-        Config::parse(&format!(
+        let text = format!(
             "other = {other}\nlink = {{ {link} {guard} }}\n[io]\ninside = \"{inside}\"\noutside = \"b\"\n\
              [[rule]]\nname = \"high\"\nprotocol = \"udp\"\nq = 1"
-        ))
+        );
+        Config::parse(&text, &Parts::builtin())
     }
 
     /// Begins with a gate.

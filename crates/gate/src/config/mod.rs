@@ -203,12 +203,12 @@ impl Rule {
 }
 
 impl Config {
-    /// Reads the file at `path` and loads its plug-ins.
+    /// Reads the file at `path`, which names `parts`, and loads its plug-ins.
     ///
     /// # Errors
     /// What is wrong, with its path in the file and the remedy.
-    pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        Config::of_file(path, Config::parse)
+    pub fn load(path: &Path, parts: &Parts) -> Result<Self, ConfigError> {
+        Config::of_file(path, |text| Config::parse(text, parts))
     }
 
     /// Reads the file at `path` anew for a gate that runs, and has `parts`.
@@ -236,13 +236,13 @@ impl Config {
         parse(&text).map_err(refuse)
     }
 
-    /// Reads the TOML text `text` and loads its plug-ins.
+    /// Reads the TOML text `text`, which names `parts`, and loads its plug-ins.
     ///
     /// # Errors
     /// What is wrong, with its path in the file and the remedy.
-    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+    pub fn parse(text: &str, parts: &Parts) -> Result<Self, ConfigError> {
         let config = Config::read(text)?;
-        let parts = Parts::builtin().with_plugins(&config.plugins)?;
+        let parts = parts.with_plugins(&config.plugins)?;
         config.checked(parts)
     }
 
@@ -405,12 +405,49 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use forebay_core::{Discipline, Named};
+    use forebay_disciplines::Disciplines;
+    use forebay_disciplines::admit::TailDropParams as FifoParams;
+    use forebay_disciplines::kinds::Fifo;
+
+    fn parse(text: &str) -> Result<Config, ConfigError> {
+        Config::parse(text, &Parts::builtin())
+    }
 
     const LEAST: &str = "link = {}\nio = { inside = \"a\", outside = \"b\" }\n";
 
+    /// A discipline that is none of forebay's own.
+    struct Mine;
+
+    impl Named for Mine {
+        type Family = dyn Discipline;
+        const NAME: &'static str = "mine";
+        const SUMMARY: &'static str = "a discipline of another program";
+        const SOURCE: &'static str = "this test";
+        type Params = FifoParams;
+
+        fn build(
+            params: &FifoParams,
+            setting: &Setting,
+        ) -> Result<Box<dyn Discipline>, ConfigError> {
+            Fifo::build(params, setting)
+        }
+    }
+
+    #[test]
+    fn a_program_hands_its_own_disciplines_to_its_gate() {
+        let text = LEAST
+            .replace("{}", "{ rate = \"1Mbit\", queue = { kind = \"mine\", limit = \"9p\" } }");
+        let parts = Parts::new(Disciplines::builtin().with::<Mine>(), forebay_middlebox::builtin());
+        let config = Config::parse(&text, &parts).unwrap();
+        assert!(config.link.plan(&config.parts).unwrap().is_some());
+        let error = parse(&text).unwrap_err().to_string();
+        assert!(error.contains("mine"), "{error}");
+    }
+
     #[test]
     fn what_is_wrong_is_named_with_its_place() {
-        let config = |more: &str| Config::parse(&format!("{more}\n{LEAST}"));
+        let config = |more: &str| parse(&format!("{more}\n{LEAST}"));
         config("").unwrap();
         for (more, expected) in [
             ("metrics = \"0.0.0.0:9101\"", "metrics: must be on the loopback"),
@@ -443,7 +480,7 @@ mod tests {
             ),
         ] {
             let io = LEAST.lines().nth(1).unwrap();
-            let error = Config::parse(&format!("link = {{ {link} }}\n{io}")).unwrap_err();
+            let error = parse(&format!("link = {{ {link} }}\n{io}")).unwrap_err();
             assert!(error.to_string().starts_with(expected), "{link}: {error}");
         }
     }
@@ -453,14 +490,14 @@ mod tests {
         let marks = |rule: &str| {
             let text =
                 format!("rule = [{{ name = \"a\", {rule} }}]\ndefault = {{ {rule} }}\n{LEAST}");
-            Config::parse(&text).map(|config| (config.rule[0].marks(), config.fallback))
+            parse(&text).map(|config| (config.rule[0].marks(), config.fallback))
         };
         let five = Marks { q: 5, ..Marks::default() };
         assert_eq!(marks("q = 5").unwrap(), (five, five));
         assert_eq!(marks("class = 5").unwrap(), (five, five));
         let error = marks("q = 5, class = 5").unwrap_err().to_string();
         assert!(error.contains("duplicate field `q`"), "{error}");
-        let effective = serde_json::to_value(Config::parse(LEAST).unwrap()).unwrap();
+        let effective = serde_json::to_value(parse(LEAST).unwrap()).unwrap();
         assert_eq!(effective["default"]["q"], 0);
     }
 
@@ -485,10 +522,10 @@ mod tests {
             max_size = "200B"
             q = 1
         "#;
-        let effective = Config::parse(text).unwrap().effective().unwrap();
+        let effective = parse(text).unwrap().effective().unwrap();
         let queue = effective.link.queue.as_ref().unwrap();
         assert_eq!(queue["target"], "5ms");
         let written = toml::to_string(&serde_json::to_value(&effective).unwrap()).unwrap();
-        assert_eq!(Config::parse(&written).unwrap(), effective);
+        assert_eq!(parse(&written).unwrap(), effective);
     }
 }

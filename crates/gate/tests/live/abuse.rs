@@ -10,6 +10,7 @@ use forebay_core::Rng;
 use forebay_gate::config::Config;
 use forebay_gate::control::ask;
 use forebay_gate::io::{BATCH, Side, open};
+use forebay_gate::plugins::Parts;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
@@ -85,7 +86,7 @@ impl Abuse<'_> {
              inside = {{ name = \"{near}\", netns = \"{left}\" }}\n\
              outside = {{ name = \"{far}\", netns = \"{right}\" }}"
         );
-        let (mut io, mut pool) = open(&Config::parse(&config).unwrap()).unwrap();
+        let (mut io, mut pool) = open(&Config::parse(&config, &Parts::builtin()).unwrap()).unwrap();
         let (mut rng, at) = (Rng::named(seed, "frames"), if self.way == Way::Tun { 14 } else { 0 });
         let samples = samples();
         let mut batch = VecDeque::new();

@@ -13,6 +13,7 @@ use etherparse::PacketBuilder;
 use forebay_disciplines::Disciplines;
 use forebay_gate::config::Config;
 use forebay_gate::io::{Side, open};
+use forebay_gate::plugins::Parts;
 use net::{Gate, Net, Transfer, Way, congestion_controls, conserved, possible};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -399,7 +400,7 @@ fn vlan_tags_pass() {
             net.left(),
             net.right()
         );
-        let (mut io, mut pool) = open(&Config::parse(&ends).unwrap()).unwrap();
+        let (mut io, mut pool) = open(&Config::parse(&ends, &Parts::builtin()).unwrap()).unwrap();
         let mut sent = Vec::new();
         for (tags, id) in [(1, 5_u16), (2, 7)] {
             let mut frame = Vec::new();
