@@ -12,6 +12,7 @@ from itertools import product
 import polars as pl
 
 from forebay.papers import Claim, Conclusion, Data, Part, exactly
+from forebay.papers.points import surely
 from forebay.stats import Interval, interval
 
 from .points import (
@@ -61,11 +62,6 @@ def combined(view: View, terms: Sequence[tuple[float, str, str, Case, str]]) -> 
     return interval(
         [sum(weight * column[each] for weight, column in columns) for each in sorted(shared)]
     )
-
-
-def surely(found: Sequence[Interval]) -> Interval:
-    """How many of some differences are above zero for certain."""
-    return exactly(sum(each.low is not None and each.low > 0 for each in found))
 
 
 def largest_gap(view: View, key: str, case: Case) -> float:

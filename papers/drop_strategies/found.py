@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from forebay.papers import Data
 
-from .points import ARRIVALS, AT_HALF, AVERAGE, GENTLE_RENO, GOODPUT, LOSS, QUEUE, RENO, View, text
+from .points import ARRIVALS, AT_HALF, AVERAGE, GENTLE_RENO, GOODPUT, LOSS, QUEUE, RENO, TEXT, View
 
 
 def found(data: Data) -> str:
@@ -14,7 +14,7 @@ def found(data: Data) -> str:
     def pair(key: str, case: tuple[str, bool], scale: float = 1.0) -> list[float]:
         return [view.mean(key, AT_HALF, case, each, scale) for each in (ARRIVALS, QUEUE)]
 
-    return text("found").format(
+    return TEXT["found"].format(
         loss=pair(LOSS, RENO, 100),
         throughput=pair(GOODPUT, RENO, 1e-6),
         queue=pair(AVERAGE, GENTLE_RENO),

@@ -9,7 +9,7 @@ from forebay.papers import Figure, Paper, Quick, Section, StudyFile
 from .claims import CLAIMS, CONCLUSIONS
 from .figures import cost, loss, oscillation, starvation, throughput, trace, victims
 from .found import found
-from .points import CASES, CHOICES, CONDITIONERS, MAIN, TRACES, text
+from .points import CASES, CHOICES, CONDITIONERS, MAIN, TEXT, TRACES
 from .sections import choices, memory, victim_table
 
 SHORT = {"duration": "40s"}
@@ -26,16 +26,16 @@ PAPER_FIGURES = [
 ]
 OWN_FIGURES = [
     Figure("oscillation", "Queue oscillation over the in-profile rate", oscillation, (MAIN,)),
-    Figure("cost", "What dropping from the queue costs, and buys", cost, (MAIN,), text("cost")),
+    Figure("cost", "What dropping from the queue costs, and buys", cost, (MAIN,), TEXT["cost"]),
     Figure("victims", "Which packet to drop", victims, ("victims",)),
     Figure("starvation", "In-profile traffic that is not policed", starvation, ("starvation",),
-           text("starvation")),
+           TEXT["starvation"]),
 ]  # fmt: skip
 PAPER = Paper(
     title="Drop strategies and loss-rate differentiation",
-    citation=text("citation"),
-    setup=text("setup"),
-    statistics=text("statistics"),
+    citation=TEXT["citation"],
+    setup=TEXT["setup"],
+    statistics=TEXT["statistics"],
     studies=(
         StudyFile(MAIN, "strategies.toml", Quick(2, SHORT, FEW)),
         StudyFile(TRACES, "traces.toml", Quick(1), tables=("queue",)),
@@ -49,10 +49,10 @@ PAPER = Paper(
     conclusions=CONCLUSIONS,
     found=found,
     sections=(
-        Section("What the paper leaves open", text("choices"), choices, (CHOICES,)),
+        Section("What the paper leaves open", TEXT["choices"], choices, (CHOICES,)),
         Section(
-            "The last, the first or a random packet", text("victims"), victim_table, ("victims",)
+            "The last, the first or a random packet", TEXT["victims"], victim_table, ("victims",)
         ),
-        Section("Memory", text("memory"), memory),
+        Section("Memory", TEXT["memory"], memory),
     ),
 )

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from forebay.papers import Data
+from forebay.papers.points import texts
 from forebay.stats import Interval
 
 HERE = Path(__file__).parent
@@ -52,9 +53,7 @@ METHODS = {
 }
 
 
-def text(name: str) -> str:
-    """Words of the page."""
-    return (HERE / f"{name}.md").read_text("utf-8").strip()
+TEXT = texts(HERE)
 
 
 def point(rate: str, tcp: str, gentle: bool, strategy: str) -> dict[str, Any]:

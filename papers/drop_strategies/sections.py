@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from forebay.papers import Data, Table
-from forebay.papers.judge import verdict_of
+from forebay.papers.points import verdicts
 
 from .claims import JUDGED, lowest
 from .points import (
@@ -29,21 +29,17 @@ from .points import (
     victim,
 )
 
-MARKS = {"reproduced": "yes", "differs": "no", "not testable": "?"}
-
 
 def choices(data: Data) -> Sequence[Table]:
     """Every claim under every choice."""
     labels = data.study(CHOICES).runs["title"].unique(maintain_order=True)
-    verdicts, shapes = [], []
+    judged, shapes = [], []
     for label in labels:
         view = View(data, CHOICES, label)
         row = [label]
         for judge in JUDGED.values():
-            parts = judge(view)
-            good = sum(part.verdict == "reproduced" for part in parts)
-            row.append(f"{MARKS[verdict_of(parts)]}, {good} of {len(parts)}")
-        verdicts.append(row)
+            row.append(verdicts(judge(view)))
+        judged.append(row)
         at = lowest(view)
         gentle = [view.mean(AVERAGE, AT_HALF, GENTLE_RENO, each) for each in (ARRIVALS, QUEUE)]
         shapes.append(
@@ -65,9 +61,7 @@ def choices(data: Data) -> Sequence[Table]:
         "average queues, gentle",
     ]
     return [
-        Table(
-            ["choice", *JUDGED], verdicts, "Whether each claim holds, and how many of its numbers"
-        ),
+        Table(["choice", *JUDGED], judged, "Whether each claim holds, and how many of its numbers"),
         Table(head, shapes, "The shapes (Reno; standard WRED but for the last column)"),
     ]
 

@@ -35,6 +35,56 @@ class Interval:
         return self.half_width is not None and abs(self.mean) > self.half_width
 
 
+@dataclass(frozen=True, slots=True)
+class Proportion(Interval):
+    """A share in percent, with its interval by Wilson, which stays between 0 and 100."""
+
+    lower: float
+    upper: float
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval."""
+        return self.lower
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval."""
+        return self.upper
+
+
+def proportion(held: Sequence[bool], level: float = LEVEL) -> Proportion:
+    """Percent of independent samples for which something holds (Wilson 1927).
+
+    Raises:
+        ValueError: there are no samples.
+    """
+    from scipy.special import ndtri
+
+    count = len(held)
+    if count == 0:
+        raise ValueError("a share needs at least one sample")
+    share = sum(held) / count
+    z = float(ndtri(0.5 + level / 2))
+    scale = 1 + z**2 / count
+    centre = (share + z**2 / (2 * count)) / scale
+    half = z * math.sqrt(share * (1 - share) / count + z**2 / (4 * count**2)) / scale
+    low, high = max(centre - half, 0.0), min(centre + half, 1.0)
+    return Proportion(100 * share, 50 * (high - low), count, 100 * low, 100 * high)
+
+
+def prediction(samples: Sequence[float], level: float = LEVEL) -> Interval | None:
+    """Where one more run would lie: mean and Student t prediction interval of independent samples.
+
+    Returns:
+        None if there are fewer than two samples.
+    """
+    mean = interval(samples, level)
+    if mean is None or mean.half_width is None:
+        return None
+    return Interval(mean.mean, mean.half_width * math.sqrt(mean.samples + 1), mean.samples)
+
+
 def interval(samples: Sequence[float | None], level: float = LEVEL) -> Interval | None:
     """Mean of independent samples with its Student t interval; samples that are none are left out.
 

@@ -259,6 +259,12 @@ def test_commands(papers: Path) -> None:
     assert refused.exit_code == 2 and "another study" in refused.output
 
 
+def test_a_paper_of_two_words_is_called_by_its_key(papers: Path) -> None:
+    (papers / "toy").rename(papers / "two_words")
+    found = run.run("two-words", Path("out"), command="")
+    assert found["paper"] == "two-words" and Path("out/two-words.md").exists()
+
+
 def test_a_difference_without_a_reason_fails(papers: Path) -> None:
     toy_paper.write(papers, reason="")
     outcome = RUNNER.invoke(_cli.app, ["paper", "run", "toy"])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from scipy import stats as scipy_stats
 
-from forebay import interval, paired_difference
+from forebay import interval, paired_difference, stats
 
 
 def test_interval_of_five_samples() -> None:
@@ -53,3 +53,27 @@ def test_pairs_with_an_absent_half_are_left_out() -> None:
     assert (found.mean, found.samples) == (1.0, 1)
     with pytest.raises(ValueError, match="shorter"):
         paired_difference([1.0, 2.0], [1.0])
+
+
+def test_shares_stay_between_0_and_100() -> None:
+    # Wilson's interval by hand: 0 of 50, 95 %: 0 to z^2 / (n + z^2).
+    none, all_ = stats.proportion([False] * 50), stats.proportion([True] * 50)
+    assert (
+        none.mean == 0.0
+        and none.low == pytest.approx(0.0)
+        and none.high == pytest.approx(7.135, abs=0.001)
+    )
+    assert all_.high == pytest.approx(100.0) and all_.low == pytest.approx(100 - none.high)
+    half = stats.proportion([True, False] * 10)
+    assert (half.low + half.high) / 2 == pytest.approx(half.mean) == 50.0
+    with pytest.raises(ValueError, match="at least one"):
+        stats.proportion([])
+
+
+def test_one_more_run_varies_more_than_the_mean() -> None:
+    # Mean 2, deviation 1, t(2) = 4.3027: 4.3027 * sqrt(1 + 1/3).
+    found = stats.prediction([1.0, 2.0, 3.0])
+    assert found is not None and found.half_width == pytest.approx(
+        4.3027 * (4 / 3) ** 0.5, abs=1e-3
+    )
+    assert stats.prediction([1.0]) is None

@@ -50,9 +50,10 @@ def text(found: Mapping[str, Any]) -> str:
         parts += ["## Claims", _RULE]
     for claim in found["claims"]:
         parts.append(f"### {claim['id']}: {claim['verdict']}")
-        parts.append(f"> {claim['words']}")
-        if claim["parts"]:
-            parts.append(_parts(claim["parts"]))
+        # What the paper says stands in the table of claims, and its numbers in theirs.
+        rest = [part for part in claim["parts"] if part.get("stated") is None]
+        if rest:
+            parts.append(_parts(rest))
         if claim["reason"]:
             parts.append(f"{'Why' if claim['verdict'] == 'differs' else 'Note'}: {claim['reason']}")
     parts += ["## Setup", found["setup"], "## Statistics", found["statistics"], _studies(found)]
@@ -73,7 +74,7 @@ _RULE = (
     "Each number stands with its 95 % interval over the replications and the range that the "
     "paper's words allow. *Reproduced*: the whole interval lies in that range; *differs*: all of "
     "it lies outside; *not testable*: neither. A number without an interval is a count over all "
-    "runs, or a calculation."
+    "runs, or a calculation. Numbers that the paper states are in the table above."
 )
 
 
@@ -251,6 +252,8 @@ def cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, Mapping):
+        if "lower" in value:
+            return f"{cell(value['mean'])} ({cell(value['lower'])} to {cell(value['upper'])})"
         mean, width = value["mean"], value["half_width"]
         if not width or width < 1e-9 * abs(mean):
             return cell(mean)

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from forebay import stats
+from forebay._engine import ScenarioError
 from forebay.papers.data import Data, Where
-from forebay.papers.declare import Series, Style
-from forebay.papers.judge import exactly
+from forebay.papers.declare import Series, Style, Table
+from forebay.papers.judge import Part, exactly, verdict_of
+
+Measure = tuple[str | pl.Expr, float]
+"""A measure, and the factor that brings it to the unit of its column."""
+MARKS = {"reproduced": "yes", "differs": "no", "not testable": "?"}
+
+
+def texts(folder: Path) -> dict[str, str]:
+    """Words of a page: the Markdown files of a paper's folder, by name."""
+    return {path.stem: path.read_text("utf-8").strip() for path in sorted(folder.glob("*.md"))}
 
 
 def loss_of(classes: Sequence[str]) -> pl.Expr:
@@ -67,3 +79,78 @@ def total(data: Data, study: str, keys: Sequence[str], keep: pl.Expr) -> stats.I
     """A sum of counts over all runs of some points."""
     runs = data.runs(study).filter(keep)
     return exactly(float(sum(runs[key].sum() for key in keys)))
+
+
+def samples(
+    data: Data, study: str, key: str | pl.Expr, where: Where, scale: float = 1.0
+) -> dict[int, float]:
+    """A measure of every replication of a point that has it."""
+    value = pl.col(key) if isinstance(key, str) else key
+    rows = data.runs(study, where).select("replication", value.alias("value")).iter_rows()
+    return {run: scale * found for run, found in rows if found is not None}
+
+
+def ratios(data: Data, study: str, key: str | pl.Expr, first: Where, second: Where) -> list[float]:
+    """A measure of one point over that of another, replication by replication.
+
+    Raises:
+        ScenarioError: no replication has both.
+    """
+    one, other = (samples(data, study, key, where) for where in (first, second))
+    found = [one[run] / other[run] for run in sorted(one) if other.get(run)]
+    if not found:
+        raise ScenarioError(f'study "{study}": no replication has both {first} and {second}')
+    return found
+
+
+def mean(values: Sequence[float]) -> stats.Interval:
+    """The interval of samples of which there are some."""
+    found = stats.interval(values)
+    assert found is not None
+    return found
+
+
+def ratio(
+    data: Data, study: str, key: str | pl.Expr, first: Where, second: Where
+) -> stats.Interval:
+    """Mean of `ratios`."""
+    return mean(ratios(data, study, key, first, second))
+
+
+def change(
+    data: Data, study: str, key: str | pl.Expr, first: Where, second: Where
+) -> stats.Interval:
+    """Mean of `ratios` less one, in percent."""
+    return mean([100 * (each - 1) for each in ratios(data, study, key, first, second)])
+
+
+def surely(found: Iterable[stats.Interval | None], sign: int = 1) -> stats.Interval:
+    """How many of some differences are above zero for certain; below it with a sign of -1."""
+    ends = [each.low if sign > 0 else each.high for each in found if each is not None]
+    return exactly(sum(end is not None and sign * end > 0 for end in ends))
+
+
+def table(
+    data: Data,
+    study: str,
+    head: Sequence[str],
+    rows: Sequence[tuple[Sequence[Any], Where]],
+    columns: Mapping[str, Measure],
+    heading: str = "",
+    text: str = "",
+) -> Table:
+    """Measures of points of a study: what names a row stands first in it."""
+    cells = [
+        [
+            *names,
+            *(data.interval(study, key, at, scale=scale) for key, scale in columns.values()),
+        ]
+        for names, at in rows
+    ]
+    return Table([*head, *columns], cells, heading, text)
+
+
+def verdicts(parts: Sequence[Part]) -> str:
+    """Whether a claim holds, and how many of its numbers: "yes, 3 of 3"."""
+    good = sum(part.verdict == "reproduced" for part in parts)
+    return f"{MARKS[verdict_of(parts)]}, {good} of {len(parts)}"

@@ -141,7 +141,8 @@ def unsupported(found: Mapping[str, Any]) -> list[str]:
 
 
 def _study(name: str, study: Study, data: Data) -> dict[str, Any]:
-    runs = data.study(name).runs
+    # A point that an axis does not apply to stands beside each of its steps.
+    runs = data.study(name).runs.unique(["point", "replication"])
     samples = runs.group_by("point").len()["len"]
     until = study.until
     width = "" if until is None else f"{until.half_width * 100:g} %" if until.relative else ""
