@@ -1,5 +1,5 @@
 // A dumbbell around a kernel of the Network Simulation Cradle: bulk flows over one link with a
-// tail-drop queue. Compile with -I of the Cradle's folder sim; the kernel is loaded at run time.
+// tail-drop queue, or with threshold=PACKETS under CP-AQM. Compile with -I of the Cradle's folder sim; the kernel is loaded at run time.
 //
 // Prints one JSON object of measures; with trace=FILE also writes every segment at the senders.
 
@@ -76,6 +76,28 @@ class Agenda {
 
 Agenda agenda;
 
+constexpr double kLargest = 1500;  // bytes of a packet
+
+// CP-AQM by section 3 of its paper: a token bucket that meters congestion. Sizes in bytes.
+struct Policer {
+  double threshold, capacity, most, bucket, rate;
+  double tokens = bucket;
+  Nanos filled = 0;
+
+  // Whether a packet of `frame` bytes on the wire may join a queue of `waiting` bytes.
+  bool admits(double waiting, double frame) {
+    const double gained = rate / 8e9 * static_cast<double>(agenda.now - filled);
+    tokens = std::min(bucket, tokens + gained);
+    filled = agenda.now;
+    if (waiting < threshold) return true;
+    const double above = (waiting - threshold) / std::max(capacity - threshold, 1.0);
+    const double cost = frame * (1 + above * (most - 1));
+    if (cost > tokens + 1e-6) return false;
+    tokens -= cost;
+    return true;
+  }
+};
+
 // A link with a tail-drop queue; measures what happens from `warmup` on.
 class Link {
  public:
@@ -85,14 +107,18 @@ class Link {
       : rate_(rate), delay_(delay), overhead_(overhead), room_(room), warmup_(warmup),
         deliver_(std::move(deliver)) {}
 
+  std::unique_ptr<Policer> policer;
+
   void arrive(Packet packet) {
     account();
     const bool counts = agenda.now >= warmup_;
     arrivals += counts;
-    if (waiting_.size() >= room_) {
+    const double size = static_cast<double>(packet.bytes.size());
+    if (waiting_.size() >= room_ || (policer && !policer->admits(bytes_, size + overhead_))) {
       drops += counts;
       return;
     }
+    bytes_ += size;
     waiting_.push_back(std::move(packet));
     if (!busy_) transmit();
   }
@@ -112,6 +138,7 @@ class Link {
   void transmit() {
     auto packet = std::make_shared<Packet>(std::move(waiting_.front()));
     waiting_.pop_front();
+    bytes_ -= static_cast<double>(packet->bytes.size());
     busy_ = true;
     const double bits = 8.0 * (static_cast<double>(packet->bytes.size()) + overhead_);
     const Nanos span = static_cast<Nanos>(bits * 1e9 / rate_ + 0.5);
@@ -130,6 +157,7 @@ class Link {
   Nanos warmup_;
   Deliver deliver_;
   std::deque<Packet> waiting_;
+  double bytes_ = 0;
   bool busy_ = false;
   Nanos last_ = 0;
 };
@@ -363,6 +391,11 @@ int main(int count, char** words) {
                [&](Packet packet) { right_down[packet.flow]->arrive(std::move(packet)); });
   Link backward(rate, delay, overhead, kEndless, warmup,
                 [&](Packet packet) { left_down[packet.flow]->arrive(std::move(packet)); });
+  const double threshold = options.number("threshold", -1);
+  if (threshold >= 0)
+    forward.policer.reset(new Policer{threshold * kLargest, static_cast<double>(room) * kLargest,
+                                      options.number("max_congestion", 1.2),
+                                      options.number("bucket", 67815), rate});
   const auto link = [&](Link::Deliver deliver) {
     return std::make_unique<Link>(access, access_delay, 0, kEndless, warmup, std::move(deliver));
   };

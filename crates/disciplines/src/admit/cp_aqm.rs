@@ -18,8 +18,7 @@
 //! c(x) = 0 for x < T_c, else 1 + (x - T_c) / (Q_max - T_c) * (c_max - 1) (equation 1). A packet of B
 //! bytes on the wire, all overheads counted, costs B * c(x).
 //!
-//! The bucket is a whole number of nanobits (1e-9 bit), so that rate times time is exact; a cost is
-//! rounded up to the nanobit and c_max to a millionth. Nothing drifts.
+//! Buckets are exact ([`Policers`]); a cost is rounded up to the nanobit and c_max to a millionth.
 //!
 //! Deviations
 //! - D1: "the fill state of the queue is reduced" (section 3.2) is read as the bucket's.
@@ -35,9 +34,12 @@
 //!   the link tells its rate, or what leaves pays back the bucket: each packet its size on the wire,
 //!   when it leaves. While packets wait that is the tokens of R_CA = C, whatever C is, without an
 //!   estimate and its lag; while none wait the bucket fills at the rate at which the last ones left.
+//! - D6: policers a user or a flow and a CP-AQM in each queue under fair scheduling, which the paper
+//!   does not have, are `policers` and `occupancy`; `limit` stays that of the whole port.
 //!
 //! Cost: a refill and, in congestion, one 128-bit division a packet.
 
+use super::policers::{BYTE, Policers};
 use crate::Admit;
 use forebay_core::config::require;
 use forebay_core::{
@@ -54,8 +56,10 @@ pub struct CpAqm {
     overhead: u32,
     ecn: bool,
     follow: Follow,
+    policers: Span,
+    occupancy: Span,
     drain: Drain,
-    tokens: Bucket,
+    tokens: Policers,
 }
 
 /// What the congestion allowance rate follows.
@@ -69,6 +73,17 @@ pub enum Follow {
     Link,
     /// What leaves the queue.
     Drain,
+}
+
+/// All queues of a port together, or each by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Span {
+    /// All queues of the port together.
+    #[default]
+    Port,
+    /// Each queue by itself.
+    Queue,
 }
 
 /// What has left, for an allowance that follows it.
@@ -94,20 +109,9 @@ struct Congestion {
     excess: u64,
 }
 
-/// A token bucket in nanobits.
-#[derive(Debug, Clone, Copy)]
-struct Bucket {
-    rate: Rate,
-    size: u64,
-    level: u64,
-    filled: Time,
-}
-
 /// Bytes on the wire over which the drain rate is measured (as PIE's DQ_THRESHOLD, RFC 8033,
 /// section 5.2).
 const MEASURED: u64 = 1 << 14;
-/// Nanobits in a byte.
-const BYTE: u64 = 8_000_000_000;
 /// c_max is resolved to this fraction.
 const MILLION: u64 = 1_000_000;
 
@@ -127,13 +131,22 @@ pub struct CpAqmParams {
     /// Congestion allowance rate (R_CA; section 3.3). Default: the link's rate.
     pub rate: Option<Rate>,
     /// What the allowance rate follows where capacity varies: "nothing"; "link", the rate that the
-    /// link tells; or "drain", what leaves the queue, with `rate` until that is known.
+    /// link tells; or "drain", what leaves the queue, with `rate` until that is known. With policers
+    /// a queue the latter gives each bucket what the scheduler serves its queue.
     pub follow: Follow,
     /// Bucket size (B_CA; section 3.3), above 0 to 2 GB. Default: 1.5 Q_max times the largest packet
     /// on the wire over the same without overhead, and one packet more if the threshold is 0.
     pub bucket: Option<Bytes>,
     /// Whether packets that the policer refuses are marked, where their transport understands it.
     pub ecn: bool,
+    /// What a policer meters (not in the paper): "port", all traffic; or "queue", each queue has a
+    /// bucket of its own, of size `bucket`, and those in use share `rate` equally. By the classifier
+    /// and with the scheduler `fifo` that is a policer for each user (`class`) or for each flow
+    /// (`flow-hash`).
+    pub policers: Span,
+    /// Whose occupancy is congestion (x): "port", that of all queues; or "queue" (not in the paper),
+    /// that of the queue which the packet joins.
+    pub occupancy: Span,
 }
 
 impl Default for CpAqmParams {
@@ -146,6 +159,8 @@ impl Default for CpAqmParams {
             follow: Follow::default(),
             bucket: None,
             ecn: false,
+            policers: Span::default(),
+            occupancy: Span::default(),
         }
     }
 }
@@ -197,7 +212,10 @@ impl CpAqm {
             format!("must be above 0 and at most \"2GB\", got \"{bucket}\"")
         })?;
         let excess = ((most - 1.0) * MILLION as f64).round() as u64;
-        let size = bucket.0 * BYTE;
+        let buckets = match params.policers {
+            Span::Port => 1,
+            Span::Queue => setting.queues,
+        };
         Ok(CpAqm {
             limit: params.limit,
             congestion: Congestion { threshold, capacity, excess },
@@ -205,13 +223,20 @@ impl CpAqm {
             ecn: params.ecn,
             follow: params.follow,
             drain: Drain::default(),
-            tokens: Bucket {
-                rate: params.rate.unwrap_or(setting.rate),
-                size,
-                level: size,
-                filled: Time::ZERO,
-            },
+            policers: params.policers,
+            occupancy: params.occupancy,
+            tokens: Policers::new(buckets, params.rate.unwrap_or(setting.rate), bucket.0),
         })
+    }
+}
+
+impl CpAqm {
+    /// The policer of a queue's packets.
+    fn policer(&self, queue: QueueId) -> usize {
+        match self.policers {
+            Span::Port => 0,
+            Span::Queue => queue,
+        }
     }
 }
 
@@ -240,32 +265,15 @@ impl Congestion {
     }
 }
 
-impl Bucket {
-    #[inline]
-    fn fill(&mut self, now: Time) {
-        if now <= self.filled {
-            return;
-        }
-        let span = now.since(self.filled).as_nanos();
-        self.filled = now;
-        let missing = self.size - self.level;
-        if missing > 0 {
-            // bit/s times nanoseconds are nanobits.
-            let gained = u128::from(self.rate.bps()) * u128::from(span);
-            self.level += u64::try_from(gained).unwrap_or(u64::MAX).min(missing);
-        }
-    }
-
-    /// Pays back what a packet of `frame` bytes on the wire leaves by, from `now` until it has left.
-    fn pay(&mut self, now: Time, frame: u64) {
-        self.level = self.size.min(self.level + frame * BYTE);
-        self.filled = now + Duration::from_nanos(frame * BYTE / self.rate.bps().max(1));
-    }
-}
-
 impl Drain {
     /// A packet of `frame` bytes on the wire leaves; `waiting` others stay.
-    fn depart(&mut self, now: Time, frame: u64, waiting: usize, tokens: &mut Bucket) {
+    fn depart(
+        &mut self,
+        now: Time,
+        (policer, frame): (QueueId, u64),
+        waiting: usize,
+        tokens: &mut Policers,
+    ) {
         if self.busy {
             self.bytes += self.frame;
             self.span += now.since(self.last).as_nanos();
@@ -279,7 +287,7 @@ impl Drain {
         } else {
             tokens.fill(now);
         }
-        tokens.pay(now, frame);
+        tokens.pay(now, policer, frame);
         (self.last, self.frame, self.busy) = (now, frame, waiting > 0);
     }
 }
@@ -304,7 +312,7 @@ impl Admit for CpAqm {
     #[inline]
     fn arrive(
         &mut self,
-        _: QueueId,
+        queue: QueueId,
         packet: &mut Packet,
         bank: &mut Bank,
         cx: &mut Context,
@@ -316,9 +324,12 @@ impl Admit for CpAqm {
         if !self.drain.busy {
             self.tokens.fill(cx.now);
         }
-        let cost = self.congestion.cost(held.bytes, u64::from(packet.len + self.overhead));
-        if cost <= self.tokens.level {
-            self.tokens.level -= cost;
+        let occupied = match self.occupancy {
+            Span::Port => held.bytes,
+            Span::Queue => bank.bytes(queue),
+        };
+        let cost = self.congestion.cost(occupied, u64::from(packet.len + self.overhead));
+        if self.tokens.take(self.policer(queue), cost) {
             Ok(())
         } else if self.ecn && cx.mark(packet) {
             Ok(())
@@ -332,7 +343,8 @@ impl Admit for CpAqm {
         let packet = bank.pop(queue)?;
         if self.follow == Follow::Drain {
             let frame = u64::from(packet.len + self.overhead);
-            self.drain.depart(cx.now, frame, bank.total().packets, &mut self.tokens);
+            let left = (self.policer(queue), frame);
+            self.drain.depart(cx.now, left, bank.total().packets, &mut self.tokens);
         }
         Some(packet)
     }
@@ -345,11 +357,11 @@ impl Admit for CpAqm {
     }
 
     fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
-        let mut tokens = self.tokens;
+        let mut tokens = self.tokens.clone();
         if !self.drain.busy {
             tokens.fill(now);
         }
-        out("tokens", tokens.level as f64 / BYTE as f64);
+        out("tokens", tokens.fewest());
         out("congestion", self.congestion.at(bank.total().bytes));
     }
 }
@@ -415,18 +427,6 @@ mod tests {
         assert_eq!(bucket(5, 4.0), 113_025, "45 210 * 2.5");
     }
 
-    #[test]
-    fn the_bucket_loses_nothing_over_days() {
-        // 3 bit/s for ten days, asked every 0.1 s, gain 2 592 000 bits = 324 000 B exactly.
-        let size = 400_000 * BYTE;
-        let rate = Rate::from_bps(3);
-        let mut bucket = Bucket { rate, size, level: 0, filled: Time::ZERO };
-        for step in 1..=8_640_000 {
-            bucket.fill(Time::ZERO + Duration::from_millis(100) * step);
-        }
-        assert_eq!(bucket.level, 324_000 * BYTE);
-    }
-
     fn burst(params: &CpAqmParams, packets: u32, ect: bool) -> (u32, Count) {
         let mut queue = build(params);
         let (mut rng, mut sink) = (Rng::named(1, "port"), Count::default());
@@ -468,15 +468,47 @@ mod tests {
         assert_eq!((queued, sink.marks, sink.reasons.len()), (6, 0, 2));
     }
 
+    /// As above for the first user, whose bucket is then short; the next packet is another's, and
+    /// meets six packets in the port, none in a queue of its own.
+    #[test]
+    fn policers_and_occupancy_may_be_those_of_a_queue() {
+        for (policers, occupancy, verdict) in [
+            ("port", "port", Verdict::Dropped),
+            ("queue", "port", Verdict::Queued),
+            ("port", "queue", Verdict::Queued),
+        ] {
+            let block = serde_json::json!({
+                "classify": { "kind": "class", "queues": 2 },
+                "admit": {
+                    "kind": "cp-aqm", "bucket": "3014B",
+                    "policers": policers, "occupancy": occupancy,
+                },
+                "schedule": { "kind": "fifo" },
+            });
+            let mut queue = Disciplines::builtin().build(&block, &SETTING).unwrap();
+            let (mut rng, mut sink) = (Rng::named(1, "port"), Count::default());
+            for id in 0..9 {
+                let mut packet = Packet::new(id, 0, 1500);
+                packet.class = u8::from(id == 8);
+                let mut cx = Context::new(Time::ZERO, &mut rng, &mut sink);
+                let found = queue.enqueue(packet, &mut cx);
+                if id == 8 {
+                    assert_eq!(found, verdict, "{policers}, {occupancy}");
+                }
+            }
+            assert_eq!(queue.backlog().packets, 6 + usize::from(verdict == Verdict::Queued));
+        }
+    }
+
     #[test]
     fn the_allowance_follows_the_link_only_if_asked() {
         for (follow, bytes) in [(Follow::Link, 125), (Follow::Nothing, 1250)] {
             let params = CpAqmParams { follow, ..CpAqmParams::default() };
             let mut cp = CpAqm::new(&params, &SETTING).unwrap();
-            cp.tokens.level = 0;
+            assert!(cp.tokens.take(0, 67_815 * BYTE));
             cp.set_link_rate(Time::ZERO, Rate::from_bps(1_000_000));
             cp.tokens.fill(Time::ZERO + Duration::from_millis(1));
-            assert_eq!(cp.tokens.level, bytes * BYTE);
+            assert_eq!(cp.tokens.fewest(), f64::from(bytes));
         }
     }
 

@@ -8,6 +8,7 @@ mod curve;
 mod fattest_drop;
 mod gsp;
 mod pie;
+mod policers;
 mod red;
 mod shared_tail_drop;
 mod tail_drop;

@@ -18,6 +18,7 @@ fn variants(kind: &str) -> Vec<Value> {
         "cp-aqm" => vec![
             json!({ "limit": "10p", "threshold": "2p", "max_congestion": 2.0, "bucket": "3KB" }),
             json!({ "bucket": "2KB", "threshold": "0p", "ecn": true, "follow": "drain" }),
+            json!({ "bucket": "2KB", "threshold": "1p", "policers": "queue", "occupancy": "queue" }),
         ],
         "cq-aqm" => vec![
             json!({ "queues": [
