@@ -161,8 +161,9 @@ impl Ns318 {
     }
 
     pub(super) fn poll(&mut self, flow: &Flow) -> Option<u64> {
-        // `NewAck` sends what the window allows before it sends the head again.
-        if self.pending && self.room_for_one(flow) {
+        // `NewAck` sends what the window allows before it sends the head again, and `Send` what is
+        // written while nothing is outstanding.
+        if (self.pending || flow.una == flow.next) && self.room_for_one(flow) {
             return Some(self.point);
         }
         if std::mem::take(&mut self.resend) {
