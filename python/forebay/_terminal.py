@@ -178,7 +178,7 @@ def print_run(console: Console, summary: dict[str, Any]) -> None:
 
 
 def print_kinds(console: Console, catalogue: dict[str, Any]) -> None:
-    """Print the name and a line of every discipline, part of one, source, congestion control and profile."""
+    """Print the name and a line of everything that a scenario can name."""
     for group, title in GROUPS.items():
         table = Table(box=box.SIMPLE, show_header=False, pad_edge=False, title=title)
         table.title_justify = "left"

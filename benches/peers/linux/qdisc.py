@@ -133,6 +133,8 @@ def ecn(queue: Table) -> str:
 def codel(queue: Table, _: Link) -> Commands:
     """`codel`."""
     words = ["limit", packets(queue, "limit"), "target", microseconds(queue, "target")]
+    if queue.get("ce_threshold"):
+        words += ["ce_threshold", microseconds(queue, "ce_threshold")]
     return [root("codel", *words, "interval", microseconds(queue, "interval"), ecn(queue))]
 
 

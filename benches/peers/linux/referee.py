@@ -67,6 +67,8 @@ class Found:
     dropped: int
     marked: int
     """Packets of the measured time."""
+    marks: float
+    """Marked over offered packets."""
     packets: int
     """Data packets of the whole run."""
     end: str
@@ -248,6 +250,7 @@ def measure(given: Dumbbell, seen: records.Records, cpu: float) -> Found:
         offered=int(inside.sum()),
         dropped=dropped,
         marked=int((passed.marked & inside).sum()),
+        marks=float((passed.marked & inside).sum() / max(int(inside.sum()), 1)),
         packets=len(passed.departures),
         end=str(int(seen["time"].max())),
     )

@@ -13,12 +13,10 @@ from qdisc import Flow, Refused, size
 
 from forebay import _engine
 
-CONTROLS = {"new-reno": "reno", "cubic": "cubic"}
-"""Congestion control of a scenario, as Linux calls it."""
 KERNEL_CONTROLS = ("reno", "cubic", "dctcp", "bbr")
 RATES = {"bit": 1, "kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9}
 OVERHEADS = {"none": 0, "ppp": 7, "ethernet": 38}
-FREE = ("congestion", "ecn", "mtu", "hystart", "receive_window", "ledbat")
+FREE = ("congestion", "ecn", "mtu", "hystart", "receive_window", "linux")
 """Fields of a TCP table that may differ from the preset: chosen, or of no account."""
 
 
@@ -133,13 +131,13 @@ def _check_entry(entry: Mapping[str, Any], path: str, stops: bool) -> None:
 
 def _control(tcp: Mapping[str, Any], path: str) -> str:
     """Linux's name of a table's congestion control, if the table is otherwise Linux's."""
-    if tcp["congestion"] not in CONTROLS:
+    if tcp["linux"] not in KERNEL_CONTROLS:
         raise Refused(f"{path}.congestion: Linux has no {tcp['congestion']!r}")
     preset = _preset()
     for field, value in tcp.items():
         if field in preset and field not in FREE and value != preset[field]:
             raise Refused(f'{path}.{field}: preset "linux" has {preset[field]!r}, got {value!r}')
-    return CONTROLS[tcp["congestion"]]
+    return str(tcp["linux"])
 
 
 def _preset() -> dict[str, Any]:

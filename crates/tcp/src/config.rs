@@ -98,8 +98,9 @@ fn is_default_tick(tick: &Duration) -> bool {
 pub struct Config {
     /// Whose rules for losses, timers and acknowledgments apply: `"standard"`, `"linux-2.6.18"`,
     /// `"linux-2.6.26"`, `"linux-6.1"`, `"ns-2"` (2.35) or `"ns-3.18"`. The last two are senders with
-    /// congestion control of their own. Linux's, with its own `"new-reno"` and `"cubic"`, apply to
-    /// `recovery = "sack"` with these two, and know of the options below only `mtu`, windows,
+    /// congestion control of their own. Linux's apply to `recovery = "sack"` with the congestion
+    /// controls that it has of its own (`"new-reno"`, `"cubic"`, and in 6.1 `"dctcp"`; with others the
+    /// standards' do), and know of the options below only `mtu`, windows,
     /// timeouts, `delayed_ack_*`, `timestamps`, `ecn`, `hystart`, `pacing`,
     /// `slow_start_after_idle` and those of the handshake.
     #[serde(skip_serializing_if = "Stack::is_standard")]

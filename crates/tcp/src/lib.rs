@@ -37,7 +37,7 @@
 //! - Loss detection and recovery: RFC 5681, 6582, 6675, 3042, 6937, with the retransmission timer
 //!   of RFC 6298.
 //! - Congestion control behind [`congestion::CongestionController`]: RFC 5681 and CUBIC (RFC
-//!   9438), with HyStart++ (RFC 9406) for either, and LEDBAT (RFC 6817).
+//!   9438), with HyStart++ (RFC 9406) for either, LEDBAT (RFC 6817) and DCTCP (RFC 8257).
 //! - Flow control, window probes and delayed acknowledgments: RFC 9293.
 //! - Linux 2.6.18, 2.6.26 and 6.1 by their own rules, where [`Config::stack`] says so: packet by
 //!   packet what the kernels send.

@@ -54,8 +54,14 @@ pub struct Receiver {
     sack: bool,
     ecn: bool,
     timestamps: bool,
-    /// Congestion experienced since the last CWR (RFC 3168, section 6.1.3).
+    /// Congestion experienced since the last CWR (RFC 3168, section 6.1.3); with `every_mark`, by the
+    /// last packet (RFC 8257, section 3.2, DCTCP.CE).
     echo: bool,
+    every_mark: bool,
+    /// What has just come is to be acknowledged without delay.
+    at_once: bool,
+    /// Goes right after the last acknowledgment.
+    second: Option<Box<Segment>>,
     closed: bool,
     /// One offset of each of the blocks most recently received, newest first; 0 where none.
     recent: [u64; RECENT],
@@ -134,6 +140,9 @@ impl Receiver {
             ecn: config.ecn,
             timestamps: config.timestamps,
             echo: false,
+            every_mark: config.congestion.counts_marks(),
+            at_once: false,
+            second: None,
             closed: false,
             ts_recent: 0,
             last_ack: next,
@@ -152,17 +161,49 @@ impl Receiver {
         if self.closed || segment.flags.has(Flags::SYN.with(Flags::RST)) || self.next == 0 {
             return self.on_control(now, segment);
         }
-        let start = segment.seq;
-        let end = start.saturating_add(u64::from(segment.len));
-        let has_fin = segment.flags.has(Flags::FIN);
         // RFC 7323, section 4.3, (2).
-        if segment.has_timestamp && start <= self.last_ack {
+        if segment.has_timestamp && segment.seq <= self.last_ack {
             self.ts_recent = segment.tsval;
         }
         if self.ecn && segment.len > 0 {
-            // RFC 3168, section 6.1.3: CWR answers what came before; CE is new.
-            self.echo = (self.echo && !segment.flags.has(Flags::CWR)) || ce;
+            let reduced = segment.flags.has(Flags::CWR);
+            if self.every_mark {
+                if ce != self.echo || (reduced && self.is_6_1) {
+                    return self.on_other_mark(now, segment, ce);
+                }
+            } else {
+                // RFC 3168, section 6.1.3: CWR answers what came before; CE is new.
+                self.echo = (self.echo && !reduced) || ce;
+            }
         }
+        self.take(now, segment)
+    }
+
+    /// A packet is marked and the last one was not, or the other way (RFC 8257, section 3.2): what
+    /// waits is acknowledged as the last one was, and this one at once, as it is. In Linux 6.1 so is one
+    /// that tells of a reduction (`tcp_ecn_accept_cwr`).
+    #[cold]
+    fn on_other_mark(&mut self, now: Time, segment: &Segment, ce: bool) -> Option<Segment> {
+        let waits = ce != self.echo && self.pending > 0 && self.deadline != Time::MAX;
+        let first = waits.then(|| self.acknowledge(now));
+        self.echo = ce;
+        self.at_once = true;
+        let reply = self.take(now, segment);
+        self.at_once = false;
+        let Some(first) = first else { return reply };
+        self.second = reply.map(Box::new);
+        if self.second.is_some() {
+            self.deadline = now;
+        }
+        Some(first)
+    }
+
+    /// Data, and what else an established connection is sent.
+    #[inline]
+    fn take(&mut self, now: Time, segment: &Segment) -> Option<Segment> {
+        let start = segment.seq;
+        let end = start.saturating_add(u64::from(segment.len));
+        let has_fin = segment.flags.has(Flags::FIN);
         if let Some(linux) = &mut self.linux {
             linux.on_segment(now);
             if let Some(buffer) = linux.buffer()
@@ -226,6 +267,10 @@ impl Receiver {
 
     /// Its deadline has come: the delayed acknowledgment. Too early does no harm.
     pub fn on_deadline(&mut self, now: Time) -> Option<Segment> {
+        if let Some(second) = self.second.take() {
+            self.deadline = if self.deadline > now { self.deadline } else { Time::MAX };
+            return Some(*second);
+        }
         if let Some(linux) = &mut self.linux {
             if now >= linux.deadline() {
                 return Some(self.acknowledge(now));
@@ -307,7 +352,10 @@ impl Receiver {
         let mut reply = self.acknowledge(now);
         // RFC 3168, section 6.1.1: a SYN with ECE and CWR asks, a SYN-ACK with ECE agrees.
         self.ecn &= segment.flags.has(Flags::ECE);
-        reply.flags = Flags::SYN.with(Flags::ACK).with_if(self.ecn, Flags::ECE);
+        reply.flags = Flags::SYN
+            .with(Flags::ACK)
+            .with_if(self.ecn, Flags::ECE)
+            .with_if(self.ecn && self.every_mark, Flags::ECT);
         if self.is_6_1 {
             // Not scaled yet.
             reply.window = self.buffer as u32;
@@ -325,13 +373,13 @@ impl Receiver {
         if let Some(linux) = &mut self.linux {
             linux.on_data_2_6(now, self.mss);
             self.buffer = linux.window();
-            if self.pending >= self.count || linux.is_quick() {
+            if self.pending >= self.count || linux.is_quick() || self.at_once {
                 return Some(self.acknowledge(now));
             }
             self.deadline = linux.delayed_until(now, self.deadline);
             return None;
         }
-        if self.pending >= self.count || self.quick > 0 {
+        if self.pending >= self.count || self.quick > 0 || self.at_once {
             self.quick = self.quick.saturating_sub(1);
             return Some(self.acknowledge(now));
         }
@@ -403,7 +451,7 @@ impl Receiver {
             }
             let waits = !self.early.is_empty() && len > 0 && old == 0;
             let due = self.next - self.last_ack > self.mss && linux.keeps_window();
-            if waits && !due && linux.compresses(now, self.next) {
+            if waits && !due && !self.at_once && linux.compresses(now, self.next) {
                 return first;
             }
         }
@@ -487,7 +535,9 @@ impl Receiver {
             window: window as u32,
             tsval,
             tsecr: self.ts_recent,
-            flags: Flags::ACK.with_if(self.echo, Flags::ECE),
+            flags: Flags::ACK
+                .with_if(self.echo, Flags::ECE)
+                .with_if(self.every_mark && self.ecn, Flags::ECT),
             has_timestamp: self.timestamps,
             ..Segment::default()
         };

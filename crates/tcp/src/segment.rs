@@ -105,8 +105,8 @@ impl Segment {
         40 + timestamps + sack + syn + self.len
     }
 
-    /// Whether the IP packet is ECN-capable: new data only, never a retransmission, a pure ACK, a
-    /// window probe or a SYN (RFC 3168, sections 6.1.1 and 6.1.4 to 6.1.6).
+    /// Whether the IP packet is ECN-capable: new data, but no retransmission, pure ACK, window probe
+    /// or SYN (RFC 3168, sections 6.1.1 and 6.1.4 to 6.1.6), unless every mark counts (DCTCP).
     #[inline]
     pub fn is_ect(&self) -> bool {
         self.flags.has(Flags::ECT)

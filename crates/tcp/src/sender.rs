@@ -59,6 +59,8 @@ pub struct Sender {
     closed: bool,
     timestamps: bool,
     ecn: bool,
+    /// Every packet is ECN-capable, retransmissions and SYNs too.
+    always_ect: bool,
     /// The window, not the application or the receiver, held back the last [`Sender::poll`].
     limited: bool,
     /// A SYN, or the ACK that ends the handshake, is to be sent.
@@ -111,6 +113,7 @@ impl Sender {
             closed: false,
             timestamps: config.timestamps,
             ecn: config.ecn,
+            always_ect: config.ecn && config.congestion.counts_marks(),
             limited: false,
             handshake_due: config.handshake,
             probe_due: false,
@@ -425,6 +428,7 @@ impl Sender {
         self.largest_window = u64::from(segment.window);
         // RFC 3168, section 6.1.1: both must want it.
         self.ecn &= segment.flags.has(Flags::ECE);
+        self.always_ect &= self.ecn;
         self.ts_recent = segment.tsval;
         if self.stats.timeouts > 0 {
             // RFC 5681, section 3.1: a lost SYN means an initial window of one segment.
@@ -571,7 +575,7 @@ impl Sender {
             window: 65_535,
             tsval: if self.timestamps { self.clock(now) } else { 0 },
             tsecr: self.ts_recent,
-            flags,
+            flags: flags.with_if(self.always_ect, Flags::ECT),
             has_timestamp: self.timestamps,
             ..Segment::default()
         };

@@ -140,13 +140,13 @@ fn configs() -> impl Strategy<Value = Config> {
     (kinds, 1..3_u8, proptest::collection::vec(any::<bool>(), 15)).prop_map(
         |((congestion, recovery, mtu, window, max_window), delayed_ack_count, on)| Config {
             timestamps: on[0] || congestion == "ledbat",
+            ecn: on[1] || congestion == "dctcp",
             congestion: congestion.parse().unwrap(),
             recovery,
             mtu: Bytes(mtu),
             receive_window: Bytes(window).into(),
             max_window,
             delayed_ack_count,
-            ecn: on[1],
             limited_transmit: on[2],
             loss_detection: if on[10] { LossDetection::Fack } else { LossDetection::Rfc6675 },
             reduction: match (on[3], on[9]) {

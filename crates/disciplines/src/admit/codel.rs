@@ -20,14 +20,16 @@
 //! D2. With `ecn`, a packet that can be marked is marked and sent instead of dropped, and counts as
 //! a drop, as in Linux; the RFC leaves marking open. D3. maxpacket_ is the mtu throughout, where
 //! ns-2 learns it. D4. The backlog compared with it is that of the packet's own queue; Linux's
-//! fq_codel compares that of all queues. D5. No ce_threshold (Linux).
+//! fq_codel compares that of all queues. D5. `ce_threshold`, which the RFC has not, is Linux's
+//! (`codel_dequeue`, since 4.1), in ns; `fq-codel` has none.
 //!
 //! Cost: a few comparisons a packet; one square root and one division a drop.
 
 use crate::Admit;
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
+    Bank, ConfigError, Context, DropReason, Duration, Ecn, Limit, Named, Packet, QueueId, Setting,
+    Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,6 +38,7 @@ use serde::{Deserialize, Serialize};
 pub struct Codel {
     limit: Limit,
     law: CodelLaw,
+    ce_threshold: Option<Duration>,
     states: Vec<CodelState>,
 }
 
@@ -53,6 +56,10 @@ pub struct CodelParams {
     pub interval: Duration,
     /// Whether packets of ECN-capable transports are marked rather than dropped. Default false.
     pub ecn: bool,
+    /// Sojourn time above which every packet of an ECN-capable transport is marked when it leaves,
+    /// whatever the law says, as DCTCP wants it; never if absent (Linux's `ce_threshold`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ce_threshold: Option<Duration>,
 }
 
 impl Default for CodelParams {
@@ -62,6 +69,7 @@ impl Default for CodelParams {
             target: Duration::from_millis(5),
             interval: Duration::from_millis(100),
             ecn: false,
+            ce_threshold: None,
         }
     }
 }
@@ -216,7 +224,7 @@ impl Codel {
         require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
         let law = CodelLaw::new(params.target, params.interval, params.ecn, setting)?;
         let states = vec![CodelState::default(); setting.queues];
-        Ok(Codel { limit: params.limit, law, states })
+        Ok(Codel { limit: params.limit, law, ce_threshold: params.ce_threshold, states })
     }
 }
 
@@ -250,7 +258,14 @@ impl Admit for Codel {
 
     #[inline]
     fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet> {
-        self.states[queue].dequeue(&self.law, queue, bank, cx)
+        let mut packet = self.states[queue].dequeue(&self.law, queue, bank, cx)?;
+        if let Some(threshold) = self.ce_threshold
+            && cx.now.since(packet.queued) > threshold
+            && packet.ecn() != Ecn::Ce
+        {
+            cx.mark(&mut packet);
+        }
+        Some(packet)
     }
 
     /// `count` is the largest of all queues.
@@ -266,7 +281,6 @@ mod tests {
     use super::*;
     use crate::Disciplines;
     use crate::fixture::{Rig, SETTING, ms, us};
-    use forebay_core::Ecn;
     use serde_json::json;
 
     /// A standing queue: a packet arrives and one leaves every millisecond from `from` on, with a
@@ -318,6 +332,21 @@ mod tests {
             assert!(*got >= want && *got < want + 100_000, "{got} {want}");
         }
         assert!(at.len() > 15);
+    }
+
+    #[test]
+    fn above_a_threshold_every_packet_that_understands_marks_is_marked() {
+        let mut rig = Rig::new(json!({ "kind": "codel", "ce_threshold": "3ms" }));
+        for (number, wait) in [2, 3, 4, 5].into_iter().enumerate() {
+            let came = 10 * (number as u64 + 1);
+            rig.offer(ms(came), |packet| packet.set_ecn(Ecn::Ect0));
+            rig.offer(ms(came), |_| {});
+            for _ in 0..2 {
+                rig.take(ms(came + wait));
+            }
+        }
+        // Of the eight packets the fifth and the seventh: ECN-capable, after 4 and 5 ms.
+        assert_eq!((rig.record.marked, rig.record.dropped.len()), (vec![4, 6], 0));
     }
 
     #[test]

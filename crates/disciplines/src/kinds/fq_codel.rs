@@ -67,7 +67,10 @@ impl Named for FqCodel {
         let classify = FlowHash::new(&FlowHashParams { queues, salt })?;
         let inner = Setting { queues: classify.queues(), ..*setting };
         let unlimited = Limit::Packets(u32::MAX);
-        let codel = Codel::new(&CodelParams { limit: unlimited, target, interval, ecn }, &inner)?;
+        let codel = Codel::new(
+            &CodelParams { limit: unlimited, target, interval, ecn, ..CodelParams::default() },
+            &inner,
+        )?;
         let schedule = Fair::new(&FairParams { quantum }, &inner)?;
         Ok(Box::new(Composed::new(classify, FattestDrop::new(limit, codel)?, schedule)))
     }

@@ -53,7 +53,10 @@ pub fn schema(registry: &Registry) -> Value {
 fn tcp(registry: &Registry, generator: &mut SchemaGenerator) -> Value {
     let mut tcp = forebay_tcp::Config::json_schema(generator).to_value();
     let properties = &mut tcp["properties"];
-    let one = |entry: &Entry<_>| json!({ "const": entry.name, "description": entry.summary });
+    let one = |entry: &Entry<_>| {
+        let about = format!("{} ({}).", entry.summary, entry.source);
+        json!({ "const": entry.name, "description": about })
+    };
     let names: Vec<_> = registry.controls.iter().map(one).collect();
     let about = properties["congestion"]["description"].take();
     let default = properties["congestion"]["default"].take();

@@ -10,6 +10,7 @@
 
 mod cubic;
 mod cubic_2008;
+mod dctcp;
 mod hystart;
 mod ledbat;
 mod linux_reno;
@@ -24,6 +25,7 @@ use std::fmt;
 
 pub use cubic::Cubic;
 pub use cubic_2008::Cubic2008;
+pub use dctcp::{Dctcp, DctcpParams};
 pub use hystart::HyStart;
 pub use ledbat::{Ledbat, LedbatParams};
 pub use linux_reno::LinuxReno;

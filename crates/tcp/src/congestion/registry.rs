@@ -1,6 +1,6 @@
 //! Every congestion control, by name.
 
-use super::{CongestionController, Cubic, Cubic2008, Ledbat, LinuxReno, NewReno, Rfc2581};
+use super::{CongestionController, Cubic, Cubic2008, Dctcp, Ledbat, LinuxReno, NewReno, Rfc2581};
 use crate::Config;
 use forebay_core::config::require;
 use forebay_core::{ConfigError, Entry, Family, Named, Registry};
@@ -59,6 +59,7 @@ pub fn builtin() -> Registry<dyn CongestionController> {
     Registry::default()
         .with::<Cubic>()
         .with::<Cubic2008>()
+        .with::<Dctcp>()
         .with::<Ledbat>()
         .with::<LinuxReno>()
         .with::<NewReno>()
@@ -136,6 +137,11 @@ impl CongestionControl {
     /// The state of a new connection under `config`.
     pub fn start(&self, config: &Config) -> Box<dyn CongestionController> {
         (self.start)(config)
+    }
+
+    /// Whether the receiver tells of every mark, and every packet is ECN-capable.
+    pub(crate) fn counts_marks(&self) -> bool {
+        self.facts.needs == Needs::EveryMark
     }
 
     /// Checks that the connections of `config` have what it needs.

@@ -11,7 +11,7 @@
 //! | `modern` | the same of 6.1: proportional rate reduction |
 //! | `idle` | `tcp_cwnd_restart`, `tcp_cwnd_application_limited` |
 //! | `rack` | `tcp_recovery.c`, tail loss probes |
-//! | `rtt`, `congestion`, `cube_root` | `tcp_rtt_estimator`; `tcp_cong.c`, `tcp_cubic.c` |
+//! | `rtt`, `congestion`, `cube_root` | `tcp_rtt_estimator`; `tcp_cong.c`, `tcp_cubic.c`, `tcp_dctcp.c` |
 //! | `receiver` | delayed and immediate acknowledgments |
 //! | `reported` | SACK blocks: `tcp_sack_new_ofo_skb` |
 //! | `send_buffer` | where 6.1 sets PSH: `tcp_sendmsg_locked`, `tcp_check_space` |
@@ -40,7 +40,7 @@ mod send_buffer;
 use crate::{Config, LossRecovery, Segment, Stack};
 use clock::Clock;
 pub(crate) use clock::{Version, stamp};
-use congestion::{Congestion, Control, Cubic, Cwnd};
+use congestion::{Congestion, Cubic, Cwnd};
 use forebay_core::{Duration, Time};
 use queue::{EVER, FIN, LOST, Queue, RETRANS, SACKED, Sent};
 use rack::Rack;
@@ -61,7 +61,7 @@ impl Version {
             Stack::Linux2_6_26 => Version::Linux2_6_26,
             Stack::Linux6_1 => Version::Linux6_1,
         };
-        Control::of(version, config).map(|_| version)
+        Congestion::of(version, config).map(|_| version)
     }
 }
 
@@ -205,6 +205,8 @@ pub(crate) struct Machine {
     lost: u32,
     duplicates: u32,
     delivered: u32,
+    /// Of these with an echo (`delivered_ce`).
+    delivered_marked: u32,
     rack: Rack,
     /// What had been sent when a tail loss probe went out; 0 for none.
     probe_seq: u64,
@@ -221,8 +223,8 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn new(version: Version, config: &Config, now: Time) -> Self {
         let clock = Clock::new(config);
-        let control = Control::of(version, config).expect("the control is one of Linux's");
-        let cubic = control == Control::Cubic;
+        let congestion = Congestion::of(version, config).expect("it is one of Linux's");
+        let cubic = matches!(congestion, Congestion::Cubic(_));
         let most = config.max_window.unwrap_or(u32::MAX >> 1);
         let first = match config.initial_ssthresh {
             Some(segments) => segments,
@@ -231,7 +233,6 @@ impl Machine {
         };
         let unit = if version.is_2_6() { clock.tick } else { Duration::from_micros(1) };
         let start = u64::from(!config.handshake);
-        let hystart = config.hystart && !version.is_2_6();
         Machine {
             version,
             clock,
@@ -242,10 +243,7 @@ impl Machine {
             initial: config.initial_window,
             state: State::Open,
             queue: Queue::default(),
-            congestion: match cubic {
-                true => Congestion::Cubic(Box::new(Cubic::new(version, clock, hystart))),
-                false => Congestion::Reno,
-            },
+            congestion,
             estimator: Estimator::new(config, clock, unit),
             high_seq: 0,
             prior_ssthresh: 0,
@@ -277,6 +275,7 @@ impl Machine {
             lost: 0,
             duplicates: 0,
             delivered: 0,
+            delivered_marked: 0,
             rack: Rack::default(),
             probe_seq: 0,
             probe_retrans: false,
@@ -367,12 +366,8 @@ impl Machine {
 
     /// Bytes of heap.
     pub(crate) fn heap(&self) -> usize {
-        let congestion = match self.congestion {
-            Congestion::Reno => 0,
-            Congestion::Cubic(_) => size_of::<Cubic>(),
-        };
         let buffer = self.buffer.as_ref().map_or(0, SendBuffer::heap);
-        self.queue.heap() + congestion + buffer
+        self.queue.heap() + self.congestion.heap() + buffer
     }
 
     /// An acknowledgment of `segment.ack`, not below the last one. `window` says that the

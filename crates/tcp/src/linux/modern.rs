@@ -1,7 +1,7 @@
 //! Acknowledgments and timeouts in 6.1 (`tcp_ack`, `tcp_fastretrans_alert`, `tcp_cwnd_reduction`,
 //! `tcp_xmit_retransmit_queue`, `tcp_retransmit_timer`).
 
-use super::congestion::Measured;
+use super::congestion::{Delivered, Measured};
 use super::{Ack, EVER, LOST, Machine, Pending, RETRANS, Resend, Resent, SACKED, State, stamp};
 use crate::Segment;
 use forebay_core::{Duration, Time};
@@ -21,6 +21,7 @@ impl Machine {
             ack.delivered += ack.sack_delivered;
         }
         if self.queue.is_empty() {
+            self.tell_delivered();
             if ack.duplicate_sack {
                 self.alert_6_1(now, segment, ack, more);
             }
@@ -32,7 +33,11 @@ impl Machine {
         let delivered_before = self.delivered;
         self.clean_6_1(now, segment, ack, fack_before, sacked_before);
         self.delivered += ack.delivered;
+        if ack.echo {
+            self.delivered_marked += ack.delivered;
+        }
         self.rack.adapt(delivered_before, self.delivered);
+        self.tell_delivered();
         if self.probe_seq > 0 {
             self.on_probe_ack(ack);
         }
@@ -52,6 +57,12 @@ impl Machine {
             }
             self.used_at = now;
         }
+    }
+
+    /// `tcp_in_ack_event`.
+    fn tell_delivered(&mut self) {
+        let Machine { una, next, delivered, delivered_marked, .. } = *self;
+        self.congestion.on_ack(&Delivered { una, next, all: delivered, marked: delivered_marked });
     }
 
     /// Takes what was acknowledged out of the queue (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
@@ -251,6 +262,9 @@ impl Machine {
                 self.prior_ssthresh = self.current_ssthresh();
             }
             self.begin_reduction();
+        }
+        if self.state != State::Recovery {
+            self.congestion.on_loss(&mut self.window);
         }
         self.state = State::Recovery;
     }
@@ -466,6 +480,7 @@ impl Machine {
             self.prior_ssthresh = self.current_ssthresh();
             self.prior_cwnd = self.window.cwnd;
             self.window.ssthresh = self.congestion.ssthresh(&self.window);
+            self.congestion.on_loss(&mut self.window);
             self.begin_undo();
         }
         self.window.cwnd = self.queue.in_flight() + 1;

@@ -41,7 +41,7 @@ impl Receiver {
         let pushed = segment.flags.has(Flags::PSH) && len >= self.mss;
         let full = self.pending >= self.count;
         let mut ack = None;
-        if (full && self.rules().keeps_window()) || self.rules().is_quick() {
+        if (full && self.rules().keeps_window()) || self.rules().is_quick() || self.at_once {
             ack = Some(self.acknowledge(now));
         }
         self.on_read_6_1(now);
