@@ -5,6 +5,7 @@ from __future__ import annotations
 from forebay.papers import Figure, Paper, Quick, Section, StudyFile
 
 from .figures import adaptive, classes, laws, levels, over_local, schedulers
+from .found import found
 from .points import TEXT
 from .sections import ADAPTIVE, LEVELS_HOLD, fixed_table, hysteresis, scheduler_table, thresholds
 
@@ -14,7 +15,7 @@ PAPER = Paper(
     citation=TEXT["citation"],
     setup=TEXT["setup"],
     statistics=TEXT["statistics"],
-    found=TEXT["found"],
+    found=found,
     studies=(
         StudyFile("adaptive", "adaptive.toml", Quick(2, {"duration": "80s"})),
         StudyFile("many", "many-study.toml", Quick(2, {"duration": "40s"})),

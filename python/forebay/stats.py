@@ -36,8 +36,8 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Proportion(Interval):
-    """A share in percent, with its interval by Wilson, which stays between 0 and 100."""
+class Span(Interval):
+    """A number that need not lie amid its interval."""
 
     lower: float
     upper: float
@@ -53,7 +53,7 @@ class Proportion(Interval):
         return self.upper
 
 
-def proportion(held: Sequence[bool], level: float = LEVEL) -> Proportion:
+def proportion(held: Sequence[bool], level: float = LEVEL) -> Span:
     """Percent of independent samples for which something holds (Wilson 1927).
 
     Raises:
@@ -70,7 +70,7 @@ def proportion(held: Sequence[bool], level: float = LEVEL) -> Proportion:
     centre = (share + z**2 / (2 * count)) / scale
     half = z * math.sqrt(share * (1 - share) / count + z**2 / (4 * count**2)) / scale
     low, high = max(centre - half, 0.0), min(centre + half, 1.0)
-    return Proportion(100 * share, 50 * (high - low), count, 100 * low, 100 * high)
+    return Span(100 * share, 50 * (high - low), count, 100 * low, 100 * high)
 
 
 def prediction(samples: Sequence[float], level: float = LEVEL) -> Interval | None:

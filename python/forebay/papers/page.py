@@ -83,10 +83,7 @@ def _statement(found: Mapping[str, Any]) -> str:
     parts = found["parts"]
     good = [part for part in parts if part["verdict"] == "reproduced"]
     if len(good) == len(parts):
-        told = "; ".join(_quoted(part) for part in _closest(parts))
-        # One number says the sentence itself.
-        count = "" if len(parts) == 1 else f"{len(parts)} of {len(parts)} numbers; closest: "
-        return f"- {found['words']} *({count}{told})*"
+        return f"- {found['words']} *({_evidence(parts)})*"
     bad = "; ".join(
         f"{_quoted(part)}, wanted {_range(part['allowed'], part['unit'])}"
         for part in parts
@@ -96,11 +93,21 @@ def _statement(found: Mapping[str, Any]) -> str:
     return f"- ~~{found['words']}~~ **This {verdict}**, {len(good)} of {len(parts)} do: {bad}"
 
 
+def _evidence(parts: Sequence[Mapping[str, Any]]) -> str:
+    """How many numbers lie in range, and those that come closest to not doing so."""
+    good = sum(part["verdict"] == "reproduced" for part in parts)
+    told = "; ".join(map(_quoted, _closest(parts)))
+    # One number says the sentence itself.
+    return told if len(parts) == 1 else f"{good} of {len(parts)} numbers; closest: {told}"
+
+
 def _closest(parts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Of each unit, the number whose interval is nearest to what would not be allowed."""
 
     def margin(part: Mapping[str, Any]) -> float:
         low, high = part["allowed"]
+        if part["low"] is None:
+            return -math.inf
         over = math.inf if low is None else float(part["low"] - low)
         under = math.inf if high is None else float(high - part["high"])
         return min(over, under)
@@ -122,7 +129,7 @@ def _summary(found: Mapping[str, Any]) -> list[str]:
     if conclusions := found.get("conclusions"):
         holds = {"reproduced": "holds", "differs": "does not hold", "not testable": "open"}
         rows = [
-            [each["words"], holds[each["verdict"]], "; ".join(map(_quoted, each["parts"]))]
+            [each["words"], holds[each["verdict"]], _evidence(each["parts"])]
             for each in conclusions
         ]
         parts.append(markdown(["what the authors conclude", "", "by"], rows))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -124,10 +124,18 @@ def change(
     return mean([100 * (each - 1) for each in ratios(data, study, key, first, second)])
 
 
-def surely(found: Iterable[stats.Interval | None], sign: int = 1) -> stats.Interval:
-    """How many of some differences are above zero for certain; below it with a sign of -1."""
-    ends = [each.low if sign > 0 else each.high for each in found if each is not None]
-    return exactly(sum(end is not None and sign * end > 0 for end in ends))
+def surely(found: Sequence[stats.Interval], sign: int = 1) -> stats.Span:
+    """How many of some differences are above zero; below it with a sign of -1.
+
+    The interval goes from those that surely are to those that are not surely on the other side.
+    """
+    ends = [(each.low, each.high) if sign > 0 else (each.high, each.low) for each in found]
+    yes = sum(near is not None and sign * near > 0 for near, _ in ends)
+    no = sum(far is not None and sign * far < 0 for _, far in ends)
+    most = len(found) - no
+    runs = max(each.samples for each in found) if yes < most else 0
+    mean = sum(sign * each.mean > 0 for each in found)
+    return stats.Span(float(mean), (most - yes) / 2, runs, float(yes), float(most))
 
 
 def table(
