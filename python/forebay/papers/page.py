@@ -49,11 +49,11 @@ def text(found: Mapping[str, Any]) -> str:
     if found["claims"]:
         parts += ["## Claims", _RULE]
     for claim in filter(_more, found["claims"]):
-        parts.append(f"### {claim['id']}: {claim['verdict']}")
-        if own := [part for part in claim["parts"] if part.get("stated") is None]:
-            parts.append(_parts(own))
-        if claim["reason"]:
-            parts.append(f"{'Why' if claim['verdict'] == 'differs' else 'Note'}: {claim['reason']}")
+        parts += _claim(claim)
+    if hypotheses := found.get("hypotheses"):
+        parts += ["## Our own hypotheses", _OURS]
+        for claim in hypotheses:
+            parts += _claim(claim, f"> {claim['words']}")
     parts += ["## Setup", found["setup"], "## Statistics", found["statistics"], _studies(found)]
     parts.append(_made(found))
     for section in found["sections"]:
@@ -68,6 +68,17 @@ def text(found: Mapping[str, Any]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def _claim(claim: Mapping[str, Any], words: str = "") -> list[str]:
+    """What is not in the tables of claims and numbers."""
+    parts = [f"### {claim['id']}: {claim['verdict']}", words]
+    if own := [part for part in claim["parts"] if part.get("stated") is None]:
+        parts.append(_parts(own))
+    if claim["reason"]:
+        parts.append(f"{'Why' if claim['verdict'] == 'differs' else 'Note'}: {claim['reason']}")
+    return parts
+
+
+_OURS = "Not the authors' words, and not counted among their claims; judged in the same way."
 _RULE = (
     "What is not in the tables above: numbers that the paper does not state, each with its 95 % "
     "interval and the range that the paper's words allow, and why a claim differs. *Reproduced*: "
