@@ -1,110 +1,180 @@
-"""Figures 1 to 5."""
+"""Figures 1 to 5, and those that the paper does not have."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from forebay.papers import (
-    Data,
-    Panel,
-    Series,
-)
+from forebay.papers import Data, Panel, Series
 from forebay.papers.points import line
 
 from .points import (
+    BUCKETS,
     C_MAX,
+    COMBINATIONS,
+    CUBIC,
     DELAYS,
+    LOSS,
     NAMES,
     QUEUE,
     RENO,
+    RULE,
     T_C,
+    UDP,
     USED,
-    measure,
-    threshold_packets,
+    Combination,
+    View,
+    nsc_longest,
+    packets,
+    udp,
 )
 
-
-def lines(
-    data: Data, points: Sequence[tuple[float, str, Mapping[str, Any]]], key: str, label: str
-) -> Series:
-    """Intervals over an abscissa."""
-    found = [measure(data, name, key, where) for _, name, where in points]
-    return line(label, [x for x, _, _ in points], found)
+QUEUE_LABEL, USED_LABEL = "average queue, packets", "utilization, %"
+X = "congestion threshold T_c, packets"
+OVER_DELAY = [float(delay[:-2]) for delay in DELAYS]
+STATED_1: Mapping[str, tuple[list[float], list[float]]] = {
+    QUEUE: ([5, 50, 5, 50, 5, 50], [20, 10, 30, 26, 25.5, 22.5]),
+    LOSS: ([5, 50, 5, 50], [12, 4, 9, 2.5]),
+    USED: ([20, 50, 25, 50], [100, 92.7, 100, 98]),
+}
+"""Numbers of section 4.2 over the delay; of ranges the ends, at the ends of the delay."""
+BOUNDS = [(1.05, 15.0), (1.2, 12.0), (1.5, 9.0)]
+"""Longest queues at T_c = 5 that section 4.5 states, by c_max."""
+STATED_4: Mapping[Combination, list[float]] = {
+    (1, RENO, "50ms"): [92.5, 82],
+    (16, RENO, "50ms"): [95, 94],
+    (1, CUBIC, "50ms"): [98, 96],
+    (16, CUBIC, "50ms"): [99],
+}
+"""Utilizations that sections 4.4 and 4.5 state."""
 
 
 def figure_1(data: Data) -> list[Panel]:
+    view = View(data)
     panels = []
-    for key, title, y_label, y_range in (
-        (QUEUE, "(a) Average queue length", "average queue length, packets", (0.0, 31.0)),
-        (USED, "(b) Utilization", "utilization, %", (90.0, 100.5)),
+    for key, title, label, many in (
+        (QUEUE, "(a) average queue", QUEUE_LABEL, (1, 16)),
+        (USED, "(b) utilization, one flow", USED_LABEL, (1,)),
+        (LOSS, "loss, 16 flows (stated, not drawn, in the paper)", "loss, %", (16,)),
     ):
-        series = [
-            lines(data, [(float(d[:-2]), "tail-drop-udp", {"delay": d}) for d in DELAYS], key,
-                  "UDP, 15 Mb/s")
-        ]  # fmt: skip
-        for flows in (1, 16):
+        lines = []
+        if key == QUEUE:
+            found = [data.interval("udp-tail-drop", key, {"delay": d}) for d in DELAYS]
+            lines.append(line("UDP, 15 Mb/s", OVER_DELAY, found))
+        for flows in many:
             for congestion, name in NAMES.items():
-                points = [
-                    (float(d[:-2]), f"tail-drop-{flows}", {"delay": d, "congestion": congestion})
-                    for d in DELAYS
-                ]
-                series.append(lines(data, points, key, f"{flows} {name}"))
-        stated = ([5, 50], [20.0, 10.0]) if key == QUEUE else ([50, 50], [92.7, 98.0])
-        series.append(Series("stated in the text", *stated, stated=True))
-        panels.append(
-            Panel(title, "one-way delay $D_b$, ms", y_label, series,
-                  x_range=(0.0, 52.0), y_range=y_range)
-        )  # fmt: skip
+                found = [view.tail(key, (flows, congestion, d)) for d in DELAYS]
+                lines.append(line(f"{flows} {name}", OVER_DELAY, found))
+        lines.append(Series("stated in the text", *STATED_1[key], stated=True))
+        panels.append(Panel(title, "one-way delay, ms", label, lines, x_range=(0, 52)))
     return panels
 
 
 def over_parameters(
-    data: Data, name: str, where: Mapping[str, Any], title: str, key: str = QUEUE
+    title: str, label: str, found: Callable[[str, float], Any], stated: Sequence[Series] = ()
 ) -> Panel:
     """The paper's usual diagram: a line for each c_max over T_c."""
-    series = [
-        lines(
-            data,
-            [(threshold_packets(t), name, {**where, "T_c": t, "c_max": c}) for t in T_C],
-            key,
-            f"$c_{{max}}$ = {c:g}",
-        )
-        for c in C_MAX
-    ]
-    y_label = "average queue length, packets" if key == QUEUE else "utilization, %"
-    return Panel(
-        title, "congestion threshold $T_c$, packets", y_label, series,
-        x_range=(0.0, 30.0), y_range=(0.0, 31.0) if key == QUEUE else None, ordered=True,
-    )  # fmt: skip
+    x = [float(packets(t)) for t in T_C]
+    lines = [line(f"c_max = {c:g}", x, [found(t, c) for t in T_C]) for c in C_MAX]
+    y_range = (0.0, 31.0) if label == QUEUE_LABEL else None
+    return Panel(title, X, label, [*lines, *stated], x_range=(0, 30), y_range=y_range, ordered=True)
 
 
 def figure_2(data: Data) -> list[Panel]:
+    def panel(title: str, kind: str, stated: Sequence[Series]) -> Panel:
+        def found(threshold: str, c_max: float) -> Any:
+            return data.interval(UDP, QUEUE, udp(threshold, c_max, kind))
+
+        return over_parameters(title, QUEUE_LABEL, found, stated)
+
+    mean = Series("equation 2's example (c_max = 1.2)", [10], [14.7], stated=True)
     return [
-        over_parameters(data, "udp-constant", {}, "(a) Constant packet inter-arrival times"),
-        over_parameters(data, "udp-exponential", {},
-                        "(b) Exponential packet inter-arrival times"),
-    ]  # fmt: skip
+        panel("(a) constant intervals", "cbr", ()),
+        panel("(b) exponential intervals", "poisson", [mean]),
+    ]
 
 
 def four(congestion: str) -> Callable[[Data], list[Panel]]:
+    """Figures 3 and 5."""
+
     def panels(data: Data) -> list[Panel]:
-        return [
-            over_parameters(
-                data, f"tcp-{flows}", {"congestion": congestion, "delay": delay},
-                f"({letter}) n = {flows}, $D_b$ = {delay[:-2]} ms",
-            )
-            for letter, (flows, delay) in zip(
-                "abcd", [(1, "5ms"), (16, "5ms"), (1, "50ms"), (16, "50ms")], strict=True
-            )
-        ]  # fmt: skip
+        view, drawn = View(data), []
+        for letter, (flows, delay) in zip(
+            "abcd", ((1, "5ms"), (16, "5ms"), (1, "50ms"), (16, "50ms")), strict=True
+        ):
+            point = (flows, congestion, delay)
+            x, y = [5.0] * len(BOUNDS), [queue for _, queue in BOUNDS]
+            stated = [Series("stated bounds: c_max = 1.05, 1.2, 1.5", x, y, stated=True)]
+            if point == (16, CUBIC, "5ms"):
+                stated.append(Series("stated: 7 packets (c_max = 1.2)", [5], [7], stated=True))
+
+            def found(threshold: str, c_max: float, at: Combination = point) -> Any:
+                return view.policed(QUEUE, at, threshold, c_max)
+
+            title = f"({letter}) {flows} {NAMES[congestion]}, {delay[:-2]} ms"
+            drawn.append(over_parameters(title, QUEUE_LABEL, found, stated))
+        return drawn
 
     return panels
 
 
 def figure_4(data: Data) -> list[Panel]:
-    where = {"congestion": RENO, "delay": "50ms"}
-    return [
-        over_parameters(data, f"tcp-{flows}", where, f"({letter}) n = {flows} New Reno", USED)
-        for letter, flows in (("a", 1), ("b", 16))
-    ]
+    view, drawn = View(data), []
+    for letter, (point, values) in zip("ab  ", STATED_4.items(), strict=True):
+        flows, congestion, _ = point
+
+        def found(threshold: str, c_max: float, at: Combination = point) -> Any:
+            return view.policed(USED, at, threshold, c_max)
+
+        stated = Series("stated in the text", [5.0] * len(values), values, stated=True)
+        heading = f"({letter})" if letter.strip() else "not drawn in the paper:"
+        title = f"{heading} {flows} {NAMES[congestion]}"
+        drawn.append(over_parameters(title, USED_LABEL, found, [stated]))
+    return drawn
+
+
+def longest(data: Data) -> list[Panel]:
+    """The numbers of section 4.5, under both readings of the bucket."""
+    x = [c for c, _ in BOUNDS]
+    lines = []
+    for label, view in (("B_CA = 67.815 KB", View(data)), (RULE, View(data, BUCKETS, RULE))):
+        lines.append(line(label, x, [view.longest(c) for c in x]))
+        kernel = [nsc_longest(c, view.choice) for c in x]
+        lines.append(Series(f"{label}, in NSC", x, kernel, style="points"))
+    lines.append(Series("stated in the text", x, [queue for _, queue in BOUNDS], stated=True))
+    return [Panel("", "c_max", "longest of eight average queues, packets", lines, y_range=(0, 22))]
+
+
+def short_queues(data: Data) -> list[Panel]:
+    """Queue against utilization, the mean of the four scenarios of each delay."""
+    runs = data.study("objective").runs
+    labels = runs["discipline"].unique(maintain_order=True).to_list()
+    panels = []
+    for delay in ("5ms", "50ms"):
+        points = [each for each in COMBINATIONS if each[2] == delay]
+        series = []
+        for family, name in (("tail drop", "tail drop"), ("CoDel", "CoDel"), ("", "CP-AQM")):
+            group = [
+                label for label in labels
+                if (label.startswith(family) if family else label.startswith("T_c"))
+            ]  # fmt: skip
+            found = [mean_of(data, label, points) for label in group]
+            series.append(
+                Series(name, [q for q, _ in found], [u for _, u in found], style="points")
+            )
+        title = f"{delay[:-2]} ms"
+        panels.append(Panel(title, QUEUE_LABEL, USED_LABEL, series, x_range=(0, 10.5)))
+    return panels
+
+
+def mean_of(data: Data, label: str, points: Sequence[Combination]) -> tuple[float, float]:
+    """Queue and utilization, averaged over scenarios."""
+    found = []
+    for key, scale in ((QUEUE, 1.0), (USED, 100.0)):
+        means = []
+        for flows, congestion, delay in points:
+            where = {"flows": flows, "congestion": congestion, "delay": delay}
+            where["discipline"] = label
+            means.append(data.interval("objective", key, where, scale=scale).mean)
+        found.append(sum(means) / len(means))
+    return found[0], found[1]

@@ -25,12 +25,7 @@ from .figures import (
 )
 from .points import DEEP, RATES, SETTINGS, studies_of
 from .tables import (
-    absorbed,
-    beaten,
-    cell_numbers,
     dominance,
-    numbers,
-    queues,
     stepped,
     tuned,
 )
@@ -58,8 +53,9 @@ PAPER = Paper(
     title="CP-AQM beside RED, CoDel, PIE, GSP and FQ-CoDel",
     citation=(
         "The conclusion of the [CP-AQM paper](cp-aqm.md) asks for a comparison with other AQM "
-        "mechanisms, at other bandwidths, and for bandwidth that varies. This page is that."
+        "mechanisms, at other bandwidths, and for bandwidth that varies."
     ),
+    found=text("found.md"),
     setup=text("setup.md"),
     statistics=text("statistics.md"),
     studies=(
@@ -94,7 +90,7 @@ PAPER = Paper(
         Figure("9", "30 packets at 1 Gb/s join TCP flows on 10 Mb/s at 30 s. Means over the "
                "replications.", bursts, ("burst",)),
     ),
-    claims=(
+    hypotheses=(
         Claim("V-1", "It is unclear whether CP-AQM can be extended to cope with varying bandwidth. "
               "(With R_CA following the link's rate or the drain, the queue is held through a step "
               "from 100 to 10 Mb/s.)", held, ("step",)),
@@ -112,13 +108,7 @@ PAPER = Paper(
         Section("Where it does not", "", None,
                 (*EVERY, *UDP, "tuned", "burst", "cellular", "step"), LOSES),
         Section("Which is better, by rate", text("dominance.md"), dominance, EVERY),
-        Section("Which is better, by combination", "", beaten, EVERY),
         Section("Other parameters", text("tuned.md"), tuned, ("tcp-100", "tuned")),
         Section("Capacity that varies", text("step.md"), stepped, ("step",)),
-        Section("A burst beside traffic", text("burst.md"), absorbed, ("burst",)),
-        Section("A fading cell", text("cellular.md"), cell_numbers, ("cellular",)),
-        Section("Unresponsive traffic", "", queues, UDP),
-        Section("All numbers", "", numbers([*SLOWER, DEEP]), (*SLOW, DEEP)),
-        Section("All numbers at 1 Gb/s", "", numbers(["1000"]), FAST),
     ),
 )  # fmt: skip

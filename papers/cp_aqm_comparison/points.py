@@ -166,25 +166,6 @@ def held_after(data: Data, where: Where, most: float) -> Interval | str:
     return over_runs(table, pl.col("time_s").filter(low).min().fill_null(60.0) - 30.0)
 
 
-def absorbed_in(data: Data, where: Where) -> Interval:
-    """Milliseconds from the burst's first packet until the queue is as it was.
-
-    That is, for the first time at most its mean over the ten seconds before, run by run.
-    """
-    table = data.table("burst", "queue").filter((pl.col("link") == "bottleneck") & matching(where))
-    before = (
-        table.filter(pl.col("time_s").is_between(20.0, 30.0, closed="right"))
-        .group_by("replication")
-        .agg(pl.col("mean_packets").mean().alias("before"))
-    )
-    back = (
-        table.filter(pl.col("time_s") > 30.01)
-        .join(before, on="replication")
-        .filter(pl.col("mean_packets") <= pl.col("before"))
-    )
-    return over_runs(back, 1000.0 * (pl.col("time_s").min() - 30.0))
-
-
 def joined(items: Sequence[str]) -> str:
     """Words in a row, with "and" before the last."""
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)

@@ -99,6 +99,7 @@ PAPER = Paper(
         Conclusion("Codel shortens queues.", shorter, ("rates",)),
         Conclusion("Codel lengthens queues.", longer, ("rates",)),
     ),
+    hypotheses=(Claim("H-1", "our own", shorter, ("rates",)),),
     sections=(Section("More", "Words.", lambda data: [Table(["a", "b"], [[1, data.interval(
         "rates", KEY, {"rate": "5Mbit", "discipline": "fifo"})]])], ("rates",), (
             Statement("Codel's queue is shorter.", shorter),

@@ -9,22 +9,44 @@ import argparse
 import json
 import random
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+Points = Mapping[tuple[str, int, int], Sequence[tuple[int | None, float | None]]]
+"""T_c and c_max by congestion control, flows and delay."""
 OUT = Path(__file__).resolve().parents[3] / "papers" / "cp_aqm" / "nsc.json"
 CONTROLS = {"reno": "new-reno", "cubic": "cubic"}
-CONSTANT = 67_815
-SETTINGS = (
-    ("as judged", "2.6.18", 345_000, False, 2),
-    ("socket buffer of 1 MB", "2.6.18", 1_000_000, False, 1),
-    ("Linux 2.6.26", "2.6.26", 345_000, False, 1),
-    ("B_CA = Q_max (1 + c_max) / 2", "2.6.18", 345_000, True, 1),
+PACKETS = 45_210
+"""Bytes on the wire of a full queue."""
+ALL = [*product(("reno", "cubic"), (1, 16), (5, 50))]
+TAIL = (None, None)
+AT_5 = ((5, 1.05), (5, 1.2), (5, 1.5))
+ONE = {
+    ("reno", 1, 5): ((0, 1.2), (0, 1.5), (0, 2.0), (1, 2.0), (2, 1.5)),
+    ("reno", 1, 50): ((0, 2.0), (1, 2.0), (2, 2.0)),
+    ("cubic", 1, 50): ((2, 1.2), (5, 2.0), (7, 1.5)),
+}
+"""T_c and c_max at which one flow has the least utilization in forebay."""
+
+
+def buckets(name: str, c_max: float) -> float:
+    """Size of the bucket by what is chosen, in bytes."""
+    if name == "B_CA = Q_max (1 + c_max) / 2":
+        return PACKETS * (1 + c_max) / 2
+    return 271_000 if name == "B_CA of 271 KB" else 1.5 * PACKETS
+
+
+SETTINGS: tuple[tuple[str, str, int, Points, int], ...] = (
+    ("as judged", "2.6.18", 345_000, dict.fromkeys(ALL, (TAIL, *AT_5)), 2),
+    ("as judged", "2.6.18", 345_000, ONE, 2),
+    ("socket buffer of 1 MB", "2.6.18", 1_000_000, dict.fromkeys(ALL, (TAIL, *AT_5)), 1),
+    ("Linux 2.6.26", "2.6.26", 345_000, dict.fromkeys(ALL, (TAIL, *AT_5)), 1),
+    ("B_CA = Q_max (1 + c_max) / 2", "2.6.18", 345_000, dict.fromkeys(ALL, AT_5), 1),
+    ("B_CA of 271 KB", "2.6.18", 345_000, dict.fromkeys(ALL, ((5, 1.2),)), 1),
 )
-"""What is chosen, as in papers/cp_aqm/points.py: kernel, socket buffer (bytes), whether the bucket
-follows c_max, seeds."""
+"""What is chosen, as in papers/cp_aqm/points.py: kernel, socket buffer (bytes), points, seeds."""
 
 
 def run(driver: Path, words: Mapping[str, Any]) -> dict[str, float]:
@@ -35,6 +57,41 @@ def run(driver: Path, words: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
+def measured(driver: Path, libraries: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Every point, averaged over seeds."""
+    for title, version, buffer, points, seeds in SETTINGS:
+        for (control, flows, delay), threshold, c_max in (
+            (combination, *point) for combination, found in points.items() for point in found
+        ):
+            words = {
+                "library": Path(libraries[version]).resolve(),
+                "buffer": buffer,
+                "congestion": control,
+                "delay": delay / 1e3,
+                "access_delay": 5e-5,
+            }
+            if threshold is not None and c_max is not None:
+                bucket = buckets(title, c_max) + (1507 if threshold == 0 else 0)
+                words |= {"threshold": threshold, "max_congestion": c_max, "bucket": bucket}
+            found = []
+            for seed in range(seeds):
+                draw = random.Random(f"{seed}/{flows}/{delay}")
+                starts = ",".join(f"{draw.uniform(0, 5):.9f}" for _ in range(flows))
+                found.append(run(driver, words | {"starts": starts}))
+            row = {
+                "choice": title,
+                "congestion": CONTROLS[control],
+                "flows": flows,
+                "delay": f"{delay}ms",
+                "T_c": threshold,
+                "c_max": c_max,
+                "runs": seeds,
+            }
+            for name, digits in (("queue", 2), ("utilization", 4), ("loss", 5)):
+                row[name] = round(sum(each[name] for each in found) / seeds, digits)
+            yield row
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -43,40 +100,10 @@ def main() -> None:
     given = parser.parse_args()
     libraries = dict(word.split("=", 1) for word in given.library)
     rows = []
-    for (title, version, buffer, follows, seeds), c_max, control, flows, delay in product(
-        SETTINGS, (None, 1.05, 1.2, 1.5), CONTROLS, (1, 16), (5, 50)
-    ):
-        if follows and c_max is None:
-            continue
-        words = {
-            "library": Path(libraries[version]).resolve(),
-            "buffer": buffer,
-            "congestion": control,
-            "delay": delay / 1e3,
-            "access_delay": 5e-5,
-        }
-        if c_max is not None:
-            bucket = 45_210 * (1 + c_max) / 2 if follows else CONSTANT
-            words |= {"threshold": 5, "max_congestion": c_max, "bucket": bucket}
-        found = []
-        for seed in range(seeds):
-            draw = random.Random(f"{seed}/{flows}/{delay}")
-            starts = ",".join(f"{draw.uniform(0, 5):.9f}" for _ in range(flows))
-            found.append(run(given.driver.resolve(), words | {"starts": starts}))
-        row = {
-            "choice": title,
-            "congestion": CONTROLS[control],
-            "flows": flows,
-            "delay": f"{delay}ms",
-            "c_max": c_max,
-            "runs": seeds,
-        }
-        for name, digits in (("queue", 2), ("utilization", 4), ("loss", 5)):
-            row[name] = round(sum(each[name] for each in found) / seeds, digits)
-        rows.append(row)
-        print(json.dumps(row), flush=True)
-    lines = ",\n".join(f" {json.dumps(row)}" for row in rows)
-    OUT.write_text(f"[\n{lines}\n]\n", "utf-8")
+    for row in measured(given.driver.resolve(), libraries):
+        rows.append(f" {json.dumps(row)}")
+        print(rows[-1], flush=True)
+    OUT.write_text("[\n" + ",\n".join(rows) + "\n]\n", "utf-8")
 
 
 if __name__ == "__main__":

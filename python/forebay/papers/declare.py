@@ -218,6 +218,8 @@ class Paper:
     """Markdown, with which the page begins: what was found, in half a page."""
     conclusions: tuple[Conclusion, ...] = ()
     """What the authors conclude, judged by itself."""
+    hypotheses: tuple[Claim, ...] = ()
+    """What we expect beyond the paper: judged alike, and not counted among its claims."""
 
     def needed(self, figure: str | None) -> tuple[StudyFile, ...]:
         """The studies of a figure, or all."""

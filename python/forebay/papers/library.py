@@ -120,7 +120,8 @@ def _check(paper: Paper, place: str) -> None:
     """Find slips in a declaration before anything runs."""
     known = {study.name for study in paper.studies}
     needs = {f"figure {each.number}": each.studies for each in paper.figures}
-    needs |= {f"claim {each.id}": each.studies for each in paper.claims}
+    judged = (*paper.claims, *paper.hypotheses)
+    needs |= {f"claim {each.id}": each.studies for each in judged}
     needs |= {f'section "{each.heading}"': each.studies for each in paper.sections}
     for name, studies in needs.items():
         if missing := set(studies) - known:
@@ -128,7 +129,7 @@ def _check(paper: Paper, place: str) -> None:
     for kind, names in (
         ("study", [study.name for study in paper.studies]),
         ("figure", [figure.number for figure in paper.figures]),
-        ("claim", [claim.id for claim in paper.claims]),
+        ("claim", [claim.id for claim in judged]),
     ):
         twice = {name for name in names if names.count(name) > 1}
         if twice:

@@ -48,14 +48,12 @@ def text(found: Mapping[str, Any]) -> str:
         parts.append(figure["note"])
     if found["claims"]:
         parts += ["## Claims", _RULE]
-    for claim in found["claims"]:
-        parts.append(f"### {claim['id']}: {claim['verdict']}")
-        # What the paper says stands in the table of claims, and its numbers in theirs.
-        rest = [part for part in claim["parts"] if part.get("stated") is None]
-        if rest:
-            parts.append(_parts(rest))
-        if claim["reason"]:
-            parts.append(f"{'Why' if claim['verdict'] == 'differs' else 'Note'}: {claim['reason']}")
+    for claim in filter(_more, found["claims"]):
+        parts += _claim(claim)
+    if hypotheses := found.get("hypotheses"):
+        parts += ["## Our own hypotheses", _OURS]
+        for claim in hypotheses:
+            parts += _claim(claim, f"> {claim['words']}")
     parts += ["## Setup", found["setup"], "## Statistics", found["statistics"], _studies(found)]
     parts.append(_made(found))
     for section in found["sections"]:
@@ -70,11 +68,22 @@ def text(found: Mapping[str, Any]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def _claim(claim: Mapping[str, Any], words: str = "") -> list[str]:
+    """What is not in the tables of claims and numbers."""
+    parts = [f"### {claim['id']}: {claim['verdict']}", words]
+    if own := [part for part in claim["parts"] if part.get("stated") is None]:
+        parts.append(_parts(own))
+    if claim["reason"]:
+        parts.append(f"{'Why' if claim['verdict'] == 'differs' else 'Note'}: {claim['reason']}")
+    return parts
+
+
+_OURS = "Not the authors' words, and not counted among their claims; judged in the same way."
 _RULE = (
-    "Each number stands with its 95 % interval over the replications and the range that the "
-    "paper's words allow. *Reproduced*: the whole interval lies in that range; *differs*: all of "
-    "it lies outside; *not testable*: neither. A number without an interval is a count over all "
-    "runs, or a calculation. Numbers that the paper states are in the table above."
+    "What is not in the tables above: numbers that the paper does not state, each with its 95 % "
+    "interval and the range that the paper's words allow, and why a claim differs. *Reproduced*: "
+    "the whole interval lies in that range; *differs*: all of it lies outside; *not testable*: "
+    "neither. A number without an interval is a count over all runs, or a calculation."
 )
 
 
@@ -134,7 +143,7 @@ def _summary(found: Mapping[str, Any]) -> list[str]:
         ]
         parts.append(markdown(["what the authors conclude", "", "by"], rows))
     rows = [
-        [f"[{claim['id']}](#{_anchor(claim)})", claim["verdict"], _inside(claim), claim["words"]]
+        [_named(claim), claim["verdict"], _inside(claim), claim["words"]]
         for claim in found["claims"]
     ]
     if rows:
@@ -143,6 +152,15 @@ def _summary(found: Mapping[str, Any]) -> list[str]:
         parts.append(f"{len(rows)} claims: {said}.")
         parts.append(markdown(["claim", "verdict", "numbers in range", "paper"], rows))
     return parts
+
+
+def _more(claim: Mapping[str, Any]) -> bool:
+    """Whether there is more to say of a claim than the tables of claims and numbers do."""
+    return bool(claim["reason"]) or any(part.get("stated") is None for part in claim["parts"])
+
+
+def _named(claim: Mapping[str, Any]) -> str:
+    return f"[{claim['id']}](#{_anchor(claim)})" if _more(claim) else str(claim["id"])
 
 
 def _inside(claim: Mapping[str, Any]) -> str:
@@ -162,9 +180,11 @@ def _numbers(found: Mapping[str, Any]) -> list[str]:
         unit = f" {part['unit']}" if part["unit"] else ""
         paper, ours = part["stated"], part["value"]
         off = "" if ours is None or not paper else f"{100 * (ours / paper - 1):+.1f} %"
-        row = [part["claim"], part["what"], f"{cell(paper)}{unit}", f"{cell(ours)}{unit}"]
-        rows.append([*row, between(part), cell(part.get("referee")), off, part["verdict"]])
-    head = ["claim", "number", "paper", "ours", "95 % interval", "referee", "difference", "verdict"]
+        row = [part["claim"], part["what"], f"{cell(paper)}{unit}", _range(part["allowed"], "")]
+        row += [cell(ours), between(part), cell(part.get("referee"))]
+        rows.append([*row, off, part["verdict"]])
+    head = ["claim", "number", "paper", "allowed", "ours", "95 % interval", "referee"]
+    head += ["difference", "verdict"]
     told = f"Numbers that the paper states: {good} of {len(stated)} lie in range."
     if all(part.get("referee") is None for part in stated):
         at = head.index("referee")
@@ -210,16 +230,16 @@ def _parts(parts: Sequence[Mapping[str, Any]]) -> str:
     rows = [
         [
             part["what"],
-            part["paper"],
-            _range(part["allowed"], part["unit"]),
+            ": ".join(
+                each for each in (part["paper"], _range(part["allowed"], part["unit"])) if each
+            ),
             cell(part["value"]) + (f" {part['unit']}" if part["unit"] else ""),
             between(part),
-            part["runs"] or "",
             part["verdict"],
         ]
         for part in parts
     ]
-    head = ["quantity", "paper", "allowed", "ours", "95 % interval", "runs", "verdict"]
+    head = ["quantity", "paper, and what that allows", "ours", "95 % interval", "verdict"]
     return markdown(head, rows)
 
 

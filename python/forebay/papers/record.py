@@ -68,6 +68,11 @@ def record(
             for each in paper.claims
             if figure is None or not missing(each)
         ],
+        "hypotheses": [
+            _claim(each, data, missing(each))
+            for each in paper.hypotheses
+            if figure is None or not missing(each)
+        ],
         "figures": [
             _figure(each, data)
             for each in paper.figures
@@ -122,10 +127,10 @@ def numbers(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def unexplained(found: Mapping[str, Any]) -> list[str]:
-    """Claims that differ, and nobody says why."""
+    """Claims and hypotheses that differ, and nobody says why."""
     return [
         claim["id"]
-        for claim in found["claims"]
+        for claim in (*found["claims"], *found.get("hypotheses", ()))
         if claim["verdict"] == "differs" and not claim["reason"]
     ]
 

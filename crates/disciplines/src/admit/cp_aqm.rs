@@ -43,8 +43,8 @@ use super::policers::{BYTE, Policers};
 use crate::Admit;
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, Bytes, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rate,
-    Setting, Time,
+    Bank, Bytes, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Rate, Setting,
+    Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -329,9 +329,7 @@ impl Admit for CpAqm {
             Span::Queue => bank.bytes(queue),
         };
         let cost = self.congestion.cost(occupied, u64::from(packet.len + self.overhead));
-        if self.tokens.take(self.policer(queue), cost) {
-            Ok(())
-        } else if self.ecn && cx.mark(packet) {
+        if self.tokens.take(self.policer(queue), cost) || self.ecn && cx.mark(packet) {
             Ok(())
         } else {
             Err(DropReason::Policed)
@@ -370,7 +368,7 @@ impl Admit for CpAqm {
 mod tests {
     use super::*;
     use crate::Disciplines;
-    use forebay_core::{Capacity, Discipline, Ecn, Poll, Port, Rng, Sink, Verdict};
+    use forebay_core::{Capacity, Discipline, Duration, Ecn, Poll, Port, Rng, Sink, Verdict};
     use proptest::prelude::*;
 
     #[derive(Default)]
