@@ -221,7 +221,7 @@ def test_rows_that_miss_the_goal_are_given_their_decision(
 ) -> None:
     """A kernel that sends nine segments first; only rows outside the goal are asked."""
 
-    def kernel(row: Any, until: int, trace: Path) -> dict[str, Any]:
+    def kernel(row: Any, _seed: int, until: int, trace: Path) -> dict[str, Any]:
         traced(trace, initial_window=9)
         link = {"rate": "10Mbit", "delay": "10ms", "queue": {"kind": "fifo", "limit": "30p"}}
         seen.append((row["flows"], until))

@@ -302,7 +302,7 @@ def test_the_first_difference_between_linux_and_forebay_is_found(
 
     monkeypatch.setattr(_engine, "run", smaller)
     row = {"scenario": preset.CASES[0].scenario(0)}
-    found = differences.difference(row, differences.in_linux, "Linux", 6)
+    found = differences.difference(row, differences.in_linux, "Linux", 1, 6)
     assert found is not None
     assert (found["decision"], found["time_s"]) == ("only Linux sends a segment now", 0.0)
     assert "cwnd 10" in str(found["Linux"]) and "cwnd 9" in str(found["forebay"])
