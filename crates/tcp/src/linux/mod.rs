@@ -166,6 +166,7 @@ pub(crate) struct Machine {
     /// Threshold and window before the last reduction; 0 for one that must not be taken back.
     prior_ssthresh: u32,
     prior_cwnd: u32,
+    reduced: bool,
     /// Where the reduction began; 0 if it cannot be taken back.
     undo_marker: u64,
     /// Retransmissions since that no D-SACK has answered.
@@ -248,6 +249,7 @@ impl Machine {
             high_seq: 0,
             prior_ssthresh: 0,
             prior_cwnd: 0,
+            reduced: false,
             undo_marker: 0,
             undo_retrans: 0,
             retrans_stamp: None,
@@ -402,9 +404,14 @@ impl Machine {
         }
         Reduced {
             recovery: self.state == State::Recovery && before != State::Recovery,
-            echo: self.state == State::Cwr && before != State::Cwr && echo,
-            cwr: self.state >= State::Cwr && before < State::Cwr,
+            echo: self.state == State::Cwr && self.reduced && echo,
         }
+    }
+
+    /// Whether there was a reduction since this was last asked, of which the receiver is to be told
+    /// (`tcp_ecn_queue_cwr`).
+    pub(crate) fn take_reduced(&mut self) -> bool {
+        std::mem::take(&mut self.reduced)
     }
 
     /// The deadline has passed; `more` as in [`Machine::on_ack`].
@@ -597,8 +604,6 @@ pub(crate) struct Reduced {
     pub(crate) recovery: bool,
     /// Because of an echo.
     pub(crate) echo: bool,
-    /// The receiver is to be told (`tcp_ecn_queue_cwr`).
-    pub(crate) cwr: bool,
 }
 
 /// What the deadline was for.
