@@ -54,13 +54,13 @@ QUEUES: dict[str, dict[str, Any]] = {
         "ecn": True,
         "ce_threshold": "24ms",
     },
-    # As DCTCP's authors set it: what counts is the length of now, and above 20 packets it marks.
+    # Nearly the length of now counts. tc has no room for a probability of 1.
     "RED, marking": {
         "kind": "red",
         "limit": "300KB",
         "min_th": "30KB",
         "max_th": "180KB",
-        "max_p": 1.0,
+        "max_p": 0.5,
         "weight": 0.5,
         "gentle": False,
         "mean_packet": "1500B",

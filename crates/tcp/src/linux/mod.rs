@@ -291,9 +291,22 @@ impl Machine {
         }
     }
 
+    /// Whether a SYN that is sent again asks for no ECN (`tcp_ecn_clear_syn`).
+    pub(crate) fn falls_back(&self) -> bool {
+        !self.version.is_2_6()
+    }
+
     /// The handshake is over: its round trip by the timestamps, if they tell, when the SYN was sent
-    /// last, and how often it timed out.
-    pub(crate) fn open(&mut self, now: Time, rtt: Option<Duration>, sent: Time, timeouts: u64) {
+    /// last, how often it timed out, and whether both ends have ECN.
+    pub(crate) fn open(
+        &mut self,
+        now: Time,
+        rtt: Option<Duration>,
+        sent: Time,
+        timeouts: u64,
+        ecn: bool,
+    ) {
+        self.congestion.open(ecn);
         // Since 3.15 what was sent once is timed itself.
         let timed = !self.version.is_2_6() && timeouts == 0;
         let rtt = if timed { Some(now.since(sent)) } else { rtt };
