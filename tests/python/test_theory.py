@@ -143,3 +143,18 @@ def test_cubic_fluid_scales_as_the_response_function() -> None:
     assert far / near == pytest.approx(10**0.75, rel=0.04)
     # Random losses favour the window, as they do Reno's (1.31 against 1.22).
     assert 1.0 < near / float(theory.cubic_window(1e-3, 3.0)) < 1.2
+
+
+def test_dctcp_comes_back_to_the_same_alpha() -> None:
+    # One marked round trip in ten, step by step.
+    alpha = 1.0
+    for number in range(1000):
+        before = alpha
+        alpha = alpha * (1 - 1 / 16) + (1 / 16 if number % 10 == 0 else 0.0)
+        if number == 990:
+            assert theory.dctcp_alpha(10, 1 / 16) == pytest.approx(before, rel=1e-9)
+    # All marked: one. A window of 500 with g = 1/16: the drop, and two round trips.
+    assert theory.dctcp_alpha(1, 1 / 16) == pytest.approx(1.0)
+    rounds = theory.dctcp_rounds(500, 1 / 16)
+    assert rounds == pytest.approx(501 * float(theory.dctcp_alpha(rounds, 1 / 16)) / 2 + 2)
+    assert 13 < rounds < 14

@@ -1,9 +1,11 @@
 """`preset = "linux"` beside Linux 6.1 itself; writes docs/validation/linux.json.
 
-Usage: python benches/peers/linux/preset.py [--seeds 3] [--jobs 2] [--keep-linux] [--output FILE]
+Usage: python benches/peers/linux/preset.py [--seeds 3] [--jobs 2] [--only QUEUE] [--keep-linux]
+                                            [--output FILE]
 
-With --keep-linux, what the file has of Linux is not measured again, if kernel, seeds and scenario
-are the same: forebay's side alone is a minute's work. Needs what `make virtual-linux` builds.
+With --only, which may be repeated, rows of other queues stay as they are. With --keep-linux, what
+the file has of Linux is not measured again, if kernel, seeds and scenario are the same: forebay's
+side alone is a minute's work. Needs what `make virtual-linux` builds.
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ from forebay import _engine
 FLOWS = (1, 2, 4, 16, 64)
 ROUND_TRIPS = (2, 5, 20, 50)
 CONTROLS = ("new-reno", "cubic")
+MARKED_CONTROLS = ("dctcp", "cubic")
 POINTS = ((4, 5), (16, 20), (64, 50))
 """Flows and round trip, ms, at which active queue management is compared."""
+MARKED_POINTS = ((1, 20), *POINTS)
 QUEUES: dict[str, dict[str, Any]] = {
     "tail drop": {"kind": "fifo", "limit": "30p"},
     "CoDel": {"kind": "codel", "limit": "200p"},
@@ -40,10 +44,32 @@ QUEUES: dict[str, dict[str, Any]] = {
         "gentle": False,
         "mean_packet": "1500B",
     },
+    "CoDel, marking": {"kind": "codel", "limit": "200p", "ecn": True},
+    # A threshold alone, of 20 packets.
+    "step": {
+        "kind": "codel",
+        "limit": "200p",
+        "target": "1s",
+        "interval": "2s",
+        "ecn": True,
+        "ce_threshold": "24ms",
+    },
+    # Nearly the length of now counts. tc has no room for a probability of 1.
+    "RED, marking": {
+        "kind": "red",
+        "limit": "300KB",
+        "min_th": "30KB",
+        "max_th": "180KB",
+        "max_p": 0.5,
+        "weight": 0.5,
+        "gentle": False,
+        "mean_packet": "1500B",
+        "ecn": True,
+    },
 }
 RATE = 10_000_000
 ACCESS_MS = 0.1
-QUANTITIES = ("queue", "utilization", "loss")
+QUANTITIES = ("queue", "utilization", "loss", "marks")
 
 Figures = dict[str, list[float]]
 """Each quantity, a value a seed."""
@@ -59,6 +85,16 @@ class Case:
     round_trip: int
     """ms, without queue and transmission."""
 
+    @property
+    def ecn(self) -> dict[str, bool]:
+        """What it adds to TCP."""
+        return {"ecn": True} if QUEUES[self.queue].get("ecn") else {}
+
+    @property
+    def quantities(self) -> tuple[str, ...]:
+        """What is compared."""
+        return QUANTITIES if self.ecn else QUANTITIES[:-1]
+
     def scenario(self, seed: int) -> dict[str, Any]:
         """The scenario, the same for both."""
         delay = round((self.round_trip / 2 - 2 * ACCESS_MS) * 1000)
@@ -68,7 +104,7 @@ class Case:
             "duration": "110s",
             "warmup": "10s",
             "seed": seed,
-            "tcp": {"preset": "linux", "congestion": self.control},
+            "tcp": {"preset": "linux", "congestion": self.control} | self.ecn,
             "dumbbell": link,
             "traffic": [bulk],
         }
@@ -87,13 +123,19 @@ CASES = [
         for control in CONTROLS
         for flows, round_trip in POINTS
     ),
+    *(
+        Case(queue, control, flows, round_trip)
+        for queue in ("CoDel, marking", "step", "RED, marking")
+        for control in MARKED_CONTROLS
+        for flows, round_trip in MARKED_POINTS
+    ),
 ]
 
 
 def linux(case: Case, seeds: Sequence[int]) -> Figures:
     """What Linux gives."""
     found = [run(case.scenario(seed))[0] for seed in seeds]
-    return {name: [getattr(each, name) for each in found] for name in QUANTITIES}
+    return {name: [getattr(each, name) for each in found] for name in case.quantities}
 
 
 def ours(case: Case, seeds: Sequence[int]) -> Figures:
@@ -102,11 +144,13 @@ def ours(case: Case, seeds: Sequence[int]) -> Figures:
         json.loads(_engine.run(json.dumps(case.scenario(seed)), ".").summary) for seed in seeds
     ]
     queues = [each["queues"]["bottleneck"] for each in found]
-    return {
+    figures = {
         "queue": [each["mean_packets"] for each in queues],
         "utilization": [each["links"]["bottleneck"]["utilization"] for each in found],
         "loss": [each["loss"] for each in queues],
+        "marks": [each["marked"] / each["offered"] for each in queues],
     }
+    return {name: figures[name] for name in case.quantities}
 
 
 def mean(values: Sequence[float]) -> float:
@@ -124,9 +168,9 @@ def window(row: Mapping[str, Any]) -> float:
 def misses(row: Mapping[str, Any]) -> list[str]:
     """Quantities that are further apart than wanted."""
     share = 0.02 if window(row) > 10 else None
-    allowed = {"queue": share or 0.03, "loss": share or 0.05}
+    allowed = {"queue": share or 0.03, "loss": share or 0.05, "marks": share or 0.05}
     missed = []
-    for name in QUANTITIES:
+    for name in row["linux"]:
         theirs, own = mean(row["linux"][name]), mean(row["forebay"][name])
         most = 0.005 if name == "utilization" else allowed[name] * theirs
         if abs(own - theirs) > most:
@@ -152,12 +196,14 @@ def section(document: Mapping[str, Any]) -> dict[str, Any]:
             "1 Gbit/s and 0.1 ms on each way counted in), queues in waiting packets. "
             "Segments leave one by one (`gso_max_segs 1`).",
             f"Of {len(rows)} rows {len(rows) - len(apart)} are as near as wanted: mean queue "
-            "within 3 %, utilization within half a point, loss within 5 %, and with windows above "
-            "ten segments queue and loss within 2 %. In the others the quantity that is not has "
-            "its value in **bold**.",
+            "within 3 %, utilization within half a point, loss and marks within 5 %, and with "
+            "windows above ten segments queue, loss and marks within 2 %. In the others the "
+            "quantity that is not has its value in **bold**.",
         ],
         "tables": [
-            table(name, [row for row in rows if row["case"]["queue"] == name]) for name in QUEUES
+            table(name, found)
+            for name in QUEUES
+            if (found := [row for row in rows if row["case"]["queue"] == name])
         ],
         "results": document,
     }
@@ -166,18 +212,20 @@ def section(document: Mapping[str, Any]) -> dict[str, Any]:
 def table(queue: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One queue's rows."""
     units = {"queue": "mean queue, packets", "utilization": "utilization", "loss": "loss, %"}
+    units |= {"marks": "marked, %"}
+    quantities = tuple(rows[0]["linux"])
     columns = [
         "TCP",
         "flows",
         "round trip",
-        *(f"{units[name]}: forebay / Linux" for name in QUANTITIES),
+        *(f"{units[name]}: forebay / Linux" for name in quantities),
     ]
     lines = []
     for row in rows:
         case, missed = row["case"], misses(row)
         line: list[Any] = [case["control"], case["flows"], f"{case['round_trip']} ms"]
-        for name in QUANTITIES:
-            scale = 100 if name == "loss" else 1
+        for name in quantities:
+            scale = 100 if name in ("loss", "marks") else 1
             own, theirs = (f"{mean(row[who][name]) * scale:.4g}" for who in ("forebay", "linux"))
             line.append(f"**{own}** / {theirs}" if name in missed else f"{own} / {theirs}")
         lines.append(line)
@@ -200,6 +248,14 @@ def known(path: Path, version: str, seeds: int) -> dict[str, Figures]:
     return {json.dumps(row["scenario"]): row["linux"] for row in document["rows"]}
 
 
+def rows_of(path: Path, version: str, seeds: int) -> dict[str, Any]:
+    """The rows of the file, by scenario."""
+    if not known(path, version, seeds):
+        return {}
+    rows = json.loads(path.read_text("utf-8"))["results"]["rows"]
+    return {json.dumps(row["scenario"]): row for row in rows}
+
+
 def differences(path: Path) -> dict[str, Any]:
     """The first decision that differs, by scenario, where the file has one."""
     if not path.exists():
@@ -214,6 +270,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep-linux", action="store_true")
+    parser.add_argument("--only", choices=QUEUES, action="append", help="may be repeated")
     parser.add_argument("--output", type=Path, default=Path("docs/validation/linux.json"))
     options = parser.parse_args()
     try:
@@ -235,8 +292,12 @@ def main() -> int:
             "forebay": ours(case, seeds),
         }
 
+    chosen = [case for case in CASES if case.queue in (options.only or QUEUES)]
     with ThreadPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(row, CASES))
+        measured = dict(zip(chosen, pool.map(row, chosen), strict=True))
+    before = {} if options.only is None else rows_of(options.output, version, options.seeds)
+    known_rows = (measured.get(case) or before.get(json.dumps(case.scenario(0))) for case in CASES)
+    rows = [each for each in known_rows if each is not None]
     seen = differences(options.output)
     for each in rows:
         difference = seen.get(json.dumps(each["scenario"]))

@@ -77,10 +77,13 @@ pub fn configuration<F: Family + ?Sized>(
     let Some(fields) = effective.as_object() else { return fails("parameters are a table") };
     let schema = entry.schema(&mut SchemaGenerator::default());
     let described = schema.get("properties").and_then(Value::as_object);
-    if described.map_or(0, |properties| properties.len()) != fields.len() {
+    if fields.keys().any(|field| described.is_none_or(|known| !known.contains_key(field))) {
         return fails("the schema does not describe every field");
     }
     for (field, form) in described.into_iter().flatten() {
+        if !fields.contains_key(field) && !may_be_unset(form) {
+            return fails(&format!("the effective parameters lack {field}"));
+        }
         if form.get("description").is_none_or(Value::is_null) {
             return fails(&format!("the schema has no description of {field}"));
         }
@@ -97,4 +100,11 @@ pub fn configuration<F: Family + ?Sized>(
         }
     }
     Ok(())
+}
+
+/// Whether a field of this form may be absent: null is among what it may be.
+fn may_be_unset(form: &Value) -> bool {
+    let is_null = |kind: &Value| kind == "null";
+    form["type"].as_array().is_some_and(|kinds| kinds.iter().any(is_null))
+        || form["anyOf"].as_array().is_some_and(|each| each.iter().any(|it| is_null(&it["type"])))
 }

@@ -60,6 +60,9 @@ pub struct Receiver {
     every_mark: bool,
     /// What has just come is to be acknowledged without delay.
     at_once: bool,
+    /// And what comes next (Linux 6.1), if ECN-capable packets have been seen.
+    alarmed: bool,
+    ect_seen: bool,
     /// Goes right after the last acknowledgment.
     second: Option<Box<Segment>>,
     closed: bool,
@@ -142,6 +145,8 @@ impl Receiver {
             echo: false,
             every_mark: config.congestion.counts_marks(),
             at_once: false,
+            alarmed: false,
+            ect_seen: false,
             second: None,
             closed: false,
             ts_recent: 0,
@@ -167,9 +172,9 @@ impl Receiver {
         }
         if self.ecn && segment.len > 0 {
             let reduced = segment.flags.has(Flags::CWR);
-            if self.every_mark {
-                if ce != self.echo || (reduced && self.is_6_1) {
-                    return self.on_other_mark(now, segment, ce);
+            if self.every_mark || self.is_6_1 {
+                if ce != self.echo || reduced || !segment.is_ect() {
+                    return self.on_news_of_marks(now, segment, ce);
                 }
             } else {
                 // RFC 3168, section 6.1.3: CWR answers what came before; CE is new.
@@ -179,15 +184,30 @@ impl Receiver {
         self.take(now, segment)
     }
 
-    /// A packet is marked and the last one was not, or the other way (RFC 8257, section 3.2): what
-    /// waits is acknowledged as the last one was, and this one at once, as it is. In Linux 6.1 so is one
-    /// that tells of a reduction (`tcp_ecn_accept_cwr`).
+    /// A packet is marked and the last one was not, or the other way; or it tells of a reduction, or
+    /// is not ECN-capable, and so a retransmission.
     #[cold]
-    fn on_other_mark(&mut self, now: Time, segment: &Segment, ce: bool) -> Option<Segment> {
-        let waits = ce != self.echo && self.pending > 0 && self.deadline != Time::MAX;
-        let first = waits.then(|| self.acknowledge(now));
-        self.echo = ce;
-        self.at_once = true;
+    fn on_news_of_marks(&mut self, now: Time, segment: &Segment, ce: bool) -> Option<Segment> {
+        // tcp_ecn_accept_cwr
+        self.at_once = self.is_6_1 && segment.flags.has(Flags::CWR);
+        let mut first = None;
+        if self.every_mark {
+            // RFC 8257, section 3.2: what waits is acknowledged as the last packet was, and this one
+            // at once, as it is.
+            if ce != self.echo {
+                let waits = self.pending > 0 && self.deadline != Time::MAX;
+                first = waits.then(|| self.acknowledge(now));
+                self.at_once = true;
+            }
+            self.echo = ce;
+        } else {
+            // __tcp_ecn_check_ce
+            let echo = self.echo && !segment.flags.has(Flags::CWR);
+            let new = segment.end() > self.next;
+            self.alarmed = new && if segment.is_ect() { ce && !echo } else { self.ect_seen };
+            self.ect_seen |= segment.is_ect();
+            self.echo = echo || (ce && new);
+        }
         let reply = self.take(now, segment);
         self.at_once = false;
         let Some(first) = first else { return reply };
@@ -434,6 +454,7 @@ impl Receiver {
         self.pending = self.pending.saturating_add(u8::from(len > 0));
         // The reader has not had them yet when the acknowledgment goes.
         self.unread = if self.linux.is_some() && !self.is_6_1 { self.next - before } else { 0 };
+        self.on_alarm();
         if let Some(linux) = &mut self.linux {
             let advanced = self.next > before;
             if len > 0 && old > 0 {
@@ -460,6 +481,15 @@ impl Receiver {
             self.on_read_6_1(now);
         }
         Some(ack)
+    }
+
+    /// What alarms Linux 6.1 is applied, after the data themselves.
+    fn on_alarm(&mut self) {
+        if std::mem::take(&mut self.alarmed)
+            && let Some(linux) = &mut self.linux
+        {
+            linux.on_mark();
+        }
     }
 
     /// Moves RCV.NXT over what has become contiguous, and over the FIN.

@@ -440,7 +440,7 @@ impl Sender {
             self.rtt.sample(rtt, 1.0);
         }
         if let Some(machine) = &mut self.linux {
-            machine.open(now, rtt, self.last_sent, self.stats.timeouts);
+            machine.open(now, rtt, self.last_sent, self.stats.timeouts, self.ecn);
         }
         if let Some(stack) = &mut self.stack {
             stack.on_established(now, rtt);
@@ -534,7 +534,12 @@ impl Sender {
     }
 
     fn send_syn(&mut self, now: Time) -> Segment {
-        self.stats.retransmissions += u64::from(self.next == 1);
+        if self.next == 1 {
+            self.stats.retransmissions += 1;
+            if self.linux.as_ref().is_some_and(|machine| machine.falls_back()) {
+                (self.ecn, self.always_ect) = (false, false);
+            }
+        }
         self.next = 1;
         self.timed.sent(now, 1, 0);
         self.arm(now);

@@ -11,6 +11,7 @@ Sources:
         congestion avoidance algorithm, Computer Communication Review 27(3).
     Ott 1996: T. Ott, J. Kemperman, M. Mathis, The stationary behavior of ideal TCP congestion
         avoidance.
+    RFC 8257: S. Bensley et al., Data Center TCP (DCTCP), 2017.
     RFC 9438: L. Xu et al., CUBIC for fast and long-distance networks, 2023.
 """
 
@@ -24,6 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.integrate import quad
+from scipy.optimize import brentq
 
 Numbers = float | npt.ArrayLike
 """What the functions take."""
@@ -321,6 +323,40 @@ def cubic_window_random(
         origin = np.where(lost, np.cbrt(np.maximum(w_max - reduced, 0.0) / CUBIC_C), origin)
         epoch = np.where(lost, 0.0, epoch + round_trip)
     return total / counted
+
+
+def dctcp_alpha(rounds: Numbers, gain: Numbers) -> Values:
+    """DCTCP's average share of marked bytes when marks come, in the long run.
+
+    RFC 8257, section 3.3: alpha = (1 - g) alpha + g M after every round trip. If of `rounds` round
+    trips one is marked, and wholly (M = 1), alpha comes back to g (1-g)^(n-1) / (1 - (1-g)^n) just
+    before it.
+
+    Args:
+        rounds: n, from one marked round trip to the next; need not be whole.
+        gain: g.
+    """
+    n, g = _array(rounds), _array(gain)
+    return np.asarray(g * (1 - g) ** (n - 1) / (1 - (1 - g) ** n))
+
+
+def dctcp_rounds(window: float, gain: float) -> float:
+    """Round trips from one mark to the next of one DCTCP flow that is marked above a threshold.
+
+    RFC 8257, section 3.3, as rounds of a flow alone: the window that fills path and threshold is
+    passed by one segment, all packets of a round trip are marked until the reduction by half of
+    alpha arrives, and their acknowledgments let nothing grow; then the window grows by a segment a
+    round trip. So n = (W + 1) alpha(n) / 2 + 2.
+
+    Args:
+        window: W, segments on the path and in the queue below the threshold.
+        gain: g.
+    """
+
+    def excess(rounds: float) -> float:
+        return rounds - 2 - (window + 1) * float(dctcp_alpha(rounds, gain)) / 2
+
+    return float(brentq(excess, 1.0, window + 3))
 
 
 def _array(value: Any) -> Values:

@@ -43,12 +43,19 @@ SAWTOOTH = Within(
     "are each below 1 % of a pipe of 400",
 )
 """How near a mean window under tail drop must come."""
+ROUNDS = Within(
+    0.02,
+    "windows are whole segments and the marked packets of a round trip lie in two rounds of alpha, "
+    "which is up to one part in a hundred of a cycle of 9 to 19 round trips",
+)
+"""How near DCTCP's cycle must come."""
 EDGE = Within(0.0005, "the window at the ends of the measured time, 1 of 10 000 round trips")
 """How near W / RTT must come."""
 
 MATHIS = "Mathis et al. 1997, equation 3"
 OTT = "Ott, Kemperman and Mathis 1996"
 CUBIC = "RFC 9438, sections 4 and 5.1"
+DCTCP = "RFC 8257, section 3.3"
 
 
 def checks() -> list[Check]:
@@ -67,6 +74,10 @@ def checks() -> list[Check]:
         _cubic(1e-3, 10, 6e6, "all Reno-friendly"),
         _cubic(1e-3, 100, 1e7, "partly Reno-friendly"),
         _cubic(3e-4, 300, 8e7, "all cubic"),
+        _dctcp(100, 50, 1 / 16),
+        _dctcp(400, 100, 1 / 16),
+        _dctcp(400, 100, 1 / 64),
+        _dctcp(1000, 200, 1 / 16),
     ]
 
 
@@ -130,6 +141,33 @@ def _cubic(loss: float, millis: int, packets: float, region: str) -> Check:
     return _lossy(
         f"cubic-{loss:g}-{millis}ms", title, CUBIC, loss, round_trip, tcp, reference, packets, FLUID
     )
+
+
+def _dctcp(path: int, threshold: int, gain: float) -> Check:
+    """One flow marked above a threshold; `path` and `threshold` in packets."""
+    round_trip = 0.03
+    rate = round(path * MTU * 8 / round_trip)
+    tcp = {"congestion": "dctcp", "ecn": True, "delayed_ack_count": 1, "dctcp": {"gain": gain}}
+    scenario = _scenario(f"{rate}bit", round_trip / 2, tcp, 130.0, 30.0)
+    scenario["link"][0]["queue"] = {
+        "kind": "codel",
+        "limit": "10000p",
+        # The threshold alone marks.
+        "target": "100s",
+        "interval": "200s",
+        "ce_threshold": _span(threshold * MTU * 8 / rate),
+    }
+    scenario["link"][0]["reverse"] = {"queue": {"kind": "fifo", "limit": "10000p"}}
+    quantity = Quantity(
+        "packets a marked one",
+        "",
+        theory.dctcp_rounds(path + threshold, gain),
+        lambda each: 1 / queue("marked")(each) * queue("offered")(each),
+        ROUNDS,
+    )
+    title = f"DCTCP: path of {path} packets, marks above {threshold}, g = 1/{round(1 / gain)}"
+    name = f"dctcp-{path}-{threshold}-{round(1 / gain)}"
+    return Check(name, FAMILY, title, DCTCP, scenario, (quantity,), 2, True)
 
 
 def _lossy(

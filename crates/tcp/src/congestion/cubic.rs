@@ -7,6 +7,11 @@
 //! | t_epoch | `epoch` |
 //!
 //! Windows are in segments, as in the RFC, and times in seconds.
+//!
+//! # Deviations
+//! - D1. A reduction that turns out to be spurious is not taken back (section 4.9 leaves it open).
+//! - D2. `growth_per_ack` limits the segments that one acknowledgment counts for in W_est, too.
+//! - D3. HyStart++ (RFC 9406) in slow start only with `hystart` (section 4.10 recommends it).
 
 use super::{
     AckSample, Conduct, CongestionController, CongestionEvent, CongestionKind, NoParams, SlowStart,

@@ -32,7 +32,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DctcpParams {
-    /// Weight of the last round trip in the average share of marked bytes (g, section 4.2), above 0
+    /// Weight of the last round trip in the average share of marked bytes (g, section 3.3), above 0
     /// to 1. Linux's stack takes the next smaller power of two, from 1/1024.
     pub gain: f64,
     /// The average share before the first marks (DCTCP.Alpha, section 3.3), 0 to 1.
@@ -40,7 +40,7 @@ pub struct DctcpParams {
 }
 
 impl Default for DctcpParams {
-    /// 1/16 and 1, as section 3.3 and 4.2 recommend and Linux has it.
+    /// 1/16 and 1, as in Linux; section 3.3 begins with 1, too.
     fn default() -> Self {
         DctcpParams { gain: 0.0625, initial_alpha: 1.0 }
     }

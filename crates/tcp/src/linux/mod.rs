@@ -166,6 +166,7 @@ pub(crate) struct Machine {
     /// Threshold and window before the last reduction; 0 for one that must not be taken back.
     prior_ssthresh: u32,
     prior_cwnd: u32,
+    reduced: bool,
     /// Where the reduction began; 0 if it cannot be taken back.
     undo_marker: u64,
     /// Retransmissions since that no D-SACK has answered.
@@ -248,6 +249,7 @@ impl Machine {
             high_seq: 0,
             prior_ssthresh: 0,
             prior_cwnd: 0,
+            reduced: false,
             undo_marker: 0,
             undo_retrans: 0,
             retrans_stamp: None,
@@ -289,9 +291,22 @@ impl Machine {
         }
     }
 
+    /// Whether a SYN that is sent again asks for no ECN (`tcp_ecn_clear_syn`).
+    pub(crate) fn falls_back(&self) -> bool {
+        !self.version.is_2_6()
+    }
+
     /// The handshake is over: its round trip by the timestamps, if they tell, when the SYN was sent
-    /// last, and how often it timed out.
-    pub(crate) fn open(&mut self, now: Time, rtt: Option<Duration>, sent: Time, timeouts: u64) {
+    /// last, how often it timed out, and whether both ends have ECN.
+    pub(crate) fn open(
+        &mut self,
+        now: Time,
+        rtt: Option<Duration>,
+        sent: Time,
+        timeouts: u64,
+        ecn: bool,
+    ) {
+        self.congestion.open(ecn);
         // Since 3.15 what was sent once is timed itself.
         let timed = !self.version.is_2_6() && timeouts == 0;
         let rtt = if timed { Some(now.since(sent)) } else { rtt };
@@ -402,9 +417,14 @@ impl Machine {
         }
         Reduced {
             recovery: self.state == State::Recovery && before != State::Recovery,
-            echo: self.state == State::Cwr && before != State::Cwr && echo,
-            cwr: self.state >= State::Cwr && before < State::Cwr,
+            echo: self.state == State::Cwr && self.reduced && echo,
         }
+    }
+
+    /// Whether there was a reduction since this was last asked, of which the receiver is to be told
+    /// (`tcp_ecn_queue_cwr`).
+    pub(crate) fn take_reduced(&mut self) -> bool {
+        std::mem::take(&mut self.reduced)
     }
 
     /// The deadline has passed; `more` as in [`Machine::on_ack`].
@@ -597,8 +617,6 @@ pub(crate) struct Reduced {
     pub(crate) recovery: bool,
     /// Because of an echo.
     pub(crate) echo: bool,
-    /// The receiver is to be told (`tcp_ecn_queue_cwr`).
-    pub(crate) cwr: bool,
 }
 
 /// What the deadline was for.

@@ -287,6 +287,7 @@ impl Machine {
         self.prior_cwnd = self.window.cwnd;
         (self.prr_delivered, self.prr_out) = (0, 0);
         self.window.ssthresh = self.congestion.ssthresh(&self.window);
+        self.reduced = true;
     }
 
     /// Proportional rate reduction (RFC 6937 with Linux's choice between its two bounds;

@@ -233,6 +233,7 @@ impl Machine {
                 self.prior_ssthresh = self.current_ssthresh();
             }
             self.window.ssthresh = self.congestion.ssthresh(&self.window);
+            self.reduced = true;
         }
         self.window.count = 0;
         self.state = State::Recovery;
@@ -284,6 +285,7 @@ impl Machine {
             self.window.count = 0;
             self.high_seq = self.next;
             self.state = State::Cwr;
+            self.reduced = true;
         }
     }
 

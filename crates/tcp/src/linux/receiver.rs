@@ -246,6 +246,13 @@ impl Acknowledging {
         self.quick = self.quick.max(count);
     }
 
+    /// A packet was marked, or sent again: two acknowledgments go at once (`__tcp_ecn_check_ce`).
+    pub(crate) fn on_mark(&mut self) {
+        let half = self.window / (2 * self.mss);
+        self.quick = self.quick.max(if half == 1 { 1 } else { 2 });
+        self.ato = self.least;
+    }
+
     /// Whether every segment is to be acknowledged at once.
     pub(crate) fn is_quick(&self) -> bool {
         self.quick > 0

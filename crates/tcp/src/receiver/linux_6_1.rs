@@ -38,6 +38,7 @@ impl Receiver {
         self.pending = self.pending.saturating_add(1);
         let next = self.next;
         self.rules().on_data_6_1(now, next - len, next);
+        self.on_alarm();
         let pushed = segment.flags.has(Flags::PSH) && len >= self.mss;
         let full = self.pending >= self.count;
         let mut ack = None;

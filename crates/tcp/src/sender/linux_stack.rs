@@ -27,7 +27,6 @@ impl Sender {
         let reduced = self.machine().on_ack(now, segment, widened, echo, more);
         self.stats.fast_recoveries += u64::from(reduced.recovery);
         self.stats.ecn_reductions += u64::from(reduced.echo);
-        self.cwr_due |= self.ecn && reduced.cwr;
         if self.timer == Timer::Persist && self.una < self.next {
             self.timer = Timer::Off;
         }
@@ -96,7 +95,8 @@ impl Sender {
 
     /// Takes over the machine's window and timer.
     fn follow(&mut self) {
-        let machine = self.linux.as_ref().expect("the sender is Linux's");
+        let machine = self.linux.as_mut().expect("the sender is Linux's");
+        self.cwr_due |= self.ecn && machine.take_reduced();
         self.window.cwnd = machine.cwnd();
         self.window.ssthresh = machine.ssthresh();
         let deadline = machine.deadline();

@@ -133,6 +133,13 @@ impl Congestion {
         })
     }
 
+    /// The connection is open, with ECN or without (`init`).
+    pub(in crate::linux) fn open(&mut self, ecn: bool) {
+        if !ecn && matches!(self, Congestion::Dctcp(_)) {
+            *self = Congestion::Reno;
+        }
+    }
+
     /// Bytes of heap.
     pub(in crate::linux) fn heap(&self) -> usize {
         match self {
