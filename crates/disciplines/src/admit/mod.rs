@@ -1,6 +1,7 @@
 //! May it stay, and if not who goes?
 
 mod average;
+mod ce_threshold;
 mod codel;
 mod cp_aqm;
 mod cq_aqm;
@@ -18,6 +19,7 @@ mod tail_drop;
 mod wred;
 
 pub use average::{Average, Idle, Pace};
+pub use ce_threshold::CeThreshold;
 pub use codel::{Codel, CodelLaw, CodelParams, CodelState};
 pub use cp_aqm::{CpAqm, CpAqmParams};
 pub use cq_aqm::{AdaptiveParams, CqAqm, CqAqmParams, CqQueueParams, SharesParams};

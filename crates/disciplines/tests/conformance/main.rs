@@ -47,8 +47,10 @@ fn variants(kind: &str) -> Vec<Value> {
             json!({ "overload": "saturate", "beta": 40.0, "dscp": ["EF"], "derandomize": true }),
         ],
         "fifo" => vec![json!({ "limit": "1p" }), json!({ "limit": "45KB" })],
-        "fq-codel" => vec![json!({ "limit": "30p", "queues": 4, "ecn": true, "quantum": "300B" })],
-        "fq-pie" => vec![json!({ "limit": "30p", "queues": 4, "ecn": true, "quantum": "300B" })],
+        "fq-codel" | "fq-pie" => vec![
+            json!({ "limit": "30p", "queues": 4, "ecn": true, "quantum": "300B" }),
+            json!({ "limit": "60p", "ce_threshold": "1ms", "ce_threshold_l4s": true }),
+        ],
         "gsp" => vec![json!({ "limit": "30p", "threshold": "10p", "adaptive": true })],
         "ncq" => vec![
             json!({ "limit": "30p", "ncqthresh": 0.5, "favour_acks": true, "favour_control": true }),
