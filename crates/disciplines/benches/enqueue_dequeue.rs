@@ -37,7 +37,7 @@ fn lifted(kind: &str) -> Value {
         "limit": "1000000p",
         "min_th": "400000p",
         "max_th": "800000p",
-        "threshold": "400000p",
+        "threshold": if kind == "step" { "10s" } else { "400000p" },
         "in_profile_th": "400000p",
         "levels": [{}, { "min_th": "400000p", "max_th": "800000p", "max_p": 0.1 }],
         "target": "10s",
@@ -96,6 +96,8 @@ impl Standing {
         let mut packet = Packet::new(self.next, self.next % 100, 1250);
         packet.drop_precedence = level;
         packet.class = (self.next % 4) as u8;
+        // Every second one is ECT(1), for kinds with a low-latency queue.
+        packet.tos = (self.next % 2) as u8;
         packet.queued = self.now;
         self.next = self.next.wrapping_add(1);
         let mut cx = Context::new(self.now, &mut self.rng, &mut self.sink);
