@@ -2,6 +2,7 @@
 
 mod average;
 mod ce_threshold;
+mod cobalt;
 mod codel;
 mod cp_aqm;
 mod cq_aqm;
@@ -20,6 +21,7 @@ mod wred;
 
 pub use average::{Average, Idle, Pace};
 pub use ce_threshold::CeThreshold;
+pub use cobalt::{Cobalt, CobaltLaw, CobaltParams, CobaltState};
 pub use codel::{Codel, CodelLaw, CodelParams, CodelState};
 pub use cp_aqm::{CpAqm, CpAqmParams};
 pub use cq_aqm::{AdaptiveParams, CqAqm, CqAqmParams, CqQueueParams, SharesParams};

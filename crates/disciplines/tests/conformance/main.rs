@@ -14,6 +14,10 @@ use serde_json::{Value, json};
 /// Parameters beside the defaults with which a kind is checked.
 fn variants(kind: &str) -> Vec<Value> {
     match kind {
+        "cobalt" => vec![
+            json!({ "limit": "30p", "increment": 0.25, "target": "1ms", "interval": "5ms" }),
+            json!({ "limit": "45KB" }),
+        ],
         "codel" => vec![json!({ "limit": "30p", "ecn": true }), json!({ "limit": "45KB" })],
         "cp-aqm" => vec![
             json!({ "limit": "10p", "threshold": "2p", "max_congestion": 2.0, "bucket": "3KB" }),
