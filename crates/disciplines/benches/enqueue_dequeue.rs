@@ -9,7 +9,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use forebay_core::{
-    Context, Discipline, DropReason, Duration, Packet, Rate, Rng, Setting, Sink, Time,
+    Context, Discipline, DropReason, Duration, Packet, Rate, Rng, Setting, Sink, Time, config,
 };
 use forebay_disciplines::Disciplines;
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ fn lifted(kind: &str) -> Value {
         "limit": "1000000p",
         "min_th": "400000p",
         "max_th": "800000p",
-        "threshold": if kind == "step" { "10s" } else { "400000p" },
+        "threshold": "400000p",
         "in_profile_th": "400000p",
         "levels": [{}, { "min_th": "400000p", "max_th": "800000p", "max_p": 0.1 }],
         "target": "10s",
@@ -50,8 +50,11 @@ fn lifted(kind: &str) -> Value {
     for (field, value) in wanted.as_object().expect("a table") {
         // CoDel's interval must exceed its target; GSP's stays as it is.
         let is_known = known.get(field).is_some() && !(kind == "gsp" && field == "interval");
+        // A threshold may be a length or a time.
+        let is_time = config::read::<Duration>(&known[field]).is_ok();
         if is_known {
-            block[field] = value.clone();
+            let wrong = is_time && config::read::<Duration>(value).is_err();
+            block[field] = if wrong { "10s".into() } else { value.clone() };
         }
     }
     block
