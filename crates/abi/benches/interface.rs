@@ -1,9 +1,9 @@
 //! What a packet costs in CoDel, once in and once out: built in, as a plug-in that its host watches,
 //! and through the C interface as a program in C calls it.
 //!
-//! `cargo bench -p forebay-abi --features load [-- ROUNDS]`. The ways take turns, a block of packets
-//! each, so that a busy machine is as busy for all; medians and quartiles of the blocks in ns of CPU
-//! time a packet.
+//! `cargo bench -p forebay-abi --features load [-- ROUNDS [RUNS]]`. The ways take turns, a block of
+//! packets each, so that a busy machine is as busy for all; medians and quartiles of the blocks in ns
+//! of CPU time a packet. Then whole runs with the built-in CoDel and the plug-in, likewise.
 
 use cpu_time::ThreadTime;
 use forebay::{Disciplines, Exports, ForebayContext, ForebayPacket, ForebaySetting};
@@ -81,11 +81,7 @@ fn main() {
 
     #[cfg(feature = "load")]
     {
-        let library =
-            format!("{}codel_plugin{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-        let library = std::env::current_exe().unwrap().with_file_name(library);
-        let plugin = forebay::load(&library).unwrap();
-        let mut standing = Standing::new(plugin.kinds[0].build(&block, &SETTING).unwrap());
+        let mut standing = Standing::new(plugin().kinds[0].build(&block, &SETTING).unwrap());
         ways.push(("plug-in", Box::new(move || standing.step())));
     }
 
@@ -124,10 +120,67 @@ fn main() {
         }),
     ));
     compare(ways);
+    #[cfg(feature = "load")]
+    whole_runs();
+}
+
+/// CoDel as a plug-in, which lies beside this program.
+#[cfg(feature = "load")]
+fn plugin() -> forebay::Plugin {
+    let (before, after) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    let library = format!("{before}codel_plugin{after}");
+    forebay::load(&std::env::current_exe().unwrap().with_file_name(library)).unwrap()
+}
+
+/// The same run with the built-in CoDel and with the plug-in, in turns.
+#[cfg(feature = "load")]
+fn whole_runs() {
+    use forebay_sim::{Registry, Scenario, summary};
+    use std::path::Path;
+    use std::sync::Arc;
+
+    let mut registry = Registry::builtin();
+    for kind in plugin().kinds {
+        registry.disciplines.kinds.join(kind).unwrap();
+    }
+    let registry = Arc::new(registry);
+    let kinds = ["codel", "my-codel"];
+    let mut found = kinds.map(|_| Vec::new());
+    let mut fingerprints = kinds.map(|_| String::new());
+    for _ in 0..argument(1, 25) {
+        for ((kind, found), fingerprint) in kinds.iter().zip(&mut found).zip(&mut fingerprints) {
+            let tree = json!({
+                "duration": "60s",
+                "dumbbell": { "rate": "100Mbit", "delay": "10ms", "queue": { "kind": kind } },
+                "traffic": [{ "name": "bulk", "kind": "bulk", "flows": 16 }],
+            });
+            let scenario = Scenario::read(&tree, Path::new("."), &registry).unwrap();
+            let start = ThreadTime::now();
+            let mut world = scenario.world(1).unwrap();
+            while !world.advance(1_000_000).unwrap().complete {}
+            let summary = summary(&scenario, 1, &mut world).whole();
+            let seconds = start.elapsed().as_secs_f64();
+            let packets = summary["packets"].as_f64().unwrap();
+            found.push(seconds / packets * 1e9);
+            *fingerprint = summary["fingerprint"].to_string();
+        }
+    }
+    assert_eq!(fingerprints[0], fingerprints[1], "they are one algorithm");
+    let shares = found[0].iter().zip(&found[1]).map(|(built_in, plugin)| built_in / plugin * 100.0);
+    let shares = shares.collect();
+    for (kind, found) in kinds.iter().zip(found) {
+        report(&format!("whole run, {kind}, ns a packet"), found);
+    }
+    report("speed with the plug-in, % of that with the built-in, pair by pair", shares);
+}
+
+/// What the command line gives at `place` among its numbers.
+fn argument(place: usize, otherwise: usize) -> usize {
+    std::env::args().filter_map(|word| word.parse().ok()).nth(place).unwrap_or(otherwise)
 }
 
 fn compare(mut ways: Vec<Way>) {
-    let rounds = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(2000);
+    let rounds = argument(0, 2000);
     let mut found = vec![Vec::with_capacity(rounds); ways.len()];
     for _ in 0..rounds {
         for ((_, step), found) in ways.iter_mut().zip(&mut found) {
@@ -136,15 +189,13 @@ fn compare(mut ways: Vec<Way>) {
             found.push(start.elapsed().as_nanos() as f64 / f64::from(BLOCK));
         }
     }
-    for ((name, _), mut found) in ways.iter().zip(found) {
-        found.sort_by(f64::total_cmp);
-        let at = |quarter: usize| found[(found.len() - 1) * quarter / 4];
-        println!(
-            "{name}: {:.1} ns a packet ({:.1} to {:.1}), least {:.1}",
-            at(2),
-            at(1),
-            at(3),
-            at(0)
-        );
+    for ((name, _), found) in ways.iter().zip(found) {
+        report(&format!("{name}, ns a packet"), found);
     }
+}
+
+fn report(name: &str, mut found: Vec<f64>) {
+    found.sort_by(f64::total_cmp);
+    let at = |quarter: usize| found[(found.len() - 1) * quarter / 4];
+    println!("{name}: {:.1} ({:.1} to {:.1}), least {:.1}", at(2), at(1), at(3), at(0));
 }

@@ -207,6 +207,11 @@ typedef struct ForebayDiscipline {
    */
   bool keeps_order;
   /**
+   * Whether it holds packets back, so that `wake` names instants to come. The host takes others to
+   * be ready whenever they hold packets, and asks them now and then whether that is so.
+   */
+  bool shapes;
+  /**
    * The library's own.
    */
   const void *data;

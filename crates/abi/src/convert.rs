@@ -3,7 +3,7 @@
 use crate::interface::ForebayPacket;
 use forebay_core::{ConfigError, DropReason, Packet, PacketKind};
 use std::ffi::{CStr, CString, c_char};
-use std::mem::offset_of;
+use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
 
 /// Both are one: packets cross the interface as they lie.
@@ -34,6 +34,45 @@ pub fn from_c(from: &ForebayPacket) -> Packet {
     }
     // SAFETY: they have the same fields in the same places, and the kind is one of `PacketKind`.
     unsafe { ptr::from_ref(from).cast::<Packet>().read() }
+}
+
+/// Copies a packet that has just been written, in words. (A wider load would wait until all of it has
+/// left the store buffer.)
+///
+/// # Safety
+/// There is a packet at `from`, and one may be written to `to`.
+#[inline]
+unsafe fn copy(from: *const ForebayPacket, to: *mut ForebayPacket) {
+    let (from, to) = (from.cast::<u64>(), to.cast::<u64>());
+    for word in 0..size_of::<ForebayPacket>() / size_of::<u64>() {
+        // SAFETY: both are of so many words and aligned to them, and a packet has no padding.
+        unsafe { to.add(word).write(from.add(word).read_volatile()) };
+    }
+}
+
+/// Writes `packet`, which is the host's from now on, to `to`.
+///
+/// # Safety
+/// A packet may be written there.
+#[inline]
+pub unsafe fn give(packet: Packet, to: *mut ForebayPacket) {
+    // SAFETY: by the contract above.
+    unsafe { copy(to_c(&packet), to) };
+    packet.retire();
+}
+
+/// `given` as a packet.
+///
+/// # Safety
+/// Its kind is one that is known.
+#[inline]
+pub unsafe fn take(given: &ForebayPacket) -> Packet {
+    let mut packet = MaybeUninit::<Packet>::uninit();
+    // SAFETY: they have the same fields in the same places, and the kind is one of `PacketKind`.
+    unsafe {
+        copy(given, packet.as_mut_ptr().cast());
+        packet.assume_init()
+    }
 }
 
 pub fn reason(number: u32) -> DropReason {

@@ -1,6 +1,6 @@
 //! Disciplines written in Rust, as the C interface shows them. A panic ends the queue, not the host.
 
-use crate::convert::{c_string, from_c, text, to_c, write};
+use crate::convert::{c_string, from_c, give, text, to_c, write};
 use crate::interface::*;
 use forebay_core::{ConfigError, Registry};
 use forebay_core::{
@@ -60,6 +60,7 @@ fn export(entry: Entry<dyn Discipline>) -> ForebayDiscipline {
         source: forever(&entry.source),
         schema: forever(&schema.to_string()),
         keeps_order: entry.facts.keeps_order,
+        shapes: entry.facts.shapes,
         data: ptr::from_ref(Box::leak(Box::new(entry))).cast(),
         create: Some(create),
         destroy: Some(destroy),
@@ -236,8 +237,7 @@ unsafe extern "C" fn dequeue(
         with(state, cx, |discipline, cx| match discipline.dequeue(cx) {
             None => FOREBAY_NONE,
             Some(sent) => {
-                *packet = *to_c(&sent);
-                sent.retire();
+                give(sent, packet);
                 FOREBAY_SENT
             }
         })

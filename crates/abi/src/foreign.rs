@@ -7,9 +7,11 @@ use crate::ledger::{Ledger, Way};
 use forebay_core::{Backlog, Context, Discipline, DropReason, Packet, Rate, Time, Verdict, Wake};
 use std::collections::BTreeSet;
 use std::ffi::{c_char, c_void};
+use std::ptr;
 use std::sync::{Arc, Mutex};
 
-/// Calls between two questions what a plug-in holds: asking costs as much as a packet.
+/// Calls between two questions what a plug-in holds, and whether it is ready: asking costs as much as
+/// a packet.
 const QUESTIONS: u32 = 16;
 /// Times in a row that a queue may say that it is ready and give nothing.
 const MOST_IDLE: u32 = 1000;
@@ -32,10 +34,12 @@ pub struct Foreign {
     kind: &'static ForebayDiscipline,
     calls: Calls,
     state: *mut c_void,
+    /// What the plug-in is handed; `now` and `host` are those of a call.
+    context: ForebayContext,
     ledger: Ledger,
     /// How often in a row nothing came of a call that was due.
     idle: u32,
-    /// Calls since what is held was last compared.
+    /// Calls since the books were last closed.
     asked: u32,
 }
 
@@ -94,30 +98,31 @@ impl Foreign {
             kind,
             calls,
             state,
+            context: ForebayContext {
+                now: 0,
+                host: ptr::null_mut(),
+                drop: drop_packet,
+                mark: mark_packet,
+                random: draw,
+            },
             ledger: Ledger::new(kind.keeps_order),
             idle: 0,
             asked: 0,
         }
     }
 
-    /// Calls the plug-in with a context of its own.
+    /// Calls the plug-in with its context.
     #[inline]
     fn call(
         &mut self,
         cx: &mut Context,
         act: impl FnOnce(&Calls, *mut c_void, *mut ForebayContext) -> i32,
     ) -> i32 {
-        let now = cx.now.as_nanos();
+        self.context.now = cx.now.as_nanos();
         let mut call = Call { ledger: &mut self.ledger, cx };
         let host: *mut Call = &mut call;
-        let mut context = ForebayContext {
-            now,
-            host: host.cast(),
-            drop: drop_packet,
-            mark: mark_packet,
-            random: draw,
-        };
-        let answer = act(&self.calls, self.state, &mut context);
+        self.context.host = host.cast();
+        let answer = act(&self.calls, self.state, &mut self.context);
         if answer == FOREBAY_FAILED {
             self.ledger.accuse(self.said().unwrap_or("it failed, without saying why").to_owned());
         }
@@ -126,11 +131,11 @@ impl Foreign {
 
     /// Closes the books now and then.
     #[inline]
-    fn settle(&mut self) {
+    fn settle(&mut self, now: Time) {
         self.asked += 1;
-        if self.asked == QUESTIONS || self.ledger.held().packets == 0 {
+        if self.asked == QUESTIONS || self.ledger.packets() == 0 {
             self.asked = 0;
-            self.close();
+            self.close(now);
         }
     }
 
@@ -140,13 +145,43 @@ impl Foreign {
         self.kind.fault.and_then(|fault| unsafe { text(fault(self.state)) })
     }
 
-    /// Closes the books: does the plug-in say that it holds what it holds?
-    fn close(&self) {
-        // SAFETY: the state is a queue of this kind.
-        let held = unsafe { (self.calls.backlog)(self.state) };
-        if let Some(complaint) = self.ledger.compare(held.packets, held.bytes) {
+    /// Closes the books: does the plug-in say that it holds what it holds, and is ready if it does not
+    /// shape?
+    fn close(&self, now: Time) {
+        if let Some(complaint) = self.miscount() {
             self.ledger.accuse(self.said().map_or(complaint, str::to_owned));
         }
+        if !self.kind.shapes {
+            self.asked_when(now);
+        }
+    }
+
+    /// What is wrong with what the plug-in says that it holds.
+    fn miscount(&self) -> Option<String> {
+        // SAFETY: the state is a queue of this kind.
+        self.ledger.compare(unsafe { (self.calls.backlog)(self.state) })
+    }
+
+    /// When the plug-in says that its next packet may be sent.
+    fn asked_when(&self, now: Time) -> Wake {
+        // SAFETY: the state is a queue of this kind.
+        let at = unsafe { (self.calls.wake)(self.state, now.as_nanos()) };
+        let held = self.ledger.packets();
+        if at != FOREBAY_IDLE && at > now.as_nanos() {
+            if !self.kind.shapes {
+                self.ledger.accuse(format!(
+                    "it holds back {held} packets for {} ns, and does not say that it shapes",
+                    at - now.as_nanos()
+                ));
+            }
+            return Wake::At(Time::from_nanos(at));
+        }
+        if at == FOREBAY_IDLE && held > 0 {
+            let idle = || format!("it holds {held} packets and says that it is idle");
+            let complaint = self.said().map(str::to_owned).or_else(|| self.miscount());
+            self.ledger.accuse(complaint.unwrap_or_else(idle));
+        }
+        if held > 0 { Wake::Ready } else { Wake::Idle }
     }
 
     /// Drops what a queue holds that can no longer be trusted.
@@ -167,14 +202,14 @@ impl Discipline for Foreign {
         }
         let shown = convert::to_c(&packet);
         self.ledger.enters(shown);
-        let before = self.ledger.held().packets;
+        let before = self.ledger.packets();
         // SAFETY: the state is a queue of this kind, and packet and context live during the call.
         let answer = self.call(cx, |calls, state, cx| unsafe { (calls.enqueue)(state, shown, cx) });
         let id = packet.retire();
-        self.settle();
+        self.settle(cx.now);
         match answer {
             FOREBAY_QUEUED => {}
-            FOREBAY_DROPPED if self.ledger.held().packets < before => return Verdict::Dropped,
+            FOREBAY_DROPPED if self.ledger.packets() < before => return Verdict::Dropped,
             FOREBAY_DROPPED => {
                 self.ledger.accuse(format!("it says that it dropped packet {id}, and did not"));
             }
@@ -193,7 +228,7 @@ impl Discipline for Foreign {
             self.flush(cx);
             return None;
         }
-        let before = self.ledger.held().packets;
+        let before = self.ledger.packets();
         let mut given = ForebayPacket::default();
         let place = &mut given;
         // SAFETY: the state is a queue of this kind; packet and context live during the call.
@@ -202,14 +237,14 @@ impl Discipline for Foreign {
             FOREBAY_SENT => self.ledger.leaves(&given, Way::Sent),
             _ => None,
         };
-        self.settle();
+        self.settle(cx.now);
         if !(FOREBAY_FAILED..=FOREBAY_SENT).contains(&answer) {
             self.ledger.accuse(format!("its dequeue returned {answer}"));
         }
-        let moved = self.ledger.held().packets < before;
+        let moved = self.ledger.packets() < before;
         self.idle = if moved || before == 0 { 0 } else { self.idle + 1 };
         if self.idle == 1 {
-            self.close();
+            self.close(cx.now);
         }
         if self.idle > MOST_IDLE {
             self.ledger.accuse(format!(
@@ -223,21 +258,11 @@ impl Discipline for Foreign {
     }
 
     fn wake(&self, now: Time) -> Wake {
-        let held = self.ledger.held().packets;
-        if self.ledger.fault().is_none() {
-            // SAFETY: the state is a queue of this kind.
-            match unsafe { (self.calls.wake)(self.state, now.as_nanos()) } {
-                FOREBAY_IDLE if held == 0 => return Wake::Idle,
-                FOREBAY_IDLE => {
-                    self.close();
-                    self.ledger.accuse(format!("it holds {held} packets and says that it is idle"));
-                }
-                at if at <= now.as_nanos() => return Wake::Ready,
-                at => return Wake::At(Time::from_nanos(at)),
-            }
+        if self.kind.shapes && self.ledger.fault().is_none() {
+            return self.asked_when(now);
         }
-        // What it holds is still to be dropped.
-        if held > 0 { Wake::Ready } else { Wake::Idle }
+        // After a fault, what it holds is still to be dropped.
+        if self.ledger.packets() > 0 { Wake::Ready } else { Wake::Idle }
     }
 
     fn backlog(&self) -> Backlog {

@@ -59,7 +59,8 @@ pub unsafe fn import(
     });
     let schema = schema.map_err(|error| format!("discipline \"{name}\": its schema: {error}"))?;
     let who = format!("plug-in {from}, discipline \"{name}\"").into();
-    let facts = Conduct { keeps_order: kind.keeps_order, ..Conduct::USUAL };
+    let ForebayDiscipline { keeps_order, shapes, .. } = *kind;
+    let facts = Conduct { keeps_order, shapes, ..Conduct::USUAL };
     let words = [name.into(), summary.into(), source.into()];
     Ok(Entry::new(words, facts, Import { who, kind, calls, schema }))
 }

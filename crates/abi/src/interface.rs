@@ -114,6 +114,9 @@ pub struct ForebayDiscipline {
     pub schema: *const c_char,
     /// Whether packets of one flow and class leave in the order in which they came.
     pub keeps_order: bool,
+    /// Whether it holds packets back, so that `wake` names instants to come. The host takes others to
+    /// be ready whenever they hold packets, and asks them now and then whether that is so.
+    pub shapes: bool,
     /// The library's own.
     pub data: *const c_void,
     /// Makes a queue. `params` is an object as compact JSON. NULL if something is wrong, with a text

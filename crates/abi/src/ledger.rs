@@ -1,35 +1,54 @@
 //! What a foreign discipline holds, by the books of its host: every packet once in, once out.
 
-use crate::convert::from_c;
-use crate::interface::ForebayPacket;
+use crate::convert::{from_c, take};
+use crate::interface::{ForebayBacklog, ForebayPacket};
 use forebay_core::{Backlog, Packet};
 use std::cell::OnceCell;
+use std::mem::replace;
 
 /// Flows, by a hash, of which the last departure is remembered.
 const REMEMBERED: usize = 1024;
 
-/// A packet that is held.
+/// A packet that is held, or the place of one.
 struct Entry {
     packet: ForebayPacket,
-    /// Its place among all arrivals.
-    arrival: u64,
+    /// Its place among all arrivals, modulo 2^32.
+    arrival: u32,
+    /// The place that is free after this one, if this one is.
+    next: u32,
 }
 
-/// No packet of that id is held.
+/// No packet of that id is held; no place is free.
 const NONE: u32 = u32::MAX;
 
-/// Which arrival of a flow and class left last; those that share a place forget each other.
-struct Order(Box<[(u64, u64); REMEMBERED]>);
+/// Which arrival of a flow and class left last, modulo 2^24, below its key of 40 bits; those that
+/// share a place forget each other.
+struct Order(Box<[u64; REMEMBERED]>);
 
 impl Order {
     /// Whether `packet`, which came as the `arrival`-th, leaves before all that came later.
     #[inline]
-    fn keeps(&mut self, packet: &ForebayPacket, arrival: u64) -> bool {
+    fn keeps(&mut self, packet: &ForebayPacket, arrival: u32) -> bool {
         let key = u64::from(packet.flow) << 8 | u64::from(packet.qos_class);
         let place = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
-        let (known, last) = std::mem::replace(&mut self.0[place], (key, arrival));
-        known != key || last <= arrival
+        let left = key << 24 | u64::from(arrival & 0xff_ffff);
+        let last = replace(&mut self.0[place], left);
+        // One that came later is at most half of the circle ahead.
+        last >> 24 != key || (last.wrapping_sub(left) & 0xff_ffff).wrapping_sub(1) >= 0x7f_ffff
     }
+}
+
+/// Whether the two are not alike in every field: word by word, without a branch for each.
+#[inline]
+fn differ(a: &ForebayPacket, b: &ForebayPacket) -> bool {
+    let words = |packet: &ForebayPacket| {
+        let ForebayPacket { id, len, flow, qos_class, precedence, drop_precedence, tos, .. } =
+            *packet;
+        let marks = u32::from_le_bytes([qos_class, precedence, drop_precedence, tos]);
+        [(id, len), (flow, marks)].map(|(low, high)| u64::from(high) << 32 | u64::from(low))
+    };
+    let ([a0, a1], [b0, b1]) = (words(a), words(b));
+    (a0 ^ b0) | (a1 ^ b1) | (a.kind ^ b.kind) | (a.queued ^ b.queued) != 0
 }
 
 /// How a packet leaves.
@@ -45,10 +64,11 @@ pub struct Ledger {
     /// among those that are held at a time, so that they stay in the cache.
     places: Vec<u32>,
     entries: Vec<Entry>,
-    /// Entries that are free again; the last is used first.
-    free: Vec<u32>,
-    arrivals: u64,
-    held: Backlog,
+    /// The place that became free last.
+    free: u32,
+    arrivals: u32,
+    packets: u32,
+    bytes: u64,
     /// None if the plug-in does not say that it keeps the order.
     order: Option<Order>,
     /// What was found first; questions that change nothing find faults, too.
@@ -60,16 +80,25 @@ impl Ledger {
         Ledger {
             places: Vec::new(),
             entries: Vec::new(),
-            free: Vec::new(),
+            free: NONE,
             arrivals: 0,
-            held: Backlog::default(),
-            order: keeps_order.then(|| Order(Box::new([(u64::MAX, 0); REMEMBERED]))),
+            packets: 0,
+            bytes: 0,
+            order: keeps_order.then(|| Order(Box::new([0; REMEMBERED]))),
             fault: OnceCell::new(),
         }
     }
 
+    /// Packets held.
+    #[inline]
+    pub fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    /// What is held.
+    #[inline]
     pub fn held(&self) -> Backlog {
-        self.held
+        Backlog { packets: self.packets as usize, bytes: self.bytes }
     }
 
     pub fn fault(&self) -> Option<&str> {
@@ -89,20 +118,18 @@ impl Ledger {
         if id >= self.places.len() {
             self.places.resize((id + 1).next_power_of_two(), NONE);
         }
-        self.arrivals += 1;
-        let entry = Entry { packet: *packet, arrival: self.arrivals };
-        self.places[id] = match self.free.pop() {
-            Some(place) => {
-                self.entries[place as usize] = entry;
-                place
-            }
+        self.arrivals = self.arrivals.wrapping_add(1);
+        let entry = Entry { packet: *packet, arrival: self.arrivals, next: NONE };
+        let place = match self.entries.get_mut(self.free as usize) {
+            Some(place) => replace(&mut self.free, replace(place, entry).next),
             None => {
                 self.entries.push(entry);
                 self.entries.len() as u32 - 1
             }
         };
-        self.held.packets += 1;
-        self.held.bytes += u64::from(packet.len);
+        self.places[id] = place;
+        self.packets += 1;
+        self.bytes += u64::from(packet.len);
     }
 
     /// The packet that the plug-in gives back, if it is held.
@@ -117,19 +144,20 @@ impl Ledger {
             ));
             return None;
         };
-        let place = std::mem::replace(place, NONE);
-        self.free.push(place);
-        let Entry { packet, arrival } = &self.entries[place as usize];
-        self.held.packets -= 1;
-        self.held.bytes -= u64::from(packet.len);
-        let changed = packet != given;
+        let place = replace(place, NONE);
+        let Entry { packet, arrival, next } = &mut self.entries[place as usize];
+        *next = replace(&mut self.free, place);
+        self.packets -= 1;
+        self.bytes -= u64::from(packet.len);
+        let changed = differ(packet, given);
         let overtook = match &mut self.order {
             Some(order) if way == Way::Sent => !order.keeps(packet, *arrival),
             _ => false,
         };
-        let packet = from_c(packet);
         if changed {
+            let packet = from_c(packet);
             self.accuse(format!("it changed packet {}, which came as {packet:?}", given.id));
+            return Some(packet);
         }
         if overtook {
             self.accuse(format!(
@@ -138,7 +166,9 @@ impl Ledger {
                 given.id
             ));
         }
-        Some(packet)
+        // Not the booked one, so that nobody has to wait for the books.
+        // SAFETY: it is what came, which was a packet.
+        Some(unsafe { take(given) })
     }
 
     /// The packet called `id` as a host sees it, to be marked; `act` tells whether it was.
@@ -163,12 +193,13 @@ impl Ledger {
 
     /// What is wrong with what the plug-in says that it holds.
     #[inline]
-    pub fn compare(&self, packets: u64, bytes: u64) -> Option<String> {
-        let Backlog { packets: held, bytes: held_bytes } = self.held;
-        if packets == held as u64 && bytes == held_bytes {
+    pub fn compare(&self, said: ForebayBacklog) -> Option<String> {
+        let ForebayBacklog { packets, bytes } = said;
+        let (held, held_bytes) = (u64::from(self.packets), self.bytes);
+        if packets == held && bytes == held_bytes {
             return None;
         }
-        let verb = if packets < held as u64 { "lost packets" } else { "miscounts" };
+        let verb = if packets < held { "lost packets" } else { "miscounts" };
         Some(format!(
             "it {verb}: it says that it holds {packets} packets of {bytes} B, and {held} of \
              {held_bytes} B came and have not left"
@@ -177,10 +208,9 @@ impl Ledger {
 
     /// Takes back every packet that is held.
     pub fn take_all(&mut self) -> Vec<Packet> {
-        self.held = Backlog::default();
-        self.free.clear();
+        (self.packets, self.bytes, self.free) = (0, 0, NONE);
         let places = self.places.iter_mut().filter(|place| **place != NONE);
-        let held = places.map(|place| std::mem::replace(place, NONE));
+        let held = places.map(|place| replace(place, NONE));
         let taken = held.map(|place| from_c(&self.entries[place as usize].packet)).collect();
         self.entries.clear();
         taken

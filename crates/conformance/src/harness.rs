@@ -1,8 +1,8 @@
 //! Drives a discipline as a port would, and checks every contract at every step.
 
 use forebay_core::{
-    Context, Discipline, DropReason, Ecn, Packet, PacketKind, Rate, Rng, Setting, Sink, Time,
-    Verdict, Wake,
+    Conduct, Context, Discipline, DropReason, Ecn, Packet, PacketKind, Rate, Rng, Setting, Sink,
+    Time, Verdict, Wake,
 };
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -192,7 +192,7 @@ struct Rig<'a> {
     queue: &'a mut dyn Discipline,
     ledger: Ledger,
     rng: Rng,
-    keeps_order: bool,
+    facts: Conduct,
     observed: bool,
     checks: u32,
     last_sent: HashMap<(u32, u8), u32>,
@@ -219,8 +219,12 @@ impl Rig<'_> {
         }
         let wake = self.queue.wake(now);
         self.fault()?;
-        let wanted = if backlog.packets > 0 { Wake::Ready } else { Wake::Idle };
-        if wake != wanted {
+        let fits = match wake {
+            Wake::Idle => backlog.packets == 0,
+            Wake::Ready => backlog.packets > 0,
+            Wake::At(time) => self.facts.shapes && backlog.packets > 0 && time > now,
+        };
+        if !fits {
             return Err(format!("work conservation: {wake:?} with {} packets", backlog.packets));
         }
         if self.observed {
@@ -241,6 +245,14 @@ impl Rig<'_> {
             }
         }
         Ok(())
+    }
+
+    /// When the queue gives its next packet, `now` or later.
+    fn due(&self, now: Time) -> Time {
+        match self.queue.wake(now) {
+            Wake::At(time) => time.max(now),
+            Wake::Idle | Wake::Ready => now,
+        }
     }
 
     fn enqueue(&mut self, arrival: Arrival, now: Time) -> Result<(), String> {
@@ -273,7 +285,7 @@ impl Rig<'_> {
         let id = self.ledger.leaves(packet);
         self.ledger.fates.push(Fate::Sent(id, now));
         let last = self.last_sent.insert(key, id);
-        if self.keeps_order && last.is_some_and(|last| last > id) {
+        if self.facts.keeps_order && last.is_some_and(|last| last > id) {
             return Err(format!("order: packet {id} after {last:?} of the same flow and class"));
         }
         self.check(now)?;
@@ -281,7 +293,7 @@ impl Rig<'_> {
     }
 }
 
-/// Hands `arrivals` to `queue`, which feeds a link of the setting's rate, and then drains it. The
+/// Hands `arrivals` to `queue`, which is of these `facts` and feeds a link of the setting's rate, and then drains it. The
 /// link's rate, as told to the discipline, halves and doubles now and then.
 ///
 /// # Errors
@@ -289,19 +301,22 @@ impl Rig<'_> {
 pub fn run(
     queue: &mut dyn Discipline,
     arrivals: &[Arrival],
-    keeps_order: bool,
+    facts: Conduct,
     observed: bool,
 ) -> Result<Vec<Fate>, String> {
     let rng = Rng::named(7, "port");
     let last_sent = HashMap::new();
     let ledger = Ledger::default();
-    let mut rig = Rig { queue, ledger, rng, keeps_order, observed, checks: 0, last_sent };
+    let mut rig = Rig { queue, ledger, rng, facts, observed, checks: 0, last_sent };
     let (mut now, mut free) = (Time::ZERO, Time::ZERO);
     let sending = |len: u32| SETTING.rate.transmission(u64::from(len + SETTING.overhead));
     for (n, arrival) in arrivals.iter().enumerate() {
         let next = now + forebay_core::Duration::from_nanos(arrival.gap);
         while rig.queue.backlog().packets > 0 && free <= next {
-            let at = free.max(now);
+            let at = rig.due(free.max(now));
+            if at > next {
+                break;
+            }
             free = at;
             if let Some(len) = rig.dequeue(at)? {
                 free = at + sending(len);
@@ -318,7 +333,7 @@ pub fn run(
     }
     // Each call takes a packet out or fails.
     while rig.queue.backlog().packets > 0 {
-        now = now.max(free);
+        now = rig.due(now.max(free));
         if let Some(len) = rig.dequeue(now)? {
             free = now + sending(len);
         }
@@ -332,21 +347,21 @@ pub fn run(
     }
 }
 
-/// Every check on what `build` gives: contracts, purity, determinism.
+/// Every check on what `build` gives, of these `facts`: contracts, purity, determinism.
 ///
 /// # Errors
 /// The first contract that was broken.
 pub fn conforms(
     build: &dyn Fn() -> Box<dyn Discipline>,
     arrivals: &[Arrival],
-    keeps_order: bool,
+    facts: Conduct,
 ) -> Result<Vec<Fate>, String> {
-    let observed = run(&mut *build(), arrivals, keeps_order, true)?;
-    let alone = run(&mut *build(), arrivals, keeps_order, false)?;
+    let observed = run(&mut *build(), arrivals, facts, true)?;
+    let alone = run(&mut *build(), arrivals, facts, false)?;
     if observed != alone {
         return Err("purity: observing it changed what it did".into());
     }
-    if alone != run(&mut *build(), arrivals, keeps_order, false)? {
+    if alone != run(&mut *build(), arrivals, facts, false)? {
         return Err("determinism: equal seeds, different fates".into());
     }
     Ok(alone)

@@ -36,7 +36,7 @@ pub fn random(entry: &Entry<dyn Discipline>, block: &Value) -> Result<(), String
     let build = || entry.build(block, &SETTING).unwrap_or_else(|error| panic!("{error}"));
     entry.build(block, &SETTING).map_err(|error| error.to_string())?;
     let test = |arrivals: Vec<Arrival>| {
-        let found = conforms(&build, &arrivals, entry.facts.keeps_order);
+        let found = conforms(&build, &arrivals, entry.facts);
         found.map(|_| ()).map_err(TestCaseError::fail)
     };
     runner(24).run(&arrivals(600), test).map_err(|error| match error {
@@ -54,7 +54,7 @@ pub fn random(entry: &Entry<dyn Discipline>, block: &Value) -> Result<(), String
 pub fn adverse(entry: &Entry<dyn Discipline>, block: &Value) -> Result<(), String> {
     let build = || entry.build(block, &SETTING).unwrap_or_else(|error| panic!("{error}"));
     for (name, arrivals) in adversarial() {
-        conforms(&build, &arrivals, entry.facts.keeps_order)
+        conforms(&build, &arrivals, entry.facts)
             .map_err(|failure| format!("{failure} ({name})"))?;
     }
     Ok(())

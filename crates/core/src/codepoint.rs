@@ -13,8 +13,9 @@ use std::str::FromStr;
 #[serde(try_from = "Written", into = "String")]
 pub struct Codepoint(u8);
 
-/// Names of the codepoints: RFC 2474 (CS), 2597 (AF), 3246 (EF), 5865 (VA), 8622 (LE).
-const NAMES: [(&str, u8); 25] = [
+/// Names of the codepoints: RFC 2474 (CS), 2597 (AF), 3246 (EF), 5865 (VA), 8622 (LE),
+/// 9956 (NQB).
+const NAMES: [(&str, u8); 26] = [
     ("DF", 0),
     ("BE", 0),
     ("LE", 1),
@@ -39,6 +40,7 @@ const NAMES: [(&str, u8); 25] = [
     ("AF42", 36),
     ("AF43", 38),
     ("VA", 44),
+    ("NQB", 45),
     ("EF", 46),
 ];
 

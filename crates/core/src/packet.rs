@@ -113,6 +113,13 @@ impl Packet {
         self.tos & 0b11 != 0
     }
 
+    /// Whether it is for the low-latency queue by its ECN codepoint: ECT(1) or CE (RFC 9331, section
+    /// 5.1).
+    #[inline]
+    pub fn is_l4s(&self) -> bool {
+        self.tos & 0b01 != 0
+    }
+
     /// Ends the packet's life and gives back its handle.
     #[inline]
     pub fn retire(self) -> u32 {

@@ -327,13 +327,16 @@ pub struct Conduct {
     /// Whether packets of one flow and class leave in the order in which they came, as long as
     /// the codepoint and the drop precedence of a flow and class do not decide their queue.
     pub keeps_order: bool,
+    /// Whether it holds packets back, so that it says itself when the next one may be sent
+    /// ([`crate::Wake::At`]). Others are ready whenever they hold packets.
+    pub shapes: bool,
     /// For an admission rule: whether one queue under it is a kind of its own, of the same name.
     pub alone: bool,
 }
 
 impl Conduct {
-    /// Keeps the order; an admission rule makes a kind.
-    pub const USUAL: Conduct = Conduct { keeps_order: true, alone: true };
+    /// Keeps the order, does not shape; an admission rule makes a kind.
+    pub const USUAL: Conduct = Conduct { keeps_order: true, shapes: false, alone: true };
     /// Does not keep the order.
     pub const REORDERS: Conduct = Conduct { keeps_order: false, ..Conduct::USUAL };
     /// An admission rule that makes no kind.

@@ -9,7 +9,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use forebay_core::{
-    Context, Discipline, DropReason, Duration, Packet, Rate, Rng, Setting, Sink, Time,
+    Context, Discipline, DropReason, Duration, Packet, Rate, Rng, Setting, Sink, Time, config,
 };
 use forebay_disciplines::Disciplines;
 use serde_json::{Value, json};
@@ -50,8 +50,11 @@ fn lifted(kind: &str) -> Value {
     for (field, value) in wanted.as_object().expect("a table") {
         // CoDel's interval must exceed its target; GSP's stays as it is.
         let is_known = known.get(field).is_some() && !(kind == "gsp" && field == "interval");
+        // A threshold may be a length or a time.
+        let is_time = config::read::<Duration>(&known[field]).is_ok();
         if is_known {
-            block[field] = value.clone();
+            let wrong = is_time && config::read::<Duration>(value).is_err();
+            block[field] = if wrong { "10s".into() } else { value.clone() };
         }
     }
     block
@@ -96,6 +99,8 @@ impl Standing {
         let mut packet = Packet::new(self.next, self.next % 100, 1250);
         packet.drop_precedence = level;
         packet.class = (self.next % 4) as u8;
+        // Every second one is ECT(1), for kinds with a low-latency queue.
+        packet.tos = (self.next % 2) as u8;
         packet.queued = self.now;
         self.next = self.next.wrapping_add(1);
         let mut cx = Context::new(self.now, &mut self.rng, &mut self.sink);

@@ -2,12 +2,13 @@
 //!
 //! What it does: packets are spread over queues by a hash of their flow ([`FlowHash`]); the queues
 //! share the link by bytes, new ones first ([`Fair`]); each has a CoDel state ([`Codel`]); when
-//! there are too many packets in all, the fattest queue loses up to 64 ([`FattestDrop`]).
+//! there are too many packets in all, the fattest queue loses up to 64 ([`FattestDrop`]). With
+//! `ce_threshold`, packets are marked above a shallow threshold too ([`CeThreshold`]).
 //!
 //! Source: RFC 8290. Deviations are those of the parts. Cost: that of CoDel and the fair scheduler;
 //! memory for every queue's state.
 
-use crate::admit::{Codel, CodelParams, FattestDrop};
+use crate::admit::{CeThreshold, Codel, CodelParams, FattestDrop};
 use crate::classify::{FlowHash, FlowHashParams};
 use crate::schedule::{Fair, FairParams};
 use crate::{Classify, Composed};
@@ -40,6 +41,11 @@ pub struct FqCodelParams {
     /// Whether packets of ECN-capable transports are marked rather than dropped. Default true
     /// (section 5.2.6).
     pub ecn: bool,
+    /// Waiting time above which packets of ECN-capable transports are marked whatever the law says, a
+    /// step for scalable senders (Linux's ce_threshold). Default: none.
+    pub ce_threshold: Option<Duration>,
+    /// Whether that threshold is for L4S packets, ECT(1) or CE, alone. Default false.
+    pub ce_threshold_l4s: bool,
 }
 
 impl Default for FqCodelParams {
@@ -48,7 +54,17 @@ impl Default for FqCodelParams {
         let FlowHashParams { queues, salt } = FlowHashParams::default();
         let FairParams { quantum } = FairParams::default();
         let limit = Limit::Packets(10_240);
-        FqCodelParams { limit, queues, salt, quantum, target, interval, ecn: true }
+        FqCodelParams {
+            limit,
+            queues,
+            salt,
+            quantum,
+            target,
+            interval,
+            ecn: true,
+            ce_threshold: None,
+            ce_threshold_l4s: false,
+        }
     }
 }
 
@@ -63,7 +79,7 @@ impl Named for FqCodel {
         params: &FqCodelParams,
         setting: &Setting,
     ) -> Result<Box<dyn Discipline>, ConfigError> {
-        let FqCodelParams { limit, queues, salt, quantum, target, interval, ecn } = *params;
+        let FqCodelParams { limit, queues, salt, quantum, target, interval, ecn, .. } = *params;
         let classify = FlowHash::new(&FlowHashParams { queues, salt })?;
         let inner = Setting { queues: classify.queues(), ..*setting };
         let unlimited = Limit::Packets(u32::MAX);
@@ -71,8 +87,9 @@ impl Named for FqCodel {
             &CodelParams { limit: unlimited, target, interval, ecn, ..CodelParams::default() },
             &inner,
         )?;
+        let marked = CeThreshold::new(params.ce_threshold, params.ce_threshold_l4s, codel);
         let schedule = Fair::new(&FairParams { quantum }, &inner)?;
-        Ok(Box::new(Composed::new(classify, FattestDrop::new(limit, codel)?, schedule)))
+        Ok(Box::new(Composed::new(classify, FattestDrop::new(limit, marked)?, schedule)))
     }
 }
 
@@ -168,6 +185,7 @@ mod tests {
         let expected = json!({
             "kind": "fq-codel", "limit": "10240p", "queues": 1024, "salt": 0,
             "quantum": "1.514KB", "target": "5ms", "interval": "100ms", "ecn": true,
+            "ce_threshold": null, "ce_threshold_l4s": false,
         });
         assert_eq!(effective, expected);
     }

@@ -4,9 +4,10 @@
 //!
 //! Source: RFC 8290 and RFC 8033; the combination is Linux's sch_fq_pie. Deviations, beside those
 //! of the parts: D1. On overflow the fattest queue pays, as in FQ-CoDel; Linux drops the arrival.
+//! D2. `ce_threshold` is FQ-CoDel's; Linux's FQ-PIE has none.
 //! Cost: that of PIE and the fair scheduler; memory for every queue's state.
 
-use crate::admit::{DelayEstimation, FattestDrop, Pie, PieParams};
+use crate::admit::{CeThreshold, DelayEstimation, FattestDrop, Pie, PieParams};
 use crate::classify::{FlowHash, FlowHashParams};
 use crate::schedule::{Fair, FairParams};
 use crate::{Classify, Composed};
@@ -49,6 +50,11 @@ pub struct FqPieParams {
     /// Whether drops that come too close together or too far apart are avoided (section 5.4).
     /// Default true.
     pub derandomize: bool,
+    /// Waiting time above which packets of ECN-capable transports are marked whatever the law says, a
+    /// step for scalable senders (Linux's ce_threshold). Default: none.
+    pub ce_threshold: Option<Duration>,
+    /// Whether that threshold is for L4S packets, ECT(1) or CE, alone. Default false.
+    pub ce_threshold_l4s: bool,
 }
 
 impl Default for FqPieParams {
@@ -69,6 +75,8 @@ impl Default for FqPieParams {
             ecn: pie.ecn,
             mark_ecnth: pie.mark_ecnth,
             derandomize: pie.derandomize,
+            ce_threshold: None,
+            ce_threshold_l4s: false,
         }
     }
 }
@@ -96,7 +104,9 @@ impl Named for FqPie {
             delay_estimation: DelayEstimation::Timestamp,
             derandomize: params.derandomize,
         };
-        let admit = FattestDrop::new(limit, Pie::new(&pie, &inner)?)?;
+        let pie = Pie::new(&pie, &inner)?;
+        let marked = CeThreshold::new(params.ce_threshold, params.ce_threshold_l4s, pie);
+        let admit = FattestDrop::new(limit, marked)?;
         let schedule = Fair::new(&FairParams { quantum }, &inner)?;
         Ok(Box::new(Composed::new(classify, admit, schedule)))
     }

@@ -4,6 +4,7 @@
 mod choice;
 mod cq_aqm;
 mod drr;
+mod dualpi2;
 mod fifo;
 mod fq_codel;
 mod fq_pie;
@@ -14,6 +15,7 @@ mod wrr;
 pub use choice::{ServerParams, SorterParams};
 pub use cq_aqm::{CqAqm, CqAqmParams};
 pub use drr::{Drr, DrrParams};
+pub use dualpi2::{DualPi2, DualPi2Params};
 pub use fifo::Fifo;
 pub use fq_codel::{FqCodel, FqCodelParams};
 pub use fq_pie::{FqPie, FqPieParams};

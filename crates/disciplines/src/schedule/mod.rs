@@ -1,5 +1,6 @@
 //! Who is served next?
 
+mod classic_protection;
 mod drr;
 mod fair;
 mod fifo;
@@ -8,6 +9,7 @@ mod weights;
 mod wfq;
 mod wrr;
 
+pub use classic_protection::{ClassicProtection, ClassicProtectionParams};
 pub use drr::{Drr, DrrParams};
 pub use fair::{Fair, FairParams};
 pub use fifo::{Fifo, FifoParams};

@@ -1,8 +1,10 @@
 //! Broken disciplines: each breaks one contract, and the suite must say which.
 
 use crate::allocations;
-use forebay_conformance::{Arrival, SETTING, conforms};
-use forebay_core::{Backlog, Context, Discipline, DropReason, Ecn, Packet, Time, Verdict, Wake};
+use forebay_conformance::{Arrival, Fate, SETTING, conforms};
+use forebay_core::{
+    Backlog, Conduct, Context, Discipline, DropReason, Duration, Ecn, Packet, Time, Verdict, Wake,
+};
 use forebay_disciplines::Disciplines;
 use serde_json::json;
 use std::cell::Cell;
@@ -23,6 +25,7 @@ enum Fault {
     CountsWakes,
     SharesState,
     Allocates,
+    Shapes,
 }
 
 /// A FIFO with a fault.
@@ -88,6 +91,7 @@ impl Discipline for Broken {
         self.wakes.set(self.wakes.get() + 1);
         match self.inner.wake(now) {
             Wake::Ready if self.fault == Fault::Sleeps => Wake::Idle,
+            Wake::Ready if self.fault == Fault::Shapes => Wake::At(tick(now)),
             Wake::Idle if self.aside.is_some() => Wake::Ready,
             wake => wake,
         }
@@ -113,6 +117,12 @@ impl Drop for Broken {
     }
 }
 
+/// The next whole 5 ms after `now`.
+fn tick(now: Time) -> Time {
+    let span = Duration::from_millis(5).as_nanos();
+    Time::from_nanos((now.as_nanos() / span + 1) * span)
+}
+
 /// 2000 packets of three flows at about twice the link's rate.
 fn traffic() -> Vec<Arrival> {
     let arrival = |n: u32| Arrival {
@@ -125,8 +135,17 @@ fn traffic() -> Vec<Arrival> {
 }
 
 #[test]
+fn what_shapes_may_hold_packets_back_if_it_says_so() {
+    let facts = Conduct { shapes: true, ..Conduct::USUAL };
+    let fates = conforms(&|| Box::new(Broken::new(Fault::Shapes)), &traffic(), facts).unwrap();
+    let due = |fate: &&Fate| matches!(fate, Fate::Sent(_, at) if at.as_nanos() % 5_000_000 == 0);
+    assert!(fates.iter().filter(due).count() > 50);
+}
+
+#[test]
 fn the_suite_catches_what_is_broken() {
-    let verdict = |fault| conforms(&|| Box::new(Broken::new(fault)), &traffic(), true).map(|_| ());
+    let verdict =
+        |fault| conforms(&|| Box::new(Broken::new(fault)), &traffic(), Conduct::USUAL).map(|_| ());
     assert_eq!(verdict(Fault::None), Ok(()));
     for (fault, complaint) in [
         (Fault::LosesPackets, "conservation"),
@@ -140,6 +159,7 @@ fn the_suite_catches_what_is_broken() {
         (Fault::ChangesPackets, "was changed"),
         (Fault::CountsWakes, "purity"),
         (Fault::SharesState, "purity"),
+        (Fault::Shapes, "work conservation"),
     ] {
         let answer = verdict(fault);
         let caught = answer.as_ref().is_err_and(|answer| answer.contains(complaint));

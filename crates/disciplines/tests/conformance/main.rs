@@ -6,7 +6,7 @@ mod doubles;
 use forebay_conformance::{
     Fate, SETTING, adversarial, adverse, arrivals, configuration, conforms, random, run, runner,
 };
-use forebay_core::{Discipline, Entry, Family, Registry, Setting};
+use forebay_core::{Conduct, Discipline, Entry, Family, Registry, Setting};
 use forebay_disciplines::Disciplines;
 use proptest::strategy::{Strategy, ValueTree};
 use serde_json::{Value, json};
@@ -14,6 +14,10 @@ use serde_json::{Value, json};
 /// Parameters beside the defaults with which a kind is checked.
 fn variants(kind: &str) -> Vec<Value> {
     match kind {
+        "cobalt" => vec![
+            json!({ "limit": "30p", "increment": 0.25, "target": "1ms", "interval": "5ms" }),
+            json!({ "limit": "45KB" }),
+        ],
         "codel" => vec![
             json!({ "limit": "30p", "ecn": true, "ce_threshold": "1ms" }),
             json!({ "limit": "45KB" }),
@@ -46,9 +50,15 @@ fn variants(kind: &str) -> Vec<Value> {
             json!({ "weights": [1, 3, 2], "quantum": "100B", "limit": "20KB" }),
             json!({ "classify": { "kind": "dscp" }, "limit": "20p" }),
         ],
+        "dualpi2" => vec![
+            json!({ "limit": "30p", "step_threshold": "0ms", "step_range": "5ms", "step_packets": 2 }),
+            json!({ "overload": "saturate", "beta": 40.0, "dscp": ["EF"], "derandomize": true }),
+        ],
         "fifo" => vec![json!({ "limit": "1p" }), json!({ "limit": "45KB" })],
-        "fq-codel" => vec![json!({ "limit": "30p", "queues": 4, "ecn": true, "quantum": "300B" })],
-        "fq-pie" => vec![json!({ "limit": "30p", "queues": 4, "ecn": true, "quantum": "300B" })],
+        "fq-codel" | "fq-pie" => vec![
+            json!({ "limit": "30p", "queues": 4, "ecn": true, "quantum": "300B" }),
+            json!({ "limit": "60p", "ce_threshold": "1ms", "ce_threshold_l4s": true }),
+        ],
         "gsp" => vec![json!({ "limit": "30p", "threshold": "10p", "adaptive": true })],
         "ncq" => vec![
             json!({ "limit": "30p", "ncqthresh": 0.5, "favour_acks": true, "favour_control": true }),
@@ -59,6 +69,7 @@ fn variants(kind: &str) -> Vec<Value> {
                 "identify": { "flow": { "rate": "64kbit", "flows": 4 } },
             }),
         ],
+        "pi2" => vec![json!({ "limit": "45KB", "beta": 40.0 }), json!({ "overload": "saturate" })],
         "pie" => vec![
             json!({ "limit": "50p", "ecn": true, "max_burst": "0ms", "derandomize": true }),
             json!({ "limit": "45KB", "delay_estimation": "departure-rate" }),
@@ -76,6 +87,10 @@ fn variants(kind: &str) -> Vec<Value> {
                 json!({ "weight": 0.1, "drop_strategy": "drop-from-queue", "victim": victim })
             })
             .to_vec(),
+        "step" => vec![
+            json!({ "limit": "30p", "threshold": "0ms", "range": "10ms" }),
+            json!({ "packets": 3 }),
+        ],
         "wrr" => vec![
             json!({ "weights": [1, 3, 2], "limit": "20p" }),
             json!({ "classify": { "kind": "dscp" }, "weights": [1, 2, 3, 4, 5], "limit": "9KB" }),
@@ -147,11 +162,11 @@ fn every_part_combines_with_every_other() {
                     "admit": { "kind": admit.name },
                     "schedule": { "kind": schedule.name },
                 });
-                let keeps_order = [classify.facts, admit.facts, schedule.facts]
-                    .iter()
-                    .all(|facts| facts.keeps_order);
+                let parts = [classify.facts, admit.facts, schedule.facts];
+                let keeps_order = parts.iter().all(|facts| facts.keeps_order);
+                let facts = Conduct { keeps_order, ..Conduct::USUAL };
                 let build = || registry.build(&block, &SETTING).unwrap();
-                if let Err(failure) = conforms(&build, &traffic, keeps_order) {
+                if let Err(failure) = conforms(&build, &traffic, facts) {
                     panic!("{block}: {failure}");
                 }
                 let effective = registry.effective(&block, &SETTING).unwrap();
@@ -169,7 +184,7 @@ fn cq_aqm_without_thresholds_is_plain_priority() {
         let test = |arrivals: Vec<_>| {
             let fates = |block| {
                 let mut queue = Disciplines::builtin().build(block, &SETTING).unwrap();
-                run(&mut *queue, &arrivals, true, false).unwrap()
+                run(&mut *queue, &arrivals, Conduct::USUAL, false).unwrap()
             };
             proptest::prop_assert_eq!(fates(&cq), fates(&plain));
             Ok(())
@@ -201,7 +216,7 @@ fn the_check_of_equality_can_fail() {
     let (_, overload) = adversarial().pop().unwrap();
     let fates = |block: Value| -> Vec<Fate> {
         let mut queue = Disciplines::builtin().build(&block, &SETTING).unwrap();
-        run(&mut *queue, &overload, true, false).unwrap()
+        run(&mut *queue, &overload, Conduct::USUAL, false).unwrap()
     };
     let low = json!({ "limit": "10p", "local": 9, "non_local": 9 });
     let cq = fates(json!({ "kind": "cq-aqm", "queues": [low, { "limit": "5p" }] }));

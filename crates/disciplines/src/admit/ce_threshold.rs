@@ -1,0 +1,99 @@
+//! Marks of what has waited for longer than a threshold, on top of another rule.
+//!
+//! What it does: a packet that the rule inside lets go is marked too if it waited for longer than the
+//! threshold and its sender understands marks: the step of scalable senders, in queues whose own law
+//! answers classic ones.
+//!
+//! Source: Linux 6.1, `codel_impl.h` (`ce_threshold`, and its selector for ECT(1)); RFC 9332, section
+//! 2.5.1.2. Deviations: D1. The selector is ECT(1) and CE or none; Linux has any bits of the DS field.
+//!
+//! Cost: one subtraction and one comparison a packet.
+
+use crate::Admit;
+use forebay_core::{Bank, Context, DropReason, Duration, Packet, QueueId, Rate, Time};
+
+/// The rule `inner`, and marks above a threshold.
+pub struct CeThreshold<A> {
+    /// None: the rule inside alone.
+    threshold: Option<Duration>,
+    l4s_only: bool,
+    inner: A,
+}
+
+impl<A: Admit> CeThreshold<A> {
+    /// `inner` with marks above `threshold`, if there is one; of ECT(1) alone, or of every ECT packet.
+    pub fn new(threshold: Option<Duration>, l4s_only: bool, inner: A) -> Self {
+        CeThreshold { threshold, l4s_only, inner }
+    }
+}
+
+impl<A: Admit + 'static> Admit for CeThreshold<A> {
+    fn bank(&self, queues: usize) -> Bank {
+        self.inner.bank(queues)
+    }
+
+    #[inline]
+    fn arrive(
+        &mut self,
+        queue: QueueId,
+        packet: &mut Packet,
+        bank: &mut Bank,
+        cx: &mut Context,
+    ) -> Result<(), DropReason> {
+        self.inner.arrive(queue, packet, bank, cx)
+    }
+
+    #[inline]
+    fn joined(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) {
+        self.inner.joined(queue, bank, cx);
+    }
+
+    #[inline]
+    fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet> {
+        let mut packet = self.inner.depart(queue, bank, cx)?;
+        let late = self.threshold.is_some_and(|most| cx.now.since(packet.queued) > most);
+        if late && (packet.is_l4s() || !self.l4s_only) {
+            cx.mark(&mut packet);
+        }
+        Some(packet)
+    }
+
+    fn set_link_rate(&mut self, now: Time, rate: Rate) {
+        self.inner.set_link_rate(now, rate);
+    }
+
+    fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
+        self.inner.probe(now, bank, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{Rig, ms};
+    use forebay_core::Ecn;
+    use serde_json::{Value, json};
+
+    /// Marks among a classic, an ECT(0) and an ECT(1) packet of a flow each that wait for 2 ms.
+    fn marked(kind: &str, rest: Value) -> Vec<u32> {
+        let mut block = json!({ "kind": kind });
+        block.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        let mut rig = Rig::new(block);
+        for (flow, ecn) in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1].into_iter().enumerate() {
+            rig.offer(ms(0), |packet| (packet.flow, _) = (flow as u32, packet.set_ecn(ecn)));
+        }
+        (0..3).for_each(|_| assert!(rig.take(ms(2)).is_some()));
+        rig.record.marked.sort_unstable();
+        rig.record.marked
+    }
+
+    #[test]
+    fn what_waited_for_longer_is_marked_in_every_flow_s_queue() {
+        for kind in ["fq-codel", "fq-pie"] {
+            assert_eq!(marked(kind, json!({})), [0_u32; 0]);
+            assert_eq!(marked(kind, json!({ "ce_threshold": "1ms" })), [1, 2]);
+            assert_eq!(marked(kind, json!({ "ce_threshold": "2ms" })), [0_u32; 0]);
+            let l4s = json!({ "ce_threshold": "1ms", "ce_threshold_l4s": true });
+            assert_eq!(marked(kind, l4s), [2]);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! COBALT: CoDel that keeps its count between congested times, and BLUE for what does not respond.
+//!
+//! What it does: as CoDel, it drops or marks departing packets at intervals that shrink with the square
+//! root of a count while they wait for longer than `target`. When they do not, the count falls at the
+//! same pace instead of being forgotten, so that the next congested time begins where the last one
+//! ended. BLUE's probability rises at each overflow and falls when the queue runs empty; it drops
+//! without regard to ECN.
+//!
+//! Source: Linux 6.1, `sch_cake.c` (`cobalt_*`); T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of
+//! CAKE", LANMAN 2018, section III-D. [`CobaltState`] and [`CobaltLaw`] are the algorithm without a
+//! queue of its own.
+//!
+//! | `sch_cake.c` | here |
+//! |---|---|
+//! | target, interval, p_inc, p_dec | `target`, `interval`, `increment`, `decrement` |
+//! | count, drop_next, dropping, p_drop, blue_timer | the same |
+//! | mtu_time, bulk_flows | the port's largest packet at its rate; 1 |
+//!
+//! Deviations: D1. The square root is exact; Linux has 32 bits, a table for counts below 16 and a step of
+//! Newton's iteration above. D2. The queue counts as found empty when its last packet leaves; in Linux
+//! when it is asked the next time, a packet's transmission later. D3. On overflow the arriving packet is
+//! dropped; in CAKE one of the longest queue. D4. The count has 32 bits and stops at the highest, as
+//! there.
+//!
+//! Cost: a few comparisons a packet; one square root and one division a signal; one random number while
+//! BLUE's probability is above 0.
+
+use crate::Admit;
+use forebay_core::config::require;
+use forebay_core::{
+    Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rate, Setting,
+    Time,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// COBALT, with one state a queue.
+pub struct Cobalt {
+    limit: Limit,
+    law: CobaltLaw,
+    setting: Setting,
+    states: Vec<CobaltState>,
+}
+
+/// Parameters of COBALT.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CobaltParams {
+    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); the packet in transmission not
+    /// counted. Above 0.
+    pub limit: Limit,
+    /// Acceptable standing delay; above 0, below `interval`; four transmissions of the largest packet
+    /// are always acceptable. Default 5ms.
+    pub target: Duration,
+    /// Time for which the delay must stay above the target before the first signal, about the largest
+    /// usual round-trip time. Default 100ms.
+    pub interval: Duration,
+    /// What an overflow adds to BLUE's probability, at most once in `target`, 0 to 1. Default 1/256.
+    pub increment: f64,
+    /// What an empty queue takes from it, likewise. Default 1/4096.
+    pub decrement: f64,
+}
+
+impl Default for CobaltParams {
+    fn default() -> Self {
+        CobaltParams {
+            limit: Limit::Packets(1000),
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            increment: 1.0 / 256.0,
+            decrement: 1.0 / 4096.0,
+        }
+    }
+}
+
+/// What is constant in COBALT, but for the link's rate.
+#[derive(Debug, Clone, Copy)]
+pub struct CobaltLaw {
+    target: Duration,
+    interval: Duration,
+    increment: f64,
+    decrement: f64,
+    mtu_time: Duration,
+}
+
+impl CobaltLaw {
+    /// The law of these parameters on that port; their limit is not looked at.
+    ///
+    /// # Errors
+    /// Names the field that is out of range.
+    pub fn new(params: &CobaltParams, setting: &Setting) -> Result<Self, ConfigError> {
+        let CobaltParams { target, interval, increment, decrement, .. } = *params;
+        require(target > Duration::ZERO, "target", || {
+            format!("must be above 0, got \"{target}\"")
+        })?;
+        require(target < interval, "target", || {
+            format!("must be below interval (\"{interval}\"), got \"{target}\"")
+        })?;
+        for (path, step) in [("increment", increment), ("decrement", decrement)] {
+            require((0.0..=1.0).contains(&step), path, || format!("must be 0 to 1, got {step}"))?;
+        }
+        let mtu_time = setting.mtu_time();
+        Ok(CobaltLaw { target, interval, increment, decrement, mtu_time })
+    }
+
+    /// cobalt_control(): the signal after the `count`-th one at `time`.
+    fn next(&self, time: Time, count: u32) -> Time {
+        let span = self.interval.as_nanos() as f64 / f64::from(count.max(1)).sqrt();
+        time + Duration::from_nanos(span as u64)
+    }
+}
+
+/// What varies in COBALT.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CobaltState {
+    count: u32,
+    drop_next: Time,
+    dropping: bool,
+    p_drop: f64,
+    blue_timer: Time,
+}
+
+impl CobaltState {
+    /// A packet was dropped because the buffer is full.
+    pub fn full(&mut self, law: &CobaltLaw, now: Time) {
+        if now.since(self.blue_timer) > law.target {
+            self.p_drop = (self.p_drop + law.increment).min(1.0);
+            self.blue_timer = now;
+        }
+        self.dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1);
+    }
+
+    /// The queue was served and is empty.
+    pub fn empty(&mut self, law: &CobaltLaw, now: Time) {
+        if self.p_drop > 0.0 && now.since(self.blue_timer) > law.target {
+            self.p_drop = (self.p_drop - law.decrement).max(0.0);
+            self.blue_timer = now;
+        }
+        self.dropping = false;
+        if self.count > 0 && now >= self.drop_next {
+            self.count -= 1;
+            self.drop_next = law.next(self.drop_next, self.count);
+        }
+    }
+
+    /// Whether `packet`, which is about to leave, must be dropped; may mark it. `flows` share the link.
+    pub fn must_drop(
+        &mut self,
+        law: &CobaltLaw,
+        packet: &mut Packet,
+        flows: u64,
+        cx: &mut Context,
+    ) -> bool {
+        let now = cx.now;
+        let sojourn = now.since(packet.queued);
+        let over = sojourn > law.target && sojourn > law.mtu_time * (2 * flows).max(4);
+        let mut due = self.count > 0 && now >= self.drop_next;
+        if over && !self.dropping {
+            self.drop_next = law.next(now, self.count);
+        }
+        self.dropping = over;
+        if over {
+            self.count = self.count.max(1);
+        }
+        let mut drop = false;
+        // Whether the instant that was looked at last has passed.
+        let mut late = now > self.drop_next;
+        if due && over {
+            drop = !cx.mark(packet);
+            self.count = self.count.saturating_add(1);
+            self.drop_next = law.next(self.drop_next, self.count);
+            late = now > self.drop_next;
+        } else {
+            while due {
+                self.count -= 1;
+                self.drop_next = law.next(self.drop_next, self.count);
+                late = now > self.drop_next;
+                due = self.count > 0 && now >= self.drop_next;
+            }
+        }
+        if self.p_drop > 0.0 {
+            drop |= cx.rng.chance(self.p_drop);
+        }
+        if self.count == 0 {
+            self.drop_next = now + law.interval;
+        } else if late && !drop {
+            self.drop_next = now;
+        }
+        drop
+    }
+}
+
+impl Named for Cobalt {
+    type Family = dyn Admit;
+    const NAME: &'static str = "cobalt";
+    const SUMMARY: &'static str = "CoDel that remembers its count, and BLUE after overflows";
+    const SOURCE: &'static str = "Linux 6.1, sch_cake.c; Høiland-Jørgensen et al., LANMAN 2018";
+    type Params = CobaltParams;
+
+    fn build(params: &CobaltParams, setting: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
+        require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
+        let law = CobaltLaw::new(params, setting)?;
+        let states = vec![CobaltState::default(); setting.queues];
+        Ok(Box::new(Cobalt { limit: params.limit, law, setting: *setting, states }))
+    }
+}
+
+impl Admit for Cobalt {
+    #[inline]
+    fn arrive(
+        &mut self,
+        queue: QueueId,
+        packet: &mut Packet,
+        bank: &mut Bank,
+        cx: &mut Context,
+    ) -> Result<(), DropReason> {
+        if self.limit.admits(bank.packets(queue), bank.bytes(queue), packet.len) {
+            return Ok(());
+        }
+        self.states[queue].full(&self.law, cx.now);
+        Err(DropReason::Overflow)
+    }
+
+    #[inline]
+    fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet> {
+        let state = &mut self.states[queue];
+        loop {
+            let mut packet = bank.pop(queue)?;
+            let drop = state.must_drop(&self.law, &mut packet, 1, cx);
+            if bank.packets(queue) == 0 {
+                // The last one is not dropped.
+                state.empty(&self.law, cx.now);
+                return Some(packet);
+            }
+            if !drop {
+                return Some(packet);
+            }
+            cx.drop(packet, DropReason::Aqm);
+        }
+    }
+
+    fn set_link_rate(&mut self, _: Time, rate: Rate) {
+        self.law.mtu_time = Setting { rate, ..self.setting }.mtu_time();
+    }
+
+    /// Of several queues, the one with the highest count.
+    fn probe(&self, _: Time, _: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(state) = self.states.iter().max_by_key(|state| state.count) {
+            out("count", f64::from(state.count));
+            out("blue_probability", state.p_drop);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

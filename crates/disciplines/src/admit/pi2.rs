@@ -1,0 +1,310 @@
+//! PI2: drops or marks departing packets with the square of a probability that a proportional integral
+//! controller keeps; scalable senders, which say so by ECT(1), are marked with a multiple of it.
+//!
+//! What it does: every `t_update` the base probability p' moves by alpha times the queueing delay's
+//! distance from the target plus beta times its change. Classic packets are dropped, or marked if they
+//! are ECT(0), with p'^2, to which Reno and CUBIC respond as PIE's tuned steps would have them;
+//! packets of scalable senders are marked with k p'. Flows of both sorts then have similar rates in
+//! one queue. When k p' reaches 1, marks alone do not hold the queue any more, and all packets are
+//! dropped with p'^2.
+//!
+//! Source: K. De Schepper, O. Bondarenko, I. Tsang and B. Briscoe, "PI2: A Linearized AQM for both
+//! Classic and Scalable TCP", CoNEXT 2016; RFC 9332, appendix A (pseudo-code), for two queues:
+//! [`super::DualPi2`]. [`Pi2`] has one. Defaults are those of Linux 6.17, `sch_dualpi2.c`.
+//!
+//! | RFC 9332 | here |
+//! |---|---|
+//! | target, Tupdate, alpha, beta, k | `target`, `t_update`, `alpha`, `beta`, `coupling` |
+//! | p', p_C, p_CL | [`Pi2State::base`], its square, `coupling` times it |
+//! | prevq | `delay` |
+//! | recur() | [`Recur`] with `derandomize` |
+//!
+//! Deviations: D1. No timer: updates that are due are made up for at the start of the next arrival or
+//! departure, each with the delay that there was at its instant, which is what a timer does; at most
+//! 4096 at once (65 s by default). D2. A base probability above 1, or below 0, is cut off there, as in
+//! Linux; the RFC says so in its text only. D3. Nothing is dropped or marked by the coupled
+//! probabilities while less than two packets of the largest size stay behind, as in Linux. D4. Signals
+//! are drawn at random, as in Linux, which draws twice for p'^2; with `derandomize` they are spaced
+//! evenly, as in the RFC, whose recur() is handed a likelihood of 1 at most. D5. In overload ECT(0) is
+//! not marked but dropped, by the RFC's test (p_C at least p_Cmax = 1 / k^2); Linux's is "above".
+//! D6. Probabilities are doubles; Linux has 32 bits. D7. Linux can drop at arrival instead
+//! (`drop_enqueue`): not included.
+//!
+//! Cost: one comparison and one random number a packet; one update of ten operations every
+//! `t_update`.
+
+use super::Recur;
+use crate::Admit;
+use forebay_core::config::require;
+use forebay_core::{
+    Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Updates made up for at most at once.
+const CATCH_UP: u64 = 4096;
+
+/// What is done when marks do not hold the queue any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Overload {
+    /// All packets are dropped with the classic probability, so that the delay stays where it is.
+    #[default]
+    Drop,
+    /// Scalable packets are marked, all of them, and the queue grows until the buffer is full.
+    Saturate,
+}
+
+/// Parameters of PI2.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Pi2Params {
+    /// Room in each queue, in packets ("10000p") or bytes ("15MB"); the packet in transmission not
+    /// counted. Above 0. Default 10000p.
+    pub limit: Limit,
+    /// Queueing delay to keep; above 0. Default 15ms.
+    pub target: Duration,
+    /// Time between updates of the probability (Tupdate); above 0. Default 16ms.
+    pub t_update: Duration,
+    /// Weight of the distance from the target, in 1/s; above 0. Default 41/256.
+    pub alpha: f64,
+    /// Weight of the delay's change, in 1/s; above 0. Default 819/256.
+    pub beta: f64,
+    /// Marking probability of scalable packets, in base probabilities (k); at least 1. Default 2.
+    pub coupling: f64,
+    /// When marks do not hold the queue any more: "drop", or "saturate". Default "drop".
+    pub overload: Overload,
+    /// Whether signals are spaced evenly (recur() of the RFC) rather than drawn at random. Default
+    /// false.
+    pub derandomize: bool,
+}
+
+impl Default for Pi2Params {
+    fn default() -> Self {
+        Pi2Params {
+            limit: Limit::Packets(10_000),
+            target: Duration::from_millis(15),
+            t_update: Duration::from_millis(16),
+            alpha: 41.0 / 256.0,
+            beta: 819.0 / 256.0,
+            coupling: 2.0,
+            overload: Overload::Drop,
+            derandomize: false,
+        }
+    }
+}
+
+/// What is constant in PI2.
+#[derive(Debug, Clone, Copy)]
+pub struct Pi2Law {
+    target: Duration,
+    t_update: Duration,
+    alpha: f64,
+    beta: f64,
+    coupling: f64,
+    overload: Overload,
+    /// Two packets of the largest size: with less behind them, packets pass.
+    floor: u64,
+}
+
+impl Pi2Law {
+    /// The law of these parameters on a port of that mtu; their limit is not looked at.
+    ///
+    /// # Errors
+    /// Names the field that is out of range.
+    pub fn new(params: &Pi2Params, setting: &Setting) -> Result<Self, ConfigError> {
+        let Pi2Params { target, t_update, alpha, beta, coupling, overload, .. } = *params;
+        for (path, span) in [("target", target), ("t_update", t_update)] {
+            require(span > Duration::ZERO, path, || format!("must be above 0, got \"{span}\""))?;
+        }
+        for (path, gain) in [("alpha", alpha), ("beta", beta)] {
+            require(gain > 0.0 && gain.is_finite(), path, || {
+                format!("must be above 0, got {gain}")
+            })?;
+        }
+        require(coupling >= 1.0 && coupling.is_finite(), "coupling", || {
+            format!("must be at least 1, got {coupling}")
+        })?;
+        let floor = 2 * u64::from(setting.mtu);
+        Ok(Pi2Law { target, t_update, alpha, beta, coupling, overload, floor })
+    }
+
+    /// Whether `bytes` that stay behind are enough for packets to be dropped or marked.
+    #[inline]
+    pub fn stands(&self, bytes: u64) -> bool {
+        bytes >= self.floor
+    }
+}
+
+/// What varies in PI2: the controller.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pi2State {
+    base: f64,
+    /// Delay at the last update.
+    delay: Duration,
+    updated: Time,
+}
+
+impl Pi2State {
+    /// The base probability p'.
+    pub fn base(&self) -> f64 {
+        self.base
+    }
+
+    /// The delay at the last update.
+    pub fn delay(&self) -> Duration {
+        self.delay
+    }
+
+    /// Makes up for the updates that are due; the longest wait began at what `oldest` answers.
+    #[inline]
+    pub fn catch_up(&mut self, law: &Pi2Law, now: Time, oldest: impl FnOnce() -> Option<Time>) {
+        if now.since(self.updated) >= law.t_update {
+            self.make_up(law, now, oldest());
+        }
+    }
+
+    fn make_up(&mut self, law: &Pi2Law, now: Time, oldest: Option<Time>) {
+        let due = now.since(self.updated).as_nanos() / law.t_update.as_nanos();
+        let mut at = self.updated + law.t_update * due.saturating_sub(CATCH_UP);
+        for _ in 0..due.min(CATCH_UP) {
+            at += law.t_update;
+            self.update(law, oldest.map_or(Duration::ZERO, |oldest| at.since(oldest)));
+        }
+        self.updated = at;
+    }
+
+    /// dualpi2_update: one update with the queue at `delay`.
+    fn update(&mut self, law: &Pi2Law, delay: Duration) {
+        let seconds = |span: Duration| span.as_secs_f64();
+        self.base += law.alpha * (seconds(delay) - seconds(law.target))
+            + law.beta * (seconds(delay) - seconds(self.delay));
+        let most = if law.overload == Overload::Drop { 1.0 } else { 1.0 / law.coupling };
+        self.base = self.base.clamp(0.0, most);
+        self.delay = delay;
+    }
+
+    /// The probability with which scalable packets are marked (p_CL), not cut off at 1.
+    #[inline]
+    pub fn coupled(&self, law: &Pi2Law) -> f64 {
+        law.coupling * self.base
+    }
+
+    /// Whether a classic packet stays; marks it if it may.
+    #[inline]
+    pub fn classic(
+        &self,
+        law: &Pi2Law,
+        recur: &mut Recur,
+        packet: &mut Packet,
+        cx: &mut Context,
+    ) -> bool {
+        if !recur.hits(self.base * self.base, cx.rng) {
+            return true;
+        }
+        let overloaded = law.overload == Overload::Drop && self.coupled(law) >= 1.0;
+        !overloaded && cx.mark(packet)
+    }
+
+    /// Whether a scalable packet stays; marks it with at least the probability `native`.
+    #[inline]
+    pub fn scalable(
+        &self,
+        law: &Pi2Law,
+        recur: &mut Recur,
+        native: f64,
+        packet: &mut Packet,
+        cx: &mut Context,
+    ) -> bool {
+        let coupled = self.coupled(law);
+        if coupled < 1.0 {
+            return !recur.hits(native.max(coupled), cx.rng) || cx.mark(packet);
+        }
+        if law.overload == Overload::Drop && recur.hits(self.base * self.base, cx.rng) {
+            return false;
+        }
+        !recur.hits(coupled, cx.rng) || cx.mark(packet)
+    }
+}
+
+/// PI2 with a controller a queue.
+pub struct Pi2 {
+    limit: Limit,
+    law: Pi2Law,
+    /// The controller, and the signals of classic and of scalable packets, a queue each.
+    states: Vec<(Pi2State, Recur, Recur)>,
+}
+
+impl Named for Pi2 {
+    type Family = dyn Admit;
+    const NAME: &'static str = "pi2";
+    const SUMMARY: &'static str =
+        "the square of a controller's probability; ECT(1) is marked with a multiple of it";
+    const SOURCE: &'static str = "De Schepper et al., CoNEXT 2016; RFC 9332, appendix A";
+    type Params = Pi2Params;
+
+    fn build(params: &Pi2Params, setting: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
+        require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
+        let law = Pi2Law::new(params, setting)?;
+        let signals = Recur::new(params.derandomize);
+        let states = vec![(Pi2State::default(), signals, signals); setting.queues];
+        Ok(Box::new(Pi2 { limit: params.limit, law, states }))
+    }
+}
+
+impl Admit for Pi2 {
+    #[inline]
+    fn arrive(
+        &mut self,
+        queue: QueueId,
+        packet: &mut Packet,
+        bank: &mut Bank,
+        cx: &mut Context,
+    ) -> Result<(), DropReason> {
+        self.states[queue].0.catch_up(&self.law, cx.now, || bank.head_since(queue));
+        if self.limit.admits(bank.packets(queue), bank.bytes(queue), packet.len) {
+            Ok(())
+        } else {
+            Err(DropReason::Overflow)
+        }
+    }
+
+    #[inline]
+    fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet> {
+        let (state, classic, scalable) = &mut self.states[queue];
+        state.catch_up(&self.law, cx.now, || bank.head_since(queue));
+        while let Some(mut packet) = bank.pop(queue) {
+            let stays = !self.law.stands(bank.bytes(queue))
+                || if packet.is_l4s() {
+                    state.scalable(&self.law, scalable, 0.0, &mut packet, cx)
+                } else {
+                    state.classic(&self.law, classic, &mut packet, cx)
+                };
+            if stays {
+                return Some(packet);
+            }
+            cx.drop(packet, DropReason::Aqm);
+        }
+        None
+    }
+
+    /// Of several queues, the one with the highest probability.
+    fn probe(&self, _: Time, _: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
+        let states = self.states.iter().map(|(state, ..)| state);
+        if let Some(state) = states.max_by(|a, b| a.base.total_cmp(&b.base)) {
+            probe(state, &self.law, out);
+        }
+    }
+}
+
+/// What the controller shows.
+pub fn probe(state: &Pi2State, law: &Pi2Law, out: &mut dyn FnMut(&'static str, f64)) {
+    out("base_probability", state.base);
+    out("drop_probability", state.base * state.base);
+    out("coupled_probability", state.coupled(law).min(1.0));
+    out("delay_ms", state.delay.as_millis_f64());
+}
+
+#[cfg(test)]
+mod tests;
