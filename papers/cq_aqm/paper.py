@@ -17,7 +17,7 @@ from .figures import (
 )
 from .found import found
 from .points import TEXT
-from .sections import choices, equal_loss
+from .sections import choices
 
 SHORT = {"duration": "80s"}
 ALONE, BESIDE = ("tcp",), ("mixed",)
@@ -54,6 +54,5 @@ PAPER = Paper(
             choices,
             ("tcp-choices", "mixed-choices"),
         ),
-        Section("Loss flow by flow", TEXT["equal-loss"], equal_loss, ("equal-loss",)),
     ),
 )

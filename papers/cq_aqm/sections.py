@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from forebay.papers import Data, Part, Table
 from forebay.papers.points import verdicts
 
-from .claims import ON_MIXED, ON_TCP, TCP1_PPS, unlike
+from .claims import ON_MIXED, ON_TCP, TCP1_PPS
 from .points import TAKEN, View, mixed, tcp
 
 
@@ -50,10 +50,3 @@ def choices(data: Data) -> list[Table]:
         judged(beside, ON_MIXED, "Mixed traffic, at 55, 88 and 110 %"),
         Table(head, rows, "Mixed traffic: the numbers that decide CQ-8 and CQ-10"),
     ]
-
-
-def equal_loss(data: Data) -> list[Table]:
-    rows = [
-        [name, found] for name, found in zip(("8", "9", "10", "mean"), unlike(data), strict=True)
-    ]
-    return [Table(["flows", "loss of p = 1 less mean loss of a p = 0 flow, points"], rows)]
