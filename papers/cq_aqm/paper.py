@@ -15,9 +15,8 @@ from .figures import (
     figure_8,
     figure_9,
 )
-from .found import found
 from .points import TEXT
-from .sections import choices
+from .sections import choices, found
 
 SHORT = {"duration": "80s"}
 ALONE, BESIDE = ("tcp",), ("mixed",)
