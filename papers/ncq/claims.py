@@ -197,10 +197,10 @@ def call_less(data: Data, kind: str, key: str, n: int) -> Interval:
 
 def ncq_8(data: Data) -> list[Part]:
     r = {label: data.interval("calls", RATING, calls_at(MANY, 50, label)) for label in LABELS}
-    levels = [[level(each) for each in rated(data, 50, label)] for label in (TAIL, "NCQ 1 %")]
-    better = sum(b > a for a, b in zip(*levels, strict=True))
-    worse = sum(b < a for a, b in zip(*levels, strict=True))
-    poor = proportion([each < 60 for each in rated(data, 90, "NCQ 1 %")])
+    calls = zip(*(rated(data, 50, label) for label in LABELS), strict=True)
+    steps = [level(b) - level(a) for a, b in calls if a is not None and b is not None]
+    better, worse = sum(each > 0 for each in steps), sum(each < 0 for each in steps)
+    poor = proportion([each < 60 for each in rated(data, 90, "NCQ 1 %") if each is not None])
     return [
         Part("R-factor of 50 calls beside 50 flows, drop-tail", "poor: 50 to 60", r[TAIL],
              50, 60),
