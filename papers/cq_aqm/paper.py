@@ -15,9 +15,8 @@ from .figures import (
     figure_8,
     figure_9,
 )
-from .found import found
 from .points import TEXT
-from .sections import choices, equal_loss
+from .sections import choices, found
 
 SHORT = {"duration": "80s"}
 ALONE, BESIDE = ("tcp",), ("mixed",)
@@ -54,6 +53,5 @@ PAPER = Paper(
             choices,
             ("tcp-choices", "mixed-choices"),
         ),
-        Section("Loss flow by flow", TEXT["equal-loss"], equal_loss, ("equal-loss",)),
     ),
 )

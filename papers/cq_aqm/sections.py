@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from forebay.papers import Data, Part, Table
 from forebay.papers.points import verdicts
 
-from .claims import ON_MIXED, ON_TCP, TCP1_PPS, unlike
-from .points import TAKEN, View, mixed, tcp
+from .claims import ON_MIXED, ON_TCP, P1_PPS, TCP1_PPS
+from .points import CQ, HIGH, LOW, TAKEN, TEXT, View, load, mixed, tcp
 
 
 def judged(
@@ -52,8 +52,14 @@ def choices(data: Data) -> list[Table]:
     ]
 
 
-def equal_loss(data: Data) -> list[Table]:
-    rows = [
-        [name, found] for name, found in zip(("8", "9", "10", "mean"), unlike(data), strict=True)
-    ]
-    return [Table(["flows", "loss of p = 1 less mean loss of a p = 0 flow, points"], rows)]
+def found(data: Data) -> str:
+    """The page's beginning."""
+    alone, beside = tcp(data), mixed(data)
+    return TEXT["found"].format(
+        low=alone.interval(P1_PPS, 10, LOW).mean,
+        high=alone.interval(P1_PPS, 10, HIGH).mean,
+        gain=beside.interval("classes.tcp-p1.gain", 10, CQ).mean,
+        first=beside.interval("efficiency", 5, CQ).mean,
+        last=beside.interval("efficiency", 10, CQ).mean,
+        load=load(10),
+    )

@@ -5,9 +5,16 @@ from __future__ import annotations
 from forebay.papers import Figure, Paper, Quick, Section, StudyFile
 
 from .figures import adaptive, classes, laws, levels, over_local, schedulers
-from .found import found
 from .points import TEXT
-from .sections import ADAPTIVE, LEVELS_HOLD, fixed_table, hysteresis, scheduler_table, thresholds
+from .sections import (
+    ADAPTIVE,
+    LEVELS_HOLD,
+    fixed_table,
+    found,
+    hysteresis,
+    scheduler_table,
+    thresholds,
+)
 
 TUNED = ("tcp-thresholds", "mixed-thresholds")
 PAPER = Paper(

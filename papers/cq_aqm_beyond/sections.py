@@ -19,6 +19,7 @@ from .points import (
     P0,
     P1,
     SCHEDULERS,
+    TEXT,
     K,
     at,
     beside_fixed,
@@ -234,3 +235,23 @@ def fixed_table(data: Data) -> list[Table]:
     head += [f"{what}, {flows(m)}" for m in (1, 3)
              for what in ("loss of p = 1, %", "of p = 0, %", "efficiency")]  # fmt: skip
     return [Table(head, rows, "Least and largest mean over the six loads")]
+
+
+def found(data: Data) -> str:
+    """The page's beginning."""
+    low, high = extremes(data, P0, "adaptive", 3, 100)
+    laws = by_law(data, 1)
+
+    def lost(upper: int, lower: int) -> float:
+        key = "classes.p0.loss"
+        return data.interval("tcp-thresholds", key, at((upper, lower)), scale=100).mean
+
+    return TEXT["found"].format(
+        low=low,
+        high=high,
+        fluid=laws["fluid"],
+        brownian=laws["Brownian motion"],
+        best=best(data, "mixed-thresholds", P1, -P0, 1),
+        alike=lost(35, 35),
+        apart=lost(35, 20),
+    )

@@ -197,10 +197,10 @@ def call_less(data: Data, kind: str, key: str, n: int) -> Interval:
 
 def ncq_8(data: Data) -> list[Part]:
     r = {label: data.interval("calls", RATING, calls_at(MANY, 50, label)) for label in LABELS}
-    levels = [[level(each) for each in rated(data, 50, label)] for label in (TAIL, "NCQ 1 %")]
-    better = sum(b > a for a, b in zip(*levels, strict=True))
-    worse = sum(b < a for a, b in zip(*levels, strict=True))
-    poor = proportion([each < 60 for each in rated(data, 90, "NCQ 1 %")])
+    calls = zip(*(rated(data, 50, label) for label in LABELS), strict=True)
+    steps = [level(b) - level(a) for a, b in calls if a is not None and b is not None]
+    better, worse = sum(each > 0 for each in steps), sum(each < 0 for each in steps)
+    poor = proportion([each < 60 for each in rated(data, 90, "NCQ 1 %") if each is not None])
     return [
         Part("R-factor of 50 calls beside 50 flows, drop-tail", "poor: 50 to 60", r[TAIL],
              50, 60),
@@ -341,9 +341,9 @@ def why_5(data: Data) -> str:
     done = completed(data, 30.5)
     small = [sum(done[label]) / len(done[label]) for label in (TAIL, "NCQ 1 %")]
     return (
-        "Of 45 congestive flows that share a rate and have the same to send most end together at "
-        "about 40 s; how many are done at 30.5 s says how unequal they are, not how fast, and NCQ "
-        f"makes them more equal: {small[0]:.1f} tasks are done under drop-tail and {small[1]:.1f} "
+        "Congestive flows that share a rate and have the same to send end together at about 40 s; "
+        "how many are done at 30.5 s says how unequal they are, not how fast, and NCQ makes them "
+        f"more equal: {small[0]:.1f} tasks are done under drop-tail and {small[1]:.1f} "
         f"under NCQ 1 %, over {len(ahead)} runs (study `tasks`). The paper shows one run, and in "
         f"{sum(each >= 3 for each in ahead)} of ours NCQ is ahead by its three or more."
     )
@@ -383,10 +383,9 @@ def why_8(data: Data) -> str:
     return (
         f"A bound: fifty calls send {part:.0%} of all packets, so that a threshold of 1 % favours "
         f"at most {0.01 / part:.1%} of theirs. Even if these neither waited nor were lost, the "
-        f"calls' loss would fall from {loss:.1%} to {loss * (1 - 0.01 / part):.1%} and R rise by "
-        f"{after - before:.1f} at most; a class of rating is 10 wide. The rule of section 3 cannot "
-        "lift fifty calls by a class at that threshold, whatever the network. They become medium "
-        f"at larger ones (study `calls-threshold`): {over_threshold(data)}."
+        f"loss would fall from {loss:.1%} to {loss * (1 - 0.01 / part):.1%} and R rise by "
+        f"{after - before:.1f} at most, where a class of rating is 10 wide, whatever the network. "
+        f"Larger thresholds do it (study `calls-threshold`): {over_threshold(data)}."
     )
 
 
@@ -406,9 +405,7 @@ def why_9(data: Data) -> str:
         "about 1 300 packets/s of a 10 Mbit/s link are 39, and one call sends about 41: two calls "
         "on a link exceed the threshold. Over our 50 loads the calls lose "
         f"{loss[len(loss) // 2]:.1f} % in the median and {loss[-1]:.1f} % at most under drop-tail, "
-        f"and gain {calls[len(calls) // 2]:.1f} % and {calls[-1]:.1f} % (study `deployment`). "
-        "A network that doubles goodput in 38 % of the runs loses more than half of all calls' "
-        "packets in these, where no voice is left to rate."
+        f"and gain {calls[len(calls) // 2]:.1f} % and {calls[-1]:.1f} % (study `deployment`)."
     )
 
 
@@ -431,11 +428,10 @@ def why_11(data: Data) -> str:
         for label in (TAIL, BEST)
     ]
     return (
-        f"The congestive flows' goodput changes by {found} (study `limit`). Five per cent of the "
-        "packets are favoured at most, however long, and what the small flows have to send is sent "
-        f"sooner or later: with 1040 B they end after {time[1]:.1f} s instead of {time[0]:.1f} s, "
-        "and then leave the link to the others. A cost would show beside flows that do not end; "
-        "the paper does not say what its authors measured."
+        f"The congestive flows' goodput changes by {found} (study `limit`). What the small flows "
+        f"have to send is sent sooner or later: with 1040 B they end after {time[1]:.1f} s instead "
+        f"of {time[0]:.1f} s, and then leave the link to the others. The paper does not say what "
+        "its authors measured."
     )
 
 

@@ -227,7 +227,10 @@ def figure_17(data: Data) -> list[Panel]:
     names = ["bad", "poor", "low", "medium", "high", "best"]
     bars = []
     for label in (TAIL, "NCQ 1 %"):
-        found = np.histogram(rated(data, 50, label), [-math.inf, *RATINGS, math.inf])[0]
+        found = np.histogram(
+            [each for each in rated(data, 50, label) if each is not None],
+            [-math.inf, *RATINGS, math.inf],
+        )[0]
         bars.append(Series(label, names, (100 * found / found.sum()).tolist(), style="bars"))
     rating = Panel("The ratings of 50 calls beside 50 flows", "", "calls of all runs, %", bars)
     return [Panel(r.title, r.x_label, r.y_label, [*r.series, poor, medium]), *mos, other, rating]

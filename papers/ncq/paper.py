@@ -21,9 +21,8 @@ from .figures import (
     figure_attacks,
     figure_limit,
 )
-from .found import found
 from .points import TEXT
-from .sections import SHIP, ablation, open_choices, single_runs
+from .sections import SHIP, ablation, found, open_choices, single_runs
 
 SOME = [["10 %", 45, 5, "1MB"], ["10 %", 72, 8, "1MB"], ["10 %", 81, 9, "1MB"],
         ["10 %", 90, 10, "1MB"], ["20 %", 64, 16, "1MB"], ["short", 72, 8, "100KB"]]  # fmt: skip

@@ -143,11 +143,11 @@ RATINGS = (50, 60, 70, 80, 90)
 """Lower ends of poor, low, medium, high and best (table 2)."""
 
 
-def rated(data: Data, n: int, label: str) -> list[float]:
-    """R of each call of all runs, with as many calls as flows."""
+def rated(data: Data, n: int, label: str) -> list[float | None]:
+    """R of each call of all runs, with as many calls as flows; none if it said nothing."""
     table = data.table("calls", "flows")
     at = calls_at(MANY, n, label)
-    found: list[float] = table.filter(
+    found: list[float | None] = table.filter(
         [pl.col(column) == value for column, value in at.items()], pl.col("class") == "calls"
     )["r_factor"].to_list()
     return found

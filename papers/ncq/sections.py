@@ -9,14 +9,18 @@ from forebay import stats
 from forebay.papers import Data, Part, Statement, Table
 from forebay.papers.points import Measure, table, verdicts
 
-from .claims import JUDGED, STATED_GAIN, more_done
+from .claims import JUDGED, STATED_GAIN, call_change, gains, more_done, sensor_change, spread
 from .points import (
     BULK,
+    CALLS,
     LARGE_GOODPUT,
+    MANY,
     RATING,
+    SENSORS,
     SHORT,
     SMALL_GOODPUT,
     TAKEN,
+    TEXT,
     WORST_TIME,
     View,
     choices,
@@ -38,11 +42,10 @@ def open_choices(data: Data) -> list[Table]:
                 view.ratio(SMALL_GOODPUT, "10 %", 80),
                 view.change(LARGE_GOODPUT, "10 %", 100),
                 view.change(LARGE_GOODPUT, "short", 80),
-                view.ratio(SMALL_GOODPUT, "short", 80),
             ]
         )
     head = ["choice", *JUDGED, "gain, 80 flows", "congestive, 100 flows, %",
-            "100 kB flows, %", "gain beside them"]  # fmt: skip
+            "100 kB flows, %"]  # fmt: skip
     return [Table(head, rows)]
 
 
@@ -156,3 +159,15 @@ def ablation(data: Data) -> list[Table]:
     acks = [([f"{label}, delayed acknowledgments"], {"discipline": label, "acks": 2})
             for label in ("NCQ", "+ ACKs")]  # fmt: skip
     return [table(data, "ablation", ["discipline"], [*rows, *acks], MIX)]
+
+
+def found(data: Data) -> str:
+    """The page's beginning."""
+    view = View(data)
+    return TEXT["found"].format(
+        gain=view.ratio(SMALL_GOODPUT, "10 %", 80).mean,
+        cost=view.change(LARGE_GOODPUT, "10 %", 80).mean,
+        gains=spread(gains(data)),
+        sensors=sensor_change(data, SENSORS, 50).mean,
+        calls=call_change(data, MANY, CALLS, 50).mean,
+    )

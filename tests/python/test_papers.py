@@ -18,6 +18,7 @@ from forebay._engine import ScenarioError
 from forebay._runs import Record, Task, record_of
 from forebay.papers import Data, Part, exactly, library, page, run
 from forebay.papers.judge import verdict_of
+from forebay.papers.points import surely, texts
 from forebay.stats import Interval
 
 RUNNER = CliRunner()
@@ -69,6 +70,23 @@ def test_one_part_that_differs_decides() -> None:
     assert verdict_of([good, unknown, bad]) == "differs"
     with pytest.raises(ValueError, match="without parts"):
         verdict_of([])
+
+
+def test_a_count_of_differences_shows_what_is_undecided() -> None:
+    found = [Interval(2.0, 1.0, 9), Interval(1.0, 2.0, 9), Interval(-3.0, 1.0, 9)]
+    above, below = surely(found), surely(found, -1)
+    assert (above.mean, above.low, above.high, above.samples) == (2.0, 1.0, 2.0, 9)
+    assert (below.mean, below.low, below.high) == (1.0, 1.0, 2.0)
+    assert Part("", "", above, 3, 3).verdict == "differs"
+    assert Part("", "", above, 2, 2).verdict == "not testable"
+    decided = surely([found[0], found[2]])
+    assert Part("", "", decided, 1, 1).verdict == "reproduced" and decided.samples == 0
+
+
+def test_words_are_found_by_their_headings(tmp_path: Path) -> None:
+    (tmp_path / "words.md").write_text("# setup\n\nOne link.\n\n# found\n\n## No heading\n")
+    (tmp_path / "alone.md").write_text("A file.\n")
+    assert texts(tmp_path) == {"alone": "A file.", "setup": "One link.", "found": "## No heading"}
 
 
 def test_intervals_in_cells_are_no_finer_than_their_mean() -> None:

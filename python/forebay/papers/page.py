@@ -210,15 +210,16 @@ def _studies(found: Mapping[str, Any]) -> str:
             study["title"],
             study["points"],
             study["runs"],
-            _span(study["fewest"], study["most"]),
-            study["rule"] + ("" if study.get("complete", True) else "; **not finished**"),
+            _span(study["fewest"], study["most"])
+            + (f", {study['rule']}" if study["rule"].startswith("until") else "")
+            + ("" if study.get("complete", True) else "; **not finished**"),
             _span(*study["seeds"]),
         ]
         for study in found["studies"]
     ]
     if not rows:
         return ""
-    head = ["study", "about", "points", "runs", "runs a point", "rule", "seeds"]
+    head = ["study", "about", "points", "runs", "runs a point", "seeds"]
     table = markdown(head, rows)
     if found.get("missing", []):
         names = ", ".join(f"`{name}`" for name in found.get("missing", []))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,20 @@ MARKS = {"reproduced": "yes", "differs": "no", "not testable": "?"}
 
 
 def texts(folder: Path) -> dict[str, str]:
-    """Words of a page: the Markdown files of a paper's folder, by name."""
-    return {path.stem: path.read_text("utf-8").strip() for path in sorted(folder.glob("*.md"))}
+    """Words of a page: what the Markdown files of a paper's folder hold, by the headings in them.
+
+    What stands before the first heading is called like the file.
+    """
+    found = {}
+    for path in sorted(folder.glob("*.md")):
+        name = path.stem
+        for part in re.split(r"(?m)^(?=# )", path.read_text("utf-8")):
+            if part.startswith("# "):
+                head, _, part = part.partition("\n")
+                name = head[2:]
+            if part.strip():
+                found[name] = part.strip()
+    return found
 
 
 def loss_of(classes: Sequence[str]) -> pl.Expr:
