@@ -75,7 +75,15 @@ def cp_1(data: Data) -> list[Part]:
     used, queue = over(USED, 100), over(QUEUE, 1)
     return [
         Part("least utilization over the delays", "100 %", used, FULL, 100, "%", 100.0),
-        Part("shortest queue over the delays", "always fully occupied", queue, 29, 30, "packets"),
+        Part(
+            "shortest queue over the delays",
+            "always fully occupied",
+            queue,
+            29,
+            30,
+            "packets",
+            30.0,
+        ),
     ]
 
 
@@ -84,7 +92,7 @@ def full(view: View, congestion: str, most: str) -> Part:
     upto = DELAYS[: DELAYS.index(most) + 1]
     found = extreme((view.tail(USED, (1, congestion, d)) for d in upto), min)
     what = f"least utilization up to {most[:-2]} ms"
-    return Part(what, "full", found, CLOSE, unit="%")
+    return Part(what, "full", found, CLOSE, unit="%", stated=100.0)
 
 
 def cp_2(view: View) -> list[Part]:
@@ -203,8 +211,8 @@ def cp_7(data: Data) -> list[Part]:
     drops = float(data.runs(UDP, {MOST: 1.0})[POLICED].sum())
     what = f"runs of TCP that differ from tail drop in any event, of {both.height}"
     return [
-        Part(what, "equal", exactly(other.height), 0, 0),
-        Part("packets of UDP that the policer drops", "none", exactly(drops), 0, 0),
+        Part(what, "equal", exactly(other.height), 0, 0, stated=0.0),
+        Part("packets of UDP that the policer drops", "none", exactly(drops), 0, 0, stated=0.0),
     ]
 
 
@@ -319,8 +327,10 @@ def cp_14(data: Data) -> list[Part]:
     )
     drops, shortest = exactly(float((policed + overflow).sum())), exactly(float(longest.min()))  # type: ignore[arg-type]
     return [
-        Part("packets dropped, all T_c and c_max", "none", drops, 0, 0),
-        Part("shortest of the longest queues", "the whole buffer", shortest, 30, 30, "packets"),
+        Part("packets dropped, all T_c and c_max", "none", drops, 0, 0, stated=0.0),
+        Part(
+            "shortest of the longest queues", "the whole buffer", shortest, 30, 30, "packets", 30.0
+        ),
     ]
 
 
@@ -335,11 +345,8 @@ def cp_15(data: Data) -> list[Part]:
     return [
         least("constant intervals, 15 Mb/s", UDP, (udp(t, c, "cbr") for t, c in grid)),
         least("exponential intervals, 15 Mb/s", UDP, (udp(t, c) for t, c in grid)),
-        *(
-            least(f"exponential intervals, {mbit} Mb/s", RATES,
-                  (udp(t, c, rate=LINE_RATES[mbit]) for t, c in rates))
-            for mbit in (12, 20)
-        ),
+        least("exponential intervals, 12 and 20 Mb/s", RATES,
+              (udp(t, c, rate=LINE_RATES[mbit]) for mbit in (12, 20) for t, c in rates)),
     ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from forebay.papers import Figure, Paper, Quick, Section, StudyFile
 
 from .claims import CLAIMS, CONCLUSIONS
+from .discussion import OBJECTIVE, USERS
 from .figures import figure_1, figure_2, figure_4, four, longest, short_queues
 from .found import found
 from .points import BUCKETS, CHOICES, CUBIC, RATES, RENO, TAIL, TCP, UDP, text
@@ -19,16 +20,16 @@ PAPER = Paper(
     statistics=text("statistics"),
     studies=(
         StudyFile(TAIL, "tail-drop.toml", Quick(2, SHORT)),
-        StudyFile(TCP, "tcp.toml", Quick(2, SHORT)),
-        StudyFile(BUCKETS, "buckets.toml", Quick(2, SHORT)),
-        StudyFile(CHOICES, "choices.toml", Quick(2, SHORT)),
         StudyFile("udp-tail-drop", "udp-tail-drop.toml", Quick(2, SHORT)),
+        StudyFile("burst", "burst.toml", Quick(2)),
         StudyFile(UDP, "udp.toml", Quick(2, SHORT)),
         StudyFile(RATES, "udp-rates.toml", Quick(2, SHORT)),
-        StudyFile("burst", "burst.toml", Quick(2)),
-        StudyFile("length", "length.toml", Quick(2, axes={"length": ["30s", "60s"]})),
-        StudyFile("objective", "objective.toml", Quick(2, SHORT)),
+        StudyFile(BUCKETS, "buckets.toml", Quick(2, SHORT)),
         StudyFile("users", "users.toml", Quick(2, SHORT)),
+        StudyFile(TCP, "tcp.toml", Quick(2, SHORT)),
+        StudyFile(CHOICES, "choices.toml", Quick(2, SHORT)),
+        StudyFile("objective", "objective.toml", Quick(2, SHORT)),
+        StudyFile("length", "length.toml", Quick(2, axes={"length": ["30s", "60s"]})),
     ),
     figures=(
         Figure("1", "Impact of networking parameters on the performance of TCP traffic with "
@@ -52,7 +53,8 @@ PAPER = Paper(
                 (TCP, TAIL, CHOICES, BUCKETS)),
         Section("Length of a run", text("length"), lengths, ("length",)),
         Section("Policers a user or a flow, and fair scheduling", text("users"), users,
-                ("users",)),
-        Section("Very short queues", text("objective"), objective, ("objective",)),
+                ("users",), USERS),
+        Section("Very short queues", text("objective"), objective, ("objective",),
+                OBJECTIVE),
     ),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from forebay.papers import Data, Table
 from forebay.papers.judge import verdict_of
 
 from .claims import JUDGED
+from .discussion import TCP_FLOWS, UNRESPONSIVE, beside
 from .figures import mean_of
 from .points import (
     BUCKETS,
@@ -90,36 +91,33 @@ def lengths(data: Data) -> Sequence[Table]:
     rows = []
     ran = data.study("length").runs["length"].unique(maintain_order=True).to_list()
     for congestion, name in NAMES.items():
-        for delay in ("5ms", "50ms"):
-            for c_max in (1.0, 1.2):
-                where = {"congestion": congestion, "delay": delay, MOST: c_max}
-                row: list[object] = [f"1 {name}, {delay[:-2]} ms, c_max = {c_max:g}"]
-                for key, scale in ((QUEUE, 1), (USED, 100)):
-                    row += [
-                        data.interval("length", key, {**where, "length": each}, scale=scale)
-                        for each in ran
-                    ]
-                rows.append(row)
+        for c_max in (1.0, 1.2):
+            where = {"congestion": congestion, "delay": "50ms", MOST: c_max}
+            row: list[object] = [f"1 {name}, 50 ms, c_max = {c_max:g}"]
+            for key, scale in ((QUEUE, 1), (USED, 100)):
+                row += [
+                    data.interval("length", key, {**where, "length": each}, scale=scale)
+                    for each in ran
+                ]
+            rows.append(row)
     head = ["T_c = 5", "queue, 100 s", "1000 s", "utilization, 100 s", "1000 s"]
     return [Table(head, rows)]
 
 
 def users(data: Data) -> Sequence[Table]:
     """A greedy user beside a modest one."""
-    runs = data.study("users").runs
     rows = []
-    for greedy in runs["traffic.many.start"].unique(maintain_order=True):
-        for name in runs["discipline"].unique(maintain_order=True):
-            where = {"traffic.many.start": greedy, "discipline": name}
+    for greedy in (TCP_FLOWS, UNRESPONSIVE):
+        for name in data.study("users").runs["discipline"].unique(maintain_order=True):
+            where = beside(name, greedy)
             rows.append([
-                "15 Mb/s of UDP" if "1000h" in str(greedy) else "16 TCP flows",
+                greedy,
                 name,
                 *(data.interval("users", f"classes.{user}.goodput_bps", where, scale=1e-6)
                   for user in ("modest", "greedy")),
                 data.interval("users", QUEUE, where),
-                data.interval("users", USED, where, scale=100),
             ])  # fmt: skip
-    head = ["beside", "discipline", "modest, Mbit/s", "greedy, Mbit/s", "queue", "utilization, %"]
+    head = ["beside", "discipline", "modest, Mbit/s", "greedy, Mbit/s", "queue"]
     return [Table(head, rows)]
 
 

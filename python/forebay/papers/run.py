@@ -79,7 +79,7 @@ def run(
         paper,
         studies,
         data,
-        key=home.name,
+        key=key if key in library.names() else home.name,
         command=command,
         cpu_seconds=several.spent(folder, studies),
         figure=figure,
