@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 from forebay.papers import Data, Part, Statement, exactly
 
 from .figures import mean_of
-from .points import COMBINATIONS, QUEUE
+from .points import COMBINATIONS, MOST, NAMES, QUEUE, USED
 
 TCP_FLOWS, UNRESPONSIVE = "16 TCP flows", "15 Mb/s of UDP"
 """The greedy user."""
@@ -90,6 +91,25 @@ def allowance(data: Data) -> list[Part]:
     ]
 
 
+def as_long(data: Data) -> list[Part]:
+    parts = []
+    for key, scale, unit in ((QUEUE, 1, "packets"), (USED, 100, "%")):
+        for congestion, name in NAMES.items():
+            for delay, c_max in product(("5ms", "50ms"), (1.0, 1.2)):
+                where = {"congestion": congestion, "delay": delay, MOST: c_max}
+                longer, brief = (
+                    data.interval("length", key, {**where, "length": each}, scale=scale).mean
+                    for each in ("1010s", "110s")
+                )
+                what = f"1 {name}, {delay[:-2]} ms, c_max = {c_max:g}, 1000 s less 100 s"
+                parts.append(Part(what, "", exactly(longer - brief), -1, 1, unit))
+    return parts
+
+
+LENGTH = (
+    Statement("Runs of one flow of 1000 s, which the paper has, say what those of 100 s do, under "
+              "tail drop and at T_c = 5: within one packet and one percentage point.", as_long),
+)  # fmt: skip
 USERS = (
     Statement("**A policer a user** gives the single flow beside sixteen a third of the link, "
               "where one policer, or one a flow, leaves it its seventeenth.", a_user),

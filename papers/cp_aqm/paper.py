@@ -5,11 +5,11 @@ from __future__ import annotations
 from forebay.papers import Figure, Paper, Quick, Section, StudyFile
 
 from .claims import CLAIMS, CONCLUSIONS
-from .discussion import OBJECTIVE, USERS
+from .discussion import LENGTH, OBJECTIVE, USERS
 from .figures import figure_1, figure_2, figure_4, four, longest, short_queues
 from .found import found
 from .points import BUCKETS, CHOICES, CUBIC, RATES, RENO, TAIL, TCP, UDP, text
-from .sections import choices, lengths, objective, users
+from .sections import choices, objective, users
 
 SHORT = {"duration": "30s"}
 
@@ -29,7 +29,7 @@ PAPER = Paper(
         StudyFile(TCP, "tcp.toml", Quick(2, SHORT)),
         StudyFile(CHOICES, "choices.toml", Quick(2, SHORT)),
         StudyFile("objective", "objective.toml", Quick(2, SHORT)),
-        StudyFile("length", "length.toml", Quick(2, axes={"length": ["30s", "60s"]})),
+        StudyFile("length", "length.toml", Quick(2)),
     ),
     figures=(
         Figure("1", "Impact of networking parameters on the performance of TCP traffic with "
@@ -51,7 +51,7 @@ PAPER = Paper(
     sections=(
         Section("What the paper leaves open", text("choices"), choices,
                 (TCP, TAIL, CHOICES, BUCKETS)),
-        Section("Length of a run", text("length"), lengths, ("length",)),
+        Section("Length of a run", "", None, ("length",), LENGTH),
         Section("Policers a user or a flow, and fair scheduling", text("users"), users,
                 ("users",), USERS),
         Section("Very short queues", text("objective"), objective, ("objective",),

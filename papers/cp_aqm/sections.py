@@ -17,8 +17,6 @@ from .points import (
     CUBIC,
     LARGER,
     LOSS,
-    MOST,
-    NAMES,
     QUEUE,
     USED,
     View,
@@ -86,39 +84,23 @@ def choices(data: Data) -> Sequence[Table]:
     ]
 
 
-def lengths(data: Data) -> Sequence[Table]:
-    """One flow: runs of 100 s and of 1000 s."""
-    rows = []
-    ran = data.study("length").runs["length"].unique(maintain_order=True).to_list()
-    for congestion, name in NAMES.items():
-        for c_max in (1.0, 1.2):
-            where = {"congestion": congestion, "delay": "50ms", MOST: c_max}
-            row: list[object] = [f"1 {name}, 50 ms, c_max = {c_max:g}"]
-            for key, scale in ((QUEUE, 1), (USED, 100)):
-                row += [
-                    data.interval("length", key, {**where, "length": each}, scale=scale)
-                    for each in ran
-                ]
-            rows.append(row)
-    head = ["T_c = 5", "queue, 100 s", "1000 s", "utilization, 100 s", "1000 s"]
-    return [Table(head, rows)]
-
-
 def users(data: Data) -> Sequence[Table]:
     """A greedy user beside a modest one."""
-    rows = []
+    names = data.study("users").runs["discipline"].unique(maintain_order=True)
+    found = []
     for greedy in (TCP_FLOWS, UNRESPONSIVE):
-        for name in data.study("users").runs["discipline"].unique(maintain_order=True):
-            where = beside(name, greedy)
-            rows.append([
-                greedy,
+        rows = [
+            [
                 name,
-                *(data.interval("users", f"classes.{user}.goodput_bps", where, scale=1e-6)
-                  for user in ("modest", "greedy")),
-                data.interval("users", QUEUE, where),
-            ])  # fmt: skip
-    head = ["beside", "discipline", "modest, Mbit/s", "greedy, Mbit/s", "queue"]
-    return [Table(head, rows)]
+                *(data.interval("users", f"classes.{user}.goodput_bps", beside(name, greedy),
+                                scale=1e-6) for user in ("modest", "greedy")),
+                data.interval("users", QUEUE, beside(name, greedy)),
+            ]
+            for name in names
+        ]  # fmt: skip
+        head = ["discipline", "modest, Mbit/s", "greedy, Mbit/s", "queue"]
+        found.append(Table(head, rows, f"Beside {greedy}"))
+    return found
 
 
 def objective(data: Data) -> Sequence[Table]:
