@@ -101,7 +101,7 @@ def as_long(data: Data) -> list[Part]:
                     data.interval("length", key, {**where, "length": each}, scale=scale).mean
                     for each in ("1010s", "110s")
                 )
-                what = f"1 {name}, {delay[:-2]} ms, c_max = {c_max:g}, 1000 s less 100 s"
+                what = f"1 {name}, {delay[:-2]} ms, c_max = {c_max:g}:"
                 parts.append(Part(what, "", exactly(longer - brief), -1, 1, unit))
     return parts
 

@@ -9,7 +9,7 @@ from .discussion import LENGTH, OBJECTIVE, USERS
 from .figures import figure_1, figure_2, figure_4, four, longest, short_queues
 from .found import found
 from .points import BUCKETS, CHOICES, CUBIC, RATES, RENO, TAIL, TCP, UDP, text
-from .sections import choices, objective, users
+from .sections import choices, users
 
 SHORT = {"duration": "30s"}
 
@@ -42,8 +42,7 @@ PAPER = Paper(
         Figure("longest", "Section 4.5's bounds at T_c = 5, and what the bucket makes of them.",
                longest, (TCP, BUCKETS)),
         Figure("objective", "Very short queues at the expense of utilization.", short_queues,
-               ("objective",), "Each point is a configuration of *Very short queues*, averaged "
-               "over four scenarios; tail drop with 30 packets lies beyond the edge."),
+               ("objective",), text("figure-objective")),
     ),
     claims=CLAIMS,
     conclusions=CONCLUSIONS,
@@ -54,7 +53,7 @@ PAPER = Paper(
         Section("Length of a run", "", None, ("length",), LENGTH),
         Section("Policers a user or a flow, and fair scheduling", text("users"), users,
                 ("users",), USERS),
-        Section("Very short queues", text("objective"), objective, ("objective",),
+        Section("Very short queues", text("objective"), None, ("objective",),
                 OBJECTIVE),
     ),
 )  # fmt: skip

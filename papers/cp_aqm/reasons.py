@@ -39,7 +39,7 @@ def cp_2(data: Data) -> str:
     found = View(data).tail(QUEUE, NEAR).mean
     return (
         f"At 5 ms the queue is {found:.1f} packets, and {nsc(QUEUE, NEAR):.1f} in the kernel that "
-        "the authors ran, so that the model of TCP is not the cause."
+        "the authors ran: not our TCP's doing."
     )
 
 
@@ -112,11 +112,14 @@ def cp_13(data: Data) -> str:
     stuck = view.policed(USED, ONE_CUBIC, "2p", 1.2).mean
     kernel = nsc(USED, ONE_CUBIC, 1.2, AS_JUDGED, 2)
     freed = small.policed(USED, ONE_CUBIC, "2p", 1.2).mean
+    ours = view.policed(USED, ONE_CUBIC, "5p", 2.0).mean
     at_20 = [each.policed(USED, ONE_CUBIC, "20p").mean for each in (view, wide)]
     return (
         "Here too a flow alone repeats one episode: at T_c = 2 and c_max = 1.2 it uses "
         f"{stuck:.1f} %, {kernel:.1f} % in the kernel, and {freed:.1f} % beside 20 kb/s of small "
-        "packets. Elsewhere the socket buffer moves it: at T_c = 20 and c_max = 1.2 "
+        f"packets. At T_c = 5 and c_max = 2 ours does ({ours:.1f} %), and the kernel does not "
+        f"({nsc(USED, ONE_CUBIC, 2.0):.1f} %). Elsewhere the socket buffer moves "
+        "it: at T_c = 20 and c_max = 1.2 "
         f"{at_20[0]:.1f} % with 345 KB and {at_20[1]:.1f} % with 1 MB."
     )
 

@@ -9,11 +9,9 @@ from forebay.papers.judge import verdict_of
 
 from .claims import JUDGED
 from .discussion import TCP_FLOWS, UNRESPONSIVE, beside
-from .figures import mean_of
 from .points import (
     BUCKETS,
     CHOICES,
-    COMBINATIONS,
     CUBIC,
     LARGER,
     LOSS,
@@ -101,16 +99,3 @@ def users(data: Data) -> Sequence[Table]:
         head = ["discipline", "modest, Mbit/s", "greedy, Mbit/s", "queue"]
         found.append(Table(head, rows, f"Beside {greedy}"))
     return found
-
-
-def objective(data: Data) -> Sequence[Table]:
-    """Very short queues."""
-    rows = []
-    for name in data.study("objective").runs["discipline"].unique(maintain_order=True):
-        row: list[object] = [name]
-        for delay in ("5ms", "50ms"):
-            points = [each for each in COMBINATIONS if each[2] == delay]
-            row += [round(each, 2) for each in mean_of(data, name, points)]
-        rows.append(row)
-    head = ["", "queue, 5 ms", "utilization", "queue, 50 ms", "utilization"]
-    return [Table(head, rows, text="Means over the four scenarios of each delay.")]
