@@ -557,5 +557,6 @@ CONCLUSIONS = (
     Conclusion("The reduction is significant: 7 packets instead of 30.", of(reduced), (TCP, TAIL)),
     Conclusion("A single flow has slightly less utilization at long delays.", of(one_less),
                (TCP, TAIL)),
-    Conclusion("The entire buffer can be used by a single burst.", lambda data: cp_14(data)[1:], ("burst",)),
+    Conclusion("The entire buffer can be used by a single burst.", lambda data: cp_14(data)[1:],
+               ("burst",)),
 )  # fmt: skip
