@@ -145,25 +145,29 @@ def longest(data: Data) -> list[Panel]:
     return [Panel("", "c_max", "longest of eight average queues, packets", lines, y_range=(0, 22))]
 
 
+FAMILIES: Mapping[str, Callable[[str], bool]] = {
+    "tail drop": lambda name: name.startswith("tail drop") and "30" not in name,
+    "CoDel, target 1 ms": lambda name: name.startswith("CoDel"),
+    "c_max = 1.2": lambda name: name.endswith("c_max = 1.2"),
+    "c_max = 2": lambda name: name.endswith("c_max = 2"),
+    "c_max = 10": lambda name: name.endswith("c_max = 10"),
+    "c_max = 2, B_CA of 4 packets": lambda name: "B_CA" in name,
+    "c_max = 1.2, T_c = 0, R_CA below C": lambda name: "R_CA" in name,
+}
+"""Configurations of very short queues, by the labels of the study."""
+
+
 def short_queues(data: Data) -> list[Panel]:
     """Queue against utilization, the mean of the four scenarios of each delay."""
-    runs = data.study("objective").runs
-    labels = runs["discipline"].unique(maintain_order=True).to_list()
+    names = data.study("objective").runs["discipline"].unique(maintain_order=True).to_list()
     panels = []
     for delay in ("5ms", "50ms"):
         points = [each for each in COMBINATIONS if each[2] == delay]
-        series = []
-        for family, name in (("tail drop", "tail drop"), ("CoDel", "CoDel"), ("", "CP-AQM")):
-            group = [
-                label for label in labels
-                if (label.startswith(family) if family else label.startswith("T_c"))
-            ]  # fmt: skip
-            found = [mean_of(data, label, points) for label in group]
-            series.append(
-                Series(name, [q for q, _ in found], [u for _, u in found], style="points")
-            )
-        title = f"{delay[:-2]} ms"
-        panels.append(Panel(title, QUEUE_LABEL, USED_LABEL, series, x_range=(0, 10.5)))
+        lines = []
+        for label, belongs in FAMILIES.items():
+            found = [mean_of(data, name, points) for name in names if belongs(name)]
+            lines.append(Series(label, [q for q, _ in found], [u for _, u in found]))
+        panels.append(Panel(f"{delay[:-2]} ms", QUEUE_LABEL, USED_LABEL, lines))
     return panels
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from forebay.papers import Figure, Paper, Quick, Section, StudyFile
 
 from .claims import CLAIMS, CONCLUSIONS
+from .discussion import LENGTH, OBJECTIVE, USERS
 from .figures import figure_1, figure_2, figure_4, four, longest, short_queues
 from .found import found
 from .points import BUCKETS, CHOICES, CUBIC, RATES, RENO, TAIL, TCP, UDP, text
-from .sections import choices, lengths, objective, users
+from .sections import choices, users
 
 SHORT = {"duration": "30s"}
 
@@ -19,16 +20,16 @@ PAPER = Paper(
     statistics=text("statistics"),
     studies=(
         StudyFile(TAIL, "tail-drop.toml", Quick(2, SHORT)),
-        StudyFile(TCP, "tcp.toml", Quick(2, SHORT)),
-        StudyFile(BUCKETS, "buckets.toml", Quick(2, SHORT)),
-        StudyFile(CHOICES, "choices.toml", Quick(2, SHORT)),
         StudyFile("udp-tail-drop", "udp-tail-drop.toml", Quick(2, SHORT)),
+        StudyFile("burst", "burst.toml", Quick(2)),
         StudyFile(UDP, "udp.toml", Quick(2, SHORT)),
         StudyFile(RATES, "udp-rates.toml", Quick(2, SHORT)),
-        StudyFile("burst", "burst.toml", Quick(2)),
-        StudyFile("length", "length.toml", Quick(2, axes={"length": ["30s", "60s"]})),
-        StudyFile("objective", "objective.toml", Quick(2, SHORT)),
+        StudyFile(BUCKETS, "buckets.toml", Quick(2, SHORT)),
         StudyFile("users", "users.toml", Quick(2, SHORT)),
+        StudyFile(TCP, "tcp.toml", Quick(2, SHORT)),
+        StudyFile(CHOICES, "choices.toml", Quick(2, SHORT)),
+        StudyFile("objective", "objective.toml", Quick(2, SHORT)),
+        StudyFile("length", "length.toml", Quick(2)),
     ),
     figures=(
         Figure("1", "Impact of networking parameters on the performance of TCP traffic with "
@@ -41,8 +42,7 @@ PAPER = Paper(
         Figure("longest", "Section 4.5's bounds at T_c = 5, and what the bucket makes of them.",
                longest, (TCP, BUCKETS)),
         Figure("objective", "Very short queues at the expense of utilization.", short_queues,
-               ("objective",), "Each point is a configuration of *Very short queues*, averaged "
-               "over four scenarios; tail drop with 30 packets lies beyond the edge."),
+               ("objective",), text("figure-objective")),
     ),
     claims=CLAIMS,
     conclusions=CONCLUSIONS,
@@ -50,9 +50,10 @@ PAPER = Paper(
     sections=(
         Section("What the paper leaves open", text("choices"), choices,
                 (TCP, TAIL, CHOICES, BUCKETS)),
-        Section("Length of a run", text("length"), lengths, ("length",)),
+        Section("Length of a run", "", None, ("length",), LENGTH),
         Section("Policers a user or a flow, and fair scheduling", text("users"), users,
-                ("users",)),
-        Section("Very short queues", text("objective"), objective, ("objective",)),
+                ("users",), USERS),
+        Section("Very short queues", text("objective"), None, ("objective",),
+                OBJECTIVE),
     ),
 )  # fmt: skip

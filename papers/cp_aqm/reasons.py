@@ -15,6 +15,7 @@ from .points import (
     CUBIC,
     LARGER,
     NAMES,
+    NO_LIMIT,
     QUEUE,
     RENO,
     RULE,
@@ -38,8 +39,7 @@ def cp_2(data: Data) -> str:
     found = View(data).tail(QUEUE, NEAR).mean
     return (
         f"At 5 ms the queue is {found:.1f} packets, and {nsc(QUEUE, NEAR):.1f} in the kernel that "
-        "the authors ran: the model of TCP is not the cause. The text has round numbers, read off "
-        "its figure."
+        "the authors ran: not our TCP's doing."
     )
 
 
@@ -108,17 +108,19 @@ def cp_11(data: Data) -> str:
 
 
 def cp_13(data: Data) -> str:
-    view, small = View(data), View(data, CHOICES, SMALL)
-    stuck, kernel = (
-        view.policed(USED, ONE_CUBIC, "2p", 1.2).mean,
-        nsc(USED, ONE_CUBIC, 1.2, AS_JUDGED, 2),
-    )
+    view, small, wide = View(data), View(data, CHOICES, SMALL), View(data, CHOICES, NO_LIMIT)
+    stuck = view.policed(USED, ONE_CUBIC, "2p", 1.2).mean
+    kernel = nsc(USED, ONE_CUBIC, 1.2, AS_JUDGED, 2)
     freed = small.policed(USED, ONE_CUBIC, "2p", 1.2).mean
+    ours = view.policed(USED, ONE_CUBIC, "5p", 2.0).mean
+    at_20 = [each.policed(USED, ONE_CUBIC, "20p").mean for each in (view, wide)]
     return (
         "Here too a flow alone repeats one episode: at T_c = 2 and c_max = 1.2 it uses "
         f"{stuck:.1f} %, {kernel:.1f} % in the kernel, and {freed:.1f} % beside 20 kb/s of small "
-        "packets. Elsewhere it hangs on where the flow runs into the window of its socket buffer, "
-        "which limits tail drop to about 98 % and CP-AQM, whose losses come earlier, less."
+        f"packets. At T_c = 5 and c_max = 2 ours does ({ours:.1f} %), and the kernel does not "
+        f"({nsc(USED, ONE_CUBIC, 2.0):.1f} %). Elsewhere the socket buffer moves "
+        "it: at T_c = 20 and c_max = 1.2 "
+        f"{at_20[0]:.1f} % with 345 KB and {at_20[1]:.1f} % with 1 MB."
     )
 
 
@@ -129,16 +131,15 @@ def cp_15(data: Data) -> str:
     queue = data.interval(UDP, QUEUE, udp("0p", 2.0)).mean
     return (
         "Not with exponential intervals and the smallest thresholds. With T_c = 0 and c_max = 2 "
-        f"{queue:.1f} packets wait on average, and at 15 Mb/s e^-1.5 = 22 % of the packets' "
-        "transmissions see no arrival at all: whenever nothing waited then, the link falls idle. "
-        "Any discipline that keeps so short a queue loses that much; no TCP and no choice of ours "
-        f"is involved. From T_c = {full[:-1]} on the link is full."
+        f"{queue:.1f} packets wait on average, and at 15 Mb/s e^-1.5 = 22 % of the transmissions "
+        "see no arrival: whenever nothing waited then, the link falls idle. No TCP is involved, "
+        f"and no choice of ours. From T_c = {full[:-1]} on the link is full at 15 Mb/s."
     )
 
 
 CP_16 = (
-    "The exceptions are the points at which one flow alone repeats an episode (CP-8); beside small "
-    "packets no step is against the law (see *What the paper leaves open*)."
+    "The exceptions are points at which one flow alone repeats an episode (CP-8); beside small "
+    "packets no step of figure 3(a) is against the law (see *What the paper leaves open*)."
 )
 
 

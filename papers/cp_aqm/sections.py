@@ -8,16 +8,13 @@ from forebay.papers import Data, Table
 from forebay.papers.judge import verdict_of
 
 from .claims import JUDGED
-from .figures import mean_of
+from .discussion import TCP_FLOWS, UNRESPONSIVE, beside
 from .points import (
     BUCKETS,
     CHOICES,
-    COMBINATIONS,
     CUBIC,
     LARGER,
     LOSS,
-    MOST,
-    NAMES,
     QUEUE,
     USED,
     View,
@@ -85,52 +82,20 @@ def choices(data: Data) -> Sequence[Table]:
     ]
 
 
-def lengths(data: Data) -> Sequence[Table]:
-    """One flow: runs of 100 s and of 1000 s."""
-    rows = []
-    ran = data.study("length").runs["length"].unique(maintain_order=True).to_list()
-    for congestion, name in NAMES.items():
-        for delay in ("5ms", "50ms"):
-            for c_max in (1.0, 1.2):
-                where = {"congestion": congestion, "delay": delay, MOST: c_max}
-                row: list[object] = [f"1 {name}, {delay[:-2]} ms, c_max = {c_max:g}"]
-                for key, scale in ((QUEUE, 1), (USED, 100)):
-                    row += [
-                        data.interval("length", key, {**where, "length": each}, scale=scale)
-                        for each in ran
-                    ]
-                rows.append(row)
-    head = ["T_c = 5", "queue, 100 s", "1000 s", "utilization, 100 s", "1000 s"]
-    return [Table(head, rows)]
-
-
 def users(data: Data) -> Sequence[Table]:
     """A greedy user beside a modest one."""
-    runs = data.study("users").runs
-    rows = []
-    for greedy in runs["traffic.many.start"].unique(maintain_order=True):
-        for name in runs["discipline"].unique(maintain_order=True):
-            where = {"traffic.many.start": greedy, "discipline": name}
-            rows.append([
-                "15 Mb/s of UDP" if "1000h" in str(greedy) else "16 TCP flows",
+    names = data.study("users").runs["discipline"].unique(maintain_order=True)
+    found = []
+    for greedy in (TCP_FLOWS, UNRESPONSIVE):
+        rows = [
+            [
                 name,
-                *(data.interval("users", f"classes.{user}.goodput_bps", where, scale=1e-6)
-                  for user in ("modest", "greedy")),
-                data.interval("users", QUEUE, where),
-                data.interval("users", USED, where, scale=100),
-            ])  # fmt: skip
-    head = ["beside", "discipline", "modest, Mbit/s", "greedy, Mbit/s", "queue", "utilization, %"]
-    return [Table(head, rows)]
-
-
-def objective(data: Data) -> Sequence[Table]:
-    """Very short queues."""
-    rows = []
-    for name in data.study("objective").runs["discipline"].unique(maintain_order=True):
-        row: list[object] = [name]
-        for delay in ("5ms", "50ms"):
-            points = [each for each in COMBINATIONS if each[2] == delay]
-            row += [round(each, 2) for each in mean_of(data, name, points)]
-        rows.append(row)
-    head = ["", "queue, 5 ms", "utilization", "queue, 50 ms", "utilization"]
-    return [Table(head, rows, text="Means over the four scenarios of each delay.")]
+                *(data.interval("users", f"classes.{user}.goodput_bps", beside(name, greedy),
+                                scale=1e-6) for user in ("modest", "greedy")),
+                data.interval("users", QUEUE, beside(name, greedy)),
+            ]
+            for name in names
+        ]  # fmt: skip
+        head = ["discipline", "modest, Mbit/s", "greedy, Mbit/s", "queue"]
+        found.append(Table(head, rows, f"Beside {greedy}"))
+    return found

@@ -80,10 +80,10 @@ def _claim(claim: Mapping[str, Any], words: str = "") -> list[str]:
 
 _OURS = "Not the authors' words, and not counted among their claims; judged in the same way."
 _RULE = (
-    "What is not in the tables above: numbers that the paper does not state, each with its 95 % "
-    "interval and the range that the paper's words allow, and why a claim differs. *Reproduced*: "
-    "the whole interval lies in that range; *differs*: all of it lies outside; *not testable*: "
-    "neither. A number without an interval is a count over all runs, or a calculation."
+    "Numbers that are not in the tables above, each with the range that the paper's words allow, "
+    "and why a claim differs. *Reproduced*: the whole 95 % interval over the replications lies in "
+    "that range; *differs*: outside; *not testable*: neither. A number without an interval is a "
+    "count over all runs, or a calculation."
 )
 
 
