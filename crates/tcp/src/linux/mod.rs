@@ -498,29 +498,6 @@ impl Machine {
         self.check_space();
     }
 
-    /// The application's stream ends at `end` now.
-    pub(crate) fn supply(&mut self, end: u64) {
-        if let Some(buffer) = &mut self.buffer {
-            buffer.supply(self.una, end);
-        }
-    }
-
-    /// `tcp_check_space`.
-    fn check_space(&mut self) {
-        let (cwnd, out) = (self.window.cwnd, self.queue.in_flight());
-        if let Some(buffer) = &mut self.buffer {
-            let wanted = cwnd.max(self.reordering + 1);
-            buffer.merged = self.queue.merged();
-            buffer.check(self.una, (out < cwnd).then_some(wanted));
-        }
-    }
-
-    /// Whether the segment of `len` bytes from `start` on has PSH.
-    pub(crate) fn pushes(&self, start: u64, len: u32) -> bool {
-        let end = start + u64::from(len);
-        self.buffer.as_ref().is_some_and(|buffer| buffer.pushes(start, end))
-    }
-
     /// Nothing goes out any more until the next event; `more` as in [`Machine::on_ack`]. True if
     /// something may go now after all.
     pub(crate) fn settled(&mut self, now: Time, more: bool) -> bool {

@@ -4,6 +4,7 @@
 //!
 //! The buffer is never what holds the sender back: it has room for two windows.
 
+use super::Machine;
 use crate::Config;
 use std::collections::VecDeque;
 
@@ -131,5 +132,30 @@ impl SendBuffer {
     /// Bytes of heap.
     pub(super) fn heap(&self) -> usize {
         self.marks.capacity() * size_of::<u64>()
+    }
+}
+
+impl Machine {
+    /// The application's stream ends at `end` now.
+    pub(crate) fn supply(&mut self, end: u64) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.supply(self.una, end);
+        }
+    }
+
+    /// `tcp_check_space`.
+    pub(super) fn check_space(&mut self) {
+        let (cwnd, out) = (self.window.cwnd, self.queue.in_flight());
+        if let Some(buffer) = &mut self.buffer {
+            let wanted = cwnd.max(self.reordering + 1);
+            buffer.merged = self.queue.merged();
+            buffer.check(self.una, (out < cwnd).then_some(wanted));
+        }
+    }
+
+    /// Whether the segment of `len` bytes from `start` on has PSH.
+    pub(crate) fn pushes(&self, start: u64, len: u32) -> bool {
+        let end = start + u64::from(len);
+        self.buffer.as_ref().is_some_and(|buffer| buffer.pushes(start, end))
     }
 }
