@@ -20,7 +20,8 @@
 //! D2. With `ecn`, a packet that can be marked is marked and sent instead of dropped, and counts as
 //! a drop, as in Linux; the RFC leaves marking open. D3. maxpacket_ is the mtu throughout, where
 //! ns-2 learns it. D4. The backlog compared with it is that of the packet's own queue; Linux's
-//! fq_codel compares that of all queues. D5. No ce_threshold (Linux).
+//! fq_codel compares that of all queues. D5. Linux's ce_threshold is a rule around this one
+//! ([`super::CeThreshold`]), in `fq-codel` alone.
 //!
 //! Cost: a few comparisons a packet; one square root and one division a drop.
 
