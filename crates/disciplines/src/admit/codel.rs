@@ -21,7 +21,8 @@
 //! a drop, as in Linux; the RFC leaves marking open. D3. maxpacket_ is the mtu throughout, where
 //! ns-2 learns it. D4. The backlog compared with it is that of the packet's own queue; Linux's
 //! fq_codel compares that of all queues. D5. `ce_threshold`, which the RFC has not, is Linux's
-//! (`codel_dequeue`, since 4.1), in ns; `fq-codel` has none.
+//! (`codel_dequeue`, since 4.1), in ns; `fq-codel` has it as a rule around this one
+//! ([`super::CeThreshold`]).
 //!
 //! Cost: a few comparisons a packet; one square root and one division a drop.
 
