@@ -357,8 +357,8 @@ def why_6(data: Data) -> str:
         "Here too the start decides (study `starts`). If all begin within a second, the eighty "
         "slow starts meet in a full buffer and what small flows no longer lose, the others do. "
         f"With small flows from 2 to 5 s the 100 kB flows change by {late[0]:+.1f} % and the small "
-        f"ones gain {late[1]:.2f} times, as the paper says; from 5 s on the others have ended "
-        f"({slow[1]:.2f} times)."
+        f"ones get {late[1]:.2f} times their goodput, as the paper says; from 5 s on the others have "
+        f"ended ({slow[1]:.2f} times)."
     )
 
 
@@ -417,7 +417,7 @@ def why_10(data: Data) -> str:
     return (
         f"R of the calls beside 10 Mbit/s of large packets is {r[TAIL]:.0f} with drop-tail, "
         f"{r['NCQ']:.0f} with NCQ and {r['NCQ by flow']:.0f} if flows, not sizes, are identified "
-        "(study `attacks`)."
+        "(study `attacks`). What a flood of small ones leaves of the gain needs more runs."
     )
 
 
