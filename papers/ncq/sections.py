@@ -9,7 +9,16 @@ from forebay import stats
 from forebay.papers import Data, Part, Statement, Table
 from forebay.papers.points import Measure, table, verdicts
 
-from .claims import JUDGED, STATED_GAIN, call_change, gains, more_done, sensor_change, spread
+from .claims import (
+    JUDGED,
+    STATED_GAIN,
+    call_change,
+    dearest,
+    gains,
+    more_done,
+    sensor_change,
+    spread,
+)
 from .points import (
     BULK,
     CALLS,
@@ -166,6 +175,7 @@ def found(data: Data) -> str:
     view = View(data)
     return TEXT["found"].format(
         gain=view.ratio(SMALL_GOODPUT, "10 %", 80).mean,
+        worst=-dearest(data)[1].mean,
         cost=view.change(LARGE_GOODPUT, "10 %", 80).mean,
         gains=spread(gains(data)),
         sensors=sensor_change(data, SENSORS, 50).mean,

@@ -69,7 +69,9 @@ def proportion(held: Sequence[bool], level: float = LEVEL) -> Span:
     scale = 1 + z**2 / count
     centre = (share + z**2 / (2 * count)) / scale
     half = z * math.sqrt(share * (1 - share) / count + z**2 / (4 * count**2)) / scale
-    low, high = max(centre - half, 0.0), min(centre + half, 1.0)
+    # At the ends the formula gives the end itself, but for rounding.
+    low = 0.0 if share == 0.0 else centre - half
+    high = 1.0 if share == 1.0 else centre + half
     return Span(100 * share, 50 * (high - low), count, 100 * low, 100 * high)
 
 
