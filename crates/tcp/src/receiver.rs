@@ -551,6 +551,8 @@ impl Receiver {
         }
         self.pending = 0;
         self.deadline = Time::MAX;
+        // This one says more than what still waits to be sent.
+        self.second = None;
         self.last_ack = self.next;
         let window = if self.is_6_1 {
             self.offer_6_1()

@@ -423,16 +423,20 @@ impl Ns2 {
             Forced::Nothing => {}
         }
         let start = match self.kind {
+            // What is written while nothing is outstanding is sent whatever came before (`sendmsg`).
+            _ if flow.una == flow.next => self.next_within_window(flow)?,
             _ if self.burst == 0 => return None,
             LossRecovery::Sack => self.poll_sack(flow)?,
-            LossRecovery::Reno | LossRecovery::NewReno => {
-                // send_much
-                (self.segments(self.point - flow.una) < self.window()).then_some(self.point)?
-            }
+            LossRecovery::Reno | LossRecovery::NewReno => self.next_within_window(flow)?,
         };
         flow.len(start)?;
-        self.burst -= 1;
+        self.burst = self.burst.saturating_sub(1);
         Some(start)
+    }
+
+    /// `send_much`
+    fn next_within_window(&self, flow: &Flow) -> Option<u64> {
+        (self.segments(self.point - flow.una) < self.window()).then_some(self.point)
     }
 
     /// `Sack1TcpAgent::send_much`
