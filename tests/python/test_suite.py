@@ -107,7 +107,7 @@ def test_propagation_is_what_a_lone_packet_takes(name: str) -> None:
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="no suite"):
         catalogue.load("rfc1")
-    with pytest.raises(ScenarioError, match=r'no discipline "codle"; choose among codel, cp-aqm'):
+    with pytest.raises(ScenarioError, match=r'no discipline "codle"; choose among .*codel, cp-aqm'):
         catalogue.load("rfc7928", ["fifo", "codle"])
     with pytest.raises(ScenarioError, match=r'"cq-aqm" has no `limit`'):
         catalogue.load("rfc7928", ["cq-aqm"])
