@@ -132,7 +132,7 @@ def _quoted(part: Mapping[str, Any]) -> str:
     unit = f" {part['unit']}" if part["unit"] else ""
     value = "unknown" if part["value"] is None else f"{cell(part['value'])}{unit}"
     span = between(part)
-    return f"{part['what']} {value}" + (f" ({span})" if span else "")
+    return f"{part['what'].rstrip(':')}: {value}" + (f" ({span})" if span else "")
 
 
 def _summary(found: Mapping[str, Any]) -> list[str]:
