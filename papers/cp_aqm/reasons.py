@@ -60,7 +60,7 @@ def cp_8(data: Data) -> str:
     return (
         "A flow alone may repeat one "
         f"episode for ever: at T_c = 2 and c_max = 1.5 it uses {stuck:.1f} % of the link, and "
-        f"{kernel:.1f} % in the kernel. Beside 20 kb/s of small packets, 0.2 % of the link, it "
+        f"{kernel:.1f} % in the kernel. Beside 20 kb/s of small packets it "
         f"uses {freed:.1f} %. 16 flows fall below 99 % only for c_max = 2 ({many:.1f} % at T_c "
         f"= 2). In the corner of small T_c the kernel comes down to "
         f"{nsc_least(NEAR, ((0, 1.2), (0, 1.5), (0, 2.0), (1, 2.0))):.1f} %, not to 86 % either."
@@ -172,9 +172,8 @@ def cp_20(data: Data) -> str:
         f"271 KB 16 New Reno flows have {largest.policed(QUEUE, MANY_RENO).mean:.1f} packets "
         f"instead of {View(data).policed(QUEUE, MANY_RENO).mean:.1f}, and use "
         f"{largest.policed(USED, MANY_RENO).mean:.1f} instead of "
-        f"{View(data).policed(USED, MANY_RENO).mean:.1f} % of the link. The kernel agrees: "
-        f"{nsc(QUEUE, MANY_RENO, 1.2, LARGER[-1]):.1f} instead of {nsc(QUEUE, MANY_RENO, 1.2):.1f} "
-        "packets."
+        f"{View(data).policed(USED, MANY_RENO).mean:.1f} % of the link (in the kernel "
+        f"{nsc(QUEUE, MANY_RENO, 1.2, LARGER[-1]):.1f} and {nsc(QUEUE, MANY_RENO, 1.2):.1f})."
     )
 
 

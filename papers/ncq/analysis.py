@@ -246,7 +246,5 @@ def why_splitting(_: Data) -> str:
         "equations as printed if a packet of 1 kB has 1024 B and the packets a second stay the "
         "same; the three without do not. The paper's 240 % asks for a delay of class 1 of "
         f"{wanted[0]:.2f} ms where equations 1 and 4 give {first:.2f} ms, and its other two for "
-        "about the same factor. Nor do the same utilization before and after, the same bytes a "
-        "second or equation 9's mean service time: this is the paper's arithmetic, not a "
-        "simulation of ours."
+        "about the same factor: this is the paper's arithmetic, not a simulation of ours."
     )
