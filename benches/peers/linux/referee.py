@@ -26,8 +26,8 @@ from scenario import KERNEL_CONTROLS, Dumbbell, Hop, dumbbell, load
 
 BUILT = Path(__file__).resolve().parents[3] / "target" / "virtual-linux"
 EPOCH = (300 * 250 + 8**6) * 4_000_000
-"""Time 0 of a scenario by the guest's clock, ns: a kernel counts its ticks of 4 ms from 300 s before
-0, and 8^6 after 0 all levels of its timer wheel turn over, as forebay's do at time 0."""
+"""Time 0 of a scenario by the guest's clock, ns: a kernel counts its ticks of 4 ms from 300 s
+before 0, and 8^6 after 0 all levels of its timer wheel turn over, as forebay's do at time 0."""
 RESULTS = "/mnt"
 """Where the guest sees the folder of a run."""
 SECOND = 1_000_000_000
