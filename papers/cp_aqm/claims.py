@@ -127,16 +127,14 @@ def cp_4(view: View) -> list[Part]:
         (CUBIC, LOSS, "%", 4.0, 12.0),
         (RENO, LOSS, "%", 2.5, 9.0),
     ):
-        what = f"{'queue' if key == QUEUE else 'loss'}, 16 {NAMES[congestion]}"
+        what = f"{'queue' if key == QUEUE else 'loss'} over the delays, 16 {NAMES[congestion]}"
         found = [view.tail(key, (16, congestion, d)) for d in DELAYS]
         for word, pick, delay, value in (
             ("least", min, "50ms", low),
             ("greatest", max, "5ms", high),
         ):
             referee = nsc(key, (16, congestion, delay))
-            parts.append(
-                about(f"{what}, {word} over the delays", extreme(found, pick), value, unit, referee)
-            )
+            parts.append(about(f"{word} {what}", extreme(found, pick), value, unit, referee))
     used = (view.tail(USED, (16, congestion, "50ms")) for congestion in NAMES)
     least = Part("utilization, 16 flows, 50 ms", "100 %", extreme(used, min), FULL, unit="%",
                  stated=100.0)  # fmt: skip

@@ -32,7 +32,7 @@ COMBINATIONS: list[Combination] = [
     for flows in (1, 16)
     for delay in ("5ms", "50ms")
 ]
-T_C = tuple(f"{packets}p" for packets in (0, 1, 2, 3, 5, 10, 15, 20, 30))
+T_C = tuple(f"{packets}p" for packets in (0, 1, 2, 3, 5, 7, 10, 15, 20, 25, 30))
 C_MAX = (1.0, 1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0)
 DELAYS = tuple(f"{delay}ms" for delay in (5, 10, 15, 20, 25, 30, 40, 50))
 THRESHOLD, MOST = "dumbbell.queue.threshold", "dumbbell.queue.max_congestion"

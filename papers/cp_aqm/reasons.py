@@ -58,9 +58,9 @@ def cp_8(data: Data) -> str:
     freed = small.policed(USED, NEAR, "2p", 1.5).mean
     many = view.policed(USED, (16, RENO, "5ms"), "2p", 2.0).mean
     return (
-        "A single flow is deterministic but for its start, and at some parameters it repeats one "
+        "A flow alone may repeat one "
         f"episode for ever: at T_c = 2 and c_max = 1.5 it uses {stuck:.1f} % of the link, and "
-        f"{kernel:.1f} % in the kernel. Beside 20 kb/s of small packets, 0.2 % of the link, it "
+        f"{kernel:.1f} % in the kernel. Beside 20 kb/s of small packets it "
         f"uses {freed:.1f} %. 16 flows fall below 99 % only for c_max = 2 ({many:.1f} % at T_c "
         f"= 2). In the corner of small T_c the kernel comes down to "
         f"{nsc_least(NEAR, ((0, 1.2), (0, 1.5), (0, 2.0), (1, 2.0))):.1f} %, not to 86 % either."
@@ -88,22 +88,13 @@ def cp_10(data: Data) -> str:
 
 
 def cp_11(data: Data) -> str:
-    judged, rule = View(data), View(data, BUCKETS, RULE)
-    burst = View(data, BUCKETS, BURST_RULE)
-
-    def three(found: Callable[[float], float]) -> str:
-        return ", ".join(f"{found(c):.1f}" for c in (1.05, 1.2, 1.5))
-
-    at_most = max(COMBINATIONS, key=lambda each: judged.policed(QUEUE, each, "5p", 1.5).mean)
+    view = View(data)
+    at_most = max(COMBINATIONS, key=lambda each: view.policed(QUEUE, each, "5p", 1.5).mean)
     return (
-        "The bucket decides. The longest queues for c_max = 1.05, 1.2 and 1.5 are 15, 12 and 9 "
-        f"packets in the paper, and {three(lambda c: judged.longest(c).mean)} here "
-        f"({three(nsc_longest)} in the kernel), with the 67.815 KB of section 3.3. With the rule "
-        "(1 + c_max) / 2 Q_max, which its last words allow, they are "
-        f"{three(lambda c: rule.longest(c).mean)} ({three(lambda c: nsc_longest(c, RULE))}); with "
-        f"(1 + c_max) / 2 (Q_max - T_c) {three(lambda c: burst.longest(c).mean)}. No reading gives "
-        f"9 packets at c_max = 1.5: the longest queue is then that of {words(at_most)}, whose "
-        "bucket is always nearly empty, so that its size has no effect."
+        "The bucket decides (*The numbers that decide*, below): with the 67.815 KB of section 3.3 "
+        "the queues are longer than with either rule, here and in the kernel alike. No reading "
+        "gives 9 packets at c_max = 1.5: the longest queue is then that of "
+        f"{words(at_most)}, whose bucket is always nearly empty, so that its size has no effect."
     )
 
 
@@ -130,7 +121,7 @@ def cp_15(data: Data) -> str:
     )
     queue = data.interval(UDP, QUEUE, udp("0p", 2.0)).mean
     return (
-        "Not with exponential intervals and the smallest thresholds. With T_c = 0 and c_max = 2 "
+        "With T_c = 0 and c_max = 2 "
         f"{queue:.1f} packets wait on average, and at 15 Mb/s e^-1.5 = 22 % of the transmissions "
         "see no arrival: whenever nothing waited then, the link falls idle. No TCP is involved, "
         f"and no choice of ours. From T_c = {full[:-1]} on the link is full at 15 Mb/s."
@@ -168,23 +159,21 @@ def cp_19(data: Data) -> str:
     rule, burst = (View(data, BUCKETS, each) for each in (RULE, BURST_RULE))
     found = [each.policed(QUEUE, MANY_RENO, "5p", 1.05).mean for each in (view, rule, burst)]
     return (
-        f"The bucket, as for CP-11. At c_max = 1.05 16 New Reno flows at 50 ms have {found[0]:.1f} "
-        f"packets ({nsc(QUEUE, MANY_RENO, 1.05):.1f} in the kernel), with (1 + c_max) / 2 Q_max "
-        f"{found[1]:.1f}, with (1 + c_max) / 2 (Q_max - T_c) {found[2]:.1f}."
+        f"The bucket, as for CP-11: {found[0]:.1f} packets at c_max = 1.05 with the constant "
+        f"({nsc(QUEUE, MANY_RENO, 1.05):.1f} in the kernel), {found[1]:.1f} and {found[2]:.1f} "
+        "with the rules."
     )
 
 
 def cp_20(data: Data) -> str:
     largest = View(data, BUCKETS, LARGER[-1])
     return (
-        "On the short path the bucket is always nearly empty and its size does not matter. On the "
-        "long one it fills while the queue is short, and its size is a third parameter: with "
+        "On the long path the bucket fills while the queue is short: with "
         f"271 KB 16 New Reno flows have {largest.policed(QUEUE, MANY_RENO).mean:.1f} packets "
         f"instead of {View(data).policed(QUEUE, MANY_RENO).mean:.1f}, and use "
         f"{largest.policed(USED, MANY_RENO).mean:.1f} instead of "
-        f"{View(data).policed(USED, MANY_RENO).mean:.1f} % of the link. The kernel agrees: "
-        f"{nsc(QUEUE, MANY_RENO, 1.2, LARGER[-1]):.1f} instead of {nsc(QUEUE, MANY_RENO, 1.2):.1f} "
-        "packets."
+        f"{View(data).policed(USED, MANY_RENO).mean:.1f} % of the link (in the kernel "
+        f"{nsc(QUEUE, MANY_RENO, 1.2, LARGER[-1]):.1f} and {nsc(QUEUE, MANY_RENO, 1.2):.1f})."
     )
 
 

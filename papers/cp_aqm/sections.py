@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from forebay.papers import Data, Table
 from forebay.papers.judge import verdict_of
+from forebay.papers.points import MARKS
 
 from .claims import JUDGED
 from .discussion import TCP_FLOWS, UNRESPONSIVE, beside
@@ -23,8 +24,6 @@ from .points import (
     nsc_longest,
 )
 
-MARKS = {"reproduced": "yes", "differs": "no", "not testable": "?"}
-
 
 def views(data: Data) -> list[View]:
     """What the claims are judged by, then every other choice."""
@@ -38,14 +37,16 @@ def views(data: Data) -> list[View]:
 
 def choices(data: Data) -> Sequence[Table]:
     """Every claim under every choice."""
-    verdicts = []
-    for view in views(data):
-        row = [view.choice]
-        for judge in JUDGED.values():
-            parts = judge(view)
-            good = sum(part.verdict == "reproduced" for part in parts)
-            row.append(f"{MARKS[verdict_of(parts)]} {good}/{len(parts)}")
-        verdicts.append(row)
+    found = {
+        name: [MARKS[verdict_of(judge(view))] for view in views(data)]
+        for name, judge in JUDGED.items()
+    }
+    same = [name for name, marks in found.items() if len(set(marks)) == 1]
+    differing = [name for name in found if name not in same]
+    verdicts = [
+        [view.choice, *(found[name][at] for name in differing)]
+        for at, view in enumerate(views(data))
+    ]
     stated = {
         "loss, 16 Cubic, 50 ms": "4 %",
         "5 ms": "12 %",
@@ -61,41 +62,57 @@ def choices(data: Data) -> Sequence[Table]:
         tail.append(view.tail(USED, (1, CUBIC, "50ms")).mean)
         tail.append(view.policed(USED, (1, CUBIC, "50ms"), "5p", 1.5).mean)
         tail += [view.longest(c).mean for c in (1.05, 1.2, 1.5)]
-        numbers.append([view.choice, *(round(each, 2) for each in tail)])
-    for choice in dict.fromkeys(str(row["choice"]) for row in kernel()):
-        if choice in LARGER:
-            continue
-        bare = not any(row["choice"] == choice and row["c_max"] is None for row in kernel())
-        known = [] if bare else [
-            nsc(LOSS, (16, CUBIC, "50ms"), None, choice),
-            nsc(LOSS, (16, CUBIC, "5ms"), None, choice),
-            nsc(USED, (1, CUBIC, "50ms"), None, choice),
-        ]  # fmt: skip
-        known.append(nsc(USED, (1, CUBIC, "50ms"), 1.5, choice))
-        known += [nsc_longest(c, choice) for c in (1.05, 1.2, 1.5)]
-        blank = [None] * (len(stated) - len(known))
-        numbers.append([f"NSC: {choice}", *blank, *(round(each, 2) for each in known)])
+        referee = in_kernel(view.choice, len(tail))
+        pairs = zip(tail, referee, strict=True)
+        numbers.append(
+            [
+                view.choice,
+                *(
+                    f"{ours:.1f}" + ("" if theirs is None else f" ({theirs:.1f})")
+                    for ours, theirs in pairs
+                ),
+            ]
+        )
     head = ["choice", *stated]
     return [
-        Table(["choice", *JUDGED], verdicts, "Whether each claim holds, and how many numbers"),
+        Table(
+            ["choice", *differing],
+            verdicts,
+            "Whether each claim holds",
+            f"The verdict is the same under every choice: {', '.join(same)}.",
+        ),
         Table(head, numbers, "The numbers that decide, and the kernel's"),
     ]
+
+
+def in_kernel(choice: str, count: int) -> list[float | None]:
+    """The same numbers in the kernel; none where it was not run."""
+    runs = [row for row in kernel() if row["choice"] == choice]
+    if not runs:
+        return [None] * count
+    bare = not any(row["c_max"] is None for row in runs)
+    known = [] if bare else [
+        nsc(LOSS, (16, CUBIC, "50ms"), None, choice),
+        nsc(LOSS, (16, CUBIC, "5ms"), None, choice),
+        nsc(USED, (1, CUBIC, "50ms"), None, choice),
+    ]  # fmt: skip
+    known.append(nsc(USED, (1, CUBIC, "50ms"), 1.5, choice))
+    known += [nsc_longest(c, choice) for c in (1.05, 1.2, 1.5)]
+    return [*[None] * (count - len(known)), *known]
 
 
 def users(data: Data) -> Sequence[Table]:
     """A greedy user beside a modest one."""
     names = data.study("users").runs["discipline"].unique(maintain_order=True)
-    found = []
+    rows = []
+    for name in names:
+        row = [name]
+        for greedy in (TCP_FLOWS, UNRESPONSIVE):
+            at = beside(name, greedy)
+            row.append(data.interval("users", "classes.modest.goodput_bps", at, scale=1e-6))
+            row.append(data.interval("users", QUEUE, at))
+        rows.append(row)
+    head = ["discipline"]
     for greedy in (TCP_FLOWS, UNRESPONSIVE):
-        rows = [
-            [
-                name,
-                *(data.interval("users", f"classes.{user}.goodput_bps", beside(name, greedy),
-                                scale=1e-6) for user in ("modest", "greedy")),
-                data.interval("users", QUEUE, beside(name, greedy)),
-            ]
-            for name in names
-        ]  # fmt: skip
-        head = ["discipline", "modest, Mbit/s", "greedy, Mbit/s", "queue"]
-        found.append(Table(head, rows, f"Beside {greedy}"))
-    return found
+        head += [f"modest beside {greedy}, Mbit/s", "queue"]
+    return [Table(head, rows)]

@@ -618,7 +618,9 @@ CLAIMS = (
     Claim(
         "CQ-10",
         'Figure 9: gain of p = 1 is "greater than unity", of p = 0 "less than unity"; "as the load '
-        'increases the overall System Efficiency decreases" (mean TCP throughput, section IV).',
+        'increases the overall System Efficiency decreases" (mean TCP throughput, section IV). Of '
+        "efficiency, highest load against lowest, which was decided after data were seen: not all "
+        "steps between are in that order.",
         of(cq_10, mixed),
         ("mixed", "mixed-choices"),
         why_10,
@@ -634,7 +636,9 @@ CLAIMS = (
         "CQ-12",
         'Figures 5 and 9 with the efficiency of section I, the "ability to limit losses incurred '
         'at the benefit of higher precedence traffic", read as the share of all packets that is '
-        "delivered: T_local = 40 above 35, and falling with the load.",
+        "delivered: T_local = 40 above 35, and lower at the highest load than at the lowest; that "
+        "only these two are compared was decided after data were seen, and not all steps between "
+        "are in that order.",
         lambda data: [tcp_saved(tcp(data)), lost_for_others(mixed(data))],
         ("tcp", "mixed"),
     ),

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from forebay import stats
 from forebay.papers import Data, Part, Statement, Table
-from forebay.papers.points import Measure, table, verdicts
+from forebay.papers.judge import verdict_of
+from forebay.papers.points import MARKS, Measure, table
 
 from .claims import (
     JUDGED,
@@ -47,7 +48,7 @@ def open_choices(data: Data) -> list[Table]:
         rows.append(
             [
                 name,
-                *(verdicts(judge(view)) for judge in JUDGED.values()),
+                *(MARKS[verdict_of(judge(view))] for judge in JUDGED.values()),
                 view.ratio(SMALL_GOODPUT, "10 %", 80),
                 view.change(LARGE_GOODPUT, "10 %", 100),
                 view.change(LARGE_GOODPUT, "short", 80),
@@ -73,8 +74,8 @@ def single_runs(data: Data) -> list[Table]:
         one = stats.prediction(found)
         assert one is not None and one.low is not None and one.high is not None
         within = "yes" if one.low <= stated <= one.high else "no"
-        cells.append([name, stated, one.mean, f"{one.low:.3g} to {one.high:.3g}", within])
-    return [Table(["number", "paper", "mean", "one run, 95 %", "paper's lies inside"], cells)]
+        cells.append([name, stated, f"{one.low:.3g} to {one.high:.3g}", within])
+    return [Table(["number", "paper", "one run, 95 %", "paper's lies inside"], cells)]
 
 
 def worst(view: View) -> list[float]:
@@ -159,7 +160,7 @@ MIX: Mapping[str, Measure] = {
 }
 
 
-SHOWN = ("drop-tail", "NCQ", "+ push out", "+ probabilistic", "+ flows", "+ ACKs", OURS,
+SHOWN = ("drop-tail", "NCQ", "+ push out", "+ flows", "+ ACKs", OURS,
          "second level by marks", "FQ-CoDel")  # fmt: skip
 
 

@@ -69,9 +69,12 @@ def text(found: Mapping[str, Any]) -> str:
 
 
 def _claim(claim: Mapping[str, Any], words: str = "") -> list[str]:
-    """What is not in the tables of claims and numbers."""
+    """What is not in the tables of claims and numbers; of a claim that holds, in a line."""
     parts = [f"### {claim['id']}: {claim['verdict']}", words]
-    if own := [part for part in claim["parts"] if part.get("stated") is None]:
+    own = [part for part in claim["parts"] if part.get("stated") is None]
+    if own and claim["verdict"] == "reproduced":
+        parts.append(f"{_evidence(own)}.")
+    elif own:
         parts.append(_parts(own))
     if claim["reason"]:
         parts.append(f"{'Why' if claim['verdict'] == 'differs' else 'Note'}: {claim['reason']}")
@@ -80,10 +83,10 @@ def _claim(claim: Mapping[str, Any], words: str = "") -> list[str]:
 
 _OURS = "Not the authors' words, and not counted among their claims; judged in the same way."
 _RULE = (
-    "Numbers that are not in the tables above, each with the range that the paper's words allow, "
-    "and why a claim differs. *Reproduced*: the whole 95 % interval over the replications lies in "
-    "that range; *differs*: outside; *not testable*: neither. A number without an interval is a "
-    "count over all runs, or a calculation."
+    "Numbers that are not in the tables above, with what the paper's words allow, and why a claim "
+    "differs; of a reproduced claim those nearest to the range's end. *Reproduced*: the whole 95 % "
+    "interval lies in that range; *differs*: outside; *not testable*: neither. A number without an "
+    "interval is a count over all runs, or a calculation."
 )
 
 
@@ -129,7 +132,7 @@ def _quoted(part: Mapping[str, Any]) -> str:
     unit = f" {part['unit']}" if part["unit"] else ""
     value = "unknown" if part["value"] is None else f"{cell(part['value'])}{unit}"
     span = between(part)
-    return f"{part['what']} {value}" + (f" ({span})" if span else "")
+    return f"{part['what'].rstrip(':')}: {value}" + (f" ({span})" if span else "")
 
 
 def _summary(found: Mapping[str, Any]) -> list[str]:
@@ -150,7 +153,7 @@ def _summary(found: Mapping[str, Any]) -> list[str]:
         counts = record.counts(found)
         said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
         parts.append(f"{len(rows)} claims: {said}.")
-        parts.append(markdown(["claim", "verdict", "numbers in range", "paper"], rows))
+        parts.append(markdown(["claim", "verdict", "in range", "paper"], rows))
     return parts
 
 
@@ -166,7 +169,7 @@ def _named(claim: Mapping[str, Any]) -> str:
 def _inside(claim: Mapping[str, Any]) -> str:
     parts = claim["parts"]
     good = sum(part["verdict"] == "reproduced" for part in parts)
-    return f"{good} of {len(parts)}" if parts else ""
+    return f"{good}/{len(parts)}" if parts else ""
 
 
 def _numbers(found: Mapping[str, Any]) -> list[str]:
@@ -178,13 +181,10 @@ def _numbers(found: Mapping[str, Any]) -> list[str]:
     rows = []
     for part in stated:
         unit = f" {part['unit']}" if part["unit"] else ""
-        paper, ours = part["stated"], part["value"]
-        off = "" if ours is None or not paper else f"{100 * (ours / paper - 1):+.1f} %"
-        row = [part["claim"], part["what"], f"{cell(paper)}{unit}", _range(part["allowed"], "")]
-        row += [cell(ours), between(part), cell(part.get("referee"))]
-        rows.append([*row, off, part["verdict"]])
-    head = ["claim", "number", "paper", "allowed", "ours", "95 % interval", "referee"]
-    head += ["difference", "verdict"]
+        paper = f"{cell(part['stated'])}{unit} ({_range(part['allowed'], '')})"
+        row = [part["claim"], part["what"], paper, _measured(part), cell(part.get("referee"))]
+        rows.append([*row, part["verdict"]])
+    head = ["claim", "number", "paper (allowed)", "ours, 95 %", "referee", "verdict"]
     told = f"Numbers that the paper states: {good} of {len(stated)} lie in range."
     if all(part.get("referee") is None for part in stated):
         at = head.index("referee")
@@ -209,17 +209,16 @@ def _studies(found: Mapping[str, Any]) -> str:
             f"`{study['name']}`",
             study["title"],
             study["points"],
-            study["runs"],
             _span(study["fewest"], study["most"])
             + (f", {study['rule']}" if study["rule"].startswith("until") else "")
             + ("" if study.get("complete", True) else "; **not finished**"),
-            _span(*study["seeds"]),
+            study["seeds"][0],
         ]
         for study in found["studies"]
     ]
     if not rows:
         return ""
-    head = ["study", "about", "points", "runs", "runs a point", "seeds"]
+    head = ["study", "about", "points", "runs a point", "first seed"]
     table = markdown(head, rows)
     if found.get("missing", []):
         names = ", ".join(f"`{name}`" for name in found.get("missing", []))
@@ -228,20 +227,23 @@ def _studies(found: Mapping[str, Any]) -> str:
 
 
 def _parts(parts: Sequence[Mapping[str, Any]]) -> str:
-    rows = [
-        [
-            part["what"],
-            ": ".join(
-                each for each in (part["paper"], _range(part["allowed"], part["unit"])) if each
-            ),
-            cell(part["value"]) + (f" {part['unit']}" if part["unit"] else ""),
-            between(part),
-            part["verdict"],
-        ]
-        for part in parts
-    ]
-    head = ["quantity", "paper, and what that allows", "ours", "95 % interval", "verdict"]
-    return markdown(head, rows)
+    lines = []
+    for part in parts:
+        allowed = _range(part["allowed"], part["unit"])
+        paper = ": ".join(each for each in (part["paper"], allowed) if each)
+        lines.append(f"- {_quoted(part)}; paper: {paper}. *{part['verdict'].capitalize()}*")
+    return "\n".join(lines)
+
+
+def _measured(part: Mapping[str, Any]) -> str:
+    """A part's mean with half of its interval, or with its ends if they are not alike."""
+    mean, low, high = part["value"], part["low"], part["high"]
+    if not between(part):
+        return cell(mean)
+    width = (high - low) / 2
+    if abs(mean - (low + high) / 2) > 0.01 * width:
+        return f"{cell(mean)} ({between(part)})"
+    return cell({"mean": mean, "half_width": width})
 
 
 def between(part: Mapping[str, Any]) -> str:
