@@ -50,8 +50,8 @@ impl Machine {
         }
         if self.frto_counter == 1 {
             if !data {
-                // No new data yet.
-                self.window.cwnd = self.window.cwnd.min(self.queue.in_flight());
+                // No new data yet; the retransmission counts even if pacing still holds it.
+                self.window.cwnd = self.window.cwnd.min(self.queue.in_flight().max(1));
                 return true;
             }
             self.window.cwnd = self.queue.in_flight() + 2;
