@@ -5,7 +5,7 @@
 //! [`LevelOrder`] it also links the packets of each drop precedence, so that the first, the last
 //! or a random packet of a level leaves from the middle of a queue in constant time.
 
-use crate::{Backlog, Packet, Rng, Time, fetch};
+use crate::{Backlog, DropReason, Limit, Packet, Rng, Time, fetch};
 
 /// Index of a queue in its [`Bank`].
 pub type QueueId = usize;
@@ -133,6 +133,19 @@ impl Bank {
     #[inline]
     pub fn bytes(&self, queue: QueueId) -> u64 {
         self.fifos[queue].bytes
+    }
+
+    /// Tail drop: whether `queue` has room within `limit` for a packet of `len` bytes.
+    ///
+    /// # Errors
+    /// It has none.
+    #[inline]
+    pub fn room(&self, queue: QueueId, limit: Limit, len: u32) -> Result<(), DropReason> {
+        if limit.admits(self.packets(queue), self.bytes(queue), len) {
+            Ok(())
+        } else {
+            Err(DropReason::Overflow)
+        }
     }
 
     /// Everything held.

@@ -216,11 +216,8 @@ impl Admit for Cobalt {
         bank: &mut Bank,
         cx: &mut Context,
     ) -> Result<(), DropReason> {
-        if self.limit.admits(bank.packets(queue), bank.bytes(queue), packet.len) {
-            return Ok(());
-        }
-        self.states[queue].full(&self.law, cx.now);
-        Err(DropReason::Overflow)
+        let room = bank.room(queue, self.limit, packet.len);
+        room.inspect_err(|_| self.states[queue].full(&self.law, cx.now))
     }
 
     #[inline]

@@ -21,16 +21,15 @@
 //! a drop, as in Linux; the RFC leaves marking open. D3. maxpacket_ is the mtu throughout, where
 //! ns-2 learns it. D4. The backlog compared with it is that of the packet's own queue; Linux's
 //! fq_codel compares that of all queues. D5. `ce_threshold`, which the RFC has not, is Linux's
-//! (`codel_dequeue`, since 4.1), in ns; `fq-codel` has it as a rule around this one
-//! ([`super::CeThreshold`]).
+//! (`codel_dequeue`, since 4.1), in ns: a rule around this one ([`CeThreshold`]).
 //!
 //! Cost: a few comparisons a packet; one square root and one division a drop.
 
 use crate::Admit;
+use crate::admit::CeThreshold;
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, ConfigError, Context, DropReason, Duration, Ecn, Limit, Named, Packet, QueueId, Setting,
-    Time,
+    Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,7 +38,6 @@ use serde::{Deserialize, Serialize};
 pub struct Codel {
     limit: Limit,
     law: CodelLaw,
-    ce_threshold: Option<Duration>,
     states: Vec<CodelState>,
 }
 
@@ -217,7 +215,7 @@ impl CodelState {
 }
 
 impl Codel {
-    /// CoDel with these parameters.
+    /// CoDel with these parameters, but for `ce_threshold`, which stands around it.
     ///
     /// # Errors
     /// Names the field that is out of range.
@@ -225,7 +223,7 @@ impl Codel {
         require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
         let law = CodelLaw::new(params.target, params.interval, params.ecn, setting)?;
         let states = vec![CodelState::default(); setting.queues];
-        Ok(Codel { limit: params.limit, law, ce_threshold: params.ce_threshold, states })
+        Ok(Codel { limit: params.limit, law, states })
     }
 }
 
@@ -237,7 +235,8 @@ impl Named for Codel {
     type Params = CodelParams;
 
     fn build(params: &CodelParams, setting: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
-        Ok(Box::new(Codel::new(params, setting)?))
+        let codel = Codel::new(params, setting)?;
+        Ok(Box::new(CeThreshold::new(params.ce_threshold, false, codel)))
     }
 }
 
@@ -250,23 +249,12 @@ impl Admit for Codel {
         bank: &mut Bank,
         _: &mut Context,
     ) -> Result<(), DropReason> {
-        if self.limit.admits(bank.packets(queue), bank.bytes(queue), packet.len) {
-            Ok(())
-        } else {
-            Err(DropReason::Overflow)
-        }
+        bank.room(queue, self.limit, packet.len)
     }
 
     #[inline]
     fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet> {
-        let mut packet = self.states[queue].dequeue(&self.law, queue, bank, cx)?;
-        if let Some(threshold) = self.ce_threshold
-            && cx.now.since(packet.queued) > threshold
-            && packet.ecn() != Ecn::Ce
-        {
-            cx.mark(&mut packet);
-        }
-        Some(packet)
+        self.states[queue].dequeue(&self.law, queue, bank, cx)
     }
 
     /// `count` is the largest of all queues.
@@ -282,6 +270,7 @@ mod tests {
     use super::*;
     use crate::Disciplines;
     use crate::fixture::{Rig, SETTING, ms, us};
+    use forebay_core::Ecn;
     use serde_json::json;
 
     /// A standing queue: a packet arrives and one leaves every millisecond from `from` on, with a

@@ -263,11 +263,7 @@ impl Admit for Pi2 {
         cx: &mut Context,
     ) -> Result<(), DropReason> {
         self.states[queue].0.catch_up(&self.law, cx.now, || bank.head_since(queue));
-        if self.limit.admits(bank.packets(queue), bank.bytes(queue), packet.len) {
-            Ok(())
-        } else {
-            Err(DropReason::Overflow)
-        }
+        bank.room(queue, self.limit, packet.len)
     }
 
     #[inline]

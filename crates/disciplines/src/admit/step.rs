@@ -114,11 +114,7 @@ impl Admit for Step {
         bank: &mut Bank,
         _: &mut Context,
     ) -> Result<(), DropReason> {
-        if self.limit.admits(bank.packets(queue), bank.bytes(queue), packet.len) {
-            Ok(())
-        } else {
-            Err(DropReason::Overflow)
-        }
+        bank.room(queue, self.limit, packet.len)
     }
 
     #[inline]

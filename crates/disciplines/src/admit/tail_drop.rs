@@ -66,10 +66,6 @@ impl Admit for TailDrop {
         bank: &mut Bank,
         _: &mut Context,
     ) -> Result<(), DropReason> {
-        if self.limits[queue].admits(bank.packets(queue), bank.bytes(queue), packet.len) {
-            Ok(())
-        } else {
-            Err(DropReason::Overflow)
-        }
+        bank.room(queue, self.limits[queue], packet.len)
     }
 }
