@@ -466,6 +466,7 @@ impl Sender {
 
     fn on_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
+        self.pace.excuse(&self.window);
         self.rtt.back_off();
         if self.state == State::SynSent {
             self.handshake_due = true;

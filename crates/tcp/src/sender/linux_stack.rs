@@ -49,6 +49,7 @@ impl Sender {
             Expired::Nothing => {}
             Expired::Timeout => {
                 self.stats.timeouts += 1;
+                self.pace.excuse(&self.window);
                 self.cwr_due = self.ecn;
             }
             Expired::ProbeNew => self.loss_probe_due = true,

@@ -55,6 +55,12 @@ impl Pace {
         self.holds = false;
     }
 
+    /// The next segment need not wait: a timeout has asked for it (tcp_retransmit_timer sends
+    /// without a look at the pace).
+    pub(super) fn excuse(&mut self, window: &Window) {
+        self.burst = self.burst.max(window.mss.min(u64::from(u32::MAX)) as u32);
+    }
+
     /// When what waits may go.
     #[inline]
     pub(super) fn deadline(&self) -> Time {
