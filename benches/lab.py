@@ -1,6 +1,9 @@
 """CP-AQM on real packets beside its simulation: a section of docs/validation.md.
 
 sudo .venv/bin/python benches/lab.py --out docs/validation/lab.json
+
+A row that is measured is written beside the output at once, so that a bench that was stopped goes
+on where it was.
 """
 
 from __future__ import annotations
@@ -12,8 +15,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
@@ -101,6 +103,10 @@ def _nearby(rows: Mapping[str, Row], moved: Sequence[Mapping[str, Row]]) -> str:
     return f"a delay up to {max(NEAR)} ms shorter or longer has {', '.join(said)}"
 
 
+def _key(case: tuple[str, int, str]) -> str:
+    return " ".join(map(str, case))
+
+
 def _text(interval: Interval | None) -> str:
     if interval is None:
         return ""
@@ -117,10 +123,16 @@ def main() -> None:
     options = arguments.parse_args()
     cases = list(product(CONTROLS, (1, 16), ("5ms", "50ms")))
     load = [os.getloadavg()[0]]
-    extra = path_delay()
+    part = options.out.with_suffix(".part")
+    done = json.loads(part.read_text("utf-8")) if part.exists() else {"extra": path_delay()}
+    extra = done["extra"]
+    missing = [case for case in cases if _key(case) not in done]
     with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
-        row = partial(compare, runs=options.runs, extra=extra)
-        rows = list(pool.map(row, cases))
+        asked = {pool.submit(compare, case, options.runs, extra): case for case in missing}
+        for answer in as_completed(asked):
+            done[_key(asked[answer])] = answer.result()
+            part.write_text(json.dumps(done), "utf-8")
+    rows = [done[_key(case)] for case in cases]
     load.append(os.getloadavg()[0])
     kernel = platform.release().split("-")[0]
     section = {
@@ -162,6 +174,7 @@ def main() -> None:
         ],
     }
     options.out.write_text(json.dumps(section, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    part.unlink()
 
 
 if __name__ == "__main__":

@@ -35,6 +35,8 @@ HEAD = struct.Struct("!IQ")
 SHORTEST = 20 + 8 + STAMP.size
 """Shortest IP packet that has room for a stamp: after the headers of IPv4 and UDP."""
 IPERF_INTERVAL_S = 0.2
+BULK_PORT = 10_000
+"""The first port from which iperf3 sends: below those that the kernel hands out (32 768 and above)."""
 _SO_TIMESTAMPNS = 35
 _TCP_TOTAL_RETRANS = struct.Struct("=100xI")
 """Where `tcp_info` has the number of segments sent again."""
@@ -379,7 +381,7 @@ class Hosts:
         if step is None:
             return
         source, goal = (self._topology.address(entry[end]) for end in ("from", "to"))
-        port, own = self._port(each), 40_000 + each.index
+        port, own = self._port(each), BULK_PORT + each.index
         self.data_flows[source, goal, own, port] = each.index
         self._clock.sleep_until(step[0], self._stop)
         began = self._clock.now()

@@ -189,8 +189,7 @@ impl Machine {
     pub(super) fn send_probe(&mut self, now: Time, more: bool) -> Expired {
         self.holds_new = true;
         if self.probe_seq > 0 {
-            self.pending = Pending::Probe;
-            self.rearm(now);
+            self.probe_held(now);
             return Expired::Nothing;
         }
         self.probe_retrans = false;
@@ -204,6 +203,13 @@ impl Machine {
         self.probe_retrans = true;
         self.probe_sent(now);
         Expired::Nothing
+    }
+
+    /// No probe goes out, since another is on its way or the pace holds it back: the retransmission
+    /// timer takes over (`tcp_send_loss_probe`, rearm_timer).
+    pub(crate) fn probe_held(&mut self, now: Time) {
+        self.pending = Pending::Probe;
+        self.rearm(now);
     }
 
     /// The probe is on its way.

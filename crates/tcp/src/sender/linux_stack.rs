@@ -52,6 +52,9 @@ impl Sender {
                 self.pace.excuse(&self.window);
                 self.cwr_due = self.ecn;
             }
+            Expired::ProbeNew if self.pace.held(now, &*self.controller, &self.window) => {
+                self.machine().probe_held(now);
+            }
             Expired::ProbeNew => self.loss_probe_due = true,
         }
         self.follow();
