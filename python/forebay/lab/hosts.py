@@ -36,7 +36,7 @@ SHORTEST = 20 + 8 + STAMP.size
 """Shortest IP packet that has room for a stamp: after the headers of IPv4 and UDP."""
 IPERF_INTERVAL_S = 0.2
 BULK_PORT = 10_000
-"""The first port from which iperf3 sends: below those that the kernel hands out (32 768 and above)."""
+"""The first port from which iperf3 sends, below those that the kernel hands out."""
 _SO_TIMESTAMPNS = 35
 _TCP_TOTAL_RETRANS = struct.Struct("=100xI")
 """Where `tcp_info` has the number of segments sent again."""
