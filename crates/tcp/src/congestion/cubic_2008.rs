@@ -104,7 +104,8 @@ impl Cubic2008 {
         });
         let t = (now.since(epoch.began) + self.min_rtt).as_secs_f64();
         let away = w_cubic(t, epoch.k, 0.0).abs().floor() as u64;
-        let target = if t < epoch.k { epoch.origin - away } else { epoch.origin + away };
+        let target =
+            if t < epoch.k { epoch.origin - away } else { epoch.origin.saturating_add(away) };
         let curve = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
         // Acknowledgments for another segment of Reno's window.
         let acks = cwnd * (8 * (SCALE + self.beta) / 3 / (SCALE - self.beta)) / 8;
