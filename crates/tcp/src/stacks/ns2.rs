@@ -343,7 +343,7 @@ impl Ns2 {
 
     /// `send_one`
     fn send_one(&mut self, flow: &Flow) {
-        let before = self.segments(self.point - flow.una) as f64;
+        let before = self.ahead(flow) as f64;
         let allowed = (self.cwnd + f64::from(self.duplicates)).min(self.largest);
         if self.limited_transmit && before + 1.0 <= allowed && flow.len(self.point).is_some() {
             self.forced = Forced::Next;
@@ -434,14 +434,20 @@ impl Ns2 {
         Some(start)
     }
 
+    /// Segments from the first that is not acknowledged up to `point`; none if it is behind that one,
+    /// for SACK's partial acknowledgments do not raise it.
+    fn ahead(&self, flow: &Flow) -> u64 {
+        self.segments(self.point.saturating_sub(flow.una))
+    }
+
     /// `send_much`
     fn next_within_window(&self, flow: &Flow) -> Option<u64> {
-        (self.segments(self.point - flow.una) < self.window()).then_some(self.point)
+        (self.ahead(flow) < self.window()).then_some(self.point)
     }
 
     /// `Sack1TcpAgent::send_much`
     fn poll_sack(&mut self, flow: &Flow) -> Option<u64> {
-        let ahead = self.segments(self.point - flow.una);
+        let ahead = self.ahead(flow);
         let open = if self.fast {
             self.pipe < self.cwnd.floor() as i64
         } else {
