@@ -374,7 +374,11 @@ impl Config {
                 format!("the sender {name:?} has no use for it; leave it out")
             })?;
         }
-        Ok(())
+        let ticks = Duration::from_micros(1)..=Duration::from_secs(1);
+        let tick = self.clock_granularity.unwrap_or(*ticks.start());
+        require(ticks.contains(&tick), "clock_granularity", || {
+            format!("the sender {name:?} counts in it; it must be from 1us to 1s, got \"{tick}\"")
+        })
     }
 }
 
