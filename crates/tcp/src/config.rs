@@ -117,7 +117,7 @@ pub struct Config {
     /// Largest IP packet in bytes, 100 to 65535; a segment carries 40 bytes less, and 12 less
     /// again with timestamps.
     pub mtu: Bytes,
-    /// Initial congestion window in segments, at least 1 (RFC 6928: 10).
+    /// Initial congestion window in segments, 1 to 65535 (RFC 6928: 10).
     pub initial_window: u32,
     /// Initial slow start threshold in segments, at least 2; unlimited if absent (RFC 5681,
     /// section 3.1).
@@ -302,7 +302,9 @@ impl Config {
         require((100..=65_535).contains(&self.mtu.0), "mtu", || {
             format!("must be from 100B to 65535B, got \"{}\"", self.mtu)
         })?;
-        at_least("initial_window", Some(self.initial_window), 1)?;
+        require((1..=65_535).contains(&self.initial_window), "initial_window", || {
+            format!("must be from 1 to 65535 segments, got {}", self.initial_window)
+        })?;
         at_least("initial_ssthresh", self.initial_ssthresh, 2)?;
         at_least("max_window", self.max_window, 1)?;
         at_least("growth_per_ack", self.growth_per_ack, 1)?;

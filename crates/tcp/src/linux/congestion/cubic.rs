@@ -40,6 +40,11 @@ pub(in crate::linux) struct Cubic {
     hystart: Option<HyStart>,
 }
 
+/// `cwnd` times `factor` over `scale`; the kernel's 32 bits do for windows of up to 6 million segments.
+fn scaled(cwnd: u32, factor: u32, scale: u32) -> u32 {
+    (u64::from(cwnd) * u64::from(factor) / u64::from(scale)) as u32
+}
+
 impl Cubic {
     const SCALE: u32 = 1024;
     const UNIT: u64 = 1024;
@@ -87,12 +92,12 @@ impl Cubic {
     pub(super) fn ssthresh(&mut self, cwnd: u32) -> u32 {
         self.epoch = None;
         self.last_max = if cwnd < self.last_max {
-            cwnd * (Self::SCALE + self.beta()) / (2 * Self::SCALE)
+            scaled(cwnd, Self::SCALE + self.beta(), 2 * Self::SCALE)
         } else {
             cwnd
         };
         self.lost = true;
-        (cwnd * self.beta() / Self::SCALE).max(2)
+        scaled(cwnd, self.beta(), Self::SCALE).max(2)
     }
 
     /// Segments for the next one (`bictcp_update`).
@@ -140,7 +145,8 @@ impl Cubic {
         } else {
             self.origin.saturating_add(delta)
         };
-        let mut every = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
+        let mut every =
+            if target > cwnd { cwnd / (target - cwnd) } else { cwnd.saturating_mul(100) };
         match self.version {
             Version::Linux2_6_18 => {
                 if delay > 0 {
