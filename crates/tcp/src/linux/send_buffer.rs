@@ -97,7 +97,7 @@ impl SendBuffer {
 
     fn taken(&self, una: u64) -> u64 {
         let segments = self.written.saturating_sub(una).div_ceil(self.mss);
-        segments * (self.mss + OVERHEAD) - u64::from(self.merged) * OVERHEAD
+        (segments * (self.mss + OVERHEAD)).saturating_sub(u64::from(self.merged) * OVERHEAD)
     }
 
     fn fill(&mut self, una: u64) {
