@@ -72,7 +72,9 @@ hosted: build library
 library:
 	@$(CARGO) rustc --release --locked -p forebay-abi --features library --crate-type cdylib,staticlib
 
+# Cargo goes on with what it once unpacked of a package, if its version is still the same.
 package:
+	@rm -rf $${CARGO_HOME:-$$HOME/.cargo}/registry/*/-*/forebay-*
 	@$(CARGO) package --locked --allow-dirty -p forebay-core -p forebay-disciplines -p forebay-shaper -p forebay-tcp
 
 # Inputs that fail are kept in fuzz/artifacts; those that reach new code, and logs, in fuzz/found.
