@@ -72,8 +72,11 @@ hosted: build library
 library:
 	@$(CARGO) rustc --release --locked -p forebay-abi --features library --crate-type cdylib,staticlib
 
+# Of a package whose version is still the same, Cargo goes on with what it once unpacked and built.
 package:
-	@$(CARGO) package --locked --allow-dirty -p forebay-core -p forebay-disciplines -p forebay-shaper -p forebay-tcp
+	@rm -rf target/packages $${CARGO_HOME:-$$HOME/.cargo}/registry/*/-*/forebay-*
+	@$(CARGO) package --locked --allow-dirty --target-dir target/packages \
+	  -p forebay-core -p forebay-disciplines -p forebay-shaper -p forebay-tcp
 
 # Inputs that fail are kept in fuzz/artifacts; those that reach new code, and logs, in fuzz/found.
 FUZZ_SECONDS ?= 60

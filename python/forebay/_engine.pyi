@@ -1,4 +1,7 @@
-"""The compiled engine. Scenarios and summaries cross as JSON, tables as columns of numbers."""
+"""The compiled engine. Scenarios and summaries cross as JSON, tables as columns of numbers.
+
+An extension module of somebody's own may stand here, which knows more (docs/extending.md).
+"""
 
 from collections.abc import Callable
 
@@ -129,7 +132,7 @@ def run(
     `progress` receives the fraction of simulated time that has passed, a few times a second.
 
     Raises:
-        ScenarioError: anything in it that could not run.
+        ScenarioError: anything in it that could not run, or a plug-in's call that does not return.
         Cancelled: `cancel` was set.
     """
 
@@ -158,7 +161,7 @@ def check_plugin(path: str) -> list[tuple[str, str | None]]:
     """Each discipline of a plug-in, and what it did against which contract, if it did.
 
     Raises:
-        ScenarioError: it cannot be loaded.
+        ScenarioError: it cannot be loaded, or a call of it does not return.
     """
 
 def plan(scenario: str, base: str) -> str:
@@ -173,15 +176,21 @@ def flow_hash(
 ) -> int:
     """The number that a gate of this seed gives to a flow (ports: source, destination)."""
 
+def live(scenario: str, base: str) -> Live:
+    """Sources and meters of the scenario (JSON), to run it on real packets.
+
+    Raises:
+        ScenarioError: anything in it that could not run.
+    """
+
 class Live:
-    """Sources and meters of a scenario (JSON) that runs on real packets.
+    """Sources and meters of a scenario that runs on real packets.
 
     Times are nanoseconds since the scenario began. A step of a source is (when, bytes, flow among
     the source's own): the size of a datagram's IP packet, or a transfer's payload, None without
     end.
     """
 
-    def __init__(self, scenario: str, base: str) -> None: ...
     def participants(self) -> list[tuple[int, int, int]]:
         """Everyone who sends: (number of the traffic entry, start, stop)."""
 

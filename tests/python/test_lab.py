@@ -11,10 +11,10 @@ import pytest
 from pyroute2 import netns
 from typer.testing import CliRunner
 
-from forebay import Scenario, _terminal, lab
+from forebay import Scenario, _engine, _terminal, lab
 from forebay._cli import app
 from forebay._cli.console import Terminal
-from forebay._engine import Live, ScenarioError
+from forebay._engine import ScenarioError
 from forebay.lab import topology
 from forebay.lab.network import PREFIX
 
@@ -109,7 +109,7 @@ def test_the_command_sets_both_sides_side_by_side(gate: Path, tmp_path: Path) ->
 
 
 def test_the_summary_of_real_packets_can_be_printed() -> None:
-    live = Live(Scenario.of(SCENARIO).text, ".")
+    live = _engine.live(Scenario.of(SCENARIO).text, ".")
     summary = json.loads(live.finish().summary)
     console = Terminal(record=True, width=100)
     _terminal.print_run(console, summary)
@@ -147,7 +147,7 @@ def test_without_root_the_command_says_so(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_sources_send_what_they_send_in_a_simulation() -> None:
     traffic = [{"kind": "poisson", "flows": 3, "rate": "800kbit", "size": "500B"}]
     scenario = changed(traffic=traffic, duration="20s", warmup="0s")
-    live = Live(scenario.text, scenario.base)
+    live = _engine.live(scenario.text, scenario.base)
     sizes = []
     for index, (entry, start, _) in enumerate(live.participants()):
         assert entry == 0

@@ -144,6 +144,26 @@ def test_the_conformance_suite_is_at_hand(blue: Path, tmp_path: Path) -> None:
         forebay.run(scenario)
 
 
+def test_a_call_that_does_not_return_is_named(tmp_path: Path) -> None:
+    whole = "blue->bytes += packet.len;"
+    waits = "if (blue->count == 9) { for (;;) { pause(); } } " + whole
+    source = tmp_path / "waits.c"
+    source.write_text("#include <unistd.h>\n" + BLUE.read_text().replace(whole, waits))
+    library = compiled(source, tmp_path / "libwaits.so")
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps(document(plugins=[str(library)])))
+    # Both at once, as each waits for seconds until it gives up.
+    words = (["kinds", "--check", library], ["run", scenario])
+    runs = [
+        subprocess.Popen([FOREBAY, *map(str, each)], stderr=subprocess.PIPE, text=True)
+        for each in words
+    ]
+    for each in runs:
+        _, said = each.communicate(timeout=60)
+        complaint = f'plug-in {library}, discipline "blue": its enqueue does not return; given up'
+        assert each.returncode == 2 and complaint in said
+
+
 @pytest.fixture
 def named(blue: Path) -> Iterator[None]:
     """BLUE, named as by `forebay --plugin`."""
@@ -205,3 +225,38 @@ def test_a_new_discipline_builds_tests_and_runs(tmp_path: Path) -> None:
     run = command("run", crate / "scenario.toml", "--set", "duration=6s", "--json")
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout)["queues"]["bottleneck"]["kind"] == "my-aqm"
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust")
+def test_an_engine_of_one_s_own_takes_the_place_of_the_package_s(tmp_path: Path) -> None:
+    words = ["cargo", "build", "--locked", "-p", "small-first"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    shutil.copyfile(ROOT / "target/debug/libsmall_first.so", tmp_path / "small_first.abi3.so")
+
+    def python(text: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
+        environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+        command = [sys.executable, "-c", text, *map(str, words)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    program = "import small_first; from forebay.__main__ import main; main()"
+    parts = {"classify": {"kind": "size"}, "schedule": {"kind": "strict-priority"}}
+    queue = parts | {"admit": {"kind": "tail-drop", "limit": "50p"}}
+    scenario = tmp_path / "scenario.json"
+    base = document(traffic=[{"kind": "bulk", "flows": 4}, {"kind": "voice"}])
+    base["compare"] = {"disciplines": ["fifo", queue], "replications": 2}
+    base["dumbbell"]["queue"] = queue
+    scenario.write_text(json.dumps(base))
+    # It is known, explained, has defaults and a schema, and is compared.
+    explained = python(program, "kinds", "size")
+    assert "Longest small packet" in explained.stdout, explained.stderr
+    checked = python(program, "check", scenario, "--json")
+    assert json.loads(checked.stdout)["dumbbell"]["queue"]["classify"]["small"] == 256
+    assert '"small"' in python(program, "schema").stdout
+    out = tmp_path / "out"
+    compared = python(program, "compare", scenario, "--out", out)
+    assert compared.returncode == 0 and "size" in compared.stdout, compared.stderr
+    # Without it nothing has changed, and it does not come too late unheard.
+    assert 'unknown kind "size"' in command("check", scenario).stderr
+    late = python("import forebay._engine, small_first")
+    assert "import small_first before forebay" in late.stderr

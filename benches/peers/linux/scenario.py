@@ -82,7 +82,7 @@ def dumbbell(tree: Mapping[str, Any], control: str | None = None) -> Dumbbell:
             raise Refused("dumbbell: the referee's rates and delays are constant")
     if forward.get("queue") is None:
         raise Refused("dumbbell.queue: is missing")
-    live = _engine.Live(document, ".")
+    live = _engine.live(document, ".")
     warmup, duration = live.measured()
     access = known["dumbbell"]["access"]
     senders = []

@@ -11,9 +11,9 @@
 #include <string.h>
 
 /**
- * Version of this interface; both sides must have the same.
+ * Version of this interface; both sides must have the same. 2 added `shapes`.
  */
-#define FOREBAY_VERSION 1
+#define FOREBAY_VERSION 2
 
 /**
  * `enqueue`: the packet joined a queue.

@@ -2,6 +2,8 @@
 
 use crate::interface::ForebayPacket;
 use forebay_core::{ConfigError, DropReason, Packet, PacketKind};
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
 use std::ffi::{CStr, CString, c_char};
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
@@ -32,8 +34,72 @@ pub fn from_c(from: &ForebayPacket) -> Packet {
     if from.kind > PacketKind::Control as u64 {
         return from_c(&ForebayPacket { kind: PacketKind::Data as u64, ..*from });
     }
-    // SAFETY: they have the same fields in the same places, and the kind is one of `PacketKind`.
-    unsafe { ptr::from_ref(from).cast::<Packet>().read() }
+    // SAFETY: the kind is one of `PacketKind`.
+    unsafe { take(from) }
+}
+
+/// A packet in registers as it is copied by most: in halves of 16 bytes. A load waits until what it
+/// reads has left the store buffer if more than one store has written it.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub struct Halves(__m128i, __m128i);
+
+/// A packet.
+#[cfg(not(target_arch = "x86_64"))]
+#[derive(Clone, Copy)]
+pub struct Halves(ForebayPacket);
+
+#[cfg(target_arch = "x86_64")]
+impl Halves {
+    /// Reads `packet`.
+    #[inline]
+    pub fn of(packet: &ForebayPacket) -> Self {
+        let from = ptr::from_ref(packet).cast::<__m128i>();
+        // SAFETY: a packet has 32 bytes, and every x86-64 these instructions; likewise below.
+        unsafe { Halves(_mm_loadu_si128(from), _mm_loadu_si128(from.add(1))) }
+    }
+
+    /// The same packet under the number `id`.
+    #[inline]
+    pub fn numbered(self, id: u32) -> Self {
+        // SAFETY: as above; a packet begins with its number.
+        let first = unsafe {
+            let id = _mm_castsi128_ps(_mm_cvtsi32_si128(id.cast_signed()));
+            _mm_castps_si128(_mm_move_ss(_mm_castsi128_ps(self.0), id))
+        };
+        Halves(first, self.1)
+    }
+
+    /// The packet.
+    #[inline]
+    pub fn packet(self) -> ForebayPacket {
+        let mut packet = MaybeUninit::<ForebayPacket>::uninit();
+        let to = packet.as_mut_ptr().cast::<__m128i>();
+        // SAFETY: as above; a packet's fields are numbers, and it has no padding.
+        unsafe {
+            _mm_storeu_si128(to, self.0);
+            _mm_storeu_si128(to.add(1), self.1);
+            packet.assume_init()
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Halves {
+    /// Reads `packet`.
+    pub fn of(packet: &ForebayPacket) -> Self {
+        Halves(*packet)
+    }
+
+    /// The same packet under the number `id`.
+    pub fn numbered(self, id: u32) -> Self {
+        Halves(ForebayPacket { id, ..self.0 })
+    }
+
+    /// The packet.
+    pub fn packet(self) -> ForebayPacket {
+        self.0
+    }
 }
 
 /// Copies a packet that has just been written, in words. (A wider load would wait until all of it has
@@ -61,18 +127,14 @@ pub unsafe fn give(packet: Packet, to: *mut ForebayPacket) {
     packet.retire();
 }
 
-/// `given` as a packet.
+/// `known` as a packet.
 ///
 /// # Safety
 /// Its kind is one that is known.
 #[inline]
-pub unsafe fn take(given: &ForebayPacket) -> Packet {
-    let mut packet = MaybeUninit::<Packet>::uninit();
+pub unsafe fn take(known: &ForebayPacket) -> Packet {
     // SAFETY: they have the same fields in the same places, and the kind is one of `PacketKind`.
-    unsafe {
-        copy(given, packet.as_mut_ptr().cast());
-        packet.assume_init()
-    }
+    unsafe { ptr::from_ref(known).cast::<Packet>().read() }
 }
 
 pub fn reason(number: u32) -> DropReason {

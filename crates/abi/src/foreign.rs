@@ -4,6 +4,7 @@
 use crate::convert::{self, text};
 use crate::interface::*;
 use crate::ledger::{Ledger, Way};
+use crate::watch::{self, Function};
 use forebay_core::{Backlog, Context, Discipline, DropReason, Packet, Rate, Time, Verdict, Wake};
 use std::collections::BTreeSet;
 use std::ffi::{c_char, c_void};
@@ -34,6 +35,8 @@ pub struct Foreign {
     kind: &'static ForebayDiscipline,
     calls: Calls,
     state: *mut c_void,
+    /// What is under way, for who watches.
+    under_way: Arc<watch::Calls>,
     /// What the plug-in is handed; `now` and `host` are those of a call.
     context: ForebayContext,
     ledger: Ledger,
@@ -92,12 +95,14 @@ impl Foreign {
         kind: &'static ForebayDiscipline,
         calls: Calls,
         state: *mut c_void,
+        under_way: Arc<watch::Calls>,
     ) -> Self {
         Foreign {
             who,
             kind,
             calls,
             state,
+            under_way,
             context: ForebayContext {
                 now: 0,
                 host: ptr::null_mut(),
@@ -111,10 +116,11 @@ impl Foreign {
         }
     }
 
-    /// Calls the plug-in with its context.
+    /// Calls `function` of the plug-in, which is `act`, with its context.
     #[inline]
     fn call(
         &mut self,
+        function: Function,
         cx: &mut Context,
         act: impl FnOnce(&Calls, *mut c_void, *mut ForebayContext) -> i32,
     ) -> i32 {
@@ -122,7 +128,8 @@ impl Foreign {
         let mut call = Call { ledger: &mut self.ledger, cx };
         let host: *mut Call = &mut call;
         self.context.host = host.cast();
-        let answer = act(&self.calls, self.state, &mut self.context);
+        let answer =
+            self.under_way.during(function, || act(&self.calls, self.state, &mut self.context));
         if answer == FOREBAY_FAILED {
             self.ledger.accuse(self.said().unwrap_or("it failed, without saying why").to_owned());
         }
@@ -159,13 +166,15 @@ impl Foreign {
     /// What is wrong with what the plug-in says that it holds.
     fn miscount(&self) -> Option<String> {
         // SAFETY: the state is a queue of this kind.
-        self.ledger.compare(unsafe { (self.calls.backlog)(self.state) })
+        let ask = || unsafe { (self.calls.backlog)(self.state) };
+        self.ledger.compare(self.under_way.during(Function::Backlog, ask))
     }
 
     /// When the plug-in says that its next packet may be sent.
     fn asked_when(&self, now: Time) -> Wake {
         // SAFETY: the state is a queue of this kind.
-        let at = unsafe { (self.calls.wake)(self.state, now.as_nanos()) };
+        let ask = || unsafe { (self.calls.wake)(self.state, now.as_nanos()) };
+        let at = self.under_way.during(Function::Wake, ask);
         let held = self.ledger.packets();
         if at != FOREBAY_IDLE && at > now.as_nanos() {
             if !self.kind.shapes {
@@ -200,18 +209,20 @@ impl Discipline for Foreign {
             cx.drop(packet, DropReason::Overflow);
             return Verdict::Dropped;
         }
-        let shown = convert::to_c(&packet);
-        self.ledger.enters(shown);
+        let shown = &self.ledger.enters(convert::to_c(&packet));
+        packet.retire();
         let before = self.ledger.packets();
         // SAFETY: the state is a queue of this kind, and packet and context live during the call.
-        let answer = self.call(cx, |calls, state, cx| unsafe { (calls.enqueue)(state, shown, cx) });
-        let id = packet.retire();
+        let answer = self.call(Function::Enqueue, cx, |calls, state, cx| unsafe {
+            (calls.enqueue)(state, shown, cx)
+        });
         self.settle(cx.now);
         match answer {
             FOREBAY_QUEUED => {}
             FOREBAY_DROPPED if self.ledger.packets() < before => return Verdict::Dropped,
             FOREBAY_DROPPED => {
-                self.ledger.accuse(format!("it says that it dropped packet {id}, and did not"));
+                self.ledger
+                    .accuse(format!("it says that it dropped packet {}, and did not", shown.id));
             }
             FOREBAY_FAILED => {}
             other => self.ledger.accuse(format!("its enqueue returned {other}")),
@@ -232,7 +243,9 @@ impl Discipline for Foreign {
         let mut given = ForebayPacket::default();
         let place = &mut given;
         // SAFETY: the state is a queue of this kind; packet and context live during the call.
-        let answer = self.call(cx, |calls, state, cx| unsafe { (calls.dequeue)(state, place, cx) });
+        let answer = self.call(Function::Dequeue, cx, |calls, state, cx| unsafe {
+            (calls.dequeue)(state, place, cx)
+        });
         let sent = match answer {
             FOREBAY_SENT => self.ledger.leaves(&given, Way::Sent),
             _ => None,
@@ -272,7 +285,8 @@ impl Discipline for Foreign {
     fn set_link_rate(&mut self, now: Time, rate: Rate) {
         if let Some(tell) = self.kind.set_link_rate {
             // SAFETY: the state is a queue of this kind.
-            unsafe { tell(self.state, now.as_nanos(), rate.bps()) };
+            let tell = || unsafe { tell(self.state, now.as_nanos(), rate.bps()) };
+            self.under_way.during(Function::SetLinkRate, tell);
         }
     }
 
@@ -285,7 +299,8 @@ impl Discipline for Foreign {
         let mut out = out;
         let to: *mut &mut dyn FnMut(&'static str, f64) = &mut out;
         // SAFETY: the state is a queue of this kind, and `to` lives during the call.
-        unsafe { probe(self.state, now.as_nanos(), to.cast(), report) };
+        let ask = || unsafe { probe(self.state, now.as_nanos(), to.cast(), report) };
+        self.under_way.during(Function::Probe, ask);
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::convert::{self, c_string, text};
 use crate::foreign::{Calls, Foreign};
 use crate::interface::*;
+use crate::watch::{self, Function};
 use forebay_core::{Conduct, ConfigError, Discipline, Entry, Limit, Recipe, Setting, config};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -100,9 +101,9 @@ impl Recipe<dyn Discipline> for Import {
         loop {
             let mut out: Vec<c_char> = vec![0; room];
             // SAFETY: the buffer has that many bytes, the rest lives during the call.
-            let length = unsafe {
+            let length = watch::Calls::of(&self.who).during(Function::Effective, || unsafe {
                 effective(self.kind, params.as_ptr(), &setting, out.as_mut_ptr(), out.len())
-            };
+            });
             let text = written(&out);
             match usize::try_from(length) {
                 Err(_) => return Err(convert::error(&text)),
@@ -121,11 +122,12 @@ impl Recipe<dyn Discipline> for Import {
         let params: CString = c_string(&params.to_string());
         let mut error: Vec<c_char> = vec![0; MESSAGE];
         let create = self.kind.create.expect("it has been looked at");
+        let setting = setting_of(setting);
+        let under_way = watch::Calls::of(&self.who);
         // SAFETY: the buffer has that many bytes, the rest lives during the call.
-        let state = unsafe {
-            let setting = setting_of(setting);
+        let state = under_way.during(Function::Create, || unsafe {
             create(self.kind, params.as_ptr(), &setting, error.as_mut_ptr(), error.len())
-        };
+        });
         if state.is_null() {
             let text = written(&error);
             return Err(match text.as_str() {
@@ -133,7 +135,8 @@ impl Recipe<dyn Discipline> for Import {
                 text => convert::error(text),
             });
         }
-        Ok(Box::new(Foreign::new(Arc::clone(&self.who), self.kind, self.calls, state)))
+        let who = Arc::clone(&self.who);
+        Ok(Box::new(Foreign::new(who, self.kind, self.calls, state, under_way)))
     }
 }
 

@@ -14,6 +14,7 @@ mod ledger;
 mod library;
 #[cfg(feature = "load")]
 mod load;
+mod watch;
 
 pub use export::Exports;
 pub use forebay_core as core;
@@ -24,6 +25,7 @@ pub use interface::*;
 pub use library::{forebay_discipline, forebay_discipline_at};
 #[cfg(feature = "load")]
 pub use load::{Plugin, load};
+pub use watch::Watch;
 
 /// Makes this crate, a `cdylib`, a plug-in of the given parts: disciplines, or admission rules,
 /// which make a kind each.

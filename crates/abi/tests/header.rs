@@ -54,3 +54,34 @@ fn the_header_is_current() {
         panic!("crates/abi/include/forebay.h is out of date; copy {} there", place.display());
     }
 }
+
+/// What is declared, without comments and empty lines.
+fn declarations(header: &str) -> String {
+    let mut rest = header;
+    let mut kept = String::new();
+    while let Some((before, comment)) = rest.split_once("/*") {
+        kept += before;
+        rest = comment.split_once("*/").expect("comments end").1;
+    }
+    kept += rest;
+    let lines = kept.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn what_is_declared_changes_with_the_version_alone() {
+    let name = format!("interface-{}.txt", forebay::FOREBAY_VERSION);
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name);
+    let declared = declarations(include_str!("../include/forebay.h"));
+    let known = std::fs::read_to_string(&kept).unwrap_or_default();
+    if declared != known {
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interface.txt");
+        std::fs::write(&place, declared).unwrap();
+        panic!(
+            "forebay.h declares something else than {} says: raise FOREBAY_VERSION, and copy {} to \
+             tests/interface-VERSION.txt in the place of the earlier one",
+            kept.display(),
+            place.display()
+        );
+    }
+}

@@ -326,10 +326,10 @@ fn a_fault_is_named_and_its_packets_are_dropped() {
         (Fault::Panics, "it panicked: at the fifth packet"),
         (Fault::Loses, "it lost packets: it says that it holds "),
         (Fault::Duplicates, "which it does not hold: it has left before"),
-        (Fault::Reorders, "it sent packet 1 after one of the same flow and class that came later"),
-        (Fault::Revives, "it sent packet 5, which it does not hold: it has left before"),
+        (Fault::Reorders, "it sent packet 0 after one of the same flow and class that came later"),
+        (Fault::Revives, "it sent packet 4, which it does not hold: it has left before"),
         (Fault::Invents, "it sent packet 4000000, which it does not hold"),
-        (Fault::Changes, "it changed packet 1"),
+        (Fault::Changes, "it changed packet 0"),
         (Fault::Sleeps, "it holds 8 packets, says that one is ready, and gives none"),
         (Fault::Dozes, "it holds 16 packets and says that it is idle"),
         (Fault::Startles, "it panicked: when it was woken"),
@@ -364,14 +364,21 @@ fn what_is_no_plugin_is_refused_with_the_reason() {
     for (name, text, expected) in [
         ("empty", "int nothing;", "it has no function `forebay_plugin`"),
         (
+            // Before `shapes`, whose place held nothing that anybody had set.
             "old",
-            "#include \"forebay.h\"\nstatic const ForebayDiscipline old = { .version = 77 };\n\
+            "#include \"forebay.h\"\nstatic const ForebayDiscipline old = { .version = 1, .name = \"old\" };\n\
              const ForebayDiscipline *forebay_plugin(uint32_t i) { return i ? NULL : &old; }",
-            "it speaks version 77 of the interface, this program version 1",
+            "it speaks version 1 of the interface, this program version 2; build it anew against",
+        ),
+        (
+            "new",
+            "#include \"forebay.h\"\nstatic const ForebayDiscipline later = { .version = 77 };\n\
+             const ForebayDiscipline *forebay_plugin(uint32_t i) { return i ? NULL : &later; }",
+            "it speaks version 77 of the interface, this program version 2",
         ),
         (
             "half",
-            "#include \"forebay.h\"\nstatic const ForebayDiscipline half = { .version = 1, .name = \"half\", \
+            "#include \"forebay.h\"\nstatic const ForebayDiscipline half = { .version = 2, .name = \"half\", \
              .summary = \"s\", .source = \"s\" };\n\
              const ForebayDiscipline *forebay_plugin(uint32_t i) { return i ? NULL : &half; }",
             "discipline \"half\" has no function `destroy`",

@@ -1,11 +1,20 @@
 //! What a configuration may name: forebay's disciplines and boxes, and the disciplines of plug-ins.
 
+use crate::text::say;
 use forebay_core::config::require;
 use forebay_core::{ConfigError, Discipline, Registry};
 use forebay_disciplines::{Disciplines, Part};
 use forebay_middlebox::Middlebox;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// Time between two looks at the calls of plug-ins that are under way.
+const LOOK: Duration = Duration::from_millis(25);
+/// Looks after which a call is reported.
+const LOOKS: u32 = 4;
 
 /// What a configuration may name.
 #[derive(Clone)]
@@ -49,6 +58,11 @@ impl Parts {
         Ok(Parts { disciplines: disciplines.into(), boxes: self.boxes.clone(), plugins })
     }
 
+    /// Whether there are plug-ins among them.
+    pub fn are_foreign(&self) -> bool {
+        !self.plugins.is_empty()
+    }
+
     /// Checks that `paths` are the plug-ins that are loaded: a gate that runs loads no others.
     ///
     /// # Errors
@@ -58,6 +72,21 @@ impl Parts {
             "cannot change while the gate runs; start it anew".into()
         })
     }
+}
+
+/// Reports calls that `watch` sees and that do not return for a tenth of a second, from a thread of its
+/// own.
+///
+/// # Errors
+/// A thread that cannot be started.
+pub fn report_late(watch: forebay::Watch) -> io::Result<()> {
+    let look = move || loop {
+        thread::sleep(LOOK);
+        if let Some(late) = watch.look(LOOKS) {
+            say(format_args!("{late} for {:?}; all packets wait for it", LOOK * LOOKS));
+        }
+    };
+    thread::Builder::new().name("plug-ins".into()).spawn(look).map(drop)
 }
 
 /// A configuration is what it says; by what its parts are known is no difference.

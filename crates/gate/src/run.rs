@@ -9,7 +9,7 @@ use crate::handover::{self, Lent};
 use crate::io::take_over;
 use crate::listen::Listeners;
 use crate::notify::{self, Manager};
-use crate::plugins::Parts;
+use crate::plugins::{self, Parts};
 use crate::privileges;
 use crate::show;
 use crate::text::{print, say};
@@ -76,6 +76,10 @@ impl Run {
         let (socket, user) = (config.socket.clone(), config.user.clone());
         let guardian = lent.as_ref().filter(|_| self.guarded).map(Lent::stream).transpose()?;
         let (record, fixed) = (self.record.as_deref(), config.clone());
+        let foreign = config.parts.are_foreign().then(forebay::Watch::default);
+        if let Some(watch) = &foreign {
+            watch.begin();
+        }
         let (mut gate, handle) = match &mut lent {
             Some(lent) if config.io.backend != Backend::Xdp => {
                 let (io, pool) = take_over(&config, std::mem::take(&mut lent.descriptors))?;
@@ -89,6 +93,7 @@ impl Run {
             }
         };
         privileges::drop(user.as_deref())?;
+        foreign.map_or(Ok(()), plugins::report_late)?;
         if let Some(lent) = lent {
             let (predecessor, places) = lent.ready()?;
             gate.follow(predecessor, places);

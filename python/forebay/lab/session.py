@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from forebay import _engine
 from forebay._engine import Live
 from forebay._runs import Result
 from forebay.lab import network, topology
@@ -57,7 +58,7 @@ def run(
     plan = topology.read(prepared, congestion)
     _check_machine(plan)
     binary = program(gate)
-    live = Live(prepared.text, prepared.base)
+    live = _engine.live(prepared.text, prepared.base)
     names = network.build(plan)
     folder = Path(tempfile.mkdtemp(prefix="forebay-lab-"))
     try:

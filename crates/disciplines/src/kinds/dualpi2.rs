@@ -26,7 +26,10 @@
 //! unmarked and are not dropped but by a full buffer, as in Linux. D3. The coupled probability is not
 //! added to the step's but the greater of both is drawn (the RFC's combination); Linux draws one after
 //! the other, which for a step, 0 or 1, is the same. D4. Linux's limit in bytes of memory, its
-//! classification by ECT of any sort and by filters, and splitting of aggregates are not included.
+//! classification by ECT of any sort and by filters, and splitting of aggregates are not included. D5.
+//! The room is measured with the arriving packet's own length (figure 3 takes the largest). D6. Th_len
+//! counts the packet that leaves, by the words of A.2 ("if the queue is only 1 packet"); figure 7, which
+//! asks when that one has left already, would be `step_packets = 2`.
 //!
 //! Cost: that of PI2, and a look at both queues' lengths.
 

@@ -10,7 +10,8 @@ fn blue(folder: &Path, name: &str, from: &str, to: &str) -> PathBuf {
     let text = std::fs::read_to_string(root.join("examples/plugins/blue.c")).unwrap();
     assert!(text.contains(from));
     let (source, library) = (folder.join(format!("{name}.c")), folder.join(format!("{name}.so")));
-    std::fs::write(&source, text.replacen(from, to, 1)).unwrap();
+    let text = format!("#include <unistd.h>\n{}", text.replacen(from, to, 1));
+    std::fs::write(&source, text).unwrap();
     let include = root.join("crates/abi/include");
     let words = ["-shared", "-fPIC", "-O2", "-I"].map(Path::new);
     let more = [include.as_path(), Path::new("-o"), &library, &source];
@@ -43,14 +44,24 @@ fn a_plugin_shapes_and_one_at_fault_is_replaced() {
         whole,
         "blue->bytes += packet.len; if (blue->count == 9) { blue->count -= 1; }",
     );
-    for (library, expected) in [(&good, "blue at 8.000 Mbit/s"), (&loses, "it lost packets")] {
+    let waits = blue(
+        folder,
+        "libwaits",
+        whole,
+        "if (packet.id == 9) { usleep(400000); } blue->bytes += packet.len;",
+    );
+    for (library, expected) in [
+        (&good, "blue at 8.000 Mbit/s"),
+        (&loses, "it lost packets"),
+        (&waits, "its enqueue does not return for 100ms; all packets wait for it"),
+    ] {
         let mut gate = net.gate(&config(library), &[]);
         let (sender, receiver) = net.udp(5000);
         let listener = Listener::new(receiver);
         send(&sender, 400, 972, 2_000.0);
         let (numbers, status) = listener.settled(&gate);
         conserved(&status);
-        // What arrives does so in order; the faulty one's place has a FIFO.
+        // What arrives does so in order; the place of the one that loses has a FIFO.
         assert!(numbers.is_sorted_by(|a, b| a < b) && numbers.len() > 100, "{status}");
         assert!(status["forward"]["sent"]["packets"].as_u64() > Some(100), "{status}");
         // A gate that runs loads no other.

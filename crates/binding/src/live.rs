@@ -1,7 +1,8 @@
 //! A scenario on real packets.
 
-use crate::{Output, read, refused};
-use forebay_core::{Time, file};
+use crate::Output;
+use forebay_core::{ConfigError, Time, file};
+use forebay_sim::Scenario;
 use forebay_sim::live::{self, Step};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -18,6 +19,14 @@ type Next = (u64, Option<u64>, u32);
 pub struct Live(Mutex<Option<live::Live>>);
 
 impl Live {
+    /// Sources and meters of `scenario`.
+    ///
+    /// # Errors
+    /// What cannot be built.
+    pub fn of(scenario: Scenario) -> Result<Self, ConfigError> {
+        live::Live::new(scenario).map(|live| Live(Mutex::new(Some(live))))
+    }
+
     fn with<T>(&self, act: impl FnOnce(&mut live::Live) -> T) -> PyResult<T> {
         let mut live = self.0.lock().expect("nothing panics while it is held");
         live.as_mut().map(act).ok_or_else(|| PyValueError::new_err("it is finished"))
@@ -35,13 +44,6 @@ fn next(step: Step) -> Next {
 
 #[pymethods]
 impl Live {
-    #[new]
-    fn new(scenario: &str, base: &str) -> PyResult<Self> {
-        live::Live::new(read(scenario, base)?)
-            .map(|live| Live(Mutex::new(Some(live))))
-            .map_err(refused)
-    }
-
     /// Everyone who sends: (index of the traffic entry, start, stop), times in ns.
     fn participants(&self) -> PyResult<Vec<(usize, u64, u64)>> {
         self.with(|live| {

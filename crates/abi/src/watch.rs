@@ -1,0 +1,141 @@
+//! Calls into plug-ins that do not return, seen from another thread.
+//!
+//! A call reads no clock. It says that it began and that it ended, in two stores; whoever looks now
+//! and then finds the call that was under way all the while.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, Weak};
+
+/// A function of a plug-in.
+#[derive(Debug, Clone, Copy)]
+#[repr(u64)]
+pub enum Function {
+    Create = 1,
+    Effective,
+    Enqueue,
+    Dequeue,
+    Wake,
+    Backlog,
+    SetLinkRate,
+    Probe,
+}
+
+/// Names of the functions, by their numbers.
+const NAMES: [&str; 9] =
+    ["", "create", "effective", "enqueue", "dequeue", "wake", "backlog", "set_link_rate", "probe"];
+/// What of [`Calls::state`] is the function.
+const FUNCTION: u64 = 0xf;
+
+/// The calls of one queue.
+pub struct Calls {
+    /// The plug-in and the kind.
+    who: Arc<str>,
+    /// The number of calls so far, above the function that is under way, 0 between calls.
+    state: AtomicU64,
+    /// The state at the last look, and at how many looks before it was the same.
+    seen: Mutex<(u64, u32)>,
+    /// Calls that took too long.
+    late: AtomicU32,
+}
+
+impl Calls {
+    /// The calls of a queue of `who`, for the watch that this thread has begun.
+    pub fn of(who: &Arc<str>) -> Arc<Self> {
+        let calls = Arc::new(Calls {
+            who: Arc::clone(who),
+            state: AtomicU64::new(0),
+            seen: Mutex::new((0, 0)),
+            late: AtomicU32::new(0),
+        });
+        WATCH.with_borrow(|watch| {
+            if let Some(Watch(all)) = watch {
+                let mut all = all.lock().expect("nothing panics while it is held");
+                if all.len() == all.capacity() {
+                    all.retain(|calls| calls.strong_count() > 0);
+                }
+                all.push(Arc::downgrade(&calls));
+            }
+        });
+        calls
+    }
+
+    /// Calls `function`, which is `act`. One thread at a time does so.
+    #[inline]
+    pub fn during<T>(&self, function: Function, act: impl FnOnce() -> T) -> T {
+        let number = self.state.load(Relaxed) + FUNCTION + 1;
+        self.state.store(number | function as u64, Relaxed);
+        let answer = act();
+        self.state.store(number, Relaxed);
+        answer
+    }
+
+    /// The function that has been under way since `looks` looks ago, if one has: at that look alone.
+    fn late(&self, looks: u32) -> Option<&'static str> {
+        let state = self.state.load(Relaxed);
+        let mut seen = self.seen.lock().expect("nothing panics while it is held");
+        *seen = if seen.0 == state { (state, seen.1.saturating_add(1)) } else { (state, 0) };
+        let function = NAMES[(state & FUNCTION) as usize];
+        (seen.1 == looks && !function.is_empty()).then_some(function)
+    }
+}
+
+thread_local! {
+    static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
+}
+
+/// The queues of plug-ins that one thread makes, watched from another one.
+#[derive(Clone, Default)]
+pub struct Watch(Arc<Mutex<Vec<Weak<Calls>>>>);
+
+impl Watch {
+    /// Watches the queues that this thread makes from now on.
+    pub fn begin(&self) {
+        WATCH.set(Some(self.clone()));
+    }
+
+    /// Looks at all of them. A call that has been under way since `looks` looks ago is named; of many
+    /// such calls of one queue the first, the second, the fourth and so on.
+    pub fn look(&self, looks: u32) -> Option<String> {
+        let all = self.0.lock().expect("nothing panics while it is held");
+        all.iter()
+            .filter_map(Weak::upgrade)
+            .filter_map(|calls| {
+                let function = calls.late(looks)?;
+                let times = calls.late.fetch_add(1, Relaxed) + 1;
+                let again =
+                    if times > 1 { format!(" ({times} times so far)") } else { String::new() };
+                let what = || format!("{}: its {function} does not return{again}", calls.who);
+                times.is_power_of_two().then(what)
+            })
+            .reduce(|all, next| format!("{all}; {next}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_lasts_is_named_once() {
+        let watch = Watch::default();
+        watch.begin();
+        let calls = Calls::of(&"plug-in x".into());
+        let look = || watch.look(3);
+        for times in 1..=4 {
+            for _ in 0..10 {
+                assert_eq!(look(), None);
+                calls.during(Function::Dequeue, || assert_eq!(look(), None));
+            }
+            calls.during(Function::Enqueue, || {
+                let found: Vec<_> = (0..10).filter_map(|_| look()).collect();
+                let again = ["", " (2 times so far)", "", " (4 times so far)"][times - 1];
+                let named = [format!("plug-in x: its enqueue does not return{again}")];
+                assert_eq!(found, named[..usize::from(times != 3)]);
+            });
+        }
+        // Another thread's queues are not its business.
+        let other = std::thread::spawn(|| Calls::of(&"plug-in y".into())).join().unwrap();
+        other.during(Function::Probe, || assert!((0..10).all(|_| look().is_none())));
+    }
+}

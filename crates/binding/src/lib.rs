@@ -1,0 +1,368 @@
+//! What Python sees of the engine: glue and error mapping, nothing else.
+//!
+//! [`engine`] fills an extension module with it, for whatever registry it is given. The package's own
+//! module, `forebay._engine`, is that of what comes with forebay (`crates/python`).
+
+use cpu_time::ThreadTime;
+use forebay_core::{ConfigError, Dimension, Quantity, UnitError, file};
+use forebay_shaper::FlowHash;
+use forebay_sim::{Registry, Scenario, Table, World, scenario, summary, tables};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyImportError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::io::BufReader;
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+mod live;
+mod plugins;
+
+use live::Live;
+
+create_exception!(
+    _engine,
+    ScenarioError,
+    PyValueError,
+    "A scenario that cannot run; the message names the place and the remedy."
+);
+create_exception!(_engine, Cancelled, PyException, "The run was stopped through its `Cancel`.");
+
+/// Events between two looks at the cancel flag: about 10 ms.
+const SLICE: u64 = 200_000;
+
+/// A flag that stops a run from another thread.
+#[pyclass(frozen)]
+#[derive(Default)]
+struct Cancel {
+    flag: Arc<AtomicBool>,
+}
+
+#[pymethods]
+impl Cancel {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stop the run that holds this flag.
+    fn set(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What a finished run measured.
+#[pyclass(frozen)]
+struct Output {
+    summary: String,
+    tables: Vec<Table>,
+}
+
+type Columns<'py> = HashMap<String, Bound<'py, PyBytes>>;
+
+#[pymethods]
+impl Output {
+    /// The summary as JSON.
+    #[getter]
+    fn summary(&self) -> &str {
+        &self.summary
+    }
+
+    /// Every table: its name, its labels, its columns as little-endian 64-bit floats.
+    fn tables<'py>(&self, py: Python<'py>) -> Vec<(&str, HashMap<&str, &str>, Columns<'py>)> {
+        let bytes = |values: &[f64]| {
+            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            PyBytes::new(py, &bytes)
+        };
+        let table = |table: &'_ Table| {
+            let columns = table.columns.iter();
+            columns.map(|(name, values)| (name.clone(), bytes(values))).collect()
+        };
+        self.tables
+            .iter()
+            .map(|each| {
+                let labels =
+                    each.labels.iter().map(|(key, value)| (*key, value.as_str())).collect();
+                (each.name, labels, table(each))
+            })
+            .collect()
+    }
+}
+
+/// The scenario file as written, as JSON.
+#[pyfunction]
+fn load(path: &str) -> PyResult<String> {
+    let refuse = |message: String| ScenarioError::new_err(format!("{path}: {message}"));
+    let text = file::read_text(Path::new(path), scenario::LARGEST)
+        .map_err(|error| refuse(error.to_string()))?;
+    let is_json = Path::new(path).extension().is_some_and(|extension| extension == "json");
+    let tree: Value = if is_json {
+        serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?
+    } else {
+        scenario::parse(&text).map_err(|error| refuse(error.to_string()))?
+    };
+    Ok(tree.to_string())
+}
+
+/// A number with its unit, as JSON.
+#[pyfunction]
+fn quantity(text: &str, dimension: Option<&str>) -> PyResult<String> {
+    let dimension = dimension.map(dimension_of).transpose()?;
+    let found = Quantity::parse(text, dimension).map_err(not_understood)?;
+    Ok(serde_json::to_string(&found).expect("keys are strings"))
+}
+
+/// A value in base units as a scenario writes it.
+#[pyfunction]
+fn format_quantity(value: f64, dimension: &str) -> PyResult<String> {
+    dimension_of(dimension)?.format(value).map_err(not_understood)
+}
+
+/// The number that a gate of this seed gives to a flow in its recordings.
+#[pyfunction]
+fn flow_hash(
+    seed: u64,
+    source: IpAddr,
+    destination: IpAddr,
+    protocol: u8,
+    ports: Option<(u16, u16)>,
+) -> u32 {
+    FlowHash::new(seed).of(source, destination, protocol, ports)
+}
+
+/// The engine: the functions of the module that know what can be named.
+#[pyclass(frozen)]
+struct Engine {
+    registry: Arc<Registry>,
+}
+
+impl Engine {
+    /// What `act` makes of the scenario in `tree`, without the interpreter's lock.
+    fn with<T: Send + 'static>(
+        &self,
+        py: Python,
+        tree: &str,
+        base: &str,
+        act: impl FnOnce(Scenario) -> Result<T, PyErr> + Send + 'static,
+    ) -> PyResult<T> {
+        let (tree, base, own) = (json(tree, "scenario")?, base.to_owned(), self.registry.clone());
+        let is_alone = tree.get("plugins").is_none();
+        let act = move || {
+            let registry = plugins::of_scenario(&own, &tree, Path::new(&base)).map_err(refused)?;
+            act(Scenario::read(&tree, Path::new(&base), &registry).map_err(refused)?)
+        };
+        py.detach(|| if is_alone { act() } else { plugins::watched(act) })
+    }
+
+    /// What can be named with the plug-ins at `paths`.
+    fn registry(&self, paths: &[String]) -> PyResult<Arc<Registry>> {
+        plugins::registry(&self.registry, paths, Path::new("")).map_err(refused)
+    }
+}
+
+#[pymethods]
+impl Engine {
+    /// The scenario with every default filled in.
+    fn effective(&self, py: Python, scenario: &str, base: &str) -> PyResult<String> {
+        self.with(py, scenario, base, |scenario| text(scenario.effective()))
+    }
+
+    /// Run the scenario without holding the interpreter's lock.
+    #[pyo3(signature = (scenario, base, cancel=None, progress=None))]
+    fn run(
+        &self,
+        py: Python,
+        scenario: &str,
+        base: &str,
+        cancel: Option<&Cancel>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Output> {
+        let flag = cancel.map(|cancel| cancel.flag.clone()).unwrap_or_default();
+        self.with(py, scenario, base, move |scenario| run(&scenario, &flag, progress.as_ref()))
+    }
+
+    /// What a scenario asks of an emulation, as JSON.
+    fn plan(&self, py: Python, scenario: &str, base: &str) -> PyResult<String> {
+        self.with(py, scenario, base, |scenario| text(scenario.plan()))
+    }
+
+    /// Links, traffic and files of the scenario, as JSON.
+    fn resolve(&self, py: Python, scenario: &str, base: &str) -> PyResult<String> {
+        self.with(py, scenario, base, |scenario| text(scenario.resolve()))
+    }
+
+    /// The scenario as written, with a queue on a link.
+    fn with_queue(
+        &self,
+        scenario: &str,
+        base: &str,
+        link: Option<&str>,
+        queue: &str,
+    ) -> PyResult<String> {
+        let (tree, queue) = (json(scenario, "scenario")?, json(queue, "queue")?);
+        let base = Path::new(base);
+        let registry = plugins::of_scenario(&self.registry, &tree, base).map_err(refused)?;
+        text(scenario::with_queue(&tree, base, link, &queue, &registry))
+    }
+
+    /// Name of the link whose measures a comparison shows.
+    fn compared_link(
+        &self,
+        py: Python,
+        scenario: &str,
+        base: &str,
+        link: Option<String>,
+    ) -> PyResult<String> {
+        self.with(py, scenario, base, move |scenario| {
+            scenario.compared_link(link.as_deref()).map_err(refused)
+        })
+    }
+
+    /// Hash of all that decides what a run does except its seed.
+    fn identity(&self, py: Python, scenario: &str, base: &str) -> PyResult<String> {
+        self.with(py, scenario, base, |scenario| scenario.identity().map_err(refused))
+    }
+
+    /// Sources and meters of the scenario, on real packets.
+    fn live(&self, py: Python, scenario: &str, base: &str) -> PyResult<Live> {
+        self.with(py, scenario, base, |scenario| Live::of(scenario).map_err(refused))
+    }
+
+    /// Replay a gate's recording; what was found as JSON.
+    #[pyo3(signature = (path, plugins=Vec::new()))]
+    fn replay(&self, py: Python, path: String, plugins: Vec<String>) -> PyResult<String> {
+        let disciplines = Arc::new(self.registry(&plugins)?.disciplines.clone());
+        let replay = move || {
+            let replayed = file::open(Path::new(&path)).and_then(|recording| {
+                let result = forebay_shaper::replay(BufReader::new(recording), &disciplines)?;
+                Ok(serde_json::to_string(&result)?)
+            });
+            replayed.map_err(|error| ScenarioError::new_err(format!("{path}: {error}")))
+        };
+        py.detach(|| if plugins.is_empty() { replay() } else { plugins::watched(replay) })
+    }
+
+    /// Every discipline, part and source with its parameters, as JSON.
+    #[pyo3(signature = (plugins=Vec::new()))]
+    fn kinds(&self, plugins: Vec<String>) -> PyResult<String> {
+        Ok(scenario::catalogue(&*self.registry(&plugins)?).to_string())
+    }
+
+    /// The JSON Schema of a scenario.
+    #[pyo3(signature = (plugins=Vec::new()))]
+    fn schema(&self, plugins: Vec<String>) -> PyResult<String> {
+        Ok(scenario::schema(&*self.registry(&plugins)?).to_string())
+    }
+}
+
+/// Runs `scenario` to its end.
+fn run(scenario: &Scenario, flag: &AtomicBool, progress: Option<&Py<PyAny>>) -> PyResult<Output> {
+    let start = ThreadTime::now();
+    let seed = scenario.table().seed;
+    let mut world = scenario.world(seed).map_err(refused)?;
+    complete(&mut world, flag, progress)?;
+    let summary = serde_json::to_string(&summary(scenario, seed, &mut world));
+    let mut summary = summary.expect("keys are strings");
+    let tables = tables(scenario, &mut world);
+    let seconds = start.elapsed().as_secs_f64();
+    // The last key tells what all before it cost.
+    summary.truncate(summary.len() - 1);
+    summary += &format!(",\"cpu_seconds\":{seconds}}}");
+    Ok(Output { summary, tables })
+}
+
+/// Runs to the end, a slice at a time.
+fn complete(world: &mut World, flag: &AtomicBool, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+    let mut told = 0.0;
+    loop {
+        let state =
+            world.advance(SLICE).map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        if state.complete {
+            return Ok(());
+        }
+        if flag.load(Ordering::Relaxed) {
+            return Err(Cancelled::new_err("the run was cancelled"));
+        }
+        if let Some(progress) = progress
+            && state.share - told >= 0.01
+        {
+            told = state.share;
+            Python::attach(|py| progress.call1(py, (told,)))?;
+        }
+    }
+}
+
+fn json(text: &str, what: &str) -> PyResult<Value> {
+    let read = serde_json::from_str(text);
+    read.map_err(|error| ScenarioError::new_err(format!("the {what} is not JSON: {error}")))
+}
+
+fn dimension_of(name: &str) -> PyResult<Dimension> {
+    let read = serde_json::from_value(Value::from(name));
+    read.map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn text(tree: Result<Value, ConfigError>) -> PyResult<String> {
+    tree.map(|tree| tree.to_string()).map_err(refused)
+}
+
+fn not_understood(error: UnitError) -> PyErr {
+    ScenarioError::new_err(error.to_string())
+}
+
+fn refused(error: ConfigError) -> PyErr {
+    ScenarioError::new_err(error.to_string())
+}
+
+/// The functions of the module that are methods of the engine.
+const METHODS: [&str; 11] = [
+    "compared_link",
+    "effective",
+    "identity",
+    "kinds",
+    "live",
+    "plan",
+    "replay",
+    "resolve",
+    "run",
+    "schema",
+    "with_queue",
+];
+
+/// The module by which the package `forebay` knows its engine.
+const MODULE: &str = "forebay._engine";
+
+/// Fills `module` with the engine that knows `registry`. A module with another name takes the place of
+/// the package's own engine, and so has to be imported before it.
+///
+/// # Errors
+/// The package has its engine already.
+pub fn engine(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> {
+    let py = module.py();
+    let name = module.name()?;
+    let modules = py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?;
+    if name != MODULE {
+        if modules.contains(MODULE)? {
+            let what = format!("import {name} before forebay, whose engine it is to be");
+            return Err(PyImportError::new_err(what));
+        }
+        modules.set_item(MODULE, module)?;
+    }
+    module.add("version", env!("CARGO_PKG_VERSION"))?;
+    module.add("ScenarioError", py.get_type::<ScenarioError>())?;
+    module.add("Cancelled", py.get_type::<Cancelled>())?;
+    module.add_class::<Cancel>()?;
+    module.add_class::<Output>()?;
+    module.add_class::<Live>()?;
+    module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(format_quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(flow_hash, module)?)?;
+    module.add_function(wrap_pyfunction!(plugins::check_plugin, module)?)?;
+    let engine = Bound::new(py, Engine { registry: Arc::new(registry) })?;
+    METHODS.iter().try_for_each(|name| module.add(*name, engine.getattr(*name)?))
+}

@@ -1,0 +1,104 @@
+//! Disciplines of shared libraries beside those that the engine knows.
+
+use crate::ScenarioError;
+use forebay_core::{ConfigError, Discipline};
+use forebay_sim::{Nameable, Registry};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+/// Time between two looks at the calls of plug-ins that are under way.
+const LOOK: Duration = Duration::from_millis(250);
+/// Looks after which a call is given up: so many that none is mistaken on a machine that was stopped
+/// or is busy.
+const LOOKS: u32 = 20;
+
+/// What can be named beside `own` with the plug-ins at `paths`; relative ones start from `base`.
+///
+/// # Errors
+/// A plug-in that cannot be loaded, or a name that is taken; the path is that of a scenario.
+pub fn registry(
+    own: &Arc<Registry>,
+    paths: &[String],
+    base: &Path,
+) -> Result<Arc<Registry>, ConfigError> {
+    if paths.is_empty() {
+        return Ok(Arc::clone(own));
+    }
+    let mut registry = Registry::clone(own);
+    for (index, path) in paths.iter().enumerate() {
+        let place = format!("plugins[{index}]");
+        let plugin = forebay::load(&base.join(path));
+        let plugin = plugin.map_err(|what| ConfigError::new(&place, what))?;
+        registry.plugins.insert(path.clone(), plugin.sha256);
+        for entry in plugin.kinds {
+            <dyn Discipline as Nameable>::join(&mut registry, entry).map_err(|error| {
+                ConfigError::new(&place, format!("plug-in {path}: {}", error.message))
+            })?;
+        }
+    }
+    Ok(Arc::new(registry))
+}
+
+/// What the scenario `tree` can name.
+///
+/// # Errors
+/// As [`registry`].
+pub fn of_scenario(
+    own: &Arc<Registry>,
+    tree: &Value,
+    base: &Path,
+) -> Result<Arc<Registry>, ConfigError> {
+    let paths = tree.get("plugins").map(|given| {
+        forebay_core::config::read::<Vec<String>>(given).map_err(|error| error.within("plugins"))
+    });
+    registry(own, &paths.transpose()?.unwrap_or_default(), base)
+}
+
+/// What `act` answers, in a thread of its own, which is left behind if a call of a plug-in in it does
+/// not return.
+///
+/// # Errors
+/// Those of `act`, and such a call.
+pub fn watched<T: Send + 'static>(
+    act: impl FnOnce() -> PyResult<T> + Send + 'static,
+) -> PyResult<T> {
+    let watch = forebay::Watch::default();
+    let (sender, receiver) = channel();
+    let begun = watch.clone();
+    let run = move || {
+        begun.begin();
+        // Nobody waits any more if it was given up.
+        let _ = sender.send(act());
+    };
+    let thread = thread::Builder::new().name("forebay-plugins".into()).spawn(run)?;
+    loop {
+        match receiver.recv_timeout(LOOK) {
+            Ok(answer) => return answer,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if let Some(late) = watch.look(LOOKS) {
+            let span = LOOK * LOOKS;
+            return Err(ScenarioError::new_err(format!("{late}; given up after {span:?}")));
+        }
+    }
+    resume_unwind(thread.join().expect_err("it has ended without an answer"))
+}
+
+/// The conformance suite on every discipline of a plug-in: its name, and what it did against which
+/// contract, if it did.
+#[pyfunction]
+pub fn check_plugin(py: Python, path: String) -> PyResult<Vec<(String, Option<String>)>> {
+    let check = move || {
+        let plugin = forebay::load(Path::new(&path)).map_err(ScenarioError::new_err)?;
+        let check = |entry: &_| forebay_conformance::check(entry, &json!({})).err();
+        Ok(plugin.kinds.iter().map(|entry| (entry.name.to_string(), check(entry))).collect())
+    };
+    py.detach(|| watched(check))
+}
