@@ -100,6 +100,8 @@ impl Sender {
     /// taken to be valid ([`Config::validate`]).
     pub fn new(config: &Config, now: Time) -> Self {
         let controller = config.congestion.start(config);
+        let linux = Version::of(config).map(|version| Box::new(Machine::new(version, config, now)));
+        let machine_paces = linux.as_ref().is_some_and(|machine| machine.pacing().is_some());
         Sender {
             una: u64::from(!config.handshake),
             next: u64::from(!config.handshake),
@@ -125,7 +127,7 @@ impl Sender {
             retries_allowed: config.max_retransmissions.unwrap_or(u32::MAX),
             reduced_at: 0,
             last_sent: now,
-            pace: Pace::new(config, &*controller, now),
+            pace: Pace::new(config, &*controller, machine_paces, now),
             governed: controller.governs(),
             watch: Watch::new(controller.attention()),
             ts_recent: 0,
@@ -134,7 +136,7 @@ impl Sender {
             stack: Stack::new(config),
             rtt: RttEstimator::new(config),
             timed: TimedSegments::default(),
-            linux: Version::of(config).map(|version| Box::new(Machine::new(version, config, now))),
+            linux,
             loss_probe_due: false,
             stats: SenderStats::default(),
         }
@@ -146,6 +148,10 @@ impl Sender {
     /// In debug builds, after [`Sender::close`].
     pub fn write(&mut self, bytes: u64) {
         debug_assert!(!self.closed, "nothing can be written after close");
+        let unsent = self.end.saturating_sub(self.next);
+        if let Some(machine) = &mut self.linux {
+            machine.on_write(unsent);
+        }
         self.end = self.end.saturating_add(bytes).min(FOREVER);
     }
 
@@ -264,7 +270,7 @@ impl Sender {
     /// Its deadline has come; too early does no harm.
     pub fn on_deadline(&mut self, now: Time) {
         if now < self.deadline {
-            return;
+            return self.linux.iter_mut().for_each(|machine| machine.on_pace());
         }
         if self.linux.is_some()
             && self.timer == Timer::Retransmission
@@ -440,7 +446,8 @@ impl Sender {
             self.rtt.sample(rtt, 1.0);
         }
         if let Some(machine) = &mut self.linux {
-            machine.open(now, rtt, self.last_sent, self.stats.timeouts, self.ecn);
+            let (now, sent) = (machine.instant(now), machine.instant(self.last_sent));
+            machine.open(now, rtt, sent, self.stats.timeouts, self.ecn);
         }
         if let Some(stack) = &mut self.stack {
             stack.on_established(now, rtt);
@@ -586,8 +593,12 @@ impl Sender {
             ..Segment::default()
         };
         if len > 0 && self.pace.paces() {
-            let rate = self.pace.rate(&*self.controller, &self.window, self.srtt());
-            self.pace.sent(now, &segment, rate);
+            if let Some(rate) = self.linux.as_ref().and_then(|machine| machine.pacing()) {
+                self.pace.sent_by_machine(now, len, rate);
+            } else {
+                let rate = self.pace.rate(&*self.controller, &self.window, self.srtt());
+                self.pace.sent(now, &segment, rate);
+            }
         }
         segment
     }

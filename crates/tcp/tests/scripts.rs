@@ -61,6 +61,9 @@ struct Script {
     window: u32,
 }
 
+/// Timers of one tick of Linux 6.1 fire one after the other within this time.
+const TICK: Duration = Duration::from_micros(4);
+
 type Outcome = Result<(), String>;
 
 const WORDS: [(&str, Flags); 5] = [
@@ -106,14 +109,7 @@ impl Script {
 
     /// Passes every deadline up to and including `until`.
     fn advance(&mut self, until: Time) {
-        loop {
-            let deadline = match &self.side {
-                Side::Sender(sender) => sender.deadline(),
-                Side::Receiver(receiver) => receiver.deadline(),
-            };
-            let Some(at) = deadline.filter(|at| *at <= until) else {
-                break;
-            };
+        while let Some(at) = self.deadline().filter(|at| *at <= until) {
             self.now = self.now.max(at);
             match &mut self.side {
                 Side::Sender(sender) => sender.on_deadline(at),
@@ -259,7 +255,18 @@ impl Script {
         }
     }
 
+    fn deadline(&self) -> Option<Time> {
+        match &self.side {
+            Side::Sender(sender) => sender.deadline(),
+            Side::Receiver(receiver) => receiver.deadline(),
+        }
+    }
+
     fn pop(&mut self) -> Result<Segment, String> {
+        let soon = self.now + TICK;
+        if let Some(at) = self.deadline().filter(|at| self.sent.is_empty() && *at < soon) {
+            self.advance(at);
+        }
         let (at, segment) = self.sent.pop_front().ok_or("nothing was sent")?;
         if at == self.now {
             Ok(segment)

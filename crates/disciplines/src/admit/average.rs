@@ -17,8 +17,8 @@
 //! Deviations: D1. The idle time begins when the last packet has left the wire, not when it left
 //! the queue, because a packet in transmission is not in the queue here (ns-2 does the same). An
 //! arrival before that finds an empty queue and no idle time, and changes nothing; ns-2 and Linux
-//! count it as a length of zero, so that their average is a little lower (by 0.1 to 0.2 ms of 14 to
-//! 23 ms of mean wait, docs/validation.md). D2. m is a real number, as the linear f(t) of the paper gives it; Linux truncates it, and so
+//! count it as a length of zero ([`Idle::Arrivals`], [`Idle::Linux`]), so that their average is a
+//! little lower (by 0.1 to 0.2 ms of 14 to 23 ms of mean wait, docs/validation.md). D2. m is a real number, as the linear f(t) of the paper gives it; Linux truncates it, and so
 //! does ns-2, which adds one for the arrival itself ([`Idle::Arrivals`]).
 //!
 //! Cost: one multiplication a packet; one power for an arrival at an empty queue.
@@ -37,6 +37,9 @@ pub enum Idle {
     /// By the whole packets of that time and by the arrival itself, which finds nothing (ns-2 and
     /// ns-3: m + 1 in `REDQueue::enque`).
     Arrivals,
+    /// By the idle time through Linux's table, which decays slower; an arrival while the last packet
+    /// is still being sent finds a length of zero (`red_calc_qavg`).
+    Linux,
 }
 
 /// How fast an idle link could have sent.
@@ -77,9 +80,31 @@ impl Pace {
     fn packets_in(&self, span: Duration) -> f64 {
         let packets = span.as_nanos() as f64 / (self.typical * self.nanos_per_byte);
         match self.idle {
-            Idle::Time => packets,
+            Idle::Time | Idle::Linux => packets,
             Idle::Arrivals => libm::floor(packets) + 1.0,
         }
+    }
+
+    /// What is left of one after `span` without a packet.
+    fn decay(&self, weight: f64, span: Duration) -> f64 {
+        match self.idle {
+            Idle::Linux => self.table(weight, span),
+            _ => libm::pow(1.0 - weight, self.packets_in(span)),
+        }
+    }
+
+    /// The same by Linux (`tc_red_eval_idle_damping` of iproute2, `red_calc_qavg_from_idle_time`): a
+    /// table of 256 cells of 2^n ticks of 64 ns, which the kernel reads by microseconds; within the
+    /// first cells it goes down in a straight line, to no less than a half.
+    fn table(&self, weight: f64, span: Duration) -> f64 {
+        let transmission = self.typical * self.nanos_per_byte / 64.0;
+        let halvings = -libm::log(1.0 - weight) / transmission;
+        let cell = (0..31).find(|cell| 31.0 / halvings / f64::from(1_u32 << cell) < 512.0);
+        let cell = f64::from(1_u32 << cell.unwrap_or(31));
+        let micros = (span.as_nanos() / 1000) as f64;
+        let cells = libm::floor(micros / cell).min(255.0);
+        let shift = if cells < 255.0 { (cells * cell * halvings).min(31.0) as i32 } else { 31 };
+        if shift > 0 { libm::ldexp(1.0, -shift) } else { (1.0 - micros / cell).max(0.5) }
     }
 }
 
@@ -101,9 +126,12 @@ impl Average {
     #[inline]
     pub fn update(&mut self, weight: f64, length: f64, now: Time, pace: &Pace) -> f64 {
         match self.idle_since {
+            // While the last packet is being sent, an arrival may count.
+            Some(since) if length == 0.0 && now < since && pace.idle == Idle::Linux => {
+                self.value -= weight * self.value;
+            }
             Some(since) if length == 0.0 => {
-                let m = pace.packets_in(now.since(since));
-                self.value *= libm::pow(1.0 - weight, m);
+                self.value *= pace.decay(weight, now.since(since));
                 // If this packet is dropped, the link stays idle.
                 self.idle_since = Some(since.max(now));
             }
@@ -169,10 +197,29 @@ mod tests {
     }
 
     #[test]
-    fn an_arrival_during_the_last_transmission_decays_nothing() {
-        let pace = Pace::new(&SETTING, Bytes(500), Idle::Time);
+    fn an_arrival_during_the_last_transmission_decays_nothing_or_in_linux_counts() {
+        for (idle, then) in [(Idle::Time, 8.0), (Idle::Linux, 4.0)] {
+            let pace = Pace::new(&SETTING, Bytes(500), idle);
+            let mut average = Average { value: 8.0, idle_since: None };
+            average.emptied(ms(0), 1000, &pace);
+            assert_eq!(average.update(0.5, 0.0, us(700), &pace), then);
+        }
+    }
+
+    #[test]
+    fn in_linux_an_idle_average_goes_down_in_a_straight_line_and_then_by_halves() {
+        // 500 bytes take 0.4 ms, 6250 ticks; ln(1/0.998) of them makes 3.203e-7 a tick, 31 of these
+        // 9.677e7 ticks, and the cell of which there are fewer than 512 has 2^18.
+        let pace = Pace::new(&SETTING, Bytes(500), Idle::Linux);
+        let left = |idle: u64| pace.decay(0.002, us(idle).since(ms(0)));
+        assert_eq!(left(1 << 16), 0.75);
+        // In the twelfth cell 3.203e-7 * 12 * 2^18 = 1.008: half. In the 24th a quarter.
+        assert_eq!(
+            [1 << 18, 12 << 18, 24 << 18, 300 << 18].map(left),
+            [0.5, 0.5, 0.25, 0.5_f64.powi(31)]
+        );
         let mut average = Average { value: 8.0, idle_since: None };
         average.emptied(ms(0), 1000, &pace);
-        assert_eq!(average.update(0.002, 0.0, us(700), &pace), 8.0);
+        assert_eq!(average.update(0.002, 0.0, us(800 + (1 << 16)), &pace), 6.0);
     }
 }

@@ -11,6 +11,7 @@
 //! | p_a = p_b / (1 - count p_b) | [`Spacing::step`] |
 //! | count | field of [`Spacing`]: packets since the last drop, -1 below min_th |
 //! | `wait_`, `old` of ns-2 | `wait`, `spare_first` of [`Curve`] |
+//! | `qcount` of Linux | `count`, with [`Gaps::Linux`] |
 //!
 //! Deviations: D1. count advances before it is used, as in figure 2 and in ns-2, so that with a
 //! constant p_b the n-th packet after a drop is dropped with the same probability for every n in
@@ -19,12 +20,30 @@
 //! nothing is dropped until count reaches 1/p_b, then p_a = p_b / (2 - count p_b): gaps are uniform
 //! on 1/p_b to 2/p_b and the loss is 2/3 p_b, not 2 p_b. It is not in the paper. D3. With
 //! `spare_first`, as in ns-2 and ns-3 (`REDQueue::enque`, `edv_.old`), the arrival with which the
-//! average reaches min_th passes, and counts for one.
+//! average reaches min_th passes, and counts for one. D4. With [`Gaps::Linux`] (`red_action`,
+//! `red_mark_probability`) the first arrival above min_th passes, and the n-th after it, or after a
+//! drop, goes if n p_b is at least a number drawn from 0 to 1 at that time: gaps are uniform on 1 to
+//! 1/p_b, the range of section 7. Here it is drawn anew at each arrival, which for a constant p_b is
+//! the same distribution.
 //!
 //! Cost: two comparisons below min_th; one division and one random number above.
 
 use forebay_core::config::require;
 use forebay_core::{ConfigError, Limit, Rng};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How far apart drops are while the average stays.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gaps {
+    /// 1 to 1/p_b - 1 arrivals (Floyd and Jacobson 1993, figure 2).
+    #[default]
+    Paper,
+    /// 1 to 1/p_b arrivals, and the first arrival above `min_th` passes (Linux 6.1,
+    /// `include/net/red.h`).
+    Linux,
+}
 
 /// Whether lengths and thresholds count packets or bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +82,7 @@ pub struct Curve {
     gentle: bool,
     wait: bool,
     spare_first: bool,
+    gaps: Gaps,
 }
 
 impl Curve {
@@ -74,6 +94,7 @@ impl Curve {
         gentle: false,
         wait: false,
         spare_first: false,
+        gaps: Gaps::Paper,
     };
 
     /// A curve from its parameters, and what its thresholds count.
@@ -98,14 +119,19 @@ impl Curve {
         require(max_p > 0.0 && max_p <= 1.0, "max_p", || {
             format!("must be above 0 and at most 1, got {max_p}")
         })?;
-        let (wait, spare_first) = (false, false);
-        Ok((Curve { min_th: low, max_th: high, max_p, gentle, wait, spare_first }, measure))
+        let curve = Curve { min_th: low, max_th: high, max_p, gentle, ..Curve::NEVER };
+        Ok((curve, measure))
     }
 
     /// The same curve with ns-2's rules: at least 1/p_b packets pass between two drops (D2), the
     /// first arrival above min_th passes (D3).
     pub fn with_rules(self, wait: bool, spare_first: bool) -> Curve {
         Curve { wait, spare_first, ..self }
+    }
+
+    /// The same curve with drops that are so far apart (D4).
+    pub fn with_gaps(self, gaps: Gaps) -> Curve {
+        Curve { gaps, ..self }
     }
 
     /// p_b: 0 below min_th, then linear up to max_p at max_th; from there 1, or with `gentle`
@@ -157,17 +183,19 @@ impl Spacing {
             return Signal::Pass;
         }
         let p_b = curve.probability(average);
+        let linux = curve.gaps == Gaps::Linux;
         if p_b >= 1.0 {
-            self.count = 0;
+            self.count = if linux { -1 } else { 0 };
             return Signal::Forced;
         }
-        if curve.spare_first && self.count < 0 {
-            self.count = 1;
+        if (curve.spare_first || linux) && self.count < 0 {
+            self.count = i64::from(!linux);
             return Signal::Pass;
         }
         let p_b = p_b * share;
+        let before = self.count;
         self.count += 1;
-        let used = self.count as f64 * p_b;
+        let used = if linux { before } else { self.count } as f64 * p_b;
         if curve.wait && used < 1.0 {
             return Signal::Pass;
         }
@@ -298,6 +326,32 @@ mod tests {
         assert_eq!(gaps[1] + gaps[21], 0, "{gaps:?}");
         for count in &gaps[2..20] {
             assert!((1000 - 125..=1000 + 125).contains(count), "{gaps:?}");
+        }
+    }
+
+    #[test]
+    fn linux_spares_the_first_and_draws_gaps_up_to_one_over_p() {
+        // p_b = 0.05: gaps uniform on 1..=20, each 1/20, and on 2..=21 after a calm or a forced drop.
+        let mut rng = Rng::named(11, "linux");
+        let law = curve(false).with_gaps(Gaps::Linux);
+        for (at_first, from) in [(14.0, 2), (45.0, 2), (30.0, 1)] {
+            let mut gaps = [0_u32; 23];
+            let mut spacing = Spacing::default();
+            spacing.restart();
+            for _ in 0..20_000 {
+                if at_first != 30.0 {
+                    spacing.step(&law, at_first, 1.0, &mut rng);
+                }
+                let gap = (1..)
+                    .find(|_| spacing.step(&law, 30.0, 1.0, &mut rng) != Signal::Pass)
+                    .unwrap();
+                gaps[gap] += 1;
+            }
+            // 1000 expected in each; 4 deviations of 31.
+            assert_eq!(gaps[..from].iter().sum::<u32>() + gaps[from + 20], 0, "{gaps:?}");
+            for count in &gaps[from..from + 20] {
+                assert!((1000 - 125..=1000 + 125).contains(count), "{gaps:?}");
+            }
         }
     }
 

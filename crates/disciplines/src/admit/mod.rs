@@ -26,7 +26,7 @@ pub use cobalt::{Cobalt, CobaltLaw, CobaltParams, CobaltState};
 pub use codel::{Codel, CodelLaw, CodelParams, CodelState};
 pub use cp_aqm::{CpAqm, CpAqmParams};
 pub use cq_aqm::{AdaptiveParams, CqAqm, CqAqmParams, CqQueueParams, SharesParams};
-pub use curve::{Curve, Measure, Signal, Spacing};
+pub use curve::{Curve, Gaps, Measure, Signal, Spacing};
 pub use dual_pi2::DualPi2;
 pub use fattest_drop::FattestDrop;
 pub use gsp::{Gsp, GspParams};

@@ -20,12 +20,12 @@
 //! scaling p_b by the packet's size is a second, independent choice (`byte_mode`), as in ns-2
 //! (`queue_in_bytes_`, `bytes_`); Linux has only the bytes. D4. Adaptive RED is not included.
 //! D5. `spare_short` and `spare_first` are not in the paper, but in ns-2 (`REDQueue::enque`: `qlen >
-//! 1`, `old`) and ns-3.
+//! 1`, `old`) and ns-3. With `gaps` and `idle` "linux" the law is that of `sch_red`.
 //!
 //! Cost: one multiplication and two comparisons a packet below min_th, one random number above.
 
 use super::average::{Average, Idle, Pace};
-use super::curve::{Curve, Measure, Signal, Spacing};
+use super::curve::{Curve, Gaps, Measure, Signal, Spacing};
 use crate::Admit;
 use forebay_core::config::require;
 use forebay_core::{
@@ -91,9 +91,14 @@ pub struct RedParams {
     /// Typical packet size, in bytes, by which idle time is counted (s, section 11); above 0.
     /// Default 500B (ns-2).
     pub mean_packet: Bytes,
-    /// How an arrival at an empty queue ages the average: by the idle `"time"`, or by whole packets
-    /// and itself (`"arrivals"`, as in ns-2 and ns-3). Default "time".
+    /// How an arrival at an empty queue ages the average: by the idle `"time"`, by whole packets
+    /// and itself (`"arrivals"`, as in ns-2 and ns-3), or by the idle time and, while the last packet
+    /// is being sent, itself (`"linux"`). Default "time".
     pub idle: Idle,
+    /// Arrivals from one drop to the next: 1 to 1/p_b - 1 (`"paper"`, figure 2), or 1 to 1/p_b
+    /// (`"linux"`), which is one drop in 10.5 rather than 10 if p_b is 0.05. Not with `wait`.
+    /// Default "paper".
+    pub gaps: Gaps,
     /// Whether a packet's drop probability is proportional to its size, the largest having that of
     /// the curve (section 4, byte mode; RFC 7141 advises against it). Default false.
     pub byte_mode: bool,
@@ -116,6 +121,7 @@ impl Default for RedParams {
             spare_first: false,
             mean_packet: Bytes(500),
             idle: Idle::default(),
+            gaps: Gaps::default(),
             byte_mode: false,
             ecn: false,
         }
@@ -133,9 +139,12 @@ impl Red {
             Curve::new(params.min_th, params.max_th, params.max_p, params.gentle)?;
         require_weight(params.weight)?;
         require_mean_packet(params.mean_packet)?;
+        require(!(params.wait && params.gaps == Gaps::Linux), "gaps", || {
+            "must be \"paper\" with wait, got \"linux\"".into()
+        })?;
         Ok(Red {
             limit: params.limit,
-            curve: curve.with_rules(params.wait, params.spare_first),
+            curve: curve.with_rules(params.wait, params.spare_first).with_gaps(params.gaps),
             measure,
             weight: params.weight,
             spare_short: params.spare_short,
@@ -223,7 +232,8 @@ impl Admit for Red {
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture::{Rig, ms};
+    use crate::Disciplines;
+    use crate::fixture::{Rig, SETTING, ms};
     use forebay_core::{DropReason, Ecn, Time, Verdict};
     use serde_json::json;
 
@@ -295,6 +305,17 @@ mod tests {
         rig.record.marked.clear();
         assert_eq!(rig.offer(Time::ZERO, |p| p.set_ecn(Ecn::Ect0)), Verdict::Dropped);
         assert!(rig.record.marked.is_empty());
+    }
+
+    #[test]
+    fn with_the_gaps_of_linux_fewer_are_lost() {
+        // Gaps uniform on 1..=20: the mean is 10.5, the variance 33.25; the deviation of 2000 drops
+        // is sqrt(21000 * 33.25 / 10.5^3) = 25.
+        let loss = run(&mut at_thirty(json!({ "gaps": "linux" })), 21_000);
+        assert!((1900..=2100).contains(&loss), "{loss}");
+        let both = json!({ "kind": "red", "gaps": "linux", "wait": true });
+        let refused = Disciplines::builtin().build(&both, &SETTING).err();
+        assert_eq!(refused.unwrap().path, "gaps");
     }
 
     #[test]

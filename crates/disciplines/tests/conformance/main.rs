@@ -81,6 +81,7 @@ fn variants(kind: &str) -> Vec<Value> {
         "red" => vec![
             json!({ "limit": "40p", "min_th": "5p", "max_th": "15p", "weight": 0.1, "ecn": true }),
             json!({ "limit": "60KB", "min_th": "8KB", "max_th": "23KB", "byte_mode": true }),
+            json!({ "limit": "40p", "weight": 0.5, "gaps": "linux", "idle": "linux" }),
         ],
         "rio" | "wred" | "wrt" => ["last", "first", "random"]
             .map(|victim| {

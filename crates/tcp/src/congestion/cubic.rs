@@ -166,7 +166,7 @@ impl CongestionController for Cubic {
         self.slow_start.on_congestion();
     }
 
-    fn on_restart(&mut self, now: Time) {
+    fn on_restart(&mut self, _: &mut Window, now: Time) {
         if let Some(epoch) = self.epoch {
             self.epoch = Some(epoch + now.since(self.last));
             self.last = now;
@@ -288,7 +288,7 @@ mod tests {
         run(&mut cubic, &mut window, 0.2, 1.0, 9.0, false);
         assert_eq!(window.cwnd, before);
         let now = Time::ZERO + Duration::from_secs(20);
-        cubic.on_restart(now);
+        cubic.on_restart(&mut window, now);
         let t = now.since(cubic.epoch.unwrap()).as_secs_f64();
         assert!((0.9..1.1).contains(&t), "{t}");
     }

@@ -8,12 +8,14 @@
 //!
 //! [`registry`] has all of them by name, and [`CongestionControl`] is one that has been chosen.
 
+mod bbr;
 mod cubic;
 mod cubic_2008;
 mod dctcp;
 mod hystart;
 mod ledbat;
 mod linux_reno;
+mod max_filter;
 mod new_reno;
 mod registry;
 mod rfc2581;
@@ -23,6 +25,8 @@ use crate::Config;
 use forebay_core::{Duration, Rate, Time};
 use std::fmt;
 
+pub use bbr::Bbr;
+pub(crate) use bbr::law;
 pub use cubic::Cubic;
 pub use cubic_2008::Cubic2008;
 pub use dctcp::{Dctcp, DctcpParams};
@@ -132,6 +136,8 @@ pub struct Delivery {
     pub limited: bool,
     /// Whether losses are being repaired.
     pub repairing: bool,
+    /// When the next segment may leave, if segments are paced (C.next_send_time).
+    pub next_send: Time,
     /// Of the delivery rate, for [`Attention::Rates`], if data were delivered.
     pub rate: Option<RateSample>,
 }
@@ -237,7 +243,7 @@ pub trait CongestionController: fmt::Debug + Fetch + Send {
     fn on_repeated_timeout(&mut self, _window: &mut Window) {}
 
     /// The sender has had nothing in flight and now sends again.
-    fn on_restart(&mut self, _now: Time) {}
+    fn on_restart(&mut self, _window: &mut Window, _now: Time) {}
 
     /// What it is told beside that; asked once.
     fn attention(&self) -> Attention {
@@ -253,6 +259,12 @@ pub trait CongestionController: fmt::Debug + Fetch + Send {
     /// Whether `cwnd` is the controller's own at all times, recovery and timeouts included; asked
     /// once.
     fn governs(&self) -> bool {
+        false
+    }
+
+    /// Whether what is sent now tells nothing of the path's bandwidth, because little is sent on
+    /// purpose: samples of it are marked as the application's limit.
+    fn understates(&self) -> bool {
         false
     }
 

@@ -1,6 +1,8 @@
 //! Every congestion control, by name.
 
-use super::{CongestionController, Cubic, Cubic2008, Dctcp, Ledbat, LinuxReno, NewReno, Rfc2581};
+use super::{
+    Bbr, CongestionController, Cubic, Cubic2008, Dctcp, Ledbat, LinuxReno, NewReno, Rfc2581,
+};
 use crate::Config;
 use forebay_core::config::require;
 use forebay_core::{ConfigError, Entry, Family, Named, Registry};
@@ -42,6 +44,8 @@ impl Conduct {
     pub const USUAL: Conduct = Conduct { linux: None, needs: Needs::Nothing };
     /// Linux's Reno.
     pub const RENO: Conduct = Conduct { linux: Some("reno"), ..Conduct::USUAL };
+    /// Linux's BBR.
+    pub const BBR: Conduct = Conduct { linux: Some("bbr"), ..Conduct::USUAL };
     /// Linux's CUBIC.
     pub const CUBIC: Conduct = Conduct { linux: Some("cubic"), ..Conduct::USUAL };
 }
@@ -57,6 +61,7 @@ impl Family for dyn CongestionController {
 /// The congestion controls of this crate: a line each.
 pub fn builtin() -> Registry<dyn CongestionController> {
     Registry::default()
+        .with::<Bbr>()
         .with::<Cubic>()
         .with::<Cubic2008>()
         .with::<Dctcp>()

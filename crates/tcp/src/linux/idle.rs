@@ -18,6 +18,7 @@ impl Machine {
         let idle = now.since(self.last_sent);
         let rto = self.estimator.rto();
         self.congestion.on_restart(now, self.last_sent);
+        self.restart_rates(now);
         if self.slow_start_after_idle && idle > rto && self.next > 1 {
             self.window.ssthresh = self.current_ssthresh();
             let least = self.initial.min(self.window.cwnd);

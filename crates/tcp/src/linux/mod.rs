@@ -10,8 +10,9 @@
 //! | `frto` | F-RTO of 2.6.26 |
 //! | `modern` | the same of 6.1: proportional rate reduction |
 //! | `idle` | `tcp_cwnd_restart`, `tcp_cwnd_application_limited` |
+//! | `rate` | `tcp_rate.c`: samples of the delivery rate, for BBR |
 //! | `rack` | `tcp_recovery.c`, tail loss probes |
-//! | `rtt`, `congestion`, `cube_root` | `tcp_rtt_estimator`; `tcp_cong.c`, `tcp_cubic.c`, `tcp_dctcp.c` |
+//! | `rtt`, `congestion`, `cube_root` | `tcp_rtt_estimator`; `tcp_cong.c`, `tcp_cubic.c`, `tcp_dctcp.c`, `tcp_bbr.c` |
 //! | `receiver` | delayed and immediate acknowledgments |
 //! | `reported` | SACK blocks: `tcp_sack_new_ofo_skb` |
 //! | `send_buffer` | where 6.1 sets PSH: `tcp_sendmsg_locked`, `tcp_check_space` |
@@ -21,6 +22,7 @@
 //! connections without SACK. The least round trip of the last five minutes is that of the whole
 //! connection.
 
+mod ack;
 mod clock;
 mod congestion;
 mod cube_root;
@@ -30,6 +32,7 @@ mod modern;
 mod old;
 mod queue;
 mod rack;
+mod rate;
 mod receive_buffer;
 mod receiver;
 mod reported;
@@ -38,12 +41,14 @@ mod sacks;
 mod send_buffer;
 
 use crate::{Config, LossRecovery, Segment, Stack};
+use ack::Ack;
 use clock::Clock;
 pub(crate) use clock::{Version, stamp};
 use congestion::{Congestion, Cubic, Cwnd};
 use forebay_core::{Duration, Time};
 use queue::{EVER, FIN, LOST, Queue, RETRANS, SACKED, Sent};
 use rack::Rack;
+use rate::Rates;
 pub(crate) use receive_buffer::{ReceiveBuffer, first_window};
 pub(crate) use receiver::Acknowledging;
 use rtt::Estimator;
@@ -84,50 +89,6 @@ enum Pending {
     Probe,
     /// Segments that may have been reordered are lost then (RACK).
     Reordering,
-}
-
-/// What an acknowledgment says: the flags of `tcp_ack`.
-#[derive(Debug, Default)]
-struct Ack {
-    /// It is above the last.
-    advanced: bool,
-    /// The receiver's window changed.
-    window: bool,
-    /// Something was newly SACKed.
-    sacked: bool,
-    echo: bool,
-    /// Data above `high_seq` were SACKed.
-    data_lost: bool,
-    /// It has a D-SACK.
-    duplicate_sack: bool,
-    /// Which is of a tail loss probe.
-    probe_duplicate: bool,
-    /// Data never sent again and sent before the recovery began were (S)ACKed; 2.6: nothing else.
-    original: bool,
-    retrans_acked: bool,
-    /// Retransmissions other than that of the first segment were acknowledged.
-    others_acked: bool,
-    /// The first segment left is SACKed.
-    reneging: bool,
-    /// A retransmission was lost.
-    lost_retrans: bool,
-    /// The timer is to be set anew.
-    set_timer: bool,
-    frto_highmark_passed: bool,
-    /// Segments newly acknowledged cumulatively.
-    acked: u32,
-    /// Segments newly delivered, of those SACKed and of all.
-    sack_delivered: u32,
-    delivered: u32,
-    first_sacked: Option<Time>,
-    last_sacked: Option<Time>,
-}
-
-impl Ack {
-    /// Not a duplicate (`FLAG_NOT_DUP`).
-    fn news(&self) -> bool {
-        self.advanced || self.window
-    }
 }
 
 /// What is to be sent again.
@@ -191,6 +152,8 @@ pub(crate) struct Machine {
     holds_new: bool,
     pending: Pending,
     deadline: Time,
+    /// When the timer of the kernel fires, which stays queued if it is not needed any more.
+    queued: Time,
     /// When the window was last full, and how much of it was used since.
     used_at: Time,
     used: u32,
@@ -217,6 +180,8 @@ pub(crate) struct Machine {
     usage_seq: u64,
     sent_now: u32,
     buffer: Option<SendBuffer>,
+    /// For BBR.
+    rates: Option<Box<Rates>>,
     paced: bool,
     slow_start_after_idle: bool,
 }
@@ -226,6 +191,7 @@ impl Machine {
         let clock = Clock::new(config);
         let congestion = Congestion::of(version, config).expect("it is one of Linux's");
         let cubic = matches!(congestion, Congestion::Cubic(_));
+        let rates = matches!(congestion, Congestion::Bbr(_)).then(|| Box::new(Rates::new(now)));
         let most = config.max_window.unwrap_or(u32::MAX >> 1);
         let first = match config.initial_ssthresh {
             Some(segments) => segments,
@@ -234,7 +200,7 @@ impl Machine {
         };
         let unit = if version.is_2_6() { clock.tick } else { Duration::from_micros(1) };
         let start = u64::from(!config.handshake);
-        Machine {
+        let mut machine = Machine {
             version,
             clock,
             una: start,
@@ -266,6 +232,7 @@ impl Machine {
             holds_new: false,
             pending: Pending::Nothing,
             deadline: Time::MAX,
+            queued: Time::ZERO,
             used_at: now,
             used: 0,
             last_sent: now,
@@ -287,8 +254,13 @@ impl Machine {
             sent_now: 0,
             buffer: (!version.is_2_6()).then(|| SendBuffer::new(config)),
             paced: config.pacing,
-            slow_start_after_idle: config.slow_start_after_idle,
+            slow_start_after_idle: config.slow_start_after_idle && rates.is_none(),
+            rates,
+        };
+        if !config.handshake {
+            machine.begin_rates(now, None);
         }
+        machine
     }
 
     /// Whether a SYN that is sent again asks for no ECN (`tcp_ecn_clear_syn`).
@@ -323,11 +295,17 @@ impl Machine {
         }
         self.used_at = now;
         self.congestion.on_loss_state(now, self.next);
+        self.begin_rates(now, rtt);
+    }
+
+    /// A time by its clock.
+    pub(crate) fn instant(&self, now: Time) -> Time {
+        self.version.instant(now)
     }
 
     /// When a timer fires that is set at `now` to go after `span`.
     pub(crate) fn expiry(&self, now: Time, span: Duration) -> Time {
-        self.clock.expiry(self.version, now, span)
+        self.clock.expiry(self.version, now, span, Time::ZERO)
     }
 
     pub(crate) fn cwnd(&self) -> u64 {
@@ -382,7 +360,8 @@ impl Machine {
     /// Bytes of heap.
     pub(crate) fn heap(&self) -> usize {
         let buffer = self.buffer.as_ref().map_or(0, SendBuffer::heap);
-        self.queue.heap() + self.congestion.heap() + buffer
+        let rates = self.rates.as_ref().map_or(0, |rates| rates.heap());
+        self.queue.heap() + self.congestion.heap() + buffer + rates
     }
 
     /// An acknowledgment of `segment.ack`, not below the last one. `window` says that the
@@ -449,10 +428,12 @@ impl Machine {
         }
     }
 
-    /// The next segment to send again now, `more` as in [`Machine::on_ack`].
-    pub(crate) fn next_resend(&mut self, now: Time, more: bool) -> Option<Resent> {
+    /// The next segment to send again now, `more` as in [`Machine::on_ack`]; `held` says that pacing
+    /// holds what is not forced.
+    pub(crate) fn next_resend(&mut self, now: Time, more: bool, held: bool) -> Option<Resent> {
         match self.resend {
             Resend::Nothing => None,
+            Resend::Lost if held => None,
             // Acknowledged before it could go.
             Resend::Forced(at) | Resend::Probe(at) if at as u32 >= self.queue.len() => {
                 self.resend = Resend::Nothing;
@@ -465,6 +446,7 @@ impl Machine {
             Resend::Probe(at) => {
                 self.resend = Resend::Nothing;
                 let sent = self.queue.resend(at, now, self.next, 0);
+                self.rate_resent(at);
                 self.total_retrans += 1;
                 self.last_sent = now;
                 Some((sent.seq, u32::from(sent.len), sent.has(FIN)))
@@ -488,6 +470,7 @@ impl Machine {
         }
         let marks = if fin { FIN } else { 0 };
         let sent = Sent { seq: self.next, at: now, ahead: 0, len: len as u16, marks };
+        self.rate_sent(now);
         self.queue.push(sent);
         self.next = sent.end();
         self.sent_now += 1;
@@ -538,7 +521,8 @@ impl Machine {
 
     fn set_timer(&mut self, now: Time, pending: Pending, after: Duration) {
         self.pending = pending;
-        self.deadline = self.clock.expiry(self.version, now, after);
+        self.queued = self.clock.expiry(self.version, now, after, self.queued);
+        self.deadline = self.queued;
     }
 
     fn stop_timer(&mut self) {
@@ -563,6 +547,7 @@ impl Machine {
     /// `tcp_retransmit_skb`.
     fn send_again(&mut self, now: Time, at: usize) -> Resent {
         let sent = self.queue.resend(at, now, self.next, RETRANS);
+        self.rate_resent(at);
         self.total_retrans += 1;
         self.retrans_stamp.get_or_insert(stamp(now));
         self.undo_retrans = self.undo_retrans.max(0) + 1;

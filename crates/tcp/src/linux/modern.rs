@@ -10,6 +10,7 @@ impl Machine {
     pub(super) fn on_ack_6_1(&mut self, now: Time, segment: &Segment, ack: &mut Ack, more: bool) {
         let prior = self.una;
         let lost_before = self.lost;
+        let in_flight_before = self.queue.in_flight();
         let fack_before = if self.queue.sacked > 0 { self.fack } else { self.una };
         let sacked_before = self.queue.sacked;
         if ack.advanced {
@@ -49,7 +50,9 @@ impl Machine {
             self.rearm(now);
         }
         let lost = self.lost - lost_before;
-        if self.in_reduction() {
+        if self.rates.is_some() {
+            self.control(now, ack, in_flight_before, lost);
+        } else if self.in_reduction() {
             self.reduce(ack.delivered, lost > 0, ack.advanced);
         } else if ack.acked > 0 || (self.reordering > 3 && ack.sacked) {
             if self.is_limited_6_1() {
@@ -96,6 +99,7 @@ impl Machine {
                     self.rack_advance(now, &head);
                 }
             }
+            self.rate_acknowledged(&head);
             self.queue.pop();
             ack.acked += 1;
         }
@@ -121,6 +125,7 @@ impl Machine {
             }
             self.estimator.sample(rtt, self.una, self.next);
         }
+        ack.rtt = latest;
         if ack.acked > 0 {
             ack.set_timer = true;
             if let Some(low) = low
@@ -313,7 +318,7 @@ impl Machine {
 
     /// `tcp_end_cwnd_reduction`.
     fn end_reduction(&mut self) {
-        if self.state == State::Cwr || self.undo_marker > 0 {
+        if self.rates.is_none() && (self.state == State::Cwr || self.undo_marker > 0) {
             self.window.cwnd = self.window.ssthresh;
         }
     }

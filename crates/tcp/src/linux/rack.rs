@@ -31,6 +31,11 @@ impl Rack {
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
     }
 
+    /// The least of them; 0 before the first.
+    pub(super) fn least_rtt(&self) -> Duration {
+        self.least.unwrap_or(Duration::ZERO)
+    }
+
     /// `tcp_rack_update_reo_wnd`: `prior` segments had been delivered before this acknowledgment.
     pub(super) fn adapt(&mut self, prior: u32, delivered: u32) {
         if prior < self.last_delivered {
@@ -89,7 +94,7 @@ impl Machine {
         if !self.reordering_seen && eager {
             return Duration::ZERO;
         }
-        let least = self.rack.least.unwrap_or(Duration::ZERO);
+        let least = self.rack.least_rtt();
         let window = least.saturating_mul(u64::from(self.rack.steps) + 1) / 4;
         window.min(self.estimator.srtt().unwrap_or(Duration::ZERO))
     }
@@ -156,7 +161,9 @@ impl Machine {
         if self.queue.in_flight() != in_flight {
             if self.state != State::Recovery {
                 self.enter_recovery_6_1(false);
-                self.reduce(1, self.lost > lost, false);
+                if self.rates.is_none() {
+                    self.reduce(1, self.lost > lost, false);
+                }
             }
             self.resend = Resend::Lost;
         }

@@ -312,7 +312,8 @@ impl Acknowledging {
     pub(crate) fn delayed_until(&mut self, now: Time, before: Time) -> Time {
         let most = self.clock.ticks_up(self.round_trip.unwrap_or(LONGEST).min(LONGEST));
         let ato = self.ato.min(most.max(self.least));
-        let until = self.clock.expiry(self.version, now, self.clock.tick.saturating_mul(ato));
+        let span = self.clock.tick.saturating_mul(ato);
+        let until = self.clock.expiry(self.version, now, span, self.alarm);
         self.alarm = until.min(before);
         self.alarm
     }

@@ -194,6 +194,7 @@ impl Machine {
                 }
             }
             self.queue.mark(at, SACKED, remove);
+            self.rate_sacked(at, &sent);
             ack.sacked = true;
             ack.sack_delivered += 1;
             self.fack = self.fack.max(sent.end());

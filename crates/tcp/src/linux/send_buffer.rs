@@ -2,10 +2,11 @@
 //! is full, and sleeps until a third of it is free (`tcp_sendmsg_locked`, `tcp_check_space`). Segments
 //! pushed are acknowledged by themselves, so that the buffer's size shapes the acknowledgments.
 //!
-//! The buffer is never what holds the sender back: it has room for two windows.
+//! The buffer is never what holds the sender back: it has room for two windows, with BBR three.
 
 use super::Machine;
 use crate::Config;
+use crate::congestion::Conduct;
 use std::collections::VecDeque;
 
 /// Memory of a segment beside its payload: `SKB_TRUESIZE(MAX_TCP_HEADER)`.
@@ -36,6 +37,8 @@ pub(super) struct SendBuffer {
     pub(super) merged: u32,
     /// The largest window that the receiver offered (`max_window`).
     window: u64,
+    /// Windows for which it has room (`sndbuf_expand`).
+    windows: u64,
 }
 
 impl SendBuffer {
@@ -52,6 +55,7 @@ impl SendBuffer {
             sleeps: false,
             merged: 0,
             window: config.first_window(),
+            windows: if config.congestion.facts() == Conduct::BBR { 3 } else { 2 },
         };
         buffer.expand(0);
         buffer
@@ -91,7 +95,7 @@ impl SendBuffer {
 
     /// `tcp_sndbuf_expand`.
     fn expand(&mut self, cwnd: u32) {
-        let wanted = 2 * u64::from(cwnd.max(10)) * self.segment;
+        let wanted = self.windows * u64::from(cwnd.max(10)) * self.segment;
         self.size = self.size.max(wanted.min(LARGEST));
     }
 

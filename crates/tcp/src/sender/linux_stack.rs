@@ -24,6 +24,9 @@ impl Sender {
         self.una = segment.ack;
         let echo = self.ecn && segment.flags.has(Flags::ECE);
         let more = self.has_more();
+        let next_send = self.pace.next_send();
+        self.machine().set_next_send(next_send);
+        let now = self.machine().instant(now);
         let reduced = self.machine().on_ack(now, segment, widened, echo, more);
         self.stats.fast_recoveries += u64::from(reduced.recovery);
         self.stats.ecn_reductions += u64::from(reduced.echo);
@@ -45,6 +48,7 @@ impl Sender {
             }
         }
         let more = self.has_more();
+        let now = self.machine().instant(now);
         match self.machine().on_deadline(now, more) {
             Expired::Nothing => {}
             Expired::Timeout => {
@@ -52,23 +56,26 @@ impl Sender {
                 self.pace.excuse(&self.window);
                 self.cwr_due = self.ecn;
             }
-            Expired::ProbeNew if self.pace.held(now, &*self.controller, &self.window) => {
-                self.machine().probe_held(now);
-            }
             Expired::ProbeNew => self.loss_probe_due = true,
         }
         self.follow();
     }
 
     pub(super) fn poll_linux(&mut self, now: Time) -> Option<Segment> {
-        if self.pace.held(now, &*self.controller, &self.window) {
+        let at = self.machine().instant(now);
+        let held = self.pace.held(now, &*self.controller, &self.window);
+        if held && std::mem::take(&mut self.loss_probe_due) {
+            self.machine().probe_held(at);
+            self.follow();
+        }
+        if held && self.machine().pacing().is_none() {
             return None;
         }
         let end = self.end;
         self.machine().supply(end);
         loop {
             let more = self.has_more();
-            if let Some((seq, len, fin)) = self.machine().next_resend(now, more) {
+            if let Some((seq, len, fin)) = self.machine().next_resend(at, more, held) {
                 self.stats.retransmissions += 1;
                 let pushed = self.machine().pushes(seq, len);
                 self.follow();
@@ -76,21 +83,22 @@ impl Sender {
                 return Some(self.emit(now, seq, len, flags));
             }
             let probe = std::mem::take(&mut self.loss_probe_due);
-            if (probe || self.machine().lets_new())
+            if !held
+                && (probe || self.machine().lets_new())
                 && let Some(len) = self.new_len(self.probe_due)
             {
                 let mut segment = self.send_new(now, len);
                 let pushed = self.machine().pushes(segment.seq, segment.len);
                 segment.flags = segment.flags.with_if(pushed, Flags::PSH);
                 let fin = segment.flags.has(Flags::FIN);
-                self.machine().on_new(now, segment.len, fin);
+                self.machine().on_new(at, segment.len, fin);
                 if probe {
-                    self.machine().probe_sent(now);
+                    self.machine().probe_sent(at);
                 }
                 self.follow();
                 return Some(segment);
             }
-            if !self.machine().settled(now, more) {
+            if !self.machine().settled(at, more) {
                 self.follow();
                 return None;
             }

@@ -13,6 +13,8 @@ enum Source {
     Window,
     /// The controller's own.
     Controller,
+    /// That of Linux's machine, by Linux's rules.
+    Machine,
 }
 
 /// The pace of one connection.
@@ -25,16 +27,25 @@ pub(super) struct Pace {
     burst: u32,
     /// When the next segment may leave.
     until: Time,
+    /// Segments of data that Linux will not yet pace: those before the tenth.
+    unpaced: u8,
 }
 
 impl Pace {
-    pub(super) fn new(config: &Config, controller: &dyn CongestionController, now: Time) -> Self {
-        let source = match (controller.paces(), config.pacing) {
-            (true, _) => Source::Controller,
-            (false, true) => Source::Window,
-            (false, false) => Source::None,
+    /// `machine` says whether Linux's machine has a rate of its own.
+    pub(super) fn new(
+        config: &Config,
+        controller: &dyn CongestionController,
+        machine: bool,
+        now: Time,
+    ) -> Self {
+        let source = match (machine, controller.paces(), config.pacing) {
+            (true, ..) => Source::Machine,
+            (false, true, _) => Source::Controller,
+            (false, false, true) => Source::Window,
+            (false, false, false) => Source::None,
         };
-        Pace { source, holds: false, burst: 0, until: now }
+        Pace { source, holds: false, burst: 0, until: now, unpaced: 9 }
     }
 
     /// Whether there is any.
@@ -59,6 +70,12 @@ impl Pace {
     /// without a look at the pace).
     pub(super) fn excuse(&mut self, window: &Window) {
         self.burst = self.burst.max(window.mss.min(u64::from(u32::MAX)) as u32);
+    }
+
+    /// When the next segment may leave.
+    #[inline]
+    pub(super) fn next_send(&self) -> Time {
+        self.until
     }
 
     /// When what waits may go.
@@ -99,6 +116,19 @@ impl Pace {
         let factor = if window.in_slow_start() { 2.0 } else { 1.2 };
         let rate = factor * window.cwnd as f64 * 8.0 / srtt.as_secs_f64();
         Some(Rate::from_bps((rate as u64).max(1)))
+    }
+
+    /// `payload` bytes leave at `now` from Linux's machine, at `rate` bytes a second
+    /// (`tcp_update_skb_after_send`): a segment that left late is followed sooner.
+    pub(super) fn sent_by_machine(&mut self, now: Time, payload: u32, rate: u64) {
+        let late = now.since(self.until);
+        self.until = self.until.max(now);
+        if self.unpaced > 0 {
+            self.unpaced -= 1;
+        } else if let Some(nanos) = (u64::from(payload) * 1_000_000_000).checked_div(rate) {
+            let span = Duration::from_nanos(nanos);
+            self.until += span.saturating_sub(late.min(span / 2));
+        }
     }
 
     /// `segment` leaves at `now`.

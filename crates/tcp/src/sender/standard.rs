@@ -66,9 +66,13 @@ impl Sender {
             srtt: self.rtt.srtt(),
             limited: self.limited,
             repairing: self.recovery.phase != Phase::Open,
+            next_send: self.pace.next_send(),
             rate,
         };
         self.controller.on_delivery(&mut self.window, &delivery);
+        if self.controller.understates() {
+            watch.on_idle(delivery.in_flight);
+        }
         self.watch = Some(watch);
     }
 
@@ -250,7 +254,7 @@ impl Sender {
 
     /// Something is sent after everything was acknowledged.
     fn restart(&mut self, now: Time) {
-        self.controller.on_restart(now);
+        self.controller.on_restart(&mut self.window, now);
         if self.slow_start_after_idle && now.since(self.last_sent) > self.rtt.rto() {
             // RFC 5681, section 4.1.
             self.window.cwnd = self.window.cwnd.min(self.window.initial);

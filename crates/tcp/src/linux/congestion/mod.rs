@@ -4,6 +4,7 @@
 //! Before 4.0 growth is counted in acknowledgments, and the segments that each covers are averaged
 //! (`delayed_ack`).
 
+mod bbr;
 mod cubic;
 mod dctcp;
 mod hystart;
@@ -12,6 +13,7 @@ use super::{Clock, Version};
 use crate::Config;
 use forebay_core::{Duration, Time};
 
+pub(super) use bbr::Bbr;
 pub(super) use cubic::Cubic;
 use dctcp::Dctcp;
 
@@ -116,6 +118,7 @@ pub(in crate::linux) enum Congestion {
     Reno,
     Cubic(Box<Cubic>),
     Dctcp(Box<Dctcp>),
+    Bbr(Box<Bbr>),
 }
 
 impl Congestion {
@@ -128,6 +131,7 @@ impl Congestion {
                 let hystart = config.hystart && !version.is_2_6();
                 Congestion::Cubic(Box::new(Cubic::new(version, Clock::new(config), hystart)))
             }
+            ("bbr", Version::Linux6_1) => Congestion::Bbr(Box::default()),
             ("dctcp", Version::Linux6_1) => Congestion::Dctcp(Box::new(Dctcp::new(config))),
             _ => return None,
         })
@@ -146,6 +150,7 @@ impl Congestion {
             Congestion::Reno => 0,
             Congestion::Cubic(_) => size_of::<Cubic>(),
             Congestion::Dctcp(_) => size_of::<Dctcp>(),
+            Congestion::Bbr(_) => size_of::<Bbr>(),
         }
     }
 
@@ -155,6 +160,7 @@ impl Congestion {
             Congestion::Reno => (window.cwnd / 2).max(2),
             Congestion::Cubic(cubic) => cubic.ssthresh(window.cwnd),
             Congestion::Dctcp(dctcp) => dctcp.ssthresh(window.cwnd),
+            Congestion::Bbr(bbr) => bbr.ssthresh(window),
         }
     }
 
@@ -167,9 +173,13 @@ impl Congestion {
     }
 
     /// The window after a reduction is taken back (`undo_cwnd`).
-    pub(in crate::linux) fn undone(&self, version: Version, window: &Cwnd, prior: u32) -> u32 {
+    pub(in crate::linux) fn undone(&mut self, version: Version, window: &Cwnd, prior: u32) -> u32 {
         let before = match self {
             Congestion::Dctcp(dctcp) => dctcp.before(),
+            Congestion::Bbr(bbr) => {
+                bbr.on_undo();
+                window.cwnd
+            }
             _ if !version.is_2_6() => prior,
             Congestion::Cubic(cubic) => cubic.last_max,
             Congestion::Reno => 2 * window.ssthresh,
@@ -179,8 +189,10 @@ impl Congestion {
 
     /// The connection is open with everything up to `next` sent, or the state is Loss now.
     pub(in crate::linux) fn on_loss_state(&mut self, now: Time, next: u64) {
-        if let Congestion::Cubic(cubic) = self {
-            cubic.forget(now, next);
+        match self {
+            Congestion::Cubic(cubic) => cubic.forget(now, next),
+            Congestion::Bbr(bbr) => bbr.on_timeout(),
+            _ => {}
         }
     }
 
@@ -222,6 +234,7 @@ impl Congestion {
             return;
         }
         let every = match self {
+            Congestion::Bbr(_) => return,
             Congestion::Reno | Congestion::Dctcp(_) => window.cwnd,
             Congestion::Cubic(cubic) => {
                 cubic.update(now, window.cwnd, left);

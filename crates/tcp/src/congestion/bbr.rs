@@ -1,0 +1,195 @@
+//! BBR as Linux 6.1 has it (version 1): a model of the path, its bandwidth and its least round trip,
+//! says at what rate and with what window to send. Losses and marks by themselves reduce neither.
+//!
+//! Source: N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016, and
+//! Linux 6.1, `net/ipv4/tcp_bbr.c`, whose integers [`law`] has. Behind `preset = "linux"` the same law
+//! sits in Linux's own sender, and its samples are those of `tcp_rate.c`.
+//!
+//! # Deviations
+//! - D1. With the standards' sender, whose units are bytes, a part of a segment counts as one.
+//! - D2. That recovery began is seen with the acknowledgment after the one that told of the loss.
+//! - D3. Segments leave one by one: `bbr_tso_segs_goal` only adds to the window.
+//! - D4. The phase in which `ProbeBw` begins is drawn by hashing the instant and what was delivered,
+//!   so that a run repeats.
+//! - D5. No acknowledgment counts as delayed (`FLAG_ACK_MAYBE_DELAYED`, which is set for short
+//!   segments).
+
+pub(crate) mod law;
+mod policed;
+#[cfg(test)]
+mod tests;
+
+use super::{
+    AckSample, Attention, Conduct, CongestionController, CongestionEvent, CongestionKind, Delivery,
+    Lost, NoParams, Start, Window,
+};
+use crate::Config;
+use forebay_core::{ConfigError, Duration, Named, Rate, Time};
+use law::{Law, Repair, Sample, Totals};
+use std::sync::Arc;
+
+/// A number from 0 to 1, drawn by hashing an instant and a count (D4; S. Vigna's `SplitMix64`).
+pub(crate) fn drawn(at: Time, count: u64) -> f64 {
+    let mut z = at.as_nanos().wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(count);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) as f64 / u64::MAX as f64
+}
+
+/// State of BBR.
+#[derive(Debug)]
+pub struct Bbr {
+    /// Once the connection is open.
+    law: Option<Law>,
+    /// Bytes of headers beside the payload of a full segment, and its size.
+    headers: u64,
+    delivered: u64,
+    delivered_at: Time,
+    lost: u64,
+    lost_before: u64,
+    timed_out: bool,
+    understates: bool,
+}
+
+impl Bbr {
+    /// The state of a new connection.
+    pub fn new(config: &Config) -> Self {
+        Bbr {
+            law: None,
+            headers: config.mtu.0 - config.mss(),
+            delivered: 0,
+            delivered_at: Time::ZERO,
+            lost: 0,
+            lost_before: 0,
+            timed_out: false,
+            understates: false,
+        }
+    }
+
+    fn totals(&self, mss: u64) -> Totals {
+        Totals {
+            delivered: 1 + segments(self.delivered, mss),
+            lost: segments(self.lost, mss),
+            delivered_at: self.delivered_at,
+        }
+    }
+}
+
+fn segments(bytes: u64, mss: u64) -> u32 {
+    bytes.div_ceil(mss) as u32
+}
+
+fn micros(span: Duration) -> u64 {
+    span.as_nanos() / 1000
+}
+
+impl Named for Bbr {
+    type Family = dyn CongestionController;
+    const NAME: &'static str = "bbr";
+    const SUMMARY: &'static str = "paces by a model of the path's bandwidth and round trip (BBRv1)";
+    const SOURCE: &'static str = "Linux 6.1, net/ipv4/tcp_bbr.c; Cardwell et al. 2016";
+    const FACTS: Conduct = Conduct::BBR;
+    type Params = NoParams;
+
+    fn build(_: &NoParams, _: &()) -> Result<Start, ConfigError> {
+        Ok(Arc::new(|config| Box::new(Bbr::new(config))))
+    }
+}
+
+impl CongestionController for Bbr {
+    fn on_ack(&mut self, _: &mut Window, _: &AckSample) {}
+
+    fn on_congestion(&mut self, window: &mut Window, event: &CongestionEvent) {
+        // Nobody asks for it but a recovery that is about to set `cwnd`, which is put back.
+        window.ssthresh = window.ssthresh.min(window.cwnd);
+        let totals = self.totals(window.mss);
+        let Some(law) = &mut self.law else { return };
+        law.save((window.cwnd / window.mss) as u32);
+        if event.kind == CongestionKind::Timeout {
+            law.on_timeout(&totals);
+            self.timed_out = true;
+            window.cwnd = window.mss;
+        }
+    }
+
+    fn on_restart(&mut self, window: &mut Window, now: Time) {
+        let totals = self.totals(window.mss);
+        let Some(law) = &mut self.law else { return };
+        let mut cwnd = (window.cwnd / window.mss) as u32;
+        law.on_restart(now, &mut cwnd, &totals);
+        window.cwnd = u64::from(cwnd) * window.mss;
+    }
+
+    fn attention(&self) -> Attention {
+        Attention::Rates
+    }
+
+    fn on_delivery(&mut self, window: &mut Window, delivery: &Delivery) {
+        let mss = window.mss;
+        let mut cwnd = (window.cwnd / mss) as u32;
+        if self.law.is_none() {
+            let totals = Totals { delivered: 1, lost: 0, delivered_at: delivery.now };
+            let rtt = delivery.srtt.map(micros);
+            self.law = Some(Law::new(mss, delivery.now, cwnd, rtt, &totals));
+        }
+        if let Some(rate) = &delivery.rate {
+            (self.delivered, self.delivered_at) = (rate.total_delivered, delivery.now);
+        }
+        self.timed_out &= delivery.repairing;
+        let rate = delivery.rate.as_ref();
+        let sample = Sample {
+            now: delivery.now,
+            totals: self.totals(mss),
+            delivered: rate.map(|rate| segments(rate.delivered, mss)),
+            interval_us: rate.filter(|rate| rate.rate.is_some()).map(|rate| micros(rate.interval)),
+            prior_delivered: 1 + rate.map_or(0, |rate| segments(rate.prior_delivered, mss)),
+            app_limited: rate.is_some_and(|rate| rate.app_limited),
+            acked: segments(delivery.delivered, mss),
+            losses: segments(self.lost - self.lost_before, mss),
+            prior_in_flight: segments(delivery.prior_in_flight, mss),
+            in_flight: segments(delivery.in_flight, mss),
+            rtt_us: rate.and_then(|rate| rate.rtt).map(micros),
+            srtt_us: delivery.srtt.map(micros),
+            repair: match (delivery.repairing, self.timed_out) {
+                (false, _) => Repair::Nothing,
+                (true, false) => Repair::Recovery,
+                (true, true) => Repair::Loss,
+            },
+            next_send: delivery.next_send,
+        };
+        self.lost_before = self.lost;
+        let Some(law) = &mut self.law else { return };
+        self.understates = law.on_ack(&sample, &mut cwnd);
+        window.cwnd = (u64::from(cwnd) * mss).min(window.maximum);
+        if let Some(segments) = law.ssthresh {
+            window.ssthresh = u64::from(segments) * mss;
+        }
+    }
+
+    fn on_lost(&mut self, _: &mut Window, lost: &Lost) {
+        self.lost += lost.bytes;
+    }
+
+    fn governs(&self) -> bool {
+        true
+    }
+
+    fn understates(&self) -> bool {
+        self.understates
+    }
+
+    fn paces(&self) -> bool {
+        true
+    }
+
+    fn pacing_rate(&self, window: &Window, _: Option<Duration>) -> Option<Rate> {
+        // The kernel paces payload.
+        let payload = self.law.as_ref()?.pacing_rate();
+        let wire = payload * 8 * (window.mss + self.headers) / window.mss;
+        Some(Rate::from_bps(wire.max(1)))
+    }
+
+    fn heap(&self) -> usize {
+        size_of::<Self>()
+    }
+}

@@ -1,0 +1,62 @@
+//! BBR in Linux's own sender (`tcp_bbr.c`): the law that [`crate::congestion::law`] has, told of what
+//! `tcp_rate.c` samples.
+
+use super::Cwnd;
+use crate::congestion::law::{Law, Sample, Totals};
+use forebay_core::Time;
+
+/// Of one connection.
+#[derive(Debug, Default)]
+pub(in crate::linux) struct Bbr {
+    /// Once the connection is open.
+    open: Option<(Law, Totals)>,
+}
+
+impl Bbr {
+    /// The connection is open (`bbr_init`).
+    pub(in crate::linux) fn open(&mut self, law: Law, totals: Totals) {
+        self.open = Some((law, totals));
+    }
+
+    /// Bytes of payload a second; 0 before it is open.
+    pub(in crate::linux) fn pacing_rate(&self) -> u64 {
+        self.open.as_ref().map_or(0, |(law, _)| law.pacing_rate())
+    }
+
+    /// An acknowledgment (`bbr_main`); true if what is sent now tells nothing of the bandwidth.
+    pub(in crate::linux) fn on_ack(&mut self, window: &mut Cwnd, sample: &Sample) -> bool {
+        let Some((law, totals)) = &mut self.open else { return false };
+        *totals = sample.totals;
+        let understates = law.on_ack(sample, &mut window.cwnd);
+        window.cwnd = window.cwnd.min(window.most);
+        window.ssthresh = law.ssthresh.unwrap_or(window.ssthresh);
+        understates
+    }
+
+    /// The application sends again after silence.
+    pub(in crate::linux) fn on_restart(&mut self, window: &mut Cwnd, now: Time) {
+        if let Some((law, totals)) = &mut self.open {
+            law.on_restart(now, &mut window.cwnd, totals);
+        }
+    }
+
+    /// `bbr_ssthresh`: the threshold stays.
+    pub(super) fn ssthresh(&mut self, window: &Cwnd) -> u32 {
+        if let Some((law, _)) = &mut self.open {
+            law.save(window.cwnd);
+        }
+        window.ssthresh
+    }
+
+    pub(super) fn on_timeout(&mut self) {
+        if let Some((law, totals)) = &mut self.open {
+            law.on_timeout(totals);
+        }
+    }
+
+    pub(super) fn on_undo(&mut self) {
+        if let Some((law, totals)) = &mut self.open {
+            law.on_undo(totals);
+        }
+    }
+}

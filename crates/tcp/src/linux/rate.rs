@@ -1,0 +1,223 @@
+//! Samples of the delivery rate in 6.1 (`tcp_rate.c`), for BBR, which they are handed to
+//! (`tcp_cong_control`).
+//!
+//! Counts of delivered segments begin with 1: the SYN is one.
+
+use super::congestion::Congestion;
+use super::queue::Sent;
+use super::{Ack, Machine, State};
+use crate::congestion::law::{Law, Repair, Sample, Totals};
+use forebay_core::{Duration, Time};
+use std::collections::VecDeque;
+
+/// What was so when a segment was sent last (`tcp_skb_cb.tx`).
+#[derive(Debug, Clone, Copy)]
+struct Snapshot {
+    first_sent: Time,
+    delivered_at: Time,
+    delivered: u32,
+    app_limited: bool,
+    /// It was delivered already.
+    told: bool,
+}
+
+/// What an acknowledgment has told so far (`struct rate_sample`).
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    snapshot: Snapshot,
+    /// From the first segment of the window to this one.
+    sending: Duration,
+    /// Where the newest segment ends.
+    end: u64,
+}
+
+/// Of one connection; instants are whole microseconds.
+#[derive(Debug)]
+pub(super) struct Rates {
+    /// One for each segment of the retransmission queue.
+    sent: VecDeque<Snapshot>,
+    first_sent: Time,
+    delivered_at: Time,
+    /// What will have been delivered when the application's limit is over; 0 without one.
+    app_limited: u32,
+    told: Option<Told>,
+    next_send: Time,
+}
+
+impl Rates {
+    pub(super) fn new(now: Time) -> Self {
+        Rates {
+            sent: VecDeque::new(),
+            first_sent: now,
+            delivered_at: now,
+            app_limited: 0,
+            told: None,
+            next_send: now,
+        }
+    }
+
+    /// Bytes of heap, itself included.
+    pub(super) fn heap(&self) -> usize {
+        size_of::<Self>() + self.sent.capacity() * size_of::<Snapshot>()
+    }
+
+    fn snapshot(&self, delivered: u32) -> Snapshot {
+        Snapshot {
+            first_sent: self.first_sent,
+            delivered_at: self.delivered_at,
+            delivered,
+            app_limited: self.app_limited > 0,
+            told: false,
+        }
+    }
+
+    /// `tcp_rate_skb_delivered`.
+    fn deliver(&mut self, sent: &Sent, snapshot: Snapshot) {
+        let newer = |told: &Told| {
+            sent.at > self.first_sent || (sent.at == self.first_sent && sent.end() > told.end)
+        };
+        if snapshot.told || !self.told.as_ref().is_none_or(newer) {
+            return;
+        }
+        let sending = sent.at.since(snapshot.first_sent);
+        self.told = Some(Told { snapshot, sending, end: sent.end() });
+        self.first_sent = sent.at;
+    }
+}
+
+impl Machine {
+    fn total_delivered(&self) -> u32 {
+        self.delivered + 1
+    }
+
+    fn totals(&self, delivered_at: Time) -> Totals {
+        Totals { delivered: self.total_delivered(), lost: self.lost, delivered_at }
+    }
+
+    /// The connection is open; its handshake took `rtt`.
+    pub(super) fn begin_rates(&mut self, now: Time, rtt: Option<Duration>) {
+        let totals = self.totals(now);
+        let rtt_us = rtt.map(|rtt| rtt.as_nanos() / 1000);
+        let law = Law::new(self.mss, now, self.window.cwnd, rtt_us, &totals);
+        if let (Congestion::Bbr(bbr), Some(rates)) = (&mut self.congestion, &mut self.rates) {
+            bbr.open(law, totals);
+            rates.delivered_at = now;
+            // The first write finds nothing unsent.
+            rates.app_limited = totals.delivered;
+        }
+    }
+
+    /// Bytes of payload a second that segments are paced by; None if they are not.
+    pub(crate) fn pacing(&self) -> Option<u64> {
+        match &self.congestion {
+            Congestion::Bbr(bbr) => Some(bbr.pacing_rate()),
+            _ => None,
+        }
+    }
+
+    /// Pacing lets the next segment go then (`tcp_wstamp_ns`).
+    pub(crate) fn set_next_send(&mut self, at: Time) {
+        self.rates.iter_mut().for_each(|rates| rates.next_send = at);
+    }
+
+    /// Pacing lets a segment go now (`tcp_pace_kick`).
+    pub(crate) fn on_pace(&mut self) {
+        self.holds_new &= self.rates.is_none();
+    }
+
+    /// The application writes, with `unsent` bytes waiting (`tcp_rate_check_app_limited`).
+    pub(crate) fn on_write(&mut self, unsent: u64) {
+        let in_flight = self.queue.in_flight();
+        let delivered = self.total_delivered();
+        if let Some(rates) = &mut self.rates
+            && unsent < self.mss
+            && in_flight < self.window.cwnd
+            && self.queue.lost <= self.queue.retrans
+        {
+            rates.app_limited = delivered + in_flight;
+        }
+    }
+
+    /// A new segment is sent (`tcp_rate_skb_sent`).
+    pub(super) fn rate_sent(&mut self, now: Time) {
+        let delivered = self.total_delivered();
+        let Some(rates) = &mut self.rates else { return };
+        if self.queue.is_empty() {
+            (rates.first_sent, rates.delivered_at) = (now, now);
+        }
+        let snapshot = rates.snapshot(delivered);
+        rates.sent.push_back(snapshot);
+    }
+
+    /// A segment is sent again.
+    pub(super) fn rate_resent(&mut self, at: usize) {
+        let delivered = self.total_delivered();
+        let Some(rates) = &mut self.rates else { return };
+        rates.sent[at] = rates.snapshot(delivered);
+    }
+
+    /// A segment was SACKed.
+    pub(super) fn rate_sacked(&mut self, at: usize, sent: &Sent) {
+        let Some(rates) = &mut self.rates else { return };
+        rates.deliver(sent, rates.sent[at]);
+        rates.sent[at].told = true;
+    }
+
+    /// The first segment was acknowledged.
+    pub(super) fn rate_acknowledged(&mut self, sent: &Sent) {
+        let Some(rates) = &mut self.rates else { return };
+        if let Some(snapshot) = rates.sent.pop_front() {
+            rates.deliver(sent, snapshot);
+        }
+    }
+
+    /// Something is sent with nothing in flight (`CA_EVENT_TX_START`).
+    pub(super) fn restart_rates(&mut self, now: Time) {
+        let limited = self.rates.as_ref().is_some_and(|rates| rates.app_limited > 0);
+        if let (Congestion::Bbr(bbr), true) = (&mut self.congestion, limited) {
+            bbr.on_restart(&mut self.window, now);
+        }
+    }
+
+    /// `tcp_rate_gen`, and what the congestion control makes of it.
+    pub(super) fn control(&mut self, now: Time, ack: &Ack, prior_in_flight: u32, losses: u32) {
+        let delivered = self.total_delivered();
+        let in_flight = self.queue.in_flight();
+        let (Congestion::Bbr(bbr), Some(rates)) = (&mut self.congestion, &mut self.rates) else {
+            return;
+        };
+        if delivered > rates.app_limited {
+            rates.app_limited = 0;
+        }
+        if ack.delivered > 0 {
+            rates.delivered_at = now;
+        }
+        let told = rates.told.take().filter(|_| !ack.reneging);
+        let interval = told.map(|told| told.sending.max(now.since(told.snapshot.delivered_at)));
+        let least = self.rack.least_rtt();
+        let micros = |span: Duration| span.as_nanos() / 1000;
+        let sample = Sample {
+            now,
+            totals: Totals { delivered, lost: self.lost, delivered_at: rates.delivered_at },
+            delivered: told.map(|told| delivered - told.snapshot.delivered),
+            interval_us: interval.filter(|interval| *interval >= least).map(micros),
+            prior_delivered: told.map_or(0, |told| told.snapshot.delivered),
+            app_limited: told.is_some_and(|told| told.snapshot.app_limited),
+            acked: ack.delivered,
+            losses,
+            prior_in_flight,
+            in_flight,
+            rtt_us: ack.rtt.map(micros),
+            srtt_us: self.estimator.srtt().map(micros),
+            repair: match self.state {
+                State::Recovery => Repair::Recovery,
+                State::Loss => Repair::Loss,
+                _ => Repair::Nothing,
+            },
+            next_send: rates.next_send,
+        };
+        if bbr.on_ack(&mut self.window, &sample) {
+            rates.app_limited = delivered + in_flight;
+        }
+    }
+}
