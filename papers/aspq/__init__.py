@@ -1,1 +1,1 @@
-"""Amicable strict priority queuing (ASPQ): figures 5 and 6, table I, and what lies beyond."""
+"""Amicable strict priority queuing (ASPQ): figures 5 and 6, and table I."""

@@ -1,103 +1,45 @@
-"""Amicable strict priority queuing (ASPQ): figures 5 and 6, table I, and what lies beyond."""
+"""Amicable strict priority queuing (ASPQ): figures 5 and 6, table I, and Linux's senders."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from forebay.papers import Figure, Paper, Quick, Section, StudyFile
 
-from forebay.papers import (
-    Claim,
-    Figure,
-    Paper,
-    Quick,
-    Section,
-    StudyFile,
-)
+from .claims import CLAIMS, CONCLUSIONS
+from .figures import figure_5, figure_6, receivers, survival, windows
+from .points import CHOICES, END, MAIN, R2, TEXT, WINDOWS
+from .sections import LIVE, OPEN, found, live_table, open_choices
 
-from .beyond import (
-    FLOWS_NOTE,
-    GAPS,
-    OPTIONS,
-    PERIODS_NOTE,
-    ablation,
-    flow_panels,
-    gaps,
-    period_panels,
-    when_tables,
-)
-from .discussion import OPTIONS_SAY, WHEN_SAYS
-from .table import (
-    claim_1,
-    claim_2,
-    claim_3,
-    claim_4,
-    claim_5,
-    figure_5,
-    figure_6,
-    r2_figure,
-    table_1,
-    why_2,
-    windows,
-)
-
-
-def text(name: str) -> str:
-    """A text that lies beside this file."""
-    return Path(__file__).with_name(name).read_text("utf-8")
-
-
+FEW = {"delay": ["10ms", "50ms", "68ms", "100ms"]}
 PAPER = Paper(
     title="ASPQ: amicable strict priority queuing",
-    citation=(
-        "M. Rahimi, V. Pournaghshband, *An Improvement Mechanism for Low Priority Traffic TCP "
-        "Performance in Strict Priority Queueing*."
-    ),
-    setup=text("setup.md"),
-    statistics=text("statistics.md"),
+    citation=TEXT["citation"],
+    setup=TEXT["setup"],
+    statistics=TEXT["statistics"],
+    found=found,
     studies=(
-        StudyFile("table1", "table1.toml", Quick(2, axes={"delay": ["10ms", "50ms", "100ms"]})),
-        StudyFile("figure5", "figure5.toml", Quick(2), tables=("class",)),
-        StudyFile("r2", "r2.toml", Quick(2)),
-        StudyFile("rtt", "rtt.toml", Quick(2)),
-        StudyFile("tcp", "tcp.toml", Quick(2)),
-        StudyFile("options", "options.toml", Quick(2)),
-        StudyFile("periods", "periods.toml", Quick(2)),
-        StudyFile("transfers", "transfers.toml", Quick(2)),
-        StudyFile("flows", "flows.toml", Quick(2)),
-        StudyFile("elsewhere", "elsewhere.toml", Quick(2)),
+        StudyFile(MAIN, "table1.toml", Quick(2, axes=FEW)),
+        StudyFile(END, "figure5.toml", Quick(2), tables=("class",)),
+        StudyFile(R2, "r2.toml", Quick(2)),
+        StudyFile(WINDOWS, "windows.toml", Quick(2, axes=FEW)),
+        StudyFile(CHOICES, "choices.toml", Quick(2, axes=FEW)),
     ),
     figures=(
-        Figure("5", "Comparison of the performance of ASPQ against SPQ.", figure_5, ("figure5",),
+        Figure("5", "Comparison of the performance of ASPQ against SPQ.", figure_5, (END,),
                "One run, in intervals of 50 ms, as the low-priority receiver sees it."),
         Figure("6", "Measurement of the difference of goodput against different RTTs.", figure_6,
-               ("table1",)),
-        Figure("windows", "(not in the paper) The congestion window that the freeze keeps.",
-               windows, ("figure5",), "It stands still while the sender is frozen."),
-        Figure("R2", "(not in the paper) The connection that strict priority ends.", r2_figure,
-               ("r2",), "Five retransmissions of a segment take 1 + 2 + 4 + 8 + 16 + 32 = 63 s."),
-        Figure("periods", "(not in the paper) High-priority traffic that comes and goes.",
-               period_panels, ("periods", "transfers"), PERIODS_NOTE),
-        Figure("flows", "(not in the paper) One to a hundred low-priority flows.", flow_panels,
-               ("flows",), FLOWS_NOTE),
+               (MAIN,)),
+        Figure("RTT", "What the round-trip time does with other windows of the receivers.",
+               receivers, (WINDOWS,), TEXT["figure-rtt"]),
+        Figure("windows", "The congestion window that the freeze keeps.", windows, (END,),
+               "It stands still while the sender is frozen."),
+        Figure("R2", "The connection that strict priority ends.", survival, (R2,),
+               "Five retransmissions of a segment take 1 + 2 + 4 + 8 + 16 + 32 = 63 s."),
     ),
-    claims=(
-        Claim("ASPQ-1", "Table I: the average goodputs of ASPQ and SPQ at ten round-trip times.",
-              claim_1, ("table1",)),
-        Claim("ASPQ-2", "The amount of the difference always remained positive; with the increase "
-              "of RTT the quality of SPQ's performance deteriorates (table I: from 4.5 to 294 "
-              "kb/s).", claim_2, ("table1",), why_2),
-        Claim("ASPQ-3", "The low priority sender in Amicable SPQ leaves the persist mode promptly "
-              "and reaches approximately the maximum available bandwidth. SPQ saturates the link "
-              "for a short period of time, and after that starts slowly.", claim_3, ("figure5",)),
-        Claim("ASPQ-4", "By taking the low priority senders into persist mode, we are able to keep "
-              "their congestion window intact.", claim_4, ("figure5",)),
-        Claim("ASPQ-5", "SPQ can cause termination of low priority connections; ASPQ does not.",
-              claim_5, ("r2",)),
-    ),
+    claims=CLAIMS,
+    conclusions=CONCLUSIONS,
     sections=(
-        Section("Table I, row by row", "", table_1, ("table1",)),
-        Section("What the readings change", GAPS, gaps, ("rtt", "tcp")),
-        Section("The options", OPTIONS, ablation, ("options",), OPTIONS_SAY),
-        Section("When to freeze", text("when.md"), when_tables,
-                ("periods", "transfers", "flows", "elsewhere"), WHEN_SAYS),
+        Section("What the paper leaves open", TEXT["choices"], open_choices, (MAIN, CHOICES),
+                OPEN),
+        Section("Linux's senders, live", TEXT["live"], live_table, (), LIVE),
     ),
 )  # fmt: skip

@@ -1,120 +1,130 @@
-"""What figures, claims and tables share."""
+"""Points of the studies: what figures, claims and sections ask for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from forebay.papers import (
-    Data,
-)
-from forebay.stats import Interval, interval
+import polars as pl
 
-LOW_BITS = 800e6
+from forebay.papers import Data
+from forebay.papers.data import Where
+from forebay.papers.points import mean, samples, texts
+from forebay.stats import Interval
 
-
-def average_goodput(run: Mapping[str, Any]) -> float:
-    """Average goodput of the low-priority transfer of 100 MB, in kbit/s."""
-    return LOW_BITS / 1000 / float(run["classes.low.mean_completion_s"])
-
-
-Key = str | Callable[[Mapping[str, Any]], float | None]
-"""A measure, or what is made of the measures of a run."""
-
-
-@cache
-def runs(data: Data, study: str) -> list[dict[str, Any]]:
-    """The runs of a study as plain rows, for there are a thousand small questions to them."""
-    return data.study(study).runs.to_dicts()
-
-
-def samples(data: Data, study: str, key: Key, where: Mapping[str, Any]) -> dict[int, float | None]:
-    """A measure of every replication of a point."""
-    chosen = [
-        run
-        for run in runs(data, study)
-        if all(run[column] == value for column, value in where.items())
-    ]
-    if len({run["point"] for run in chosen}) != 1:
-        raise KeyError(f"{study}: {dict(where)} is not one point")
-    return {run["replication"]: run[key] if isinstance(key, str) else key(run) for run in chosen}
-
-
-def known(values: Sequence[float | None], scale: float = 1.0) -> Interval:
-    """The interval of those that were measured."""
-    found = interval([scale * each for each in values if each is not None])
-    if found is None:
-        raise KeyError("nothing was measured")
-    return found
-
-
-def measured(
-    data: Data, study: str, key: Key, where: Mapping[str, Any], scale: float = 1.0
-) -> Interval:
-    """Mean and interval of a measure at a point."""
-    return known(list(samples(data, study, key, where).values()), scale)
-
-
-def changed(
-    data: Data,
-    study: str,
-    key: Key,
-    first: Mapping[str, Any],
-    second: Mapping[str, Any],
-    scale: float = 1.0,
-) -> Interval:
-    """Mean and interval of `first - second`, paired replication by replication."""
-    one, other = samples(data, study, key, first), samples(data, study, key, second)
-    pairs = [(one[each], other[each]) for each in one if each in other]
-    return known([a - b for a, b in pairs if a is not None and b is not None], scale)
-
-
-DELAYS = [f"{delay}ms" for delay in range(10, 101, 10)]
-RTTS = [30, 50, 70, 90, 110, 130, 150, 170, 190, 210]
-"""Round-trip times of table I, as the paper writes them, in ms."""
-TABLE_ASPQ = [
-    4720.96, 4714.18, 4706.94, 4699.23, 4596.41, 4214.85, 3982.6, 3613.62, 3373.72, 3163.19,
-]  # fmt: skip
-TABLE_SPQ = [
-    4716.42, 4686.63, 4628.15, 4542.95, 4364.91, 3987.26, 3759.93, 3358.5, 3092.56, 2869.17,
-]  # fmt: skip
-
+HERE = Path(__file__).parent
+TEXT = texts(HERE)
+ASPQ, SPQ = "aspq", "none"
+BOXES = {ASPQ: "ASPQ", SPQ: "SPQ"}
+"""What the studies put in front of the device, and what the paper calls it."""
+MAIN, CHOICES, WINDOWS, END, R2 = "table1", "choices", "windows", "figure5", "r2"
+TABLE = {
+    30: (4720.96, 4716.42),
+    50: (4714.18, 4686.63),
+    70: (4706.94, 4628.15),
+    90: (4699.23, 4542.95),
+    110: (4596.41, 4364.91),
+    130: (4214.85, 3987.26),
+    150: (3982.6, 3759.93),
+    170: (3613.62, 3358.5),
+    190: (3373.72, 3092.56),
+    210: (3163.19, 2869.17),
+}
+"""Table I: round-trip time in ms; average goodput with ASPQ and with SPQ in kbit/s."""
+DELAYS = {rtt: f"{rtt // 2 - 5}ms" for rtt in TABLE}
+"""Delay of the low sender's link, by the round-trip time that the paper gives for it."""
+FEWEST, MOST = min(TABLE), max(TABLE)
+GOODPUT = 800e3 / pl.col("classes.low.mean_completion_s")
+"""Average goodput of the low-priority transfer of 100 MB, in kbit/s."""
 LINK = 10e6 * 1000 / 1054
 """Payload that the bottleneck carries, in bit/s: 1000 bytes in a frame of 1054."""
 STEP = 0.05
 """Interval of the time series, in s."""
-ROUND_TRIP = 2 * 4 * 5e-3
-"""Round-trip time of figure 5's paths, without transmission, in s."""
 
 
-def goodput(data: Data, delay: str, box: str) -> Interval:
-    """Goodput of one row of table I."""
-    return measured(data, "table1", average_goodput, {"delay": delay, "box": box})
+@dataclass(frozen=True)
+class View:
+    """Table I as the main study has it, or under one choice of another."""
+
+    data: Data
+    study: str = MAIN
+    choice: str | None = None
+
+    @property
+    def rtts(self) -> list[int]:
+        """The round-trip times that were run, in ms; a quick run has fewer."""
+        run = set(self.data.study(self.study).runs["delay"].to_list())
+        return [rtt for rtt, delay in DELAYS.items() if delay in run]
+
+    def at(self, rtt: int, box: str) -> Where:
+        """A point."""
+        chosen = {} if self.choice is None else {self.column: self.choice}
+        return {**chosen, "delay": DELAYS[rtt], "box": box}
+
+    @property
+    def column(self) -> str:
+        """The column that names the choice."""
+        return "window" if self.study == WINDOWS else "title"
+
+    def goodput(self, rtt: int, box: str) -> Interval:
+        """Average goodput in kbit/s."""
+        return self.data.interval(self.study, GOODPUT, self.at(rtt, box))
+
+    def less(self, first: tuple[int, str], second: tuple[int, str]) -> Interval:
+        """Average goodput of one point less that of another, paired, in kbit/s."""
+        return self.data.difference(self.study, GOODPUT, self.at(*first), self.at(*second))
+
+    def gain(self, rtt: int) -> Interval:
+        """ASPQ's goodput less SPQ's."""
+        return self.less((rtt, ASPQ), (rtt, SPQ))
+
+    def growth(self, first: int, last: int) -> Interval:
+        """How much larger the gain is at one round-trip time than at another."""
+
+        def gains(rtt: int) -> dict[int, float]:
+            one, other = (
+                samples(self.data, self.study, GOODPUT, self.at(rtt, box)) for box in BOXES
+            )
+            return {run: one[run] - other[run] for run in one if run in other}
+
+        before, after = gains(first), gains(last)
+        return mean([after[run] - before[run] for run in before if run in after])
 
 
-def gain(data: Data, delay: str) -> Interval:
-    """ASPQ's goodput less SPQ's."""
-    return changed(
-        data,
-        "table1",
-        average_goodput,
-        {"delay": delay, "box": "aspq"},
-        {"delay": delay, "box": "none"},
-    )
+def choices(data: Data, study: str = CHOICES) -> list[View]:
+    """Table I under every choice of a study."""
+    found = View(data, study)
+    known = data.study(study).runs[found.column].unique(maintain_order=True)
+    return [View(data, study, each) for each in known]
 
 
-def shown(data: Data) -> list[str]:
-    """The delays that were run; a quick run has fewer."""
-    ran = {run["delay"] for run in runs(data, "table1")}
-    return [delay for delay in DELAYS if delay in ran]
+def stated(rtt: int, box: str) -> float:
+    """A number of table I."""
+    return TABLE[rtt][list(BOXES).index(box)]
 
 
-def rtt(delay: str) -> int:
-    """The round-trip time that the paper gives a delay of the low sender's link."""
-    return RTTS[DELAYS.index(delay)]
+def stated_gain(rtt: int) -> float:
+    """The difference in table I."""
+    return round(stated(rtt, ASPQ) - stated(rtt, SPQ), 2)
 
 
-def percent(ours: float, theirs: float) -> str:
-    """How far ours is from a stated number."""
-    return f"{100 * (ours / theirs - 1):+.1f} %"
+def around_the_end(data: Data, box: str, before: float, after: float) -> list[pl.DataFrame]:
+    """Time from the end of the high transfer in s, and the low one's throughput in bit/s, run by
+    run. The end is that of the last interval in which high-priority data arrived."""
+    runs = []
+    table = data.table(END, "class").filter(box=box)
+    for (_,), run in table.group_by("replication", maintain_order=True):
+        high = run.filter((pl.col("class") == "high") & (pl.col("throughput_bps") > 0))
+        low = run.filter(pl.col("class") == "low")
+        low = low.with_columns(at=pl.col("time_s") - high["time_s"].max())
+        runs.append(low.filter(pl.col("at").is_between(before, after)))
+    return runs
+
+
+def live() -> Sequence[Mapping[str, Any]]:
+    """What the bench measured with Linux's senders, a row for each load, sender and box."""
+    found: Sequence[Mapping[str, Any]] = json.loads((HERE / "live.json").read_text("utf-8"))["rows"]
+    return found

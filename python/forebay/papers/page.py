@@ -183,13 +183,19 @@ def _numbers(found: Mapping[str, Any]) -> list[str]:
         unit = f" {part['unit']}" if part["unit"] else ""
         paper = f"{cell(part['stated'])}{unit} ({_range(part['allowed'], '')})"
         row = [part["claim"], part["what"], paper, _measured(part), cell(part.get("referee"))]
-        rows.append([*row, part["verdict"]])
-    head = ["claim", "number", "paper (allowed)", "ours, 95 %", "referee", "verdict"]
+        rows.append([*row, part["verdict"] + _error(part)])
+    head = ["claim", "number", "paper (allowed)", "ours, 95 %", "referee", "verdict, relative error"]
     told = f"Numbers that the paper states: {good} of {len(stated)} lie in range."
     if all(part.get("referee") is None for part in stated):
         at = head.index("referee")
         head, rows = head[:at] + head[at + 1 :], [row[:at] + row[at + 1 :] for row in rows]
     return [told, markdown(head, rows)]
+
+
+def _error(part: Mapping[str, Any]) -> str:
+    """How far ours is from the stated number, in percent of that."""
+    value, stated = part["value"], part["stated"]
+    return "" if value is None or not stated else f", {100 * (value - stated) / abs(stated):+.1f}%"
 
 
 def _made(found: Mapping[str, Any]) -> str:
@@ -269,8 +275,8 @@ def _span(low: int, high: int) -> str:
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A table in Markdown."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(map(cell, line))} |" for line in lines)
+    head, *body = (f"| {' | '.join(map(cell, line))} |" for line in (columns, *rows))
+    return "\n".join([head, "|---" * len(columns) + "|", *body])
 
 
 def cell(value: Any) -> str:

@@ -1,0 +1,154 @@
+"""What the paper leaves open, and what Linux's senders do on real packets."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from typing import Any
+
+from forebay.papers import Data, Part, Statement, Table, exactly
+from forebay.papers.judge import verdict_of
+from forebay.papers.points import MARKS, mean
+
+from .claims import JUDGED, fallen, table_falls
+from .points import (
+    BOXES,
+    FEWEST,
+    GOODPUT,
+    MAIN,
+    MOST,
+    TEXT,
+    View,
+    choices,
+    live,
+    stated,
+)
+
+SHOWN = (FEWEST, 110, MOST)
+"""Round-trip times at which the difference is shown."""
+FULL, PART = 1.0, (0.05, 0.95)
+"""Shares of the link that high priority takes in the live runs."""
+STRICT, FROZEN = "strict priority", "ASPQ"
+
+
+def furthest(view: View) -> float:
+    """The number of table I that is furthest from the paper's, in %."""
+    errors = [
+        100 * (view.goodput(rtt, box).mean / stated(rtt, box) - 1)
+        for rtt in view.rtts
+        for box in BOXES
+    ]
+    return max(errors, key=abs)
+
+
+def open_choices(data: Data) -> list[Table]:
+    """Table I and its claims under every choice."""
+    rows = [
+        [
+            view.choice,
+            *(MARKS[verdict_of(judge(view))] for judge in JUDGED.values()),
+            f"{furthest(view):+.1f}",
+            *(view.gain(rtt) for rtt in SHOWN),
+        ]
+        for view in choices(data)
+    ]
+    gains = [f"ASPQ less SPQ, {rtt} ms, kbit/s" for rtt in SHOWN]
+    return [Table(["choice", *JUDGED, "furthest row, %", *gains], rows)]
+
+
+def found(data: Data) -> str:
+    """The page's beginning."""
+    view = View(data)
+    return TEXT["found"].format(
+        furthest=abs(furthest(view)),
+        gains=[view.gain(rtt).mean for rtt in SHOWN],
+        lost=-view.gain(FEWEST).mean,
+        fallen=[-each for each in table_falls()],
+        ours=[-fallen(view, box).mean for box in BOXES],
+    )
+
+
+def at_68(data: Data) -> list[Part]:
+    parts = []
+    for box, label in BOXES.items():
+        value = stated(150, box)
+        found = data.interval(MAIN, GOODPUT, {"delay": "68ms", "box": box})
+        parts.append(Part(f"{label}, 68 ms", "", found, 0.99 * value, 1.01 * value, "kbit/s"))
+    return parts
+
+
+OPEN = (
+    Statement(
+        "Table I's row at 150 ms fits a link of 68 ms rather than 70 in both columns, within 1 % "
+        "(3982.6 and 3759.93 kbit/s).",
+        at_68,
+    ),
+)
+
+
+Row = Mapping[str, Any]
+
+
+def rows(way: str, shares: tuple[float, ...]) -> list[Row]:
+    """Live rows of one box."""
+    return [each for each in live() if each["way"] == way and each["high_share"] in shares]
+
+
+def live_table(_: Data) -> list[Table]:
+    """Medians of the live runs."""
+    keys = {
+        "window before": "cwnd_before",
+        "at release": "cwnd_at_release",
+        "timeouts": "timeouts",
+        "silence after release, ms": "silence_ms",
+        "share of the link in the first second": "first_second",
+    }
+    cells = [
+        [f"{each['high_share']:.0%}", each["stack"], each["way"],
+         *(float(statistics.median(each[key])) for key in keys.values())]
+        for each in live()
+    ]  # fmt: skip
+    return [Table(["high takes", "TCP", "box", *keys], cells)]
+
+
+def without_timeouts(_: Data) -> list[Part]:
+    count = sum(sum(each["timeouts"]) for each in rows(FROZEN, PART))
+    return [Part("timeouts under ASPQ, all runs", "", exactly(count), 0, 0)]
+
+
+def back_at_once(_: Data) -> list[Part]:
+    return [
+        Part(f"{each['stack']}, high takes {each['high_share']:.0%}", "",
+             mean([100 * one for one in each["first_second"]]), 90, unit="%")
+        for each in rows(FROZEN, (*PART, FULL))
+        if each["stack"] != "cubic" or each["high_share"] != FULL
+    ]  # fmt: skip
+
+
+def no_gain(_: Data) -> list[Part]:
+    strict = {each["stack"]: each for each in rows(STRICT, PART[:1])}
+    return [
+        Part(f"{each['stack']}: ASPQ less strict priority", "",
+             mean([100 * (a - b) for a, b in zip(each["first_second"],
+                                                 strict[each["stack"]]["first_second"],
+                                                 strict=True)]), high=0, unit="points")
+        for each in rows(FROZEN, PART[:1])
+    ]  # fmt: skip
+
+
+LIVE = (
+    Statement(
+        "The freeze holds with real stacks: where high priority takes a part of the link, no "
+        "frozen sender times out.",
+        without_timeouts,
+    ),
+    Statement(
+        "After the release at least nine tenths of the link are used in the first second.",
+        back_at_once,
+    ),
+    Statement(
+        "Where high priority takes 5 % of the link, a freeze only costs: strict priority has more "
+        "of the link in that second, and all of the rest before it.",
+        no_gain,
+    ),
+)

@@ -1,0 +1,1 @@
+"""ASPQ beyond its paper: the controller's options, and whether to freeze."""
