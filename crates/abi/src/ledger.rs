@@ -44,11 +44,14 @@ fn differ(a: &ForebayPacket, b: &ForebayPacket) -> bool {
     let words = |packet: &ForebayPacket| {
         let ForebayPacket { id, len, flow, qos_class, precedence, drop_precedence, tos, .. } =
             *packet;
+        let ForebayPacket { kind, source, destination, queued, .. } = *packet;
         let marks = u32::from_le_bytes([qos_class, precedence, drop_precedence, tos]);
-        [(id, len), (flow, marks)].map(|(low, high)| u64::from(high) << 32 | u64::from(low))
+        let hosts = u32::from(destination) << 16 | u32::from(source);
+        let [first, second, third] = [(id, len), (flow, marks), (kind, hosts)]
+            .map(|(low, high)| u64::from(high) << 32 | u64::from(low));
+        [first, second, third, queued]
     };
-    let ([a0, a1], [b0, b1]) = (words(a), words(b));
-    (a0 ^ b0) | (a1 ^ b1) | (a.kind ^ b.kind) | (a.queued ^ b.queued) != 0
+    words(a) != words(b)
 }
 
 /// How a packet leaves.

@@ -89,6 +89,14 @@ impl CobaltLaw {
     /// # Errors
     /// Names the field that is out of range.
     pub fn new(params: &CobaltParams, setting: &Setting) -> Result<Self, ConfigError> {
+        CobaltLaw::with_mtu_time(params, setting.mtu_time())
+    }
+
+    /// The same, where the largest packet takes `mtu_time`.
+    ///
+    /// # Errors
+    /// Names the field that is out of range.
+    pub fn with_mtu_time(params: &CobaltParams, mtu_time: Duration) -> Result<Self, ConfigError> {
         let CobaltParams { target, interval, increment, decrement, .. } = *params;
         require(target > Duration::ZERO, "target", || {
             format!("must be above 0, got \"{target}\"")
@@ -99,7 +107,6 @@ impl CobaltLaw {
         for (path, step) in [("increment", increment), ("decrement", decrement)] {
             require((0.0..=1.0).contains(&step), path, || format!("must be 0 to 1, got {step}"))?;
         }
-        let mtu_time = setting.mtu_time();
         Ok(CobaltLaw { target, interval, increment, decrement, mtu_time })
     }
 
@@ -143,6 +150,11 @@ impl CobaltState {
             self.count -= 1;
             self.drop_next = law.next(self.drop_next, self.count);
         }
+    }
+
+    /// Whether nothing is remembered that the next congested time would go on with.
+    pub fn at_rest(&self, now: Time) -> bool {
+        self.p_drop == 0.0 && self.count == 0 && now >= self.drop_next
     }
 
     /// Whether `packet`, which is about to leave, must be dropped; may mark it. `flows` share the link.
