@@ -402,8 +402,8 @@ DRAW_TEXT = (
     "from one drop or mark to the next, in arrivals, of forebay and Linux."
 )
 SOURCED_TEXT = (
-    "{seeds} seeds; mean and 95 % interval. The first row of each trace draws next to nothing: there "
-    "every packet can be compared. In the others Linux rounds the bytes of a round at random, and "
+    "{seeds} seeds; mean and 95 % interval. The first row of each trace draws next to nothing: "
+    "there every packet can be compared. In the others Linux rounds the bytes of a round at random, and "
     "the flows, all of one pair of hosts, share a round. *Open* is what is further apart than both "
     "intervals."
 )
