@@ -9,7 +9,7 @@ from pathlib import Path
 
 COMMAND = str(Path(sys.executable).with_name("forebay"))
 HEAD = (
-    b"forebay recording 1\n"
+    b"forebay recording 2\n"
     + json.dumps(
         {
             "plan": {

@@ -150,6 +150,19 @@ def fq_codel(queue: Table, _: Link) -> Commands:
     return [root("fq_codel", *words, "interval", microseconds(queue, "interval"), ecn(queue))]
 
 
+def cake(queue: Table, _: Link) -> Commands:
+    """`cake`; its memory limit counts what the kernel allocates, up to eight times as much."""
+    fixed(queue, ingress=False)
+    rate = queue.get("bandwidth")
+    isolation = "flowblind" if queue["isolation"] == "none" else queue["isolation"]
+    words = ["bandwidth", rate.lower()] if rate else ["unlimited"]
+    words += [queue["diffserv"], isolation, "rtt", microseconds(queue, "rtt")]
+    words += ["overhead", str(queue["overhead"]), "mpu", str(size(queue["mpu"]))]
+    words += ["noatm" if queue["framing"] == "none" else queue["framing"]]
+    words += ["wash" if queue["wash"] else "nowash", "no-ack-filter"]
+    return [root("cake", *words, "memlimit", str(8 * size(queue["memory_limit"])))]
+
+
 def update_interval(queue: Table) -> str:
     """What PIE's timer is told so that updates come every `t_update`.
 
@@ -312,6 +325,7 @@ def drr(queue: Table, link: Link) -> Commands:
 
 
 KINDS: Mapping[str, Callable[[Table, Link], Commands]] = {
+    "cake": cake,
     "codel": codel,
     "drr": drr,
     "fifo": fifo,

@@ -124,7 +124,15 @@ typedef struct ForebayPacket {
   /**
    * 0: data; 1: a TCP acknowledgment without payload; 2: connection or routing control.
    */
-  uint64_t kind;
+  uint32_t kind;
+  /**
+   * Host that it comes from, never 0; 0 if it is not known.
+   */
+  uint16_t source;
+  /**
+   * Host that it goes to, likewise.
+   */
+  uint16_t destination;
   /**
    * When it joined the queue, in ns.
    */

@@ -16,7 +16,8 @@ const _: () = {
         };
     }
     alike!(id id, len len, flow flow, class qos_class, precedence precedence);
-    alike!(drop_precedence drop_precedence, tos tos, kind kind, queued queued);
+    alike!(drop_precedence drop_precedence, tos tos, kind kind, source source);
+    alike!(destination destination, queued queued);
     assert!(size_of::<Packet>() == 32 && size_of::<ForebayPacket>() == 32);
     assert!(align_of::<Packet>() == align_of::<ForebayPacket>());
 };
@@ -31,8 +32,8 @@ pub fn to_c(packet: &Packet) -> &ForebayPacket {
 /// `from` as a packet; of a kind that is not known it is data.
 #[inline]
 pub fn from_c(from: &ForebayPacket) -> Packet {
-    if from.kind > PacketKind::Control as u64 {
-        return from_c(&ForebayPacket { kind: PacketKind::Data as u64, ..*from });
+    if from.kind > PacketKind::Control as u32 {
+        return from_c(&ForebayPacket { kind: PacketKind::Data as u32, ..*from });
     }
     // SAFETY: the kind is one of `PacketKind`.
     unsafe { take(from) }

@@ -49,7 +49,11 @@ pub struct ForebayPacket {
     /// DS field and ECN as in the IP header: DSCP in the upper six bits, ECN in the lower two.
     pub tos: u8,
     /// 0: data; 1: a TCP acknowledgment without payload; 2: connection or routing control.
-    pub kind: u64,
+    pub kind: u32,
+    /// Host that it comes from, never 0; 0 if it is not known.
+    pub source: u16,
+    /// Host that it goes to, likewise.
+    pub destination: u16,
     /// When it joined the queue, in ns.
     pub queued: u64,
 }

@@ -74,9 +74,11 @@ fn differ(a: &ForebayPacket, b: &ForebayPacket) -> bool {
         let ForebayPacket { qos_class, precedence, drop_precedence, tos, .. } = *packet;
         u32::from_le_bytes([qos_class, precedence, drop_precedence, tos])
     };
-    let (short, long) =
-        ((a.len ^ b.len) | (a.flow ^ b.flow), (a.kind ^ b.kind) | (a.queued ^ b.queued));
-    u64::from(short | (marks(a) ^ marks(b))) | long != 0
+    let hosts =
+        |packet: &ForebayPacket| u32::from(packet.destination) << 16 | u32::from(packet.source);
+    let short = (a.len ^ b.len) | (a.flow ^ b.flow) | (a.kind ^ b.kind);
+    let short = short | (marks(a) ^ marks(b)) | (hosts(a) ^ hosts(b));
+    u64::from(short) | (a.queued ^ b.queued) != 0
 }
 
 /// How a packet leaves.

@@ -54,6 +54,7 @@ impl Arrival {
         packet.precedence = self.precedence;
         packet.drop_precedence = self.drop_precedence;
         packet.kind = self.kind;
+        (packet.source, packet.destination) = (self.flow as u16 % 3, self.flow as u16 % 4);
         packet.set_dscp([0, 1, 10, 34, 46, 48][(self.flow as usize + usize::from(self.class)) % 6]);
         if self.ect {
             packet.set_ecn(Ecn::Ect0);

@@ -4,9 +4,9 @@ use crate::time::Time;
 
 /// What a packet carries, as far as a discipline may care (NCQ, for one, does not favour ACKs).
 ///
-/// As wide as a word, so that a [`Packet`] has no padding.
+/// Half a word wide, so that a [`Packet`] has no padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[repr(u64)]
+#[repr(u32)]
 pub enum PacketKind {
     /// Payload.
     #[default]
@@ -57,6 +57,11 @@ pub struct Packet {
     pub tos: u8,
     /// Data, pure ACK or control.
     pub kind: PacketKind,
+    /// Host that it comes from, for disciplines that share between hosts: the simulator's index or a
+    /// hash of the address, never 0; 0 if it is not known.
+    pub source: u16,
+    /// Host that it goes to, likewise.
+    pub destination: u16,
     /// When the packet joined the queue that it is in; set by [`crate::Port::offer`].
     pub queued: Time,
 }
@@ -74,6 +79,8 @@ impl Packet {
             drop_precedence: 0,
             tos: 0,
             kind: PacketKind::Data,
+            source: 0,
+            destination: 0,
             queued: Time::ZERO,
         }
     }

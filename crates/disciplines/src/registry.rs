@@ -123,6 +123,7 @@ impl Disciplines {
             .with::<schedule::StrictPriority>()
             .with::<schedule::Wfq>()
             .with::<schedule::Wrr>()
+            .with::<kinds::Cake>()
             .with::<kinds::CqAqm>()
             .with::<kinds::Drr>()
             .with::<kinds::DualPi2>()

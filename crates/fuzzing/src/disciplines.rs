@@ -131,6 +131,7 @@ impl Rig {
         packet.precedence = precedence >> (tos & 7);
         packet.drop_precedence = drop_precedence >> (tos & 7);
         packet.tos = tos;
+        (packet.source, packet.destination) = (u16::from(flow % 5), u16::from(class % 3));
         packet.kind = match kind % 4 {
             0 => PacketKind::PureAck,
             1 => PacketKind::Control,
@@ -185,7 +186,19 @@ impl Rig {
 
 /// Another packet like `packet`; it is not Clone, for each leaves once.
 fn copy(packet: &Packet, id: u32) -> Packet {
-    let Packet { id: _, len, flow, class, precedence, drop_precedence, tos, kind, queued } =
-        *packet;
-    Packet { id, len, flow, class, precedence, drop_precedence, tos, kind, queued }
+    let Packet { len, flow, class, precedence, drop_precedence, tos, kind, .. } = *packet;
+    let Packet { source, destination, queued, .. } = *packet;
+    Packet {
+        id,
+        len,
+        flow,
+        class,
+        precedence,
+        drop_precedence,
+        tos,
+        kind,
+        source,
+        destination,
+        queued,
+    }
 }

@@ -8,7 +8,7 @@ use crate::plugins::Parts;
 use crate::rules::Rules;
 use crate::status::{Direction, Drops, Traffic};
 use forebay_core::{ConfigError, DropReason, Duration, Packet, PacketKind, Poll, Sink, Time};
-use forebay_shaper::{FlowHash, Plan, Recorder, Shaper};
+use forebay_shaper::{FlowHash, Plan, Recorder, Shaper, host_number};
 use hdrhistogram::Histogram;
 use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
@@ -237,6 +237,8 @@ impl Lane {
                 packet.drop_precedence = marks.drop_precedence;
                 packet.tos = view.tos;
                 packet.kind = view.kind;
+                [packet.source, packet.destination] =
+                    [view.source, view.destination].map(host_number);
                 packet.flow =
                     self.flows.of(view.source, view.destination, view.protocol, view.ports);
                 (packet, Origin { at: view.at, version: view.version, tos: view.tos })

@@ -4,6 +4,12 @@ use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 
+/// The number of the host at `address`, as packets have it: 16 bits, never 0.
+#[inline]
+pub fn host_number(address: IpAddr) -> u16 {
+    (FixedState::with_seed(0).hash_one(address) as u16).max(1)
+}
+
 /// Hashes five-tuples; equal seeds give equal hashes.
 #[derive(Debug, Clone)]
 pub struct FlowHash(FixedState);

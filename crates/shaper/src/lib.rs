@@ -36,7 +36,7 @@ mod replay;
 pub mod schema;
 mod shaper;
 
-pub use flow::FlowHash;
+pub use flow::{FlowHash, host_number};
 pub use record::{Operation, Recorder, Recording};
 pub use replay::{Replay, replay};
 pub use shaper::{Plan, Shaper};

@@ -127,11 +127,12 @@ fn ask(
 ) -> Result<Vec<Operation>, forebay_core::ConfigError> {
     let mut effects = Effects::default();
     match call {
-        Operation::Offer { id, len, flow, marks, tos, kind } => {
+        Operation::Offer { id, len, flow, marks, tos, kind, hosts } => {
             let mut packet = Packet::new(id, flow, len);
             [packet.class, packet.precedence, packet.drop_precedence] = marks;
             packet.tos = tos;
             packet.kind = kind;
+            [packet.source, packet.destination] = hosts;
             let verdict = shaper.offer(packet, now, &mut effects);
             effects.0.push(Operation::Verdict(verdict));
         }
@@ -261,9 +262,9 @@ mod tests {
         for (text, expected) in [
             ("", "no recording"),
             ("something else\n", "no recording"),
-            ("forebay recording 1\n{}\n", "plan"),
+            ("forebay recording 2\n{}\n", "plan"),
             (
-                "forebay recording 1\n{\"plan\":{\"rate\":\"1Mbit\",\"overhead\":0,\"mtu\":1500,\"queue\":{\"kind\":\"x\"}},\"seed\":1}\n",
+                "forebay recording 2\n{\"plan\":{\"rate\":\"1Mbit\",\"overhead\":0,\"mtu\":1500,\"queue\":{\"kind\":\"x\"}},\"seed\":1}\n",
                 "unknown kind",
             ),
         ] {

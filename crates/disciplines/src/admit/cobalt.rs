@@ -13,16 +13,17 @@
 //! | `sch_cake.c` | here |
 //! |---|---|
 //! | target, interval, p_inc, p_dec | `target`, `interval`, `increment`, `decrement` |
-//! | count, drop_next, dropping, p_drop, blue_timer | the same |
+//! | count, rec_inv_sqrt, drop_next, dropping, p_drop, blue_timer | `count`, `root` and the same |
 //! | mtu_time, bulk_flows | the port's largest packet at its rate; 1 |
 //!
-//! Deviations: D1. The square root is exact; Linux has 32 bits, a table for counts below 16 and a step of
-//! Newton's iteration above. D2. The queue counts as found empty when its last packet leaves; in Linux
-//! when it is asked the next time, a packet's transmission later. D3. On overflow the arriving packet is
-//! dropped; in CAKE one of the longest queue. D4. The count has 32 bits and stops at the highest, as
-//! there.
+//! 1 / sqrt(count) has 32 bits, from a table for counts below 16, from one step of Newton's iteration
+//! above, as there; the count has 32 bits and stops at the highest.
 //!
-//! Cost: a few comparisons a packet; one square root and one division a signal; one random number while
+//! Deviations: D1. The queue counts as found empty when its last packet leaves; in Linux when it is asked
+//! the next time, a packet's transmission later. D2. On overflow the arriving packet is dropped; in CAKE
+//! one of the longest queue.
+//!
+//! Cost: a few comparisons a packet; two or three multiplications a signal; one random number while
 //! BLUE's probability is above 0.
 
 use crate::Admit;
@@ -89,6 +90,14 @@ impl CobaltLaw {
     /// # Errors
     /// Names the field that is out of range.
     pub fn new(params: &CobaltParams, setting: &Setting) -> Result<Self, ConfigError> {
+        CobaltLaw::with_mtu_time(params, setting.mtu_time())
+    }
+
+    /// The same, where the largest packet takes `mtu_time`.
+    ///
+    /// # Errors
+    /// Names the field that is out of range.
+    pub fn with_mtu_time(params: &CobaltParams, mtu_time: Duration) -> Result<Self, ConfigError> {
         let CobaltParams { target, interval, increment, decrement, .. } = *params;
         require(target > Duration::ZERO, "target", || {
             format!("must be above 0, got \"{target}\"")
@@ -99,21 +108,47 @@ impl CobaltLaw {
         for (path, step) in [("increment", increment), ("decrement", decrement)] {
             require((0.0..=1.0).contains(&step), path, || format!("must be 0 to 1, got {step}"))?;
         }
-        let mtu_time = setting.mtu_time();
         Ok(CobaltLaw { target, interval, increment, decrement, mtu_time })
     }
 
-    /// cobalt_control(): the signal after the `count`-th one at `time`.
-    fn next(&self, time: Time, count: u32) -> Time {
-        let span = self.interval.as_nanos() as f64 / f64::from(count.max(1)).sqrt();
+    /// cobalt_control(): the signal after the one at `time`, after a share of the interval.
+    fn next(&self, time: Time, root: u32) -> Time {
+        let span = (u128::from(self.interval.as_nanos()) * u128::from(root)) >> 32;
         time + Duration::from_nanos(span as u64)
     }
+}
+
+/// 2^32 / sqrt(count) for the counts below 16, by Newton's iteration from the one before; those of 0 and
+/// 1 are the highest number.
+const ROOTS: [u32; 16] = {
+    let mut roots = [u32::MAX; 16];
+    let mut root = u32::MAX;
+    let mut count = 1;
+    while count < 16 {
+        let mut step = 0;
+        while step < 4 {
+            root = nearer(root, count as u32);
+            step += 1;
+        }
+        roots[count] = root;
+        count += 1;
+    }
+    roots
+};
+
+/// A step of Newton's iteration for 2^32 / sqrt(`count`): half of root (3 - count root^2).
+const fn nearer(root: u32, count: u32) -> u32 {
+    let square = (root as u64 * root as u64) >> 32;
+    let rest = (3_u64 << 32).wrapping_sub(count as u64 * square) >> 2;
+    (rest.wrapping_mul(root as u64) >> 31) as u32
 }
 
 /// What varies in COBALT.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CobaltState {
     count: u32,
+    /// 2^32 / sqrt(count), or near it.
+    root: u32,
     drop_next: Time,
     dropping: bool,
     p_drop: f64,
@@ -140,9 +175,23 @@ impl CobaltState {
         }
         self.dropping = false;
         if self.count > 0 && now >= self.drop_next {
-            self.count -= 1;
-            self.drop_next = law.next(self.drop_next, self.count);
+            self.count_to(self.count - 1);
+            self.drop_next = law.next(self.drop_next, self.root);
         }
+    }
+
+    /// The count is now `count`, one more or less than it was.
+    fn count_to(&mut self, count: u32) {
+        self.count = count;
+        self.root = match ROOTS.get(count as usize) {
+            Some(root) => *root,
+            None => nearer(self.root, count),
+        };
+    }
+
+    /// Whether nothing is remembered that the next congested time would go on with.
+    pub fn at_rest(&self, now: Time) -> bool {
+        self.p_drop == 0.0 && self.count == 0 && now >= self.drop_next
     }
 
     /// Whether `packet`, which is about to leave, must be dropped; may mark it. `flows` share the link.
@@ -158,7 +207,7 @@ impl CobaltState {
         let over = sojourn > law.target && sojourn > law.mtu_time * (2 * flows).max(4);
         let mut due = self.count > 0 && now >= self.drop_next;
         if over && !self.dropping {
-            self.drop_next = law.next(now, self.count);
+            self.drop_next = law.next(now, self.root);
         }
         self.dropping = over;
         if over {
@@ -169,13 +218,13 @@ impl CobaltState {
         let mut late = now > self.drop_next;
         if due && over {
             drop = !cx.mark(packet);
-            self.count = self.count.saturating_add(1);
-            self.drop_next = law.next(self.drop_next, self.count);
+            self.count_to(self.count.saturating_add(1));
+            self.drop_next = law.next(self.drop_next, self.root);
             late = now > self.drop_next;
         } else {
             while due {
-                self.count -= 1;
-                self.drop_next = law.next(self.drop_next, self.count);
+                self.count_to(self.count - 1);
+                self.drop_next = law.next(self.drop_next, self.root);
                 late = now > self.drop_next;
                 due = self.count > 0 && now >= self.drop_next;
             }

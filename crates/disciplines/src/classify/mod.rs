@@ -13,6 +13,7 @@ mod service_share;
 pub use class::{Class, ClassParams};
 pub(crate) use class::{MOST_QUEUES, check_queues};
 pub use dscp::{Dscp, DscpParams, Treatment};
+pub(crate) use flow_hash::mix;
 pub use flow_hash::{FlowHash, FlowHashParams};
 pub(crate) use low_latency::CLASSIC;
 pub use low_latency::{LowLatency, LowLatencyParams};

@@ -1,6 +1,7 @@
 //! Named kinds: combinations with defaults. One queue under an admission rule is a kind of that
 //! rule's name, and needs no file here.
 
+mod cake;
 mod choice;
 mod cq_aqm;
 mod drr;
@@ -12,6 +13,7 @@ mod ncq;
 mod prio;
 mod wrr;
 
+pub use cake::{Cake, CakeParams, Diffserv, Framing, Isolation};
 pub use choice::{ServerParams, SorterParams};
 pub use cq_aqm::{CqAqm, CqAqmParams};
 pub use drr::{Drr, DrrParams};

@@ -14,6 +14,13 @@ use serde_json::{Value, json};
 /// Parameters beside the defaults with which a kind is checked.
 fn variants(kind: &str) -> Vec<Value> {
     match kind {
+        "cake" => vec![
+            json!({ "bandwidth": "8Mbit", "diffserv": "diffserv4", "framing": "atm", "overhead": 44 }),
+            json!({ "diffserv": "diffserv8", "isolation": "hosts", "memory_limit": "20KB", "wash": true }),
+            json!({ "bandwidth": "5Mbit", "ingress": true, "isolation": "dual-srchost", "mpu": "64B",
+                "rtt": "10ms", "target": "1ms", "diffserv": "precedence", "memory_limit": "30KB" }),
+            json!({ "diffserv": "besteffort", "isolation": "none", "framing": "ptm", "salt": 7 }),
+        ],
         "cobalt" => vec![
             json!({ "limit": "30p", "increment": 0.25, "target": "1ms", "interval": "5ms" }),
             json!({ "limit": "45KB" }),

@@ -354,7 +354,8 @@ impl World {
     #[inline]
     pub(super) fn acknowledge_from(&mut self, flow: u32, segment: Segment, stop: u32) {
         let Connection { user, marks, number, life, .. } = self.connections.places[flow as usize];
-        let marks = Marks { drop_precedence: 0, ..marks };
+        let [source, destination] = marks.hosts;
+        let marks = Marks { drop_precedence: 0, hosts: [destination, source], ..marks };
         let cargo = Cargo {
             segment,
             sent: self.now,

@@ -272,6 +272,7 @@ impl Scenario {
         let (classes, class_of) = self.classes();
         let mut next_flow = 0;
         let mut laid: HashMap<Vec<Hop>, u32> = HashMap::new();
+        let mut hosts = Hosts::default();
         for (index, (traffic, ways)) in self.traffic.iter().zip(ways).enumerate() {
             let table = &traffic.table;
             let tcp = Arc::new(traffic.tcp.clone());
@@ -306,7 +307,7 @@ impl Scenario {
                     start,
                     stop,
                     forward,
-                    marks: marks(table),
+                    marks: Marks { hosts: hosts.of(table), ..marks(table) },
                     port: table.port,
                     conditioner,
                 };
@@ -375,6 +376,37 @@ fn marks(table: &TrafficTable) -> Marks {
         precedence: table.precedence,
         drop_precedence: table.drop_precedence,
         dscp: table.dscp.value(),
+        hosts: [0; 2],
+    }
+}
+
+/// Numbers of hosts, as packets have them.
+#[derive(Default)]
+struct Hosts<'a> {
+    named: HashMap<&'a str, u16>,
+    last: u16,
+}
+
+impl<'a> Hosts<'a> {
+    /// The hosts of the next flow of `table`: those that it names, else ones of its own.
+    fn of(&mut self, table: &'a TrafficTable) -> [u16; 2] {
+        [&table.from_host, &table.to_host].map(|name| match name {
+            None => self.fresh(),
+            Some(name) => match self.named.get(name.as_str()) {
+                Some(known) => *known,
+                None => {
+                    let number = self.fresh();
+                    self.named.insert(name, number);
+                    number
+                }
+            },
+        })
+    }
+
+    /// Never 0; after 65535 hosts numbers come again.
+    fn fresh(&mut self) -> u16 {
+        self.last = self.last.wrapping_add(1).max(1);
+        self.last
     }
 }
 

@@ -203,6 +203,13 @@ pub struct TrafficTable {
     /// Way on a dumbbell or parking lot, forward if absent; has no place beside `from` and `to`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
+    /// Name of the host that the flows come from; entries of one name share it. Only disciplines that
+    /// share between hosts, such as `cake`, look at it. Each flow has a host of its own if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_host: Option<String>,
+    /// Name of the host that they go to, as `from_host`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_host: Option<String>,
     /// The one hop of a parking lot that the flows cross, counted from 1; all of them if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hop: Option<u32>,
@@ -255,11 +262,13 @@ fn iperf() -> u16 {
 }
 
 /// Names of the fields of [`TrafficTable`]; what else stands in an entry is the source's.
-pub const TRAFFIC_FIELDS: [&str; 17] = [
+pub const TRAFFIC_FIELDS: [&str; 19] = [
     "name",
     "kind",
     "from",
     "to",
+    "from_host",
+    "to_host",
     "direction",
     "hop",
     "flows",

@@ -62,6 +62,8 @@ pub struct Marks {
     pub drop_precedence: u8,
     /// DS field codepoint, 0 to 63.
     pub dscp: u8,
+    /// Hosts that packets come from and go to; 0 if they are not known.
+    pub hosts: [u16; 2],
 }
 
 impl Marks {
@@ -72,6 +74,7 @@ impl Marks {
         packet.precedence = self.precedence;
         packet.drop_precedence = self.drop_precedence;
         packet.set_dscp(self.dscp);
+        [packet.source, packet.destination] = self.hosts;
     }
 }
 

@@ -186,7 +186,7 @@ mod tests {
     }
 
     fn replay(params: PcapParams, count: usize) -> Vec<Datagram> {
-        let entry = Marks { class: 3, precedence: 2, drop_precedence: 1, dscp: 9 };
+        let entry = Marks { class: 3, precedence: 2, drop_precedence: 1, dscp: 9, hosts: [0; 2] };
         let capture = read_capture(&capture()).unwrap();
         let mut source = Pcap::new(&params, &capture, entry).unwrap();
         let mut rng = Rng::named(1, "pcap");
@@ -209,8 +209,11 @@ mod tests {
         let rules = serde_json::from_value(serde_json::json!([{"dscp": "EF", "q": 5}])).unwrap();
         let sent = replay(PcapParams { rules, ..PcapParams::default() }, 9);
         assert_eq!(millis(&sent), [0.0, 10.0, 40.0]);
-        let seen: Vec<_> = sent.iter().map(|d| (d.len, d.flow, d.marks.unwrap())).collect();
-        let unmatched = Marks { class: 3, precedence: 2, drop_precedence: 1, dscp: 0 };
+        let without_hosts = |marks: Marks| Marks { hosts: [0; 2], ..marks };
+        let seen: Vec<_> =
+            sent.iter().map(|d| (d.len, d.flow, without_hosts(d.marks.unwrap()))).collect();
+        let unmatched =
+            Marks { class: 3, precedence: 2, drop_precedence: 1, dscp: 0, hosts: [0; 2] };
         let voice = Marks { class: 5, dscp: 46, ..unmatched };
         assert_eq!(seen, [(500, 0, voice), (1000, 1, unmatched), (40, 0, unmatched)]);
     }

@@ -3,6 +3,7 @@
 use super::Marks;
 use crate::pcap_in::CapturedPacket;
 use forebay_core::Codepoint;
+use forebay_shaper::host_number;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -82,6 +83,7 @@ pub(super) fn marks(rules: &[Rule], packet: &CapturedPacket, entry: Marks) -> Ma
         precedence: get(|rule| rule.precedence, entry.precedence),
         drop_precedence: get(|rule| rule.drop_precedence, entry.drop_precedence),
         dscp: packet.dscp,
+        hosts: [packet.tuple.source, packet.tuple.destination].map(host_number),
     }
 }
 
@@ -185,7 +187,8 @@ mod tests {
             {"port": 53, "q": 7},
         ]))
         .unwrap();
-        let entry = Marks { class: 0, precedence: 3, drop_precedence: 2, dscp: 10 };
+        let hosts = ["10.0.0.1", "10.0.0.2"].map(|text| host_number(text.parse().unwrap()));
+        let entry = Marks { class: 0, precedence: 3, drop_precedence: 2, dscp: 10, hosts };
         let packet = |dscp, protocol, ports| CapturedPacket {
             at_nanos: 0,
             len: 100,

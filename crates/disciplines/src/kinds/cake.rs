@@ -1,0 +1,406 @@
+//! `cake`: a shaper, tins by DSCP, fair queues of flows and hosts, and COBALT, in one.
+//!
+//! What it does: a packet's DSCP chooses a tin ([`Diffserv`]), a set-associative hash its flow's queue in
+//! the tin ([`flows`]). Flows are served as in FQ-CoDel, new ones first, and the flows of one host share
+//! one flow's turn, at whichever end that is less ([`Isolation`]). Each queue is under COBALT
+//! ([`CobaltState`]). With `bandwidth` packets leave at that rate, counted as the bottleneck frames them
+//! ([`Wire`]), and a tin has priority while it keeps below its share; without, tins share by weights.
+//! When too many bytes are held, the longest queue loses packets from its head ([`longest`]).
+//!
+//! Source: Linux 6.1, `sch_cake.c`; T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of CAKE: A
+//! Comprehensive Queue Management Solution for Home Gateways", LANMAN 2018. Defaults are those of `tc`.
+//!
+//! | `tc-cake(8)` | here |
+//! |---|---|
+//! | bandwidth, unlimited | `bandwidth`, none |
+//! | besteffort, precedence, diffserv3, 4, 8 | `diffserv` |
+//! | flowblind, srchost ... triple-isolate | `isolation` ("none" is flowblind) |
+//! | rtt | `rtt`; `target` is a twentieth of it |
+//! | overhead, mpu, atm, ptm | `overhead`, `mpu`, `framing` |
+//! | wash, ingress, memlimit | the same; `memory_limit` |
+//!
+//! Deviations: D1. `memory_limit` counts bytes of IP packets; Linux counts what the kernel allocates for
+//! them, half as much again for the largest. D2. A round of a host's flows is exact but for rounding; at
+//! one flow a host Linux gives 1513 bytes in 2 of 100 rounds. D3. Those of COBALT but D2 and D3 of it,
+//! which are as in Linux here. D4. Hosts are told apart by 16 bits; packets whose hosts are not known
+//! share with nobody. D5. Flows and hosts are hashed by another function. D6. `ack-filter`, `nat`,
+//! `autorate-ingress`, `fwmark`, filters and splitting of super-packets are not included.
+//!
+//! Cost: a hash, a list operation and COBALT's comparisons a packet; up to 16 comparisons if the flow's
+//! first place is taken; a heap is kept up while overflows are recent. With many flows of one host a
+//! look at each of them a packet, as in Linux.
+
+mod flows;
+mod longest;
+mod shaper;
+mod tins;
+
+use crate::admit::{CobaltLaw, CobaltParams};
+use crate::classify::mix;
+use flows::{Flows, QUEUES};
+use forebay_core::config::require;
+use forebay_core::{
+    Backlog, Bank, Bytes, Conduct, ConfigError, Context, Discipline, DropReason, Duration, Named,
+    Packet, Rate, Setting, Time, Verdict, Wake,
+};
+use longest::Longest;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shaper::Shaper;
+
+pub use flows::Isolation;
+pub use shaper::{Framing, Wire};
+pub use tins::Diffserv;
+
+/// CAKE.
+pub struct Cake {
+    diffserv: Diffserv,
+    isolation: Isolation,
+    salt: u64,
+    wash: bool,
+    ingress: bool,
+    wire: Wire,
+    memory_limit: u64,
+    shaper: Option<Shaper>,
+    tins: Vec<Tin>,
+    /// The tin whose turn it is without a shaper.
+    turn: usize,
+    bank: Bank,
+    longest: Longest,
+}
+
+struct Tin {
+    flows: Flows,
+    law: CobaltLaw,
+    /// The tin's threshold, and until when it has used that up.
+    rate: Option<Rate>,
+    spent_until: Time,
+    deficit: i64,
+    quantum: i64,
+    packets: usize,
+}
+
+/// Parameters of CAKE.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CakeParams {
+    /// Rate to shape to, by the length on the wire; above 0. Default: none, the link's own rate is the
+    /// limit.
+    pub bandwidth: Option<Rate>,
+    /// How DSCPs choose a tin: "besteffort", "precedence", "diffserv3", "diffserv4" or "diffserv8".
+    /// Default "diffserv3".
+    pub diffserv: Diffserv,
+    /// Between whom the bandwidth is shared: "none", "srchost", "dsthost", "hosts", "flows",
+    /// "dual-srchost", "dual-dsthost" or "triple-isolate". Default "triple-isolate".
+    pub isolation: Isolation,
+    /// The usual round-trip time to the far ends, COBALT's interval; above 0. Default 100ms.
+    pub rtt: Duration,
+    /// Acceptable standing delay; above 0, below `rtt`. Default: a twentieth of `rtt`. A tin's is at least
+    /// 1.5 transmissions of the largest packet at its threshold.
+    pub target: Option<Duration>,
+    /// Bytes that the bottleneck adds to every IP packet, -64 to 256. Default: those of the link.
+    pub overhead: Option<i64>,
+    /// Least length on the wire, overhead included; at most 256B. Default 0B.
+    pub mpu: Bytes,
+    /// The bottleneck's framing: "none", "atm" (53 bytes for each 48 begun) or "ptm" (a byte more for
+    /// each 64 begun). Default "none".
+    pub framing: Framing,
+    /// Whether the DSCP of packets is cleared once the tin is chosen. Default false.
+    pub wash: bool,
+    /// Whether dropped packets count as sent, for a shaper behind the bottleneck. Default false.
+    pub ingress: bool,
+    /// Room for packets in bytes; above 0. Default: four `rtt` at `bandwidth`, at least 4MB; 15.5MB
+    /// without bandwidth.
+    pub memory_limit: Option<Bytes>,
+    /// Perturbation of the hash over flows and hosts; any whole number. Default 0.
+    pub salt: u64,
+}
+
+impl Default for CakeParams {
+    fn default() -> Self {
+        CakeParams {
+            bandwidth: None,
+            diffserv: Diffserv::Diffserv3,
+            isolation: Isolation::TripleIsolate,
+            rtt: Duration::from_millis(100),
+            target: None,
+            overhead: None,
+            mpu: Bytes(0),
+            framing: Framing::None,
+            wash: false,
+            ingress: false,
+            memory_limit: None,
+            salt: 0,
+        }
+    }
+}
+
+impl Tin {
+    fn new(
+        params: &CakeParams,
+        share: tins::Share,
+        setting: &Setting,
+    ) -> Result<Self, ConfigError> {
+        let rate = params.bandwidth.map(|rate| tins::part(rate, share.rate));
+        let largest = u64::from(setting.mtu + setting.overhead);
+        let mtu_time = rate.map_or(Duration::ZERO, |rate| rate.transmission(largest));
+        let least = params.target.unwrap_or_default();
+        let target = least.max(Duration::from_nanos(mtu_time.as_nanos() * 3 / 2));
+        let interval = (params.rtt + target.saturating_sub(least)).max(target.saturating_mul(2));
+        let law = CobaltParams { target, interval, ..CobaltParams::default() };
+        let round = rate.map_or(1514, |rate| (rate.bps() / 8 >> 12).clamp(300, 1514) as i64);
+        Ok(Tin {
+            flows: Flows::new(params.isolation, round),
+            law: CobaltLaw::with_mtu_time(&law, mtu_time)?,
+            rate,
+            spent_until: Time::ZERO,
+            deficit: 0,
+            quantum: share.quantum,
+            packets: 0,
+        })
+    }
+
+    /// `len` bytes on the wire count against the tin's threshold.
+    #[inline]
+    fn charge(&mut self, len: u64, now: Time) {
+        let Some(rate) = self.rate else { return };
+        let span = rate.transmission(len);
+        if self.spent_until < now {
+            self.spent_until = self.spent_until + span;
+        } else {
+            self.spent_until = self.spent_until.max(now + span);
+        }
+    }
+}
+
+impl Named for Cake {
+    type Family = dyn Discipline;
+    const NAME: &'static str = "cake";
+    const SUMMARY: &'static str = "a shaper, tins by DSCP, fair flows and hosts, COBALT";
+    const SOURCE: &'static str = "Linux 6.1, sch_cake.c; Høiland-Jørgensen et al., LANMAN 2018";
+    const FACTS: Conduct = Conduct { shapes: true, ..Conduct::REORDERS };
+    type Params = CakeParams;
+
+    fn resolve(params: &mut CakeParams, setting: &Setting) {
+        let CakeParams { rtt, bandwidth, .. } = *params;
+        let largest = (10_240 * u64::from(setting.mtu + 14)).max(4 << 20);
+        let four_rtt = |rate: Rate| rate.bytes_in(rtt.saturating_mul(4)) as u64;
+        let room = bandwidth.map_or(largest, |rate| four_rtt(rate).clamp(4 << 20, largest));
+        params.target.get_or_insert(Duration::from_nanos(rtt.as_nanos() / 20));
+        params.overhead.get_or_insert(setting.overhead.into());
+        params.memory_limit.get_or_insert(Bytes(room));
+    }
+
+    fn build(params: &CakeParams, setting: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
+        let CakeParams { bandwidth, diffserv, isolation, rtt, mpu, framing, salt, .. } = *params;
+        let (target, overhead) = (params.target.unwrap_or_default(), params.overhead.unwrap_or(0));
+        let memory_limit = params.memory_limit.unwrap_or_default();
+        require(bandwidth.is_none_or(|rate| rate.bps() > 0), "bandwidth", || {
+            "must be above 0; leave it out not to shape".into()
+        })?;
+        require(rtt > Duration::ZERO, "rtt", || format!("must be above 0, got \"{rtt}\""))?;
+        require(Duration::ZERO < target && target < rtt, "target", || {
+            format!("must be above 0 and below rtt (\"{rtt}\"), got \"{target}\"")
+        })?;
+        require((-64..=256).contains(&overhead), "overhead", || {
+            format!("must be -64 to 256, got {overhead}")
+        })?;
+        require(mpu.0 <= 256, "mpu", || format!("must be at most 256B, got \"{mpu}\""))?;
+        require(memory_limit.0 > 0, "memory_limit", || "must be above 0, got \"0B\"".into())?;
+        let tins: Result<Vec<Tin>, ConfigError> =
+            diffserv.shares().into_iter().map(|share| Tin::new(params, share, setting)).collect();
+        let tins = tins?;
+        let queues = tins.len() * QUEUES;
+        Ok(Box::new(Cake {
+            diffserv,
+            isolation,
+            salt,
+            wash: params.wash,
+            ingress: params.ingress,
+            wire: Wire { overhead, least: mpu.0 as i64, framing },
+            memory_limit: memory_limit.0,
+            shaper: bandwidth.map(Shaper::new),
+            tins,
+            turn: 0,
+            bank: Bank::new(queues),
+            longest: Longest::new(queues),
+        }))
+    }
+}
+
+impl Cake {
+    /// The tin and the queue in it that `packet` joins.
+    #[inline]
+    fn classify(&mut self, packet: &Packet) -> (usize, usize) {
+        let tin = self.diffserv.tin(packet.dscp());
+        let hash = |value: u32| mix(self.salt, value);
+        let [source, destination] = [packet.source, packet.destination];
+        let hosts = [source, destination].map(|host| (host, hash(host.into())));
+        let key = match self.isolation {
+            Isolation::None => return (tin, self.tins[tin].flows.place(0, hosts)),
+            Isolation::Srchost => hosts[0].1,
+            Isolation::Dsthost => hosts[1].1,
+            Isolation::Hosts => hash(u32::from(source) << 16 | u32::from(destination)),
+            _ => hash(packet.flow),
+        };
+        (tin, self.tins[tin].flows.place(key, hosts))
+    }
+
+    /// Drops from the head of the longest queue until what is held fits.
+    #[cold]
+    fn shed(&mut self, cx: &mut Context) {
+        while self.bank.total().bytes > self.memory_limit {
+            let bank = &mut self.bank;
+            let queue = self.longest.get(|queue| bank.bytes(queue));
+            let Some(packet) = bank.pop(queue) else { return };
+            self.longest.shrunk(queue, |queue| bank.bytes(queue));
+            let tin = &mut self.tins[queue / QUEUES];
+            tin.packets -= 1;
+            tin.flows.flow(queue % QUEUES).cobalt.full(&tin.law, cx.now);
+            if self.ingress {
+                let len = self.wire.len(packet.len);
+                tin.charge(len, cx.now);
+                if let Some(shaper) = &mut self.shaper {
+                    shaper.charge(len, true);
+                }
+            }
+            cx.drop(packet, DropReason::Overflow);
+        }
+    }
+
+    /// The tin to serve: with a shaper the highest that keeps below its threshold, else the one that will
+    /// be first; without, by deficit round robin.
+    #[inline]
+    fn choose(&mut self, now: Time) -> usize {
+        if self.shaper.is_none() {
+            loop {
+                let tin = &mut self.tins[self.turn];
+                if tin.deficit >= 0 && tin.flows.active() {
+                    return self.turn;
+                }
+                if tin.deficit <= 0 {
+                    tin.deficit += tin.quantum;
+                }
+                self.turn = (self.turn + 1) % self.tins.len();
+            }
+        }
+        let (mut best, mut earliest) = (0, Time::MAX);
+        for (index, tin) in self.tins.iter().enumerate() {
+            if tin.flows.active() && (tin.spent_until <= now || tin.spent_until <= earliest) {
+                (best, earliest) = (index, tin.spent_until);
+            }
+        }
+        best
+    }
+
+    /// The next packet of tin `index`; None if a flow turned out to be empty, so that the choice is
+    /// made again. `fresh` is set until a flow has been looked at.
+    fn serve(&mut self, index: usize, fresh: &mut bool, cx: &mut Context) -> Option<Packet> {
+        let (tin, bank) = (&mut self.tins[index], &mut self.bank);
+        'flow: loop {
+            let place = tin.flows.head(std::mem::take(fresh))?;
+            let queue = index * QUEUES + place;
+            if tin.flows.flow(place).deficit <= 0 {
+                tin.flows.end_round(place, bank.packets(queue) > 0, cx.rng);
+                continue;
+            }
+            loop {
+                let cobalt = &mut tin.flows.flow(place).cobalt;
+                let Some(mut packet) = bank.pop(queue) else {
+                    cobalt.empty(&tin.law, cx.now);
+                    let remembers = !cobalt.at_rest(cx.now);
+                    tin.flows.found_empty(place, remembers);
+                    return None;
+                };
+                self.longest.shrunk(queue, |queue| bank.bytes(queue));
+                tin.packets -= 1;
+                let flows = if self.ingress { tin.flows.bulk() } else { 0 };
+                let flow = tin.flows.flow(place);
+                let drop = flow.cobalt.must_drop(&tin.law, &mut packet, flows, cx);
+                // The last one of a queue is not dropped.
+                let sends = !drop || bank.packets(queue) == 0;
+                let len = self.wire.len(packet.len);
+                if sends || self.ingress {
+                    flow.deficit -= len as i64;
+                    tin.deficit -= len as i64;
+                    tin.charge(len, cx.now);
+                    if let Some(shaper) = &mut self.shaper {
+                        shaper.charge(len, !sends);
+                    }
+                }
+                if sends {
+                    self.longest.sent();
+                    return Some(packet);
+                }
+                cx.drop(packet, DropReason::Aqm);
+                if self.ingress {
+                    continue 'flow;
+                }
+            }
+        }
+    }
+}
+
+impl Discipline for Cake {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Context) -> Verdict {
+        let (index, place) = self.classify(&packet);
+        if self.wash {
+            packet.set_dscp(0);
+        }
+        let queue = index * QUEUES + place;
+        if let Some(shaper) = &mut self.shaper {
+            let tin = &mut self.tins[index];
+            if tin.packets == 0 {
+                tin.spent_until = tin.spent_until.max(cx.now);
+                if self.bank.total().packets == 0 {
+                    shaper.begin(cx.now);
+                }
+            }
+        }
+        let (tin, bank) = (&mut self.tins[index], &mut self.bank);
+        bank.push(queue, packet);
+        tin.packets += 1;
+        self.longest.grown(queue, |queue| bank.bytes(queue));
+        tin.flows.joined(place, cx.rng);
+        if self.bank.total().bytes > self.memory_limit {
+            self.shed(cx);
+        }
+        Verdict::Queued
+    }
+
+    fn dequeue(&mut self, cx: &mut Context) -> Option<Packet> {
+        let mut fresh = true;
+        while self.wake(cx.now) == Wake::Ready {
+            let index = self.choose(cx.now);
+            let packet = self.serve(index, &mut fresh, cx);
+            if packet.is_some() {
+                return packet;
+            }
+        }
+        None
+    }
+
+    fn wake(&self, now: Time) -> Wake {
+        if self.bank.total().packets == 0 {
+            return Wake::Idle;
+        }
+        match &self.shaper {
+            Some(shaper) if shaper.due() > now => Wake::At(shaper.due()),
+            _ => Wake::Ready,
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.bank.total()
+    }
+
+    fn probe(&self, _: Time, out: &mut dyn FnMut(&'static str, f64)) {
+        let sum =
+            |count: fn(&Flows) -> u64| self.tins.iter().map(|tin| count(&tin.flows)).sum::<u64>();
+        out("sparse_flows", sum(Flows::sparse) as f64);
+        out("bulk_flows", sum(Flows::bulk) as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests;
