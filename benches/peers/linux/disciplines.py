@@ -403,9 +403,9 @@ DRAW_TEXT = (
 )
 SOURCED_TEXT = (
     "{seeds} seeds; mean and 95 % interval. The first row of each trace draws next to nothing: "
-    "there every packet can be compared. In the others Linux rounds the bytes of a round at random, and "
-    "the flows, all of one pair of hosts, share a round. *Open* is what is further apart than both "
-    "intervals."
+    "there every packet can be compared. In the others Linux rounds the bytes of a round at "
+    "random, and the flows, all of one pair of hosts, share a round. *Open* is what is further "
+    "apart than both intervals."
 )
 CODEL = "Linux's clock of 1024 ns and its root of 16 bits, one step of Newton's iteration at a time"
 CURVE = "Linux's gaps of 1 to 1/p arrivals, and arrivals during the last transmission that count"
