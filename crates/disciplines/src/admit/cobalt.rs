@@ -17,7 +17,9 @@
 //! | mtu_time, bulk_flows | the port's largest packet at its rate; 1 |
 //!
 //! 1 / sqrt(count) has 32 bits, from a table for counts below 16, from one step of Newton's iteration
-//! above, as there; the count has 32 bits and stops at the highest.
+//! above, as there; the count has 32 bits and stops at the highest. A queue's first signal of all is
+//! due at once and not after an interval, because Linux's 1 / sqrt(count) is 0 until the count has
+//! changed; so it is here.
 //!
 //! Deviations: D1. The queue counts as found empty when its last packet leaves; in Linux when it is asked
 //! the next time, a packet's transmission later. D2. On overflow the arriving packet is dropped; in CAKE

@@ -30,32 +30,47 @@ fn growing(rig: &mut Rig, end: u64, ecn: Ecn) -> Vec<u64> {
 #[test]
 fn signals_come_at_the_instants_of_the_control_law() {
     // Packet n comes at n/2 ms and leaves at n ms: the twelfth, at 11 ms, waited for 6 ms, the first above
-    // 5 ms. Signals: 100 ms later, then 100/sqrt(2), 100/sqrt(3), 100/2 ms after each other; a packet
-    // is dropped, so that the one after it leaves in the same millisecond.
+    // 5 ms. The first signal is due at once and comes with the next packet; then 100/sqrt(2),
+    // 100/sqrt(3), 100/2 ms and so on after 11 ms and each other. A packet is dropped, so that the one
+    // after it leaves in the same millisecond.
     let mut rig = cobalt(json!({}));
-    assert_eq!(growing(&mut rig, 320, Ecn::NotEct), [111, 182, 240, 290]);
+    assert_eq!(growing(&mut rig, 320, Ecn::NotEct), [12, 82, 140, 190, 235, 275, 313]);
     // With ECN the same instants, and marks: no packet is lost.
     let mut rig = cobalt(json!({}));
-    assert_eq!(growing(&mut rig, 320, Ecn::Ect0), [111, 182, 240, 290]);
-    assert_eq!((rig.record.marked.len(), rig.record.dropped.len()), (4, 0));
-    assert_eq!(rig.probe("count"), 5.0);
+    assert_eq!(growing(&mut rig, 320, Ecn::Ect0), [12, 82, 140, 190, 235, 275, 313]);
+    assert_eq!((rig.record.marked.len(), rig.record.dropped.len()), (7, 0));
+    assert_eq!(rig.probe("count"), 8.0);
+    // A later congested time begins an interval after its first late packet.
+    while rig.held() > 0 {
+        rig.take(ms(330));
+    }
+    rig.offer(ms(9_000), |_| {});
+    rig.take(ms(9_000));
+    rig.record.marked.clear();
+    for now in 10_000..10_150 {
+        for _ in 0..2 {
+            rig.offer(ms(now), |packet| packet.set_ecn(Ecn::Ect0));
+        }
+        rig.take(ms(now));
+        assert_eq!(rig.record.marked.is_empty(), now < 10_111, "{now}");
+    }
 }
 
 #[test]
 fn the_count_falls_at_the_same_pace_and_is_not_forgotten() {
     let mut rig = cobalt(json!({}));
     growing(&mut rig, 320, Ecn::Ect0);
-    // drop_next is 290.2 + 100/sqrt(5) = 334.9 ms. All leave now but the last.
+    // drop_next is 312.8 + 100/sqrt(8) = 348.2 ms. All leave now but the last.
     while rig.held() > 1 {
         rig.take(ms(320));
     }
-    assert_eq!(rig.probe("count"), 5.0);
-    // A packet that did not wait, at 400 ms: steps of 50 and 57.7 ms lead past it: the count is 3.
+    assert_eq!(rig.probe("count"), 8.0);
+    // A packet that did not wait, at 400 ms: steps of 37.8 and 40.8 ms lead past it: the count is 6.
     rig.take(ms(320));
     rig.offer(ms(400), |_| {});
     rig.offer(ms(400), |_| {});
     rig.take(ms(400));
-    assert_eq!(rig.probe("count"), 3.0);
+    assert_eq!(rig.probe("count"), 6.0);
 }
 
 #[test]
@@ -64,7 +79,7 @@ fn four_packets_of_the_largest_size_are_acceptable_on_a_slow_link() {
     let mut rig = cobalt(json!({}));
     rig.discipline.set_link_rate(ms(0), forebay_core::Rate::from_bps(1_000_000));
     // The 97th packet, at 97 ms, waited for 49 ms.
-    assert_eq!(growing(&mut rig, 250, Ecn::NotEct)[0], 197);
+    assert_eq!(growing(&mut rig, 250, Ecn::NotEct)[0], 98);
 }
 
 #[test]
