@@ -130,6 +130,7 @@ impl Disciplines {
             .with::<kinds::FqCodel>()
             .with::<kinds::FqPie>()
             .with::<kinds::Ncq>()
+            .with::<kinds::Nqb>()
             .with::<kinds::Prio>()
             .with::<kinds::Wrr>()
     }

@@ -51,13 +51,18 @@ impl FlowHash {
     /// The queue of `flow`.
     #[inline]
     fn queue_of(&self, flow: u32) -> QueueId {
-        // SplitMix64's finalizer: every bit of the input reaches the upper half.
-        let mut x =
-            self.salt.wrapping_add((u64::from(flow) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (((x >> 32) * u64::from(self.queues)) >> 32) as QueueId
+        ((u64::from(mixed(flow, self.salt)) * u64::from(self.queues)) >> 32) as QueueId
     }
+}
+
+/// A hash of `flow` of 32 bits.
+#[inline]
+pub(super) fn mixed(flow: u32, salt: u64) -> u32 {
+    // SplitMix64's finalizer: every bit of the input reaches the upper half.
+    let mut x = salt.wrapping_add((u64::from(flow) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (x >> 32) as u32
 }
 
 impl Named for FlowHash {
