@@ -18,6 +18,9 @@ pub trait Classify: Send {
     /// The queue, below [`Classify::queues`], that `packet` joins.
     fn classify(&mut self, packet: &Packet, bank: &Bank, cx: &mut Context) -> QueueId;
 
+    /// Learns that the link's rate is now `rate`.
+    fn set_link_rate(&mut self, _rate: Rate) {}
+
     /// Reports internal variables by name, for plots.
     fn probe(&self, _now: Time, _bank: &Bank, _out: &mut dyn FnMut(&'static str, f64)) {}
 }
@@ -137,6 +140,7 @@ impl<C: Classify, A: Admit, S: Schedule> Discipline for Composed<C, A, S> {
     }
 
     fn set_link_rate(&mut self, now: Time, rate: Rate) {
+        self.classify.set_link_rate(rate);
         self.admit.set_link_rate(now, rate);
     }
 
@@ -155,6 +159,9 @@ impl Classify for Box<dyn Classify> {
     }
     fn classify(&mut self, packet: &Packet, bank: &Bank, cx: &mut Context) -> QueueId {
         (**self).classify(packet, bank, cx)
+    }
+    fn set_link_rate(&mut self, rate: Rate) {
+        (**self).set_link_rate(rate);
     }
     fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
         (**self).probe(now, bank, out);

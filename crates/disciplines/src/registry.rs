@@ -131,6 +131,7 @@ impl Disciplines {
             .with::<kinds::FqCodel>()
             .with::<kinds::FqPie>()
             .with::<kinds::Ncq>()
+            .with::<kinds::Nqb>()
             .with::<kinds::Prio>()
             .with::<kinds::Wrr>()
     }

@@ -2,19 +2,21 @@
 //!
 //! What it does: a packet whose ECN field says that its sender is scalable, ECT(1), or that was marked
 //! on the way, CE, is low-latency; so is one that carries a given DSCP, such as that of non-queue-building
-//! traffic (NQB).
+//! traffic (NQB). With `queue_protection`, packets of flows that build the queue join the classic one
+//! ([`QueueProtection`]).
 //!
 //! Source: RFC 9331, section 5.1 (ECT(1) and CE); RFC 9332, section 2.5.1 (other identifiers); RFC
-//! 9956 (NQB, DSCP 45).
+//! 9956 (NQB, DSCP 45); RFC 9957 (queue protection).
 //!
 //! Deviations: D1. Which CE packets were ECT(0) before is not guessed from their flows (RFC 9331,
 //! section 5.3, permits that).
 //!
-//! Cost: one look at the ECN field, and one at a table of 64 bits.
+//! Cost: one look at the ECN field, and one at a table of 64 bits; that of the protection.
 
+use super::queue_protection::{QueueProtection, QueueProtectionParams};
 use crate::Classify;
 use forebay_core::{
-    Bank, Codepoint, Conduct, ConfigError, Context, Named, Packet, QueueId, Setting,
+    Bank, Codepoint, Conduct, ConfigError, Context, Named, Packet, QueueId, Rate, Setting, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,11 +24,15 @@ use serde::{Deserialize, Serialize};
 /// The queue of all that is not low-latency.
 pub const CLASSIC: QueueId = 0;
 
+/// The queue of what is.
+const LOW_LATENCY: QueueId = 1;
+
 /// Queue 1 for low-latency packets, queue 0 for others.
 pub struct LowLatency {
     ecn: bool,
     /// A bit for each DSCP.
     dscp: u64,
+    protection: Option<QueueProtection>,
 }
 
 /// Parameters of `low-latency`.
@@ -37,19 +43,30 @@ pub struct LowLatencyParams {
     pub ecn: bool,
     /// DSCPs whose packets are low-latency, such as ["NQB", "EF"]. Default: none.
     pub dscp: Vec<Codepoint>,
+    /// When packets of flows that build queue 1 join queue 0 (RFC 9957): {} for its numbers, or any of
+    /// `min_th`, `range`, `critical_ql`, `critical_ql_score`, `lg_aging`, `buckets`, `attempts` and
+    /// `max_ql_score`. Default: they do not.
+    pub queue_protection: Option<QueueProtectionParams>,
 }
 
 impl Default for LowLatencyParams {
     fn default() -> Self {
-        LowLatencyParams { ecn: true, dscp: Vec::new() }
+        LowLatencyParams { ecn: true, dscp: Vec::new(), queue_protection: None }
     }
 }
 
 impl LowLatency {
     /// The classifier with these parameters.
-    pub fn new(params: &LowLatencyParams) -> Self {
+    ///
+    /// # Errors
+    /// A protection that is out of range, as the field `queue_protection`.
+    pub fn new(params: &LowLatencyParams, setting: &Setting) -> Result<Self, ConfigError> {
         let dscp = params.dscp.iter().fold(0, |bits, codepoint| bits | 1 << codepoint.value());
-        LowLatency { ecn: params.ecn, dscp }
+        let protection = params.queue_protection.as_ref();
+        let protection = protection.map(|params| QueueProtection::new(params, setting));
+        let protection =
+            protection.transpose().map_err(|error| error.within("queue_protection"))?;
+        Ok(LowLatency { ecn: params.ecn, dscp, protection })
     }
 }
 
@@ -57,12 +74,16 @@ impl Named for LowLatency {
     type Family = dyn Classify;
     const NAME: &'static str = "low-latency";
     const SUMMARY: &'static str = "queue 1 for L4S (ECT(1), CE) and given DSCPs such as NQB";
-    const SOURCE: &'static str = "RFC 9331, section 5.1; RFC 9332, section 2.5.1; RFC 9956";
+    const SOURCE: &'static str =
+        "RFC 9331, section 5.1; RFC 9332, section 2.5.1; RFC 9956; RFC 9957";
     const FACTS: Conduct = Conduct::REORDERS;
     type Params = LowLatencyParams;
 
-    fn build(params: &LowLatencyParams, _: &Setting) -> Result<Box<dyn Classify>, ConfigError> {
-        Ok(Box::new(LowLatency::new(params)))
+    fn build(
+        params: &LowLatencyParams,
+        setting: &Setting,
+    ) -> Result<Box<dyn Classify>, ConfigError> {
+        Ok(Box::new(LowLatency::new(params, setting)?))
     }
 }
 
@@ -73,9 +94,28 @@ impl Classify for LowLatency {
     }
 
     #[inline]
-    fn classify(&mut self, packet: &Packet, _: &Bank, _: &mut Context) -> QueueId {
+    fn classify(&mut self, packet: &Packet, bank: &Bank, cx: &mut Context) -> QueueId {
         let fast = (self.ecn && packet.is_l4s()) || self.dscp >> packet.dscp() & 1 == 1;
-        usize::from(fast)
+        match &mut self.protection {
+            Some(protection) if fast => {
+                let held = (bank.packets(LOW_LATENCY), bank.bytes(LOW_LATENCY));
+                usize::from(!protection.sanctions(packet.flow, packet.len, held, cx.now))
+            }
+            _ => usize::from(fast),
+        }
+    }
+
+    fn set_link_rate(&mut self, rate: Rate) {
+        if let Some(protection) = &mut self.protection {
+            protection.set_link_rate(rate);
+        }
+    }
+
+    fn probe(&self, now: Time, _: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(protection) = &self.protection {
+            out("sanctioned_packets", protection.sanctioned() as f64);
+            out("highest_score_ms", protection.highest(now).as_millis_f64());
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod low_latency;
 mod ncq;
 mod one;
 mod precedence;
+mod queue_protection;
 mod service_share;
 
 pub use class::{Class, ClassParams};
@@ -20,4 +21,5 @@ pub use low_latency::{LowLatency, LowLatencyParams};
 pub use ncq::{FavourMode, FlowParams, Identify, Ncq, NcqParams};
 pub use one::{One, OneParams};
 pub use precedence::{Precedence, PrecedenceParams};
+pub use queue_protection::{QueueProtection, QueueProtectionParams};
 pub use service_share::Window;

@@ -35,7 +35,7 @@
 
 use crate::Composed;
 use crate::admit::{self, Overload, Pi2Law, Pi2Params, Ramp, Recur, StepParams};
-use crate::classify::{LowLatency, LowLatencyParams};
+use crate::classify::{LowLatency, LowLatencyParams, QueueProtectionParams};
 use crate::schedule::{ClassicProtection, ClassicProtectionParams};
 use forebay_core::config::require;
 use forebay_core::{Codepoint, Conduct, ConfigError, Discipline, Duration, Limit, Named, Setting};
@@ -78,6 +78,10 @@ pub struct DualPi2Params {
     /// DSCPs whose packets join the low-latency queue too, such as ["NQB"] (RFC 9332, section 2.5.1.1).
     /// Default: none.
     pub dscp: Vec<Codepoint>,
+    /// When packets of flows that build the low-latency queue join the classic one (RFC 9957): {} for its numbers, or any of
+    /// `min_th`, `range`, `critical_ql`, `critical_ql_score`, `lg_aging`, `buckets`, `attempts` and
+    /// `max_ql_score`. Default: they do not.
+    pub queue_protection: Option<QueueProtectionParams>,
     /// Whether signals are spaced evenly (recur() of the RFC) rather than drawn at random. Default
     /// false.
     pub derandomize: bool,
@@ -101,6 +105,7 @@ impl Default for DualPi2Params {
             overload,
             classic_protection: ClassicProtectionParams::default().share,
             dscp: Vec::new(),
+            queue_protection: None,
             derandomize,
         }
     }
@@ -128,7 +133,9 @@ impl Named for DualPi2 {
         let ramp = Ramp::new(params.step_threshold, params.step_range, params.step_packets);
         let schedule =
             ClassicProtection::new(params.classic_protection, "classic_protection", setting)?;
-        let classify = LowLatency::new(&LowLatencyParams { ecn: true, dscp: params.dscp.clone() });
+        let (dscp, queue_protection) = (params.dscp.clone(), params.queue_protection.clone());
+        let classify = LowLatencyParams { ecn: true, dscp, queue_protection };
+        let classify = LowLatency::new(&classify, setting)?;
         let admit = admit::DualPi2::new(limit, law, ramp, Recur::new(derandomize));
         Ok(Box::new(Composed::new(classify, admit, schedule)))
     }

@@ -10,6 +10,7 @@ mod fifo;
 mod fq_codel;
 mod fq_pie;
 mod ncq;
+mod nqb;
 mod prio;
 mod wrr;
 
@@ -22,5 +23,6 @@ pub use fifo::Fifo;
 pub use fq_codel::{FqCodel, FqCodelParams};
 pub use fq_pie::{FqPie, FqPieParams};
 pub use ncq::{Ncq, NcqParams};
+pub use nqb::{Nqb, NqbParams};
 pub use prio::{Prio, PrioParams};
 pub use wrr::{Wrr, WrrParams};

@@ -60,6 +60,7 @@ fn variants(kind: &str) -> Vec<Value> {
         "dualpi2" => vec![
             json!({ "limit": "30p", "step_threshold": "0ms", "step_range": "5ms", "step_packets": 2 }),
             json!({ "overload": "saturate", "beta": 40.0, "dscp": ["EF"], "derandomize": true }),
+            json!({ "dscp": ["EF", "DF"], "queue_protection": { "lg_aging": 12, "buckets": 4 } }),
         ],
         "fifo" => vec![json!({ "limit": "1p" }), json!({ "limit": "45KB" })],
         "fq-codel" | "fq-pie" => vec![
@@ -75,6 +76,10 @@ fn variants(kind: &str) -> Vec<Value> {
                 "limit": "30p", "window": { "decaying": "1s" }, "impact": 0.1,
                 "identify": { "flow": { "rate": "64kbit", "flows": 4 } },
             }),
+        ],
+        "nqb" => vec![
+            json!({ "dscp": ["EF", "DF"], "limit": "30p", "nqb_limit": "5p", "weights": [3, 1] }),
+            json!({ "dscp": [1, 10, 46], "queue_protection": { "lg_aging": 10, "attempts": 1 } }),
         ],
         "pi2" => vec![json!({ "limit": "45KB", "beta": 40.0 }), json!({ "overload": "saturate" })],
         "pie" => vec![

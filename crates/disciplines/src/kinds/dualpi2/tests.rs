@@ -309,7 +309,7 @@ fn defaults_are_those_of_linux() {
         "kind": "dualpi2", "limit": "10000p", "target": "15ms", "t_update": "16ms",
         "alpha": 0.16015625, "beta": 3.19921875, "coupling": 2.0, "step_threshold": "1ms",
         "step_range": "0ns", "step_packets": 0, "overload": "drop", "classic_protection": 0.1,
-        "dscp": [], "derandomize": false,
+        "dscp": [], "queue_protection": null, "derandomize": false,
     });
     assert_eq!(effective, expected);
     for (field, value) in [("classic_protection", json!(1.5)), ("coupling", json!(0))] {
