@@ -48,6 +48,12 @@ def table_of(section: Any, heading: str) -> list[list[Any]]:
     return list(found["rows"])
 
 
+def test_where_the_referee_has_none_there_is_no_share() -> None:
+    rows = [row(20.0, 19.0), row(1.0, 0.0)]
+    assert beside.spread(rows, "queue") == pytest.approx((100 / 19, 100 / 19))
+    assert beside.spread(rows[1:], "queue") == (0.0, 0.0)
+
+
 def test_the_page_is_current() -> None:
     text = (DOCS / "validation.md").read_text("utf-8")
     assert text == page.assemble(DOCUMENTS), "run python -m forebay.validate.page"

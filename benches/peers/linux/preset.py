@@ -43,6 +43,8 @@ QUEUES: dict[str, dict[str, Any]] = {
         "weight": 0.5**9,
         "gentle": False,
         "mean_packet": "1500B",
+        "gaps": "linux",
+        "idle": "linux",
     },
     "CoDel, marking": {"kind": "codel", "limit": "200p", "ecn": True},
     # A threshold alone, of 20 packets.
@@ -64,6 +66,8 @@ QUEUES: dict[str, dict[str, Any]] = {
         "weight": 0.5,
         "gentle": False,
         "mean_packet": "1500B",
+        "gaps": "linux",
+        "idle": "linux",
         "ecn": True,
     },
 }
@@ -116,6 +120,11 @@ CASES = [
         for control in CONTROLS
         for flows in FLOWS
         for round_trip in ROUND_TRIPS
+    ),
+    *(
+        Case("tail drop", "bbr", flows, round_trip)
+        for flows in FLOWS[:-1]
+        for round_trip in ROUND_TRIPS[1:]
     ),
     *(
         Case(queue, control, flows, round_trip)

@@ -289,9 +289,14 @@ def by_referee(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def spread(rows: Sequence[Row], quantity: str) -> tuple[float, float]:
-    """Median and largest distance: shares of the referee's, of utilization in points."""
+    """Median and largest distance: shares of the referee's, of utilization in points.
+
+    Where the referee has none of it and forebay has, there is no share.
+    """
+    pairs = [row.pairs[quantity] for row in rows]
     apart = [
         100 * (pair.gap if quantity == "utilization" else abs(pair.relative))
-        for pair in (row.pairs[quantity] for row in rows)
-    ]
+        for pair in pairs
+        if pair.theirs > 0 or pair.ours == 0
+    ] or [0.0]
     return statistics.median(apart), max(apart)

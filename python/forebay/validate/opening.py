@@ -62,8 +62,8 @@ def _distances(asked: Mapping[str, Sequence[Row]]) -> Table:
         lines.append([referee, good, *spreads, len(missed) - noise - unknown, noise, unknown])
     return {
         "heading": "Who was asked, and how far apart",
-        "text": "Under each quantity: median / worst of all scenarios. The last three columns "
-        "divide the scenarios that miss the goal.",
+        "text": "Under each quantity: median / worst of the scenarios in which the referee has "
+        "any. The last three columns divide the scenarios that miss the goal.",
         "columns": [
             "referee",
             "within the goal",
@@ -107,7 +107,7 @@ def _apart(row: Row, quantity: str) -> list[str]:
     pair = row.pairs[quantity]
     scale = 1 if quantity == "queue" else 100
     both = f"{scale * pair.ours:.4g} / {scale * pair.theirs:.4g}"
-    if quantity == "utilization":
+    if quantity == "utilization" or pair.theirs == 0:
         apart = f"{100 * (pair.ours - pair.theirs):+.2f} points"
     else:
         apart = f"{100 * pair.relative:+.1f} %"

@@ -28,14 +28,6 @@ use forebay_core::{ConfigError, Duration, Named, Rate, Time};
 use law::{Law, Repair, Sample, Totals};
 use std::sync::Arc;
 
-/// A number from 0 to 1, drawn by hashing an instant and a count (D4; S. Vigna's `SplitMix64`).
-pub(crate) fn drawn(at: Time, count: u64) -> f64 {
-    let mut z = at.as_nanos().wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(count);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)) as f64 / u64::MAX as f64
-}
-
 /// State of BBR.
 #[derive(Debug)]
 pub struct Bbr {

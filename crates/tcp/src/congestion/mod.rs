@@ -9,9 +9,11 @@
 //! [`registry`] has all of them by name, and [`CongestionControl`] is one that has been chosen.
 
 mod bbr;
+mod bbr3;
 mod cubic;
 mod cubic_2008;
 mod dctcp;
+mod draw;
 mod hystart;
 mod ledbat;
 mod linux_reno;
@@ -27,6 +29,7 @@ use std::fmt;
 
 pub use bbr::Bbr;
 pub(crate) use bbr::law;
+pub use bbr3::Bbr3;
 pub use cubic::Cubic;
 pub use cubic_2008::Cubic2008;
 pub use dctcp::{Dctcp, DctcpParams};
@@ -172,6 +175,8 @@ pub struct RateSample {
 pub struct Lost {
     /// When it was found.
     pub now: Time,
+    /// Its first offset.
+    pub start: u64,
     /// Its payload in bytes.
     pub bytes: u64,
     /// Bytes in flight when it was sent, itself included (P.tx_in_flight).
@@ -255,6 +260,9 @@ pub trait CongestionController: fmt::Debug + Fetch + Send {
 
     /// A segment was found lost; the acknowledgment that told of it follows.
     fn on_lost(&mut self, _window: &mut Window, _lost: &Lost) {}
+
+    /// The last timeout was spurious: nothing had been lost (RFC 5682, section 2.1, step 3b).
+    fn on_spurious(&mut self, _window: &mut Window) {}
 
     /// Whether `cwnd` is the controller's own at all times, recovery and timeouts included; asked
     /// once.

@@ -1,7 +1,7 @@
 //! Every congestion control, by name.
 
 use super::{
-    Bbr, CongestionController, Cubic, Cubic2008, Dctcp, Ledbat, LinuxReno, NewReno, Rfc2581,
+    Bbr, Bbr3, CongestionController, Cubic, Cubic2008, Dctcp, Ledbat, LinuxReno, NewReno, Rfc2581,
 };
 use crate::Config;
 use forebay_core::config::require;
@@ -62,6 +62,7 @@ impl Family for dyn CongestionController {
 pub fn builtin() -> Registry<dyn CongestionController> {
     Registry::default()
         .with::<Bbr>()
+        .with::<Bbr3>()
         .with::<Cubic>()
         .with::<Cubic2008>()
         .with::<Dctcp>()

@@ -129,6 +129,9 @@ impl Sender {
             Phase::Probing => {
                 let new_data = self.new_len(false).is_some();
                 self.recovery.on_probing(&mut self.window, progress, una, next, new_data);
+                if self.recovery.phase == Phase::Open {
+                    self.controller.on_spurious(&mut self.window);
+                }
             }
             phase => {
                 if phase == Phase::Timeout && restart {
@@ -241,6 +244,8 @@ impl Sender {
             return None;
         }
         if self.pace.held(now, &*self.controller, &self.window) {
+            // A window of its own does not hold a controller back that paces.
+            self.limited &= !self.governed;
             return None;
         }
         self.watch_sent(now, self.next, self.next + len);

@@ -162,6 +162,7 @@ impl Watch {
                 self.newly_lost += sent.len();
                 each(&Lost {
                     now,
+                    start: sent.start,
                     bytes: sent.len(),
                     tx_in_flight: sent.in_flight,
                     lost: self.lost - sent.lost_before,

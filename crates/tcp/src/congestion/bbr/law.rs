@@ -11,6 +11,7 @@
 //! | `struct minmax` | [`MaxFilter`] |
 //! | `struct rate_sample` | [`Sample`] |
 
+use super::super::draw::drawn;
 use super::super::max_filter::MaxFilter;
 use super::policed::{News, Policed};
 use forebay_core::Time;
@@ -374,7 +375,7 @@ impl Law {
     /// `bbr_reset_probe_bw_mode`: any phase but that which drains comes first.
     fn begin_probe_bw(&mut self, totals: &Totals) {
         self.mode = Mode::ProbeBw;
-        let drawn = super::drawn(totals.delivered_at, u64::from(totals.delivered)) * 7.0;
+        let drawn = drawn(totals.delivered_at, u64::from(totals.delivered)) * 7.0;
         self.cycle = CYCLE.len() - 1 - (drawn as usize).min(6);
         self.next_phase(totals);
     }

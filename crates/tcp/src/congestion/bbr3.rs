@@ -1,0 +1,311 @@
+//! BBR, version 3: bounds of bandwidth and of data in flight, learned by probing, within which it
+//! sends at the rate that the path delivers.
+//!
+//! Source: draft-ietf-ccwg-bbr-05, in the working group's text of August 2026; section names below
+//! are its own. [`path`] has the model of the path, [`states`] the state machine, [`control`] what
+//! follows for rate and window.
+//!
+//! | draft | here |
+//! |---|---|
+//! | `UpdateOnACK` | [`CongestionController::on_delivery`] |
+//! | `HandleLostPacket` | [`CongestionController::on_lost`] |
+//! | `OnEnterRTO`, `OnEnterFastRecovery` | [`CongestionController::on_congestion`] |
+//! | `HandleSpuriousLossDetection` | [`CongestionController::on_spurious`] |
+//! | `HandleRestartFromIdle` | [`CongestionController::on_restart`] |
+//! | `MarkConnectionAppLimited` | [`CongestionController::understates`] |
+//! | RS, C.cwnd, C.SMSS | `rs`, `cwnd`, `mss` |
+//! | other names | the same, without their prefix |
+//!
+//! # Deviations
+//! - D1. Losses found with an acknowledgment that delivers nothing are counted with the next one.
+//! - D2. That recovery is over is seen with the acknowledgment after the one that ended it.
+//! - D3. ECN, whose answer the draft leaves open but for its being congestion: an echo, once a window,
+//!   is what a loss is between probes; while bandwidth is probed, or in Startup, it is a loss rate
+//!   that is too high.
+//! - D4. T_bbr and the rounds before a probe are drawn by hashing the instant and what was delivered, so
+//!   that a run repeats.
+//! - D5. A cycle without a sample of the bandwidth leaves the filter as it is (as Linux's
+//!   `bbr_advance_max_bw_filter`).
+//! - D6. Losses between the first and the last of a round are in as many ranges as have gaps between
+//!   them in the order in which they are found (`BBRStartupFullLossCnt`).
+//! - D7. That a round had losses is forgotten at the end of the acknowledgment which ends it, so that
+//!   the check of Startup sees it.
+//! - D8. A timeout that the sender finds spurious (F-RTO) is the only recovery that is taken back.
+
+mod control;
+mod path;
+mod states;
+#[cfg(test)]
+mod tests;
+
+use super::max_filter::MaxFilter;
+use super::{
+    AckSample, Attention, CongestionController, CongestionEvent, CongestionKind, Delivery, Lost,
+    NoParams, RateSample, Start, Window,
+};
+use crate::{Config, LossRecovery};
+use forebay_core::{ConfigError, Duration, Named, Rate, Time};
+use states::{Probing, State};
+use std::sync::Arc;
+
+/// No bound.
+const INFINITE: u64 = u64::MAX;
+
+/// State of BBR, in bytes, bytes a second and seconds.
+#[derive(Debug)]
+pub struct Bbr3 {
+    // Of the connection.
+    mss: u64,
+    initial_cwnd: u64,
+    cwnd: u64,
+    headers: u64,
+    selective: bool,
+    begun: bool,
+    now: Time,
+    in_flight: u64,
+    delivered: u64,
+    newly_acked: u64,
+    repairing: bool,
+    /// The window was used up in this round, and in the last one.
+    limited: [bool; 2],
+    rs: RateSample,
+    // The path.
+    round_count: u32,
+    round_start: bool,
+    next_round_delivered: u64,
+    /// Largest rates of this cycle and of the last.
+    max_bw: [f64; 2],
+    bw: f64,
+    bw_shortterm: f64,
+    inflight_shortterm: u64,
+    inflight_longterm: u64,
+    bw_latest: f64,
+    inflight_latest: u64,
+    loss_round_delivered: u64,
+    loss_round_start: bool,
+    is_loss_in_round: bool,
+    loss_ranges: u32,
+    loss_end: u64,
+    recovery_round: u32,
+    min_rtt: Option<Duration>,
+    min_rtt_stamp: Time,
+    probe_rtt_min_delay: Option<Duration>,
+    probe_rtt_min_stamp: Time,
+    probe_rtt_expired: bool,
+    extra_acked_interval_start: Time,
+    extra_acked_delivered: u64,
+    extra_acked_filter: MaxFilter<u64>,
+    // The state machine.
+    state: State,
+    full_bw_reached: bool,
+    full_bw_now: bool,
+    full_bw: f64,
+    full_bw_count: u8,
+    drain_start_round: u32,
+    probing: Probing,
+    idle_restart: bool,
+    probe_rtt_done_stamp: Option<Time>,
+    probe_rtt_round_done: bool,
+    // What a recovery that was not needed gives back, and when it was noted.
+    saved: Time,
+    undo_state: Option<State>,
+    undo_bw_shortterm: f64,
+    undo_inflight_shortterm: u64,
+    undo_inflight_longterm: u64,
+    prior_cwnd: u64,
+    // What follows.
+    pacing_rate: f64,
+    send_quantum: u64,
+}
+
+impl Bbr3 {
+    /// The state of a new connection (`OnInit`).
+    pub fn new(config: &Config) -> Self {
+        let mss = config.mss();
+        let initial_cwnd = Window::new(config).cwnd;
+        Bbr3 {
+            mss,
+            initial_cwnd,
+            cwnd: initial_cwnd,
+            headers: config.mtu.0 - mss,
+            selective: config.recovery == LossRecovery::Sack,
+            begun: false,
+            now: Time::ZERO,
+            in_flight: 0,
+            delivered: 0,
+            newly_acked: 0,
+            repairing: false,
+            limited: [false; 2],
+            rs: RateSample::default(),
+            round_count: 0,
+            round_start: false,
+            next_round_delivered: 0,
+            max_bw: [0.0; 2],
+            bw: 0.0,
+            bw_shortterm: f64::INFINITY,
+            inflight_shortterm: INFINITE,
+            inflight_longterm: INFINITE,
+            bw_latest: 0.0,
+            inflight_latest: 0,
+            loss_round_delivered: 0,
+            loss_round_start: false,
+            is_loss_in_round: false,
+            loss_ranges: 0,
+            loss_end: INFINITE,
+            recovery_round: 0,
+            min_rtt: None,
+            min_rtt_stamp: Time::ZERO,
+            probe_rtt_min_delay: None,
+            probe_rtt_min_stamp: Time::ZERO,
+            probe_rtt_expired: false,
+            extra_acked_interval_start: Time::ZERO,
+            extra_acked_delivered: 0,
+            extra_acked_filter: MaxFilter::default(),
+            state: State::Startup,
+            full_bw_reached: false,
+            full_bw_now: false,
+            full_bw: 0.0,
+            full_bw_count: 0,
+            drain_start_round: 0,
+            probing: Probing::default(),
+            idle_restart: false,
+            probe_rtt_done_stamp: None,
+            probe_rtt_round_done: false,
+            saved: Time::MAX,
+            undo_state: None,
+            undo_bw_shortterm: 0.0,
+            undo_inflight_shortterm: 0,
+            undo_inflight_longterm: 0,
+            prior_cwnd: 0,
+            pacing_rate: 0.0,
+            send_quantum: 2 * mss,
+        }
+    }
+
+    /// The first acknowledgment of data: what the handshake told is known now.
+    fn begin(&mut self, now: Time, srtt: Option<Duration>) {
+        self.begun = true;
+        self.min_rtt = srtt;
+        self.probe_rtt_min_delay = srtt;
+        (self.min_rtt_stamp, self.probe_rtt_min_stamp) = (now, now);
+        self.extra_acked_interval_start = now;
+        self.pacing_rate = self.initial_rate(srtt);
+    }
+
+    /// Congestion that the ECN echoes tell of (D3).
+    fn on_echo(&mut self) {
+        self.note_loss();
+        if self.state == State::Startup {
+            self.leave_startup_by_loss();
+        } else if self.probing.is_sample {
+            let (in_flight, limited) = (self.rs.tx_in_flight, self.rs.app_limited);
+            self.handle_inflight_too_high(in_flight, limited);
+        }
+    }
+}
+
+impl Named for Bbr3 {
+    type Family = dyn CongestionController;
+    const NAME: &'static str = "bbr3";
+    const SUMMARY: &'static str =
+        "paces within bounds of rate and flight that it probes for (BBRv3)";
+    const SOURCE: &'static str = "draft-ietf-ccwg-bbr-05";
+    type Params = NoParams;
+
+    fn build(_: &NoParams, _: &()) -> Result<Start, ConfigError> {
+        Ok(Arc::new(|config| Box::new(Bbr3::new(config))))
+    }
+}
+
+impl CongestionController for Bbr3 {
+    fn on_ack(&mut self, _: &mut Window, _: &AckSample) {}
+
+    fn on_congestion(&mut self, window: &mut Window, event: &CongestionEvent) {
+        // Nobody asks for it but a recovery that is about to set `cwnd`, which is put back.
+        window.ssthresh = window.ssthresh.min(window.cwnd);
+        self.cwnd = window.cwnd;
+        match event.kind {
+            CongestionKind::Ecn => self.on_echo(),
+            kind => {
+                self.save_cwnd();
+                // The loss that it begins with may have been told of already.
+                if self.saved != event.now {
+                    self.now = event.now;
+                    self.save_state_upon_loss();
+                }
+                self.repairing = true;
+                self.recovery_round = self.round_count;
+                if kind == CongestionKind::Timeout {
+                    // Nothing is thought to be in flight any more.
+                    window.cwnd = self.mss;
+                }
+            }
+        }
+    }
+
+    fn on_restart(&mut self, window: &mut Window, now: Time) {
+        (self.now, self.cwnd) = (now, window.cwnd);
+        self.handle_restart_from_idle();
+        window.cwnd = self.cwnd;
+    }
+
+    fn attention(&self) -> Attention {
+        Attention::Rates
+    }
+
+    fn on_delivery(&mut self, window: &mut Window, delivery: &Delivery) {
+        if !self.begun {
+            self.begin(delivery.now, delivery.srtt);
+        }
+        (self.now, self.cwnd) = (delivery.now, window.cwnd);
+        (self.in_flight, self.newly_acked) = (delivery.in_flight, delivery.delivered);
+        self.limited[0] |= delivery.limited;
+        let was_repairing = std::mem::replace(&mut self.repairing, delivery.repairing);
+        if was_repairing && !self.repairing {
+            self.restore_cwnd();
+        }
+        if let Some(rate) = delivery.rate {
+            self.rs = rate;
+            self.delivered = rate.total_delivered;
+            self.update_model_and_state();
+            self.update_control_parameters();
+        }
+        window.cwnd = self.cwnd.min(window.maximum);
+    }
+
+    fn on_lost(&mut self, _: &mut Window, lost: &Lost) {
+        self.handle_lost_packet(lost);
+    }
+
+    fn on_spurious(&mut self, window: &mut Window) {
+        self.cwnd = window.cwnd;
+        self.handle_spurious_loss_detection();
+        window.cwnd = self.cwnd;
+    }
+
+    fn governs(&self) -> bool {
+        true
+    }
+
+    fn understates(&self) -> bool {
+        self.state == State::ProbeRtt
+    }
+
+    fn paces(&self) -> bool {
+        true
+    }
+
+    fn pacing_rate(&self, _: &Window, srtt: Option<Duration>) -> Option<Rate> {
+        let payload = if self.begun { self.pacing_rate } else { self.initial_rate(srtt) };
+        let wire = payload * 8.0 * (self.mss + self.headers) as f64 / self.mss as f64;
+        Some(Rate::from_bps((wire as u64).max(1)))
+    }
+
+    fn send_quantum(&self, _: &Window) -> u64 {
+        self.send_quantum
+    }
+
+    fn heap(&self) -> usize {
+        size_of::<Self>()
+    }
+}
