@@ -22,12 +22,14 @@ from .points import (
     AT_HALF,
     AVERAGE,
     CASES,
+    CHOICES,
     CONDITIONERS,
     GENTLE_RENO,
     GENTLE_SACK,
     GOODPUT,
     JITTER,
     LEVELS,
+    LONGER,
     LOSS,
     MAIN,
     MAX_TH,
@@ -129,11 +131,11 @@ def ds_3(view: View) -> list[Part]:
 
 def oscillates(view: View, cases: Sequence[Case] = tuple(CASES)) -> list[Part]:
     """Deviation of the average queue with half the link in profile."""
-    what = "deviation of the average queue at 5 Mbit/s, drop-arrivals less drop-from-queue"
+    what = "deviation of the average queue that drop-arrivals adds at 5 Mbit/s"
     return [
         Part(
             f"{what}: {CASES[case]}",
-            "larger with drop-arrivals",
+            "larger",
             view.both(SPREAD, AT_HALF, case),
             0,
             unit="packets",
@@ -286,7 +288,7 @@ def higher_with_arrivals(
     """A measure at 5 Mbit/s, drop-arrivals less drop-from-queue, above zero."""
     return [
         Part(
-            f"{what} at 5 Mbit/s, drop-arrivals less drop-from-queue: {CASES[case]}",
+            f"{what} that drop-arrivals adds at 5 Mbit/s: {CASES[case]}",
             paper,
             view.both(key, AT_HALF, case, scale),
             0,
@@ -313,22 +315,52 @@ def ds_11(view: View) -> list[Part]:
     return higher_with_arrivals(view, TIMEOUTS, what, "more often", "1/s", cases, 1 / 120)
 
 
+ELSEWHERE, MIDDLE = "cross traffic ends at R3", "round trips of 24 to 48 ms"
+
+
+def why_1(data: Data) -> str:
+    view, elsewhere = View(data), View(data, CHOICES, ELSEWHERE)
+    low = [view.mean(LOSS, "400kbit", RENO, each, 100) for each in STRATEGIES]
+    alike = elsewhere.both(LOSS, NONE, RENO, 100).mean
+    return (
+        f"All but one: at 0.8 Mbit/s drop-arrivals loses {low[0]:.2f} % and drop-from-queue "
+        f"{low[1]:.2f}, which the paper would call similar. The acknowledgments of the cross "
+        "traffic are not marked, so that more than a third of all arrivals may not be dropped, and "
+        "a queued packet goes in their place. If the cross traffic ends at R3, both lose the same "
+        f"with nothing in profile ({alike:+.2f} points; study `choices`)."
+    )
+
+
 def why_2(data: Data) -> str:
-    view = View(data)
+    view, middle = View(data), View(data, CHOICES, MIDDLE)
     loss = {rate: view.mean(OUT, rate, RENO, ARRIVALS, 100) for rate in view.rates}
     queue = view.mean(OUT, MOST, RENO, QUEUE, 100)
+    there = [middle.mean(OUT, MOST, RENO, each, 100) for each in STRATEGIES]
     return (
-        "The first part hangs on the last point. Out-of-profile loss grows from "
+        "The first part hangs on the last points. Out-of-profile loss grows from "
         f"{loss['400kbit']:.1f} to {loss[AT_5_6]:.1f} % up to 5.6 Mbit/s and hardly from there "
         f"to 6.8 ({loss['3400kbit']:.1f} %), as the paper says; but then the packets that may be "
         f"dropped run out, and it ends at {loss[MOST]:.1f} % (drop-from-queue: {queue:.1f} %). "
-        "With round trips of 24 to 48 ms drop-from-queue is above drop-arrivals there, as in "
-        "the paper (table below); the round trips are in the paper's lost figure."
+        f"With round trips of 24 to 48 ms the two are {there[0]:.1f} and {there[1]:.1f} % there "
+        "(study `choices`): which is above hangs on the lost figure."
+    )
+
+
+def why_3(data: Data) -> str:
+    rows = []
+    for view, name in ((View(data), "16 to 32"), (View(data, CHOICES, MIDDLE), "24 to 48"),
+                       (View(data, LONGER), "40 to 80")):  # fmt: skip
+        at = lowest(view)
+        least = view.mean(GOODPUT, at, RENO, ARRIVALS, 1e-6)
+        rows.append(f"{least:.2f} at {view.rates[at]:g} Mbit/s with round trips of {name} ms")
+    return (
+        f"Where the lowest throughput lies depends on the lost figure: {rows[0]}, {rows[1]}, "
+        f"{rows[2]} (studies `choices`, `round-trips`). With the last all four numbers hold."
     )
 
 
 def why_5(data: Data) -> str:
-    view = View(data)
+    view, longer = View(data), View(data, LONGER)
     rows = {
         name: [
             view.mean(TIMEOUTS, AT_5_6, case, ARRIVALS, 1 / 120),
@@ -338,13 +370,17 @@ def why_5(data: Data) -> str:
         for name, case in (("Reno", RENO), ("SACK", SACK))
     }
     (late, swing, lost), (late_sack, swing_sack, lost_sack) = rows["Reno"], rows["SACK"]
+    more = sum(
+        longer.less(OUT, (rate, SACK, ARRIVALS), (rate, RENO, ARRIVALS)).mean > 0
+        for rate in longer.rates
+    )
     return (
         "SACK repairs a burst of losses without a timeout. At 5.6 Mbit/s drop-arrivals causes "
-        f"{late:.1f} timeouts a second with Reno and {late_sack:.1f} with SACK. Reno's flows "
-        f"stop and start together, its average queue swings more ({swing:.1f} against "
-        f"{swing_sack:.1f} packets) and rises above max_th, where all is dropped: {lost:.0f} % "
-        f"of what is out of profile is lost, {lost_sack:.0f} % with SACK. From 8 Mbit/s on it is "
-        "SACK that loses more, as the paper says of most amounts."
+        f"{late:.1f} timeouts a second with Reno and {late_sack:.1f} with SACK. Reno's average "
+        f"queue swings more ({swing:.1f} against {swing_sack:.1f} packets) and rises above max_th, "
+        f"where all is dropped: out of profile {lost:.0f} % are lost, {lost_sack:.0f} % with SACK. "
+        "Below and above SACK loses more, as the paper says; with round trips of 40 to 80 ms at "
+        f"{more} of the {len(longer.rates)} rates (study `round-trips`)."
     )
 
 
@@ -357,20 +393,55 @@ def why_6(data: Data) -> str:
         "drop each of the others with twice the probability, and the curve gives that at twice "
         f"the distance above min_th = 15: at most {(2 * queue - 15) / queue:.2f} times a queue "
         f"of {queue:.0f}, and less above max_th, where the gentle curve is steeper. A factor of "
-        "takes a third or less of the packets out of profile: at 9.2 Mbit/s it is "
+        "two takes a third or less of the packets out of profile: at 9.2 Mbit/s it is "
         f"{longest / shortest:.2f}."
     )
 
 
-def why_7(data: Data) -> str:
+def gentle_reno(data: Data) -> str:
+    """What drop-arrivals and drop-from-queue come to with Reno under gentle WRED."""
     view = View(data)
-    reno = [view.mean(GOODPUT, AT_5_6, GENTLE_RENO, each, 1e-6) for each in STRATEGIES]
-    late = [view.mean(TIMEOUTS, AT_5_6, GENTLE_RENO, each, 1 / 120) for each in STRATEGIES]
+
+    def both(key: str, scale: float = 1.0) -> str:
+        found = [view.mean(key, AT_HALF, GENTLE_RENO, each, scale) for each in STRATEGIES]
+        return f"{found[0]:.1f} against {found[1]:.1f}"
+
     return (
-        "With the gentle curve drops come one by one under either strategy, and the queue outlasts "
-        f"the halving of a window: both fill the link, {reno[0]:.2f} and {reno[1]:.2f} Mbit/s. "
-        "Drop-arrivals has the longer queue, and so the lower loss and the fewer timeouts, "
-        f"{late[0]:.1f} against {late[1]:.1f} a second."
+        "With the gentle curve drops come one by one under either strategy. Drop-arrivals has the "
+        f"longer queue (at 5 Mbit/s {both(AVERAGE)} packets), and so the lower loss "
+        f"({both(LOSS, 100)} %) and the fewer timeouts ({both(TIMEOUTS, 1 / 120)} a second)"
+    )
+
+
+def why_7(data: Data) -> str:
+    view, longer = View(data), View(data, LONGER)
+    used = [view.mean(GOODPUT, AT_5_6, GENTLE_RENO, each, 1e-6) for each in STRATEGIES]
+    there = [longer.mean(GOODPUT, AT_5_6, GENTLE_RENO, each, 1e-6) for each in STRATEGIES]
+    return (
+        f"{gentle_reno(data)}. The queue outlasts the halving of a window, so that both fill the "
+        f"link, {used[0]:.2f} and {used[1]:.2f} Mbit/s; with round trips of 40 to 80 ms it does "
+        f"not under drop-from-queue, {there[0]:.2f} and {there[1]:.2f} (study `round-trips`)."
+    )
+
+
+def why_10(data: Data) -> str:
+    view = View(data)
+    rows = [
+        f"{view.mean(PERIOD, AT_HALF, case, ARRIVALS):.4f} and "
+        f"{view.mean(PERIOD, AT_HALF, case, QUEUE):.4f} packets with {name}"
+        for name, case in (("Reno", GENTLE_RENO), ("SACK", GENTLE_SACK))
+    ]
+    return (
+        "Jitter is lower from the queue in all four cases, and loss is smoother under standard "
+        "WRED. The gentle curve takes away what makes bursts, the jump to 1 at max_th: under "
+        f"either strategy a flow loses one packet at a time ({rows[0]}, {rows[1]})."
+    )
+
+
+def why_11(data: Data) -> str:
+    return (
+        f"{gentle_reno(data)}. The paper shows no timeouts; it infers them from throughputs that "
+        "it says are decreased (DS-7)."
     )
 
 
@@ -399,7 +470,8 @@ CLAIMS = (
         'amounts of in-profile traffic simulated with drop-arrivals than with drop-from-queue"; '
         "at low and at high amounts they are similar.",
         of(ds_1),
-        (MAIN,),
+        (MAIN, CHOICES),
+        why_1,
     ),
     Claim(
         "DS-2",
@@ -408,7 +480,7 @@ CLAIMS = (
         'traffic below 7 Mbps of in-profile traffic than above"; at high amounts '
         'they "can even be higher with drop-from-queue".',
         of(ds_2),
-        (MAIN,),
+        (MAIN, CHOICES),
         why_2,
     ),
     Claim(
@@ -417,7 +489,8 @@ CLAIMS = (
         'the amount of in-profile traffic increases up to 5.6 Mbps", then '
         '"increases and approaches" that of drop-from-queue.',
         of(ds_3),
-        (MAIN,),
+        (MAIN, CHOICES, LONGER),
+        why_3,
     ),
     Claim(
         "DS-4",
@@ -434,7 +507,7 @@ CLAIMS = (
         'out-of-profile traffic are higher "for most simulated amounts" with SACK; '
         'throughput "gets degraded for most amounts", less severely than with Reno.',
         of(ds_5),
-        (MAIN,),
+        (MAIN, LONGER),
         why_5,
     ),
     Claim(
@@ -453,7 +526,7 @@ CLAIMS = (
         "with standard WRED; at large amounts SACK's loss is \"only a few percent "
         "higher\" than Reno's.",
         of(ds_7),
-        (MAIN,),
+        (MAIN, LONGER),
         why_7,
     ),
     Claim("DS-8", "In-profile packets are never dropped (section 3.1).", of(ds_8), (MAIN,)),
@@ -470,13 +543,14 @@ CLAIMS = (
         "modification.",
         of(ds_10),
         (MAIN,),
+        why_10,
     ),
     Claim(
         "DS-11",
         'TCP "goes into slow-start more often with drop-arrivals" (sections 3.2 to 3.4).',
         of(ds_11),
         (MAIN,),
-        why_7,
+        why_11,
     ),
 )
 

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from forebay.papers import Data
 
-from .points import ARRIVALS, AT_HALF, AVERAGE, GENTLE_RENO, GOODPUT, LOSS, QUEUE, RENO, TEXT, View
+from .points import (
+    ARRIVALS,
+    AT_HALF,
+    AVERAGE,
+    GENTLE_RENO,
+    GOODPUT,
+    LONGER,
+    LOSS,
+    QUEUE,
+    RENO,
+    TEXT,
+    View,
+)
+from .sections import in_range
 
 
 def found(data: Data) -> str:
@@ -18,4 +31,7 @@ def found(data: Data) -> str:
         loss=pair(LOSS, RENO, 100),
         throughput=pair(GOODPUT, RENO, 1e-6),
         queue=pair(AVERAGE, GENTLE_RENO),
+        good=in_range(view)[0],
+        of=in_range(view)[1],
+        other=in_range(View(data, LONGER))[0],
     )

@@ -9,8 +9,8 @@ from forebay.papers import Figure, Paper, Quick, Section, StudyFile
 from .claims import CLAIMS, CONCLUSIONS
 from .figures import cost, loss, oscillation, starvation, throughput, trace, victims
 from .found import found
-from .points import CASES, CHOICES, CONDITIONERS, MAIN, TEXT, TRACES
-from .sections import choices, memory, victim_table
+from .points import CASES, CHOICES, CONDITIONERS, LONGER, MAIN, TEXT, TRACES
+from .sections import choices, round_trips, victim_table
 
 SHORT = {"duration": "40s"}
 SPAN = {"span": ["40s"]}
@@ -38,6 +38,7 @@ PAPER = Paper(
     statistics=TEXT["statistics"],
     studies=(
         StudyFile(MAIN, "strategies.toml", Quick(2, SHORT, FEW)),
+        StudyFile(LONGER, "round-trips.toml", Quick(2, SHORT, FEW)),
         StudyFile(TRACES, "traces.toml", Quick(1), tables=("queue",)),
         StudyFile(CHOICES, "choices.toml", Quick(2, axes={**SPAN, **FEW})),
         StudyFile(CONDITIONERS, "conditioners.toml", Quick(2, SHORT)),
@@ -49,10 +50,10 @@ PAPER = Paper(
     conclusions=CONCLUSIONS,
     found=found,
     sections=(
+        Section("Round trips", TEXT["round-trips"], round_trips, (MAIN, LONGER)),
         Section("What the paper leaves open", TEXT["choices"], choices, (CHOICES,)),
         Section(
             "The last, the first or a random packet", TEXT["victims"], victim_table, ("victims",)
         ),
-        Section("Memory", TEXT["memory"], memory),
     ),
 )

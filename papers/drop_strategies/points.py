@@ -16,6 +16,7 @@ from forebay.stats import Interval
 
 HERE = Path(__file__).parent
 MAIN, CHOICES, TRACES, CONDITIONERS = "strategies", "choices", "traces", "conditioners"
+LONGER = "round-trips"
 ARRIVALS, QUEUE = "drop-arrivals", "drop-from-queue"
 STRATEGIES = (ARRIVALS, QUEUE)
 Case = tuple[str, bool]
@@ -43,7 +44,8 @@ MAX_TH = 45
 NONE, AT_HALF, AT_5_6, AT_8, MOST = "0bit", "2500kbit", "2800kbit", "4000kbit", "4600kbit"
 MECHANISMS = ("wred", "rio", "wrt")
 VICTIMS = ("arrivals", "last", "first", "random")
-KINDS = [(kind, tcp) for kind in MECHANISMS for tcp in ("reno", "sack")]
+KINDS = [(kind, tcp) for kind in ("wred", "wrt") for tcp in ("reno", "sack")]
+"""Mechanisms and TCP of the victims that are shown; RIO comes to the same as WRED there."""
 METHODS = {
     "arrivals": "drop-arrivals",
     "last": "indexed: last or first",

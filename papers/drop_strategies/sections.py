@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from forebay.papers import Data, Table
-from forebay.papers.points import verdicts
+from forebay.papers import Data, Part, Table
+from forebay.papers.judge import verdict_of
 
 from .claims import JUDGED, lowest
 from .points import (
@@ -17,17 +17,37 @@ from .points import (
     GENTLE_RENO,
     GOODPUT,
     KINDS,
+    LONGER,
     LOSS,
-    METHODS,
     MOST,
     NONE,
     QUEUE,
     RENO,
     VICTIMS,
     View,
-    measured_cost,
     victim,
 )
+
+
+def briefly(parts: Sequence[Part]) -> str:
+    """How many numbers lie in range; with a mark if nothing is decided."""
+    good = sum(part.verdict == "reproduced" for part in parts)
+    return f"{good}/{len(parts)}" + ("?" if verdict_of(parts) == "not testable" else "")
+
+
+def in_range(view: View) -> tuple[int, int]:
+    """How many numbers of the claims lie in range, and of how many."""
+    parts = [part for judge in JUDGED.values() for part in judge(view)]
+    return sum(part.verdict == "reproduced" for part in parts), len(parts)
+
+
+def round_trips(data: Data) -> Sequence[Table]:
+    """Every claim with other round trips, over the whole length of the paper's runs."""
+    rows = []
+    for label, view in (("16 to 32 ms", View(data)), ("40 to 80 ms", View(data, LONGER))):
+        judged = (briefly(judge(view)) for judge in JUDGED.values())
+        rows.append([label, *judged, "{}/{}".format(*in_range(view))])
+    return [Table(["round trips", *JUDGED, "together"], rows)]
 
 
 def choices(data: Data) -> Sequence[Table]:
@@ -36,10 +56,7 @@ def choices(data: Data) -> Sequence[Table]:
     judged, shapes = [], []
     for label in labels:
         view = View(data, CHOICES, label)
-        row = [label]
-        for judge in JUDGED.values():
-            row.append(verdicts(judge(view)))
-        judged.append(row)
+        judged.append([label, *(briefly(judge(view)) for judge in JUDGED.values())])
         at = lowest(view)
         gentle = [view.mean(AVERAGE, AT_HALF, GENTLE_RENO, each) for each in (ARRIVALS, QUEUE)]
         shapes.append(
@@ -47,22 +64,23 @@ def choices(data: Data) -> Sequence[Table]:
                 label,
                 *(view.both(LOSS, rate, RENO, 100) for rate in (NONE, AT_HALF, MOST)),
                 view.rates[at],
-                *(round(view.mean(GOODPUT, at, RENO, each, 1e-6), 2) for each in (ARRIVALS, QUEUE)),
+                round(view.mean(GOODPUT, at, RENO, ARRIVALS, 1e-6), 2),
                 round(gentle[0] / gentle[1], 2),
             ]
         )
-    loss = "loss, arrivals less from queue, at {} Mbit/s, %"
+    loss = "added loss at {} Mbit/s, %"
     head = [
         "choice",
         *(loss.format(rate) for rate in ("0", "5", "9.2")),
         "rate of least throughput",
-        "throughput there, arrivals",
-        "from queue",
-        "average queues, gentle",
+        "throughput there",
+        "average queue, times that from queue, gentle",
     ]
     return [
-        Table(["choice", *JUDGED], judged, "Whether each claim holds, and how many of its numbers"),
-        Table(head, shapes, "The shapes (Reno; standard WRED but for the last column)"),
+        Table(["choice", *JUDGED], judged, "How many numbers of each claim lie in range"),
+        Table(
+            head, shapes, "What drop-arrivals does to Reno (standard WRED but for the last column)"
+        ),
     ]
 
 
@@ -83,10 +101,3 @@ def victim_table(data: Data) -> Sequence[Table]:
         rows.append([kind, tcp, which, *found])
     about = "Paired differences from drop-arrivals."
     return [Table(["mechanism", "TCP", "victim", *measures], rows, text=about)]
-
-
-def memory(_: Data) -> Sequence[Table]:
-    """Memory a packet."""
-    found = {each["method"]: each["bytes"] for each in measured_cost()["memory"]}
-    rows = [[label, round(found[method])] for method, label in METHODS.items()]
-    return [Table(["queue", "bytes a packet"], rows)]

@@ -39,6 +39,7 @@ PAPER = Paper(
         StudyFile("starts", "starts.toml", Quick(2)),
         StudyFile("tasks", "tasks.toml", Quick(4), tables=("class",)),
         StudyFile("limit", "limit.toml", Quick(3)),
+        StudyFile("phase", "phase.toml", Quick(3)),
         StudyFile("sensors", "sensors-study.toml", Quick(2, axes={"flows": [10, 50, 100]})),
         StudyFile("calls", "calls-study.toml", Quick(2, axes={"flows": CALLS}), ("flows",)),
         StudyFile("calls-threshold", "calls-threshold.toml", Quick(2, SHORT)),

@@ -236,7 +236,8 @@ def _parts(parts: Sequence[Mapping[str, Any]]) -> str:
     lines = []
     for part in parts:
         allowed = _range(part["allowed"], part["unit"])
-        paper = ": ".join(each for each in (part["paper"], allowed) if each)
+        said = part["paper"]
+        paper = said if said.endswith(allowed) else ": ".join(filter(None, (said, allowed)))
         lines.append(f"- {_quoted(part)}; paper: {paper}. *{part['verdict'].capitalize()}*")
     return "\n".join(lines)
 
