@@ -1,6 +1,6 @@
 //! Queue protection against a plain model of RFC 9957's pseudo-code, and by numbers.
 
-use super::{QueueProtection, QueueProtectionParams, mixed};
+use super::{QueueProtection, QueueProtectionParams, mix};
 use crate::fixture::{Rig, SETTING, ms, us};
 use forebay_core::{Duration, Ecn, Rate, Rng, Setting, Time};
 use serde_json::json;
@@ -28,7 +28,7 @@ impl Model {
     }
 
     fn pick_bucket(&mut self, uflw: u32, now: i64) -> usize {
-        let mut h32 = mixed(uflw, 0);
+        let mut h32 = mix(0, uflw);
         let mut hsav = 32;
         for _ in 0..2 {
             let h = (h32 & 31) as usize;
