@@ -216,7 +216,7 @@ mod tests {
         // In the twelfth cell 3.203e-7 * 12 * 2^18 = 1.008: half. In the 24th a quarter.
         assert_eq!(
             [1 << 18, 12 << 18, 24 << 18, 300 << 18].map(left),
-            [0.5, 0.5, 0.25, 0.5_f64.powi(31)]
+            [0.5, 0.5, 0.25, 1.0 / (1_u64 << 31) as f64]
         );
         let mut average = Average { value: 8.0, idle_since: None };
         average.emptied(ms(0), 1000, &pace);

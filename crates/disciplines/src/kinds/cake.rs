@@ -148,7 +148,7 @@ impl Tin {
         let target = least.max(Duration::from_nanos(mtu_time.as_nanos() * 3 / 2));
         let interval = (params.rtt + target.saturating_sub(least)).max(target.saturating_mul(2));
         let law = CobaltParams { target, interval, ..CobaltParams::default() };
-        let round = rate.map_or(1514, |rate| (rate.bps() / 8 >> 12).clamp(300, 1514) as i64);
+        let round = rate.map_or(1514, |rate| ((rate.bps() / 8) >> 12).clamp(300, 1514) as i64);
         Ok(Tin {
             flows: Flows::new(params.isolation, round),
             law: CobaltLaw::with_mtu_time(&law, mtu_time)?,
@@ -166,7 +166,7 @@ impl Tin {
         let Some(rate) = self.rate else { return };
         let span = rate.transmission(len);
         if self.spent_until < now {
-            self.spent_until = self.spent_until + span;
+            self.spent_until += span;
         } else {
             self.spent_until = self.spent_until.max(now + span);
         }

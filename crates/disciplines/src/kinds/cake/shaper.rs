@@ -74,9 +74,9 @@ impl Shaper {
     #[inline]
     pub fn charge(&mut self, len: u64, dropped: bool) {
         let span = self.rate.transmission(len);
-        self.next = self.next + span;
+        self.next += span;
         if !dropped {
-            self.failsafe = self.failsafe + span + Duration::from_nanos(span.as_nanos() / 2);
+            self.failsafe += span + Duration::from_nanos(span.as_nanos() / 2);
         }
     }
 }
