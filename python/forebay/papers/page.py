@@ -184,7 +184,14 @@ def _numbers(found: Mapping[str, Any]) -> list[str]:
         paper = f"{cell(part['stated'])}{unit} ({_range(part['allowed'], '')})"
         row = [part["claim"], part["what"], paper, _measured(part), cell(part.get("referee"))]
         rows.append([*row, part["verdict"] + _error(part)])
-    head = ["claim", "number", "paper (allowed)", "ours, 95 %", "referee", "verdict, relative error"]
+    head = [
+        "claim",
+        "number",
+        "paper (allowed)",
+        "ours, 95 %",
+        "referee",
+        "verdict, relative error",
+    ]
     told = f"Numbers that the paper states: {good} of {len(stated)} lie in range."
     if all(part.get("referee") is None for part in stated):
         at = head.index("referee")
