@@ -93,7 +93,8 @@ def test_a_changed_number_changes_the_opening() -> None:
         "0.00 / 0.00",
     ]
     assert table_of(after, heading)[0][:3] == ["Linux 6.1 in virtual time", "0 of 1", "10.0 / 10.0"]
-    assert "in 1 scenarios; 0 of them" in after["text"][0]
+    assert after["text"][1].startswith("In 1 scenarios")
+    assert "0 of them are within the goal" in after["text"][1]
     [worst] = table_of(after, "The worst scenario of each")
     assert worst[2:] == ["mean queue, packets", "22 / 20", "+10.0 %", "not yet explained"]
 

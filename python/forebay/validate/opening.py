@@ -15,10 +15,10 @@ from forebay.validate.beside import BOUNDS, LIVE, QUANTITIES, WIDE, WIDE_WINDOW,
 Table = dict[str, Any]
 
 GOAL = (
-    f"mean queue within {100 * BOUNDS['queue']:g} %, loss within {100 * BOUNDS['loss']:g} % of the "
-    f"referee's, utilization within {100 * BOUNDS['utilization']:g} points of it; queue and loss "
-    f"within {100 * WIDE:g} % where windows are above {WIDE_WINDOW:g} segments; live, on a "
-    f"machine's own clock, all within {100 * LIVE:g} %"
+    f"The goal: mean queue within {100 * BOUNDS['queue']:g} % of the referee's, loss within "
+    f"{100 * BOUNDS['loss']:g} %, utilization within {100 * BOUNDS['utilization']:g} points of the "
+    f"link. Where windows are above {WIDE_WINDOW:g} segments, queue and loss within "
+    f"{100 * WIDE:g} %. Live, on a machine's own clock, all within {100 * LIVE:g} %."
 )
 
 
@@ -32,16 +32,17 @@ def section(documents: Mapping[str, Document]) -> Document:
         presets = [row for row in rows if row.is_preset]
         good = sum(not row.missed for row in presets)
         text = [
-            "The same scenarios in forebay and in others: kernels that are run, simulators, and a "
-            "live link. A preset of forebay's TCP stands beside the stack whose name it has in "
-            f"{len(presets)} scenarios; {good} of them are within the goal: {GOAL}. In "
-            f"{len(rows) - len(presets)} more a simulator has forebay's conventions and *own "
-            "rules*, which no preset claims to have: how far such rules move the same figures. "
-            "Distances are shares of the referee's mean, those of utilization points of the link.",
-            "Why a scenario misses the goal is asked of packet traces: `tcp_trace` in a scenario "
-            "writes forebay's, each referee has its own way, and `python "
-            "benches/peers/trace_diff.py REFEREE.csv FOREBAY.csv` puts the two side by side and "
-            "names the first decision that differs: window, what was sent, and when.",
+            "The same scenarios were run in forebay and in others: in kernels, in simulators and "
+            "on a live link.",
+            f"In {len(presets)} scenarios a preset of forebay's TCP stands beside the stack whose "
+            f"name it has. {good} of them are within the goal. In {len(rows) - len(presets)} more "
+            "a simulator has forebay's conventions, but *own rules* that no preset claims to have; "
+            "they show how far such rules move the figures.",
+            GOAL,
+            "Why a scenario misses the goal is asked of packet traces of both. `python "
+            "benches/peers/trace_diff.py REFEREE.csv FOREBAY.csv` puts two side by side and names "
+            "the first decision that differs: window, what was sent, and when. `tcp_trace` in a "
+            "scenario writes forebay's.",
         ]
         tables = [_distances(asked), _worst(asked)]
     if "disciplines" in documents:

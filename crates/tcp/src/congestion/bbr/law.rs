@@ -42,6 +42,8 @@ const EXTRA_ROUNDS: u32 = 5;
 const EXTRA_MOST_US: u64 = 100_000;
 /// An epoch of aggregation ends when so much was acknowledged.
 const EXTRA_RESET: u64 = 1 << 20;
+/// Segments that no path has.
+const MOST: u128 = 1 << 30;
 
 /// The state of its machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,6 +136,22 @@ pub(crate) struct Law {
     pub(crate) ssthresh: Option<u32>,
 }
 
+/// `segments` in so many microseconds; the kernel has 32 bits for it.
+pub(super) fn bandwidth(segments: u32, micros: u64) -> u64 {
+    (u64::from(segments) * BW / micros).min(u64::from(u32::MAX))
+}
+
+/// `bbr_rate_bytes_per_sec`: a hundredth less than the bandwidth.
+fn bytes_a_second(bw: u64, mss: u64, gain: u64) -> u64 {
+    let scaled = (product(bw, mss) * u128::from(gain)) >> 8;
+    ((scaled * (1_000_000 / 100 * 99)) >> 24) as u64
+}
+
+/// Of a bandwidth and a time or a size, which may have more than 64 bits.
+fn product(bw: u64, other: u64) -> u128 {
+    u128::from(bw) * u128::from(other)
+}
+
 fn micros(at: Time) -> u64 {
     at.as_nanos() / 1000
 }
@@ -220,15 +238,15 @@ impl Law {
         self.policed.rate().unwrap_or(self.bw.get())
     }
 
-    /// `bbr_bw_to_pacing_rate`: a hundredth less than the bandwidth.
+    /// `bbr_bw_to_pacing_rate`.
     fn rate(&self, bw: u64, gain: u64) -> u64 {
-        (((bw * self.mss * gain) >> 8) * (1_000_000 / 100 * 99)) >> 24
+        bytes_a_second(bw, self.mss, gain)
     }
 
     fn init_pacing_rate(&mut self, cwnd: u32, srtt_us: Option<u64>) {
         self.has_rtt = srtt_us.is_some();
         let rtt_us = srtt_us.map_or(1000, |rtt| rtt.max(1));
-        self.pacing_rate = self.rate(u64::from(cwnd) * BW / rtt_us, HIGH_GAIN);
+        self.pacing_rate = self.rate(bandwidth(cwnd, rtt_us), HIGH_GAIN);
     }
 
     fn set_pacing_rate(&mut self, gain: u64, cwnd: u32, srtt_us: Option<u64>) {
@@ -252,7 +270,8 @@ impl Law {
     /// `bbr_bdp`.
     fn bdp(&self, bw: u64, gain: u64) -> u32 {
         let Some(rtt_us) = self.min_rtt_us else { return INITIAL_CWND };
-        (((bw * rtt_us * gain) >> 8).div_ceil(BW)) as u32
+        let scaled = (product(bw, rtt_us) * u128::from(gain)) >> 8;
+        scaled.div_ceil(u128::from(BW)).min(MOST) as u32
     }
 
     /// `bbr_quantization_budget`.
@@ -269,7 +288,7 @@ impl Law {
     /// In the network when the next segment may leave (`bbr_packets_in_net_at_edt`).
     fn in_network(&self, sample: &Sample, in_flight: u32) -> u32 {
         let wait_us = sample.next_send.since(sample.now).as_nanos() / 1000;
-        let leaving = ((self.bandwidth() * wait_us) >> 24) as u32;
+        let leaving = (product(self.bandwidth(), wait_us) >> 24).min(MOST) as u32;
         let more = if self.pacing_gain > ONE { self.burst() } else { 0 };
         (in_flight + more).saturating_sub(leaving)
     }
@@ -290,7 +309,7 @@ impl Law {
             self.conserves = false;
         }
         self.sample_policer(sample.losses, sample.app_limited, &sample.totals);
-        let bw = u64::from(delivered) * BW / interval;
+        let bw = bandwidth(delivered, interval);
         if !sample.app_limited || bw >= self.bw.get() {
             self.bw.update(BW_ROUNDS, self.round, bw);
         }
@@ -312,7 +331,7 @@ impl Law {
     /// Of a bandwidth, 4 kbit/s more or less are the same (`bbr_lt_bw_diff`).
     fn rate_unit(&self) -> impl Fn(u64) -> bool + use<> {
         let mss = self.mss;
-        move |bw| ((bw * mss * (1_000_000 / 100 * 99)) >> 24) <= 4000 / 8
+        move |bw| bytes_a_second(bw, mss, ONE) <= 4000 / 8
     }
 
     /// `bbr_update_ack_aggregation`.
@@ -332,7 +351,8 @@ impl Law {
             }
         }
         let at_us = micros(sample.totals.delivered_at);
-        let mut expected = self.bandwidth() * at_us.saturating_sub(self.epoch_us) / BW;
+        let span_us = at_us.saturating_sub(self.epoch_us);
+        let mut expected = (product(self.bandwidth(), span_us) >> 24).min(MOST) as u64;
         let acked = u64::from(sample.acked);
         if self.epoch_acked <= expected || self.epoch_acked + acked >= EXTRA_RESET {
             (self.epoch_acked, self.epoch_us, expected) = (0, at_us, 0);

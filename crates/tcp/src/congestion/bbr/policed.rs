@@ -1,7 +1,7 @@
 //! Whether a token bucket polices the path, and at what rate: the long-term estimate of
 //! `tcp_bbr.c` (`lt_bw`).
 
-use super::law::Totals;
+use super::law::{Totals, bandwidth};
 
 /// Rounds that an interval has at least, and four times that at most.
 const ROUNDS: u32 = 4;
@@ -116,7 +116,7 @@ impl Policed {
         if losses == 0 || delivered == 0 || lost << 8 < LOSS * delivered || span_ms == 0 {
             return News::Nothing;
         }
-        let bw = (delivered << 24) / (span_ms * 1000);
+        let bw = bandwidth(totals.delivered - self.delivered, span_ms * 1000);
         if let Some(last) = self.bw {
             let apart = bw.abs_diff(last);
             if apart * 256 <= 32 * last || small(apart) {

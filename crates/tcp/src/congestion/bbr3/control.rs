@@ -16,6 +16,8 @@ const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 const MARGIN: f64 = 0.99;
 /// BBR.MinPipeCwnd, in segments.
 pub(super) const MIN_PIPE_SEGMENTS: u64 = 4;
+/// Bytes that no path holds.
+const MOST: u64 = 1 << 50;
 /// Most bytes that leave together.
 const LARGEST_QUANTUM: u64 = 65_536;
 
@@ -48,7 +50,8 @@ impl Bbr3 {
 
     pub(super) fn set_pacing_rate_with_gain(&mut self, gain: f64) {
         let rate = gain * self.bw * MARGIN;
-        if self.full_bw_reached || rate > self.pacing_rate {
+        // Marks may end Startup before there is a sample (D3).
+        if rate > self.pacing_rate || (self.full_bw_reached && rate > 0.0) {
             self.pacing_rate = rate;
         }
     }
@@ -56,7 +59,7 @@ impl Bbr3 {
     /// BDPMultiple, of a bandwidth.
     pub(super) fn bdp_of(&self, bw: f64, gain: f64) -> u64 {
         match self.min_rtt {
-            Some(min_rtt) => (gain * bw * min_rtt.as_secs_f64()) as u64,
+            Some(min_rtt) => ((gain * bw * min_rtt.as_secs_f64()) as u64).min(MOST),
             None => self.initial_cwnd,
         }
     }

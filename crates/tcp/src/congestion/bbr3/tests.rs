@@ -439,6 +439,11 @@ fn marks_are_losses_between_probes_and_too_many_during_one() {
     path.round();
     path.congestion(CongestionKind::Ecn);
     assert_eq!(path.bbr.state, State::Drain);
+    // Before the first sample the first rate stays.
+    let mut path = Path::new();
+    path.congestion(CongestionKind::Ecn);
+    path.ack(RTT, MSS, |_, rate| rate.rate = None);
+    assert!((path.bbr.pacing_rate - 692_500.0).abs() < 1.0);
 }
 
 #[test]
