@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 /// Calls between two questions what a plug-in holds, and whether it is ready: asking costs as much as
 /// a packet.
-const QUESTIONS: u32 = 16;
+const QUESTIONS: u32 = 64;
 /// Times in a row that a queue may say that it is ready and give nothing.
 const MOST_IDLE: u32 = 1000;
 

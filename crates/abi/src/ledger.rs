@@ -12,7 +12,8 @@ const REMEMBERED: usize = 1024;
 /// Arrivals that are told apart there.
 const ARRIVALS: u64 = (1 << 34) - 1;
 
-/// A packet that is held, or the place of one.
+/// A packet that is held, or the place of one; on a cache line of its own.
+#[repr(align(64))]
 struct Entry {
     /// As it came. The plug-in is shown its place here as its number, so that nothing is searched for.
     packet: ForebayPacket,

@@ -142,6 +142,30 @@ fn the_example_in_rust_is_codel() {
 }
 
 #[test]
+fn a_run_with_the_example_has_the_fingerprint_of_one_with_codel() {
+    let mut registry = forebay_sim::Registry::builtin();
+    for kind in forebay::load(&codel()).unwrap().kinds {
+        registry.disciplines.kinds.join(kind).unwrap();
+    }
+    let registry = std::sync::Arc::new(registry);
+    let fingerprint = |kind: &str, target: &str| {
+        let tree = json!({
+            "duration": "8s",
+            "dumbbell": {
+                "rate": "10Mbit", "delay": "10ms", "queue": { "kind": kind, "target": target },
+            },
+            "traffic": [{ "kind": "bulk", "flows": 6 }],
+        });
+        let scenario = forebay_sim::Scenario::read(&tree, Path::new("."), &registry).unwrap();
+        let mut world = scenario.world(1).unwrap();
+        while !world.advance(1_000_000).unwrap().complete {}
+        forebay_sim::summary(&scenario, 1, &mut world).whole()["fingerprint"].clone()
+    };
+    assert_eq!(fingerprint("my-codel", "5ms"), fingerprint("codel", "5ms"));
+    assert_ne!(fingerprint("my-codel", "4ms"), fingerprint("codel", "5ms"));
+}
+
+#[test]
 fn the_example_in_c_is_blue() {
     let kinds = forebay::load(&compiled(&example("blue.c"), "libblue.so")).unwrap().kinds;
     let [blue] = kinds.as_slice() else { panic!("{kinds:?}") };
@@ -331,12 +355,12 @@ fn a_fault_is_named_and_its_packets_are_dropped() {
         (Fault::Invents, "it sent packet 4000000, which it does not hold"),
         (Fault::Changes, "it changed packet 0"),
         (Fault::Sleeps, "it holds 8 packets, says that one is ready, and gives none"),
-        (Fault::Dozes, "it holds 16 packets and says that it is idle"),
+        (Fault::Dozes, "it holds 64 packets and says that it is idle"),
         (Fault::Startles, "it panicked: when it was woken"),
     ] {
         let mut rig = Rig::new(broken.build(&json!({ "fault": fault }), &SETTING).unwrap());
         // Who does not shape is asked only now and then whether it is ready.
-        let offers = if matches!(fault, Fault::Dozes) { 16 } else { 8 };
+        let offers = if matches!(fault, Fault::Dozes) { 64 } else { 8 };
         for _ in 0..offers {
             rig.offer(0);
         }
