@@ -50,6 +50,8 @@ use std::sync::Arc;
 
 /// No bound.
 const INFINITE: u64 = u64::MAX;
+/// BBR.MinPipeCwnd, in segments.
+const MIN_PIPE_SEGMENTS: u64 = 4;
 
 /// State of BBR, in bytes, bytes a second and seconds.
 #[derive(Debug)]

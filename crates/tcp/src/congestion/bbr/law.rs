@@ -13,11 +13,12 @@
 
 use super::super::draw::drawn;
 use super::super::max_filter::MaxFilter;
+use super::delivered::{BW, bandwidth};
 use super::policed::{News, Policed};
 use forebay_core::Time;
 
-/// One segment a microsecond (`BW_UNIT`).
-const BW: u64 = 1 << 24;
+pub(crate) use super::delivered::Totals;
+
 /// One, of gains (`BBR_UNIT`).
 const ONE: u64 = 256;
 /// 2/ln 2, of Startup.
@@ -61,16 +62,6 @@ pub(crate) enum Repair {
     Nothing,
     Recovery,
     Loss,
-}
-
-/// Of the whole connection.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Totals {
-    /// Segments delivered, the SYN being one, and found lost.
-    pub(crate) delivered: u32,
-    pub(crate) lost: u32,
-    /// When one was delivered last (`delivered_mstamp`).
-    pub(crate) delivered_at: Time,
 }
 
 /// An acknowledgment.
@@ -134,11 +125,6 @@ pub(crate) struct Law {
     extra_rounds: u32,
     /// The threshold of slow start, once Drain has set it.
     pub(crate) ssthresh: Option<u32>,
-}
-
-/// `segments` in so many microseconds; the kernel has 32 bits for it.
-pub(super) fn bandwidth(segments: u32, micros: u64) -> u64 {
-    (u64::from(segments) * BW / micros).min(u64::from(u32::MAX))
 }
 
 /// `bbr_rate_bytes_per_sec`: a hundredth less than the bandwidth.

@@ -1,7 +1,7 @@
 //! Whether a token bucket polices the path, and at what rate: the long-term estimate of
 //! `tcp_bbr.c` (`lt_bw`).
 
-use super::law::{Totals, bandwidth};
+use super::delivered::{Totals, bandwidth};
 
 /// Rounds that an interval has at least, and four times that at most.
 const ROUNDS: u32 = 4;

@@ -1,7 +1,7 @@
 //! Rate, quantum and window ("Updating Control Parameters").
 
-use super::Bbr3;
 use super::states::State;
+use super::{Bbr3, MIN_PIPE_SEGMENTS};
 use forebay_core::Duration;
 
 /// 4 ln 2 (BBR.StartupPacingGain).
@@ -14,8 +14,6 @@ const CWND_GAIN: f64 = 2.0;
 const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 /// One less a hundredth (BBR.PacingMarginPercent).
 const MARGIN: f64 = 0.99;
-/// BBR.MinPipeCwnd, in segments.
-pub(super) const MIN_PIPE_SEGMENTS: u64 = 4;
 /// Bytes that no path holds.
 const MOST: u64 = 1 << 50;
 /// Most bytes that leave together.

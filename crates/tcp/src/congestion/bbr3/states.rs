@@ -1,7 +1,6 @@
 //! The state machine of BBR ("State Machine Operation").
 
-use super::control::MIN_PIPE_SEGMENTS;
-use super::{Bbr3, INFINITE};
+use super::{Bbr3, INFINITE, MIN_PIPE_SEGMENTS};
 use crate::congestion::draw::drawn;
 use forebay_core::{Duration, Time};
 
