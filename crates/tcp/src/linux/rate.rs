@@ -221,3 +221,74 @@ impl Machine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Version;
+    use super::*;
+    use crate::{Config, Flags, LossRecovery, SackBlock, Segment, Stack};
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    /// BBR in Linux's machine, open, with four segments of 1000 bytes sent a millisecond apart.
+    fn machine() -> Machine {
+        let config = Config {
+            stack: Stack::Linux6_1,
+            recovery: LossRecovery::Sack,
+            congestion: "bbr".parse().unwrap(),
+            mtu: "1040B".parse().unwrap(),
+            handshake: false,
+            ..Config::default()
+        };
+        let mut machine = Machine::new(Version::Linux6_1, &config, at(0));
+        (0..4).for_each(|millis| machine.on_new(at(millis), 1000, false));
+        machine
+    }
+
+    fn rates(machine: &Machine) -> &Rates {
+        machine.rates.as_ref().expect("BBR has them")
+    }
+
+    #[test]
+    fn what_was_sent_before_the_application_had_more_is_limited_until_it_arrives() {
+        let mut machine = machine();
+        assert!(rates(&machine).sent.iter().all(|each| each.app_limited));
+        let ack = |number| Segment { ack: number, flags: Flags::ACK, ..Segment::default() };
+        machine.on_ack(at(20), &ack(1001), false, false, true);
+        machine.on_new(at(20), 1000, false);
+        let newest = rates(&machine).sent.back().unwrap();
+        // The SYN and a segment were delivered; the window that it ends began at 0.
+        assert_eq!((newest.app_limited, newest.delivered), (false, 2));
+        assert_eq!((newest.first_sent, newest.delivered_at), (at(0), at(20)));
+        // The application writes again, with nothing unsent: three more are in flight, and it.
+        machine.on_write(0);
+        assert_eq!(rates(&machine).app_limited, 2 + 4);
+        machine.on_write(1000);
+        assert_eq!(rates(&machine).app_limited, 2 + 4);
+        machine.on_ack(at(40), &ack(5001), false, false, true);
+        assert_eq!((rates(&machine).app_limited, rates(&machine).first_sent), (6, at(20)));
+    }
+
+    #[test]
+    fn what_was_reported_selectively_does_not_tell_again() {
+        let mut machine = machine();
+        let sack = SackBlock { start: 2000, end: 3000 };
+        let report = Segment {
+            ack: 1,
+            flags: Flags::ACK,
+            sack: [sack; 3],
+            sack_count: 1,
+            ..Segment::default()
+        };
+        machine.on_ack(at(20), &report, false, false, true);
+        assert_eq!(rates(&machine).first_sent, at(2));
+        assert!(rates(&machine).sent[2].told && machine.delivered == 1);
+        let ack = Segment { ack: 3001, flags: Flags::ACK, ..Segment::default() };
+        machine.on_ack(at(21), &ack, false, false, true);
+        // The two before it are older than the newest that was delivered; the first of them tells.
+        assert_eq!((rates(&machine).sent.len(), machine.delivered), (1, 3));
+        assert_eq!(rates(&machine).delivered_at, at(21));
+    }
+}
