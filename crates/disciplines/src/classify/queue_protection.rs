@@ -9,7 +9,8 @@
 //! none share the last one, the dregs.
 //!
 //! Source: RFC 9957, section 4 (pseudo-code): parameters, qprotect(), pick_bucket(), fill_bucket() and
-//! calcProbNative(), which are those of DOCSIS 3.1's annexes O and P. Defaults are DOCSIS's.
+//! calcProbNative(), which are those of DOCSIS 3.1's annexes O and P; compared with CableLabs' model for
+//! ns-3 (docsis-ns3, queue-protection.cc), not yet with the RFC's own text. Defaults are DOCSIS's.
 //!
 //! | RFC 9957 | here |
 //! |---|---|

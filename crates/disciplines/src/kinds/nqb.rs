@@ -6,7 +6,7 @@
 //! `queue_protection`, packets of flows that build the shallow queue join the default one instead
 //! ([`QueueProtection`](crate::classify::QueueProtection)).
 //!
-//! Source: RFC 9956, sections 5.1 (separate queue, equal preference, DRR as the example, DSCP 45 and
+//! Source: RFC 9956, read in its last draft (-33), sections 5.1 (separate queue, equal preference, DRR as the example, DSCP 45 and
 //! others by configuration, a buffer of at most 10 ms at the shared rate), 5.2 (traffic protection that
 //! reclassifies, RFC 9957) and 5.4 (the ECN field changes nothing).
 //!
