@@ -168,7 +168,8 @@ def test_differences_are_text_or_tables_with_a_decision() -> None:
 def test_disciplines_and_theory_follow_their_files() -> None:
     documents = copy.deepcopy(DOCUMENTS)
     rows = documents["disciplines"]["results"]["rows"]
-    next(each for each in rows if each["queue"]["kind"] == "fifo")["differ"] = 41239
+    fifo = [each for each in rows if each["queue"]["kind"] == "fifo"]
+    fifo[0]["differ"] = sum(each["packets"] for each in fifo) // 2
     next(each for each in rows if each["queue"]["kind"] == "pie")["open"] = ["forebay: marks"]
     documents["closed-forms"]["results"][0]["verdict"] = "differs"
     section = opening.section(documents)

@@ -20,11 +20,10 @@
 //! | wash, ingress, memlimit | the same; `memory_limit` |
 //!
 //! Deviations: D1. `memory_limit` counts bytes of IP packets; Linux counts what the kernel allocates for
-//! them, half as much again for the largest. D2. A round of a host's flows is exact but for rounding; at
-//! one flow a host Linux gives 1513 bytes in 2 of 100 rounds. D3. Those of COBALT but D2 and D3 of it,
-//! which are as in Linux here. D4. Hosts are told apart by 16 bits; packets whose hosts are not known
-//! share with nobody. D5. Flows and hosts are hashed by another function. D6. `ack-filter`, `nat`,
-//! `autorate-ingress`, `fwmark`, filters and splitting of super-packets are not included.
+//! them, half as much again for the largest. D2. Hosts are told apart by 16 bits; packets whose hosts are
+//! not known share with nobody. D3. Flows and hosts are hashed by another function. D4. `ack-filter`,
+//! `nat`, `autorate-ingress`, `fwmark`, filters and splitting of super-packets are not included.
+//! COBALT's own deviations do not hold here.
 //!
 //! Cost: a hash, a list operation and COBALT's comparisons a packet; up to 16 comparisons if the flow's
 //! first place is taken; a heap is kept up while overflows are recent. With many flows of one host a
