@@ -23,8 +23,8 @@ HEAD = (
     ).encode()
     + b"\n"
 )
-# 1000 B in LEB128, no flow, class, precedence or codepoint, data.
-OFFER = bytes([0, 0]), bytes([0xE8, 0x07]) + bytes(9)
+# 1000 B in LEB128, no flow, class, precedence or codepoint, data, hosts that are not known.
+OFFER = bytes([0, 0]), bytes([0xE8, 0x07]) + bytes(13)
 QUEUED, REFUSED, POLL, FULL = b"\x01\x00", b"\x01\x01", b"\x02\x00", b"\x06\x02\x00"
 MILLISECOND = bytes([0xC0, 0x84, 0x3D])
 
