@@ -149,6 +149,22 @@ def queue_in(data: Data, where: Where, span: tuple[float, float]) -> Interval:
     return over_runs(steps(data, where, "queue", span), pl.col("mean_packets").mean())
 
 
+def queue_beside(
+    data: Data, where: Where, name: str, other: str, span: tuple[float, float]
+) -> Interval:
+    """How much longer the queue is with `name` than with `other`, replication by replication."""
+    one, two = (
+        steps(data, {**where, "discipline": each}, "queue", span)
+        .group_by("replication")
+        .agg(pl.col("mean_packets").mean().alias(each))
+        for each in (name, other)
+    )
+    both = one.join(two, on="replication").sort("replication")
+    found = interval((both[name] - both[other]).to_list())
+    assert found is not None
+    return found
+
+
 def rate_in(data: Data, where: Where, span: tuple[float, float]) -> Interval:
     """What all classes, or that of `where`, got within a span of the steps, in Mb/s."""
     total = 1e-6 * pl.col("throughput_bps").sum() / pl.col("time_s").n_unique()

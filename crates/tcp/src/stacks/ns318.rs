@@ -92,6 +92,10 @@ impl Ns318 {
             if number < self.point && ack.segment.len == 0 {
                 self.duplicates += 1;
                 self.on_duplicate(flow, stats);
+            } else if flow.una == flow.next {
+                // A window update. The source does nothing until the application's next `Send`,
+                // which calls SendPendingData; here that is now.
+                self.pending = true;
             }
             return None;
         }
@@ -161,9 +165,8 @@ impl Ns318 {
     }
 
     pub(super) fn poll(&mut self, flow: &Flow) -> Option<u64> {
-        // `NewAck` sends what the window allows before it sends the head again, and `Send` what is
-        // written while nothing is outstanding.
-        if (self.pending || flow.una == flow.next) && self.room_for_one(flow) {
+        // `NewAck` sends what the window allows before it sends the head again.
+        if self.pending && self.room_for_one(flow) {
             return Some(self.point);
         }
         if std::mem::take(&mut self.resend) {
