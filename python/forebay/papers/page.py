@@ -151,7 +151,12 @@ def _summary(found: Mapping[str, Any]) -> list[str]:
     ]
     if rows:
         counts = record.counts(found)
-        said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+        plural = {"differs": "differ"}
+        said = ", ".join(
+            f"{count} {verdict if count == 1 else plural.get(verdict, verdict)}"
+            for verdict, count in counts.items()
+            if count
+        )
         parts.append(f"{len(rows)} claims: {said}.")
         parts.append(markdown(["claim", "verdict", "in range", "paper"], rows))
     return parts
