@@ -42,6 +42,8 @@ fn lifted(kind: &str) -> Value {
         "levels": [{}, { "min_th": "400000p", "max_th": "800000p", "max_p": 0.1 }],
         "target": "10s",
         "interval": "100s",
+        "rtt": "100s",
+        "memory_limit": "1GB",
     });
     let known = Disciplines::builtin()
         .effective(&json!({ "kind": kind }), &SETTING)
