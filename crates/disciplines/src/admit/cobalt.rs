@@ -290,7 +290,10 @@ impl Admit for Cobalt {
     }
 
     fn set_link_rate(&mut self, _: Time, rate: Rate) {
-        self.law.mtu_time = Setting { rate, ..self.setting }.mtu_time();
+        // Nothing leaves in an outage.
+        if rate.bps() > 0 {
+            self.law.mtu_time = Setting { rate, ..self.setting }.mtu_time();
+        }
     }
 
     /// Of several queues, the one with the highest count.
