@@ -197,11 +197,21 @@ def counts(verdicts: Verdicts) -> dict[str, int]:
     return {name: int(count) for name, count in zip(OUTCOMES, each, strict=True)}
 
 
+def seeded(
+    trace: Trace, queue: Mapping[str, Any], seeds: int
+) -> tuple[list[Verdicts], list[Verdicts]]:
+    """The kernel's verdicts and ours, a run a seed."""
+    kernel, ours = (
+        [ask(trace.arrivals, queue, trace.rate, seed) for seed in range(seeds)]
+        for ask in (replay.kernel, replay.ours)
+    )
+    return kernel, ours
+
+
 def drawing(trace: Trace, given: Mapping[str, Any], seeds: int) -> dict[str, Any]:
     """The distribution of what became of them under one that does."""
     queue = whole(given)
-    kernel = [replay.kernel(trace.arrivals, queue, trace.rate, seed) for seed in range(seeds)]
-    ours = [replay.ours(trace.arrivals, queue, trace.rate, seed) for seed in range(seeds)]
+    kernel, ours = seeded(trace, queue, seeds)
 
     def by(rules: draws.Rules) -> list[Verdicts]:
         return [
@@ -226,8 +236,7 @@ def drawing(trace: Trace, given: Mapping[str, Any], seeds: int) -> dict[str, Any
 def sourced(trace: Trace, given: Mapping[str, Any], seeds: int) -> dict[str, Any]:
     """What became of them in both, where Linux is the source."""
     queue = whole(given)
-    kernel = [replay.kernel(trace.arrivals, queue, trace.rate, seed) for seed in range(seeds)]
-    ours = [replay.ours(trace.arrivals, queue, trace.rate, seed) for seed in range(seeds)]
+    kernel, ours = seeded(trace, queue, seeds)
     row: dict[str, Any] = {"trace": trace.name, "queue": dict(given)}
     row["packets"] = len(trace.arrivals)
     row["other_times"] = apart(kernel[0], ours[0])

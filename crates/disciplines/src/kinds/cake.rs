@@ -149,7 +149,7 @@ impl Tin {
         let law = CobaltParams { target, interval, ..CobaltParams::default() };
         let round = rate.map_or(1514, |rate| ((rate.bps() / 8) >> 12).clamp(300, 1514) as i64);
         Ok(Tin {
-            flows: Flows::new(params.isolation, round),
+            flows: Flows::new(params.isolation, round, params.salt),
             law: CobaltLaw::with_mtu_time(&law, mtu_time)?,
             rate,
             spent_until: Time::ZERO,
@@ -232,17 +232,15 @@ impl Cake {
     #[inline]
     fn classify(&mut self, packet: &Packet) -> (usize, usize) {
         let tin = self.diffserv.tin(packet.dscp());
-        let hash = |value: u32| mix(self.salt, value);
-        let [source, destination] = [packet.source, packet.destination];
-        let hosts = [source, destination].map(|host| (host, hash(host.into())));
+        let hosts @ [source, destination] = [packet.source, packet.destination];
         let key = match self.isolation {
             Isolation::None => return (tin, self.tins[tin].flows.place(0, hosts)),
-            Isolation::Srchost => hosts[0].1,
-            Isolation::Dsthost => hosts[1].1,
-            Isolation::Hosts => hash(u32::from(source) << 16 | u32::from(destination)),
-            _ => hash(packet.flow),
+            Isolation::Srchost => source.into(),
+            Isolation::Dsthost => destination.into(),
+            Isolation::Hosts => u32::from(source) << 16 | u32::from(destination),
+            _ => packet.flow,
         };
-        (tin, self.tins[tin].flows.place(key, hosts))
+        (tin, self.tins[tin].flows.place(mix(self.salt, key), hosts))
     }
 
     /// Drops from the head of the longest queue until what is held fits.

@@ -390,23 +390,15 @@ struct Hosts<'a> {
 impl<'a> Hosts<'a> {
     /// The hosts of the next flow of `table`: those that it names, else ones of its own.
     fn of(&mut self, table: &'a TrafficTable) -> [u16; 2] {
+        // Never 0; after 65535 hosts numbers come again.
+        let mut fresh = || {
+            self.last = self.last.wrapping_add(1).max(1);
+            self.last
+        };
         [&table.from_host, &table.to_host].map(|name| match name {
-            None => self.fresh(),
-            Some(name) => match self.named.get(name.as_str()) {
-                Some(known) => *known,
-                None => {
-                    let number = self.fresh();
-                    self.named.insert(name, number);
-                    number
-                }
-            },
+            None => fresh(),
+            Some(name) => *self.named.entry(name).or_insert_with(&mut fresh),
         })
-    }
-
-    /// Never 0; after 65535 hosts numbers come again.
-    fn fresh(&mut self) -> u16 {
-        self.last = self.last.wrapping_add(1).max(1);
-        self.last
     }
 }
 

@@ -1,6 +1,7 @@
 //! The flows of a tin: queues found by a set-associative hash, hosts that share fairly, and DRR++.
 
 use crate::admit::CobaltState;
+use crate::classify::mix;
 use forebay_core::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,6 +99,8 @@ pub struct Flows {
     /// New, old and decaying ones.
     lists: [List; 3],
     isolation: Isolation,
+    /// Perturbation of the hash over hosts.
+    salt: u64,
     quantum: i64,
     sparse: u32,
     bulk: u32,
@@ -126,7 +129,7 @@ fn way(
 
 impl Flows {
     /// No flows yet; `quantum` bytes a round for each.
-    pub fn new(isolation: Isolation, quantum: i64) -> Self {
+    pub fn new(isolation: Isolation, quantum: i64, salt: u64) -> Self {
         let flow = Flow {
             cobalt: CobaltState::default(),
             deficit: 0,
@@ -141,6 +144,7 @@ impl Flows {
             hosts: vec![Host::default(); if isolation.sides() == [false; 2] { 0 } else { QUEUES }],
             lists: [List { head: NOWHERE, tail: NOWHERE }; 3],
             isolation,
+            salt,
             quantum,
             sparse: 0,
             bulk: 0,
@@ -172,7 +176,7 @@ impl Flows {
 
     /// The queue of the flow that is hashed to `hash`, between these hosts (0: not known).
     #[inline]
-    pub fn place(&mut self, hash: u32, hosts: [(u16, u32); 2]) -> usize {
+    pub fn place(&mut self, hash: u32, hosts: [u16; 2]) -> usize {
         let direct = hash as usize % QUEUES;
         let flow = &self.flows[direct];
         if flow.tag == hash && flow.set != Set::None {
@@ -198,15 +202,15 @@ impl Flows {
     }
 
     /// The hosts' places, for those sides that count.
-    fn lodge(&mut self, hosts: [(u16, u32); 2]) -> [Option<u16>; 2] {
+    fn lodge(&mut self, hosts: [u16; 2]) -> [Option<u16>; 2] {
         let sides = self.isolation.sides();
         std::array::from_fn(|side| {
-            let (host, hash) = hosts[side];
+            let host = hosts[side];
             if !sides[side] || host == 0 {
                 return None;
             }
             let (place, _) = way(
-                hash,
+                mix(self.salt, host.into()),
                 |place| self.hosts[place].tags[side] == host,
                 |place| self.hosts[place].bulk[side] == 0,
             );
