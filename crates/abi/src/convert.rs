@@ -39,8 +39,7 @@ pub fn from_c(from: &ForebayPacket) -> Packet {
     unsafe { take(from) }
 }
 
-/// A packet in registers as it is copied by most: in halves of 16 bytes. A load waits until what it
-/// reads has left the store buffer if more than one store has written it.
+/// A packet in registers as most copy it: in halves of 16 bytes.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub struct Halves(__m128i, __m128i);
@@ -52,12 +51,17 @@ pub struct Halves(ForebayPacket);
 
 #[cfg(target_arch = "x86_64")]
 impl Halves {
-    /// Reads `packet`.
+    /// Reads a packet that has just joined a queue. A load waits until what it reads has left the
+    /// store buffer if more than one store has written it; when the packet joined is the last word,
+    /// and was written by itself.
     #[inline]
     pub fn of(packet: &ForebayPacket) -> Self {
-        let from = ptr::from_ref(packet).cast::<__m128i>();
+        let from = ptr::from_ref(packet);
         // SAFETY: a packet has 32 bytes, and every x86-64 these instructions; likewise below.
-        unsafe { Halves(_mm_loadu_si128(from), _mm_loadu_si128(from.add(1))) }
+        unsafe {
+            let word = |at| from.cast::<i64>().add(at).read_volatile();
+            Halves(_mm_loadu_si128(from.cast()), _mm_set_epi64x(word(3), word(2)))
+        }
     }
 
     /// The same packet under the number `id`.
@@ -103,18 +107,43 @@ impl Halves {
     }
 }
 
-/// Copies a packet that has just been written, in words. (A wider load would wait until all of it has
-/// left the store buffer.)
+/// Where the kind is, in words of 4 bytes.
+const KIND: usize = offset_of!(ForebayPacket, kind) / 4;
+
+/// Copies a packet that has just been written, as narrowly as it was: its kind by itself. (A wider
+/// load would wait until all of it has left the store buffer.)
 ///
 /// # Safety
 /// There is a packet at `from`, and one may be written to `to`.
 #[inline]
 unsafe fn copy(from: *const ForebayPacket, to: *mut ForebayPacket) {
-    let (from, to) = (from.cast::<u64>(), to.cast::<u64>());
-    for word in 0..size_of::<ForebayPacket>() / size_of::<u64>() {
-        // SAFETY: both are of so many words and aligned to them, and a packet has no padding.
-        unsafe { to.add(word).write(from.add(word).read_volatile()) };
+    let (from, to) = (from.cast::<u32>(), to.cast::<u32>());
+    let wide = |at| {
+        // SAFETY: a packet has no padding, is aligned to words of 8 bytes, and `at` begins one.
+        unsafe { to.add(at).cast::<u64>().write(from.add(at).cast::<u64>().read_volatile()) };
+    };
+    (0..KIND).step_by(2).for_each(wide);
+    for at in [KIND, KIND + 1] {
+        // SAFETY: as above.
+        unsafe { to.add(at).write(from.add(at).read_volatile()) };
     }
+    wide(KIND + 2);
+}
+
+/// Whether `given`, which has just been written by [`copy`] or the like, is not `held`; their numbers
+/// aside. Reads it as narrowly.
+#[inline]
+pub fn differ(held: &ForebayPacket, given: &ForebayPacket) -> bool {
+    let (held, given) = (ptr::from_ref(held).cast::<u32>(), ptr::from_ref(given).cast::<u32>());
+    // SAFETY: as in `copy`.
+    let narrow = |at| unsafe { held.add(at).read() ^ given.add(at).read_volatile() };
+    let wide = |at| {
+        let (held, given) = (held.wrapping_add(at), given.wrapping_add(at));
+        // SAFETY: as in `copy`.
+        unsafe { held.cast::<u64>().read() ^ given.cast::<u64>().read_volatile() }
+    };
+    let short = narrow(1) | narrow(KIND) | narrow(KIND + 1);
+    u64::from(short) | wide(2) | wide(KIND + 2) != 0
 }
 
 /// Writes `packet`, which is the host's from now on, to `to`.

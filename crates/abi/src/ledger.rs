@@ -1,6 +1,6 @@
 //! What a foreign discipline holds, by the books of its host: every packet once in, once out.
 
-use crate::convert::{Halves, from_c, take};
+use crate::convert::{Halves, differ, from_c, take};
 use crate::interface::{ForebayBacklog, ForebayPacket};
 use forebay_core::{Backlog, Packet};
 use std::cell::OnceCell;
@@ -66,20 +66,6 @@ impl Order {
         self.latest = if oldest { self.latest } else { self.latest.max(arrival) };
         last >> 34 != rest || later == 0 || later > ahead
     }
-}
-
-/// Whether the two differ in more than their numbers: word by word, without a branch for each.
-#[inline]
-fn differ(a: &ForebayPacket, b: &ForebayPacket) -> bool {
-    let marks = |packet: &ForebayPacket| {
-        let ForebayPacket { qos_class, precedence, drop_precedence, tos, .. } = *packet;
-        u32::from_le_bytes([qos_class, precedence, drop_precedence, tos])
-    };
-    let hosts =
-        |packet: &ForebayPacket| u32::from(packet.destination) << 16 | u32::from(packet.source);
-    let short = (a.len ^ b.len) | (a.flow ^ b.flow) | (a.kind ^ b.kind);
-    let short = short | (marks(a) ^ marks(b)) | (hosts(a) ^ hosts(b));
-    u64::from(short) | (a.queued ^ b.queued) != 0
 }
 
 /// How a packet leaves.
