@@ -1,0 +1,1 @@
+"""Heist and Morton's tests of L4S: two transfers through one queue, of CUBIC, Reno and Prague."""
