@@ -4,7 +4,7 @@
 use crate::generate;
 use crate::run::registry;
 use arbitrary::{Result, Unstructured};
-use forebay_core::{Duration, Time};
+use forebay_core::{Duration, Ecn, Time};
 use forebay_sim::scenario;
 use forebay_tcp::{Config, Flags, Receiver, SackBlock, Segment, Sender, Stack, State};
 use serde_json::Value;
@@ -125,9 +125,10 @@ impl Pair {
             _ if self.forged => {
                 let segment = self.forge(u)?;
                 if u.arbitrary()? {
-                    self.sender.on_segment(self.now, &segment);
+                    self.sender.on_segment(self.now, &segment, segment.ecn());
                 } else {
-                    let reply = self.receiver.on_segment(self.now, &segment, u.arbitrary()?);
+                    let ecn = if u.arbitrary()? { Ecn::Ce } else { segment.ecn() };
+                    let reply = self.receiver.on_segment(self.now, &segment, ecn);
                     self.answer(reply);
                 }
             }
@@ -161,8 +162,9 @@ impl Pair {
     fn deliver_data(&mut self, index: usize) {
         if index < self.data.len() {
             let segment = self.data.remove(index);
-            let ce = segment.is_ect() && segment.seq.is_multiple_of(7);
-            let reply = self.receiver.on_segment(self.now, &segment, ce);
+            let marked = segment.is_ect() && segment.seq.is_multiple_of(7);
+            let ecn = if marked { Ecn::Ce } else { segment.ecn() };
+            let reply = self.receiver.on_segment(self.now, &segment, ecn);
             self.answer(reply);
         }
     }
@@ -170,7 +172,9 @@ impl Pair {
     fn deliver_ack(&mut self, index: usize) {
         if index < self.acks.len() {
             let segment = self.acks.remove(index);
-            self.sender.on_segment(self.now, &segment);
+            let marked = segment.is_ect() && segment.ack.is_multiple_of(7);
+            let ecn = if marked { Ecn::Ce } else { segment.ecn() };
+            self.sender.on_segment(self.now, &segment, ecn);
         }
     }
 

@@ -13,6 +13,7 @@ use etherparse::{
     IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader, ip_number,
 };
 use forebay_core::Time;
+use forebay_tcp::AccEcnOption;
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 
@@ -65,8 +66,8 @@ pub struct TcpFields {
     /// Acknowledgment number.
     pub ack: u32,
     /// Control bits as in the header: FIN 0x01, SYN 0x02, RST 0x04, PSH 0x08, ACK 0x10, URG 0x20,
-    /// ECE 0x40, CWR 0x80.
-    pub flags: u8,
+    /// ECE 0x40, CWR 0x80, AE 0x100.
+    pub flags: u16,
     /// Receive window in bytes, scaled up.
     pub window: u32,
     /// Maximum segment size in bytes, which a SYN states.
@@ -75,6 +76,8 @@ pub struct TcpFields {
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks (RFC 2018), the first ones set.
     pub sack: [Option<(u32, u32)>; 3],
+    /// AccECN option (RFC 9768), if there is one.
+    pub accecn: Option<AccEcnOption>,
 }
 
 /// Writes packets to `W`, which is best buffered.
@@ -187,7 +190,7 @@ fn zeros(len: u32) -> &'static [u8] {
 }
 
 fn tcp_header(fields: &TcpFields, port: u16) -> TcpHeader {
-    let is = |bit: u8| fields.flags & bit != 0;
+    let is = |bit: u16| fields.flags & bit != 0;
     let syn = is(0x02);
     // The window of a SYN is never scaled (RFC 7323, section 2.2).
     let window = if syn { fields.window } else { fields.window >> WINDOW_SCALE };
@@ -195,7 +198,14 @@ fn tcp_header(fields: &TcpFields, port: u16) -> TcpHeader {
     tcp.acknowledgment_number = fields.ack;
     (tcp.fin, tcp.syn, tcp.rst, tcp.psh) = (is(0x01), syn, is(0x04), is(0x08));
     (tcp.ack, tcp.urg, tcp.ece, tcp.cwr) = (is(0x10), is(0x20), is(0x40), is(0x80));
-    set_options(&mut tcp, fields);
+    tcp.ns = is(0x100);
+    match fields.accecn {
+        Some(accecn) => {
+            let raw = packed_options(fields, accecn, syn);
+            tcp.set_options_raw(&raw).expect("at most 40 bytes of options");
+        }
+        None => set_options(&mut tcp, fields),
+    }
     tcp
 }
 
@@ -228,6 +238,32 @@ fn set_options(tcp: &mut TcpHeader, fields: &TcpFields) {
         add(&[Noop, Noop, SelectiveAcknowledgement(first, [second, third, None])]);
     }
     tcp.set_options(&options[..used]).expect("at most 40 bytes of options");
+}
+
+/// Options with an AccECN option among them: without gaps, for room is short.
+fn packed_options(fields: &TcpFields, accecn: AccEcnOption, syn: bool) -> Vec<u8> {
+    let mut raw = Vec::with_capacity(40);
+    if syn {
+        raw.extend([2, 4]);
+        raw.extend(fields.mss.to_be_bytes());
+        raw.extend([4, 2, 3, 3, WINDOW_SCALE]);
+    }
+    if let Some((value, echo)) = fields.timestamps {
+        raw.extend([8, 10]);
+        [value, echo].iter().for_each(|stamp| raw.extend(stamp.to_be_bytes()));
+    }
+    let blocks = fields.sack.iter().flatten();
+    if fields.sack[0].is_some() {
+        raw.extend([5, 2 + 8 * blocks.clone().count() as u8]);
+    }
+    blocks.for_each(|&(start, end)| {
+        [start, end].iter().for_each(|edge| raw.extend(edge.to_be_bytes()));
+    });
+    let AccEcnOption { e0b, ceb, e1b, order, fields: count } = accecn;
+    let counters = if order == 0 { [e0b, ceb, e1b] } else { [e1b, ceb, e0b] };
+    raw.extend([172 + 2 * order, 2 + 3 * count]);
+    counters[..usize::from(count)].iter().for_each(|told| raw.extend(&told.to_be_bytes()[1..]));
+    raw
 }
 
 #[cfg(test)]
@@ -299,6 +335,23 @@ mod tests {
         use TcpOptionElement::{Noop, SelectiveAcknowledgement, Timestamp};
         let sack = SelectiveAcknowledgement((10, 20), [Some((30, 40)), None, None]);
         assert_eq!(options, [Noop, Noop, Timestamp(5, 6), Noop, Noop, sack]);
+    }
+
+    #[test]
+    fn an_accecn_option_lies_close_to_the_others() {
+        let fields = TcpFields {
+            flags: 0x150,
+            timestamps: Some((5, 6)),
+            sack: [Some((10, 20)), None, None],
+            accecn: Some(AccEcnOption { e0b: 1, ceb: 0x01_0203, e1b: 1448, order: 1, fields: 2 }),
+            ..TcpFields::default()
+        };
+        // 10 of timestamps, 10 of SACK, 8 of the option.
+        let bytes = written(&[packet(0, 68, Transport::Tcp(fields))]);
+        assert_eq!(bytes.len(), 24 + 16 + 68);
+        let tcp = TcpHeaderSlice::from_slice(&bytes[60..]).unwrap();
+        assert!(tcp.ns() && tcp.ece() && !tcp.cwr());
+        assert_eq!(tcp.options()[20..], [174, 8, 0, 0x05, 0xa8, 1, 2, 3]);
     }
 
     #[test]

@@ -29,12 +29,12 @@ pub fn run(config: &Config, segments: u64, loss: f64) -> u64 {
             now = data.min(ack).min(delayed).min(timer);
             let reply = if data == now {
                 let (_, segment) = forward.pop_front().expect("it was seen");
-                receiver.on_segment(now, &segment, false)
+                receiver.on_segment(now, &segment, segment.ecn())
             } else if delayed == now {
                 receiver.on_deadline(now)
             } else if ack == now {
                 let (_, segment) = backward.pop_front().expect("it was seen");
-                sender.on_segment(now, &segment);
+                sender.on_segment(now, &segment, segment.ecn());
                 break;
             } else {
                 sender.on_deadline(now);

@@ -165,6 +165,11 @@ pub struct Config {
     pub timestamps: bool,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
+    /// Accurate ECN feedback (AccECN, RFC 9768), with `ecn = true`: the receiver counts marked packets
+    /// and bytes instead of echoing that there were some. Each side falls back to RFC 3168 if the
+    /// other one has no more. Linux up to 6.1 and older senders have none.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub accurate_ecn: bool,
     /// New data on the first two duplicate acknowledgments (RFC 3042).
     pub limited_transmit: bool,
     /// Which bytes are lost: `"rfc6675"` or `"fack"`; applies to `recovery = "sack"`.
@@ -213,6 +218,7 @@ impl Default for Config {
             max_rto: Duration::from_secs(60),
             timestamps: false,
             ecn: false,
+            accurate_ecn: false,
             limited_transmit: true,
             loss_detection: LossDetection::Rfc6675,
             reduction: Reduction::AtOnce,
@@ -310,6 +316,12 @@ impl Config {
         at_least("growth_per_ack", self.growth_per_ack, 1)?;
         at_least("max_retransmissions", self.max_retransmissions, 1)?;
         self.congestion.check(self)?;
+        require(self.ecn || !self.accurate_ecn, "accurate_ecn", || {
+            "is about ECN; set ecn = true".to_owned()
+        })?;
+        require(!self.accurate_ecn || Version::of(self).is_none(), "accurate_ecn", || {
+            "Linux up to 6.1 has none; set stack = \"standard\"".to_owned()
+        })?;
         self.legacy.validate()?;
         self.validate_sender()?;
         let window = self.receive_window;
@@ -358,6 +370,7 @@ impl Config {
             ("recovery", !old || self.recovery == LossRecovery::NewReno, "\"new-reno\""),
             ("timestamps", !(old && self.timestamps), "false"),
             ("ecn", !(old && self.ecn), "false"),
+            ("accurate_ecn", !self.accurate_ecn, "false"),
             ("slow_start_after_idle", !(old && self.slow_start_after_idle), "false"),
         ] {
             require(same, field, || {
@@ -530,6 +543,15 @@ mod tests {
         ] {
             let bad = parse(json!({"preset": preset, field: value})).unwrap();
             assert_eq!(bad.validate().unwrap_err().path, path);
+        }
+        for (config, path) in [
+            (Config { accurate_ecn: true, ..Config::default() }, "accurate_ecn"),
+            (
+                Config { ecn: true, accurate_ecn: true, ..Config::preset(Preset::Linux6_1) },
+                "accurate_ecn",
+            ),
+        ] {
+            assert_eq!(config.validate().unwrap_err().path, path);
         }
         let bad = Config { max_rto: Duration::from_millis(100), ..Config::default() };
         assert_eq!(bad.validate().unwrap_err().path, "max_rto");

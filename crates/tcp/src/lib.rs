@@ -16,7 +16,7 @@
 //! while sender.state() != State::Done {
 //!     let mut acks = Vec::new();
 //!     while let Some(segment) = sender.poll(now) {
-//!         acks.extend(receiver.on_segment(now, &segment, false));
+//!         acks.extend(receiver.on_segment(now, &segment, segment.ecn()));
 //!     }
 //!     if acks.is_empty() {
 //!         // Nothing in flight: the next thing to happen is a deadline.
@@ -27,7 +27,7 @@
 //!     } else {
 //!         now += Duration::from_millis(10);
 //!     }
-//!     acks.iter().for_each(|ack| sender.on_segment(now, ack));
+//!     acks.iter().for_each(|ack| sender.on_segment(now, ack, ack.ecn()));
 //! }
 //! assert_eq!(receiver.delivered(), 100_000);
 //! assert!(receiver.finished());
@@ -37,11 +37,11 @@
 //! - Loss detection and recovery: RFC 5681, 6582, 6675, 3042, 6937, with the retransmission timer
 //!   of RFC 6298.
 //! - Congestion control behind [`congestion::CongestionController`]: RFC 5681 and CUBIC (RFC
-//!   9438), with HyStart++ (RFC 9406) for either, LEDBAT (RFC 6817) and DCTCP (RFC 8257).
+//!   9438), with HyStart++ (RFC 9406) for either, LEDBAT (RFC 6817), DCTCP (RFC 8257), Prague and BBR.
 //! - Flow control, window probes and delayed acknowledgments: RFC 9293.
 //! - Linux 2.6.18, 2.6.26 and 6.1 by their own rules, where [`Config::stack`] says so: packet by
 //!   packet what the kernels send.
-//! - ECN (RFC 3168), timestamps (RFC 7323), selective acknowledgments (RFC 2018).
+//! - ECN (RFC 3168) and accurate feedback of it (AccECN, RFC 9768), timestamps (RFC 7323), selective acknowledgments (RFC 2018).
 //! - Senders of the past, rule by rule as their sources have them ([`Stack`]): ns-2.35's Reno,
 //!   Newreno and Sack1, and ns-3.18's New Reno. Scripts taken from packet traces of these programs
 //!   hold them to it (`tests/scripts/ns-2`, `tests/scripts/ns-3.18`).
@@ -53,7 +53,7 @@
 //!   FIN is acknowledged.
 //! - D3. The SYN-ACK has no timer; the SYN's covers its loss, after the same time.
 //! - D4. At most three SACK blocks, as with timestamps on the wire, and D-SACK (RFC 2883) from
-//!   Linux's receivers alone.
+//!   Linux's receivers and those with AccECN alone.
 //! - D5. SACKed ranges survive a timeout unless the receiver has visibly taken them back (RFC
 //!   6675, section 5.1, allows both).
 //! - D6. An ECN echo reduces cwnd to no less than two segments, as Linux does; RFC 3168, section
@@ -69,6 +69,7 @@
 //!   crate's own estimator; ns-3.18 sends an ACK of its own to end the handshake, here the first
 //!   data do.
 
+mod accecn;
 mod config;
 pub mod congestion;
 mod legacy;
@@ -85,6 +86,7 @@ mod stacks;
 mod state;
 mod window;
 
+pub use accecn::{AccEcnOption, Feedback, OptionTail};
 pub use config::{Config, LossDetection, LossRecovery, Reduction, Stack};
 pub use congestion::{CongestionControl, LedbatParams};
 pub use legacy::{Legacy, LostRetransmissions, RepairOrder, SlowStartEnd, TimeoutRecovery};

@@ -1,12 +1,17 @@
 //! The receiving side.
 
+mod adaptive;
 mod linux_6_1;
+mod marks;
 
+use crate::accecn::DataReceiver;
 use crate::linux::{self, Acknowledging, Version};
 use crate::ranges::RangeSet;
 use crate::sender::micros;
 use crate::{Config, Flags, LossRecovery, SackBlock, Segment};
-use forebay_core::{Duration, Time, fetch};
+use adaptive::Adaptive;
+use forebay_core::{Duration, Ecn, Time, fetch};
+use marks::Tells;
 
 /// Out-of-order blocks remembered by recency: one more than a segment reports, for when two merge.
 const RECENT: usize = 4;
@@ -52,12 +57,17 @@ pub struct Receiver {
     count: u8,
     reading: bool,
     sack: bool,
+    /// Marks are echoed (RFC 3168); until the handshake is over, ECN is wanted.
     ecn: bool,
     timestamps: bool,
     /// Congestion experienced since the last CWR (RFC 3168, section 6.1.3); with `every_mark`, by the
     /// last packet (RFC 8257, section 3.2, DCTCP.CE).
     echo: bool,
     every_mark: bool,
+    /// What can be told of marks at most.
+    tells: Tells,
+    /// The codepoint of what is sent.
+    ect: Flags,
     /// What has just come is to be acknowledged without delay.
     at_once: bool,
     /// And what comes next (Linux 6.1), if ECN-capable packets have been seen.
@@ -69,46 +79,10 @@ pub struct Receiver {
     /// One offset of each of the blocks most recently received, newest first; 0 where none.
     recent: [u64; RECENT],
     duplicate_bytes: u64,
+    /// In AccECN mode.
+    accurate: Option<Box<DataReceiver>>,
     /// Bytes that have become contiguous since the last acknowledgment, if Linux's rules apply.
     unread: u64,
-}
-
-/// How long an acknowledgment waits in Linux (`tcp_event_data_recv`, `tcp_send_delayed_ack`).
-#[derive(Debug)]
-struct Adaptive {
-    least: Duration,
-    /// The receiver's own measurement, of the handshake.
-    round_trip: Duration,
-    ato: Duration,
-}
-
-impl Adaptive {
-    /// Linux's RTO less SRTT, while the round trip is steady.
-    const MARGIN: Duration = Duration::from_millis(200);
-
-    fn new(least: Duration) -> Self {
-        Adaptive { least, round_trip: Duration::ZERO, ato: least }
-    }
-
-    /// The delay after data came, `gap` after the data before.
-    fn on_data(&mut self, gap: Duration) -> Duration {
-        if gap <= self.least / 2 {
-            self.ato = self.ato / 2 + self.least / 2;
-        } else if gap < self.ato {
-            self.ato = (self.ato / 2 + gap).min(self.round_trip + Self::MARGIN);
-        }
-        self.delay()
-    }
-
-    /// The delay after an acknowledgment waited in vain for a second segment.
-    fn on_expiry(&mut self) -> Duration {
-        self.ato = (self.ato * 2).min(self.round_trip + Self::MARGIN);
-        self.delay()
-    }
-
-    fn delay(&self) -> Duration {
-        self.ato.min(self.round_trip.max(self.least))
-    }
 }
 
 impl Receiver {
@@ -140,9 +114,13 @@ impl Receiver {
             arrived: Time::MAX,
             reading: true,
             sack: config.recovery == LossRecovery::Sack,
-            ecn: config.ecn,
+            ecn: config.ecn && (config.handshake || !config.accurate_ecn),
             timestamps: config.timestamps,
             echo: false,
+            tells: Tells::by(config),
+            ect: if config.ecn { config.congestion.always_ect() } else { Flags::NONE },
+            accurate: (config.accurate_ecn && !config.handshake)
+                .then(|| Box::new(DataReceiver::new())),
             every_mark: config.congestion.counts_marks(),
             at_once: false,
             alarmed: false,
@@ -159,19 +137,19 @@ impl Receiver {
         }
     }
 
-    /// Takes an arriving segment, `ce` if its packet was marked congestion-experienced; answers
-    /// the acknowledgment to send now, if any.
+    /// Takes an arriving segment, whose packet came with the codepoint `ecn`; answers the
+    /// acknowledgment to send now, if any.
     #[inline]
-    pub fn on_segment(&mut self, now: Time, segment: &Segment, ce: bool) -> Option<Segment> {
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Option<Segment> {
         if self.closed || segment.flags.has(Flags::SYN.with(Flags::RST)) || self.next == 0 {
-            return self.on_control(now, segment);
+            return self.on_control(now, segment, ecn);
         }
         // RFC 7323, section 4.3, (2).
         if segment.has_timestamp && segment.seq <= self.last_ack {
             self.ts_recent = segment.tsval;
         }
         if self.ecn && segment.len > 0 {
-            let reduced = segment.flags.has(Flags::CWR);
+            let (ce, reduced) = (ecn == Ecn::Ce, segment.flags.has(Flags::CWR));
             if self.every_mark || self.is_6_1 {
                 if ce != self.echo || reduced || !segment.is_ect() {
                     return self.on_news_of_marks(now, segment, ce);
@@ -180,42 +158,10 @@ impl Receiver {
                 // RFC 3168, section 6.1.3: CWR answers what came before; CE is new.
                 self.echo = (self.echo && !reduced) || ce;
             }
+        } else if self.accurate.is_some() {
+            return self.on_counted(now, segment, ecn);
         }
         self.take(now, segment)
-    }
-
-    /// A packet is marked and the last one was not, or the other way; or it tells of a reduction, or
-    /// is not ECN-capable, and so a retransmission.
-    #[cold]
-    fn on_news_of_marks(&mut self, now: Time, segment: &Segment, ce: bool) -> Option<Segment> {
-        // tcp_ecn_accept_cwr
-        self.at_once = self.is_6_1 && segment.flags.has(Flags::CWR);
-        let mut first = None;
-        if self.every_mark {
-            // RFC 8257, section 3.2: what waits is acknowledged as the last packet was, and this one
-            // at once, as it is.
-            if ce != self.echo {
-                let waits = self.pending > 0 && self.deadline != Time::MAX;
-                first = waits.then(|| self.acknowledge(now));
-                self.at_once = true;
-            }
-            self.echo = ce;
-        } else {
-            // __tcp_ecn_check_ce
-            let echo = self.echo && !segment.flags.has(Flags::CWR);
-            let new = segment.end() > self.next;
-            self.alarmed = new && if segment.is_ect() { ce && !echo } else { self.ect_seen };
-            self.ect_seen |= segment.is_ect();
-            self.echo = echo || (ce && new);
-        }
-        let reply = self.take(now, segment);
-        self.at_once = false;
-        let Some(first) = first else { return reply };
-        self.second = reply.map(Box::new);
-        if self.second.is_some() {
-            self.deadline = now;
-        }
-        Some(first)
     }
 
     /// Data, and what else an established connection is sent.
@@ -344,7 +290,8 @@ impl Receiver {
 
     /// Bytes of heap held now, beside the value itself.
     pub fn heap(&self) -> usize {
-        self.early.heap() + self.linux.as_ref().map_or(0, |linux| linux.heap())
+        let accurate = self.accurate.as_ref().map_or(0, |_| size_of::<DataReceiver>());
+        self.early.heap() + self.linux.as_ref().map_or(0, |linux| linux.heap()) + accurate
     }
 
     /// Offset after the last byte received in order.
@@ -352,7 +299,7 @@ impl Receiver {
         self.next - u64::from(self.finished())
     }
 
-    fn on_control(&mut self, now: Time, segment: &Segment) -> Option<Segment> {
+    fn on_control(&mut self, now: Time, segment: &Segment, came: Ecn) -> Option<Segment> {
         if segment.flags.has(Flags::RST) {
             self.closed = true;
             self.deadline = Time::MAX;
@@ -360,7 +307,8 @@ impl Receiver {
         if self.closed || !segment.flags.has(Flags::SYN) {
             return None;
         }
-        if self.next > 1 || segment.seq != 0 {
+        let open = self.accurate.as_ref().is_some_and(|accurate| accurate.is_open());
+        if self.next > 1 || segment.seq != 0 || open {
             // RFC 5961, section 4: a SYN within the connection is answered with an ACK.
             return (self.next > 0).then(|| self.acknowledge(now));
         }
@@ -370,12 +318,11 @@ impl Receiver {
         }
         self.ts_recent = segment.tsval;
         let mut reply = self.acknowledge(now);
-        // RFC 3168, section 6.1.1: a SYN with ECE and CWR asks, a SYN-ACK with ECE agrees.
-        self.ecn &= segment.flags.has(Flags::ECE);
-        reply.flags = Flags::SYN
-            .with(Flags::ACK)
-            .with_if(self.ecn, Flags::ECE)
-            .with_if(self.ecn && self.every_mark, Flags::ECT);
+        if !self.agree(segment, came, &mut reply) {
+            self.closed = true;
+            self.deadline = Time::MAX;
+            return Some(Segment { flags: Flags::RST, ..Segment::default() });
+        }
         if self.is_6_1 {
             // Not scaled yet.
             reply.window = self.buffer as u32;
@@ -476,20 +423,18 @@ impl Receiver {
                 return first;
             }
         }
+        if let Some(accurate) = &mut self.accurate {
+            if len > 0 && old > 0 {
+                accurate.on_duplicate(start, end.min(before));
+            } else if held > 0 {
+                accurate.on_duplicate(from, to);
+            }
+        }
         let ack = self.acknowledge(now);
         if self.is_6_1 {
             self.on_read_6_1(now);
         }
         Some(ack)
-    }
-
-    /// What alarms Linux 6.1 is applied, after the data themselves.
-    fn on_alarm(&mut self) {
-        if std::mem::take(&mut self.alarmed)
-            && let Some(linux) = &mut self.linux
-        {
-            linux.on_mark();
-        }
     }
 
     /// Moves RCV.NXT over what has become contiguous, and over the FIN.
@@ -549,6 +494,9 @@ impl Receiver {
             tsval = if self.timestamps { linux::stamp(linux.stamped_at(now)) } else { 0 };
             duplicate = linux.on_sent(self.pending > 0);
         }
+        if let Some(accurate) = &mut self.accurate {
+            duplicate = accurate.take_duplicate();
+        }
         self.pending = 0;
         self.deadline = Time::MAX;
         // This one says more than what still waits to be sent.
@@ -567,14 +515,15 @@ impl Receiver {
             window: window as u32,
             tsval,
             tsecr: self.ts_recent,
-            flags: Flags::ACK
-                .with_if(self.echo, Flags::ECE)
-                .with_if(self.every_mark && self.ecn, Flags::ECT),
+            flags: Flags::ACK.with_if(self.echo, Flags::ECE).with(self.ect),
             has_timestamp: self.timestamps,
             ..Segment::default()
         };
         if self.sack && (!self.early.is_empty() || duplicate.is_some()) {
             self.report(&mut segment, duplicate);
+        }
+        if let Some(accurate) = &mut self.accurate {
+            accurate.complete(&mut segment);
         }
         segment
     }

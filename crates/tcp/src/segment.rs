@@ -1,8 +1,11 @@
 //! The segment: all that one side tells the other.
 
-/// Control bits of a segment, with one bit of the IP header beside them.
+use crate::accecn::{AccEcnOption, OptionTail};
+use forebay_core::Ecn;
+
+/// Control bits of a segment, with the ECN codepoint of the IP header beside them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// No bit.
@@ -24,6 +27,12 @@ impl Flags {
     pub const ECE: Flags = Flags(0x40);
     /// Congestion window reduced (RFC 3168, section 6.1).
     pub const CWR: Flags = Flags(0x80);
+    /// Accurate ECN (RFC 9768, section 3.1.1); with CWR and ECE the ACE field.
+    pub const AE: Flags = Flags(0x100);
+    /// The IP packet is sent with ECT(1) (RFC 9331); not a TCP bit.
+    pub const ECT1: Flags = Flags(0x200);
+    /// Both that are not TCP's.
+    const IP: Flags = Flags::ECT.with(Flags::ECT1);
 
     /// Whether any bit of `other` is set.
     #[inline]
@@ -33,8 +42,20 @@ impl Flags {
 
     /// The control bits as they stand in the TCP header (RFC 9293, section 3.1).
     #[inline]
-    pub const fn header_bits(self) -> u8 {
-        self.0 & !Flags::ECT.0
+    pub const fn header_bits(self) -> u16 {
+        self.0 & !Flags::IP.0
+    }
+
+    /// The ACE field: AE, CWR and ECE as a number from 0 to 7 (RFC 9768, section 3.2.2).
+    #[inline]
+    pub const fn ace(self) -> u8 {
+        ((self.0 >> 6) & 0b111) as u8
+    }
+
+    /// These bits with the lowest three of `ace` as the ACE field.
+    #[inline]
+    pub const fn with_ace(self, ace: u8) -> Flags {
+        Flags((self.0 & !(0b111 << 6)) | ((ace & 0b111) as u16) << 6)
     }
 
     /// These bits and those of `other`.
@@ -78,14 +99,18 @@ pub struct Segment {
     pub tsval: u32,
     /// The clock value echoed (RFC 7323, TSecr).
     pub tsecr: u32,
-    /// SACK blocks, the first `sack_count` of which are significant (RFC 2018).
+    /// SACK blocks, the first `sack_count` of which are significant (RFC 2018). An AccECN option
+    /// takes the room of the last.
     pub sack: [SackBlock; 3],
-    /// Number of SACK blocks, 0 to 3.
-    pub sack_count: u8,
     /// Control bits.
     pub flags: Flags,
+    /// Number of SACK blocks, 0 to 3; beside an AccECN option, 0 to 2.
+    pub sack_count: u8,
     /// Whether the timestamps option is present.
     pub has_timestamp: bool,
+    /// Whether an AccECN option is present, and the part of it that has no room elsewhere:
+    /// [`Segment::accecn`].
+    pub option: OptionTail,
 }
 
 impl Segment {
@@ -93,6 +118,9 @@ impl Segment {
     /// wire, and the payload. A SYN carries MSS, SACK-permitted and window scale besides.
     #[inline]
     pub fn ip_len(&self) -> u32 {
+        if self.option.is_present() {
+            return 40 + self.packed_options() + self.len;
+        }
         let timestamps = if self.has_timestamp { 12 } else { 0 };
         // NOP NOP, kind and length, then eight bytes a block (RFC 2018, section 3).
         let sack = if self.sack_count > 0 { 4 + 8 * u32::from(self.sack_count) } else { 0 };
@@ -105,11 +133,47 @@ impl Segment {
         40 + timestamps + sack + syn + self.len
     }
 
+    /// Length of the options with an AccECN option among them, which leaves no byte unused but at
+    /// the end.
+    #[cold]
+    fn packed_options(&self) -> u32 {
+        let timestamps = if self.has_timestamp { 10 } else { 0 };
+        let sack = if self.sack_count > 0 { 2 + 8 * u32::from(self.sack_count) } else { 0 };
+        // MSS, SACK-permitted, window scale.
+        let syn = if self.flags.has(Flags::SYN) { 4 + 2 + 3 } else { 0 };
+        (timestamps + sack + syn + self.option.wire_len()).next_multiple_of(4)
+    }
+
+    /// The AccECN option (RFC 9768, section 3.2.3), if there is one.
+    #[inline]
+    pub fn accecn(&self) -> Option<AccEcnOption> {
+        let [_, _, SackBlock { start, end }] = self.sack;
+        self.option.is_present().then(|| self.option.read(start, end))
+    }
+
+    /// Adds the AccECN option; of SACK blocks two remain at most.
+    pub fn set_accecn(&mut self, option: AccEcnOption) {
+        self.sack_count = self.sack_count.min(2);
+        self.sack[2] = SackBlock { start: option.e1b, end: option.ceb };
+        self.option = OptionTail::of(&option);
+    }
+
     /// Whether the IP packet is ECN-capable: new data, but no retransmission, pure ACK, window probe
-    /// or SYN (RFC 3168, sections 6.1.1 and 6.1.4 to 6.1.6), unless every mark counts (DCTCP).
+    /// or SYN (RFC 3168, sections 6.1.1 and 6.1.4 to 6.1.6), unless every mark counts (DCTCP,
+    /// Prague).
     #[inline]
     pub fn is_ect(&self) -> bool {
-        self.flags.has(Flags::ECT)
+        self.flags.has(Flags::IP)
+    }
+
+    /// The codepoint with which its packet is sent.
+    #[inline]
+    pub fn ecn(&self) -> Ecn {
+        match (self.flags.has(Flags::ECT), self.flags.has(Flags::ECT1)) {
+            (false, false) => Ecn::NotEct,
+            (true, _) => Ecn::Ect0,
+            (false, true) => Ecn::Ect1,
+        }
     }
 
     /// Offset after the last that the segment takes: payload, SYN and FIN.
@@ -153,5 +217,26 @@ mod tests {
         let syn = Segment { flags: Flags::SYN, has_timestamp: true, ..Segment::default() };
         assert_eq!(syn.ip_len(), 60);
         assert_eq!(Segment { has_timestamp: false, ..syn }.ip_len(), 52);
+        // Timestamps, two SACK blocks and a whole AccECN option fill the header: 10 + 18 + 11.
+        let mut full = ack;
+        full.set_accecn(AccEcnOption { e0b: 1, ceb: 2, e1b: 3, order: 1, fields: 3 });
+        assert_eq!((full.sack_count, full.ip_len()), (2, 80));
+        // As in Linux: 12 of timestamps, in whose gap the option cannot lie, and one field of 5.
+        let mut short = Segment { sack_count: 0, ..ack };
+        short.set_accecn(AccEcnOption { e0b: 1, ceb: 2, e1b: 3, order: 1, fields: 1 });
+        assert_eq!(short.ip_len(), 56);
+    }
+
+    #[test]
+    fn an_accecn_option_comes_out_as_it_went_in() {
+        let option =
+            AccEcnOption { e0b: 0xff_ffff, ceb: 0x01_0203, e1b: 0x0a_0b0c, order: 0, fields: 2 };
+        let mut segment = Segment::default();
+        assert_eq!(segment.accecn(), None);
+        segment.set_accecn(option);
+        assert_eq!(segment.accecn(), Some(option));
+        let ace = Flags::ACK.with_ace(5);
+        assert_eq!((ace, ace.ace()), (Flags::ACK.with(Flags::AE).with(Flags::ECE), 5));
+        assert_eq!(Flags::ECT1.with(ace).header_bits(), 0x150);
     }
 }

@@ -1,18 +1,20 @@
 //! The sending side.
 
+mod handshake;
 mod linux_stack;
 mod pace;
 mod stack;
 mod standard;
 mod watch;
 
+use crate::accecn::{DataSender, Feedback};
 use crate::congestion::{CongestionController, CongestionKind, Window};
 use crate::linux::{self, Machine, Version};
 use crate::recovery::{Phase, Recovery};
 use crate::rtt::{RttEstimator, TimedSegments};
 use crate::stacks::Stack;
 use crate::{Config, Flags, Segment, SenderStats, State};
-use forebay_core::{Duration, Time, fetch};
+use forebay_core::{Duration, Ecn, Time, fetch};
 use pace::Pace;
 use watch::Watch;
 
@@ -58,9 +60,11 @@ pub struct Sender {
     state: State,
     closed: bool,
     timestamps: bool,
+    /// Marks are echoed and echoes answered (RFC 3168); until the handshake is over, ECN is wanted.
     ecn: bool,
-    /// Every packet is ECN-capable, retransmissions and SYNs too.
-    always_ect: bool,
+    /// The codepoint of new data, and that of every packet, retransmissions and SYNs too.
+    ect: Flags,
+    always_ect: Flags,
     /// The window, not the application or the receiver, held back the last [`Sender::poll`].
     limited: bool,
     /// A SYN, or the ACK that ends the handshake, is to be sent.
@@ -91,6 +95,8 @@ pub struct Sender {
     timed: TimedSegments,
     /// In place of `rtt`, `recovery` and `controller`, if the sender is Linux's.
     linux: Option<Box<Machine>>,
+    /// In AccECN mode, or asking for it.
+    accurate: Option<Box<DataSender>>,
     pace: Pace,
     retries_allowed: u32,
 }
@@ -99,9 +105,20 @@ impl Sender {
     /// A sender that opens its connection at `now`, at the first [`Sender::poll`]. `config` is
     /// taken to be valid ([`Config::validate`]).
     pub fn new(config: &Config, now: Time) -> Self {
-        let controller = config.congestion.start(config);
+        let mut controller = config.congestion.start(config);
         let linux = Version::of(config).map(|version| Box::new(Machine::new(version, config, now)));
         let machine_paces = linux.as_ref().is_some_and(|machine| machine.pacing().is_some());
+        let always = if config.ecn { config.congestion.always_ect() } else { Flags::NONE };
+        let accurate = config.accurate_ecn.then(|| Box::new(DataSender::new()));
+        if !config.handshake {
+            controller.on_feedback(if accurate.is_some() {
+                Feedback::Accurate
+            } else if config.ecn {
+                Feedback::Classic
+            } else {
+                Feedback::None
+            });
+        }
         Sender {
             una: u64::from(!config.handshake),
             next: u64::from(!config.handshake),
@@ -114,8 +131,9 @@ impl Sender {
             state: if config.handshake { State::SynSent } else { State::Established },
             closed: false,
             timestamps: config.timestamps,
-            ecn: config.ecn,
-            always_ect: config.ecn && config.congestion.counts_marks(),
+            ecn: config.ecn && (config.handshake || accurate.is_none()),
+            ect: Flags::NONE.with_if(config.ecn && always == Flags::NONE, Flags::ECT).with(always),
+            always_ect: always,
             limited: false,
             handshake_due: config.handshake,
             probe_due: false,
@@ -137,6 +155,7 @@ impl Sender {
             rtt: RttEstimator::new(config),
             timed: TimedSegments::default(),
             linux,
+            accurate,
             loss_probe_due: false,
             stats: SenderStats::default(),
         }
@@ -168,20 +187,19 @@ impl Sender {
         }
     }
 
-    /// Takes an arriving segment.
+    /// Takes an arriving segment, whose packet came with the codepoint `ecn`.
     #[inline]
-    pub fn on_segment(&mut self, now: Time, segment: &Segment) {
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
         match self.state {
             State::Done | State::Aborted => return,
-            State::SynSent => return self.on_syn_ack(now, segment),
+            State::SynSent => return self.on_syn_ack(now, segment, ecn),
             State::Established | State::Closing => {}
         }
         if segment.flags.has(Flags::RST.with(Flags::SYN)) {
             if segment.flags.has(Flags::RST) {
                 self.finish(State::Aborted);
             } else {
-                // A SYN-ACK again: our acknowledgment of it was lost (RFC 9293, section 3.10.7.4).
-                self.handshake_due = true;
+                self.on_syn_ack_again(segment, ecn);
             }
             return;
         }
@@ -192,6 +210,9 @@ impl Sender {
         }
         if segment.has_timestamp {
             self.ts_recent = segment.tsval;
+        }
+        if let Some(accurate) = &mut self.accurate {
+            self.handshake_due |= accurate.on_packet(ecn);
         }
         if segment.ack > self.next {
             // The window probe's octet was taken.
@@ -230,8 +251,7 @@ impl Sender {
             _ => return None,
         }
         self.pace.release();
-        if self.linux.is_some() && std::mem::take(&mut self.handshake_due) {
-            // Ahead of the data, and by itself (tcp_rcv_synsent_state_process).
+        if self.handshake_due && self.acknowledges_first() {
             return Some(self.emit(now, self.next, 0, Flags::ACK));
         }
         let segment = match self.recovery.phase {
@@ -399,12 +419,22 @@ impl Sender {
         }
     }
 
+    /// How the receiver tells of marks; before the handshake is over, how it is asked to.
+    pub fn feedback(&self) -> Feedback {
+        match (&self.accurate, self.ecn) {
+            (Some(_), _) => Feedback::Accurate,
+            (None, true) => Feedback::Classic,
+            (None, false) => Feedback::None,
+        }
+    }
+
     /// Bytes of heap held now, beside the value itself.
     pub fn heap(&self) -> usize {
         let linux = self.linux.as_ref().map_or(0, |machine| size_of::<Machine>() + machine.heap());
         let stack = self.stack.as_ref().map_or(0, |stack| stack.heap());
         let watch = self.watch.as_ref().map_or(0, |watch| watch.heap());
-        self.recovery.board.heap() + self.controller.heap() + watch + linux + stack
+        let accurate = self.accurate.as_ref().map_or(0, |_| size_of::<DataSender>());
+        self.recovery.board.heap() + self.controller.heap() + watch + linux + stack + accurate
     }
 
     fn finish(&mut self, state: State) {
@@ -419,43 +449,6 @@ impl Sender {
     fn set_timer(&mut self, timer: Timer, deadline: Time) {
         self.timer = timer;
         self.deadline = deadline;
-    }
-
-    fn on_syn_ack(&mut self, now: Time, segment: &Segment) {
-        if segment.flags.has(Flags::RST) {
-            return self.finish(State::Aborted);
-        }
-        let syn_ack = segment.flags.has(Flags::SYN) && segment.flags.has(Flags::ACK);
-        if !syn_ack || segment.ack != 1 || self.next != 1 {
-            return;
-        }
-        self.una = 1;
-        self.edge = 1 + u64::from(segment.window);
-        self.largest_window = u64::from(segment.window);
-        // RFC 3168, section 6.1.1: both must want it.
-        self.ecn &= segment.flags.has(Flags::ECE);
-        self.always_ect &= self.ecn;
-        self.ts_recent = segment.tsval;
-        if self.stats.timeouts > 0 {
-            // RFC 5681, section 3.1: a lost SYN means an initial window of one segment.
-            self.window.cwnd = self.window.mss;
-            self.rtt.after_lost_syn();
-        }
-        let rtt = self.measure(now, segment);
-        if let Some(rtt) = rtt {
-            self.rtt.sample(rtt, 1.0);
-        }
-        if let Some(machine) = &mut self.linux {
-            let (now, sent) = (machine.instant(now), machine.instant(self.last_sent));
-            machine.open(now, rtt, sent, self.stats.timeouts, self.ecn);
-        }
-        if let Some(stack) = &mut self.stack {
-            stack.on_established(now, rtt);
-        }
-        self.retries = 0;
-        self.set_timer(Timer::Off, Time::MAX);
-        self.state = if self.closed { State::Closing } else { State::Established };
-        self.handshake_due = true;
     }
 
     /// The round-trip time that `segment` tells, if it acknowledges something new.
@@ -525,10 +518,11 @@ impl Sender {
         let start = self.next;
         let fin = self.closed && start + len == self.end;
         let cwr = len > 0 && std::mem::take(&mut self.cwr_due);
-        let flags = Flags::ACK
-            .with_if(fin, Flags::FIN)
-            .with_if(cwr, Flags::CWR)
-            .with_if(self.ecn && len > 0, Flags::ECT);
+        let flags = Flags::ACK.with_if(fin, Flags::FIN).with_if(cwr, Flags::CWR).with(if len > 0 {
+            self.ect
+        } else {
+            Flags::NONE
+        });
         self.next = start + len + u64::from(fin);
         self.emit(now, start, len as u32, flags)
     }
@@ -539,24 +533,6 @@ impl Sender {
         if self.timer != Timer::Retransmission {
             self.set_timer(Timer::Retransmission, now + self.rtt.rto());
         }
-    }
-
-    fn send_syn(&mut self, now: Time) -> Segment {
-        if self.next == 1 {
-            self.stats.retransmissions += 1;
-            if self.linux.as_ref().is_some_and(|machine| machine.falls_back()) {
-                (self.ecn, self.always_ect) = (false, false);
-            }
-        }
-        self.next = 1;
-        self.timed.sent(now, 1, 0);
-        self.arm(now);
-        if let Some(machine) = &self.linux {
-            self.deadline = machine.expiry(now, self.rtt.rto());
-        }
-        // RFC 3168, section 6.1.1.
-        let ecn = Flags::ECE.with(Flags::CWR);
-        self.emit(now, 0, 0, Flags::SYN.with_if(self.ecn, ecn))
     }
 
     /// One octet beyond the window, not ECN-capable (RFC 9293, section 3.8.6.1; RFC 3168, section
@@ -575,7 +551,12 @@ impl Sender {
     }
 
     #[inline]
-    fn emit(&mut self, now: Time, seq: u64, len: u32, flags: Flags) -> Segment {
+    fn emit(&mut self, now: Time, seq: u64, len: u32, mut flags: Flags) -> Segment {
+        if let Some(accurate) = &mut self.accurate
+            && !flags.has(Flags::SYN)
+        {
+            flags = flags.with_ace(accurate.ace(len == 0 && !flags.has(Flags::FIN)));
+        }
         self.last_sent = now;
         self.handshake_due = false;
         self.stats.segments_sent += 1;
@@ -588,7 +569,7 @@ impl Sender {
             window: 65_535,
             tsval: if self.timestamps { self.clock(now) } else { 0 },
             tsecr: self.ts_recent,
-            flags: flags.with_if(self.always_ect, Flags::ECT),
+            flags: flags.with(self.always_ect),
             has_timestamp: self.timestamps,
             ..Segment::default()
         };

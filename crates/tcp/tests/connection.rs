@@ -1,10 +1,10 @@
 //! Whole connections over a network that loses, delays, reorders, duplicates and marks.
 
-use forebay_core::{Bytes, Duration, Rng, Time};
+use forebay_core::{Bytes, Duration, Ecn, Rng, Time};
 use forebay_tcp::{
-    Config, CongestionControl, Flags, Legacy, LossDetection, LossRecovery, LostRetransmissions,
-    Preset, Receiver, Reduction, SackBlock, Segment, Sender, SlowStartEnd, State, TimeoutRecovery,
-    congestion,
+    AccEcnOption, Config, CongestionControl, Flags, Legacy, LossDetection, LossRecovery,
+    LostRetransmissions, Preset, Receiver, Reduction, SackBlock, Segment, Sender, SlowStartEnd,
+    State, TimeoutRecovery, congestion,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -21,8 +21,8 @@ struct Network {
 }
 
 enum Arrival {
-    Data(Segment, bool),
-    Ack(Segment),
+    Data(Segment, Ecn),
+    Ack(Segment, Ecn),
     Read,
 }
 
@@ -40,14 +40,15 @@ impl Wire {
         self.queue.insert((at, self.count), arrival);
     }
 
-    fn carry(&mut self, now: Time, segment: Segment, make: impl Fn(Segment, bool) -> Arrival) {
+    fn carry(&mut self, now: Time, segment: Segment, make: impl Fn(Segment, Ecn) -> Arrival) {
         for _ in 0..1 + u32::from(self.rng.chance(self.network.duplicate)) {
             if self.rng.chance(self.network.loss) {
                 continue;
             }
             let late = if self.rng.chance(self.network.reorder) { 30 } else { 0 };
-            let mark = segment.is_ect() && self.rng.chance(self.network.mark);
-            self.push(now + Duration::from_millis(20 + late), make(segment, mark));
+            let marked = segment.is_ect() && self.rng.chance(self.network.mark);
+            let ecn = if marked { Ecn::Ce } else { segment.ecn() };
+            self.push(now + Duration::from_millis(20 + late), make(segment, ecn));
         }
     }
 }
@@ -83,17 +84,17 @@ fn transfer(config: &Config, network: &Network, bytes: u64) -> (Sender, Receiver
         now = due.into_iter().flatten().min().unwrap();
         let ack = if arrival == Some(now) {
             match wire.queue.pop_first().unwrap().1 {
-                Arrival::Data(segment, mark) => {
-                    let ack = receiver.on_segment(now, &segment, mark);
+                Arrival::Data(segment, ecn) => {
+                    let ack = receiver.on_segment(now, &segment, ecn);
                     if wire.rng.chance(network.stop_reading) {
                         assert!(receiver.set_reading(now, false).is_none());
                         wire.push(now + Duration::from_millis(500), Arrival::Read);
                     }
                     ack
                 }
-                Arrival::Ack(segment) => {
+                Arrival::Ack(segment, ecn) => {
                     edge = edge.max(segment.ack + u64::from(segment.window));
-                    sender.on_segment(now, &segment);
+                    sender.on_segment(now, &segment, ecn);
                     None
                 }
                 Arrival::Read => receiver.set_reading(now, true),
@@ -103,7 +104,7 @@ fn transfer(config: &Config, network: &Network, bytes: u64) -> (Sender, Receiver
             receiver.on_deadline(now)
         };
         if let Some(ack) = ack {
-            wire.carry(now, ack, |segment, _| Arrival::Ack(segment));
+            wire.carry(now, ack, Arrival::Ack);
         }
     }
     panic!("not done after two million events: {sender:?} {receiver:?}");
@@ -137,10 +138,11 @@ fn configs() -> impl Strategy<Value = Config> {
         prop_oneof![Just(10_000_u64), Just(65_535), Just(6_000_000)],
         proptest::option::of(1..20_u32),
     );
-    (kinds, 1..3_u8, proptest::collection::vec(any::<bool>(), 15)).prop_map(
+    (kinds, 1..3_u8, proptest::collection::vec(any::<bool>(), 16)).prop_map(
         |((congestion, recovery, mtu, window, max_window), delayed_ack_count, on)| Config {
             timestamps: on[0] || congestion == "ledbat",
-            ecn: on[1] || congestion == "dctcp",
+            ecn: on[1] || on[15] || congestion == "dctcp" || congestion == "prague",
+            accurate_ecn: on[15] || congestion == "prague",
             congestion: congestion.parse().unwrap(),
             recovery,
             mtu: Bytes(mtu),
@@ -177,6 +179,7 @@ fn stacks() -> impl Strategy<Value = Config> {
             recovery: if old { LossRecovery::NewReno } else { config.recovery },
             timestamps: config.timestamps && !old,
             ecn: config.ecn && !old,
+            accurate_ecn: false,
             loss_detection: base.loss_detection,
             reduction: base.reduction,
             max_window: if old { None } else { config.max_window },
@@ -225,7 +228,7 @@ fn segments() -> impl Strategy<Value = Segment> {
     (offset(), offset(), len, words, flags, (0..4_u8, block(), block(), block())).prop_map(
         |(seq, ack, len, (window, tsval, tsecr, has_timestamp), flags, sack)| {
             let block = |(start, end)| SackBlock { start, end };
-            Segment {
+            let mut segment = Segment {
                 seq,
                 ack,
                 len,
@@ -236,7 +239,15 @@ fn segments() -> impl Strategy<Value = Segment> {
                 sack_count: sack.0,
                 flags,
                 has_timestamp,
+                ..Segment::default()
+            };
+            if tsecr.is_multiple_of(2) {
+                let [e0b, ceb, e1b] = [tsval, tsecr, window].map(|word| word >> 8);
+                let [order, fields] = [1, 2].map(|shift| (tsecr >> shift) as u8);
+                let (order, fields) = (order % 2, fields / 2 % 4);
+                segment.set_accecn(AccEcnOption { e0b, ceb, e1b, order, fields });
             }
+            segment
         },
     )
 }
@@ -273,14 +284,15 @@ proptest! {
         sender.close();
         for (segment, wait, reading) in steps {
             now += Duration::from_millis(wait);
-            sender.on_segment(now, &segment);
+            let ecn = if reading { Ecn::Ce } else { segment.ecn() };
+            sender.on_segment(now, &segment, ecn);
             sender.on_deadline(now);
             let sent = std::iter::from_fn(|| sender.poll(now)).count();
             prop_assert!(sent < 5000);
             let over = matches!(sender.state(), State::Done | State::Aborted);
             prop_assert!(over || sender.outstanding() == 0 || sender.deadline().is_some());
             for ack in [
-                receiver.on_segment(now, &segment, reading),
+                receiver.on_segment(now, &segment, ecn),
                 receiver.on_deadline(now),
                 receiver.set_reading(now, reading),
             ].into_iter().flatten() {

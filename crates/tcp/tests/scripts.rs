@@ -23,7 +23,9 @@
 //! ```
 //!
 //! with the options `win=N` (default: the window advertised last), `sack=START-END,...` (absolute
-//! offsets), `ts=TSVAL/TSECR` (microseconds), and the words `ece`, `cwr`, `fin`, `psh`, `ce`.
+//! offsets), `ts=TSVAL/TSECR` (microseconds), `ace=N` (AE, CWR and ECE as a number), `accecn0=...` and
+//! `accecn1=...` (counters in the order of the option), and the words `ae`, `ece`, `cwr`, `fin`, `psh`,
+//! `ect` (ECT(0)), `ect1`, `ce` (it comes marked) and `bleached` (it comes as not ECN-capable).
 //!
 //! What the side under test sends waits in order with its time, and must be taken by:
 //!
@@ -31,19 +33,19 @@
 //! expect seg 1 1000 [words]                   payload: first offset, length; sent at this time
 //! expect 4 segs 1 1000                        four of them in a row
 //! expect ack 1001 [win=N] [sack=...] [ts=...] [words]  without payload
-//! expect syn | expect syn-ack | expect fin 5001
+//! expect syn | expect syn-ack | expect fin 5001 | expect rst
 //! expect nothing [until 200ms]                nothing waits, nor is sent up to that time
-//! expect cwnd=5000 rto=300ms ...              the state: cwnd, ssthresh, rto, state, timeouts,
+//! expect cwnd=5000 rto=300ms ...              the state: cwnd, ssthresh, rto, state, feedback, timeouts,
 //!                                             retransmissions, delivered, duplicate, finished;
 //!                                             cwnd~5000 is within one percent of it
 //! ```
 //!
-//! The words of an expected segment (`ece`, `cwr`, `fin`, `psh`, `ect`) are all that it carries, and its
-//! SACK blocks and window are compared if given (SACK blocks also if absent). Nothing may be left
-//! at the end.
+//! The words of an expected segment are all that it carries, and its SACK blocks, AccECN option and
+//! window are compared if given (SACK blocks and option also if absent). Nothing may be left at the
+//! end.
 
-use forebay_core::{Duration, Time};
-use forebay_tcp::{Config, Flags, Receiver, SackBlock, Segment, Sender};
+use forebay_core::{Duration, Ecn, Time};
+use forebay_tcp::{AccEcnOption, Config, Flags, Receiver, SackBlock, Segment, Sender};
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::path::Path;
@@ -66,11 +68,13 @@ const TICK: Duration = Duration::from_micros(4);
 
 type Outcome = Result<(), String>;
 
-const WORDS: [(&str, Flags); 5] = [
+const WORDS: [(&str, Flags); 7] = [
+    ("ae", Flags::AE),
     ("ece", Flags::ECE),
     ("cwr", Flags::CWR),
     ("fin", Flags::FIN),
     ("ect", Flags::ECT),
+    ("ect1", Flags::ECT1),
     ("psh", Flags::PSH),
 ];
 
@@ -158,11 +162,11 @@ impl Script {
                 self.sent.extend(update.map(|segment| (now, segment)));
             }
             (_, "ack" | "syn-ack" | "rst" | "recv" | "syn") => {
-                let (segment, ce) = self.arriving(action, arguments)?;
+                let (segment, ecn) = self.arriving(action, arguments)?;
                 match &mut self.side {
-                    Side::Sender(sender) => sender.on_segment(now, &segment),
+                    Side::Sender(sender) => sender.on_segment(now, &segment, ecn),
                     Side::Receiver(receiver) => {
-                        let ack = receiver.on_segment(now, &segment, ce);
+                        let ack = receiver.on_segment(now, &segment, ecn);
                         self.sent.extend(ack.map(|segment| (now, segment)));
                     }
                 }
@@ -191,7 +195,7 @@ impl Script {
         Ok(())
     }
 
-    fn arriving(&mut self, action: &str, arguments: &[&str]) -> Result<(Segment, bool), String> {
+    fn arriving(&mut self, action: &str, arguments: &[&str]) -> Result<(Segment, Ecn), String> {
         let (fixed, flags) = match action {
             "ack" => (1, Flags::ACK),
             "syn-ack" => (0, Flags::ACK.with(Flags::SYN)),
@@ -208,18 +212,21 @@ impl Script {
             }
             _ => {}
         }
-        let mut ce = false;
+        let mut came = None;
         for option in &arguments[fixed..] {
             match option.split_once('=') {
                 Some(("win", value)) => self.window = number(Some(value))?,
                 Some(("sack", value)) => sack(&mut segment, value)?,
                 Some(("ts", value)) => stamp(&mut segment, value)?,
-                None if *option == "ce" => ce = true,
+                Some(("accecn0", value)) => segment.set_accecn(accecn(0, value)?),
+                Some(("accecn1", value)) => segment.set_accecn(accecn(1, value)?),
+                None if *option == "ce" => came = Some(Ecn::Ce),
+                None if *option == "bleached" => came = Some(Ecn::NotEct),
                 _ => segment.flags = segment.flags.with(word(option)?),
             }
         }
         segment.window = self.window;
-        Ok((segment, ce))
+        Ok((segment, came.unwrap_or(segment.ecn())))
     }
 
     fn expect(&mut self, what: &[&str]) -> Outcome {
@@ -231,6 +238,7 @@ impl Script {
                 self.nothing()
             }
             ["syn", words @ ..] => self.take(0, 0, Flags::SYN, words),
+            ["rst"] => self.take(0, 0, Flags::RST, &[]),
             ["syn-ack", words @ ..] => self.take_ack(1, ack.with(Flags::SYN), words),
             ["fin", seq, words @ ..] => {
                 self.take(number(Some(seq))?, 0, ack.with(Flags::FIN), words)
@@ -292,10 +300,13 @@ impl Script {
                 Some(("win", value)) => window = number(Some(value))?,
                 Some(("sack", value)) => sack(&mut want, value)?,
                 Some(("ts", value)) => stamp(&mut want, value)?,
+                Some(("accecn0", value)) => want.set_accecn(accecn(0, value)?),
+                Some(("accecn1", value)) => want.set_accecn(accecn(1, value)?),
                 _ => flags = flags.with(word(option)?),
             }
         }
-        let blocks = segment.sack_blocks().eq(want.sack_blocks());
+        let blocks = segment.sack_blocks().eq(want.sack_blocks())
+            && segment.accecn().map(shown) == want.accecn().map(shown);
         let right = segment.len == 0 && segment.ack == offset && segment.flags == flags;
         let stamps = |s: &Segment| (s.has_timestamp, s.tsval, s.tsecr);
         let stamped = !want.has_timestamp || stamps(&segment) == stamps(&want);
@@ -323,6 +334,7 @@ impl Script {
             (Side::Sender(sender), "rto") => sender.rto().to_string(),
             (Side::Sender(sender), "timeouts") => sender.stats().timeouts.to_string(),
             (Side::Sender(sender), "retransmissions") => sender.stats().retransmissions.to_string(),
+            (Side::Sender(sender), "feedback") => format!("{:?}", sender.feedback()).to_lowercase(),
             (Side::Sender(sender), "state") => format!("{:?}", sender.state()).to_lowercase(),
             (Side::Receiver(receiver), "delivered") => receiver.delivered().to_string(),
             (Side::Receiver(receiver), "duplicate") => receiver.duplicate_bytes().to_string(),
@@ -334,6 +346,9 @@ impl Script {
 }
 
 fn word(name: &str) -> Result<Flags, String> {
+    if let Some(ace) = name.strip_prefix("ace=") {
+        return Ok(Flags::NONE.with_ace(number(Some(ace))?));
+    }
     let found = WORDS.iter().find(|(word, _)| *word == name);
     found.map(|(_, flag)| *flag).ok_or(format!("not understood: {name}"))
 }
@@ -348,6 +363,25 @@ fn sack(segment: &mut Segment, text: &str) -> Outcome {
         segment.sack_count += 1;
     }
     Ok(())
+}
+
+/// The counters of an AccECN option, in its order.
+fn accecn(order: u8, text: &str) -> Result<AccEcnOption, String> {
+    let mut fields = text.split(',').filter(|field| !field.is_empty());
+    let mut next = || fields.next().map(|field| number(Some(field))).transpose();
+    let told: [Option<u32>; 3] = [next()?, next()?, next()?];
+    let count = told.iter().flatten().count() as u8;
+    let [first, ceb, last] = told.map(Option::unwrap_or_default);
+    let (e0b, e1b) = if order == 0 { (first, last) } else { (last, first) };
+    Ok(AccEcnOption { e0b, ceb, e1b, order, fields: count })
+}
+
+/// What of it is on the wire.
+fn shown(option: AccEcnOption) -> String {
+    let AccEcnOption { e0b, ceb, e1b, order, fields } = option;
+    let counters = if order == 0 { [e0b, ceb, e1b] } else { [e1b, ceb, e0b] };
+    let told: Vec<_> = counters[..usize::from(fields)].iter().map(u32::to_string).collect();
+    format!("accecn{order}={}", told.join(","))
 }
 
 fn stamp(segment: &mut Segment, text: &str) -> Outcome {
@@ -374,6 +408,9 @@ fn text(segment: &Segment) -> String {
         }
     }
     let blocks: Vec<_> = segment.sack_blocks().map(|(a, b)| format!("{a}-{b}")).collect();
+    if let Some(option) = segment.accecn() {
+        write!(line, " {}", shown(option)).unwrap();
+    }
     if blocks.is_empty() { line } else { format!("{line} sack={}", blocks.join(",")) }
 }
 

@@ -68,6 +68,7 @@ fn fields(segment: &Segment) -> TcpFields {
         mss: SYN_MSS,
         timestamps: segment.has_timestamp.then_some((segment.tsval, segment.tsecr)),
         sack,
+        accecn: segment.accecn(),
     }
 }
 

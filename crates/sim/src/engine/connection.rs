@@ -225,7 +225,7 @@ impl World {
             if let Some(trace) = &mut self.segments {
                 trace.record(now, user, true, &cargo.segment, &connection.sender);
             }
-            connection.sender.on_segment(now, &cargo.segment);
+            connection.sender.on_segment(now, &cargo.segment, ecn);
             if opening && connection.sender.state() != State::SynSent {
                 let class = self.user_meters[user as usize].class;
                 self.classes[class as usize].opened(connection.start, now);
@@ -234,7 +234,7 @@ impl World {
             return;
         }
         let before = connection.receiver.delivered();
-        let reply = connection.receiver.on_segment(now, &cargo.segment, ecn == Ecn::Ce);
+        let reply = connection.receiver.on_segment(now, &cargo.segment, ecn);
         let delivered = connection.receiver.delivered() - before;
         self.user_meters[user as usize].bytes += delivered;
         if let Some(reply) = reply {
@@ -322,9 +322,7 @@ impl World {
                 self.conditioners[conditioner as usize].mark(self.now, &mut packet);
             }
             packet.kind = kind;
-            if segment.is_ect() {
-                packet.set_ecn(Ecn::Ect0);
-            }
+            packet.set_ecn(segment.ecn());
             self.launch(packet, forward, self.now);
         }
         let connection = &mut self.connections.places[flow as usize];
@@ -370,6 +368,7 @@ impl World {
         let mut packet = Packet::new(self.hold.store(cargo), number, segment.ip_len());
         marks.apply(&mut packet);
         packet.kind = kind_of(&segment);
+        packet.set_ecn(segment.ecn());
         self.launch(packet, stop, self.now);
     }
 

@@ -61,7 +61,8 @@ fn fields(segment: &Segment, shift: u8) -> Tcp {
     Tcp {
         seq: segment.seq as u32,
         ack: segment.ack as u32,
-        flags: segment.flags.header_bits(),
+        // What boxes know of; AE is beyond that.
+        flags: segment.flags.header_bits() as u8,
         window: window.min(u32::from(u16::MAX)) as u16,
         payload_len: segment.len,
         timestamps: segment.has_timestamp.then_some((segment.tsval, segment.tsecr)),

@@ -10,13 +10,14 @@ use std::path::Path;
 const HEADER: &str = "time_s,flow,dir,seq,ack,len,flags,wnd,sack,\
                       cwnd,ssthresh,state,out,in_flight,srtt_us,rto_us";
 /// In the order in which they are written.
-const FLAGS: [(Flags, char); 7] = [
+const FLAGS: [(Flags, char); 8] = [
     (Flags::SYN, 'S'),
     (Flags::PSH, 'P'),
     (Flags::FIN, 'F'),
     (Flags::RST, 'R'),
     (Flags::ECE, 'E'),
     (Flags::CWR, 'W'),
+    (Flags::AE, 'e'),
     (Flags::ACK, '.'),
 ];
 

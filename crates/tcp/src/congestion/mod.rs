@@ -19,6 +19,7 @@ mod ledbat;
 mod linux_reno;
 mod max_filter;
 mod new_reno;
+mod prague;
 mod registry;
 mod rfc2581;
 mod slow_start;
@@ -27,6 +28,7 @@ use crate::Config;
 use forebay_core::{Duration, Rate, Time};
 use std::fmt;
 
+pub use crate::accecn::Feedback;
 pub use bbr::Bbr;
 pub(crate) use bbr::law;
 pub use bbr3::Bbr3;
@@ -37,6 +39,7 @@ pub use hystart::HyStart;
 pub use ledbat::{Ledbat, LedbatParams};
 pub use linux_reno::LinuxReno;
 pub use new_reno::NewReno;
+pub use prague::{Prague, PragueParams};
 pub use registry::{Conduct, CongestionControl, Needs, NoParams, Start, builtin};
 pub use rfc2581::Rfc2581;
 pub use slow_start::SlowStart;
@@ -120,9 +123,10 @@ pub struct Delivery {
     pub acked: u64,
     /// Bytes newly acknowledged or selectively acknowledged.
     pub delivered: u64,
-    /// Bytes newly acknowledged cumulatively that the receiver says were marked (RFC 3168, CE).
+    /// Bytes that the receiver newly says came marked (RFC 3168, CE): those newly acknowledged
+    /// cumulatively, if all that it tells is an echo.
     pub marked: u64,
-    /// Whether it carries an ECN echo.
+    /// Whether it tells of marks.
     pub echo: bool,
     /// Bytes in flight before it, and after it and what it tells of losses.
     pub prior_in_flight: u64,
@@ -249,6 +253,9 @@ pub trait CongestionController: fmt::Debug + Fetch + Send {
 
     /// The sender has had nothing in flight and now sends again.
     fn on_restart(&mut self, _window: &mut Window, _now: Time) {}
+
+    /// What feedback of marks there is has been agreed upon, once.
+    fn on_feedback(&mut self, _feedback: Feedback) {}
 
     /// What it is told beside that; asked once.
     fn attention(&self) -> Attention {

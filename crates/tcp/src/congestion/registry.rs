@@ -1,9 +1,10 @@
 //! Every congestion control, by name.
 
 use super::{
-    Bbr, Bbr3, CongestionController, Cubic, Cubic2008, Dctcp, Ledbat, LinuxReno, NewReno, Rfc2581,
+    Bbr, Bbr3, CongestionController, Cubic, Cubic2008, Dctcp, Ledbat, LinuxReno, NewReno, Prague,
+    Rfc2581,
 };
-use crate::Config;
+use crate::{Config, Flags};
 use forebay_core::config::require;
 use forebay_core::{ConfigError, Entry, Family, Named, Registry};
 use schemars::JsonSchema;
@@ -27,6 +28,8 @@ pub enum Needs {
     /// ECN, every packet of which is marked as capable and every mark of which is told (RFC 8257,
     /// section 3.2).
     EveryMark,
+    /// Accurate ECN feedback (RFC 9768); every packet is sent as ECT(1) (RFC 9331).
+    AccurateEcn,
 }
 
 /// What is said of a congestion control beside its name.
@@ -69,6 +72,7 @@ pub fn builtin() -> Registry<dyn CongestionController> {
         .with::<Ledbat>()
         .with::<LinuxReno>()
         .with::<NewReno>()
+        .with::<Prague>()
         .with::<Rfc2581>()
 }
 
@@ -145,9 +149,18 @@ impl CongestionControl {
         (self.start)(config)
     }
 
-    /// Whether the receiver tells of every mark, and every packet is ECN-capable.
+    /// Whether the receiver tells of every change of marks.
     pub(crate) fn counts_marks(&self) -> bool {
         self.facts.needs == Needs::EveryMark
+    }
+
+    /// The codepoint with which every packet is sent, if not data alone are.
+    pub(crate) fn always_ect(&self) -> Flags {
+        match self.facts.needs {
+            Needs::Nothing | Needs::Timestamps => Flags::NONE,
+            Needs::EveryMark => Flags::ECT,
+            Needs::AccurateEcn => Flags::ECT1,
+        }
     }
 
     /// Checks that the connections of `config` have what it needs.
@@ -159,6 +172,10 @@ impl CongestionControl {
                 (config.timestamps, "measures delays by timestamps; set timestamps = true")
             }
             Needs::EveryMark => (config.ecn, "counts marks; set ecn = true"),
+            Needs::AccurateEcn => (
+                config.ecn && config.accurate_ecn,
+                "needs accurate feedback; set ecn = true and accurate_ecn = true",
+            ),
         };
         require(has, "congestion", || format!("{name:?} {message}"))
     }
@@ -203,8 +220,13 @@ mod tests {
             }
             let control: CongestionControl = entry.name.parse().unwrap();
             assert_eq!(control.name(), entry.name);
-            let config =
-                Config { congestion: control, timestamps: true, ecn: true, ..Config::default() };
+            let config = Config {
+                congestion: control,
+                timestamps: true,
+                ecn: true,
+                accurate_ecn: true,
+                ..Config::default()
+            };
             config.validate().unwrap();
             assert!(config.congestion.start(&config).heap() > 0);
         }

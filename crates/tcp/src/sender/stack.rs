@@ -58,10 +58,7 @@ impl Sender {
             self.stats.retransmissions += 1;
         }
         let cwr = std::mem::take(&mut self.cwr_due);
-        let flags = Flags::ACK
-            .with_if(fin, Flags::FIN)
-            .with_if(cwr, Flags::CWR)
-            .with_if(self.ecn, Flags::ECT);
+        let flags = Flags::ACK.with_if(fin, Flags::FIN).with_if(cwr, Flags::CWR).with(self.ect);
         Some(self.emit(now, start, (end - start) as u32, flags))
     }
 

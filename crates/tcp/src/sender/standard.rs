@@ -1,6 +1,7 @@
 //! The sender by the standards' rules: recovery, congestion control, and what they send.
 
 use super::{Sender, Timer};
+use crate::accecn::News;
 use crate::congestion::{AckSample, CongestionEvent, CongestionKind, Delivery};
 use crate::recovery::{Phase, Progress, Repair};
 use crate::{Flags, Segment};
@@ -13,12 +14,27 @@ impl Sender {
         let before = self.watch.is_some().then(|| self.in_flight());
         let progress = self.recovery.read(segment, una, self.next, self.window.mss, repeats);
         let rtt = if progress.acked > 0 { self.on_progress(now, segment) } else { None };
+        let news = self.read_marks(segment, &progress);
         if let Some(before) = before {
-            self.tell(now, segment, &progress, rtt, before);
+            self.tell(now, segment, &progress, &news, rtt, before);
         }
         let cwnd = self.window.cwnd;
-        self.on_ack(now, segment, &progress, rtt);
+        self.on_ack(now, segment, &progress, news.marks, rtt);
         self.govern(cwnd);
+    }
+
+    /// What `segment` says of marks.
+    #[inline]
+    fn read_marks(&mut self, segment: &Segment, progress: &Progress) -> News {
+        let Some(accurate) = &mut self.accurate else {
+            let marks = self.ecn && segment.flags.has(Flags::ECE);
+            return News { marks, marked: if marks { progress.acked } else { 0 }, mangled: false };
+        };
+        let news = accurate.read(segment, progress.delivered, self.window.mss);
+        if news.mangled {
+            (self.ect, self.always_ect) = (Flags::NONE, Flags::NONE);
+        }
+        news
     }
 
     /// `segment` moves SND.UNA.
@@ -45,20 +61,20 @@ impl Sender {
         now: Time,
         segment: &Segment,
         progress: &Progress,
+        news: &News,
         rtt: Option<Duration>,
         before: u64,
     ) {
         let Some(mut watch) = self.watch.take() else { return };
         let (controller, window) = (&mut self.controller, &mut self.window);
-        let echo = self.ecn && segment.flags.has(Flags::ECE);
         watch.on_board(now, &self.recovery.board, |lost| controller.on_lost(window, lost));
         let rate = watch.on_ack(now, segment, self.next);
         let delivery = Delivery {
             now,
             acked: progress.acked,
             delivered: progress.delivered,
-            marked: if echo { progress.acked } else { 0 },
-            echo,
+            marked: news.marked,
+            echo: news.marks,
             prior_in_flight: before,
             in_flight: self.recovery.in_flight(self.next - self.una, self.window.mss),
             round_end: watch.round_end(self.una, self.next),
@@ -115,9 +131,15 @@ impl Sender {
         }
     }
 
-    fn on_ack(&mut self, now: Time, segment: &Segment, progress: &Progress, rtt: Option<Duration>) {
+    fn on_ack(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        progress: &Progress,
+        echo: bool,
+        rtt: Option<Duration>,
+    ) {
         let (una, next) = (self.una, self.next);
-        let echo = self.ecn && segment.flags.has(Flags::ECE);
         let mut restart = progress.acked > 0;
         match self.recovery.phase {
             Phase::Fast => {
@@ -190,7 +212,7 @@ impl Sender {
         self.set_timer(Timer::Retransmission, now + self.rtt.rto());
     }
 
-    fn on_echo(&mut self, now: Time, acked: u64) {
+    pub(super) fn on_echo(&mut self, now: Time, acked: u64) {
         self.stats.ecn_reductions += 1;
         self.reduce(now, CongestionKind::Ecn, self.outstanding() + acked);
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);

@@ -1,0 +1,61 @@
+//! The AccECN option (section 3.2.3).
+
+use super::DIVOPT;
+
+/// Byte counters as the option carries them: the lowest 24 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccEcnOption {
+    /// Payload bytes that came as ECT(0), plus 1 (EE0B).
+    pub e0b: u32,
+    /// Payload bytes that came marked (ECEB).
+    pub ceb: u32,
+    /// Payload bytes that came as ECT(1), plus 1 (EE1B).
+    pub e1b: u32,
+    /// 0 for the order ECT(0), CE, ECT(1) (kind 172), 1 for the other way round (kind 174).
+    pub order: u8,
+    /// How many fields there are, 0 to 3; those left out have not changed.
+    pub fields: u8,
+}
+
+impl AccEcnOption {
+    /// Whether there is a field for marked bytes: it is the second in either order.
+    pub(super) fn tells_ceb(&self) -> bool {
+        self.fields >= 2
+    }
+}
+
+/// What of an AccECN option lies outside the room of the third SACK block; by default, of none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OptionTail {
+    /// 0 if there is no option; else 1, the number of fields and four times the order.
+    form: u8,
+    e0b: [u8; 3],
+}
+
+impl OptionTail {
+    pub(crate) fn of(option: &AccEcnOption) -> Self {
+        let [_, high, middle, low] = option.e0b.to_be_bytes();
+        OptionTail { form: 1 + option.fields + 4 * option.order, e0b: [high, middle, low] }
+    }
+
+    #[inline]
+    pub(crate) fn is_present(self) -> bool {
+        self.form != 0
+    }
+
+    /// Kind, length and three bytes a field.
+    pub(crate) fn wire_len(self) -> u32 {
+        2 + 3 * u32::from((self.form - 1) % 4)
+    }
+
+    pub(crate) fn read(self, e1b: u32, ceb: u32) -> AccEcnOption {
+        let [high, middle, low] = self.e0b;
+        AccEcnOption {
+            e0b: u32::from_be_bytes([0, high, middle, low]),
+            ceb: ceb % DIVOPT,
+            e1b: e1b % DIVOPT,
+            order: (self.form - 1) / 4 % 2,
+            fields: (self.form - 1) % 4,
+        }
+    }
+}
