@@ -211,9 +211,14 @@ def test_a_run_traced_twice_is_equal_and_a_changed_constant_is_named(tmp_path: P
 def test_the_state_of_the_sender_is_in_the_trace(tmp_path: Path) -> None:
     packets = [each for flow in traced(tmp_path / "a.csv").values() for each in flow]
     names = [name for name, _ in packets[0].state]
-    assert names == ["cwnd", "ssthresh", "state", "out", "in_flight", "srtt_us", "rto_us"]
+    assert names == [
+        "cwnd", "ssthresh", "state", "out", "in_flight", "srtt_us", "rto_us", "control",
+    ]  # fmt: skip
     assert {"Open", "Recovery"} <= {dict(each.state)["state"] for each in packets}
     assert any(each.sack for each in packets)
+    probed = traced(tmp_path / "b.csv", preset="rfc", congestion="bbr3")[0][-1]
+    told = dict(each.split("=") for each in dict(probed.state)["control"].split(";"))
+    assert 5e5 < float(told["max_bw"]) < 1.25e6 and told["full_bw_reached"] == "1"
 
 
 def test_rows_that_miss_the_goal_are_given_their_decision(

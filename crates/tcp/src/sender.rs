@@ -428,6 +428,11 @@ impl Sender {
         }
     }
 
+    /// The congestion control's own variables (see [`CongestionController::probe`]).
+    pub fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        self.controller.probe(out);
+    }
+
     /// Bytes of heap held now, beside the value itself.
     pub fn heap(&self) -> usize {
         let linux = self.linux.as_ref().map_or(0, |machine| size_of::<Machine>() + machine.heap());

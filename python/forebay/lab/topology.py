@@ -183,13 +183,20 @@ def _check_link(link: Mapping[str, Any]) -> None:
                 f"{place}: {field}: the lab's links keep their rate and delay; give `rate` and "
                 "`delay`"
             )
-    if link["loss"] > 0:
-        raise ScenarioError(f"{place}: loss: the lab's links lose nothing; take it out")
+    for field in ("loss", "losses", "reorder"):
+        if link.get(field):
+            raise ScenarioError(
+                f"{place}: {field}: the lab's links lose nothing and keep the order; take it out"
+            )
 
 
 def _check_traffic(place: str, entry: Mapping[str, Any], links: list[Mapping[str, Any]]) -> None:
     if entry["kind"] == "pcap":
         raise ScenarioError(f"{place}: kind: the lab cannot replay captures; use another source")
+    if entry["kind"] == "writes":
+        raise ScenarioError(
+            f"{place}: kind: the lab's connections send all they have; use another source"
+        )
     if entry.get("profile") is not None:
         raise ScenarioError(f"{place}: profile: the lab has no markers; take it out")
     mtus = {

@@ -40,6 +40,7 @@ pub struct Connection {
 struct Planned {
     user: u32,
     bytes: Option<u64>,
+    stays_open: bool,
 }
 
 /// All connections and planned transfers; places are used again.
@@ -155,17 +156,37 @@ impl World {
     }
 
     fn plan_transfer(&mut self, user: u32, transfer: Option<Transfer>) {
-        let Some(Transfer { at, bytes }) = transfer else { return };
+        let Some(Transfer { at, bytes, stays_open }) = transfer else { return };
         if at < self.users[user as usize].stop {
-            let planned = self.connections.plan(Planned { user, bytes });
+            let planned = self.connections.plan(Planned { user, bytes, stays_open });
             self.rest(at, Event::Transfer(planned));
         }
     }
 
-    /// A planned transfer begins, on a connection of its own.
+    /// A planned transfer begins, on the connection that has stayed open or a new one.
     pub(super) fn start_transfer(&mut self, index: u32) {
-        let Planned { user, bytes } = self.connections.planned[index as usize];
+        let planned = self.connections.planned[index as usize];
         self.connections.free_planned.push(index);
+        let Planned { user, bytes, stays_open } = planned;
+        let Entry::Transfers { open, .. } = &mut self.users[user as usize].entry else {
+            unreachable!("the transfer belongs to a user of TCP")
+        };
+        let flow = match open.take() {
+            Some(flow) => {
+                write(&mut self.connections.places[flow as usize].sender, bytes, stays_open);
+                flow
+            }
+            None => self.connect(planned),
+        };
+        if stays_open && let Entry::Transfers { open, .. } = &mut self.users[user as usize].entry {
+            *open = Some(flow);
+        }
+        self.transmit(flow);
+        self.next_transfer(user, self.now);
+    }
+
+    /// Opens a connection for a transfer; its place is the answer.
+    fn connect(&mut self, Planned { user, bytes, stays_open }: Planned) -> u32 {
         let &User {
             entry: Entry::Transfers { ref tcp, backward, .. },
             forward,
@@ -177,13 +198,7 @@ impl World {
             unreachable!("the transfer belongs to a user of TCP")
         };
         let mut sender = Sender::new(tcp, self.now);
-        match bytes {
-            Some(bytes) => {
-                sender.write(bytes);
-                sender.close();
-            }
-            None => sender.write_forever(),
-        }
+        write(&mut sender, bytes, stays_open);
         let number = self.connections.next_number;
         self.connections.next_number += 1;
         let flow = self.connections.place(Connection {
@@ -203,11 +218,10 @@ impl World {
             charged: [0; 3],
         });
         if let Some(log) = &mut self.transfers {
-            let bytes = bytes.and_then(NonZeroU64::new);
+            let bytes = bytes.filter(|_| !stays_open).and_then(NonZeroU64::new);
             log.begins(flow, TransferRow { flow: user, start: self.now, bytes, end: None });
         }
-        self.transmit(flow);
-        self.next_transfer(user, self.now);
+        flow
     }
 
     /// A segment reaches the host that it is for.
@@ -395,11 +409,12 @@ impl World {
         self.charge(flow);
         self.connections.free.push(flow);
         self.user_meters[user as usize].aborted += u64::from(aborted);
-        let User { entry: Entry::Transfers { source, .. }, rng, .. } =
+        let User { entry: Entry::Transfers { source, open, .. }, rng, .. } =
             &mut self.users[user as usize]
         else {
             unreachable!("only a user of TCP has connections")
         };
+        open.take_if(|open| *open == flow);
         let next = source.completed(self.now, rng);
         self.plan_transfer(user, next);
     }
@@ -423,6 +438,16 @@ impl World {
         for flow in 0..self.connections.places.len() as u32 {
             self.charge(flow);
         }
+    }
+}
+
+fn write(sender: &mut Sender, bytes: Option<u64>, stays_open: bool) {
+    match bytes {
+        Some(bytes) => sender.write(bytes),
+        None => return sender.write_forever(),
+    }
+    if !stays_open {
+        sender.close();
     }
 }
 

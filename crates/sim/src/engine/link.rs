@@ -10,26 +10,26 @@ use forebay_core::{
 };
 use std::collections::VecDeque;
 
-/// Propagation delay of a link.
+/// What may change on a link as time goes by.
 #[derive(Debug, Clone)]
-pub enum PropagationDelay {
+pub enum Course<T> {
     /// Always the same.
-    Constant(Duration),
-    /// Delays that hold from given instants on, the first from zero; they repeat after the period.
+    Constant(T),
+    /// Values that hold from given instants on, the first from zero; they repeat after the period.
     Steps {
-        /// (from, delay), in order.
-        steps: Vec<(Time, Duration)>,
-        /// Length of the cycle; None: the last delay holds for ever.
+        /// (from, value), in order.
+        steps: Vec<(Time, T)>,
+        /// Length of the cycle; None: the last value holds for ever.
         period: Option<Duration>,
     },
 }
 
-impl PropagationDelay {
+impl<T: Copy> Course<T> {
     #[inline]
-    fn at(&self, now: Time) -> Duration {
+    fn at(&self, now: Time) -> T {
         match self {
-            PropagationDelay::Constant(delay) => *delay,
-            PropagationDelay::Steps { steps, period } => {
+            Course::Constant(value) => *value,
+            Course::Steps { steps, period } => {
                 let into = period
                     .map_or(now, |period| Time::from_nanos(now.as_nanos() % period.as_nanos()));
                 steps[steps.partition_point(|(from, _)| *from <= into) - 1].1
@@ -51,9 +51,11 @@ pub struct LinkSpec {
     /// Bytes that it adds to every packet.
     pub overhead: u32,
     /// Propagation delay.
-    pub delay: PropagationDelay,
+    pub delay: Course<Duration>,
     /// Share of packets lost on the wire at random.
-    pub loss: f64,
+    pub loss: Course<f64>,
+    /// Share of packets that are held back at random, and for how long.
+    pub reorder: Option<(f64, Duration)>,
     /// Where to record what it sends.
     pub capture: Option<Capture>,
 }
@@ -72,14 +74,29 @@ pub struct Link {
     pub wire_lost: u64,
     port: Port,
     rng: Rng,
-    delay: PropagationDelay,
-    loss: f64,
+    delay: Course<Duration>,
+    loss: Course<f64>,
+    reorder: Option<Reorder>,
     last_arrival: Time,
     /// Key of the agenda entry at which the link is free; earlier entries are stale.
     armed: Option<Key>,
     capture: Option<Capture>,
     /// What came and has not left, in order of arrival: what will likely leave next.
     expected: VecDeque<u32>,
+}
+
+/// Who is held back on a link, by a random stream of its own.
+struct Reorder {
+    share: f64,
+    delay: Duration,
+    rng: Rng,
+}
+
+impl Reorder {
+    /// For how long the next packet is.
+    fn draw(&mut self) -> Duration {
+        if self.rng.chance(self.share) { self.delay } else { Duration::ZERO }
+    }
 }
 
 /// What a link does next.
@@ -133,6 +150,11 @@ impl Link {
     /// The link of `spec`, with the random stream of its name.
     pub fn new(spec: LinkSpec, seed: u64) -> Self {
         let rng = Rng::named(seed, &format!("link/{}", spec.name));
+        let reorder = spec.reorder.map(|(share, delay)| Reorder {
+            share,
+            delay,
+            rng: Rng::named(seed, &format!("link/{}/reorder", spec.name)),
+        });
         Link {
             name: spec.name,
             kind: spec.kind,
@@ -143,6 +165,7 @@ impl Link {
             rng,
             delay: spec.delay,
             loss: spec.loss,
+            reorder,
             last_arrival: Time::ZERO,
             armed: None,
             capture: spec.capture,
@@ -177,14 +200,14 @@ impl Link {
         verdict
     }
 
-    /// Sends the next packet if the link is free. `launch` gets a packet that is sent, and when
-    /// it arrives at the other end.
+    /// Sends the next packet if the link is free. `launch` gets a packet that is sent, when it
+    /// arrives at the other end, and how much earlier it would if it were not held back.
     #[inline]
     pub fn poll(
         &mut self,
         now: Time,
         loss: &mut Loss,
-        launch: impl FnOnce(&mut Hold, Packet, Time),
+        launch: impl FnOnce(&mut Hold, Packet, Time, Duration),
     ) -> Action {
         self.meter.advance(now);
         let mut charge = Charge { loss, meter: &mut self.meter };
@@ -201,13 +224,15 @@ impl Link {
                     capture.record(now, &packet, loss.hold.of(&packet));
                 }
                 // An outage without end loses the packet too.
-                if done_at == Time::MAX || (self.loss > 0.0 && self.rng.chance(self.loss)) {
+                let loss_rate = self.loss.at(done_at);
+                if done_at == Time::MAX || (loss_rate > 0.0 && self.rng.chance(loss_rate)) {
                     self.wire_lost += 1;
                     loss.charge(packet);
                 } else {
                     // A delay that falls does not let packets overtake.
                     self.last_arrival = self.last_arrival.max(done_at + self.delay.at(done_at));
-                    launch(loss.hold, packet, self.last_arrival);
+                    let held = self.reorder.as_mut().map_or(Duration::ZERO, Reorder::draw);
+                    launch(loss.hold, packet, self.last_arrival + held, held);
                 }
                 if self.meter.waiting() == 0 { Action::Rest } else { Action::Wake(done_at) }
             }

@@ -22,7 +22,7 @@ pub use capture::Capture;
 pub use event::{Agenda, Event, Key, Sequence};
 pub use guard::Guard;
 pub use lane::{Lane, Wire};
-pub use link::{Link, LinkSpec, PropagationDelay};
+pub use link::{Course, Link, LinkSpec};
 pub use segments::SegmentTrace;
 pub use series::{ClassPoint, LinkSeries, Series};
 pub use world::{

@@ -1,4 +1,6 @@
-//! What TCP's senders send and hear, as a table: a line a segment, with the sender's state.
+//! What TCP's senders send and hear, as a table: a line a segment, with the sender's state before it
+//! hears one or after it has sent one. `control` has the congestion control's own variables, by the
+//! names of its source.
 
 use super::unfinished::Unfinished;
 use forebay_core::{ConfigError, Time};
@@ -8,7 +10,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 const HEADER: &str = "time_s,flow,dir,seq,ack,len,flags,wnd,sack,\
-                      cwnd,ssthresh,state,out,in_flight,srtt_us,rto_us";
+                      cwnd,ssthresh,state,out,in_flight,srtt_us,rto_us,control";
 /// In the order in which they are written.
 const FLAGS: [(Flags, char); 8] = [
     (Flags::SYN, 'S'),
@@ -85,7 +87,16 @@ impl SegmentTrace {
         if let Some(srtt) = sender.srtt() {
             write!(self.out, "{}", srtt.as_nanos() / 1000)?;
         }
-        writeln!(self.out, ",{}", sender.rto().as_nanos() / 1000)
+        write!(self.out, ",{},", sender.rto().as_nanos() / 1000)?;
+        let (mut told, mut separator) = (Ok(()), "");
+        sender.probe(&mut |name, value| {
+            if told.is_ok() {
+                told = write!(self.out, "{separator}{name}={value}");
+            }
+            separator = ";";
+        });
+        told?;
+        writeln!(self.out)
     }
 
     /// Ends the table and gives the file its name.

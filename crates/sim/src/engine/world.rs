@@ -62,6 +62,8 @@ pub enum Entry {
         tcp: Arc<TcpConfig>,
         /// First stop of the acknowledgments' path.
         backward: u32,
+        /// Place of the connection that stays open for the next transfer.
+        open: Option<u32>,
     },
 }
 
@@ -434,15 +436,23 @@ impl World {
     /// Sends a packet over the stretch to stop `stop`, from `at` on.
     #[inline]
     pub(super) fn launch(&mut self, packet: Packet, stop: u32, at: Time) {
+        self.launch_late(packet, stop, at, Duration::ZERO);
+    }
+
+    /// The same with a packet that others may overtake, for it was held back on its way.
+    #[inline]
+    fn launch_late(&mut self, packet: Packet, stop: u32, at: Time, held: Duration) {
         self.hold.of(&packet).stop = stop;
         let Stop { lane: index, ref mut free_at } = self.stops[stop as usize];
         let lane = &mut self.lanes[index as usize].0;
         let (at, wait) = match &lane.wire {
+            // What overtakes it finds the host's link free.
+            Some(wire) if held > Duration::ZERO => (wire.carry(&mut { at }, at, packet.len), held),
             Some(wire) => {
                 let wait = free_at.since(at);
                 (wire.carry(free_at, at, packet.len), wait)
             }
-            None => (at, Duration::ZERO),
+            None => (at, held),
         };
         let key = self.sequence.key(at, Event::Arrival(index));
         if lane.push(key, packet, wait) {
@@ -469,9 +479,9 @@ impl World {
         let link = &mut self.links[index as usize];
         let mut loss = Loss { hold: &mut self.hold, users: &mut self.user_meters };
         let mut sent = None;
-        let action = link.poll(self.now, &mut loss, |hold, packet, at| {
+        let action = link.poll(self.now, &mut loss, |hold, packet, at, held| {
             let stop = hold.of(&packet).stop + 1;
-            sent = Some((packet, stop, at));
+            sent = Some((packet, stop, at, held));
         });
         if let Action::Wake(time) = action
             && time < Time::MAX
@@ -482,11 +492,11 @@ impl World {
                 self.moving.push(key, event);
             }
         }
-        if let Some((packet, stop, at)) = sent {
+        if let Some((packet, stop, at, held)) = sent {
             if self.many {
                 self.foresee_queue(index, packet.id);
             }
-            self.launch(packet, stop, at);
+            self.launch_late(packet, stop, at, held);
         }
     }
 

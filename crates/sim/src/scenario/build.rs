@@ -293,7 +293,7 @@ impl Scenario {
                     }
                     Generator::Transfers(source) => {
                         let backward = lay(&ways.backward, layout);
-                        Entry::Transfers { source, tcp: Arc::clone(&tcp), backward }
+                        Entry::Transfers { source, tcp: Arc::clone(&tcp), backward, open: None }
                     }
                 };
                 let conditioner = table.profile.as_ref();
@@ -419,6 +419,7 @@ impl Channel {
             overhead: self.overhead,
             delay: self.delay,
             loss: self.loss,
+            reorder: self.reorder.map(|table| (table.share, table.delay)),
             capture: self.capture,
         })
     }

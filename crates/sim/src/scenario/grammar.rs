@@ -92,8 +92,8 @@ link_table! {
             /// order, the first at 0s; "0bit" is an outage.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub steps: Option<Vec<(Duration, Rate)>>,
-            /// Time after which `steps` and `delays` begin anew; without it the last ones hold for
-            /// ever.
+            /// Time after which `steps`, `delays` and `losses` begin anew; without it the last ones
+            /// hold for ever.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub period: Option<Duration>,
             /// In place of `rate`, a file of recorded delivery opportunities, one time in ms a line
@@ -116,6 +116,15 @@ link_table! {
             /// the queue drops.
             #[serde(default)]
             pub loss: f64,
+            /// Shares lost by schedule, as `steps`: `[["0s", 0.0], ["5s", 0.03]]`; they replace
+            /// `loss`.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub losses: Option<Vec<(Duration, f64)>>,
+            /// Packets that are held back on the wire, so that those behind them arrive first:
+            /// `{ share = 0.01, delay = "10ms" }` lets a hundredth of them arrive 10 ms later. None
+            /// if absent: the link keeps the order.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub reorder: Option<ReorderTable>,
             /// Box in front of the queue, which also sees what comes back over the reverse
             /// direction: `{ kind = "aspq", ... }` (see `forebay kinds`); none if absent.
             #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
@@ -148,6 +157,17 @@ pub struct DrawTable {
     /// Delays to draw from; the link's own if empty.
     #[serde(default)]
     pub delays: Vec<Duration>,
+}
+
+/// Packets that are held back, each by itself at random.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReorderTable {
+    /// Share of packets that are held back, 0 to 1.
+    pub share: f64,
+    /// How much later than otherwise they arrive; above 0. What is sent within this time behind one
+    /// overtakes it: for a segment to look lost to TCP that must be three packets or more.
+    pub delay: Duration,
 }
 
 /// The hosts' links beside a dumbbell or parking lot: one of its own for every flow, at both ends, never dropping.

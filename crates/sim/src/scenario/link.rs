@@ -1,7 +1,7 @@
 //! Directed links: what a link table and its reverse say, checked.
 
-use super::grammar::{DrawTable, LinkTable};
-use crate::engine::{Capture, PropagationDelay};
+use super::grammar::{DrawTable, LinkTable, ReorderTable};
+use crate::engine::{Capture, Course};
 use crate::trace;
 use forebay_core::config::{read, require};
 use forebay_core::{
@@ -32,8 +32,9 @@ pub struct Channel {
     pub(super) name: String,
     pub(super) capacity: Capacity,
     pub(super) overhead: u32,
-    pub(super) delay: PropagationDelay,
-    pub(super) loss: f64,
+    pub(super) delay: Course<Duration>,
+    pub(super) loss: Course<f64>,
+    pub(super) reorder: Option<ReorderTable>,
     pub(super) queue: Option<Value>,
     pub(super) capture: Option<Capture>,
     setting: Setting,
@@ -54,7 +55,7 @@ pub fn directions(
     let forward: LinkTable =
         read(&Value::Object(table.clone())).map_err(|error| error.within(path))?;
     let mut back = table.clone();
-    for field in ["queue", "box", "pcap", "reverse", "loss"] {
+    for field in ["queue", "box", "pcap", "reverse", "loss", "losses", "reorder"] {
         back.remove(field);
     }
     let own = forward.reverse.clone().unwrap_or_default();
@@ -75,15 +76,17 @@ pub fn directions(
     Ok([forward, back])
 }
 
-/// The table `own` over `all`. Of the fields that say how fast a link is, and of those that give its
-/// delay, none is taken over if `own` has one.
+/// The table `own` over `all`. Of the fields that say how fast a link is, none is taken over if `own` has
+/// one; nor is a schedule of delays or losses.
 pub fn inherit(all: &Map<String, Value>, own: &Map<String, Value>) -> Map<String, Value> {
     let mut table = all.clone();
     if CAPACITY_FIELDS.iter().any(|field| own.contains_key(*field)) {
         CAPACITY_FIELDS.iter().for_each(|field| drop(table.remove(*field)));
     }
-    if own.contains_key("delay") || own.contains_key("delays") {
-        table.remove("delays");
+    for [constant, schedule] in [["delay", "delays"], ["loss", "losses"]] {
+        if own.contains_key(constant) || own.contains_key(schedule) {
+            table.remove(schedule);
+        }
     }
     table.extend(own.clone());
     table
@@ -144,8 +147,15 @@ impl DirectedLink {
                 format!("must be greater than 0 and at most {most}, got \"{}\"", table.quantum)
             })?;
             check_mtu(table.mtu, 65_535)?;
-            require((0.0..=1.0).contains(&table.loss), "loss", || {
-                format!("must be 0 to 1, got {}", table.loss)
+            check_share(table.loss, "loss")?;
+            if let Some(losses) = &table.losses {
+                check_steps("losses", losses, table.period)?;
+                losses.iter().try_for_each(|(_, share)| check_share(*share, "losses"))?;
+            }
+            let Some(reorder) = &table.reorder else { return Ok(()) };
+            check_share(reorder.share, "reorder.share")?;
+            require(reorder.delay > Duration::ZERO, "reorder.delay", || {
+                "must be greater than 0, such as \"10ms\"".into()
             })
         };
         check().map_err(|error: ConfigError| error.within(&self.path))
@@ -231,15 +241,16 @@ impl DirectedLink {
         let mut rng = Rng::named(seed, &format!("link/{}/draw", table.name));
         let capacity = self.capacity(&mut rng, span, base)?;
         let delay = match (&table.delays, &table.draw) {
-            (Some(delays), _) => {
-                let steps = delays.iter().map(|(at, delay)| (Time::ZERO + *at, *delay)).collect();
-                PropagationDelay::Steps { steps, period: table.period }
-            }
-            (None, Some(draw)) if !draw.delays.is_empty() => PropagationDelay::Steps {
+            (Some(delays), _) => by_schedule(delays, table.period),
+            (None, Some(draw)) if !draw.delays.is_empty() => Course::Steps {
                 steps: draws(draw.every, &draw.delays, span, &mut rng),
                 period: None,
             },
-            _ => PropagationDelay::Constant(table.delay),
+            _ => Course::Constant(table.delay),
+        };
+        let loss = match &table.losses {
+            Some(losses) => by_schedule(losses, table.period),
+            None => Course::Constant(table.loss),
         };
         let capture = match &table.pcap {
             None => None,
@@ -253,7 +264,8 @@ impl DirectedLink {
             capacity,
             overhead: table.overhead.0,
             delay,
-            loss: table.loss,
+            loss,
+            reorder: table.reorder,
             queue: table.queue.clone(),
             capture,
             setting: self.setting(base)?,
@@ -282,6 +294,15 @@ fn draws<T: Copy>(every: Duration, from: &[T], span: Duration, rng: &mut Rng) ->
     let mut draw =
         |index| (Time::ZERO + every * index, from[rng.below(from.len() as u64) as usize]);
     (0..count).map(&mut draw).collect()
+}
+
+fn by_schedule<T: Copy>(steps: &[(Duration, T)], period: Option<Duration>) -> Course<T> {
+    let steps = steps.iter().map(|(at, value)| (Time::ZERO + *at, *value)).collect();
+    Course::Steps { steps, period }
+}
+
+fn check_share(share: f64, field: &str) -> Result<(), ConfigError> {
+    require((0.0..=1.0).contains(&share), field, || format!("must be 0 to 1, got {share}"))
 }
 
 fn check_steps<T>(

@@ -166,8 +166,8 @@ fn profiles(markers: &Parts<dyn Marker>, generator: &mut SchemaGenerator) -> Vec
 }
 
 /// Everything that a scenario can name in `registry`: kinds, parts, boxes, sources, congestion
-/// controls and profiles, each
-/// with its summary, source and parameters (name, type, default, description).
+/// controls and profiles, each with its summary, source and parameters (name, type, default,
+/// description); `needs` names the fields of `tcp` that a control needs to be true.
 pub fn catalogue(registry: &Registry) -> Value {
     let mut generator = SchemaGenerator::default();
     let Disciplines { kinds, classifiers, admissions, schedulers } = &registry.disciplines;
@@ -179,6 +179,7 @@ pub fn catalogue(registry: &Registry) -> Value {
     let mut controls = describe_all(&registry.controls, &mut generator);
     for (found, entry) in controls.iter_mut().zip(&registry.controls) {
         found["linux"] = json!(entry.facts.linux);
+        found["needs"] = json!(entry.facts.needs.fields());
     }
     json!({
         "kinds": describe_all(kinds, &mut generator),

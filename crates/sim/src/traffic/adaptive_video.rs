@@ -86,7 +86,7 @@ impl AdaptiveVideo {
         let rate = self.params.rates.iter().rev().find(fits).unwrap_or(&self.params.rates[0]);
         let bits = rate.bps() as f64 * self.params.segment.as_secs_f64();
         self.begun = Some((at, bits));
-        Transfer { at, bytes: Some(((bits / 8.0) as u64).max(1)) }
+        Transfer::whole(at, Some(((bits / 8.0) as u64).max(1)))
     }
 }
 

@@ -34,7 +34,7 @@ impl Transfers for Bulk {
         if std::mem::replace(&mut self.begun, true) {
             return None;
         }
-        Some(Transfer { at: after, bytes: None })
+        Some(Transfer::whole(after, None))
     }
 }
 
@@ -47,7 +47,7 @@ mod tests {
         let mut rng = Rng::named(1, "bulk");
         let mut bulk = Bulk { begun: false };
         let start = Time::from_nanos(7);
-        assert_eq!(bulk.next(start, &mut rng), Some(Transfer { at: start, bytes: None }));
+        assert_eq!(bulk.next(start, &mut rng), Some(Transfer::whole(start, None)));
         assert_eq!(bulk.next(start, &mut rng), None);
         assert_eq!(bulk.completed(start, &mut rng), None);
     }

@@ -99,7 +99,7 @@ impl Files {
         if let Some(left) = &mut self.left {
             *left = left.checked_sub(1)?;
         }
-        Some(Transfer { at, bytes: Some(((self.size.draw(rng) + 0.5) as u64).max(1)) })
+        Some(Transfer::whole(at, Some(((self.size.draw(rng) + 0.5) as u64).max(1))))
     }
 }
 

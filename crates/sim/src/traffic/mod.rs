@@ -19,6 +19,7 @@ mod rules;
 mod sensing;
 mod voice;
 mod web;
+mod writes;
 
 pub use adaptive_video::{AdaptiveVideo, AdaptiveVideoParams};
 pub use bulk::{Bulk, BulkParams};
@@ -35,6 +36,7 @@ pub use rules::{Prefix, Protocol, Rule};
 pub use sensing::{Sensing, SensingParams};
 pub use voice::{Codec, Voice, VoiceParams};
 pub use web::{Web, WebParams};
+pub use writes::{Writes, WritesParams};
 
 use forebay_core::{Packet, Rng, Time};
 
@@ -90,13 +92,22 @@ pub trait Datagrams: Send {
     fn next(&mut self, after: Time, rng: &mut Rng) -> Option<Datagram>;
 }
 
-/// One transfer over a TCP connection of its own.
+/// One transfer over a TCP connection: a new one, or the user's that has stayed open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
     /// When it begins.
     pub at: Time,
     /// Payload bytes, at least 1; None: without end.
     pub bytes: Option<u64>,
+    /// Whether the connection stays open for the transfer that follows.
+    pub stays_open: bool,
+}
+
+impl Transfer {
+    /// A transfer whose connection ends with it.
+    pub fn whole(at: Time, bytes: Option<u64>) -> Self {
+        Transfer { at, bytes, stays_open: false }
+    }
 }
 
 /// A user who transfers data over TCP.

@@ -87,7 +87,7 @@ impl Pages {
         self.waiting -= 1;
         let (objects, connections) = (self.params.objects, self.connections());
         let share = objects / connections + u32::from(self.waiting < objects % connections);
-        Transfer { at, bytes: Some(u64::from(share) * self.params.size.0) }
+        Transfer::whole(at, Some(u64::from(share) * self.params.size.0))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     AdaptiveVideo, Bulk, Bursty, Cbr, Datagrams, Files, Marks, OnOff, Pages, Pcap, Poisson,
-    Sensing, Transfers, Voice, Web,
+    Sensing, Transfers, Voice, Web, Writes,
 };
 use crate::wireless::Track;
 use forebay_core::{Family, Registry};
@@ -96,6 +96,7 @@ pub fn builtin() -> Registry<Generator> {
         .with::<Sensing>()
         .with::<Voice>()
         .with::<Web>()
+        .with::<Writes>()
 }
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ impl Web {
         }
         self.pages += 1;
         self.embedded = Some(embedded_objects(rng)).filter(|objects| *objects > 0);
-        Some(Transfer { at, bytes: Some(MAIN.draw(rng)) })
+        Some(Transfer::whole(at, Some(MAIN.draw(rng))))
     }
 }
 
@@ -140,7 +140,7 @@ impl Transfers for Web {
             Some(objects) => {
                 let at = now + wait(self.params.parsing, rng);
                 let bytes = (0..objects).map(|_| EMBEDDED.draw(rng)).sum();
-                Some(Transfer { at, bytes: Some(bytes) })
+                Some(Transfer::whole(at, Some(bytes)))
             }
             None => {
                 let at = now + wait(self.params.reading, rng);

@@ -34,6 +34,7 @@
 
 mod control;
 mod path;
+mod probe;
 mod states;
 #[cfg(test)]
 mod tests;
@@ -305,6 +306,10 @@ impl CongestionController for Bbr3 {
 
     fn send_quantum(&self, _: &Window) -> u64 {
         self.send_quantum
+    }
+
+    fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        self.report(out);
     }
 
     fn heap(&self) -> usize {

@@ -303,6 +303,10 @@ pub trait CongestionController: fmt::Debug + Fetch + Send {
         window.mss
     }
 
+    /// Reports its own variables, for traces: by names of its source, in bytes, bytes a second and
+    /// seconds.
+    fn probe(&self, _out: &mut dyn FnMut(&'static str, f64)) {}
+
     /// Bytes of heap, the value itself included.
     fn heap(&self) -> usize;
 }

@@ -32,6 +32,17 @@ pub enum Needs {
     AccurateEcn,
 }
 
+impl Needs {
+    /// Fields of a connection's configuration that must be true.
+    pub fn fields(self) -> &'static [&'static str] {
+        match self {
+            Needs::Nothing => &[],
+            Needs::Timestamps => &["timestamps"],
+            Needs::EveryMark => &["ecn"],
+        }
+    }
+}
+
 /// What is said of a congestion control beside its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conduct {
@@ -219,6 +230,9 @@ mod tests {
                 assert!(described, "{}.{field} has no doc comment", entry.name);
             }
             let control: CongestionControl = entry.name.parse().unwrap();
+            let mut table = serde_json::json!({ "congestion": entry.name });
+            entry.facts.needs.fields().iter().for_each(|field| table[*field] = true.into());
+            Config::read(&table).unwrap_or_else(|error| panic!("{}: {error}", entry.name));
             assert_eq!(control.name(), entry.name);
             let config = Config {
                 congestion: control,

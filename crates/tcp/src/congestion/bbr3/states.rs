@@ -48,7 +48,7 @@ pub(super) struct Probing {
     pub(super) acked_per_increase: Option<u64>,
     pub(super) up_rounds: u32,
     pub(super) rounds_since_up: u32,
-    wait: Duration,
+    pub(super) wait: Duration,
     pub(super) cycle_stamp: Time,
 }
 

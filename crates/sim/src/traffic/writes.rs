@@ -1,0 +1,108 @@
+//! What an application writes to one TCP connection, by schedule: it sends all it has, then waits.
+//!
+//! A connection whose application has nothing to send is application-limited: its window and rate
+//! tell less of the path (RFC 7661; draft-ietf-ccwg-bbr, section 4.1).
+
+use super::registry::{BuildSite, Facts, Generator, JudgedBy};
+use super::{Transfer, Transfers};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An application with a schedule.
+pub struct Writes {
+    writes: Vec<(Duration, Bytes)>,
+    /// How many have been made.
+    made: usize,
+    start: Time,
+}
+
+/// Parameters of an application with a schedule.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WritesParams {
+    /// When, from the flow's start on, how much is written, payload bytes:
+    /// `[["0s", "2MB"], ["5s", "10KB"]]`, in order of time. The connection stays open until all
+    /// have been written.
+    pub writes: Vec<(Duration, Bytes)>,
+}
+
+impl Default for WritesParams {
+    fn default() -> Self {
+        WritesParams { writes: vec![(Duration::ZERO, Bytes(1_000_000))] }
+    }
+}
+
+impl Writes {
+    /// An application with this schedule.
+    ///
+    /// # Errors
+    /// Nothing to write, a write of nothing, or writes out of order.
+    pub fn new(params: &WritesParams) -> Result<Self, ConfigError> {
+        let writes = &params.writes;
+        let schedule = || "must hold a time and a size at least: [[\"0s\", \"1MB\"]]".into();
+        require(!writes.is_empty(), "writes", schedule)?;
+        require(writes.iter().all(|(_, size)| size.0 > 0), "writes", || {
+            "must all be above 0B".into()
+        })?;
+        require(writes.is_sorted_by(|(a, _), (b, _)| a < b), "writes", || {
+            "must be in order of time, no two at the same".into()
+        })?;
+        Ok(Writes { writes: writes.clone(), made: 0, start: Time::ZERO })
+    }
+}
+
+impl Named for Writes {
+    type Family = Generator;
+    const NAME: &'static str = "writes";
+    const SUMMARY: &'static str = "what an application writes to one TCP connection, by schedule";
+    const SOURCE: &'static str = "RFC 7661, section 4";
+    const FACTS: Facts = Facts::transfers(JudgedBy::Goodput);
+    type Params = WritesParams;
+
+    fn build(params: &WritesParams, _: &BuildSite) -> Result<Generator, ConfigError> {
+        Ok(Generator::Transfers(Box::new(Writes::new(params)?)))
+    }
+}
+
+impl Transfers for Writes {
+    fn next(&mut self, after: Time, _: &mut Rng) -> Option<Transfer> {
+        if self.made == 0 {
+            self.start = after;
+        }
+        let (at, size) = *self.writes.get(self.made)?;
+        self.made += 1;
+        let stays_open = self.made < self.writes.len();
+        Some(Transfer { at: self.start + at, bytes: Some(size.0), stays_open })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn application(writes: &[(u64, u64)]) -> Result<Writes, ConfigError> {
+        let writes = writes.iter().map(|&(ms, size)| (Duration::from_millis(ms), Bytes(size)));
+        Writes::new(&WritesParams { writes: writes.collect() })
+    }
+
+    #[test]
+    fn the_connection_ends_with_the_last_write() {
+        let mut application = application(&[(0, 1000), (5, 20)]).unwrap();
+        let mut rng = Rng::named(1, "writes");
+        let start = Time::from_nanos(7);
+        let first = application.next(start, &mut rng);
+        assert_eq!(first, Some(Transfer { at: start, bytes: Some(1000), stays_open: true }));
+        let second = application.next(start, &mut rng);
+        let at = start + Duration::from_millis(5);
+        assert_eq!(second, Some(Transfer { at, bytes: Some(20), stays_open: false }));
+        assert_eq!(application.next(at, &mut rng), None);
+    }
+
+    #[test]
+    fn impossible_schedules_are_refused() {
+        for writes in [&[][..], &[(0, 0)], &[(5, 1), (5, 1)], &[(5, 1), (4, 1)]] {
+            assert_eq!(application(writes).err().unwrap().path, "writes", "{writes:?}");
+        }
+    }
+}

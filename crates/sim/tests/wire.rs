@@ -1,0 +1,82 @@
+//! What a link does to packets beside its queue: losses by schedule, and packets held back; and
+//! connections whose application writes by schedule.
+
+mod common;
+
+use common::{number, run};
+use serde_json::{Value, json};
+
+/// 10 Mbit/s, a packet of 1500 B in 1.2 ms, and a round trip of 20.4 ms.
+fn link(traffic: Value) -> Value {
+    json!({
+        "duration": "30s",
+        "warmup": "10s",
+        "dumbbell": { "rate": "10Mbit", "delay": "10ms", "queue": { "kind": "fifo" } },
+        "traffic": [traffic],
+    })
+}
+
+#[test]
+fn losses_follow_their_schedule() {
+    let mut tree = link(json!({ "name": "udp", "kind": "cbr", "rate": "5Mbit", "size": "500B" }));
+    tree["dumbbell"]["losses"] = json!([["0s", 0.5], ["10s", 0.0], ["20s", 0.1]]);
+    // A tenth of the second half of what is measured: four standard deviations are 0.006.
+    let loss = number(&run(&tree, 1), "classes/udp/loss");
+    assert!((loss - 0.05).abs() < 0.006, "{loss}");
+    tree["dumbbell"]["losses"] = json!([["0s", 1.0], ["5s", 0.0]]);
+    assert_eq!(number(&run(&tree, 1), "classes/udp/loss"), 0.0);
+    tree["dumbbell"]["period"] = json!("10s");
+    let loss = number(&run(&tree, 1), "classes/udp/loss");
+    assert!((loss - 0.5).abs() < 0.001, "{loss}");
+}
+
+#[test]
+fn held_packets_come_later_and_nothing_is_lost() {
+    let mut tree = link(json!({ "name": "udp", "kind": "cbr", "rate": "5Mbit", "size": "500B" }));
+    let plain = run(&tree, 1);
+    tree["dumbbell"]["reorder"] = json!({ "share": 0.1, "delay": "7ms" });
+    let held = run(&tree, 1);
+    assert_eq!(number(&held, "classes/udp/loss"), 0.0);
+    // Four standard deviations of a tenth of 25 000 packets are 0.05 ms of mean delay.
+    let more =
+        number(&held, "classes/udp/mean_delay_ms") - number(&plain, "classes/udp/mean_delay_ms");
+    assert!((more - 0.7).abs() < 0.06, "{more}");
+    let tail =
+        number(&held, "classes/udp/p99_delay_ms") - number(&plain, "classes/udp/p99_delay_ms");
+    assert!((tail - 7.0).abs() < 0.2, "{tail}");
+    // A share of none is another scenario and the same run: the stream is the reordering's own.
+    tree["dumbbell"]["reorder"] = json!({ "share": 0.0, "delay": "7ms" });
+    tree["dumbbell"]["loss"] = json!(0.01);
+    let none = run(&tree, 1);
+    tree["dumbbell"].as_object_mut().unwrap().remove("reorder");
+    assert_eq!(none["fingerprint"], run(&tree, 1)["fingerprint"]);
+}
+
+#[test]
+fn three_packets_that_overtake_look_like_a_loss() {
+    // At most two packets overtake within 2 ms, eight within 10 ms (RFC 5681, section 3.2).
+    let mut tree = link(json!({ "name": "bulk", "kind": "bulk" }));
+    tree["tcp"] = json!({ "max_window": 20 });
+    let plain = number(&run(&tree, 1), "classes/bulk/goodput_bps");
+    for (delay, repeats) in [("2ms", false), ("10ms", true)] {
+        tree["dumbbell"]["reorder"] = json!({ "share": 0.01, "delay": delay });
+        let summary = run(&tree, 1);
+        assert_eq!(number(&summary, "links/bottleneck/wire_lost"), 0.0);
+        let retransmissions = number(&summary, "classes/bulk/retransmissions");
+        assert_eq!(retransmissions > 0.0, repeats, "{delay}: {retransmissions}");
+        let goodput = number(&summary, "classes/bulk/goodput_bps") / plain;
+        assert_eq!(goodput < 0.95, repeats, "{delay}: {goodput}");
+    }
+}
+
+#[test]
+fn what_is_written_by_schedule_shares_a_connection() {
+    let writes = json!([["0s", "1MB"], ["15s", "300KB"], ["16s", "200KB"]]);
+    let summary = run(&link(json!({ "name": "app", "kind": "writes", "writes": writes })), 1);
+    // Of one transfer, whose end is that of its connection.
+    assert_eq!(number(&summary, "classes/app/completed"), 1.0);
+    let seconds = number(&summary, "classes/app/mean_completion_s");
+    assert!((16.1..16.5).contains(&seconds), "{seconds}");
+    // What was written after the warm-up, in 20 s.
+    assert_eq!(number(&summary, "classes/app/goodput_bps"), 500e3 * 8.0 / 20.0);
+}
