@@ -124,6 +124,17 @@ def around_the_end(data: Data, box: str, before: float, after: float) -> list[pl
     return runs
 
 
+def ns_3_23() -> dict[str, dict[str, float]]:
+    """What ns-3.23 itself comes to under strict priority alone, in s."""
+    found: dict[str, dict[str, float]] = json.loads((HERE / "ns-3.23.json").read_text("utf-8"))
+    return found
+
+
+def referee(rtt: int, box: str) -> float | None:
+    """A goodput in ns-3.23, kbit/s; it has no controller."""
+    return 800e3 / ns_3_23()["table1"][DELAYS[rtt]] if box == SPQ else None
+
+
 def live() -> Sequence[Mapping[str, Any]]:
     """What the bench measured with Linux's senders, a row for each load, sender and box."""
     found: Sequence[Mapping[str, Any]] = json.loads((HERE / "live.json").read_text("utf-8"))["rows"]

@@ -18,21 +18,24 @@
 //! | avg_ql | average of the whole queue, updated at every arrival |
 //! | separate average (in profile) | average of level-0 packets, updated at level-0 arrivals |
 //! | drop-arrivals, drop-from-queue | `drop_strategy` |
+//! | "wait until such packet arrives" | `defer_drop` |
 //!
 //! # Drop from the queue
 //! The paper (section 2.2) lets the level of congestion act "immediately", whatever arrives. So at
 //! an arrival of level a the laws of the levels from the highest down to a are asked in turn:
 //! - the law of a higher level says drop: the victim is a queued packet of that level. If there is
-//!   none, the drop is owed, and the next lower law is asked;
+//!   none, the drop is deferred, and the next lower law is asked;
 //! - the law of level a itself says drop: the arriving packet goes (`victim = "last"`), or, with
 //!   `first` and `random`, a queued one of its level if there is any;
-//! - the first drop ends it. If a drop was owed and nothing was dropped, the next arrival of that
-//!   level or a higher one is dropped without asking ("wait until such packet arrives").
+//! - the first drop ends it. If a drop was deferred and nothing was dropped, the next arrival of
+//!   that level or a higher one is dropped without asking ("wait until such packet arrives").
+//!   Without `defer_drop` it is left out: that arrival is judged by its own law, as with
+//!   drop-arrivals, which is the other reading of "wait".
 //!
 //! So a level loses at most with the probability of its own curve an arrival, and a lower level
 //! never loses because a higher one is used up.
 //!
-//! Deviations: D1. At most one drop is owed, and it lapses when its level's curve gives zero: the
+//! Deviations: D1. At most one drop is deferred, and it lapses when its level's curve gives zero: the
 //! paper says only that the router waits, and a growing debt would punish packets for a congestion
 //! that is over. D2. A full buffer pushes out queued packets of higher levels before it refuses an
 //! arrival, if dropping from the queue; the paper's buffer never fills. D3. RIO here has two kinds
@@ -77,6 +80,7 @@ struct Differentiated {
     pace: Pace,
     /// None: drop arrivals only.
     victim: Option<Victim>,
+    defer_drop: bool,
     states: Vec<State>,
 }
 
@@ -87,8 +91,8 @@ struct State {
     in_packets: usize,
     in_bytes: u64,
     spacing: [Spacing; MAX_LEVELS],
-    /// Level at which a drop is owed.
-    owed: Option<usize>,
+    /// Level whose drop is deferred.
+    deferred: Option<usize>,
 }
 
 impl State {
@@ -119,6 +123,7 @@ impl Differentiated {
                 DropStrategy::DropArrivals => None,
                 DropStrategy::DropFromQueue => Some(params.victim),
             },
+            defer_drop: params.defer_drop,
             states: vec![State::default(); setting.queues],
         }
     }
@@ -170,13 +175,14 @@ impl Differentiated {
         bank: &mut Bank,
         cx: &mut Context,
     ) -> Result<(), DropReason> {
-        if let Some(owed) = self.states[queue].owed {
+        if let Some(deferred) = self.states[queue].deferred {
             let spared = self.spare_short && bank.packets(queue) <= 1;
-            if spared || self.curves[owed].probability(self.average(queue, owed)) == 0.0 {
-                self.states[queue].owed = None;
-            } else if level >= owed {
+            let average = self.average(queue, deferred);
+            if spared || self.curves[deferred].probability(average) == 0.0 {
+                self.states[queue].deferred = None;
+            } else if level >= deferred {
                 let state = &mut self.states[queue];
-                state.owed = None;
+                state.deferred = None;
                 state.spacing[level].restart();
                 return Err(DropReason::Aqm);
             }
@@ -197,8 +203,8 @@ impl Differentiated {
             }
             unmet = unmet.or(Some(law));
         }
-        if unmet.is_some() {
-            self.states[queue].owed = unmet;
+        if self.defer_drop && unmet.is_some() {
+            self.states[queue].deferred = unmet;
         }
         Ok(())
     }
@@ -325,7 +331,7 @@ impl Admit for Differentiated {
         for (level, curve) in self.curves.iter().enumerate() {
             out(PROBABILITY[level], curve.probability(self.average(queue, level)));
         }
-        out("drop_owed", f64::from(u8::from(state.owed.is_some())));
+        out("drop_deferred", f64::from(u8::from(state.deferred.is_some())));
     }
 }
 

@@ -124,6 +124,9 @@ macro_rules! parameters {
             /// Which queued packet of its level "drop-from-queue" drops: "last" (Bodin and Schelén),
             /// "first" or "random".
             pub victim: Victim,
+            /// Whether a drop from the queue that finds no packet of its level is deferred to the next
+            /// arrival of that level or a higher one, rather than left out. Default true.
+            pub defer_drop: bool,
         }
 
         impl Default for $name {
@@ -141,6 +144,7 @@ macro_rules! parameters {
                     idle: Idle::default(),
                     drop_strategy: DropStrategy::default(),
                     victim: Victim::default(),
+                    defer_drop: true,
                 }
             }
         }
@@ -164,6 +168,7 @@ macro_rules! as_wred {
                     idle: params.idle,
                     drop_strategy: params.drop_strategy,
                     victim: params.victim,
+                    defer_drop: params.defer_drop,
                 }
             }
         }

@@ -168,28 +168,53 @@ fn random_takes_any_of_the_level() {
 }
 
 #[test]
-fn without_a_victim_one_drop_is_owed() {
+fn without_a_victim_one_drop_is_deferred() {
     for victim in ["last", "first", "random"] {
         let mut rig = from_queue(victim);
         offer_all(&mut rig, &[0; 7]);
-        assert_eq!((rig.held(), rig.probe("drop_owed")), (7, 1.0), "{victim}");
-        // Three in-profile arrivals found it owed; the first out packet pays, and only that one.
+        assert_eq!((rig.held(), rig.probe("drop_deferred")), (7, 1.0), "{victim}");
+        // Three in-profile arrivals found no victim; the first out packet goes, and only that one.
         assert_eq!(offer(&mut rig, 1), Verdict::Dropped);
         assert_eq!(rig.drops(), [7]);
-        assert_eq!(rig.probe("drop_owed"), 0.0);
+        assert_eq!(rig.probe("drop_deferred"), 0.0);
     }
 }
 
 #[test]
-fn an_owed_drop_lapses_with_the_congestion() {
+fn without_deferring_the_next_out_packet_is_judged_by_its_own_law() {
+    // The queue grows to 30 packets of level 0: they ask the law of level 1 and find no packet of
+    // it. Then one of level 1 comes. Its own law has p_b = 0.05, more after some that were passed.
+    let levels = json!([{}, { "min_th": "15p", "max_th": "45p", "max_p": 0.1 }]);
+    let lost = |strategy: Value| {
+        let runs = (0..2000).filter(|seed| {
+            let mut extra = json!({ "levels": levels });
+            extra.as_object_mut().unwrap().extend(strategy.as_object().unwrap().clone());
+            let mut rig = rig("wred", extra);
+            rig.rng = forebay_core::Rng::named(*seed, "deferred");
+            offer_all(&mut rig, &[0; 30]);
+            offer(&mut rig, 1) == Verdict::Dropped
+        });
+        runs.count()
+    };
+    let from_queue = "drop-from-queue";
+    let arrivals = lost(json!({ "drop_strategy": "drop-arrivals" }));
+    let left_out = lost(json!({ "drop_strategy": from_queue, "defer_drop": false }));
+    let deferred = lost(json!({ "drop_strategy": from_queue }));
+    assert!((70..=130).contains(&arrivals), "{arrivals}");
+    assert!((200..=300).contains(&left_out), "{left_out}");
+    assert!((1000..=1300).contains(&deferred), "{deferred}");
+}
+
+#[test]
+fn a_deferred_drop_lapses_with_the_congestion() {
     let mut rig = from_queue("last");
     offer_all(&mut rig, &[0; 6]);
-    assert_eq!(rig.probe("drop_owed"), 1.0);
+    assert_eq!(rig.probe("drop_deferred"), 1.0);
     for _ in 0..4 {
         rig.take(ms(0));
     }
     assert_eq!(offer(&mut rig, 1), Verdict::Queued);
-    assert_eq!(rig.probe("drop_owed"), 0.0);
+    assert_eq!(rig.probe("drop_deferred"), 0.0);
 }
 
 #[test]
