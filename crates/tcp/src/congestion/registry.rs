@@ -39,6 +39,7 @@ impl Needs {
             Needs::Nothing => &[],
             Needs::Timestamps => &["timestamps"],
             Needs::EveryMark => &["ecn"],
+            Needs::AccurateEcn => &["ecn", "accurate_ecn"],
         }
     }
 }
