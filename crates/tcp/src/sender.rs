@@ -199,7 +199,7 @@ impl Sender {
             if segment.flags.has(Flags::RST) {
                 self.finish(State::Aborted);
             } else {
-                self.on_syn_ack_again(segment, ecn);
+                self.on_syn_ack_again(ecn);
             }
             return;
         }
@@ -431,6 +431,11 @@ impl Sender {
     /// The congestion control's own variables (see [`CongestionController::probe`]).
     pub fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
         self.controller.probe(out);
+    }
+
+    /// Packets and bytes that the receiver has counted as marked (RFC 9768), as far as it is known.
+    pub fn marks_counted(&self) -> (u64, u64) {
+        self.accurate.as_ref().map_or((0, 0), |accurate| accurate.counted())
     }
 
     /// Bytes of heap held now, beside the value itself.

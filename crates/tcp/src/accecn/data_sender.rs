@@ -37,6 +37,10 @@ pub(crate) struct DataSender {
     /// Marked bytes counted by the ACE field because an option was missing, for which the next option
     /// will count again.
     ahead: u64,
+    /// Marked bytes, as far as it is known.
+    marked: u64,
+    /// Moving average of the packets that an acknowledgment acknowledges; 0 before the first.
+    thinning: f64,
     /// Marked packets and delivered bytes since the last option.
     since_option: (u64, u64),
     /// Timestamp of the newest acknowledgment that was read.
@@ -62,6 +66,10 @@ impl DataSender {
     /// Marked packets after which something is sent though no data wait for an acknowledgment
     /// (section 3.2.2.5.1).
     const UNSAID: u8 = 3;
+    /// Packets an acknowledgment "well below 8", and the weight of the last in their average; both are
+    /// Linux's.
+    const THINNED: f64 = 4.0;
+    const THINNING_WEIGHT: f64 = 1.0 / 64.0;
     /// SAFETY_FACTOR (appendix A.2.2).
     const SAFETY: u64 = 2;
 
@@ -70,6 +78,8 @@ impl DataSender {
             cep: FIRST_CEP,
             ceb: 0,
             ahead: 0,
+            marked: 0,
+            thinning: 0.0,
             since_option: (0, 0),
             tsval: None,
             ignores_options: false,
@@ -164,10 +174,18 @@ impl DataSender {
             return News { mangled, ..News::default() };
         }
         let packets = delivered / mss;
+        if packets > 0 {
+            let weight = if self.thinning > 0.0 { Self::THINNING_WEIGHT } else { 1.0 };
+            self.thinning += weight * (packets as f64 - self.thinning);
+        }
         let option = ack.accecn().filter(|_| !self.ignores_options);
         let told = option.map(|option| self.bytes_by(&option));
         let least = (u64::from(ack.flags.ace()) + DIVACE - self.cep % DIVACE) % DIVACE;
-        let new = cautious(least, packets, told.map(|bytes| (bytes, mss)));
+        let new = match told {
+            // Section A.2.1: acknowledgments for many packets are usual here, and no sign of loss.
+            None if self.thinning > Self::THINNED => least,
+            told => cautious(least, packets, told.map(|bytes| (bytes, mss))),
+        };
         self.cep += new;
         self.since_option.0 += new;
         self.since_option.1 += delivered;
@@ -175,14 +193,21 @@ impl DataSender {
             // Appendix A.3, with full-sized segments.
             let marked = (new * mss).min(delivered);
             self.ahead += marked;
+            self.marked += marked;
             return News { marks: new > 0, marked, mangled: false };
         };
         let marked = bytes.saturating_sub(self.ahead);
         self.ahead -= self.ahead.min(bytes);
+        self.marked += marked;
         // Section 3.2.3.2.5: bytes were marked, but no packet, and eight cannot be meant.
         let (marks, delivered) = std::mem::take(&mut self.since_option);
         let mangled = bytes > 0 && marks == 0 && delivered < DIVACE * mss;
         News { marks: new > 0 || marked > 0, marked, mangled }
+    }
+
+    /// Packets and bytes that came marked.
+    pub(crate) fn counted(&self) -> (u64, u64) {
+        (self.cep - FIRST_CEP, self.marked)
     }
 
     /// Whether a later acknowledgment has been read (appendix A.1); one that acknowledges no new bytes
@@ -272,6 +297,10 @@ mod tests {
         assert_eq!(sender.cep, 9);
         // Thirteen segments at once, and the field is where it was: eight.
         assert_eq!(marked(&mut sender, &ack(1, None), 13_000), (true, 8000, false));
+        assert_eq!(sender.counted(), (12, 12_000));
+        // Where that is usual, none.
+        let mut sender = DataSender::new();
+        assert_eq!(marked(&mut sender, &ack(5, None), 10_000), (false, 0, false));
     }
 
     #[test]

@@ -41,13 +41,9 @@ impl Sender {
     }
 
     /// A SYN-ACK again: our acknowledgment of it was lost (RFC 9293, section 3.10.7.4).
-    pub(super) fn on_syn_ack_again(&mut self, segment: &Segment, came: Ecn) {
+    pub(super) fn on_syn_ack_again(&mut self, came: Ecn) {
         self.handshake_due = true;
-        if let Some(accurate) = &mut self.accurate
-            && segment.flags.ace() != 0
-        {
-            accurate.on_syn_ack_again(came);
-        }
+        self.accurate.iter_mut().for_each(|accurate| accurate.on_syn_ack_again(came));
     }
 
     pub(super) fn on_syn_ack(&mut self, now: Time, segment: &Segment, came: Ecn) {
