@@ -22,6 +22,13 @@ def kinds(incomplete: str) -> list[tuple[str, str]]:
     return [(f"{before}{comma}{each['name']}", each["summary"]) for each in found]
 
 
+def controls(incomplete: str) -> list[tuple[str, str]]:
+    """Congestion controls, each with its summary; after a comma the next one."""
+    before, comma, _ = incomplete.rpartition(",")
+    found = json.loads(_engine.kinds())["controls"]
+    return [(f"{before}{comma}{each['name']}", each["summary"]) for each in found]
+
+
 def everything(incomplete: str) -> list[tuple[str, str]]:
     """Whatever `forebay kinds` explains."""
     del incomplete

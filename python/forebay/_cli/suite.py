@@ -12,17 +12,27 @@ from forebay._cli.options import Jobs, argument, flag, names, option, out_option
 
 def command(
     name: Annotated[
-        str, argument("NAME", "The suite; rfc7928 is the only one.", completes=complete.suites)
+        str, argument("NAME", "The suite: rfc7928 or rfc9743.", completes=complete.suites)
     ],
     disciplines: Annotated[
         str | None,
         option(
             "KIND,KIND,...",
-            "Disciplines to test, kinds of forebay kinds.",
+            "Disciplines that rfc7928 tests, kinds of forebay kinds.",
             "--disciplines",
             "-d",
             default="those of the suite",
             completes=complete.kinds,
+        ),
+    ] = None,
+    controls: Annotated[
+        str | None,
+        option(
+            "CONTROL,CONTROL,...",
+            "Congestion controls that rfc9743 tests.",
+            "--controls",
+            default="all that are registered",
+            completes=complete.controls,
         ),
     ] = None,
     quick: Annotated[bool, flag("--quick", "Three runs of each point, for a look.")] = False,
@@ -31,18 +41,20 @@ def command(
     ] = None,
     jobs: Jobs = None,
 ) -> None:
-    """Test disciplines with a published set of scenarios, RFC 7928.
+    """Test disciplines or congestion controls with a published set of scenarios.
 
-    Every run is kept as soon as it ends. Stop it at any moment: the same command goes on where it
-    was. docs/suite-rfc7928.md lists the tests.
+    rfc7928 tests queue disciplines, rfc9743 congestion controls (docs/suite-rfc7928.md,
+    docs/suite-rfc9743.md). Every run is kept as soon as it ends. Stop it at any moment: the same
+    command goes on where it was.
 
     Examples:
         forebay suite rfc7928 --disciplines fifo,codel,pie --quick
+        forebay suite rfc9743 --controls cubic,bbr3 --quick
     """
     with friendly():
         from forebay.suite import catalogue, run
 
-        what = catalogue.load(name, names(disciplines), quick)
+        what = catalogue.load(name, names(disciplines), quick, names(controls))
         folder = out if out is not None else run.folder_for(name, quick)
         bar = Bar()
         try:

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from forebay import _engine, _written, sweep
 from forebay._engine import ScenarioError
 from forebay.scenario import plugins, quantity
+from forebay.suite import candidates
 from forebay.sweep import Study
 
 HOME = Path(str(resources.files("forebay.suite")))
@@ -50,6 +51,32 @@ class Ratio(_written.Table):
     """The measure below the line."""
 
 
+class Score(_written.Table):
+    """What a test of congestion controls judges them by: a line of the league table."""
+
+    title: str
+    """What it is called."""
+    of: str
+    """The measure, a key of `forebay run --json`."""
+    unit: str = ""
+    """Unit in which it is shown."""
+    scale: float = 1.0
+    """Shown value for a value of 1."""
+    decimals: Annotated[int, Field(ge=0, le=4)] = 1
+    """Decimals that are shown."""
+    better: Literal["higher", "lower"]
+    """Which way is better."""
+    matters: Annotated[float, Field(gt=0)]
+    """The least difference that matters to anybody, in the unit in which it is shown."""
+    of_rtt: bool = False
+    """Whether a time in ms is shown as a share of the base round-trip time of its dumbbell."""
+    base: str | None = None
+    """The step of the test's first axis whose runs all others are divided by."""
+    beside: Literal["share", "harm"] | None = None
+    """Whether it is taken as a share of what is measured where the control that the test's first
+    axis names, the other flow's own, is the one under test; harm is what is missing to all."""
+
+
 class SuiteTable(_written.Table):
     """The file `suite.toml` of a suite."""
 
@@ -57,9 +84,14 @@ class SuiteTable(_written.Table):
     """What the suite is called."""
     citation: str
     """The standard or paper that it follows."""
-    disciplines: dict[str, dict[str, Any]]
+    compares: Literal["disciplines", "controls", "behaviour"] = "disciplines"
+    """What is tested: queue disciplines, congestion controls against each other, or one congestion
+    control's behaviour, case by case."""
+    disciplines: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Queue tables by label: what is tested unless told otherwise, with the parameters that each
     one's source recommends."""
+    references: list[str] = Field(default_factory=list)
+    """Congestion controls that are run whichever are tested, since scores refer to them."""
 
 
 class TestTable(_written.Table):
@@ -74,7 +106,11 @@ class TestTable(_written.Table):
     about: str
     """What it is about."""
     study: dict[str, Any]
-    """A study without disciplines (see `forebay schema --for study`)."""
+    """A study (see `forebay schema --for study`), without disciplines if they are tested."""
+    candidates: list[str] = Field(default_factory=list)
+    """Traffic entries that use the congestion control under test."""
+    score: list[Score] = Field(default_factory=list)
+    """What congestion controls are judged by."""
     trade: list[Trade] = Field(default_factory=list)
     """Graphs of goodput over queueing delay."""
     ratio: list[Ratio] = Field(default_factory=list)
@@ -101,6 +137,8 @@ class Test:
     ratios: tuple[Ratio, ...]
     evolution: str | None
     """The step of the first axis whose runs are drawn over time; they span the steps before."""
+    scores: tuple[Score, ...] = ()
+    """What congestion controls are judged by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +150,9 @@ class Suite:
     citation: str
     quick: bool
     tests: tuple[Test, ...]
+    compared: tuple[str, ...]
+    """Labels of the disciplines, or the congestion controls, that are tested."""
+    compares: str = "disciplines"
 
 
 def names() -> list[str]:
@@ -119,7 +160,25 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in HOME.glob("*/suite.toml"))
 
 
-def load(name: str, disciplines: Sequence[str] | None = None, quick: bool = False) -> Suite:
+def header(name: str) -> SuiteTable:
+    """What `suite.toml` of a suite says.
+
+    Raises:
+        ScenarioError: there is no such suite.
+    """
+    if name not in names():
+        raise ScenarioError(f'there is no suite "{name}"; one of {", ".join(names())}')
+    return _written.read(
+        SuiteTable, _written.load(HOME / name / "suite.toml"), f"{name}/suite.toml"
+    )
+
+
+def load(
+    name: str,
+    disciplines: Sequence[str] | None = None,
+    quick: bool = False,
+    controls: Sequence[str] | None = None,
+) -> Suite:
     """A suite.
 
     Args:
@@ -127,21 +186,29 @@ def load(name: str, disciplines: Sequence[str] | None = None, quick: bool = Fals
         disciplines: kinds to test; the suite's own unless given. Those that the suite names have
             its parameters, others their defaults; all have the buffer of each test.
         quick: few replications, for a look.
+        controls: congestion controls to test; every one that is registered unless given.
 
     Raises:
-        ScenarioError: there is no such suite or discipline, or a test that could not run.
+        ScenarioError: there is no such suite, discipline or control, or a test that could not run.
     """
-    if name not in names():
-        raise ScenarioError(f'there is no suite "{name}"; one of {", ".join(names())}')
+    head = header(name)
+    if disciplines is not None and head.compares != "disciplines":
+        raise ScenarioError(f"{name} tests congestion controls; leave --disciplines out")
+    if controls is not None and head.compares == "disciplines":
+        raise ScenarioError(f"{name} tests queue disciplines; leave --controls out")
     folder = HOME / name
-    header = _written.read(SuiteTable, _written.load(folder / "suite.toml"), f"{name}/suite.toml")
-    known = header.disciplines
+    files = sorted(folder.glob("[0-9]*.toml"), key=lambda path: _numbers(path.stem))
+    if head.compares == "controls":
+        tested = candidates.named(controls)
+        run = list(dict.fromkeys([*head.references, *tested]))
+        tests = tuple(_control_test(path, run, quick) for path in files)
+        return Suite(name, head.title, head.citation, quick, tests, tuple(tested), head.compares)
+    known = head.disciplines
     named = list(known) if disciplines is None else disciplines
     _check(named)
     chosen = {kind: known.get(kind, {"kind": kind}) for kind in named}
-    files = sorted(folder.glob("[0-9]*.toml"), key=lambda path: _numbers(path.stem))
     tests = tuple(_test(path, chosen, quick) for path in files)
-    return Suite(name, header.title, header.citation, quick, tests)
+    return Suite(name, head.title, head.citation, quick, tests, tuple(chosen))
 
 
 def schema(header: bool) -> dict[str, Any]:
@@ -174,6 +241,13 @@ def _numbers(name: str) -> tuple[list[int], str]:
     return [int(each) for each in section.split(".")], rest
 
 
+def _control_test(path: Path, controls: Sequence[str], quick: bool) -> Test:
+    table = _written.read(TestTable, _written.load(path), path.name)
+    own = table.study.get("axis", [])
+    axis = candidates.axis(table.candidates, controls, table.study["scenario"].get("tcp", {}))
+    return _made(path, table, {**table.study, "axis": [axis, *own]}, quick)
+
+
 def _test(path: Path, disciplines: Mapping[str, Mapping[str, Any]], quick: bool) -> Test:
     table = _written.read(TestTable, _written.load(path), path.name)
     document = dict(table.study)
@@ -183,6 +257,10 @@ def _test(path: Path, disciplines: Mapping[str, Mapping[str, Any]], quick: bool)
         {"label": label, "limit": limit, **queue, **table.overrides.get(label, {})}
         for label, queue in disciplines.items()
     ]
+    return _made(path, table, document, quick)
+
+
+def _made(path: Path, table: TestTable, document: dict[str, Any], quick: bool) -> Test:
     if quick:
         document["replications"] = QUICK_RUNS
     study = replace(sweep.read(document, path.name, path.parent), title=table.title)
@@ -196,6 +274,7 @@ def _test(path: Path, disciplines: Mapping[str, Mapping[str, Any]], quick: bool)
         tuple(table.trade),
         tuple(table.ratio),
         table.evolution,
+        tuple(table.score),
     )
 
 

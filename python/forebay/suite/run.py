@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from forebay._runs.folder import claim
-from forebay.suite import report, results
+from forebay.suite import league, ranking, report, results
 from forebay.suite.catalogue import Suite
 from forebay.sweep import several
 
@@ -31,7 +31,8 @@ def run(
 
     Args:
         suite: what to run.
-        folder: results of each test in a folder of its own, `report.html` and `summary.md`.
+        folder: results of each test in a folder of its own, `report.html` and `summary.md`, and of
+            congestion controls `results.json`.
         jobs: runs at a time; one a core unless given.
         command: the command line, for the report.
         tell: called about ten times a second.
@@ -46,18 +47,19 @@ def run(
     """
     claim(folder, "suite.json", _made_for(suite), _words)
     studies = {test.name: test.study for test in suite.tests}
-    kept = dict.fromkeys(studies, results.KEPT)
+    kept = dict.fromkeys(studies, results.KEPT if suite.compares == "disciplines" else ())
     several.run(studies, folder, kept, jobs, tell, replications=1)
-    outcomes = results.collect(suite, folder)
     spent = several.spent(folder, studies)
-    return report.write(suite, outcomes, folder, command, spent)
+    if suite.compares == "controls":
+        return ranking.write(suite, league.collect(suite, folder), folder, command, spent)
+    return report.write(suite, results.collect(suite, folder), folder, command, spent)
 
 
 def _made_for(suite: Suite) -> dict[str, Any]:
-    disciplines = [label for label, _ in suite.tests[0].study.disciplines]
-    return {"suite": suite.name, "quick": suite.quick, "disciplines": disciplines}
+    return {"suite": suite.name, "quick": suite.quick, suite.compares: list(suite.compared)}
 
 
 def _words(held: Mapping[str, Any]) -> str:
     which = "quick" if held["quick"] else "full"
-    return f"{which} results of {held['suite']} for {', '.join(held['disciplines'])}"
+    tested = held.get("disciplines") or held.get("controls") or []
+    return f"{which} results of {held['suite']} for {', '.join(tested)}"
