@@ -84,6 +84,46 @@ SOURCED: list[dict[str, Any]] = [
 ]
 """Disciplines whose source is Linux's: nothing else says what they should do."""
 
+HALF = {"rate": "1Mbit", "ceil": "9Mbit"}
+TREES: list[dict[str, Any]] = [
+    # Two that share what is lent by priority, and two by bytes; one is held at its ceiling.
+    {
+        "kind": "htb",
+        "classes": [
+            {
+                "rate": "9Mbit",
+                "classes": [
+                    {**HALF, "rate": "2Mbit", "priority": 0},
+                    {**HALF, "priority": 1, "queue": {"kind": "fifo", "limit": "50p"}},
+                    {**HALF, "priority": 1, "quantum": "3KB"},
+                    {**HALF, "ceil": "1500kbit", "queue": {"kind": "codel"}},
+                ],
+            }
+        ],
+    },
+    # Branches that lend to each other, bursts, and a leaf with queues of its own.
+    {
+        "kind": "htb",
+        "classes": [
+            {
+                "rate": "9Mbit",
+                "burst": "15KB",
+                "classes": [
+                    {"rate": "6Mbit", "ceil": "8Mbit", "classes": [HALF, {**HALF, "burst": "30KB"}]},
+                    {
+                        **{"rate": "3Mbit", "ceil": "9Mbit"},
+                        "classes": [
+                            {**HALF, "queue": {"kind": "fq-codel"}},
+                            {**HALF, "priority": 7, "queue": {"kind": "fifo", "limit": "20p"}},
+                        ],
+                    },
+                ],
+            }
+        ],
+    },
+]
+"""Trees of classes."""
+
 
 @dataclass(frozen=True)
 class Trace:
@@ -433,6 +473,7 @@ WHY = {
     "pie": "Linux asks for the delay of the last departure, not that of the last update",
     "fq-pie": "2 % more at each update above 250 ms, and a probability that may rise above 1",
     "cake": "the bytes of a round, which both round at random",
+    "htb": "the law of the leaves; the tree itself has no difference",
 }
 """Why Linux's verdicts are others, in a few words."""
 
@@ -504,7 +545,7 @@ def main() -> int:
     asked: list[tuple[dict[str, Any], Callable[..., dict[str, Any]]]] = [
         *((each, lawful) for each in LAWFUL),
         *((each, drawn) for each in DRAWING),
-        *((each, functools.partial(sourced, seeds=options.seeds)) for each in SOURCED),
+        *((each, functools.partial(sourced, seeds=options.seeds)) for each in [*SOURCED, *TREES]),
     ]
     kept = Kept(replay.ROOT / "target" / "validation" / "disciplines.jsonl")
     # What decides beside the arrivals: kernel, engine, laws and what they are asked by.

@@ -324,6 +324,53 @@ def drr(queue: Table, link: Link) -> Commands:
     return found + sorted_by_class(link, count, lambda q: f"1:{q + 1:x}")
 
 
+def htb(queue: Table, link: Link) -> Commands:
+    """`htb`; classes are numbered level by level, so that those of one parent keep their order.
+
+    The kernel counts what the device adds, here nothing.
+    """
+    fixed(queue, overhead=0)
+    found = [root("htb")]
+    waiting = [("1:", each) for each in queue["classes"]]
+    leaves: dict[int, str] = {}
+    number = 0
+    while waiting:
+        parent, table = waiting.pop(0)
+        number += 1
+        own = f"1:{number:x}"
+        words = ["rate", str(table["rate"]).lower(), "ceil", str(table["ceil"]).lower()]
+        words += ["burst", str(size(table["burst"])), "cburst", str(size(table["cburst"]))]
+        inner = table.get("classes")
+        if not inner:
+            words += ["prio", str(table["priority"]), "quantum", str(size(table["quantum"]))]
+        named = ["dev", DEVICE, "parent", parent, "classid", own]
+        found.append(["tc", "class", "add", *named, "htb", *words])
+        waiting += [(own, each) for each in inner or ()]
+        leaves[id(table)] = own
+    ordered = [(leaves[id(table)], table) for table in leaves_of(queue["classes"])]
+    at_root = root()[-3:]
+    for handle, (own, table) in enumerate(ordered, start=2):
+        inner_commands = commands(table["queue"], link)
+        if len(inner_commands) > 1:
+            kind = table["queue"]["kind"]
+            raise Refused(f"queue.classes: the harness puts one command on a leaf, not {kind!r}")
+        words = inner_commands[0]
+        start = words.index(at_root[0])
+        at_leaf = ["parent", own, "handle", f"{handle:x}:"]
+        found.append([*words[:start], *at_leaf, *words[start + len(at_root) :]])
+    count = classes_of(queue, len(ordered))
+    return found + sorted_by_class(link, count, lambda q: ordered[q][0])
+
+
+def leaves_of(classes: Sequence[Table]) -> list[Table]:
+    """The leaves of a tree, in the order in which they are written."""
+    return [
+        leaf
+        for table in classes
+        for leaf in (leaves_of(table["classes"]) if table.get("classes") else [table])
+    ]
+
+
 KINDS: Mapping[str, Callable[[Table, Link], Commands]] = {
     "cake": cake,
     "codel": codel,
@@ -331,6 +378,7 @@ KINDS: Mapping[str, Callable[[Table, Link], Commands]] = {
     "fifo": fifo,
     "fq-codel": fq_codel,
     "fq-pie": fq_pie,
+    "htb": htb,
     "pie": pie,
     "prio": prio,
     "red": red,

@@ -24,8 +24,12 @@ from referee import EPOCH, RESULTS, SECOND, boot, network, versions
 
 ROOT = Path(__file__).resolve().parents[3]
 ARRIVAL = np.dtype(
-    [("time", "<i8"), ("flow", "<u2"), ("size", "<u2"), ("tos", "u1"), ("unused", "u1", (3,))]
+    [
+        *(("time", "<i8"), ("flow", "<u2"), ("size", "<u2"), ("tos", "u1"), ("class", "u1")),
+        ("unused", "u1", (2,)),
+    ]
 )
+CLASSES = 4
 MTU = 1500
 ECT = 2
 Arrivals = npt.NDArray[Any]
@@ -53,8 +57,9 @@ def recorded(seen: records.Records) -> Arrivals:
 
 
 def arrivals(time: Any, flow: Any, size: Any, tos: Any) -> Arrivals:
-    """Arrivals from columns."""
+    """Arrivals from columns; the flows are of four classes in turn."""
     found = np.zeros(len(time), ARRIVAL)
+    found["class"] = np.asarray(flow) % CLASSES
     found["time"], found["flow"], found["size"], found["tos"] = time, flow, size, tos
     return found
 
@@ -77,8 +82,10 @@ def kernel(given: Arrivals, queue: Mapping[str, Any], rate: int, seed: int) -> V
     """
     versions()
     flows = [
-        qdisc.Flow(int(number), 0, int(level))
-        for number, level in sorted({(each["flow"], each["tos"] >> 2) for each in given})
+        qdisc.Flow(int(number), int(q), int(level))
+        for number, q, level in sorted(
+            {(each["flow"], each["class"], each["tos"] >> 2) for each in given}
+        )
     ]
     commands = qdisc.commands(queue, qdisc.Link(rate, MTU, flows))
     with tempfile.TemporaryDirectory(prefix="forebay-") as name:

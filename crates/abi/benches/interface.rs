@@ -75,7 +75,7 @@ const BLOCK: u32 = 2000;
 
 fn main() {
     let block = json!({ "target": "10s", "interval": "100s" });
-    let kinds = Disciplines::builtin().kinds;
+    let kinds = Disciplines::builtin().every_kind();
     let mut standing = Standing::new(kinds.find("codel").unwrap().build(&block, &SETTING).unwrap());
     let mut ways: Vec<Way> = vec![("built in", Box::new(move || standing.step()))];
 

@@ -41,7 +41,7 @@ macro_rules! plugin {
         pub extern "C" fn forebay_plugin(index: u32) -> *const $crate::ForebayDiscipline {
             static EXPORTS: std::sync::OnceLock<$crate::Exports> = std::sync::OnceLock::new();
             let parts = || $crate::Disciplines::default()$(.with::<$part>())+;
-            EXPORTS.get_or_init(|| $crate::Exports::of(&parts().kinds)).get(index)
+            EXPORTS.get_or_init(|| $crate::Exports::of(&parts().every_kind())).get(index)
         }
     };
 }

@@ -31,7 +31,7 @@ fn exports() -> &'static Exports {
     static EXPORTS: OnceLock<Exports> = OnceLock::new();
     EXPORTS.get_or_init(|| {
         let disciplines = Disciplines::builtin();
-        let mut kinds = disciplines.kinds.clone();
+        let mut kinds = disciplines.every_kind();
         let words = [
             "combination".into(),
             "a classifier, an admission rule and a scheduler".into(),

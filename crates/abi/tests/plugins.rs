@@ -14,7 +14,7 @@ use std::process::Command;
 
 /// The built-in kinds, out through the interface and in again.
 fn there_and_back() -> Vec<Entry<dyn Discipline>> {
-    let kinds = Disciplines::builtin().kinds;
+    let kinds = Disciplines::builtin().every_kind();
     let exports = Box::leak(Box::new(Exports::of(&kinds)));
     // SAFETY: these are structs of the interface that live as long as the process.
     (0..kinds.iter().len() as u32)
@@ -109,7 +109,7 @@ impl Discipline for Reseeded {
 
 #[test]
 fn every_discipline_does_the_same_behind_the_interface() {
-    let builtin = Disciplines::builtin().kinds;
+    let builtin = Disciplines::builtin().every_kind();
     for entry in there_and_back() {
         let same = builtin.find(&entry.name).unwrap();
         assert_eq!(entry.facts, Conduct { alone: true, ..same.facts });
@@ -131,7 +131,7 @@ fn the_example_in_rust_is_codel() {
     let [mine] = kinds.as_slice() else { panic!("{kinds:?}") };
     assert_eq!(mine.name, "my-codel");
     check(mine, &json!({})).unwrap();
-    let builtin = Disciplines::builtin().kinds;
+    let builtin = Disciplines::builtin().every_kind();
     let theirs = builtin.find("codel").unwrap();
     let block = json!({ "limit": "40p", "target": "2ms", "interval": "20ms" });
     for (name, arrivals) in adversarial() {

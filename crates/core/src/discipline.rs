@@ -129,7 +129,7 @@ pub trait Discipline: Send {
     fn enqueue(&mut self, packet: Packet, cx: &mut Context) -> Verdict;
 
     /// The next packet to send. None does not mean empty: an AQM may have dropped all that it
-    /// looked at; ask [`Discipline::wake`].
+    /// looked at, and what shapes may have found that it must wait; ask [`Discipline::wake`].
     fn dequeue(&mut self, cx: &mut Context) -> Option<Packet>;
 
     /// When to call [`Discipline::dequeue`] next; changes nothing.

@@ -18,6 +18,8 @@ use std::hint::black_box;
 const SETTING: Setting =
     Setting { rate: Rate::from_bps(10_000_000_000), overhead: 0, mtu: 1500, queues: 1 };
 const DEPTHS: [usize; 3] = [10, 1_000, 100_000];
+/// Flows, unless a subject says otherwise.
+const FLOWS: u32 = 100;
 
 /// Retires and counts what is dropped.
 #[derive(Default)]
@@ -59,6 +61,9 @@ fn lifted(kind: &str) -> Value {
             block[field] = if wrong { "10s".into() } else { value.clone() };
         }
     }
+    if kind == "htb" {
+        block = tree(1, 2);
+    }
     if kind == "cq-aqm" {
         let queue = json!({ "limit": "850000p", "local": 850_000, "non_local": 850_000 });
         block["queues"] = json!([queue, queue]);
@@ -66,8 +71,21 @@ fn lifted(kind: &str) -> Value {
     block
 }
 
+/// A tree of `branches` with `leaves` each, of which every leaf borrows; flows are spread over them.
+fn tree(branches: u64, leaves: u64) -> Value {
+    let rate = |share: u64| format!("{}kbit", 40_000_000 / share);
+    let queue = json!({ "kind": "fifo", "limit": "850000p" });
+    let leaf = json!({ "rate": rate(10 * branches * leaves), "ceil": rate(1), "queue": queue });
+    let branch = json!({ "rate": rate(branches), "ceil": rate(1),
+        "classes": vec![leaf; leaves as usize] });
+    let root = json!({ "rate": rate(1), "classes": vec![branch; branches as usize] });
+    let classify = json!({ "kind": "flow-hash", "queues": branches * leaves });
+    json!({ "kind": "htb", "classify": classify, "classes": [root] })
+}
+
 /// A discipline that stands at a depth.
 struct Standing {
+    flows: u32,
     discipline: Box<dyn Discipline>,
     rng: Rng,
     sink: Count,
@@ -76,8 +94,9 @@ struct Standing {
 }
 
 impl Standing {
-    fn new(block: &Value, depth: usize) -> Self {
+    fn new(block: &Value, depth: usize, flows: u32) -> Self {
         let mut standing = Standing {
+            flows,
             discipline: Disciplines::builtin()
                 .build(block, &SETTING)
                 .unwrap_or_else(|e| panic!("{e}")),
@@ -103,7 +122,7 @@ impl Standing {
     }
 
     fn enqueue_level(&mut self, level: u8) {
-        let mut packet = Packet::new(self.next, self.next % 100, 1250);
+        let mut packet = Packet::new(self.next, self.next % self.flows, 1250);
         packet.drop_precedence = level;
         packet.class = (self.next % 4) as u8;
         // Every second one is ECT(1), for kinds with a low-latency queue.
@@ -137,23 +156,28 @@ impl Standing {
 }
 
 fn bench(criterion: &mut Criterion) {
-    let mut subjects: Vec<(String, Value)> = Disciplines::builtin()
-        .kinds
+    let mut subjects: Vec<(String, Value, u32)> = Disciplines::builtin()
+        .every_kind()
         .iter()
-        .map(|kind| (kind.name.to_string(), lifted(&kind.name)))
+        .map(|kind| (kind.name.to_string(), lifted(&kind.name), FLOWS))
         .collect();
     for victim in ["last", "first", "random"] {
         let mut block = lifted("wred");
         block["drop_strategy"] = "drop-from-queue".into();
         block["victim"] = victim.into();
-        subjects.push((format!("wred-from-queue-{victim}"), block));
+        subjects.push((format!("wred-from-queue-{victim}"), block, FLOWS));
     }
+    subjects.push(("cake-1000-flows".into(), lifted("cake"), 1_000));
+    subjects.push(("htb-10-leaves".into(), tree(2, 5), 1_000));
+    subjects.push(("htb-10000-leaves".into(), tree(100, 100), 1_000));
+    // Every leaf is in use.
+    subjects.push(("htb-10000-leaves-all".into(), tree(100, 100), 20_000));
     let mut group = criterion.benchmark_group("enqueue_dequeue");
     group.throughput(Throughput::Elements(1));
-    for (name, block) in &subjects {
+    for (name, block, flows) in &subjects {
         for depth in DEPTHS {
             group.bench_function(format!("{name}/{depth}"), |bencher| {
-                let mut standing = Standing::new(block, depth);
+                let mut standing = Standing::new(block, depth, *flows);
                 bencher.iter(|| standing.step());
             });
         }
@@ -170,7 +194,7 @@ fn bench_push_out(criterion: &mut Criterion) {
             block["victim"] = victim.into();
             block["limit"] = format!("{}p", depth + 1).into();
             group.bench_function(format!("{victim}/{depth}"), |bencher| {
-                let mut standing = Standing::new(&block, depth);
+                let mut standing = Standing::new(&block, depth, FLOWS);
                 standing.enqueue_level(0);
                 bencher.iter(|| standing.push_out());
                 assert!(standing.sink.0 > 0);

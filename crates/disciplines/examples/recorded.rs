@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         queues: 1,
     };
     let block = serde_json::from_str(parameters)?;
-    let mut queue = Disciplines::builtin().kinds.find(kind)?.build(&block, &setting)?;
+    let mut queue = Disciplines::builtin().every_kind().find(kind)?.build(&block, &setting)?;
     let mut rng = Rng::named(1, "recorded");
     let (mut arrivals, mut theirs, mut ours, mut other) = (0_u64, 0_u64, 0_u64, 0_u64);
     let mut looked_at = Vec::new();

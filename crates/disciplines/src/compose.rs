@@ -15,6 +15,11 @@ pub trait Classify: Send {
     /// and only this classifier knows.
     fn mark(&self, _packet: &mut Packet) {}
 
+    /// Whether it looks at the length of its queues, so that it needs the bank that holds them.
+    fn looks_at_queues(&self) -> bool {
+        false
+    }
+
     /// The queue, below [`Classify::queues`], that `packet` joins.
     fn classify(&mut self, packet: &Packet, bank: &Bank, cx: &mut Context) -> QueueId;
 
@@ -151,6 +156,9 @@ impl<C: Classify, A: Admit, S: Schedule> Discipline for Composed<C, A, S> {
 }
 
 impl Classify for Box<dyn Classify> {
+    fn looks_at_queues(&self) -> bool {
+        (**self).looks_at_queues()
+    }
     fn mark(&self, packet: &mut Packet) {
         (**self).mark(packet);
     }

@@ -46,4 +46,4 @@ pub mod schedule;
 
 pub use compose::{Admit, Alone, Classify, Composed, Schedule};
 pub use one_or_each::OneOrEach;
-pub use registry::{Disciplines, Part};
+pub use registry::{Classful, ClassfulSite, Disciplines, Part};

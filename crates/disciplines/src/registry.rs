@@ -6,6 +6,8 @@ use forebay_core::{
 };
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::sync::Arc;
 
 macro_rules! family {
     ($part:ident) => {
@@ -23,11 +25,34 @@ family!(Classify);
 family!(Admit);
 family!(Schedule);
 
+/// Kinds whose queues are disciplines themselves, of any kind; Linux calls them classful.
+pub struct Classful;
+
+/// Where a classful kind is built.
+#[derive(Clone, Copy)]
+pub struct ClassfulSite<'a> {
+    /// Its port.
+    pub setting: &'a Setting,
+    /// What its queues may be.
+    pub disciplines: &'a Disciplines,
+}
+
+impl Family for Classful {
+    const WHAT: &'static str = "kind";
+    type Facts = Conduct;
+    /// Its queues may do what they like.
+    const USUAL: Conduct = Conduct::REORDERS;
+    type Site<'a> = ClassfulSite<'a>;
+    type Built = Box<dyn Discipline>;
+}
+
 /// The disciplines, and the parts that make them, of a program.
 #[derive(Clone, Default)]
 pub struct Disciplines {
-    /// The named kinds.
+    /// The named kinds but for the classful ones; [`Disciplines::every_kind`] has all.
     pub kinds: Registry<dyn Discipline>,
+    /// The named kinds whose queues are disciplines themselves.
+    pub classful: Registry<Classful>,
     /// Answers to *which queue does this packet join*.
     pub classifiers: Registry<dyn Classify>,
     /// Answers to *may it stay, and if not who goes*.
@@ -47,7 +72,15 @@ pub trait Part: Family {
 
 impl Part for dyn Discipline {
     fn join(disciplines: &mut Disciplines, entry: Entry<Self>) -> Result<(), ConfigError> {
-        disciplines.kinds.join(entry)
+        disciplines.kinds.join(entry)?;
+        disciplines.with_classful().map(drop)
+    }
+}
+
+impl Part for Classful {
+    fn join(disciplines: &mut Disciplines, entry: Entry<Self>) -> Result<(), ConfigError> {
+        disciplines.classful.join(entry)?;
+        disciplines.with_classful().map(drop)
     }
 }
 
@@ -62,7 +95,8 @@ impl Part for dyn Admit {
     fn join(disciplines: &mut Disciplines, entry: Entry<Self>) -> Result<(), ConfigError> {
         if entry.facts.alone {
             let words = [entry.name.clone(), entry.summary.clone(), entry.source.clone()];
-            disciplines.kinds.join(Entry::new(words, entry.facts, OneQueue(entry.clone())))?;
+            let kind = Entry::new(words, entry.facts, OneQueue(entry.clone()));
+            <dyn Discipline as Part>::join(disciplines, kind)?;
         }
         disciplines.admissions.join(entry)
     }
@@ -71,6 +105,23 @@ impl Part for dyn Admit {
 impl Part for dyn Schedule {
     fn join(disciplines: &mut Disciplines, entry: Entry<Self>) -> Result<(), ConfigError> {
         disciplines.schedulers.join(entry)
+    }
+}
+
+/// A classful kind whose queues are of these disciplines.
+struct Planted(Entry<Classful>, Arc<Disciplines>);
+
+impl Recipe<dyn Discipline> for Planted {
+    fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        self.0.schema(generator)
+    }
+
+    fn effective(&self, block: &Value, setting: &Setting) -> Result<Value, ConfigError> {
+        self.0.effective(block, &ClassfulSite { setting, disciplines: &self.1 })
+    }
+
+    fn build(&self, block: &Value, setting: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
+        self.0.build(block, &ClassfulSite { setting, disciplines: &self.1 })
     }
 }
 
@@ -130,6 +181,7 @@ impl Disciplines {
             .with::<kinds::Fifo>()
             .with::<kinds::FqCodel>()
             .with::<kinds::FqPie>()
+            .with::<kinds::Htb>()
             .with::<kinds::Ncq>()
             .with::<kinds::Nqb>()
             .with::<kinds::Prio>()
@@ -148,6 +200,34 @@ impl Disciplines {
         self
     }
 
+    /// Every named kind, classful ones with queues of these disciplines.
+    ///
+    /// # Panics
+    /// If a classful kind and another were given the same name.
+    pub fn every_kind(&self) -> Registry<dyn Discipline> {
+        self.with_classful().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn with_classful(&self) -> Result<Registry<dyn Discipline>, ConfigError> {
+        let mut kinds = self.kinds.clone();
+        if self.classful.iter().len() == 0 {
+            return Ok(kinds);
+        }
+        let these = Arc::new(self.clone());
+        for entry in &self.classful {
+            let words = [entry.name.clone(), entry.summary.clone(), entry.source.clone()];
+            let planted = Planted(entry.clone(), Arc::clone(&these));
+            kinds.join(Entry::new(words, entry.facts, planted))?;
+        }
+        Ok(kinds)
+    }
+
+    /// The kinds among which the one that `block` names is found, if there is such a kind.
+    fn kinds_for(&self, block: &Value) -> Cow<'_, Registry<dyn Discipline>> {
+        let plain = block["kind"].as_str().is_some_and(|name| self.kinds.find(name).is_ok());
+        if plain { Cow::Borrowed(&self.kinds) } else { Cow::Owned(self.every_kind()) }
+    }
+
     /// Builds the discipline that `block` describes: a named kind (`kind = "codel"`, with that
     /// kind's parameters), or any combination (`classify = {kind = ...}`, `admit = ...`,
     /// `schedule = ...`).
@@ -160,7 +240,7 @@ impl Disciplines {
         setting: &Setting,
     ) -> Result<Box<dyn Discipline>, ConfigError> {
         if is_kind(block) {
-            return self.kinds.build(block, setting);
+            return self.kinds_for(block).build(block, setting);
         }
         let parts = self.parts(block)?;
         let (classify, inner) = self.classify(&parts, setting)?;
@@ -179,7 +259,7 @@ impl Disciplines {
     /// As [`Disciplines::build`].
     pub fn effective(&self, block: &Value, setting: &Setting) -> Result<Value, ConfigError> {
         if is_kind(block) {
-            return self.kinds.effective(block, setting);
+            return self.kinds_for(block).effective(block, setting);
         }
         let parts = self.parts(block)?;
         let (_, inner) = self.classify(&parts, setting)?;
@@ -225,7 +305,7 @@ impl Disciplines {
                     format!(
                         "`{name}` is missing; name a kind (`kind = \"fifo\"`; one of {}) or give \
                          all of `classify`, `admit` and `schedule`",
-                        self.kinds.names().join(", ")
+                        self.every_kind().names().join(", ")
                     ),
                 )
             })

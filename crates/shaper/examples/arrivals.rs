@@ -2,7 +2,7 @@
 //!
 //! Usage: `arrivals PLAN SEED < ARRIVALS > VERDICTS`. The plan is JSON: `{"rate": "10Mbit",
 //! "overhead": 0, "mtu": 1500, "queue": {...}}`. An arrival has 16 bytes, little-endian: time in ns
-//! (8), flow (2), size in bytes (2), DS field (1), three unused. A line of the answer is, for each
+//! (8), flow (2), size in bytes (2), DS field (1), class (1), two unused. A line of the answer is, for each
 //! arrival in order, the time in ns at which its transmission began, or -1, and whether it was
 //! marked (0 or 1). The drop precedence is the DSCP; all packets are of one pair of hosts.
 
@@ -66,7 +66,7 @@ fn run() -> Result<(), String> {
         let nanos = u64::from_le_bytes(arrival[..8].try_into().expect("eight bytes"));
         let now = Time::from_nanos(nanos);
         let mut packet = Packet::new(id as u32, u32::from(short(8)), u32::from(short(10)));
-        packet.tos = arrival[12];
+        (packet.tos, packet.class) = (arrival[12], arrival[13]);
         packet.drop_precedence = packet.dscp();
         (packet.source, packet.destination) = (1, 2);
         free = serve(&mut shaper, free, now, &mut seen);

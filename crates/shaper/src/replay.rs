@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn every_kind_replays_verdict_for_verdict() {
-        for entry in &Disciplines::builtin().kinds {
+        for entry in &Disciplines::builtin().every_kind() {
             let bytes = recorded(&entry.name);
             let result = again(&bytes[..]).unwrap();
             assert_eq!(result.difference, None, "{}", entry.name);

@@ -5,15 +5,15 @@ use forebay_disciplines::Disciplines;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
-/// A named kind, or one part of each sort.
+/// A named kind, or one part of each sort. Kinds made of others refer to it as `#/$defs/queue`.
 pub fn queue(disciplines: &Disciplines, generator: &mut SchemaGenerator) -> Value {
-    let Disciplines { kinds, classifiers, admissions, schedulers } = disciplines;
-    let mut kinds = one_of(kinds, generator);
+    let Disciplines { admissions, schedulers, .. } = disciplines;
+    let mut kinds = one_of(&disciplines.every_kind(), generator);
     kinds.push(json!({
         "title": "combination",
         "type": "object",
         "properties": {
-            "classify": { "oneOf": one_of(classifiers, generator) },
+            "classify": classifier(disciplines, generator),
             "admit": { "oneOf": one_of(admissions, generator) },
             "schedule": { "oneOf": one_of(schedulers, generator) },
         },
@@ -21,6 +21,11 @@ pub fn queue(disciplines: &Disciplines, generator: &mut SchemaGenerator) -> Valu
         "additionalProperties": false,
     }));
     json!({ "oneOf": kinds })
+}
+
+/// A classifier, to which kinds refer as `#/$defs/classifier`.
+pub fn classifier(disciplines: &Disciplines, generator: &mut SchemaGenerator) -> Value {
+    json!({ "oneOf": one_of(&disciplines.classifiers, generator) })
 }
 
 /// Each of `parts`, as a table with its `kind`.

@@ -70,7 +70,7 @@ fn a_window_limited_flow_gets_a_window_a_round_trip() {
 
 #[test]
 fn tcp_fills_the_link_and_every_packet_is_accounted_for() {
-    for kind in &Registry::builtin().disciplines.kinds {
+    for kind in &Registry::builtin().disciplines.every_kind() {
         let traffic = json!([
             { "name": "bulk", "kind": "bulk", "flows": 4, "tcp": { "ecn": true } },
             { "name": "udp", "kind": "poisson", "rate": "1Mbit", "size": "200B", "q": 1, "precedence": 1,

@@ -93,6 +93,10 @@ impl Classify for LowLatency {
         2
     }
 
+    fn looks_at_queues(&self) -> bool {
+        self.protection.is_some()
+    }
+
     #[inline]
     fn classify(&mut self, packet: &Packet, bank: &Bank, cx: &mut Context) -> QueueId {
         let fast = (self.ecn && packet.is_l4s()) || self.dscp >> packet.dscp() & 1 == 1;

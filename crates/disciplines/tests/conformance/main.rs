@@ -68,6 +68,27 @@ fn variants(kind: &str) -> Vec<Value> {
             json!({ "limit": "60p", "ce_threshold": "1ms", "ce_threshold_l4s": true }),
         ],
         "gsp" => vec![json!({ "limit": "30p", "threshold": "10p", "adaptive": true })],
+        "htb" => vec![
+            json!({ "classes": [{ "rate": "4Mbit", "classes": [
+                { "rate": "1Mbit", "ceil": "4Mbit", "priority": 1, "quantum": "200B" },
+                { "rate": "2Mbit", "ceil": "3Mbit", "classes": [
+                    { "rate": "1Mbit", "ceil": "3Mbit", "queue": { "kind": "fifo", "limit": "20p" } },
+                    { "rate": "500kbit", "ceil": "3Mbit", "priority": 7, "burst": "15KB",
+                        "queue": { "kind": "codel", "limit": "30p", "ecn": true } },
+                ] },
+                { "rate": "100kbit", "cburst": "1B", "queue": { "kind": "fq-codel", "limit": "9p" } },
+            ] }] }),
+            // Leaves that shape, and one that is a tree.
+            json!({ "classify": { "kind": "low-latency" }, "overhead": 0, "classes": [
+                { "rate": "3Mbit", "queue": { "kind": "cake", "bandwidth": "1Mbit" } },
+                { "rate": "2Mbit", "ceil": "9Mbit", "queue": { "kind": "htb", "classes": [
+                    { "rate": "2Mbit", "queue": { "kind": "ncq", "limit": "30p" } },
+                ] } },
+            ] }),
+            json!({ "classify": { "kind": "flow-hash", "queues": 70 }, "classes": [
+                { "rate": "9Mbit", "classes": vec![json!({ "rate": "8bit/s", "ceil": "9Mbit" }); 70] },
+            ] }),
+        ],
         "ncq" => vec![
             json!({ "limit": "30p", "ncqthresh": 0.5, "favour_acks": true, "favour_control": true }),
             json!({ "limit": "20KB", "ncqthresh": 0.5, "push_out": true }),
@@ -114,7 +135,7 @@ fn variants(kind: &str) -> Vec<Value> {
 
 /// Every kind with its defaults and its variants.
 fn subjects() -> Vec<(Entry<dyn Discipline>, Value)> {
-    let kinds = Disciplines::builtin().kinds;
+    let kinds = Disciplines::builtin().every_kind();
     let blocks = |entry: &Entry<dyn Discipline>| {
         let blocks = std::iter::once(json!({})).chain(variants(&entry.name));
         blocks.map(|block| (entry.clone(), block)).collect::<Vec<_>>()
@@ -124,7 +145,7 @@ fn subjects() -> Vec<(Entry<dyn Discipline>, Value)> {
 
 #[test]
 fn every_kind_with_parameters_is_checked_with_unusual_ones() {
-    for entry in Disciplines::builtin().kinds.iter() {
+    for entry in Disciplines::builtin().every_kind().iter() {
         let checked = entry.fields().is_empty() || !variants(&entry.name).is_empty();
         assert!(checked, "{}: give unusual parameters in `variants`", entry.name);
     }
@@ -243,8 +264,9 @@ fn every_entry_reads_its_configuration_strictly() {
             configuration(entry, &SETTING).unwrap_or_else(|what| panic!("{}: {what}", entry.name));
         }
     }
-    let Disciplines { kinds, classifiers, admissions, schedulers } = Disciplines::builtin();
-    all(&kinds);
+    let disciplines = Disciplines::builtin();
+    all(&disciplines.every_kind());
+    let Disciplines { classifiers, admissions, schedulers, .. } = disciplines;
     all(&classifiers);
     all(&admissions);
     all(&schedulers);
@@ -254,6 +276,11 @@ fn every_entry_reads_its_configuration_strictly() {
 fn values_out_of_range_are_refused_with_their_path() {
     let registry = Disciplines::builtin();
     let dscp = |queues: u32| json!({ "kind": "dscp", "queues": queues });
+    let htb = |classes: Value| json!({ "kind": "htb", "classes": classes });
+    fn deep(levels: u32) -> Value {
+        let inner = if levels > 1 { deep(levels - 1) } else { json!([]) };
+        json!([{ "rate": "1Mbit", "classes": inner }])
+    }
     for (block, path) in [
         (json!({ "kind": "fifo", "limit": "0p" }), "limit"),
         (json!({ "kind": "fifo", "limit": ["1p", "2p"] }), "limit"),
@@ -281,6 +308,37 @@ fn values_out_of_range_are_refused_with_their_path() {
         (json!({ "kind": "cp-aqm", "threshold": "46KB" }), "threshold"),
         (json!({ "kind": "ncq", "ncqthresh": -0.1 }), "ncqthresh"),
         (json!({ "kind": "ncq", "limit": "0B" }), "limit"),
+        (htb(json!([])), "classes"),
+        (htb(json!([{ "rate": "1Mbit", "ceil": "900kbit" }])), "classes[0].ceil"),
+        (htb(json!([{ "rate": "0Mbit" }])), "classes[0].rate"),
+        (htb(json!([{ "rate": "1Mbit" }, { "rate": "1Mbit", "burst": "0B" }])), "classes[1].burst"),
+        (htb(json!([{ "rate": "1Mbit", "priority": 8 }])), "classes[0].priority"),
+        (
+            htb(json!([{ "rate": "1Mbit", "queue": { "kind": "fifo", "limit": "0p" } }])),
+            "classes[0].queue.limit",
+        ),
+        (htb(json!([{ "rate": "1Mbit", "queue": { "kind": "fifi" } }])), "classes[0].queue.kind"),
+        (
+            htb(
+                json!([{ "rate": "1Mbit", "classes": [{ "rate": "1Mbit" }, { "rate": "1bit/s" }] }]),
+            ),
+            "classes[0].classes",
+        ),
+        (
+            htb(json!([{ "rate": "1Mbit", "priority": 0, "classes": [{ "rate": "1Mbit" }] }])),
+            "classes[0].priority",
+        ),
+        (
+            htb(deep(9)),
+            "classes[0].classes[0].classes[0].classes[0].classes[0].classes[0].classes[0]\
+            .classes[0].classes[0]",
+        ),
+        (json!({ "kind": "htb", "classify": { "kind": "class", "queues": 3 } }), "classify"),
+        (json!({ "kind": "htb", "classify": { "kind": "clas" } }), "classify.kind"),
+        (
+            json!({ "kind": "htb", "classify": { "kind": "low-latency", "queue_protection": {} } }),
+            "classify",
+        ),
         (
             json!({
                 "classify": { "kind": "class" },

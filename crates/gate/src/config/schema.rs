@@ -2,7 +2,7 @@
 
 use super::Config;
 use crate::plugins::Parts;
-use forebay_shaper::schema::{one_of, queue};
+use forebay_shaper::schema::{classifier, one_of, queue};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
@@ -12,7 +12,10 @@ pub fn schema(parts: &Parts, queues: bool) -> Value {
     let mut generator = SchemaGenerator::default();
     let mut root = Config::json_schema(&mut generator).to_value();
     let boxes = one_of(&parts.boxes, &mut generator);
-    let queues = queues.then(|| queue(&parts.disciplines, &mut generator));
+    let queues = queues.then(|| {
+        let disciplines = &parts.disciplines;
+        [queue(disciplines, &mut generator), classifier(disciplines, &mut generator)]
+    });
     let mut definitions = generator.take_definitions(true);
     let link = &mut definitions["Link"]["properties"];
     for field in ["queue", "box"] {
@@ -21,8 +24,9 @@ pub fn schema(parts: &Parts, queues: bool) -> Value {
         link[field] = json!({ "$ref": form, "description": description });
     }
     definitions.insert("box".into(), json!({ "oneOf": boxes }));
-    if let Some(queues) = queues {
-        definitions.insert("queue".into(), queues);
+    if let Some([queue, classifier]) = queues {
+        definitions.insert("queue".into(), queue);
+        definitions.insert("classifier".into(), classifier);
     }
     root["$defs"] = Value::Object(definitions);
     root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");

@@ -183,7 +183,7 @@ fn every_kind_replays_live_traffic_verdict_for_verdict() {
         // Flow 0: EF; 1: AF13 with ECT(0); 2: default; 3: LE.
         rustix::net::sockopt::set_ip_tos(sender, [46 << 2, (14 << 2) | 2, 0, 4][flow]).unwrap();
     }
-    for entry in &Disciplines::builtin().kinds {
+    for entry in &Disciplines::builtin().every_kind() {
         let config = format!(
             r#"
             seed = 5

@@ -6,7 +6,7 @@ use crate::traffic::Generator;
 use forebay_core::{Entry, Family, Registry as Parts};
 use forebay_disciplines::Disciplines;
 use forebay_middlebox::marker::Marker;
-use forebay_shaper::schema::{one_of, queue, with_kind};
+use forebay_shaper::schema::{classifier, one_of, queue, with_kind};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
@@ -34,11 +34,13 @@ pub fn schema(registry: &Registry) -> Value {
         properties[name]["description"] = description;
     }
     let queue = queue(&registry.disciplines, &mut generator);
+    let classifier = classifier(&registry.disciplines, &mut generator);
     let boxes = json!({ "oneOf": one_of(&registry.boxes, &mut generator) });
     let mut definitions = generator.take_definitions(true);
     definitions.insert("link".into(), link);
     definitions.insert("traffic".into(), traffic);
     definitions.insert("queue".into(), queue);
+    definitions.insert("classifier".into(), classifier);
     definitions.insert("box".into(), boxes);
     let wireless = &mut definitions["WirelessTable"]["properties"]["queue"];
     let describe = wireless["description"].take();
@@ -170,7 +172,7 @@ fn profiles(markers: &Parts<dyn Marker>, generator: &mut SchemaGenerator) -> Vec
 /// description); `needs` names the fields of `tcp` that a control needs to be true.
 pub fn catalogue(registry: &Registry) -> Value {
     let mut generator = SchemaGenerator::default();
-    let Disciplines { kinds, classifiers, admissions, schedulers } = &registry.disciplines;
+    let Disciplines { classifiers, admissions, schedulers, .. } = &registry.disciplines;
     let mut sources = describe_all(&registry.sources, &mut generator);
     for (found, entry) in sources.iter_mut().zip(&registry.sources) {
         found["transport"] = json!(entry.facts.transport);
@@ -182,7 +184,7 @@ pub fn catalogue(registry: &Registry) -> Value {
         found["needs"] = json!(entry.facts.needs.fields());
     }
     json!({
-        "kinds": describe_all(kinds, &mut generator),
+        "kinds": describe_all(&registry.disciplines.every_kind(), &mut generator),
         "classifiers": describe_all(classifiers, &mut generator),
         "admissions": describe_all(admissions, &mut generator),
         "schedulers": describe_all(schedulers, &mut generator),
@@ -231,7 +233,7 @@ fn describe(
 fn type_name(form: &Value, definitions: &Map<String, Value>) -> String {
     if let Some(reference) = form["$ref"].as_str() {
         let name = reference.rsplit('/').next().unwrap_or(reference);
-        return definitions.get(name).map_or("value".into(), |form| type_name(form, definitions));
+        return definitions.get(name).map_or("table".into(), |form| type_name(form, definitions));
     }
     for options in ["anyOf", "oneOf"] {
         if let Some(options) = form[options].as_array() {

@@ -1,0 +1,174 @@
+//! `htb`: a tree of classes that have a rate of their own and lend what they do not use.
+//!
+//! What it does: a classifier sorts packets into the leaves of a tree, each of which holds a discipline
+//! of any kind. A class may send at its `rate`, and beyond that, up to its `ceil`, what an ancestor
+//! lends ([`bucket`]). Who sends without borrowing comes first, then who borrows from the nearest
+//! ancestors; among these the highest priority; among equals the leaves take turns, by bytes
+//! ([`feed`]). Classes above their rate or ceil wait on an agenda by time ([`agenda`]).
+//!
+//! Source: Linux 6.1, `sch_htb.c`; M. Devera, "Hierarchical token bucket theory", 2002.
+//!
+//! | `tc-htb(8)` | here |
+//! |---|---|
+//! | class ... parent | tables within tables: `classes` |
+//! | rate, ceil, burst, cburst, quantum | the same |
+//! | prio | `priority`; 0 comes first |
+//! | qdisc on a leaf | `queue` |
+//! | filters | `classify`, whose queues are the leaves in the order in which they are written |
+//! | r2q | 10 |
+//!
+//! Deviations: D1. There is no queue that passes by the tree: every packet has a leaf. D2. `tc` cuts
+//! bursts to 64 ns; here they are exact. D3. However many classes change at one instant, all are
+//! looked at; Linux leaves off after two ticks. D4. Rates that do not add up are refused. D5. Offload,
+//! `mpu`, `linklayer` and estimators are not included.
+//!
+//! Cost: a step for each level of the tree; a few words of bits for each turn; the logarithm of the
+//! number of classes when one reaches or leaves its rate.
+
+mod agenda;
+mod bucket;
+mod feed;
+mod plan;
+mod tree;
+
+use crate::{Classful, ClassfulSite};
+use forebay_core::{Bytes, ConfigError, Discipline, Named, Rate, Setting};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tree::Tree;
+
+/// Hierarchical token bucket.
+pub struct Htb;
+
+/// Parameters of `htb`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct HtbParams {
+    /// How packets are sorted into leaves: any classifier, such as `{ kind = "dscp" }`, with a queue
+    /// for each leaf; queue 0 is the leaf written first. Default: by class.
+    #[schemars(schema_with = "classifier")]
+    pub classify: Option<Value>,
+    /// Classes that have no parent, each with its own `classes` or `queue`; at most 65534 in all,
+    /// 8 deep. Default: one at the link's rate, with two leaves that have half of it each.
+    pub classes: Option<Vec<HtbClassParams>>,
+    /// Bytes that count with every IP packet, 0 to 65535. Default: those that the link adds.
+    pub overhead: Option<u32>,
+}
+
+/// A class of `htb`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HtbClassParams {
+    /// Rate that it has without borrowing, 8 bit/s or more; those of the classes in it may not add up
+    /// to more.
+    pub rate: Rate,
+    /// Rate that it reaches by borrowing; `rate` or more. Default: `rate`, so that it does not borrow.
+    #[serde(default)]
+    pub ceil: Option<Rate>,
+    /// Bytes that it sends at once after a pause, at any speed; 1B or more. Default: 1600B, and what
+    /// `rate` gives in 1 ns.
+    #[serde(default)]
+    pub burst: Option<Bytes>,
+    /// The same for `ceil`.
+    #[serde(default)]
+    pub cburst: Option<Bytes>,
+    /// Of a leaf: its priority, 0 to 7; leaves of priority 0 come first. Default 0.
+    #[serde(default)]
+    pub priority: Option<u8>,
+    /// Of a leaf: bytes that it sends in its turn, 1B to 1GB. Default: what `rate` gives in 100 ms, 1000B
+    /// to 200KB.
+    #[serde(default)]
+    pub quantum: Option<Bytes>,
+    /// Of a leaf: its discipline, such as `{ kind = "fq-codel" }`; told that the link has the rate
+    /// `ceil`. Default: `{ kind = "fifo", limit = "1000p" }`.
+    #[serde(default)]
+    #[schemars(schema_with = "queue")]
+    pub queue: Option<Value>,
+    /// The classes that it lends to; a class without any is a leaf.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<HtbClassParams>,
+}
+
+/// The definition of a queue in the schema of a scenario or of the gate's file.
+fn queue(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "$ref": "#/$defs/queue" })
+}
+
+/// The definition of a classifier there.
+fn classifier(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "$ref": "#/$defs/classifier" })
+}
+
+impl HtbClassParams {
+    /// A class at `rate` with all else left to defaults.
+    fn at(rate: Rate, ceil: Rate, classes: Vec<HtbClassParams>) -> Self {
+        let (burst, cburst, priority, quantum, queue) = (None, None, None, None, None);
+        HtbClassParams { rate, ceil: Some(ceil), burst, cburst, priority, quantum, queue, classes }
+    }
+
+    /// Fills in its defaults, and those of the classes in it.
+    fn resolve(&mut self, site: &ClassfulSite) {
+        let ceil = *self.ceil.get_or_insert(self.rate);
+        let burst = |rate: Rate| Bytes(1600 + rate.bps() / 8 / 1_000_000_000);
+        self.burst.get_or_insert(burst(self.rate));
+        self.cburst.get_or_insert(burst(ceil));
+        if !self.classes.is_empty() {
+            self.classes.iter_mut().for_each(|class| class.resolve(site));
+            return;
+        }
+        self.priority.get_or_insert(0);
+        self.quantum.get_or_insert(Bytes((self.rate.bps() / 80).clamp(1_000, 200_000)));
+        let queue = self.queue.get_or_insert_with(|| json!({ "kind": "fifo", "limit": "1000p" }));
+        // What is wrong in it is said when it is built.
+        if let Ok(effective) = site.disciplines.effective(queue, &below(ceil, site.setting)) {
+            *queue = effective;
+        }
+    }
+
+    /// Number of leaves.
+    fn leaves(&self) -> usize {
+        match self.classes.as_slice() {
+            [] => 1,
+            classes => classes.iter().map(HtbClassParams::leaves).sum(),
+        }
+    }
+}
+
+/// What a leaf with this `ceil` is told of its link.
+fn below(ceil: Rate, setting: &Setting) -> Setting {
+    Setting { rate: ceil.min(setting.rate), queues: 1, ..*setting }
+}
+
+impl Named for Htb {
+    type Family = Classful;
+    const NAME: &'static str = "htb";
+    const SUMMARY: &'static str = "a tree of classes that lend each other rate, over any queues";
+    const SOURCE: &'static str = "Linux 6.1, sch_htb.c";
+    const FACTS: forebay_core::Conduct =
+        forebay_core::Conduct { shapes: true, ..forebay_core::Conduct::REORDERS };
+    type Params = HtbParams;
+
+    fn resolve(params: &mut HtbParams, site: &ClassfulSite) {
+        let whole = site.setting.rate;
+        let half = Rate::from_bps(whole.bps() / 2);
+        let leaf = || HtbClassParams::at(half, whole, Vec::new());
+        let root = || vec![HtbClassParams::at(whole, whole, vec![leaf(), leaf()])];
+        let classes = params.classes.get_or_insert_with(root);
+        classes.iter_mut().for_each(|class| class.resolve(site));
+        let leaves: usize = classes.iter().map(HtbClassParams::leaves).sum();
+        let classify =
+            params.classify.get_or_insert_with(|| json!({ "kind": "class", "queues": leaves }));
+        if let Ok(effective) = site.disciplines.classifiers.effective(classify, site.setting) {
+            *classify = effective;
+        }
+        params.overhead.get_or_insert(site.setting.overhead);
+    }
+
+    fn build(params: &HtbParams, site: &ClassfulSite) -> Result<Box<dyn Discipline>, ConfigError> {
+        Ok(Box::new(Tree::new(plan::plan(params, site)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

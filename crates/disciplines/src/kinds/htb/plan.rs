@@ -1,0 +1,206 @@
+//! A tree as it is written: checked, and put in one row.
+
+use super::bucket::{Bucket, Buckets};
+use super::{HtbClassParams, HtbParams, below};
+use crate::{ClassfulSite, Classify};
+use forebay_core::config::require;
+use forebay_core::{Bytes, ConfigError, Discipline, Rate};
+use serde_json::Value;
+use std::collections::VecDeque;
+
+/// Most classes that one is over or under, itself included; Linux's `TC_HTB_MAXDEPTH`.
+pub const DEEPEST: usize = 8;
+/// Priorities; Linux's `TC_HTB_NUMPRIO`.
+pub const PRIORITIES: usize = 8;
+/// Most classes, as many as Linux has numbers for.
+const MOST: usize = 65_534;
+
+/// What is checked and built.
+pub struct Plan {
+    pub classify: Box<dyn Classify>,
+    pub overhead: u32,
+    /// Classes level by level; those in one class follow each other.
+    pub classes: Vec<Class>,
+    /// The leaves, in the order in which they are written.
+    pub leaves: Vec<Leaf>,
+}
+
+/// A class of the plan.
+pub struct Class {
+    pub buckets: Buckets,
+    pub parent: Option<usize>,
+    /// Its number among those in its parent.
+    pub place: usize,
+    /// 0 for a leaf; else the highest is that of classes without a parent.
+    pub level: usize,
+    pub below: Below,
+}
+
+/// What is below a class.
+pub enum Below {
+    /// The leaf of this number.
+    Leaf(usize),
+    /// The first of its classes, and how many there are.
+    Classes(usize, usize),
+}
+
+/// A leaf of the plan.
+pub struct Leaf {
+    pub class: usize,
+    pub priority: usize,
+    pub quantum: i32,
+    pub ceil: Rate,
+    pub queue: Box<dyn Discipline>,
+}
+
+/// A class on its way into the row.
+struct Waiting<'a> {
+    params: &'a HtbClassParams,
+    path: String,
+    parent: Option<usize>,
+    place: usize,
+    depth: usize,
+    /// The number of its first leaf.
+    leaf: usize,
+}
+
+/// Checks what is written.
+///
+/// # Errors
+/// The path of what is wrong, and the remedy.
+pub fn plan(params: &HtbParams, site: &ClassfulSite) -> Result<Plan, ConfigError> {
+    let roots = params.classes.as_deref().unwrap_or_default();
+    require(!roots.is_empty(), "classes", || "must hold a class at least; or leave it out".into())?;
+    let mut plan = Plan {
+        classify: classifier(params, site)?,
+        overhead: params.overhead.unwrap_or_default(),
+        classes: Vec::new(),
+        leaves: Vec::new(),
+    };
+    require(plan.overhead <= 65_535, "overhead", || {
+        format!("must be 0 to 65535, got {}", plan.overhead)
+    })?;
+    let mut leaves: Vec<Option<Leaf>> = Vec::new();
+    let mut waiting = VecDeque::new();
+    line_up(&mut waiting, roots, "", None, 1, 0);
+    while let Some(next) = waiting.pop_front() {
+        let at = |error: ConfigError| error.within(&next.path);
+        let (class, number) = (next.params, plan.classes.len());
+        require(number < MOST, "classes", || format!("must be at most {MOST} in all"))?;
+        require(next.depth <= DEEPEST, &next.path, || {
+            format!("is more than {DEEPEST} classes deep; take a level out")
+        })?;
+        let inner = !class.classes.is_empty();
+        let below = if inner {
+            no_leaf(class).and_then(|()| adds_up(class)).map_err(at)?;
+            let first = number + 1 + waiting.len();
+            let path = format!("{}.", next.path);
+            line_up(&mut waiting, &class.classes, &path, Some(number), next.depth + 1, next.leaf);
+            Below::Classes(first, class.classes.len())
+        } else {
+            leaves.resize_with(leaves.len().max(next.leaf + 1), || None);
+            leaves[next.leaf] = Some(leaf(class, number, site).map_err(at)?);
+            Below::Leaf(next.leaf)
+        };
+        let (parent, place) = (next.parent, next.place);
+        let level = if inner { DEEPEST - next.depth } else { 0 };
+        let buckets = buckets(class).map_err(at)?;
+        plan.classes.push(Class { buckets, parent, place, level, below });
+    }
+    plan.leaves = leaves.into_iter().flatten().collect();
+    let (queues, leaves) = (plan.classify.queues(), plan.leaves.len());
+    require(queues == leaves, "classify", || {
+        format!("has {queues} queues, and the tree has {leaves} leaves; make them as many")
+    })?;
+    Ok(plan)
+}
+
+/// Puts classes at the end of those that wait.
+fn line_up<'a>(
+    waiting: &mut VecDeque<Waiting<'a>>,
+    classes: &'a [HtbClassParams],
+    path: &str,
+    parent: Option<usize>,
+    depth: usize,
+    mut leaf: usize,
+) {
+    for (place, params) in classes.iter().enumerate() {
+        let path = format!("{path}classes[{place}]");
+        waiting.push_back(Waiting { params, path, parent, place, depth, leaf });
+        leaf += params.leaves();
+    }
+}
+
+fn classifier(params: &HtbParams, site: &ClassfulSite) -> Result<Box<dyn Classify>, ConfigError> {
+    let block = params.classify.as_ref().unwrap_or(&Value::Null);
+    let classify = site.disciplines.classifiers.build(block, site.setting);
+    let classify = classify.map_err(|error| error.within("classify"))?;
+    require(!classify.looks_at_queues(), "classify", || {
+        "looks at the length of its queues, which leaves do not show; give one leaf \
+         such a discipline as its `queue`"
+            .into()
+    })?;
+    Ok(classify)
+}
+
+/// Checks that what only a leaf has is not set.
+fn no_leaf(class: &HtbClassParams) -> Result<(), ConfigError> {
+    let HtbClassParams { priority, quantum, queue, .. } = class;
+    for (field, set) in [
+        ("priority", priority.is_some()),
+        ("quantum", quantum.is_some()),
+        ("queue", queue.is_some()),
+    ] {
+        require(!set, field, || {
+            "belongs to a leaf, and this class has `classes`; give it to those".into()
+        })?;
+    }
+    Ok(())
+}
+
+/// Checks that a class has the rates that it promises to the classes in it.
+fn adds_up(class: &HtbClassParams) -> Result<(), ConfigError> {
+    let promised =
+        class.classes.iter().fold(0_u64, |sum, each| sum.saturating_add(each.rate.bps()));
+    require(promised <= class.rate.bps(), "classes", || {
+        format!(
+            "their rates add up to {}, more than their parent's {}; lower them, or raise that",
+            Rate::from_bps(promised),
+            class.rate
+        )
+    })
+}
+
+fn buckets(class: &HtbClassParams) -> Result<Buckets, ConfigError> {
+    let HtbClassParams { rate, ceil, burst, cburst, .. } = class;
+    let ceil = ceil.unwrap_or(*rate);
+    require(rate.bps() >= 8, "rate", || format!("must be 8bit/s or more, got {rate}"))?;
+    require(ceil >= *rate, "ceil", || {
+        format!("must be the rate ({rate}) or more, got {ceil}; leave it out not to borrow")
+    })?;
+    let depth = |burst: &Option<Bytes>, path| {
+        let bytes = burst.unwrap_or_default();
+        require(bytes.0 > 0, path, || "must be 1B or more, got \"0B\"".into())?;
+        Ok(bytes.0)
+    };
+    Ok(Buckets::new(
+        Bucket::new(*rate, depth(burst, "burst")?),
+        Bucket::new(ceil, depth(cburst, "cburst")?),
+    ))
+}
+
+fn leaf(params: &HtbClassParams, class: usize, site: &ClassfulSite) -> Result<Leaf, ConfigError> {
+    let priority = usize::from(params.priority.unwrap_or_default());
+    require(priority < PRIORITIES, "priority", || {
+        format!("must be 0 to {}, got {priority}", PRIORITIES - 1)
+    })?;
+    let quantum = params.quantum.unwrap_or_default();
+    require((1..=1_000_000_000).contains(&quantum.0), "quantum", || {
+        format!("must be 1B to 1GB, got \"{quantum}\"")
+    })?;
+    let ceil = params.ceil.unwrap_or(params.rate);
+    let block = params.queue.as_ref().unwrap_or(&Value::Null);
+    let queue = site.disciplines.build(block, &below(ceil, site.setting));
+    let queue = queue.map_err(|error| error.within("queue"))?;
+    Ok(Leaf { class, priority, quantum: quantum.0 as i32, ceil, queue })
+}

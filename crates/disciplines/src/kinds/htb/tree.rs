@@ -1,0 +1,482 @@
+//! The tree at work: who is in whose feed, who is served, who is charged.
+//!
+//! A class that sends stands in the row of its level, for each priority of the leaves below it that hold
+//! packets; one that borrows stands in its parent's feed, which then stands further up itself. A packet
+//! is taken from the lowest row, in which the first priority has the turn, down through the feeds.
+
+use super::agenda::{Agenda, NOWHERE};
+use super::bucket::{Buckets, Mode};
+use super::feed::Feed;
+use super::plan::{Below, DEEPEST, PRIORITIES, Plan};
+use crate::Classify;
+use forebay_core::{Backlog, Bank, Context, Discipline, Packet, Rate, Time, Verdict, Wake};
+
+/// No class, no feed.
+const NONE: u32 = u32::MAX;
+
+/// A tree of classes over leaves. What is asked of every packet lies close together, apart from what is
+/// asked now and then: with thousands of leaves memory is what a packet waits for.
+pub struct Tree {
+    classify: Box<dyn Classify>,
+    /// What classifiers are shown of queues: nothing.
+    nothing: Bank,
+    overhead: u32,
+    classes: Vec<Class>,
+    /// Of each class.
+    buckets: Vec<Buckets>,
+    /// Where each class is on its level's agenda.
+    places: Vec<u32>,
+    leaves: Vec<Leaf>,
+    /// Of each leaf.
+    queues: Vec<Box<dyn Discipline>>,
+    /// Of each leaf: bytes left of its turn, for each level from which it may borrow.
+    deficits: Vec<[i32; DEEPEST]>,
+    /// The `ceil` of each leaf.
+    ceils: Vec<Rate>,
+    inner: Vec<Inner>,
+    feeds: Vec<Feed>,
+    levels: [Level; DEEPEST],
+    held: Backlog,
+    /// Until when all leaves that may send hold back what they have, as far as is known.
+    held_back: Time,
+}
+
+struct Class {
+    parent: u32,
+    /// Its number among those in its parent.
+    place: u32,
+    /// Of the leaf, or of what an inner class has more.
+    index: u32,
+    mode: Mode,
+    level: u8,
+    /// A bit for each priority at which there are packets below.
+    active: u8,
+}
+
+struct Leaf {
+    held: Backlog,
+    class: u32,
+    quantum: i32,
+    priority: u8,
+}
+
+/// What a class that has classes has more.
+struct Inner {
+    first: u32,
+    /// Its feed for each priority; none if no leaf below has it.
+    feeds: [u32; PRIORITIES],
+}
+
+/// The classes of one level.
+struct Level {
+    /// The row for each priority; none if no leaf below has it.
+    rows: [u32; PRIORITIES],
+    /// A bit for each priority whose row is not empty.
+    active: u8,
+    agenda: Agenda,
+    /// When the agenda is to be looked at; no later than its first entry, ns.
+    next: i64,
+}
+
+/// The priorities of the bits in `mask`, the first one first.
+fn priorities(mut mask: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let priority = mask.trailing_zeros() as usize;
+        mask &= mask.wrapping_sub(1);
+        (priority < PRIORITIES).then_some(priority)
+    })
+}
+
+/// `now` as buckets count, ns.
+#[inline]
+fn nanos(now: Time) -> i64 {
+    i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
+}
+
+impl Tree {
+    /// The tree of `plan`, empty.
+    pub fn new(plan: Plan) -> Self {
+        let Plan { classify, overhead, classes, leaves } = plan;
+        let mut used = vec![0_u8; classes.len()];
+        for leaf in &leaves {
+            let mut at = Some(leaf.class);
+            while let Some(class) = at {
+                used[class] |= 1 << leaf.priority;
+                at = classes[class].parent;
+            }
+        }
+        let mut feeds = Vec::new();
+        let mut feeds_for = |mask: u8, bound: usize| {
+            let mut found = [NONE; PRIORITIES];
+            for priority in priorities(mask) {
+                found[priority] = feeds.len() as u32;
+                feeds.push(Feed::new(bound));
+            }
+            found
+        };
+        let levels = std::array::from_fn(|level| {
+            let here = || (0..classes.len()).filter(|class| classes[*class].level == level);
+            let mask = here().fold(0, |mask, class| mask | used[class]);
+            let rows = feeds_for(mask, classes.len());
+            Level { rows, active: 0, agenda: Agenda::new(here().count()), next: i64::MAX }
+        });
+        let mut inner = Vec::new();
+        let row = classes.iter().zip(&used).map(|(class, mask)| Class {
+            mode: Mode::Sends,
+            level: class.level as u8,
+            active: 0,
+            parent: class.parent.map_or(NONE, |parent| parent as u32),
+            place: class.place as u32,
+            index: match class.below {
+                Below::Leaf(leaf) => leaf as u32,
+                Below::Classes(first, count) => {
+                    inner.push(Inner { first: first as u32, feeds: feeds_for(*mask, count) });
+                    inner.len() as u32 - 1
+                }
+            },
+        });
+        let row: Vec<Class> = row.collect();
+        let buckets = classes.iter().map(|class| class.buckets).collect();
+        let classes = row;
+        let mut tree = Tree {
+            nothing: Bank::new(classify.queues()),
+            classify,
+            overhead,
+            buckets,
+            places: vec![NOWHERE; classes.len()],
+            classes,
+            deficits: vec![[0; DEEPEST]; leaves.len()],
+            leaves: Vec::with_capacity(leaves.len()),
+            queues: Vec::with_capacity(leaves.len()),
+            ceils: Vec::with_capacity(leaves.len()),
+            inner,
+            feeds,
+            levels,
+            held: Backlog::default(),
+            held_back: Time::ZERO,
+        };
+        for leaf in leaves {
+            tree.leaves.push(Leaf {
+                held: Backlog::default(),
+                class: leaf.class as u32,
+                quantum: leaf.quantum,
+                priority: leaf.priority as u8,
+            });
+            tree.queues.push(leaf.queue);
+            tree.ceils.push(leaf.ceil);
+        }
+        tree
+    }
+
+    /// The feed of class `parent` at `priority`.
+    #[inline]
+    fn feed_of(&mut self, parent: u32, priority: usize) -> &mut Feed {
+        let inner = self.classes[parent as usize].index as usize;
+        &mut self.feeds[self.inner[inner].feeds[priority] as usize]
+    }
+
+    /// Puts a class, which has packets below and may send or borrow, where it will be found.
+    fn join(&mut self, mut at: u32) {
+        let mut mask = self.classes[at as usize].active;
+        loop {
+            let Class { mode, parent, place, level, .. } = self.classes[at as usize];
+            if mask == 0 || mode == Mode::Cannot || (mode == Mode::Borrows && parent == NONE) {
+                return;
+            }
+            if mode == Mode::Sends {
+                let level = &mut self.levels[usize::from(level)];
+                level.active |= mask;
+                for priority in priorities(mask) {
+                    self.feeds[level.rows[priority] as usize].insert(at);
+                }
+                return;
+            }
+            for priority in priorities(mask) {
+                let feed = self.feed_of(parent, priority);
+                if !feed.is_empty() {
+                    // Its parent stands where it should already.
+                    mask &= !(1 << priority);
+                }
+                feed.insert(place);
+            }
+            self.classes[parent as usize].active |= mask;
+            at = parent;
+        }
+    }
+
+    /// Takes a class out of where [`Tree::join`] put it; its mode is still the one of then.
+    fn leave(&mut self, mut at: u32) {
+        let mut mask = self.classes[at as usize].active;
+        loop {
+            let Class { mode, parent, place, level, .. } = self.classes[at as usize];
+            if mask == 0 || mode == Mode::Cannot || (mode == Mode::Borrows && parent == NONE) {
+                return;
+            }
+            if mode == Mode::Sends {
+                let level = &mut self.levels[usize::from(level)];
+                for priority in priorities(mask) {
+                    let row = &mut self.feeds[level.rows[priority] as usize];
+                    row.remove_and_pass(at);
+                    if row.is_empty() {
+                        level.active &= !(1 << priority);
+                    }
+                }
+                return;
+            }
+            let mut emptied = 0;
+            for priority in priorities(mask) {
+                let feed = self.feed_of(parent, priority);
+                feed.remove(place);
+                if feed.is_empty() {
+                    emptied |= 1 << priority;
+                }
+            }
+            mask = emptied;
+            self.classes[parent as usize].active &= !mask;
+            at = parent;
+        }
+    }
+
+    /// A leaf holds packets.
+    #[inline]
+    fn activate(&mut self, leaf: usize) {
+        let Leaf { class, priority, .. } = self.leaves[leaf];
+        let found = &mut self.classes[class as usize];
+        if found.active == 0 {
+            found.active = 1 << priority;
+            self.join(class);
+        }
+    }
+
+    /// A leaf is empty.
+    fn deactivate(&mut self, leaf: usize) {
+        let class = self.leaves[leaf].class;
+        if self.classes[class as usize].active != 0 {
+            self.leave(class);
+            self.classes[class as usize].active = 0;
+        }
+    }
+
+    /// Gives a class the mode that its buckets ask for, and says in how many nanoseconds that may change.
+    #[inline]
+    fn review(&mut self, at: u32, now: i64) -> i64 {
+        let (mode, rest) = self.buckets[at as usize].mode(now);
+        let class = &self.classes[at as usize];
+        if mode != class.mode {
+            if class.active != 0 {
+                self.leave(at);
+                self.classes[at as usize].mode = mode;
+                self.join(at);
+            } else {
+                self.classes[at as usize].mode = mode;
+            }
+        }
+        rest
+    }
+
+    /// `len` bytes of a leaf go out by what the class of `level` over it has.
+    fn charge(&mut self, leaf: usize, level: usize, len: u32, now: i64) {
+        let mut at = self.leaves[leaf].class;
+        while at != NONE {
+            let class = &self.classes[at as usize];
+            let (own, before, parent) = (usize::from(class.level), class.mode, class.parent);
+            self.buckets[at as usize].charge(len, own < level, now);
+            let rest = self.review(at, now);
+            let mode = self.classes[at as usize].mode;
+            if mode != before {
+                if before != Mode::Sends {
+                    self.levels[own].agenda.strike(at, &mut self.places);
+                }
+                if mode != Mode::Sends {
+                    self.appoint(at, own, rest, now);
+                }
+            }
+            at = parent;
+        }
+    }
+
+    /// Enters a class of `level` into the agenda.
+    fn appoint(&mut self, at: u32, level: usize, rest: i64, now: i64) {
+        let (level, due) = (&mut self.levels[level], now.saturating_add(rest.max(1)));
+        level.agenda.enter(at, due, &mut self.places);
+        level.next = level.next.min(due);
+    }
+
+    /// Looks at the classes of a level whose time has come.
+    fn attend(&mut self, level: usize, now: i64) {
+        loop {
+            match self.levels[level].agenda.first() {
+                Some((due, at)) if due <= now => {
+                    self.levels[level].agenda.strike(at, &mut self.places);
+                    let rest = self.review(at, now);
+                    if self.classes[at as usize].mode != Mode::Sends {
+                        self.appoint(at, level, rest, now);
+                    }
+                }
+                first => {
+                    self.levels[level].next = first.map_or(i64::MAX, |(due, _)| due);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The leaf whose turn it is in a row.
+    #[inline]
+    fn whose_turn(&mut self, row: u32, priority: usize) -> Option<usize> {
+        if self.feeds[row as usize].is_empty() {
+            return None;
+        }
+        // The feeds on the way down, each with the number of its first class.
+        let mut way = [(row, 0); DEEPEST + 1];
+        let mut depth = 0;
+        loop {
+            let (feed, first) = way[depth];
+            let Some(member) = self.feeds[feed as usize].turn() else {
+                self.feeds[feed as usize].rewind();
+                if depth > 0 {
+                    depth -= 1;
+                    self.feeds[way[depth].0 as usize].advance();
+                }
+                continue;
+            };
+            let class = &self.classes[(first + member) as usize];
+            if class.level == 0 {
+                return Some(class.index as usize);
+            }
+            let inner = &self.inner[class.index as usize];
+            depth += 1;
+            way[depth] = (inner.feeds[priority], inner.first);
+        }
+    }
+
+    /// The feed in which a leaf takes its turn at `level`.
+    #[inline]
+    fn own_feed(&mut self, leaf: usize, priority: usize, level: usize) -> &mut Feed {
+        if level == 0 {
+            return &mut self.feeds[self.levels[0].rows[priority] as usize];
+        }
+        let parent = self.classes[self.leaves[leaf].class as usize].parent;
+        self.feed_of(parent, priority)
+    }
+
+    /// A packet of `priority` that goes by what classes of `level` have.
+    fn take(&mut self, priority: usize, level: usize, cx: &mut Context) -> Option<Packet> {
+        let row = self.levels[level].rows[priority];
+        let mut first = None;
+        while let Some(number) = self.whose_turn(row, priority) {
+            if self.leaves[number].held.packets == 0 {
+                self.deactivate(number);
+                first = first.filter(|first| *first != number);
+                continue;
+            }
+            if first == Some(number) {
+                return None;
+            }
+            first.get_or_insert(number);
+            let packet = self.queues[number].dequeue(cx);
+            let empty = self.count(number);
+            if let Some(packet) = packet {
+                let len = packet.len + self.overhead;
+                let deficit = &mut self.deficits[number][level];
+                *deficit -= len as i32;
+                if *deficit < 0 {
+                    *deficit += self.leaves[number].quantum;
+                    self.own_feed(number, priority, level).advance();
+                }
+                if empty {
+                    self.deactivate(number);
+                }
+                self.charge(number, level, len, nanos(cx.now));
+                return Some(packet);
+            }
+            if !empty {
+                self.held_back = self.held_back.min(match self.queues[number].wake(cx.now) {
+                    Wake::Ready => cx.now,
+                    Wake::At(time) => time,
+                    Wake::Idle => Time::MAX,
+                });
+                self.own_feed(number, priority, level).advance();
+            }
+        }
+        None
+    }
+
+    /// Counts anew what a leaf holds; whether that is nothing.
+    #[inline]
+    fn count(&mut self, leaf: usize) -> bool {
+        let now = self.queues[leaf].backlog();
+        let before = std::mem::replace(&mut self.leaves[leaf].held, now);
+        self.held.packets = self.held.packets - before.packets + now.packets;
+        self.held.bytes = self.held.bytes - before.bytes + now.bytes;
+        now.packets == 0
+    }
+}
+
+impl Discipline for Tree {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Context) -> Verdict {
+        self.classify.mark(&mut packet);
+        let leaf = self.classify.classify(&packet, &self.nothing, cx);
+        let verdict = self.queues[leaf].enqueue(packet, cx);
+        if !self.count(leaf) {
+            self.activate(leaf);
+        }
+        self.held_back = Time::ZERO;
+        verdict
+    }
+
+    fn dequeue(&mut self, cx: &mut Context) -> Option<Packet> {
+        if self.held.packets == 0 {
+            return None;
+        }
+        let now = nanos(cx.now);
+        self.held_back = Time::MAX;
+        for level in 0..DEEPEST {
+            if self.levels[level].next <= now {
+                self.attend(level, now);
+            }
+            for priority in priorities(self.levels[level].active) {
+                let packet = self.take(priority, level, cx);
+                if packet.is_some() {
+                    self.held_back = Time::ZERO;
+                    return packet;
+                }
+            }
+        }
+        None
+    }
+
+    fn wake(&self, now: Time) -> Wake {
+        if self.held.packets == 0 {
+            return Wake::Idle;
+        }
+        let next = self.levels.iter().map(|level| level.next).min().unwrap_or(i64::MAX);
+        let next = Time::from_nanos(next as u64);
+        let may_send = self.levels.iter().any(|level| level.active != 0);
+        let at = if may_send { next.min(self.held_back) } else { next };
+        if at <= now { Wake::Ready } else { Wake::At(at) }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.held
+    }
+
+    fn set_link_rate(&mut self, now: Time, rate: Rate) {
+        self.classify.set_link_rate(rate);
+        for (queue, ceil) in self.queues.iter_mut().zip(&self.ceils) {
+            queue.set_link_rate(now, rate.min(*ceil));
+        }
+        self.held_back = Time::ZERO;
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.queues.iter().find_map(|queue| queue.fault())
+    }
+
+    fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64)) {
+        let count = |mode| self.classes.iter().filter(|class| class.mode == mode).count() as f64;
+        out("borrowing_classes", count(Mode::Borrows));
+        out("classes_at_ceil", count(Mode::Cannot));
+        self.classify.probe(now, &self.nothing, out);
+    }
+}
