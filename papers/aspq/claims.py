@@ -167,17 +167,17 @@ def why_2(data: Data) -> str:
     itself = known["table1"][DELAYS[FEWEST]]
     other = [each - itself for each in known["at_10ms"].values()]
     return (
-        f"At {FEWEST} ms ASPQ gains nothing: what waits in the device's own queue bridges the "
+        f"At {FEWEST} ms ASPQ gains nothing. What waits in the device's own queue bridges the "
         "restart, while a frozen sender leaves the link idle for a round trip. The paper's "
         f"{stated_gain(FEWEST)} kbit/s are 0.16 s in 169 s. The sender is not why. Under strict "
         f"priority ns-3.23 itself takes {itself:.2f} s, ours with its quick first acknowledgment "
         f"{quick[SPQ]:.2f} s, and the paper {theirs[SPQ]:.2f} s. With that acknowledgment both "
-        f"columns are too short by as much, ASPQ's by {theirs[ASPQ] - quick[ASPQ]:.2f} s and SPQ's "
-        f"by {theirs[SPQ] - quick[SPQ]:.2f} s, and ASPQ is {gains[QUICK]:.1f} kbit/s ahead. What "
+        f"columns are short by about as much, ASPQ's by {theirs[ASPQ] - quick[ASPQ]:.2f} s and "
+        f"SPQ's by {theirs[SPQ] - quick[SPQ]:.2f} s. ASPQ is {gains[QUICK]:.1f} kbit/s ahead then. What "
         "takes half a second more is in the authors' set-up, and they do not describe it. In "
-        f"ns-3.23 links of 7 ms at the receivers take {other[0]:.2f} s more, a first threshold a "
-        f"quarter as high {other[1]:.2f} s, and room for 100 packets {other[2]:.2f} s. Over all "
-        f"readings of study `choices` the difference is {min(gains.values()):+.0f} to "
+        f"ns-3.23 links of 7 ms at the receivers take {other[0]:.2f} s more. A first threshold a "
+        f"quarter as high takes {other[1]:.2f} s, and room for 100 packets {other[2]:.2f} s. Over "
+        f"all readings of study `choices` the difference is {min(gains.values()):+.0f} to "
         f"{max(gains.values()):+.0f} kbit/s."
     )
 

@@ -144,7 +144,7 @@ LIVE = (
         back_at_once,
     ),
     Statement(
-        "Where high priority takes 5 % of the link, a freeze only costs: strict priority has more "
+        "Where high priority takes 5 % of the link, a freeze only costs. Strict priority has more "
         "of the link in that second, and all of the rest before it.",
         no_gain,
     ),

@@ -33,6 +33,7 @@ from .points import (
     SMALL_TIME,
     TAIL,
     WORST_TIME,
+    SensorView,
     View,
     calls_at,
     choices,
@@ -41,7 +42,6 @@ from .points import (
     level,
     potential,
     rated,
-    sensors_at,
     share,
 )
 
@@ -172,30 +172,22 @@ def ncq_6(view: View) -> list[Part]:
     ]
 
 
-def sensor_change(data: Data, key: str, n: int, label: str = BEST, other: str = TAIL) -> Interval:
-    return change(data, "sensors", key, sensors_at(n, label), sensors_at(n, other))
-
-
-def ncq_7(data: Data) -> list[Part]:
-    flows = data.runs("sensors")["flows"].unique().sort()
-    most = max((sensor_change(data, SENSORS, n) for n in flows), key=lambda each: each.mean)
+def ncq_7(view: SensorView) -> list[Part]:
+    most = max((view.change(SENSORS, n) for n in view.flows), key=lambda each: each.mean)
     return [
         Part("goodput of the sensors, NCQ 5 %, largest change", "up to 92 %", most,
              50, 120, "%", stated=92),
         Part("goodput of the sensors, 50 flows, NCQ 5 %, change", "significant",
-             sensor_change(data, SENSORS, 50), 5, unit="%"),
+             view.change(SENSORS, 50), 5, unit="%"),
         Part("energy potential of the sensors, 50 flows, NCQ 5 % less drop-tail", "gains",
-             data.difference("sensors", potential(), sensors_at(50, BEST), sensors_at(50, TAIL)),
-             0),
+             view.less(potential(), 50), 0),
         Part("ASI of the system, flow by flow, 50 flows, NCQ 5 % less drop-tail",
-             "appears fair: no lower",
-             data.difference("sensors", "system.asi_by_flow", sensors_at(50, BEST),
-                             sensors_at(50, TAIL)), 0),
+             "appears fair: no lower", view.less("system.asi_by_flow", 50), 0),
         Part("goodput of FTP, 50 flows, NCQ 5 %, change", "no important loss",
-             sensor_change(data, FTP, 50), -2, 2, "%"),
+             view.change(FTP, 50), -2, 2, "%"),
         Part("goodput of the sensors, 50 flows, NCQ 5 % against NCQ 1 %, change",
              "the value does not impact the results",
-             sensor_change(data, SENSORS, 50, BEST, "NCQ 1 %"), -3, 3, "%"),
+             view.change(SENSORS, 50, BEST, "NCQ 1 %"), -3, 3, "%"),
     ]  # fmt: skip
 
 
@@ -344,14 +336,14 @@ def why_4(data: Data) -> str:
     n, lost = dearest(data)
     alone, stray = (phase(data, "30 flows", each) for each in PHASES)
     return (
-        "When flows start decides the gain, and the paper does not say it: over ten starts and "
-        f"timeouts it is {spread(gains(data))} times at 80 flows (study `starts`), with small "
-        f"flows from 2 to 5 s {found['small from 2 to 5 s, RTO 0.2 s']:.1f}. If all begin "
+        "When flows start decides the gain, and the paper does not say it. Over ten starts and "
+        f"timeouts it is {spread(gains(data))} times at 80 flows (study `starts`). With small "
+        f"flows from 2 to 5 s it is {found['small from 2 to 5 s, RTO 0.2 s']:.1f}. If all begin "
         "together their small packets exceed the threshold while the queue is worst. Congestive "
         f"flows change by {lost.mean:+.1f} % at {n} flows. Nobody takes that from them: the last "
         "one ends as early, those ahead of it later. Equal flows with equal packets lock in "
         "behind a full buffer, and the same ones keep losing (phase effects, Floyd and Jacobson "
-        "1991); other packets loosen that, and under NCQ the small ones get through and do. Beside "
+        "1991). Other packets loosen that: under NCQ the small ones get through and do. Beside "
         "1 % of stray packets (study `phase`) the congestive flows fare alike under both: "
         f"{stray.mean:+.1f} % (±{stray.half_width or 0:.1f}), alone {alone.mean:+.1f} %."
     )
@@ -371,9 +363,9 @@ def why_5(data: Data) -> str:
     done = completed(data, 30.5)
     small = [sum(done[label]) / len(done[label]) for label in (TAIL, "NCQ 1 %")]
     return (
-        "Congestive flows have the same to send and end together at about 40 s; how many are done "
+        "Congestive flows have the same to send and end together at about 40 s. How many are done "
         "at 30.5 s says how unequal they are, not how fast, and NCQ makes them "
-        f"more equal: {small[0]:.1f} tasks are done under drop-tail and {small[1]:.1f} "
+        f"more equal. {small[0]:.1f} tasks are done under drop-tail and {small[1]:.1f} "
         f"under NCQ 1 %, over {len(ahead)} runs (study `tasks`). The paper shows one run, and in "
         f"{sum(each >= 3 for each in ahead)} of ours NCQ is ahead by three or more."
     )
@@ -385,10 +377,10 @@ def why_6(data: Data) -> str:
     late, slow = low["small from 2 to 5 s, RTO 0.2 s"], low["small from 5 to 15 s, RTO 0.2 s"]
     return (
         "Here too the start decides (study `starts`). If all begin within a second, the eighty "
-        "slow starts meet in a full buffer and what small flows no longer lose, the others do. "
-        f"With small flows from 2 to 5 s the 100 kB flows change by {late[0]:+.1f} % and the small "
-        f"ones get {late[1]:.2f} times their goodput, as the paper says; from 5 s on the others "
-        f"have ended ({slow[1]:.2f} times)."
+        "slow starts meet in a full buffer. What small flows no longer lose, the others do. "
+        f"With small flows from 2 to 5 s the 100 kB flows change by {late[0]:+.1f} %, and the "
+        f"small ones get {late[1]:.2f} times their goodput, as the paper says. From 5 s on the "
+        f"others have ended ({slow[1]:.2f} times)."
     )
 
 
@@ -413,8 +405,8 @@ def why_8(data: Data) -> str:
     return (
         f"A bound: fifty calls send {part:.0%} of all packets, so that a threshold of 1 % favours "
         f"at most {0.01 / part:.1%} of theirs. Even if these neither waited nor were lost, the "
-        f"loss would fall from {loss:.1%} to {loss * (1 - 0.01 / part):.1%} and R rise by "
-        f"{after - before:.1f} at most, where a class is 10 wide, whatever the network. "
+        f"loss would fall from {loss:.1%} to {loss * (1 - 0.01 / part):.1%}. R would rise by "
+        f"{after - before:.1f} at most, whatever the network, and a class is 10 wide. "
         f"Larger thresholds do it (study `calls-threshold`): {over_threshold(data)}."
     )
 
@@ -431,11 +423,11 @@ def why_9(data: Data) -> str:
     calls = sorted(gained(data, 4, "calls"))
     loss = sorted(gained(data, 4, "loss"))
     return (
-        "A bound: if a share f of the calls' packets is favoured and never lost, twice the goodput "
-        "takes a loss under drop-tail above 1 / (1 + f), so above a half. "
+        "A bound: let a share f of the calls' packets be favoured and never lost. Then twice the "
+        "goodput takes a loss under drop-tail above 1 / (1 + f), so above a half. "
         "Over our 50 loads the calls lose "
-        f"{loss[len(loss) // 2]:.1f} % in the median and {loss[-1]:.1f} % at most under drop-tail, "
-        f"and gain {calls[len(calls) // 2]:.1f} % and {calls[-1]:.1f} % (study `deployment`)."
+        f"{loss[len(loss) // 2]:.1f} % in the median and {loss[-1]:.1f} % at most under drop-tail. "
+        f"They gain {calls[len(calls) // 2]:.1f} % and {calls[-1]:.1f} % (study `deployment`)."
     )
 
 
@@ -461,7 +453,7 @@ def why_11(data: Data) -> str:
     return (
         f"The congestive flows' goodput changes by {found} (study `limit`). With 1040 B the small "
         "flows' data are 1.4 % of all, so that there is little to take. That the others gain is "
-        "the phase effect of NCQ-4 the other way round: under drop-tail the small flows last "
+        "the phase effect of NCQ-4 the other way round. Under drop-tail the small flows last "
         f"{last[0]:.0f} s and loosen it for so long, under NCQ {last[1]:.0f} s. Beside 3 % of "
         f"stray packets (study `phase`) {alone.mean:+.1f} % become {stray.mean:+.1f} % "
         f"(±{stray.half_width or 0:.1f}). The paper does not say what its authors measured."
@@ -530,7 +522,7 @@ CLAIMS = (
         'Figures 14 and 15: sensors gain "up to 92%" of goodput, and energy efficiency; FTP '
         'suffers no "important performance loss"; the system "appears fair"; ncqthresh does not '
         "matter beyond 20 flows.",
-        ncq_7,
+        lambda data: ncq_7(SensorView(data)),
         ("sensors",),
     ),
     Claim(
@@ -574,14 +566,14 @@ CLAIMS = (
 def benefits(data: Data) -> list[Part]:
     return [
         ncq_4(View(data))[0],
-        ncq_7(data)[1],
+        ncq_7(SensorView(data))[1],
         Part("R-factor of 5 calls beside 45 flows, NCQ 1 % less drop-tail", "better",
              call_less(data, FEW, RATING, 50), 0),
     ]  # fmt: skip
 
 
 def harmless(data: Data) -> list[Part]:
-    return [unhurt(data), ncq_4(View(data))[1], ncq_7(data)[4]]
+    return [unhurt(data), ncq_4(View(data))[1], ncq_7(SensorView(data))[4]]
 
 
 def contention(data: Data) -> list[Part]:

@@ -33,12 +33,12 @@ from .points import (
     TAIL,
     VARIANTS,
     WORST_TIME,
+    SensorView,
     View,
     calls_at,
     deployed,
     potential,
     rated,
-    sensors_at,
 )
 
 FLOWS = tuple(range(10, 101, 10))
@@ -166,7 +166,7 @@ def figure_12(data: Data) -> list[Panel]:
 
 def sensors(data: Data, panels: Sequence[tuple[Key, str, str, float]]) -> list[Panel]:
     return [
-        over_flows(data, "sensors", sensors_at, key, y, title, scale)
+        over_flows(data, "sensors", SensorView(data).at, key, y, title, scale)
         for key, y, title, scale in panels
     ]
 

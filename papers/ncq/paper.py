@@ -22,7 +22,7 @@ from .figures import (
     figure_limit,
 )
 from .points import TEXT
-from .sections import SHIP, ablation, found, open_choices, single_runs
+from .sections import SHIP, ablation, found, open_choices, sensor_table, single_runs
 
 SOME = [["10 %", 45, 5, "1MB"], ["10 %", 72, 8, "1MB"], ["10 %", 81, 9, "1MB"],
         ["10 %", 90, 10, "1MB"], ["20 %", 64, 16, "1MB"], ["short", 72, 8, "100KB"]]  # fmt: skip
@@ -41,6 +41,7 @@ PAPER = Paper(
         StudyFile("limit", "limit.toml", Quick(3)),
         StudyFile("phase", "phase.toml", Quick(3)),
         StudyFile("sensors", "sensors-study.toml", Quick(2, axes={"flows": [10, 50, 100]})),
+        StudyFile("sensors-choices", "sensors-choices.toml", Quick(2)),
         StudyFile("calls", "calls-study.toml", Quick(2, axes={"flows": CALLS}), ("flows",)),
         StudyFile("calls-threshold", "calls-threshold.toml", Quick(2, SHORT)),
         StudyFile("deployment", "deployment.toml", Quick(1, SHORT)),
@@ -77,6 +78,8 @@ PAPER = Paper(
     conclusions=CONCLUSIONS,
     sections=(
         Section("What scenario 1 leaves open", TEXT["starts"], open_choices, ("starts",)),
+        Section("What scenario 2 leaves open", TEXT["sensors"], sensor_table,
+                ("sensors", "sensors-choices")),
         Section("Single runs", TEXT["single"], single_runs, ("ftp", "tasks")),
         Section("Misprints and simplifications", TEXT["misprints"]),
         Section("The open issues, as options", TEXT["options"], ablation, ("ablation",), SHIP),

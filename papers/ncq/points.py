@@ -21,7 +21,10 @@ ROUTERS = ("no router", "1 router", "2 routers", "3 routers", "4 routers")
 LOADS = [f"traffic.{name}.flows" for name in (
     "ftp-along", "ftp-cross-ab", "ftp-cross-bc", "ftp-cross-cd", "ftp-back", "calls-along",
     "calls-back")]  # fmt: skip
-TAKEN = "all within 1 s, RTO 0.2 s"
+TAKEN, TAKEN_SENSORS = "all within 1 s, RTO 0.2 s", "as taken"
+ARRIVING = "drops arriving, "
+BUFFERS = {"50 packets": "50 p, ", "200 packets": "200 p, "}
+"""Other buffers of scenario 1, and what their disciplines are called before their own name."""
 SMALL_GOODPUT = "classes.small.transfer_goodput_bps"
 LARGE_GOODPUT = "classes.congestive.transfer_goodput_bps"
 SMALL_TIME = "classes.small.mean_completion_s"
@@ -43,8 +46,8 @@ class View:
 
     data: Data
     choice: str | None = None
-    arriving: bool = False
-    """Whether a full buffer drops what arrives, rather than the last normal packet."""
+    prefix: str = ""
+    """What the disciplines of this choice are called before their own name."""
 
     @property
     def study(self) -> str:
@@ -61,8 +64,7 @@ class View:
         }
         if self.choice is None:
             return {**where, "title": kind, "discipline": label}
-        prefix = "drops arriving, " if self.arriving and label != TAIL else ""
-        return {**where, "title": self.choice, "discipline": prefix + label}
+        return {**where, "title": self.choice, "discipline": prefixed(self.prefix, label)}
 
     def ratio(self, key: str, kind: str, n: int, label: str = BEST) -> stats.Interval:
         """A measure over drop-tail's."""
@@ -82,14 +84,54 @@ class View:
         return self.data.difference(self.study, key, one, other)
 
 
+def prefixed(prefix: str, label: str) -> str:
+    """A discipline of a choice; drop-tail itself always drops what arrives."""
+    return label if prefix == ARRIVING and label == TAIL else prefix + label
+
+
 def choices(data: Data, starts: bool = False) -> list[View]:
-    """Every choice, or only those of start and timeout."""
+    """Every choice that is an axis' step, or only those of start and timeout."""
     titles = data.study("starts").runs["title"].unique(maintain_order=True).to_list()
     return [View(data, each) for each in titles if not starts or "RTO" in each]
 
 
-def sensors_at(n: int, label: str) -> Where:
-    return {"flows": n, "discipline": label}
+@dataclass(frozen=True)
+class SensorView:
+    """Scenario 2's runs, or those under one choice of what the paper leaves open."""
+
+    data: Data
+    choice: str | None = None
+    prefix: str = ""
+    """What the disciplines of this choice are called before their own name."""
+
+    @property
+    def study(self) -> str:
+        """Its name."""
+        return "sensors" if self.choice is None else "sensors-choices"
+
+    @property
+    def flows(self) -> list[int]:
+        """The numbers of FTP flows that were run."""
+        return sorted(set(self.data.runs(self.study)["flows"].to_list()))
+
+    def at(self, n: int, label: str) -> Where:
+        """`n` FTP flows beside the sensors."""
+        where: Where = {"flows": n, "discipline": prefixed(self.prefix, label)}
+        return where if self.choice is None else {**where, "title": self.choice}
+
+    def change(self, key: str, n: int, label: str = BEST, other: str = TAIL) -> stats.Interval:
+        """A measure against another discipline's, in percent of change."""
+        return change(self.data, self.study, key, self.at(n, label), self.at(n, other))
+
+    def less(self, key: str | pl.Expr, n: int) -> stats.Interval:
+        """A measure less drop-tail's."""
+        return self.data.difference(self.study, key, self.at(n, BEST), self.at(n, TAIL))
+
+
+def sensor_choices(data: Data) -> list[SensorView]:
+    """Every choice of scenario 2 that is an axis' step."""
+    titles = data.study("sensors-choices").runs["title"].unique(maintain_order=True).to_list()
+    return [SensorView(data, each) for each in titles]
 
 
 def calls_at(kind: str, n: int, label: str) -> Where:

@@ -83,10 +83,10 @@ def _claim(claim: Mapping[str, Any], words: str = "") -> list[str]:
 
 _OURS = "Not the authors' words, and not counted among their claims; judged in the same way."
 _RULE = (
-    "Numbers that are not in the tables above, with what the paper's words allow, and why a claim "
-    "differs; of a reproduced claim those nearest to the range's end. *Reproduced*: the whole 95 % "
-    "interval lies in that range; *differs*: outside; *not testable*: neither. A number without an "
-    "interval is a count over all runs, or a calculation."
+    "Here stand the numbers that are not in the tables above, what the paper's words allow, and "
+    "why a claim differs. Of a reproduced claim only those nearest to the range's end do. "
+    "*Reproduced*: the whole 95 % interval lies in that range; *differs*: outside; *not testable*: "
+    "neither. A number without an interval is a count over all runs, or a calculation."
 )
 
 
