@@ -9,7 +9,20 @@ from forebay.papers import Claim, Conclusion, Data, Part, exactly
 from forebay.papers.points import mean
 from forebay.stats import Interval
 
-from .points import CLASSIC, MAIN, NEAR, QUEUES, ROWS, SHARED, TEXT, TODAY, Row, run_rows
+from .points import (
+    CHOICES,
+    CLASSIC,
+    MAIN,
+    NEAR,
+    QUEUES,
+    ROWS,
+    SHARED,
+    TEXT,
+    TODAY,
+    Row,
+    changed,
+    run_rows,
+)
 
 SHARE = 0.9
 """Of the rows of a queue, how many are to be near."""
@@ -83,9 +96,16 @@ def l4s_10(data: Data) -> list[Part]:
     ]
 
 
-def why_near(queue: str) -> Callable[[Data], str]:
-    """What the rows that are not near have in common."""
-    return lambda data: TEXT[f"why {queue}"]
+def why(queue: str) -> Callable[[Data], str]:
+    """Why rows of a queue are not near, with the rows of `choices` that show it."""
+
+    def words(data: Data) -> str:
+        titles = data.study(CHOICES).runs["title"].unique().to_list()
+        found = {title: changed(data, title) for title in titles}
+        pairs = {title: f"{a.mean:.1f} and {b.mean:.1f}" for title, (a, b) in found.items()}
+        return TEXT[f"why {queue}"].format(pairs)
+
+    return words
 
 
 CLAIMS = (
@@ -94,22 +114,20 @@ CLAIMS = (
             f"L4S-{number}",
             f"Scenario 1, {queue}: what two transfers deliver, in 24 rows.",
             near(queue),
-            (MAIN,),
-            TEXT.get(f"why {queue}", ""),
+            (MAIN, CHOICES),
+            why(queue) if f"why {queue}" in TEXT else "",
         )
         for number, queue in enumerate(QUEUES, 1)
     ),
     Claim("L4S-7", '"DualPI2 consistently gives TCP Prague flows a throughput advantage over '
-          'conventional CUBIC flows, where both flows run over the same path RTT."', l4s_7, (MAIN,),
-          TEXT.get("why L4S-7", "")),
+          'conventional CUBIC flows, where both flows run over the same path RTT."', l4s_7,
+          (MAIN,)),
     Claim("L4S-8", '"In the pure-L4S scenario in which both flows are TCP Prague, the ratio of '
-          'throughput actually exceeds the nominal 16:1 ratio of path RTTs."', l4s_8, (MAIN,),
-          TEXT.get("why L4S-8", "")),
+          'throughput actually exceeds the nominal 16:1 ratio of path RTTs."', l4s_8, (MAIN,)),
     Claim("L4S-9", 'Without an AQM "TCP Prague behaves approximately like NewReno and, as '
-          'expected, is outperformed by CUBIC".', l4s_9, (MAIN,), TEXT.get("why L4S-9", "")),
+          'expected, is outperformed by CUBIC".', l4s_9, (MAIN,)),
     Claim("L4S-10", '"L4S flows dominate non-L4S flows, whether ECN enabled or not, when they '
-          'occupy a shared RFC 3168 signaling queue."', l4s_10, (CLASSIC,),
-          TEXT.get("why L4S-10", "")),
+          'occupy a shared RFC 3168 signaling queue."', l4s_10, (CLASSIC,)),
 )  # fmt: skip
 
 

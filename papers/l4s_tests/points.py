@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+
+import tomllib
 
 from forebay.papers import Data
 from forebay.papers.data import Where
@@ -15,7 +16,7 @@ from forebay.stats import Interval, prediction
 
 HERE = Path(__file__).parent
 TEXT = texts(HERE)
-MAIN, CLASSIC, TODAY = "rtt-fairness", "classic", "today"
+MAIN, CLASSIC, TODAY, CHOICES = "rtt-fairness", "classic", "today", "choices"
 FIRST, SECOND = (f"classes.{each}.goodput_bps" for each in ("first", "second"))
 NEAR = 15.0
 """How far a throughput may be from the published one, in percent."""
@@ -71,12 +72,14 @@ class Row:
         return max(errors, key=abs)
 
     def is_predicted(self, data: Data) -> bool:
-        """Whether both published throughputs lie where one more run of ours would, in 95 % of cases."""
+        """Whether both published throughputs lie where one more run would, in 95 % of cases."""
         where = self.where(MAIN)
         ranges = (prediction(list(samples(data, MAIN, key, where, 1e-6).values()))
                   for key in (FIRST, SECOND))  # fmt: skip
         return all(
-            one is not None and one.half_width is not None and abs(value - one.mean) <= one.half_width
+            one is not None
+            and one.half_width is not None
+            and abs(value - one.mean) <= one.half_width
             for one, value in zip(ranges, self.stated, strict=True)
         )
 
@@ -144,6 +147,13 @@ def run_rows(data: Data, queue: str) -> list[Row]:
     return [
         row
         for row in ROWS
-        if row.queue == queue
-        and (queue, f"{row.rtts[0] // 2}ms", f"{row.rtts[1] // 2}ms") in known
+        if row.queue == queue and (queue, f"{row.rtts[0] // 2}ms", f"{row.rtts[1] // 2}ms") in known
     ]
+
+
+def changed(data: Data, choice: str) -> tuple[Interval, Interval]:
+    """What two transfers deliver with one thing changed, in Mbit/s."""
+    one, other = (
+        data.interval(CHOICES, key, {"title": choice}, scale=1e-6) for key in (FIRST, SECOND)
+    )
+    return one, other

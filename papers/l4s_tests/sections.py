@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from forebay.papers import Data, Table
 
-from .points import QUEUES, SHARED, TODAY, run_rows
+from .points import CHOICES, QUEUES, ROWS, SHARED, TODAY, Row, changed, run_rows
 
 
 def rows(data: Data) -> list[Table]:
@@ -45,6 +45,42 @@ def shared(data: Data) -> list[Table]:
         for each in SHARED
     ]
     return [Table(head, found)]
+
+
+def published(queue: str, first: str, second: str) -> str:
+    """The published throughputs of a point, by sender and round-trip time, such as "cubic 20"."""
+
+    def is_it(row: Row) -> bool:
+        pairs = zip(row.controls, row.rtts, strict=True)
+        return row.queue == queue and [f"{c} {t}" for c, t in pairs] == [first, second]
+
+    return "{} / {}".format(*next(row for row in ROWS if is_it(row)).stated)
+
+
+def choices(data: Data) -> list[Table]:
+    """What one thing changes, beside the published row."""
+    of = {
+        "Linux's Reno for Prague, 10 ms": ("50Mbit pfifo(1000)", "cubic 10", "prague 10"),
+        "Linux's Reno for Prague, 20 ms": ("50Mbit pfifo(1000)", "cubic 20", "prague 20"),
+        "Linux's Reno for Prague, 80 ms": ("50Mbit pfifo(1000)", "cubic 80", "prague 80"),
+        "Linux's Reno for Prague, 10 Mbit/s, 20 ms": (
+            "10Mbit pfifo(200)", "cubic 20", "prague 20"),
+        "CUBIC of RFC 9438": ("50Mbit fq_codel", "cubic 160", "cubic 10"),
+        "the step marks every packet": ("10Mbit dualpi2", "cubic 20", "prague 20"),
+        "one packet must stay behind": ("10Mbit dualpi2", "cubic 20", "prague 20"),
+        "the step marks every packet, two of Prague": (
+            "50Mbit dualpi2", "prague 80", "prague 20"),
+        "a ramp to 2 ms for the step, two of Prague": (
+            "50Mbit dualpi2", "prague 80", "prague 20"),
+        "the step marks every packet, two of Prague, 10 Mbit/s": (
+            "10Mbit dualpi2", "prague 20", "prague 10"),
+        "a ramp to 5 ms for the step, two of Prague, 10 Mbit/s": (
+            "10Mbit dualpi2", "prague 20", "prague 10"),
+    }  # fmt: skip
+    known = data.study(CHOICES).runs["title"].unique(maintain_order=True)
+    found = [[each, *of[each], published(*of[each]), *changed(data, each)] for each in known]
+    head = ["changed", "queue", "first, ms", "second, ms", "published, Mbit/s", "first here"]
+    return [Table([*head, "second here"], found)]
 
 
 def today(data: Data) -> list[Table]:
