@@ -100,11 +100,11 @@ pub struct Segment {
     /// The clock value echoed (RFC 7323, TSecr).
     pub tsecr: u32,
     /// SACK blocks, the first `sack_count` of which are significant (RFC 2018). An AccECN option
-    /// takes the room of the last.
+    /// beside timestamps takes the room of the last.
     pub sack: [SackBlock; 3],
     /// Control bits.
     pub flags: Flags,
-    /// Number of SACK blocks, 0 to 3; beside an AccECN option, 0 to 2.
+    /// Number of SACK blocks, 0 to 3; beside timestamps and an AccECN option, 0 to 2.
     pub sack_count: u8,
     /// Whether the timestamps option is present.
     pub has_timestamp: bool,
@@ -147,14 +147,23 @@ impl Segment {
     /// The AccECN option (RFC 9768, section 3.2.3), if there is one.
     #[inline]
     pub fn accecn(&self) -> Option<AccEcnOption> {
-        let [_, _, SackBlock { start, end }] = self.sack;
-        self.option.is_present().then(|| self.option.read(start, end))
+        let (e1b, ceb) = if self.has_timestamp {
+            (self.sack[2].start, self.sack[2].end)
+        } else {
+            (self.tsval, self.tsecr)
+        };
+        self.option.is_present().then(|| self.option.read(e1b, ceb))
     }
 
-    /// Adds the AccECN option; of SACK blocks two remain at most.
+    /// Adds the AccECN option, once it is known whether there are timestamps: beside them two SACK
+    /// blocks remain at most, as on the wire.
     pub fn set_accecn(&mut self, option: AccEcnOption) {
-        self.sack_count = self.sack_count.min(2);
-        self.sack[2] = SackBlock { start: option.e1b, end: option.ceb };
+        if self.has_timestamp {
+            self.sack_count = self.sack_count.min(2);
+            self.sack[2] = SackBlock { start: option.e1b, end: option.ceb };
+        } else {
+            (self.tsval, self.tsecr) = (option.e1b, option.ceb);
+        }
         self.option = OptionTail::of(&option);
     }
 
@@ -231,10 +240,13 @@ mod tests {
     fn an_accecn_option_comes_out_as_it_went_in() {
         let option =
             AccEcnOption { e0b: 0xff_ffff, ceb: 0x01_0203, e1b: 0x0a_0b0c, order: 0, fields: 2 };
-        let mut segment = Segment::default();
-        assert_eq!(segment.accecn(), None);
-        segment.set_accecn(option);
-        assert_eq!(segment.accecn(), Some(option));
+        for has_timestamp in [false, true] {
+            let mut segment = Segment { has_timestamp, sack_count: 3, ..Segment::default() };
+            assert_eq!(segment.accecn(), None);
+            segment.set_accecn(option);
+            assert_eq!(segment.accecn(), Some(option));
+            assert_eq!(segment.sack_count, if has_timestamp { 2 } else { 3 });
+        }
         let ace = Flags::ACK.with_ace(5);
         assert_eq!((ace, ace.ace()), (Flags::ACK.with(Flags::AE).with(Flags::ECE), 5));
         assert_eq!(Flags::ECT1.with(ace).header_bits(), 0x150);

@@ -110,7 +110,7 @@ impl DataReceiver {
             Ecn::Ect1 => Some(2),
         };
         if let Some(place) = place.filter(|_| len > 0) {
-            self.bytes[place] = (self.bytes[place] + len) % DIVOPT;
+            self.bytes[place] = self.bytes[place].wrapping_add(len) % DIVOPT;
             self.changed[place] = true;
             self.news = true;
         }

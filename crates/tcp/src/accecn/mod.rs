@@ -15,9 +15,9 @@
 //! - D1. Data flow one way, from client to server, so that the server is no data sender: it does not
 //!   track `s.cep`, and the client, to whom no payload comes, sends no option (section 3.2.3.2.1
 //!   would have one on the first acknowledgment and the first data).
-//! - D2. An option leaves room for two SACK blocks, without timestamps, too, where there would be
-//!   room for three; it is sent with every acknowledgment if a byte counter has changed since the
-//!   last (section 3.2.3.3, the recommended scheme).
+//! - D2. An option is sent with every acknowledgment if a byte counter has changed since the last
+//!   (section 3.2.3.3, the recommended scheme), and beside timestamps and two SACK blocks, too: there
+//!   is room if all options lie close.
 //! - D3. A SYN that comes again is taken for the timeout of the SYN-ACK, which has no timer of its
 //!   own: the second SYN-ACK is without option, later ones have no flags (section 3.2.3.2.2).
 //! - D4. Marks without end are not taken for mangling: a saturated queue marks every packet, too

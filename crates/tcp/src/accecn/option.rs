@@ -24,7 +24,7 @@ impl AccEcnOption {
     }
 }
 
-/// What of an AccECN option lies outside the room of the third SACK block; by default, of none.
+/// What of an AccECN option has no room in other fields; by default, of none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OptionTail {
     /// 0 if there is no option; else 1, the number of fields and four times the order.

@@ -122,7 +122,8 @@ impl CongestionController for Dctcp {
         self.acked += delivery.acked;
         self.marked += delivery.marked;
         if delivery.round_end && self.acked > 0 {
-            let share = self.marked as f64 / self.acked as f64;
+            // Counters are ahead of cumulative acknowledgments (RFC 9768).
+            let share = (self.marked as f64 / self.acked as f64).min(1.0);
             self.alpha = next_alpha(self.alpha, self.gain, share);
             (self.acked, self.marked) = (0, 0);
         }

@@ -6,8 +6,8 @@
 //! without a mark increase it. Below a reference round trip of 25 ms all that happens as if the
 //! round trip took that long, so that flows with short ones do not take the link.
 //!
-//! Source: draft-briscoe-iccrg-prague-congestion-control-00 to -04, and what the reference does,
-//! `tcp_prague.c` of L4STeam's Linux. Sections are those of -00.
+//! Source: draft-briscoe-iccrg-prague-congestion-control-00, and where the reference, `tcp_prague.c` of
+//! L4STeam's Linux (0.6), has gone on since, the reference.
 //!
 //! | draft | here |
 //! |---|---|
@@ -32,7 +32,7 @@
 //!   Linux does it the other way round.
 //!
 //! Without accurate feedback it is New Reno with ECT(0), or without ECN (section 2.3.1). Classic
-//! queues are not looked for: the reference does not by default (section 3.5).
+//! queues are not looked for: the reference does not by default (section 3.3).
 
 use super::{
     AckSample, Attention, Conduct, CongestionController, CongestionEvent, CongestionKind, Delivery,
