@@ -1,6 +1,6 @@
 """Queue disciplines against the kernel's own; writes docs/validation/disciplines.json.
 
-Usage: python benches/peers/linux/disciplines.py [--seeds 8] [--seconds 30] [--output FILE]
+Usage: python benches/peers/linux/disciplines.py [--seeds 8] [--seconds 30] [--only KIND] [--output FILE]
 
 Each discipline is given the same arrivals twice: in forebay and in Linux 6.1 in virtual time.
 Needs what `make virtual-linux` builds, and cargo. A row that was measured with the same inputs is
@@ -84,37 +84,41 @@ SOURCED: list[dict[str, Any]] = [
 ]
 """Disciplines whose source is Linux's: nothing else says what they should do."""
 
-HALF = {"rate": "1Mbit", "ceil": "9Mbit"}
+# Bursts of which tc's ticks cut nothing off.
+LEAF = {"rate": "1Mbit", "ceil": "9Mbit", "burst": "1600B", "cburst": "2250B"}
+ROOT = {"rate": "9Mbit", "burst": "2250B", "cburst": "2250B"}
 TREES: list[dict[str, Any]] = [
-    # Two that share what is lent by priority, and two by bytes; one is held at its ceiling.
+    # Two share what is lent by bytes, behind one of a higher priority; one is held at its ceiling.
     {
         "kind": "htb",
         "classes": [
             {
-                "rate": "9Mbit",
+                **ROOT,
                 "classes": [
-                    {**HALF, "rate": "2Mbit", "priority": 0},
-                    {**HALF, "priority": 1, "queue": {"kind": "fifo", "limit": "50p"}},
-                    {**HALF, "priority": 1, "quantum": "3KB"},
-                    {**HALF, "ceil": "1500kbit", "queue": {"kind": "codel"}},
+                    {**LEAF, "rate": "2Mbit"},
+                    {**LEAF, "priority": 1, "queue": {"kind": "fifo", "limit": "50p"}},
+                    {**LEAF, "priority": 1, "quantum": "3KB"},
+                    {**LEAF, "ceil": "1500kbit", "cburst": "1500B"},
                 ],
             }
         ],
     },
-    # Branches that lend to each other, bursts, and a leaf with queues of its own.
+    # Branches that lend to each other, over queues that have a law.
     {
         "kind": "htb",
         "classes": [
             {
-                "rate": "9Mbit",
-                "burst": "15KB",
+                **ROOT,
                 "classes": [
-                    {"rate": "6Mbit", "ceil": "8Mbit", "classes": [HALF, {**HALF, "burst": "30KB"}]},
                     {
-                        **{"rate": "3Mbit", "ceil": "9Mbit"},
+                        **{"rate": "6Mbit", "ceil": "8Mbit", "burst": "1500B", "cburst": "1600B"},
+                        "classes": [LEAF, {**LEAF, "burst": "30KB", "queue": {"kind": "codel"}}],
+                    },
+                    {
+                        **{"rate": "3Mbit", "ceil": "9Mbit", "burst": "1500B", "cburst": "2250B"},
                         "classes": [
-                            {**HALF, "queue": {"kind": "fq-codel"}},
-                            {**HALF, "priority": 7, "queue": {"kind": "fifo", "limit": "20p"}},
+                            {**LEAF, "queue": {"kind": "fq-codel"}},
+                            {**LEAF, "priority": 7, "queue": {"kind": "fifo", "limit": "20p"}},
                         ],
                     },
                 ],
@@ -456,10 +460,11 @@ DRAW_TEXT = (
     "from one drop or mark to the next, in arrivals, of forebay and Linux."
 )
 SOURCED_TEXT = (
-    "{seeds} seeds; mean and 95 % interval. Both round the bytes of a flow's round at random, so "
+    "{seeds} seeds; mean and 95 % interval. Both CAKEs round the bytes of a flow's round at random, so "
     "that single packets part sooner or later; where the rounding decides nothing, as in the "
-    "second row, none leaves at another nanosecond. All flows are of one pair of hosts. *Open* is "
-    "what is further apart than both intervals."
+    "second row, none leaves at another nanosecond. All flows are of one pair of hosts. HTB draws "
+    "nothing: it differs only by the laws of its leaves. *Open* is what is further apart than both "
+    "intervals."
 )
 CODEL = "Linux's clock of 1024 ns and its root of 16 bits, one step of Newton's iteration at a time"
 CURVE = "Linux's gaps of 1 to 1/p arrivals, and arrivals during the last transmission that count"
@@ -520,10 +525,23 @@ def drawing_line(row: Mapping[str, Any]) -> list[Any]:
     return [row["trace"], described(row["queue"]), *cells, distance, ", ".join(row["open"])]
 
 
+def branch(table: Mapping[str, Any]) -> str:
+    """A class of a tree in one line: its rates, and what is below it."""
+    rates = f"{table['rate']} to {table.get('ceil', table['rate'])}"
+    if "classes" in table:
+        return f"{rates} over ({'; '.join(map(branch, table['classes']))})"
+    more = [f"priority {table['priority']}"] if "priority" in table else []
+    more += [f"{name} {table[name]}" for name in ("quantum",) if name in table]
+    more += [" ".join(table["queue"].values())] if "queue" in table else []
+    return ", ".join([rates, *more])
+
+
 def sourced_line(row: Mapping[str, Any]) -> list[Any]:
     """A line of the third table."""
-    fields = (f"{name} {value}" for name, value in row["queue"].items() if name != "kind")
-    head = [row["trace"], ", ".join([row["queue"]["kind"], *fields]), row["packets"]]
+    queue = row["queue"]
+    fields = [f"{name} {value}" for name, value in queue.items() if name not in ("kind", "classes")]
+    fields += ["; ".join(map(branch, queue["classes"]))] if "classes" in queue else []
+    head = [row["trace"], ", ".join([queue["kind"], *fields]), row["packets"]]
     cells = [pair(row, "dropped", 100), pair(row, "marked", 100), pair(row, "wait_ms", 1)]
     return [*head, row["other_times"], *cells, ", ".join(row["open"])]
 
@@ -533,6 +551,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--only", metavar="KIND", help="keep what OUTPUT has of other kinds")
     parser.add_argument("--output", type=Path, default=Path("docs/validation/disciplines.json"))
     options = parser.parse_args()
     try:
@@ -553,13 +572,21 @@ def main() -> int:
         "linux": made,
         "programs": digest(Path(replay.engine()), *(HERE / f"{name}.py" for name in READ)),
     }
-    rows = []
+    before = json.loads(options.output.read_text("utf-8"))["results"] if options.only else {}
+    rows: list[dict[str, Any]] = []
     for trace in seen:
         arrivals = {
             "trace": trace.name,
             "arrivals": hashlib.sha256(trace.arrivals.tobytes()).hexdigest(),
         }
+        rows += [
+            row
+            for row in before.get("rows", ())
+            if (row["trace"], row["queue"]["kind"] == options.only) == (trace.name, False)
+        ]
         for queue, judge in asked:
+            if options.only not in (None, queue["kind"]):
+                continue
             given = inputs | arrivals | {"rate": trace.rate, "queue": queue, "seeds": options.seeds}
             row = kept.of(given, functools.partial(judge, trace, queue))
             rows.append({**row, "difference": WHY.get(queue["kind"], "")})

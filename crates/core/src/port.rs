@@ -12,7 +12,7 @@ pub enum Poll {
         /// When the transmission ends.
         done_at: Time,
     },
-    /// Ask again at this instant.
+    /// Ask again at this instant; or, if that is after [`Port::free_at`], with the next packet.
     Until(Time),
     /// Ask again after the next packet.
     Idle,
@@ -63,6 +63,13 @@ impl Port {
                 return Poll::Send { packet, done_at };
             }
         }
+    }
+
+    /// When the last transmission ends or ended. A wait beyond that is the discipline's: a packet that
+    /// arrives may end it, so ask again then.
+    #[inline]
+    pub fn free_at(&self) -> Time {
+        self.free_at
     }
 
     /// What the discipline holds; the packet in transmission not counted.

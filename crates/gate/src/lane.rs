@@ -274,7 +274,8 @@ impl Lane {
         self.handed = self.handed.max(now);
         let mut losses = Losses { pool, counts: &mut self.counts, dry_run: self.dry_run };
         shaper.offer(packet, self.handed, &mut losses);
-        if self.due.is_none() {
+        // A wait that is not the link's may end with the packet.
+        if self.due.is_none_or(|due| due > shaper.free_at()) {
             self.due = Some(self.handed);
         }
         if self.dry_run {

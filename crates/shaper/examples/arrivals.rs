@@ -73,7 +73,9 @@ fn run() -> Result<(), String> {
         seen.left.push(None);
         seen.marked.push(false);
         shaper.offer(packet, now, &mut seen);
-        free = serve(&mut shaper, free.or(Some(now)), now, &mut seen);
+        // A wait that is not the link's may end with the packet.
+        let busy = free.filter(|free| *free <= shaper.free_at());
+        free = serve(&mut shaper, busy.or(Some(now)), now, &mut seen);
     }
     serve(&mut shaper, free, Time::MAX, &mut seen);
     let mut out = BufWriter::new(io::stdout().lock());

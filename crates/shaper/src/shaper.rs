@@ -147,6 +147,12 @@ impl Shaper {
         })
     }
 
+    /// When the last transmission ends or ended, as [`Port::free_at`].
+    #[inline]
+    pub fn free_at(&self) -> Time {
+        self.free_at
+    }
+
     /// What the discipline that takes arrivals did against the contract, if it was caught.
     pub fn fault(&self) -> Option<String> {
         self.ports.back().and_then(Port::fault)

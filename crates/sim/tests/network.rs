@@ -52,6 +52,23 @@ fn an_idle_path_delays_by_propagation_and_transmission_alone() {
 }
 
 #[test]
+fn a_packet_that_may_leave_ends_the_wait_for_those_that_may_not() {
+    let traffic = json!([
+        { "name": "held", "kind": "cbr", "rate": "5Mbit", "size": "1500B" },
+        { "name": "sparse", "kind": "poisson", "rate": "100kbit", "size": "500B", "q": 1 },
+    ]);
+    let leaves = json!([{ "rate": "1Mbit" }, { "rate": "1Mbit", "ceil": "10Mbit" }]);
+    let queue = json!({ "kind": "htb", "classes": [{ "rate": "10Mbit", "classes": leaves }] });
+    let summary = run(&dumbbell(queue, traffic), 1);
+    // The way of 5.6136 ms; a frame of 1.2 ms is under way for a tenth of the time, the own ones for a
+    // hundredth.
+    let delay = number(&summary, "classes/sparse/mean_delay_ms");
+    assert!((5.6..5.75).contains(&delay), "{delay}");
+    let rate = number(&summary, "classes/held/goodput_bps") * 1507.0 / 1472.0;
+    assert!((rate / 1e6 - 1.0).abs() < 0.01, "{rate}");
+}
+
+#[test]
 fn a_window_limited_flow_gets_a_window_a_round_trip() {
     let mut tree = dumbbell(json!({ "kind": "fifo" }), json!([{ "name": "bulk", "kind": "bulk" }]));
     tree["tcp"] = json!({ "max_window": 8, "timestamps": false, "delayed_ack_count": 1 });

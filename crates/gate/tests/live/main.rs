@@ -108,6 +108,49 @@ fn overload_is_shaped_and_conserved() {
     }
 }
 
+/// Queues of today on real packets: a sparse flow loses nothing beside one that fills the buffer, where
+/// one queue for both would lose packets of each.
+#[test]
+fn a_sparse_flow_passes_an_overload() {
+    if !possible() {
+        return;
+    }
+    let leaf = r#"queue = { kind = "fifo", limit = "20p" }"#;
+    let tree = format!(
+        r#"kind = "htb", classes = [{{ rate = "8Mbit", classes = [
+            {{ rate = "5Mbit", ceil = "8Mbit", {leaf} }}, {{ rate = "1Mbit", {leaf} }},
+        ] }}]"#
+    );
+    for (way, queue) in [
+        (Way::Tun, r#"kind = "cake", diffserv = "diffserv4", memory_limit = "30KB""#),
+        (Way::Packet, r#"kind = "cake", bandwidth = "7Mbit", memory_limit = "30KB""#),
+        (Way::Packet, r#"kind = "dualpi2", dscp = ["EF"], target = "1ms""#),
+        (Way::Tun, &tree.replace('\n', "")),
+    ] {
+        let net = Net::new(way);
+        let config = format!(
+            r#"
+            link = {{ rate = "8Mbit", queue = {{ {queue} }} }}
+            rule = [{{ name = "sparse", destination_port = [5001], q = 1 }}]
+            "#
+        );
+        let mut gate = net.gate(&config, &[]);
+        let (flood, other) = net.udp(5000);
+        let (sparse, receiver) = net.udp(5001);
+        rustix::net::sockopt::set_ip_tos(&sparse, 46 << 2).unwrap();
+        let listeners = [Listener::new(receiver), Listener::new(other)];
+        // 16 Mbit/s into 8, for a second.
+        let flooding = std::thread::spawn(move || send(&flood, 2000, 972, 2_000.0));
+        send(&sparse, 80, 172, 100.0);
+        flooding.join().unwrap();
+        let [(numbers, status), (others, _)] = listeners.map(|listener| listener.settled(&gate));
+        conserved(&status);
+        assert_eq!(numbers, (0..80).collect::<Vec<_>>(), "{queue}: {status}");
+        assert!(others.len() < 1900, "{queue}: {} of the flood arrived", others.len());
+        gate.stop();
+    }
+}
+
 /// A mark leaves the header's checksum right: the kernel would not hand on the packet otherwise.
 #[test]
 fn marks_and_classes_reach_the_wire() {

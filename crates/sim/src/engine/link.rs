@@ -260,10 +260,11 @@ impl Link {
         current
     }
 
-    /// Whether the link sleeps until it is free, and will look at its queue by itself.
+    /// Whether the link sleeps until it is free, and will look at its queue by itself. While its queue
+    /// holds packets back, another one may be sent.
     #[inline]
-    pub fn is_armed(&self) -> bool {
-        self.armed.is_some()
+    pub fn is_busy(&self) -> bool {
+        self.armed.is_some_and(|key| key.time <= self.port.free_at())
     }
 
     /// The link and its queue's state.

@@ -469,7 +469,7 @@ impl World {
             link.expect(packet.id);
         }
         link.offer(self.now, packet, &mut loss);
-        if !link.is_armed() {
+        if !link.is_busy() {
             self.poll_link(index);
         }
     }

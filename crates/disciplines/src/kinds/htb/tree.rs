@@ -379,7 +379,7 @@ impl Tree {
             if let Some(packet) = packet {
                 let len = packet.len + self.overhead;
                 let deficit = &mut self.deficits[number][level];
-                *deficit -= len as i32;
+                *deficit = deficit.saturating_sub(len as i32);
                 if *deficit < 0 {
                     *deficit += self.leaves[number].quantum;
                     self.own_feed(number, priority, level).advance();
