@@ -31,9 +31,11 @@ from .points import (
     SPQ,
     STEP,
     TABLE,
+    TAKEN,
     WINDOWS,
     View,
     around_the_end,
+    at_the_end,
     choices,
     ns_3_23,
     referee,
@@ -81,31 +83,31 @@ def aspq_2(view: View) -> list[Part]:
 
 
 def over(
-    data: Data, box: str, first: float, last: float, take: Callable[[pl.Series], Any]
+    data: Data, choice: str, box: str, first: float, last: float, take: Callable[[pl.Series], Any]
 ) -> Interval:
     """Throughput after the end of the high transfer, % of the link."""
-    runs = around_the_end(data, box, first, last + 1e-9)
+    runs = around_the_end(data, box, first, last + 1e-9, choice)
     return mean([100 * float(take(run["throughput_bps"])) / LINK for run in runs])
 
 
-def aspq_3(data: Data) -> list[Part]:
+def aspq_3(data: Data, choice: str = TAKEN) -> list[Part]:
     # Two round trips with transmission and queueing take about 90 ms, and the end is known to 50.
     back = 3 * STEP
     return [
         Part("ASPQ, least throughput of any 50 ms, from 150 ms to 5 s after the end",
              "promptly, approximately the maximum: nine tenths",
-             over(data, ASPQ, back, 5.0, pl.Series.min), 90, unit="%"),
+             over(data, choice, ASPQ, back, 5.0, pl.Series.min), 90, unit="%"),
         Part("SPQ, highest throughput of any 50 ms in the first 300 ms",
              "saturates the link for a short period",
-             over(data, SPQ, STEP, 0.3, pl.Series.max), 90, unit="%"),
+             over(data, choice, SPQ, STEP, 0.3, pl.Series.max), 90, unit="%"),
         Part("SPQ, mean from 0.3 to 0.8 s", "after that starts slowly: below nine tenths",
-             over(data, SPQ, 0.3, 0.8, pl.Series.mean), high=90, unit="%"),
+             over(data, choice, SPQ, 0.3, 0.8, pl.Series.mean), high=90, unit="%"),
     ]  # fmt: skip
 
 
-def frozen_change(data: Data) -> Interval:
+def frozen_change(data: Data, choice: str) -> Interval:
     """By how much the congestion window moves while the sender is frozen, in bytes."""
-    table = data.table(END, "class").filter((pl.col("class") == "low"), box=ASPQ)
+    table = at_the_end(data, choice).filter((pl.col("class") == "low"), box=ASPQ)
     # The high transfer lasts from 2 s to about 87 s.
     held = table.filter(pl.col("time_s").is_between(5.0, 80.0)).group_by("replication")
     spread = held.agg(pl.col("cwnd_bytes").max() - pl.col("cwnd_bytes").min())["cwnd_bytes"]
@@ -116,13 +118,13 @@ UNANSWERED = pl.col(LOW + "probes") - pl.col("boxes.trunk.probes_answered")
 """Window probes that the controller did not answer."""
 
 
-def aspq_4(data: Data) -> list[Part]:
+def aspq_4(data: Data, choice: str = TAKEN) -> list[Part]:
     def count(key: str | pl.Expr) -> Interval:
-        return data.interval(END, key, {"box": ASPQ})
+        return data.interval(END, key, {"title": choice, "box": ASPQ})
 
     return [
-        Part("change of its congestion window from 5 s to 80 s", "intact", frozen_change(data),
-             0, 0, "B"),
+        Part("change of its congestion window from 5 s to 80 s", "intact",
+             frozen_change(data, choice), 0, 0, "B"),
         Part("timeouts", "none", count(LOW + "timeouts"), 0, 0),
         Part("retransmissions", "none", count(LOW + "retransmissions"), 0, 0),
         Part("window probes", "it probes", count(LOW + "probes"), 1),
@@ -173,8 +175,8 @@ def why_2(data: Data) -> str:
         f"priority ns-3.23 itself takes {itself:.2f} s, ours with its quick first acknowledgment "
         f"{quick[SPQ]:.2f} s, and the paper {theirs[SPQ]:.2f} s. With that acknowledgment both "
         f"columns are short by about as much, ASPQ's by {theirs[ASPQ] - quick[ASPQ]:.2f} s and "
-        f"SPQ's by {theirs[SPQ] - quick[SPQ]:.2f} s. ASPQ is {gains[QUICK]:.1f} kbit/s ahead then. What "
-        "takes half a second more is in the authors' set-up, and they do not describe it. In "
+        f"SPQ's by {theirs[SPQ] - quick[SPQ]:.2f} s. ASPQ is {gains[QUICK]:.1f} kbit/s ahead then. "
+        "What takes half a second more is in the authors' set-up, and they do not describe it. In "
         f"ns-3.23 links of 7 ms at the receivers take {other[0]:.2f} s more. A first threshold a "
         f"quarter as high takes {other[1]:.2f} s, and room for 100 packets {other[2]:.2f} s. Over "
         f"all readings of study `choices` the difference is {min(gains.values()):+.0f} to "
@@ -207,6 +209,7 @@ def of(judge: Callable[[View], list[Part]]) -> Callable[[Data], list[Part]]:
     return lambda data: judge(View(data))
 
 
+AT_THE_END = {"ASPQ-3": aspq_3, "ASPQ-4": aspq_4}
 JUDGED = {"ASPQ-1": aspq_1, "ASPQ-2": aspq_2, "ASPQ-6": aspq_6}
 """What is also judged under every other choice."""
 CLAIMS = (

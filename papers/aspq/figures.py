@@ -9,12 +9,12 @@ from forebay.papers.points import line
 
 from .points import (
     BOXES,
-    END,
     R2,
     TABLE,
     WINDOWS,
     View,
     around_the_end,
+    at_the_end,
     choices,
     stated,
     stated_gain,
@@ -54,7 +54,7 @@ def windows(data: Data) -> list[Panel]:
     """Congestion windows over the whole run."""
     drawn = []
     for box, label in BOXES.items():
-        run = data.table(END, "class").filter(box=box, replication=1).filter(
+        run = at_the_end(data).filter(box=box, replication=1).filter(
             (pl.col("class") == "low") & pl.col("cwnd_bytes").is_finite()
         )[::4]  # fmt: skip
         segments = [each / 1000 for each in run["cwnd_bytes"]]

@@ -38,7 +38,7 @@ PAPER = Paper(
     claims=CLAIMS,
     conclusions=CONCLUSIONS,
     sections=(
-        Section("What the paper leaves open", TEXT["choices"], open_choices, (MAIN, CHOICES),
+        Section("What the paper leaves open", TEXT["choices"], open_choices, (MAIN, CHOICES, END),
                 OPEN),
         Section("Linux's senders, live", TEXT["live"], live_table, (), LIVE),
     ),

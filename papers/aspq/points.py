@@ -18,6 +18,8 @@ from forebay.stats import Interval
 HERE = Path(__file__).parent
 TEXT = texts(HERE)
 ASPQ, SPQ = "aspq", "none"
+TAKEN = "ns-3.18's sender, 128 KiB"
+"""The choice of studies that have several."""
 BOXES = {ASPQ: "ASPQ", SPQ: "SPQ"}
 """What the studies put in front of the device, and what the paper calls it."""
 MAIN, CHOICES, WINDOWS, END, R2 = "table1", "choices", "windows", "figure5", "r2"
@@ -111,11 +113,24 @@ def stated_gain(rtt: int) -> float:
     return round(stated(rtt, ASPQ) - stated(rtt, SPQ), 2)
 
 
-def around_the_end(data: Data, box: str, before: float, after: float) -> list[pl.DataFrame]:
+def at_the_end(data: Data, choice: str = TAKEN) -> pl.DataFrame:
+    """Time series of figure 5's classes, as taken or under another choice."""
+    return data.table(END, "class").filter(title=choice)
+
+
+def end_choices(data: Data) -> list[str]:
+    """The choices under which figure 5 was run."""
+    found: list[str] = data.study(END).runs["title"].unique(maintain_order=True).to_list()
+    return found
+
+
+def around_the_end(
+    data: Data, box: str, before: float, after: float, choice: str = TAKEN
+) -> list[pl.DataFrame]:
     """Time from the end of the high transfer in s, and the low one's throughput in bit/s, run by
     run. The end is that of the last interval in which high-priority data arrived."""
     runs = []
-    table = data.table(END, "class").filter(box=box)
+    table = at_the_end(data, choice).filter(box=box)
     for (_,), run in table.group_by("replication", maintain_order=True):
         high = run.filter((pl.col("class") == "high") & (pl.col("throughput_bps") > 0))
         low = run.filter(pl.col("class") == "low")

@@ -10,7 +10,7 @@ from forebay.papers import Data, Part, Statement, Table, exactly
 from forebay.papers.judge import verdict_of
 from forebay.papers.points import MARKS, mean
 
-from .claims import JUDGED, fallen, table_falls
+from .claims import AT_THE_END, JUDGED, fallen, table_falls
 from .points import (
     BOXES,
     FEWEST,
@@ -20,6 +20,7 @@ from .points import (
     TEXT,
     View,
     choices,
+    end_choices,
     live,
     stated,
 )
@@ -42,18 +43,21 @@ def furthest(view: View) -> float:
 
 
 def open_choices(data: Data) -> list[Table]:
-    """Table I and its claims under every choice."""
-    rows = [
-        [
-            view.choice,
-            *(MARKS[verdict_of(judge(view))] for judge in JUDGED.values()),
-            f"{furthest(view):+.1f}",
-            *(view.gain(rtt) for rtt in SHOWN),
-        ]
-        for view in choices(data)
-    ]
-    gains = [f"ASPQ less SPQ, {rtt} ms, kbit/s" for rtt in SHOWN]
-    return [Table(["choice", *JUDGED, "furthest row, %", *gains], rows)]
+    """The claims on table I and figure 5 under every choice."""
+    known = end_choices(data)
+    rows = []
+    for view in choices(data):
+        title = str(view.choice)
+        held = {name: MARKS[verdict_of(judge(view))] for name, judge in JUDGED.items()}
+        for name, at_the_end in AT_THE_END.items():
+            held[name] = MARKS[verdict_of(at_the_end(data, title))] if title in known else ""
+        gains = [view.gain(rtt) for rtt in SHOWN]
+        rows.append([title, *(held[name] for name in NAMES), f"{furthest(view):+.1f}", *gains])
+    head = [f"ASPQ less SPQ, {rtt} ms, kbit/s" for rtt in SHOWN]
+    return [Table(["choice", *NAMES, "furthest row, %", *head], rows)]
+
+
+NAMES = sorted({*JUDGED, *AT_THE_END})
 
 
 def found(data: Data) -> str:

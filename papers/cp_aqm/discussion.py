@@ -107,21 +107,22 @@ def as_long(data: Data) -> list[Part]:
 
 
 LENGTH = (
-    Statement("Runs of one flow of 1000 s, which the paper has, say what those of 100 s do, under "
-              "tail drop and at T_c = 5: within one packet and one percentage point.", as_long),
+    Statement("Runs of one flow of 1000 s, which the paper has, say what those of 100 s do. Under "
+              "tail drop and at T_c = 5 they are within one packet and one percentage point.",
+              as_long),
 )  # fmt: skip
 USERS = (
-    Statement("**A policer a user** gives the single flow beside sixteen a third of the link, "
-              "where one policer, or one a flow, leaves it its seventeenth.", a_user),
+    Statement("**A policer a user** gives the single flow beside sixteen a third of the link. "
+              "One policer, or one a flow, leaves it its seventeenth.", a_user),
     Statement("**Unresponsive traffic** takes the whole link from one policer, whatever the "
               "scheduler; a policer a user or a flow leaves half of it.", unresponsive),
     Statement("**A CP-AQM a flow** under fair scheduling needs less queue than FQ-CoDel beside "
-              "unresponsive traffic; with seventeen flows it fills the buffer, as "
-        "FQ-CoDel does.", fair),
+              "unresponsive traffic. With seventeen flows it fills the buffer, as FQ-CoDel does.",
+              fair),
 )  # fmt: skip
 OBJECTIVE = (
-    Statement("On the short path less than a packet waits with T_c = 0 and c_max = 10, at a price "
-              "of a tenth of the link at most.", below_one),
+    Statement("On the short path less than a packet waits with T_c = 0 and c_max = 10. It costs "
+              "a tenth of the link at most.", below_one),
     Statement("On the long path CP-AQM is no better than CoDel with a target of 1 ms, or than a "
               "buffer of 5 packets.", no_better),
     Statement("An allowance below the link's rate buys nothing: a larger c_max has the same queue "

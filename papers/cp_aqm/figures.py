@@ -142,7 +142,7 @@ def longest(data: Data) -> list[Panel]:
         kernel = [nsc_longest(c, view.choice) for c in x]
         lines.append(Series(f"{label}, in NSC", x, kernel, style="points"))
     lines.append(Series("stated in the text", x, [queue for _, queue in BOUNDS], stated=True))
-    return [Panel("", "c_max", "longest of eight average queues, packets", lines, y_range=(0, 22))]
+    return [Panel("", "c_max", "longest average queue, packets", lines, y_range=(0, 22))]
 
 
 FAMILIES: Mapping[str, Callable[[str], bool]] = {

@@ -39,7 +39,7 @@ def cp_2(data: Data) -> str:
     found = View(data).tail(QUEUE, NEAR).mean
     return (
         f"At 5 ms the queue is {found:.1f} packets, and {nsc(QUEUE, NEAR):.1f} in the kernel that "
-        "the authors ran: not our TCP's doing."
+        "the authors ran. So it is not our TCP's doing."
     )
 
 
@@ -56,13 +56,14 @@ def cp_8(data: Data) -> str:
     view, small = View(data), View(data, CHOICES, SMALL)
     stuck, kernel = view.policed(USED, NEAR, "2p", 1.5).mean, nsc(USED, NEAR, 1.5, AS_JUDGED, 2)
     freed = small.policed(USED, NEAR, "2p", 1.5).mean
-    many = view.policed(USED, (16, RENO, "5ms"), "2p", 2.0).mean
+    crowd = (16, RENO, "5ms")
+    many = view.policed(USED, crowd, "2p", 2.0).mean
     return (
-        "A flow alone may repeat one "
-        f"episode for ever: at T_c = 2 and c_max = 1.5 it uses {stuck:.1f} % of the link, and "
-        f"{kernel:.1f} % in the kernel. Beside 20 kb/s of small packets it "
-        f"uses {freed:.1f} %. 16 flows fall below 99 % only for c_max = 2 ({many:.1f} % at T_c "
-        f"= 2). In the corner of small T_c the kernel comes down to "
+        "A flow alone may repeat one episode for ever. At T_c = 2 and c_max = 1.5 it uses "
+        f"{stuck:.1f} % of the link, {kernel:.1f} % in the kernel, and {freed:.1f} % beside 20 "
+        "kb/s of small packets (study `choices`). Sixteen flows fall below 99 % only for c_max = "
+        f"2: {many:.1f} % at T_c = 2, {nsc(USED, crowd, 2.0, AS_JUDGED, 2):.1f} % in the kernel. "
+        "In the corner of small T_c the kernel comes down to "
         f"{nsc_least(NEAR, ((0, 1.2), (0, 1.5), (0, 2.0), (1, 2.0))):.1f} %, not to 86 % either."
     )
 
@@ -82,8 +83,9 @@ def cp_10(data: Data) -> str:
     longest = max(COMBINATIONS, key=lambda each: view.policed(QUEUE, each).mean)
     return (
         f"The bucket, as for CP-11. The longest queue is that of {words(longest)}: "
-        f"{view.longest(1.2).mean:.1f} packets, {nsc_longest(1.2):.1f} in the kernel; with the "
-        f"rule {rule.longest(1.2).mean:.1f} and {nsc_longest(1.2, RULE):.1f}."
+        f"{view.longest(1.2).mean:.1f} packets, {nsc_longest(1.2):.1f} in the kernel. With the "
+        f"rule it has {rule.longest(1.2).mean:.1f} and {nsc_longest(1.2, RULE):.1f} (study "
+        "`buckets`)."
     )
 
 
@@ -91,10 +93,10 @@ def cp_11(data: Data) -> str:
     view = View(data)
     at_most = max(COMBINATIONS, key=lambda each: view.policed(QUEUE, each, "5p", 1.5).mean)
     return (
-        "The bucket decides (*The numbers that decide*, below): with the 67.815 KB of section 3.3 "
-        "the queues are longer than with either rule, here and in the kernel alike. No reading "
-        "gives 9 packets at c_max = 1.5: the longest queue is then that of "
-        f"{words(at_most)}, whose bucket is always nearly empty, so that its size has no effect."
+        "The bucket decides (study `buckets`; *The numbers that decide*, below). With the 67.815 "
+        "KB of section 3.3 the queues are longer than with either rule, here and in the kernel "
+        "alike. No reading gives 9 packets at c_max = 1.5. The longest queue is then that of "
+        f"{words(at_most)}. Its bucket is always nearly empty, so that its size has no effect."
     )
 
 
@@ -106,11 +108,11 @@ def cp_13(data: Data) -> str:
     ours = view.policed(USED, ONE_CUBIC, "5p", 2.0).mean
     at_20 = [each.policed(USED, ONE_CUBIC, "20p").mean for each in (view, wide)]
     return (
-        "Here too a flow alone repeats one episode: at T_c = 2 and c_max = 1.2 it uses "
+        "Here too a flow alone repeats one episode. At T_c = 2 and c_max = 1.2 it uses "
         f"{stuck:.1f} %, {kernel:.1f} % in the kernel, and {freed:.1f} % beside 20 kb/s of small "
-        f"packets. At T_c = 5 and c_max = 2 ours does ({ours:.1f} %), and the kernel does not "
-        f"({nsc(USED, ONE_CUBIC, 2.0):.1f} %). Elsewhere the socket buffer moves "
-        "it: at T_c = 20 and c_max = 1.2 "
+        f"packets (study `choices`). At T_c = 5 and c_max = 2 ours does ({ours:.1f} %), and the "
+        f"kernel does not ({nsc(USED, ONE_CUBIC, 2.0):.1f} %). Elsewhere the socket buffer moves "
+        "it. At T_c = 20 and c_max = 1.2 it is "
         f"{at_20[0]:.1f} % with 345 KB and {at_20[1]:.1f} % with 1 MB."
     )
 
@@ -122,15 +124,15 @@ def cp_15(data: Data) -> str:
     queue = data.interval(UDP, QUEUE, udp("0p", 2.0)).mean
     return (
         "With T_c = 0 and c_max = 2 "
-        f"{queue:.1f} packets wait on average, and at 15 Mb/s e^-1.5 = 22 % of the transmissions "
-        "see no arrival: whenever nothing waited then, the link falls idle. No TCP is involved, "
-        f"and no choice of ours. From T_c = {full[:-1]} on the link is full at 15 Mb/s."
+        f"{queue:.1f} packets wait on average. At 15 Mb/s e^-1.5 = 22 % of the transmissions see "
+        "no arrival, and whenever nothing waits then, the link falls idle. No TCP is involved, and "
+        f"no choice of ours (study `udp`). From T_c = {full[:-1]} on the link is full at 15 Mb/s."
     )
 
 
 CP_16 = (
-    "The exceptions are points at which one flow alone repeats an episode (CP-8); beside small "
-    "packets no step of figure 3(a) is against the law (see *What the paper leaves open*)."
+    "The exceptions are points at which one flow alone repeats an episode (CP-8). Beside small "
+    "packets no step of figure 3(a) is against the law (study `choices`)."
 )
 
 
@@ -161,19 +163,19 @@ def cp_19(data: Data) -> str:
     return (
         f"The bucket, as for CP-11: {found[0]:.1f} packets at c_max = 1.05 with the constant "
         f"({nsc(QUEUE, MANY_RENO, 1.05):.1f} in the kernel), {found[1]:.1f} and {found[2]:.1f} "
-        "with the rules."
+        "with the rules (study `buckets`)."
     )
 
 
 def cp_20(data: Data) -> str:
     largest = View(data, BUCKETS, LARGER[-1])
     return (
-        "On the long path the bucket fills while the queue is short: with "
+        "On the long path the bucket fills while the queue is short (study `buckets`). With "
         f"271 KB 16 New Reno flows have {largest.policed(QUEUE, MANY_RENO).mean:.1f} packets "
-        f"instead of {View(data).policed(QUEUE, MANY_RENO).mean:.1f}, and use "
-        f"{largest.policed(USED, MANY_RENO).mean:.1f} instead of "
-        f"{View(data).policed(USED, MANY_RENO).mean:.1f} % of the link (in the kernel "
-        f"{nsc(QUEUE, MANY_RENO, 1.2, LARGER[-1]):.1f} and {nsc(QUEUE, MANY_RENO, 1.2):.1f})."
+        f"instead of {View(data).policed(QUEUE, MANY_RENO).mean:.1f} (in the kernel "
+        f"{nsc(QUEUE, MANY_RENO, 1.2, LARGER[-1]):.1f} and {nsc(QUEUE, MANY_RENO, 1.2):.1f}). They "
+        f"use {largest.policed(USED, MANY_RENO).mean:.1f} instead of "
+        f"{View(data).policed(USED, MANY_RENO).mean:.1f} % of the link."
     )
 
 

@@ -318,20 +318,20 @@ LOSES = (
         ],
     ),
     Statement(
-        "Sixteen flows lose together there: in one event of loss more than eight of them at 100 "
+        "Sixteen flows lose together there. In one event of loss more than eight of them do at 100 "
         "Mb/s and 1 Gb/s, more than under any other but RED.",
         together,
     ),
     Statement(
-        "Other parameters do not mend it: at 100 Mb/s a c_max of 1.05 or a T_c of 150 packets uses "
-        "at most 93 % of the link with more than 8 ms of queue, and a smaller bucket no more; a "
-        "c_max of 1.01 uses at most 97 % with 15 ms of queue, as much as tail drop, where CoDel "
-        "uses 98 % with at most 4 ms.",
+        "Other parameters do not mend it. At 100 Mb/s a c_max of 1.05 or a T_c of 150 packets uses "
+        "at most 93 % of the link with more than 8 ms of queue. A smaller bucket uses no more. A "
+        "c_max of 1.01 uses at most 97 % with 15 ms of queue, as much as tail drop. CoDel uses "
+        "98 % with at most 4 ms.",
         otherwise,
     ),
     Statement(
-        "RED is as far from full for its recommended average, over a second or ten round trips: "
-        "with w_q = 0.002, max_p = 0.01 and drops spaced it uses 95 % of the same link with at "
+        "RED is as far from full for its recommended average, over a second or ten round trips. "
+        "With w_q = 0.002, max_p = 0.01 and drops spaced it uses 95 % of the same link, with at "
         "most 2 ms of queue.",
         red_tuned,
     ),
@@ -358,8 +358,8 @@ LOSES = (
         most_lost,
     ),
     Statement(
-        "**A burst beside traffic:** four flows and more keep the bucket nearly empty, so that a "
-        "burst meets a policer without allowance and loses more than under RED, CoDel, PIE or "
+        "**A burst beside traffic:** four flows and more keep the bucket nearly empty. A burst "
+        "then meets a policer without allowance, and loses more than under RED, CoDel, PIE or "
         "GSP. That a single burst may fill the buffer (claim CP-14 of the paper) holds for an "
         "idle link.",
         burst_lost,
@@ -369,7 +369,7 @@ LOSES = (
         full_after_step,
     ),
     Statement(
-        'With `follow = "drain"` it holds the queue; but T_c is a number of bytes, which take '
+        'With `follow = "drain"` it holds the queue. But T_c is a number of bytes, which take '
         "ten times as long, and RED, CoDel and PIE hold fewer.",
         held_longer,
     ),

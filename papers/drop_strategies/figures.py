@@ -17,7 +17,6 @@ from .points import (
     KINDS,
     LOSS,
     MAX_TH,
-    MECHANISMS,
     METHODS,
     OUT,
     RENO,
@@ -79,9 +78,13 @@ def oscillation(data: Data) -> Sequence[Panel]:
             X,
             "packets",
             [series(data, each, key, case, each, 1.0) for each in STRATEGIES],
+            y_range=(0, highest),
         )
         for case, name in CASES.items()
-        for what, key in (("average queue", AVERAGE), ("its standard deviation", SPREAD))
+        for what, key, highest in (
+            ("average queue", AVERAGE, 70),
+            ("its standard deviation", SPREAD, 14),
+        )
     ]
 
 
@@ -139,17 +142,23 @@ def victims(data: Data) -> Sequence[Panel]:
     return panels
 
 
+STARVED = {
+    "WRED, drop-arrivals": "wred, drop-arrivals",
+    "WRED, drop-from-queue": "wred, drop-from-queue",
+    "WRT, either": "wrt, drop-arrivals",
+}
+"""Curves of the figure on starvation, and the disciplines whose runs they show."""
+
+
 def starvation(data: Data) -> Sequence[Panel]:
-    """Out-of-profile throughput against the in-profile load."""
+    """Out-of-profile throughput against the in-profile load; what coincides is drawn once."""
     loads = data.study("starvation").runs["in_profile"].unique(maintain_order=True).to_list()
     x = [float(load.removesuffix("Mbit")) for load in loads]
     key = "classes.out-of-profile.goodput_bps"
     lines = []
-    for kind in MECHANISMS:
-        for strategy in STRATEGIES:
-            name = f"{kind}, {strategy}"
-            at = [{"in_profile": load, "discipline": name} for load in loads]
-            found = [data.interval("starvation", key, each, scale=1e-6) for each in at]
-            lines.append(line(name, x, found))
+    for label, name in STARVED.items():
+        at = [{"in_profile": load, "discipline": name} for load in loads]
+        found = [data.interval("starvation", key, each, scale=1e-6) for each in at]
+        lines.append(line(label, x, found))
     labels = ("in-profile load, Mbit/s", "out-of-profile throughput, Mbit/s")
     return [Panel("", *labels, lines)]

@@ -10,7 +10,7 @@ from .claims import CLAIMS, CONCLUSIONS
 from .figures import cost, loss, oscillation, starvation, throughput, trace, victims
 from .found import found
 from .points import CASES, CHOICES, CONDITIONERS, LONGER, MAIN, TEXT, TRACES
-from .sections import choices, round_trips, victim_table
+from .sections import DEFERRED, choices, round_trips, victim_table
 
 SHORT = {"duration": "40s"}
 SPAN = {"span": ["40s"]}
@@ -51,7 +51,7 @@ PAPER = Paper(
     found=found,
     sections=(
         Section("Round trips", TEXT["round-trips"], round_trips, (MAIN, LONGER)),
-        Section("What the paper leaves open", TEXT["choices"], choices, (CHOICES,)),
+        Section("What the paper leaves open", TEXT["choices"], choices, (CHOICES,), (DEFERRED,)),
         Section(
             "The last, the first or a random packet", TEXT["victims"], victim_table, ("victims",)
         ),

@@ -42,7 +42,6 @@ PERIOD = "classes.downloads.loss_period.mean"
 LEVELS = "queues.congested.drop_precedence"
 MAX_TH = 45
 NONE, AT_HALF, AT_5_6, AT_8, MOST = "0bit", "2500kbit", "2800kbit", "4000kbit", "4600kbit"
-MECHANISMS = ("wred", "rio", "wrt")
 VICTIMS = ("arrivals", "last", "first", "random")
 KINDS = [(kind, tcp) for kind in ("wred", "wrt") for tcp in ("reno", "sack")]
 """Mechanisms and TCP of the victims that are shown; RIO comes to the same as WRED there."""

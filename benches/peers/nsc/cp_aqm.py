@@ -29,6 +29,8 @@ ONE = {
     ("cubic", 1, 50): ((2, 1.2), (5, 2.0), (7, 1.5)),
 }
 """T_c and c_max at which one flow has the least utilization in forebay."""
+MANY = {("reno", 16, 5): ((2, 2.0),)}
+"""The same of sixteen flows on the short path."""
 
 
 def buckets(name: str, c_max: float) -> float:
@@ -41,6 +43,7 @@ def buckets(name: str, c_max: float) -> float:
 SETTINGS: tuple[tuple[str, str, int, Points, int], ...] = (
     ("as judged", "2.6.18", 345_000, dict.fromkeys(ALL, (TAIL, *AT_5)), 2),
     ("as judged", "2.6.18", 345_000, ONE, 2),
+    ("as judged", "2.6.18", 345_000, MANY, 2),
     ("socket buffer of 1 MB", "2.6.18", 1_000_000, dict.fromkeys(ALL, (TAIL, *AT_5)), 1),
     ("Linux 2.6.26", "2.6.26", 345_000, dict.fromkeys(ALL, (TAIL, *AT_5)), 1),
     ("B_CA = Q_max (1 + c_max) / 2", "2.6.18", 345_000, dict.fromkeys(ALL, AT_5), 1),
