@@ -182,7 +182,7 @@ impl DataSender {
         let told = option.map(|option| self.bytes_by(&option));
         let least = (u64::from(ack.flags.ace()) + DIVACE - self.cep % DIVACE) % DIVACE;
         let new = match told {
-            // Section A.2.1: acknowledgments for many packets are usual here, and no sign of loss.
+            // Appendix A.2.1: acknowledgments for many packets are usual here, and no sign of loss.
             None if self.thinning > Self::THINNED => least,
             told => cautious(least, packets, told.map(|bytes| (bytes, mss))),
         };
