@@ -18,6 +18,7 @@
 #   make validate-peers  the referees alone, likewise; PEER_GROUPS="--only sack" a part of ns-2, ns-3
 #   make virtual-linux   build Linux 6.1 in virtual time, a referee (Debian: linux-source-6.1), once
 #   make bench-peers     speed and memory beside them, on a quiet machine, likewise
+#   make suites   the suites of congestion controls, and the pages of their results: ten minutes
 #   make docs     write the generated reference pages
 #   make lock     choose new versions of the Python packages
 
@@ -28,7 +29,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo library package hosted gate abuse soak test fuzz bench validate validate-peers bench-peers virtual-linux lint format docs lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: demo library package hosted gate abuse soak test fuzz bench validate validate-peers bench-peers virtual-linux suites lint format docs lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -145,6 +146,11 @@ format: dev
 	$(CARGO) fmt --all
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+suites: build
+	$(BIN)/forebay suite rfc9743
+	$(BIN)/forebay suite bbr
+	@$(PYTHON) tools/suite_pages.py "rfc9743=out/rfc9743=RFC 9743" "bbr=out/bbr=The BBR draft's test cases"
 
 docs: build
 	@$(CARGO) run --quiet --locked -p forebay-gate -- schema --without-queues > target/gate.schema.json

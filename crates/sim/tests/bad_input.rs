@@ -72,6 +72,18 @@ fn every_fault_has_its_path_and_remedy() {
             "greater than 0",
         ),
         ("/link/0/reorder", json!({ "share": 0.1 }), "link[0]", "delay"),
+        (
+            "/link/0/police",
+            json!({ "rate": "0bit", "burst": "2KB" }),
+            "link[0].police.rate:",
+            "greater than 0",
+        ),
+        (
+            "/link/0/police",
+            json!({ "rate": "1Mbit", "burst": "1KB" }),
+            "link[0].police.burst:",
+            "mtu",
+        ),
         ("/link/0/overhead", json!("atm"), "link[0].overhead:", "ethernet"),
         ("/link/0/steps", json!([["1s", "1Mbit"]]), "link[0].rate:", "only one"),
         ("/link/0/quantum", json!("4294967296B"), "link[0].quantum:", "at most 1GB"),

@@ -53,6 +53,25 @@ fn held_packets_come_later_and_nothing_is_lost() {
 }
 
 #[test]
+fn a_policer_drops_what_finds_no_tokens_and_delays_nothing() {
+    let mut tree = link(json!({ "name": "udp", "kind": "cbr", "rate": "5Mbit", "size": "500B" }));
+    let plain = run(&tree, 1);
+    tree["dumbbell"]["police"] = json!({ "rate": "4Mbit", "burst": "5KB" });
+    let policed = run(&tree, 1);
+    // A fifth of the rate is beyond the contract; the bucket is empty when measuring begins.
+    assert!((number(&policed, "classes/udp/loss") - 0.2).abs() < 0.001);
+    assert_eq!(
+        number(&policed, "classes/udp/max_delay_ms"),
+        number(&plain, "classes/udp/max_delay_ms")
+    );
+    // With a bucket for more than ten seconds of excess, nothing is lost within ten seconds.
+    tree["dumbbell"]["police"] = json!({ "rate": "4Mbit", "burst": "1.3MB" });
+    tree["warmup"] = json!("0s");
+    tree["duration"] = json!("10s");
+    assert_eq!(number(&run(&tree, 1), "classes/udp/loss"), 0.0);
+}
+
+#[test]
 fn three_packets_that_overtake_look_like_a_loss() {
     // At most two packets overtake within 2 ms, eight within 10 ms (RFC 5681, section 3.2).
     let mut tree = link(json!({ "name": "bulk", "kind": "bulk" }));

@@ -12,7 +12,7 @@ from forebay._cli.options import Jobs, argument, flag, names, option, out_option
 
 def command(
     name: Annotated[
-        str, argument("NAME", "The suite: rfc7928 or rfc9743.", completes=complete.suites)
+        str, argument("NAME", "The suite: rfc7928, rfc9743 or bbr.", completes=complete.suites)
     ],
     disciplines: Annotated[
         str | None,
@@ -29,13 +29,15 @@ def command(
         str | None,
         option(
             "CONTROL,CONTROL,...",
-            "Congestion controls that rfc9743 tests.",
+            "Congestion controls that rfc9743 tests, or the one that bbr does.",
             "--controls",
-            default="all that are registered",
+            default="all that are registered; bbr3",
             completes=complete.controls,
         ),
     ] = None,
-    quick: Annotated[bool, flag("--quick", "Three runs of each point, for a look.")] = False,
+    quick: Annotated[
+        bool, flag("--quick", "Three runs of each point, one path of each case: for a look.")
+    ] = False,
     out: Annotated[
         Path | None, out_option("Folder of the results, also of a run to go on with.", "out/NAME")
     ] = None,
@@ -43,23 +45,26 @@ def command(
 ) -> None:
     """Test disciplines or congestion controls with a published set of scenarios.
 
-    rfc7928 tests queue disciplines, rfc9743 congestion controls (docs/suite-rfc7928.md,
-    docs/suite-rfc9743.md). Every run is kept as soon as it ends. Stop it at any moment: the same
-    command goes on where it was.
+    rfc7928 tests queue disciplines, rfc9743 congestion controls against each other, bbr one's
+    behaviour by the draft's test cases (docs/suite-rfc7928.md, suite-rfc9743.md, suite-bbr.md).
+    Every run is kept as soon as it ends. Stop it at any moment: the same command goes on.
 
     Examples:
         forebay suite rfc7928 --disciplines fifo,codel,pie --quick
         forebay suite rfc9743 --controls cubic,bbr3 --quick
+        forebay suite bbr --quick
     """
     with friendly():
-        from forebay.suite import catalogue, run
+        from forebay.suite import run
 
-        what = catalogue.load(name, names(disciplines), quick, names(controls))
         folder = out if out is not None else run.folder_for(name, quick)
+        begin = run.prepared(
+            name, names(disciplines), names(controls), quick, folder, jobs, command_line()
+        )
         bar = Bar()
         try:
             with bar:
-                written = run.run(what, folder, jobs=jobs, command=command_line(), tell=bar.say)
+                written = begin(bar.say)
         except KeyboardInterrupt:
             stopped(f"Every run that had ended is kept in {folder}; the same command goes on.")
         say(f"Report: {written}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from forebay._engine import ScenarioError
 from forebay._runs.folder import claim
-from forebay.suite import league, ranking, report, results
+from forebay.suite import catalogue, league, ranking, report, results
+from forebay.suite.behaviour import run as behaviour
 from forebay.suite.catalogue import Suite
 from forebay.sweep import several
 
@@ -15,6 +17,32 @@ from forebay.sweep import several
 def folder_for(name: str, quick: bool) -> Path:
     """Where the results of a suite go unless told otherwise."""
     return Path("out") / (f"{name}-quick" if quick else name)
+
+
+def prepared(
+    name: str,
+    disciplines: list[str] | None,
+    controls: list[str] | None,
+    quick: bool,
+    folder: Path,
+    jobs: int | None,
+    command: str,
+) -> Callable[[several.Tell], Path]:
+    """What runs the suite of a name, checked; it is called with who is told, and gives the report.
+
+    Raises:
+        ScenarioError: there is no such suite, discipline or control, or a test that could not run.
+    """
+    head = catalogue.header(name)
+    if head.compares == "behaviour":
+        if disciplines is not None:
+            raise ScenarioError(f"{name} tests a congestion control; leave --disciplines out")
+        return lambda tell: behaviour.run(
+            name, controls, folder, quick=quick, command=command, title=head.title,
+            citation=head.citation, tell=tell,
+        )  # fmt: skip
+    what = catalogue.load(name, disciplines, quick, controls)
+    return lambda tell: run(what, folder, jobs=jobs, command=command, tell=tell)
 
 
 def run(

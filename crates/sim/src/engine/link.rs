@@ -8,6 +8,7 @@ use forebay_core::{
     Capacity, Context, Discipline, DropReason, Duration, Packet, PacketKind, Poll, Port, Rng, Sink,
     Time, Verdict,
 };
+use forebay_middlebox::marker::{Marker, TokenBucket};
 use std::collections::VecDeque;
 
 /// What may change on a link as time goes by.
@@ -54,6 +55,8 @@ pub struct LinkSpec {
     pub delay: Course<Duration>,
     /// Share of packets lost on the wire at random.
     pub loss: Course<f64>,
+    /// What polices arriving packets.
+    pub policer: Option<TokenBucket>,
     /// Share of packets that are held back at random, and for how long.
     pub reorder: Option<(f64, Duration)>,
     /// Where to record what it sends.
@@ -76,6 +79,7 @@ pub struct Link {
     rng: Rng,
     delay: Course<Duration>,
     loss: Course<f64>,
+    policer: Option<TokenBucket>,
     reorder: Option<Reorder>,
     last_arrival: Time,
     /// Key of the agenda entry at which the link is free; earlier entries are stale.
@@ -165,6 +169,7 @@ impl Link {
             rng,
             delay: spec.delay,
             loss: spec.loss,
+            policer: spec.policer,
             reorder,
             last_arrival: Time::ZERO,
             armed: None,
@@ -195,6 +200,13 @@ impl Link {
     pub fn offer(&mut self, now: Time, packet: Packet, loss: &mut Loss) -> Verdict {
         self.meter.arrived(now, &packet);
         let mut charge = Charge { loss, meter: &mut self.meter };
+        if let Some(policer) = &mut self.policer
+            && policer.mark(now, packet.len, &mut self.rng) > 0
+        {
+            charge.dropped(packet, DropReason::Policed);
+            self.meter.settled();
+            return Verdict::Dropped;
+        }
         let verdict = self.port.offer(packet, &mut Context::new(now, &mut self.rng, &mut charge));
         self.meter.settled();
         verdict

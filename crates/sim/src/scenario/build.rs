@@ -419,6 +419,7 @@ impl Channel {
             overhead: self.overhead,
             delay: self.delay,
             loss: self.loss,
+            policer: self.policer,
             reorder: self.reorder.map(|table| (table.share, table.delay)),
             capture: self.capture,
         })

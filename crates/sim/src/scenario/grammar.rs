@@ -120,6 +120,10 @@ link_table! {
             /// `loss`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub losses: Option<Vec<(Duration, f64)>>,
+            /// Policer in front of the queue: `{ rate = "10Mbit", burst = "50KB" }` drops what finds
+            /// no tokens; none if absent.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub police: Option<PoliceTable>,
             /// Packets that are held back on the wire, so that those behind them arrive first:
             /// `{ share = 0.01, delay = "10ms" }` lets a hundredth of them arrive 10 ms later. None
             /// if absent: the link keeps the order.
@@ -157,6 +161,16 @@ pub struct DrawTable {
     /// Delays to draw from; the link's own if empty.
     #[serde(default)]
     pub delays: Vec<Duration>,
+}
+
+/// A token bucket that polices: it holds nothing back.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PoliceTable {
+    /// Rate at which tokens come in, in bits of IP packets; above 0.
+    pub rate: Rate,
+    /// Size of the bucket, full at the beginning; at least the link's `mtu`.
+    pub burst: Bytes,
 }
 
 /// Packets that are held back, each by itself at random.

@@ -1,6 +1,6 @@
 //! Directed links: what a link table and its reverse say, checked.
 
-use super::grammar::{DrawTable, LinkTable, ReorderTable};
+use super::grammar::{DrawTable, LinkTable, PoliceTable, ReorderTable};
 use crate::engine::{Capture, Course};
 use crate::trace;
 use forebay_core::config::{read, require};
@@ -10,6 +10,7 @@ use forebay_core::{
 };
 use forebay_disciplines::Disciplines;
 use forebay_middlebox::Middlebox;
+use forebay_middlebox::marker::{TokenBucket, TokenBucketParams};
 use forebay_shaper::link::check_mtu;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -34,6 +35,7 @@ pub struct Channel {
     pub(super) overhead: u32,
     pub(super) delay: Course<Duration>,
     pub(super) loss: Course<f64>,
+    pub(super) policer: Option<TokenBucket>,
     pub(super) reorder: Option<ReorderTable>,
     pub(super) queue: Option<Value>,
     pub(super) capture: Option<Capture>,
@@ -55,7 +57,7 @@ pub fn directions(
     let forward: LinkTable =
         read(&Value::Object(table.clone())).map_err(|error| error.within(path))?;
     let mut back = table.clone();
-    for field in ["queue", "box", "pcap", "reverse", "loss", "losses", "reorder"] {
+    for field in ["queue", "box", "pcap", "reverse", "loss", "losses", "police", "reorder"] {
         back.remove(field);
     }
     let own = forward.reverse.clone().unwrap_or_default();
@@ -151,6 +153,12 @@ impl DirectedLink {
             if let Some(losses) = &table.losses {
                 check_steps("losses", losses, table.period)?;
                 losses.iter().try_for_each(|(_, share)| check_share(*share, "losses"))?;
+            }
+            if let Some(PoliceTable { rate, burst }) = &table.police {
+                require(rate.bps() > 0, "police.rate", || "must be greater than 0".into())?;
+                require(burst.0 >= table.mtu.0, "police.burst", || {
+                    format!("must be at least the mtu of {}, got \"{burst}\"", table.mtu)
+                })?;
             }
             let Some(reorder) = &table.reorder else { return Ok(()) };
             check_share(reorder.share, "reorder.share")?;
@@ -265,6 +273,7 @@ impl DirectedLink {
             overhead: table.overhead.0,
             delay,
             loss,
+            policer: table.police.map(policer).transpose()?,
             reorder: table.reorder,
             queue: table.queue.clone(),
             capture,
@@ -294,6 +303,14 @@ fn draws<T: Copy>(every: Duration, from: &[T], span: Duration, rng: &mut Rng) ->
     let mut draw =
         |index| (Time::ZERO + every * index, from[rng.below(from.len() as u64) as usize]);
     (0..count).map(&mut draw).collect()
+}
+
+fn policer(PoliceTable { rate, burst }: PoliceTable) -> Result<TokenBucket, ConfigError> {
+    TokenBucket::new(&TokenBucketParams {
+        rate,
+        burst: Some(burst),
+        excess_burst: Bytes::default(),
+    })
 }
 
 fn by_schedule<T: Copy>(steps: &[(Duration, T)], period: Option<Duration>) -> Course<T> {

@@ -163,7 +163,11 @@ impl Bbr3 {
     pub(super) fn note_loss(&mut self) {
         if !self.is_loss_in_round {
             self.loss_round_delivered = self.delivered;
-            self.save_state_upon_loss();
+            // Once an instant: the first of many losses may begin ProbeBW_DOWN, which forgets that
+            // the round has had one, and what it changed is not to be saved.
+            if self.saved != self.now {
+                self.save_state_upon_loss();
+            }
         }
         self.is_loss_in_round = true;
     }

@@ -400,7 +400,9 @@ fn a_spurious_recovery_gives_back_bounds_window_and_state() {
     let mut path = Path::cruising();
     path.until(State::ProbeBwUp, |_, _| {});
     let cwnd = path.window.cwnd;
+    // A timeout finds many segments lost at once.
     path.lose(0, 5 * MSS, 20 * MSS);
+    path.lose(5 * MSS, 10 * MSS, 20 * MSS);
     path.congestion(CongestionKind::Timeout);
     assert_eq!((path.bbr.state, path.window.cwnd), (State::ProbeBwDown, MSS));
     path.bbr.on_spurious(&mut path.window);

@@ -1,0 +1,110 @@
+"""Running the cases, each kept as soon as it has ended."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from forebay import _engine
+from forebay._engine import ScenarioError
+from forebay._runs.folder import claim
+from forebay._runs.journal import write_whole
+from forebay.suite import candidates
+from forebay.suite.behaviour import report
+from forebay.suite.behaviour.case import Case, Outcome
+from forebay.suite.behaviour.cases import CASES
+from forebay.suite.behaviour.rig import Rig
+
+CONTROL = "bbr3"
+"""What is tested unless told otherwise."""
+KEPT = "cases"
+
+
+def run(
+    name: str,
+    controls: list[str] | None,
+    folder: Path,
+    *,
+    quick: bool,
+    command: str,
+    title: str,
+    citation: str,
+    tell: Callable[[str, float], None] = lambda _text, _share: None,
+) -> Path:
+    """Run the cases that a folder lacks, and write the report.
+
+    Args:
+        name: of the suite.
+        controls: the one control to test; BBRv3 unless given.
+        folder: results of each case, `report.html`, `summary.md` and `results.json`.
+        quick: the first path of each case alone.
+        command: the command line, for the report.
+        title: of the suite.
+        citation: what it follows.
+        tell: called when a case begins.
+
+    Returns:
+        The report.
+
+    Raises:
+        ScenarioError: the control is not known or tells nothing of its states, or the folder holds
+            something else.
+        OSError: results could not be kept; what had been kept stays.
+        KeyboardInterrupt: interrupted; every case that had ended is kept.
+    """
+    chosen = candidates.named(controls) if controls is not None else [CONTROL]
+    if len(chosen) != 1:
+        raise ScenarioError(f"{name} tests one congestion control at a time; name one")
+    [control] = chosen
+    claim(folder, "suite.json", {"suite": name, "quick": quick, "control": control}, _words)
+    (folder / KEPT).mkdir(exist_ok=True)
+    found = []
+    for number, case in enumerate(CASES):
+        tell(f"{case.number} {case.title}", number / len(CASES))
+        found.append(_case(case, control, folder / KEPT / f"{case.number:02}.json", quick))
+    return report.write(
+        {"name": name, "title": title, "citation": citation, "control": control, "quick": quick},
+        list(zip(CASES, found, strict=True)),
+        folder,
+        command,
+    )
+
+
+def _case(case: Case, control: str, path: Path, quick: bool) -> dict[str, Any]:
+    """What a case comes to, run unless it is kept for the same engine and rigs."""
+    rigs = case.rigs[:1] if quick else case.rigs
+    asked = json.dumps([_engine.version, control, case.number, [list(rig) for rig in rigs]])
+    key = hashlib.sha256(asked.encode()).hexdigest()[:16]
+    if path.exists():
+        kept: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        if kept["key"] == key:
+            return kept
+    begun = time.process_time()
+    outcomes = [_outcome(case, Rig(control, *rig)).plain() for rig in rigs]
+    spent = time.process_time() - begun
+    done = {"key": key, "outcomes": outcomes, "cpu_seconds": round(spent, 2)}
+    write_whole(path, json.dumps(done).encode())
+    return done
+
+
+def _outcome(case: Case, rig: Rig) -> Outcome:
+    try:
+        return case.run(rig)
+    except ScenarioError as error:
+        if "nothing of its states" in str(error):
+            raise ScenarioError(
+                f'"{rig.control}" tells nothing of its states; take one that does, such as bbr3'
+            ) from None
+        out = Outcome(rig.title)
+        out.check("what the case begins with", False, str(error), "reached")
+        return out
+
+
+def _words(held: Mapping[str, Any]) -> str:
+    return (
+        f"{'quick' if held['quick'] else 'full'} results of {held['suite']} for {held['control']}"
+    )
