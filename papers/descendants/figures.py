@@ -5,6 +5,7 @@ from __future__ import annotations
 from forebay.papers import Data, Panel
 
 from .points import (
+    ALWAYS,
     DELAY,
     DISGUISED,
     FLOOD,
@@ -12,18 +13,21 @@ from .points import (
     HONEST,
     LONG,
     MARKED,
+    OFTEN,
     SHORT,
     UNMARKED,
     bars,
 )
 from .tables import BACKGROUND, POLICE, PRECEDENCE, PROFILES, RATES, SMALL
 
+IMPORTANT = {"Important voice": "voice-important", "Important data": "data-important"}
 GAME, CALL = "classes.game.p99_delay_ms", "classes.call.p99_delay_ms"
 
 
 def small(data: Data) -> list[Panel]:
     cases = {
         "unmarked": (GAME, UNMARKED, 1.0),
+        "four times as often": (GAME, OFTEN, 1.0),
         "marked": (GAME, MARKED, 1.0),
         "beside a marked flood": (GAME, FLOOD, 1.0),
     }
@@ -51,8 +55,8 @@ def precedence(data: Data) -> list[Panel]:
             "packets lost, %",
             {rate: (f"classes.{name}.loss", {"rate": rate}, 100.0) for rate in RATES},
         )
-        for title, name in (("Important voice", "voice-important"), ("Important data", "data-important"))
-    ]  # fmt: skip
+        for title, name in IMPORTANT.items()
+    ]
 
 
 def background(data: Data) -> list[Panel]:
@@ -76,10 +80,8 @@ def background(data: Data) -> list[Panel]:
 
 def profiles(data: Data) -> list[Panel]:
     whose = {"gold, bought 6": "gold", "silver, bought 2": "silver"}
-    goodput = {
-        name: (f"classes.{who}.goodput_bps", {}, 1e-6) for name, who in whose.items()
-    }
-    delay = {name: (f"classes.{who}.p99_delay_ms", {}, 1.0) for name, who in whose.items()}
+    goodput = {name: (f"classes.{who}.goodput_bps", ALWAYS, 1e-6) for name, who in whose.items()}
+    delay = {name: (f"classes.{who}.p99_delay_ms", ALWAYS, 1.0) for name, who in whose.items()}
     return [
         bars(data, "profiles", PROFILES, "What each gets", "goodput, Mbit/s", goodput),
         bars(data, "profiles", PROFILES, "How long it waits", DELAY, delay),

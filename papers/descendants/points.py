@@ -12,12 +12,15 @@ from forebay.papers.points import line, texts
 
 TEXT = texts(Path(__file__).parent)
 DELAY = "99th percentile of one-way delay, ms"
-UNMARKED = {"traffic.game.dscp": "DF", "traffic.flood.rate": "1kbit"}
+UNMARKED = {"traffic.game.dscp": "DF", "traffic.game.rate": "24kbit"}
+OFTEN = {"traffic.game.dscp": "DF", "traffic.game.rate": "96kbit"}
 MARKED = {"traffic.game.dscp": "NQB", "traffic.flood.rate": "1kbit"}
-FLOOD = {"traffic.game.dscp": "NQB", "traffic.flood.rate": "4Mbit"}
+FLOOD = {"traffic.game.dscp": "NQB", "traffic.flood.rate": "8Mbit"}
 HONEST = {"traffic.greedy.rate": "1kbit", "traffic.greedy.dscp": "DF"}
 GREEDY = {"traffic.greedy.rate": "8Mbit", "traffic.greedy.dscp": "DF"}
 DISGUISED = {"traffic.greedy.rate": "8Mbit", "traffic.greedy.dscp": "NQB"}
+ALWAYS: Where = {}
+"""The one case of a study that has no others."""
 SHORT = {"traffic.high.on": "500ms"}
 LONG = {"traffic.high.on": "10s"}
 

@@ -1,6 +1,6 @@
 """Queue disciplines against the kernel's own; writes docs/validation/disciplines.json.
 
-Usage: python benches/peers/linux/disciplines.py [--seeds 8] [--seconds 30] [--only KIND] [--output FILE]
+Usage: python benches/peers/linux/disciplines.py [--seeds 8] [--seconds 30] [--only KIND]
 
 Each discipline is given the same arrivals twice: in forebay and in Linux 6.1 in virtual time.
 Needs what `make virtual-linux` builds, and cargo. A row that was measured with the same inputs is
@@ -460,7 +460,8 @@ DRAW_TEXT = (
     "from one drop or mark to the next, in arrivals, of forebay and Linux."
 )
 SOURCED_TEXT = (
-    "{seeds} seeds; mean and 95 % interval. Both CAKEs round the bytes of a flow's round at random, so "
+    "{seeds} seeds; mean and 95 % interval. Both CAKEs round the bytes of a flow's round at "
+    "random, so "
     "that single packets part sooner or later; where the rounding decides nothing, as in the "
     "second row, none leaves at another nanosecond. All flows are of one pair of hosts. HTB draws "
     "nothing: it differs only by the laws of its leaves. *Open* is what is further apart than both "

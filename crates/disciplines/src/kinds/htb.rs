@@ -49,8 +49,10 @@ pub struct HtbParams {
     /// for each leaf; queue 0 is the leaf written first. Default: by class.
     #[schemars(schema_with = "classifier")]
     pub classify: Option<Value>,
-    /// Classes that have no parent, each with its own `classes` or `queue`; at most 65534 in all,
-    /// 8 deep. Default: one at the link's rate, with two leaves that have half of it each.
+    /// Classes that have no parent. A class has a `rate`, and if wanted `ceil`, `burst` and `cburst`; and
+    /// either `classes`, to which it lends, or, as a leaf, `queue`, `priority` (0 comes first) and
+    /// `quantum`. At most 65534 in all, 8 deep. Default: one at the link's rate, with two leaves that
+    /// have half of it each.
     pub classes: Option<Vec<HtbClassParams>>,
     /// Bytes that count with every IP packet, 0 to 65535. Default: those that the link adds.
     pub overhead: Option<u32>,

@@ -254,15 +254,16 @@ fn type_name(form: &Value, definitions: &Map<String, Value>) -> String {
     {
         return format.to_owned();
     }
+    let plain = |name: &str| match name {
+        "object" => "table".to_owned(),
+        "array" => format!("list of {}", type_name(&form["items"], definitions)),
+        name => name.to_owned(),
+    };
     match &form["type"] {
-        Value::String(name) if name == "object" => "table".to_owned(),
-        Value::String(name) if name == "array" => {
-            format!("list of {}", type_name(&form["items"], definitions))
-        }
-        Value::String(name) => name.clone(),
+        Value::String(name) => plain(name),
         Value::Array(names) => {
             let names = names.iter().filter_map(Value::as_str).filter(|name| *name != "null");
-            names.collect::<Vec<_>>().join(" | ")
+            names.map(plain).collect::<Vec<_>>().join(" | ")
         }
         _ => "value".to_owned(),
     }
