@@ -132,7 +132,8 @@ def cp_15(data: Data) -> str:
 
 CP_16 = (
     "The exceptions are points at which one flow alone repeats an episode (CP-8). Beside small "
-    "packets no step of figure 3(a) is against the law (study `choices`)."
+    "packets, or with a round trip of 10.1 ms, no step of figure 3(a) is against the law (study "
+    "`choices`)."
 )
 
 
