@@ -6,7 +6,7 @@ from forebay.papers import Data, Figure, Paper, Quick, Section, StudyFile
 
 from .claims import CLAIMS, CONCLUSIONS, HYPOTHESES
 from .figures import published, shared
-from .points import CHOICES, CLASSIC, MAIN, NEAR, QUEUES, TEXT, TODAY, run_rows
+from .points import CHOICES, CLASSIC, MAIN, QUEUES, TEXT, TODAY, near_rows, run_rows
 from .sections import choices as choices_table
 from .sections import rows as row_tables
 from .sections import shared as shared_table
@@ -15,10 +15,7 @@ from .sections import today as today_table
 
 def found(data: Data) -> str:
     """The page's beginning."""
-    near = {
-        queue: sum(abs(row.error(data)) <= NEAR for row in run_rows(data, queue))
-        for queue in QUEUES
-    }
+    near = {queue: near_rows(data, queue) for queue in QUEUES}
     kinds = ("dualpi2", "fq_codel", "pfifo")
     counts = {
         kind.partition("_")[0]: sum(near[queue] for queue in QUEUES if kind in queue)

@@ -157,3 +157,8 @@ def changed(data: Data, choice: str) -> tuple[Interval, Interval]:
         data.interval(CHOICES, key, {"title": choice}, scale=1e-6) for key in (FIRST, SECOND)
     )
     return one, other
+
+
+def near_rows(data: Data, queue: str) -> int:
+    """How many rows of a queue have both throughputs near the published ones."""
+    return sum(abs(row.error(data)) <= NEAR for row in run_rows(data, queue))

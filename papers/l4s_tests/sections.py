@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from forebay.papers import Data, Table
 
-from .points import CHOICES, QUEUES, ROWS, SHARED, TODAY, Row, changed, run_rows
+from .points import CHOICES, NEAR, QUEUES, ROWS, SHARED, TODAY, Row, changed, near_rows, run_rows
 
 
 def rows(data: Data) -> list[Table]:
-    """Scenario 1, a table for each queue."""
+    """Scenario 1, a table for each queue: all rows of DualPI2, of others those that are not near."""
     head = [
         "first",
         "second",
@@ -30,10 +30,12 @@ def rows(data: Data) -> list[Table]:
                     "yes" if row.is_predicted(data) else "no",
                 ]
                 for row in run_rows(data, queue)
+                if queue.endswith("dualpi2") or abs(row.error(data)) > NEAR
             ],
             queue,
         )
         for queue in QUEUES
+        if near_rows(data, queue) < len(run_rows(data, queue))
     ]
 
 
