@@ -8,7 +8,7 @@ from .points import CHOICES, NEAR, QUEUES, ROWS, SHARED, TODAY, Row, changed, ne
 
 
 def rows(data: Data) -> list[Table]:
-    """Scenario 1, a table for each queue: all rows of DualPI2, of others those that are not near."""
+    """Scenario 1, a table for each queue: all rows of DualPI2, of others those not near."""
     head = [
         "first",
         "second",
