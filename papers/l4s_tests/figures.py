@@ -2,62 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from forebay.papers import Data, Panel, Series
 
-from .points import CLASSIC, MAIN, SHARED, run_rows
+from .points import MAIN, SHARED, run_rows
 
-QUEUES = {"dualpi2": "DualPI2", "pfifo": "pfifo", "fq_codel": "fq_codel"}
-RATES = {"50Mbit": (0.0, 50.0), "10Mbit": (0.0, 10.0)}
+RATES = {"50Mbit": 50.0, "10Mbit": 10.0}
+RIVALS = 3.0
+"""More than any rival of Prague delivers, in Mbit/s."""
+
+
+def beside(title: str, what: str, most: float, series: Iterable[Series]) -> Panel:
+    """What was measured here over what was published, with the line on which both are equal."""
+    ends = (0.0, most)
+    return Panel(
+        title,
+        f"published {what}, Mbit/s",
+        f"{what} here, Mbit/s",
+        [*series, Series("equal", ends, ends)],
+        x_range=ends,
+        y_range=ends,
+    )
 
 
 def published(data: Data) -> list[Panel]:
     """Throughputs over the published ones, a panel for each rate."""
     panels = []
-    for rate, ends in RATES.items():
+    queues = data.study(MAIN).runs["title"].unique(maintain_order=True).to_list()
+    for rate, most in RATES.items():
         drawn = []
-        queues = data.study(MAIN).runs["title"].unique(maintain_order=True).to_list()
         for queue in (each for each in queues if each.startswith(rate)):
-            x: list[float] = []
-            y: list[float | None] = []
-            for row in run_rows(data, queue):
-                x += row.stated
-                y += [each.mean for each in row.found(data)]
+            rows = run_rows(data, queue)
+            x = [value for row in rows for value in row.stated]
+            y = [each.mean for row in rows for each in row.found(data)]
             drawn.append(Series(queue.partition(" ")[2], x, y, style="points"))
-        drawn.append(Series("equal", list(ends), list(ends)))
-        panels.append(
-            Panel(
-                rate,
-                "published throughput, Mbit/s",
-                "throughput here, Mbit/s",
-                drawn,
-                x_range=ends,
-                y_range=ends,
-            )
-        )
+        panels.append(beside(rate, "throughput", most, drawn))
     return panels
 
 
 def shared(data: Data) -> list[Panel]:
-    """What the rival of Prague delivers in a shared queue."""
-    rivals = list(dict.fromkeys(each.rival for each in SHARED))
-    queues = list(dict.fromkeys(each.queue for each in SHARED))
-    assert data.runs(CLASSIC).height
-    drawn = []
-    for queue in queues:
-        rows = [each for each in SHARED if each.queue == queue]
-        rows.sort(key=lambda each: rivals.index(each.rival))
-        found = [each.found(data)[1] for each in rows]
-        names = [each.rival for each in rows]
-        drawn.append(
-            Series(
-                queue,
-                names,
-                [each.mean for each in found],
-                [each.low for each in found],
-                [each.high for each in found],
-                "bars",
+    """What the rival of Prague delivers in a shared queue, a panel for each rival."""
+    panels = []
+    for rival in ("cubic", "reno"):
+        drawn = []
+        for queue in dict.fromkeys(each.queue for each in SHARED):
+            rows = [each for each in SHARED if each.queue == queue and rival in each.rival]
+            found = [each.found(data)[1] for each in rows]
+            x = [each.stated[1] for each in rows]
+            means, low, high = (
+                [getattr(each, end) for each in found] for end in ("mean", "low", "high")
             )
-        )
-        stated = [each.stated[1] for each in rows]
-        drawn.append(Series(f"{queue}, published", names, stated, style="points", stated=True))
-    return [Panel("", "rival", "the rival's throughput beside Prague, Mbit/s", drawn)]
+            drawn.append(Series(queue, x, means, low, high, "points"))
+        panels.append(beside(f"beside {rival}", "throughput of the rival", RIVALS, drawn))
+    return panels

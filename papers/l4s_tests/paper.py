@@ -41,7 +41,7 @@ PAPER = Paper(
     figures=(
         Figure("1", "Scenario 1: every throughput over the published one.", published, (MAIN,)),
         Figure("6", "Scenario 6: what Prague leaves its rival in a shared queue.", shared,
-               (CLASSIC,), "Stars are the published runs."),
+               (CLASSIC,), "Each rival with and without ECN."),
     ),
     claims=CLAIMS,
     conclusions=CONCLUSIONS,
