@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from forebay._reference.controls import controls_page
 from forebay._reference.files import Template
 from forebay._reference.kinds import kinds_page
 from forebay._reference.pages import PAGED, page
@@ -12,9 +13,10 @@ from forebay._reference.picture import picture
 from forebay.scenario import load
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1])
+    folder = Path(sys.argv[1]).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "kinds.md").write_text(kinds_page(), encoding="utf-8")
+    (folder / "congestion.md").write_text(controls_page(folder.parents[1]), encoding="utf-8")
     for file in PAGED:
         (folder / f"{file.value}.md").write_text(page(file), encoding="utf-8")
     images = folder.parent / "images"

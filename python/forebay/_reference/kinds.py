@@ -20,12 +20,21 @@ def kinds_page() -> str:
     for group, title in GROUPS.items():
         lines += ["", f"## {title}"]
         for entry in catalogue[group]:
-            lines += ["", f"### `{entry['name']}`", ""]
-            lines.append(f"{_sentence(entry['summary'])} Source: {entry['source']}.")
-            if entry["parameters"]:
-                lines += ["", "| Parameter | Type | Default | Meaning |", "|---|---|---|---|"]
-            lines += [_row(parameter) for parameter in entry["parameters"]]
+            lines += ["", f"### `{entry['name']}`", "", about(entry), *parameters(entry)]
     return "\n".join(lines) + "\n"
+
+
+def about(entry: dict[str, Any]) -> str:
+    """What an entry of the catalogue does, and by which source."""
+    return f"{_sentence(entry['summary'])} Source: {entry['source']}."
+
+
+def parameters(entry: dict[str, Any]) -> list[str]:
+    """The parameters of an entry of the catalogue, as lines of a table; none if it has none."""
+    if not entry["parameters"]:
+        return []
+    head = ["", "| Parameter | Type | Default | Meaning |", "|---|---|---|---|"]
+    return head + [_row(parameter) for parameter in entry["parameters"]]
 
 
 def _row(parameter: dict[str, Any]) -> str:
