@@ -1,6 +1,8 @@
-"""Suites: published sets of tests for queue disciplines, as data, run by the sweep engine.
+"""Suites: published sets of tests for queue disciplines and congestion controls.
 
-`forebay suite rfc7928` runs RFC 7928, sections 5 to 10; `docs/suite-rfc7928.md` explains it.
+`forebay suite rfc7928` runs RFC 7928, sections 5 to 10, and `rfc9743` RFC 9743, sections 5 to 7, as
+data by the sweep engine; `bbr` runs the test cases of the BBR draft. The pages `docs/suite-*.md`
+explain them.
 """
 
 from forebay.suite.catalogue import Ratio, Suite, Test, Trade, load, names

@@ -16,6 +16,7 @@ from forebay._runs.journal import write_whole
 from forebay.papers import Panel, Series, draw
 from forebay.papers.page import markdown
 from forebay.suite.behaviour.case import Case
+from forebay.suite.behaviour.trace import State
 from forebay.sweep.report import style
 
 IMAGE = "images"
@@ -43,6 +44,7 @@ def write(suite: Mapping[str, Any], found: Found, folder: Path, command: str) ->
         "suite": suite,
         "cases": [(case, each, verdict(each)) for case, each in found],
         "held": held,
+        "states": list(State),
         "version": _engine.version,
         "command": command,
         "cpu_seconds": spent,
@@ -111,6 +113,7 @@ def _summary(said: Mapping[str, Any], image: str) -> str:
         "time.",
         markdown(["Case", "Title", "Verdict"], rows),
         f"![Courses]({image})",
+        "States in the figure: " + ", ".join(f"{each.value} {each.name}" for each in State) + ".",
     ]
     for case, each, found in cases:
         parts.append(f"## Case {case.number}")
