@@ -523,7 +523,7 @@ def reduced(view: View) -> list[Part]:
     share = 100 / view.tail(QUEUE, point).mean
     found = view.policed(QUEUE, point)
     of_tail = Interval(found.mean * share, (found.half_width or 0) * share, found.samples)
-    what = f"queue of tail drop's, {words(point)}"
+    what = f"queue as a share of tail drop's, {words(point)}"
     return [Part(what, "significant: at most half", of_tail, high=50, unit="%")]
 
 
