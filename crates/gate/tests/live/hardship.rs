@@ -240,19 +240,26 @@ fn what_the_kernel_does_not_send_is_counted() {
             send(&sender, 300, 100, 3_000.0);
         }
         std::thread::sleep(Duration::from_millis(300));
+        // Neighbours may still ask for each other: the gate is read between two looks at the hosts.
+        let hosts = || {
+            let left = counters(net.left(), device("in"))[1];
+            (left, counters(net.right(), device("out"))[0])
+        };
+        let before = hosts();
         let status = gate.settled();
+        let after = hosts();
         conserved(&status);
         let count = |path: &str| status.pointer(path).unwrap().as_u64().unwrap();
         let refused = count("/outside/refused");
-        let left = count("/forward/passed/packets") + count("/forward/sent/packets");
         assert!(refused >= 200, "{way:?}: {status}");
-        assert_eq!(counters(net.right(), device("out"))[0], left - refused, "{way:?}: {status}");
+        let left = count("/forward/passed/packets") + count("/forward/sent/packets") - refused;
+        assert!((before.1..=after.1).contains(&left), "{way:?}: {before:?} {after:?} {status}");
         let missed: u64 = ["oversize", "no_buffer", "kernel"]
             .map(|why| count(&format!("/inside/{why}")))
             .iter()
             .sum();
-        let received = count("/forward/received/packets");
-        assert_eq!(counters(net.left(), device("in"))[1], received + missed, "{way:?}: {status}");
+        let came = count("/forward/received/packets") + missed;
+        assert!((before.0..=after.0).contains(&came), "{way:?}: {before:?} {after:?} {status}");
         gate.stop();
     }
 }
