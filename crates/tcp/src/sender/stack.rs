@@ -22,6 +22,7 @@ impl Sender {
         let timeout = stack.on_ack(&self.flow(now), &ack, &mut self.stats);
         self.cwr_due |= self.ecn && stack.take_reduced();
         let shut = stack.shut();
+        let timeout = timeout.or_else(|| (shut && self.timer == Timer::Off).then(|| stack.rto()));
         self.stack = Some(stack);
         if segment.ack > self.una {
             self.una = segment.ack;
