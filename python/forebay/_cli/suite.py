@@ -11,14 +11,12 @@ from forebay._cli.options import Jobs, argument, flag, names, option, out_option
 
 
 def command(
-    name: Annotated[
-        str, argument("NAME", "The suite: rfc7928, rfc9743 or bbr.", completes=complete.suites)
-    ],
+    name: Annotated[str, argument("NAME", "rfc7928, rfc9743 or bbr.", completes=complete.suites)],
     disciplines: Annotated[
         str | None,
         option(
             "KIND,KIND,...",
-            "Disciplines that rfc7928 tests, kinds of forebay kinds.",
+            "What rfc7928 tests, kinds of forebay kinds.",
             "--disciplines",
             "-d",
             default="those of the suite",
@@ -29,9 +27,9 @@ def command(
         str | None,
         option(
             "CONTROL,CONTROL,...",
-            "Congestion controls that rfc9743 tests, or the one that bbr does.",
+            "What rfc9743 tests, or the one that bbr does.",
             "--controls",
-            default="all that are registered; bbr3",
+            default="all; bbr3",
             completes=complete.controls,
         ),
     ] = None,
@@ -43,7 +41,7 @@ def command(
     ] = None,
     jobs: Jobs = None,
 ) -> None:
-    """Test disciplines or congestion controls with a published set of scenarios.
+    """Run a published set of tests on disciplines or controls.
 
     rfc7928 tests queue disciplines, rfc9743 congestion controls against each other, bbr one's
     behaviour by the draft's test cases (docs/suite-rfc7928.md, suite-rfc9743.md, suite-bbr.md).
