@@ -2,7 +2,7 @@
 
 use super::capture::Capture;
 use super::cargo::Hold;
-use super::event::Key;
+use crate::engine::event::Key;
 use crate::measure::{QueueMeter, UserMeter};
 use forebay_core::{
     Capacity, Context, Discipline, DropReason, Duration, Ecn, Packet, PacketKind, Poll, Port, Rng,

@@ -68,6 +68,12 @@ impl Hold {
         &mut self.places[id as usize]
     }
 
+    /// The same, to be looked at.
+    #[inline]
+    pub fn look(&self, id: u32) -> &Cargo {
+        &self.places[id as usize]
+    }
+
     /// Reads the cargo with handle `id` ahead of its use.
     #[inline]
     pub fn fetch(&self, id: u32) {
