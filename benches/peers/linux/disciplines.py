@@ -128,6 +128,11 @@ TREES: list[dict[str, Any]] = [
 ]
 """Trees of classes."""
 
+# A byte takes a whole number of nanoseconds.
+THIN = {"kind": "cake", "bandwidth": "125kbit", "diffserv": "besteffort", "isolation": "flows"}
+FILTERS = [{**THIN, "ack_filter": name} for name in ("none", "conservative", "aggressive")]
+"""CAKE where acknowledgments wait."""
+
 
 @dataclass(frozen=True)
 class Trace:
@@ -137,6 +142,8 @@ class Trace:
     about: str
     arrivals: Arrivals
     rate: int
+    acknowledges: bool = False
+    """Whether its packets are acknowledgments, for what looks at them."""
 
 
 def traces(seconds: int) -> list[Trace]:
@@ -164,7 +171,21 @@ def traces(seconds: int) -> list[Trace]:
             replay.poisson(1, 10.5e6, seconds, 8, precedences=2),
             10_000_000,
         ),
+        Trace(
+            "acknowledgments",
+            "what the receivers of such flows answer to drops and marks, onto 125 kbit/s",
+            answers(tree, seconds),
+            10_000_000,
+            acknowledges=True,
+        ),
     ]
+
+
+def answers(tree: Mapping[str, Any], seconds: int) -> Arrivals:
+    """The acknowledgments of a run in which the queue marks some packets and drops others."""
+    queue = {"kind": "codel", "ecn": True, "limit": "25p"}
+    _, seen = run({**tree, "dumbbell": {**tree["dumbbell"], "queue": queue}}, trace=seconds)
+    return replay.acknowledgments(seen)
 
 
 def whole(queue: Mapping[str, Any]) -> dict[str, Any]:
@@ -562,11 +583,13 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     drawn = functools.partial(drawing, seeds=options.seeds)
+    by_source = functools.partial(sourced, seeds=options.seeds)
     asked: list[tuple[dict[str, Any], Callable[..., dict[str, Any]]]] = [
         *((each, lawful) for each in LAWFUL),
         *((each, drawn) for each in DRAWING),
-        *((each, functools.partial(sourced, seeds=options.seeds)) for each in [*SOURCED, *TREES]),
+        *((each, by_source) for each in [*SOURCED, *TREES]),
     ]
+    filters = [(each, by_source) for each in FILTERS]
     kept = Kept(replay.ROOT / "target" / "validation" / "disciplines.jsonl")
     # What decides beside the arrivals: kernel, engine, laws and what they are asked by.
     inputs = {
@@ -585,7 +608,7 @@ def main() -> int:
             for row in before.get("rows", ())
             if (row["trace"], row["queue"]["kind"] == options.only) == (trace.name, False)
         ]
-        for queue, judge in asked:
+        for queue, judge in filters if trace.acknowledges else asked:
             if options.only not in (None, queue["kind"]):
                 continue
             given = inputs | arrivals | {"rate": trace.rate, "queue": queue, "seeds": options.seeds}
