@@ -248,8 +248,12 @@ def red(queue: Table, link: Link) -> Commands:
     """`red`."""
     fixed(queue, gentle=False, wait=False, spare_short=False, byte_mode=False)
     # As ours: above max_th it drops what it could mark.
-    marks = ["ecn", "harddrop"] if queue["ecn"] else []
-    return [root("red", *red_words(queue, queue, link), *marks)]
+    more = ["ecn", "harddrop"] if queue["ecn"] else []
+    if queue.get("adapt_every"):
+        # Its timer of 125 ticks fires at whole multiples of 8.
+        fixed(queue, adapt_every="512ms")
+        more.append("adaptative")
+    return [root("red", *red_words(queue, queue, link), *more)]
 
 
 def wred(queue: Table, link: Link) -> Commands:
