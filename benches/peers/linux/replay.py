@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import shutil
+import struct
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -26,12 +27,14 @@ ROOT = Path(__file__).resolve().parents[3]
 ARRIVAL = np.dtype(
     [
         *(("time", "<i8"), ("flow", "<u2"), ("size", "<u2"), ("tos", "u1"), ("class", "u1")),
-        ("unused", "u1", (2,)),
+        *(("unused", "u1"), ("header", "u1"), ("tcp", "u1", (64,))),
     ]
 )
 CLASSES = 4
 MTU = 1500
 ECT = 2
+FIN, SYN, RST = 1, 2, 4
+NOP = 1
 Arrivals = npt.NDArray[Any]
 
 
@@ -54,6 +57,35 @@ def recorded(seen: records.Records) -> Arrivals:
     passed = records.passage(seen).arrivals
     passed = passed[passed["payload"] > 0]
     return arrivals(passed["time"], passed["flow"], passed["size"], passed["tos"])
+
+
+def acknowledgments(seen: records.Records) -> Arrivals:
+    """The pure acknowledgments that the receivers of a run sent, with their headers.
+
+    Timestamps are not recorded: both count milliseconds.
+    """
+    sent = seen[(seen["point"] == records.RECEIVER_OUT) & (seen["payload"] == 0)]
+    sent = sent[(sent["flags"] & (SYN | FIN | RST)) == 0]
+    found = arrivals(sent["time"], sent["flow"], sent["size"], sent["tos"])
+    for arrival, record in zip(found, sent, strict=True):
+        header = tcp_header(record)
+        arrival["header"] = len(header)
+        arrival["tcp"][: len(header)] = np.frombuffer(header, np.uint8)
+    return found
+
+
+def tcp_header(record: Any) -> bytes:
+    """A recorded segment's header, options in Linux's order; ports are left out."""
+    now = int(record["time"] // 1_000_000) & 0xFFFFFFFF
+    options = struct.pack(">BBBBII", NOP, NOP, 8, 10, now, now)
+    if record["blocks"]:
+        edges = [int(edge) for edge in record["sack"][: 2 * record["blocks"]]]
+        options += struct.pack(f">BBBB{len(edges)}I", NOP, NOP, 5, 2 + 4 * len(edges), *edges)
+    length = 20 + len(options)
+    if length + 20 != record["size"]:
+        raise RuntimeError(f"an acknowledgment of {record['size']} bytes is not as expected")
+    numbers = (int(record["seq"]), int(record["ack"]), length << 2, int(record["flags"]))
+    return struct.pack(">4xIIBBHHH", *numbers, min(int(record["window"]), 0xFFFF), 0, 0) + options
 
 
 def arrivals(time: Any, flow: Any, size: Any, tos: Any) -> Arrivals:

@@ -71,6 +71,11 @@
 #define FOREBAY_PUSHED_OUT 4
 
 /**
+ * Reason of a drop: a pure acknowledgment of which later ones in the queue say as much.
+ */
+#define FOREBAY_REDUNDANT_ACK 5
+
+/**
  * What a discipline knows of its port when it is made.
  */
 typedef struct ForebaySetting {

@@ -231,6 +231,7 @@ pub fn complete_checksum(frame: &mut [u8], view: &IpView) -> bool {
 mod tests {
     use super::*;
     use etherparse::{IpFragOffset, Ipv4Header, PacketBuilder};
+    use forebay_core::tcp::flags;
     use proptest::prelude::*;
 
     const MACS: ([u8; 6], [u8; 6]) = ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
@@ -261,7 +262,10 @@ mod tests {
 
     #[test]
     fn headers_are_read_behind_ethernet_and_tags() {
-        let four = view(&tcp(false, b"data", |_| {}), Layer::Ethernet);
+        let frame = tcp(false, b"data", |_| {});
+        let four = view(&frame, Layer::Ethernet);
+        let header = tcp_header(&frame, &four).unwrap();
+        assert_eq!((header.seq, header.flags, header.payload_len), (7, flags::ACK, 4));
         assert_eq!((four.at, four.version, four.len, four.transport_at), (14, 4, 44, Some(34)));
         assert_eq!((four.protocol, four.ports, four.kind), (6, Some((1234, 80)), PacketKind::Data));
         let six = view(&tcp(true, b"", |_| {}), Layer::Ethernet);

@@ -7,7 +7,7 @@ use super::transport::Transport;
 use crate::measure::UserMeter;
 use crate::pcap_out::port;
 use forebay_core::{Packet, Time};
-use forebay_middlebox::{Ack, FiveTuple, Header, Middlebox, SackBlocks, Tcp, Verdict};
+use forebay_middlebox::{Ack, FiveTuple, Header, Middlebox, Verdict};
 use forebay_tcp::{Flags, SackBlock, Segment};
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -51,26 +51,6 @@ fn read_address(address: IpAddr) -> Option<(u32, u32, u32)> {
 /// Shift count of a window field that can state `window` bytes (RFC 7323, section 2.3).
 fn shift_for(window: u64) -> u8 {
     (0..14).find(|shift| window >> shift <= u64::from(u16::MAX)).unwrap_or(14)
-}
-
-/// The segment as it would stand in a header, its window in units of 2^`shift` bytes.
-fn fields(segment: &Segment, shift: u8) -> Tcp {
-    let is_syn = segment.flags.has(Flags::SYN);
-    let mut sack = SackBlocks::default();
-    segment.sack_blocks().for_each(|(start, end)| sack.push(start as u32, end as u32));
-    // A SYN's window is never scaled (RFC 7323, section 2.2).
-    let window = if is_syn { segment.window } else { segment.window >> shift };
-    Tcp {
-        seq: segment.seq as u32,
-        ack: segment.ack as u32,
-        flags: segment.flags.header_bits(),
-        window: window.min(u32::from(u16::MAX)) as u16,
-        payload_len: segment.len,
-        timestamps: segment.has_timestamp.then_some((segment.tsval, segment.tsecr)),
-        window_scale: is_syn.then_some(shift),
-        sack,
-        other_options: is_syn || segment.accecn().is_some(),
-    }
 }
 
 /// The segment that `ack` is, with numbers of 64 bits near `acked`, up to which the sender knows its
@@ -196,7 +176,7 @@ impl Ends<'_> {
             flow: if cargo.backward { forward.reversed() } else { forward },
             class: packet.class,
             dscp: packet.dscp(),
-            tcp: is_tcp.then(|| fields(&cargo.segment, shift)),
+            tcp: cargo.tcp_header(shift),
         }
     }
 
