@@ -18,7 +18,7 @@
 #   make validate-peers  the referees alone, likewise; PEER_GROUPS="--only sack" a part of ns-2, ns-3
 #   make virtual-linux   build Linux 6.1 in virtual time, a referee (Debian: linux-source-6.1), once
 #   make bench-peers     speed and memory beside them, on a quiet machine, likewise
-#   make suites   the suites of congestion controls, and the pages of their results: ten minutes
+#   make suites   the suites of congestion controls and of L4S, and the pages of their results: ten minutes
 #   make docs     write the generated reference pages
 #   make lock     choose new versions of the Python packages
 
@@ -149,8 +149,9 @@ format: dev
 
 suites: build
 	$(BIN)/forebay suite rfc9743
+	$(BIN)/forebay suite l4s
 	$(BIN)/forebay suite bbr
-	@$(PYTHON) tools/suite_pages.py "rfc9743=out/rfc9743=RFC 9743" "bbr=out/bbr=The BBR draft's test cases"
+	@$(PYTHON) tools/suite_pages.py "rfc9743=out/rfc9743=RFC 9743" "l4s=out/l4s=L4S" "bbr=out/bbr=The BBR draft's test cases"
 
 docs: build
 	@$(CARGO) run --quiet --locked -p forebay-gate -- schema --without-queues > target/gate.schema.json

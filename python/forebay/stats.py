@@ -111,6 +111,19 @@ def interval(samples: Sequence[float | None], level: float = LEVEL) -> Interval 
     return Interval(mean, quantile * math.sqrt(variance / count), count)
 
 
+def inside(found: Interval | None, low: float, high: float) -> bool | None:
+    """Whether a whole interval lies within bounds (True) or without (False).
+
+    Returns:
+        None if it has an end on either side, or is not known: more runs are needed.
+    """
+    if found is None or found.low is None or found.high is None or math.isnan(found.mean):
+        return None
+    if low <= found.low and found.high <= high:
+        return True
+    return False if found.high < low or high < found.low else None
+
+
 def paired_difference(
     first: Sequence[float | None], second: Sequence[float | None], level: float = LEVEL
 ) -> Interval | None:

@@ -195,6 +195,19 @@ def test_a_suite_knows_plugins(tmp_path: Path) -> None:
     assert set(runs["discipline"]) == {"fifo", "blue"}
 
 
+@pytest.mark.usefixtures("named")
+def test_a_suite_of_requirements_judges_plugins(tmp_path: Path) -> None:
+    whole = catalogue.load("l4s", ["blue"], quick=True)
+    [test] = (test for test in whole.tests if test.name == "14-small-windows")
+    one = dataclasses.replace(whole, tests=(test,))
+    run.run(one, tmp_path / "out")
+    found = json.loads((tmp_path / "out" / "results.json").read_text())
+    delay, dropped, fairness = (each["queues"]["blue"] for each in found["checks"])
+    # BLUE keeps no millisecond, marks what may be marked, and is judged by it.
+    assert delay["verdict"] == "does not hold" and fairness["verdict"] == "told"
+    assert dropped["verdict"] in ("holds", "does not hold")
+
+
 def test_the_lab_and_its_gates_know_plugins(gate: Path, blue: Path) -> None:
     base = document(duration="2s", plugins=[str(blue)])
     summary = lab.run(forebay.Scenario.of(base), gate=gate).summary

@@ -67,6 +67,23 @@ fn alone_it_uses_the_link() {
 }
 
 #[test]
+fn after_a_timeout_it_begins_with_slow_start() {
+    // Slow start fills 300 ms of queue, loses a thousand packets and times out.
+    let tree = json!({
+        "duration": "60s",
+        "warmup": "20s",
+        "dumbbell": { "rate": "40Mbit", "delay": "10ms", "queue": { "kind": "fifo", "limit": "1000p" } },
+        "traffic": [
+            prague(),
+            { "name": "reno", "kind": "bulk", "start": "500ms", "tcp": { "timestamps": true } },
+        ],
+    });
+    let summary = run(&tree, 1);
+    let goodput = |class: &str| number(&summary, &format!("classes/{class}/goodput_bps"));
+    assert!(goodput("prague") > 2e6, "{}", goodput("prague"));
+}
+
+#[test]
 fn behind_a_queue_that_drops_it_is_as_any_tcp() {
     let tree = json!({
         "duration": "60s",

@@ -11,12 +11,14 @@ from forebay._cli.options import Jobs, argument, flag, names, option, out_option
 
 
 def command(
-    name: Annotated[str, argument("NAME", "rfc7928, rfc9743 or bbr.", completes=complete.suites)],
+    name: Annotated[
+        str, argument("NAME", "rfc7928, rfc9743, l4s or bbr.", completes=complete.suites)
+    ],
     disciplines: Annotated[
         str | None,
         option(
             "KIND,KIND,...",
-            "What rfc7928 tests, kinds of forebay kinds.",
+            "What rfc7928 and l4s test, kinds of forebay kinds.",
             "--disciplines",
             "-d",
             default="those of the suite",
@@ -43,12 +45,12 @@ def command(
 ) -> None:
     """Run a published set of tests on disciplines or controls.
 
-    rfc7928 tests queue disciplines, rfc9743 congestion controls against each other, bbr one's
-    behaviour by the draft's test cases (docs/suite-rfc7928.md, suite-rfc9743.md, suite-bbr.md).
+    rfc7928 tests queue disciplines, l4s holds them to RFC 9331 and 9332, rfc9743 tests congestion
+    controls against each other, bbr one's behaviour by the draft's cases (docs/suite-NAME.md).
     Every run is kept as soon as it ends. Stop it at any moment: the same command goes on.
 
     Examples:
-        forebay suite rfc7928 --disciplines fifo,codel,pie --quick
+        forebay suite l4s --disciplines dualpi2,fq-codel --quick
         forebay suite rfc9743 --controls cubic,bbr3 --quick
         forebay suite bbr --quick
     """

@@ -186,8 +186,8 @@ def _check_link(link: Mapping[str, Any]) -> None:
     for field in ("loss", "losses", "police", "reorder", "remark"):
         if link.get(field):
             raise ScenarioError(
-                f"{place}: {field}: the lab's links lose and change nothing on the wire and keep the "
-                "order; take it out"
+                f"{place}: {field}: the lab's links lose and change nothing on the wire and keep "
+                "the order; take it out"
             )
 
 

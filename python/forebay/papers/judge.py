@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from forebay.stats import Interval
+from forebay.stats import Interval, inside
 
 Verdict = Literal["reproduced", "differs", "not testable"]
 
@@ -46,14 +46,10 @@ class Part:
     @property
     def verdict(self) -> Verdict:
         """Where the interval lies."""
-        found = self.found
-        if found is None or found.low is None or found.high is None or math.isnan(found.mean):
+        lies = inside(self.found, self.low, self.high)
+        if lies is None:
             return "not testable"
-        if self.low <= found.low and found.high <= self.high:
-            return "reproduced"
-        if found.high < self.low or self.high < found.low:
-            return "differs"
-        return "not testable"
+        return "reproduced" if lies else "differs"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Suites: published sets of tests for queue disciplines and congestion controls.
 
-`forebay suite rfc7928` runs RFC 7928, sections 5 to 10, and `rfc9743` RFC 9743, sections 5 to 7, as
-data by the sweep engine; `bbr` runs the test cases of the BBR draft. The pages `docs/suite-*.md`
-explain them.
+`forebay suite rfc7928` runs RFC 7928, sections 5 to 10, `rfc9743` RFC 9743, sections 5 to 7, and
+`l4s` what RFC 9331 and RFC 9332 ask of queues and senders, as data by the sweep engine; `bbr` runs
+the test cases of the BBR draft. The pages `docs/suite-*.md` explain them.
 """
 
 from forebay.suite.catalogue import Ratio, Suite, Test, Trade, load, names

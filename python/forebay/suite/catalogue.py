@@ -77,6 +77,52 @@ class Score(_written.Table):
     axis names, the other flow's own, is the one under test; harm is what is missing to all."""
 
 
+class Check(_written.Table):
+    """What a standard asks, as a number within bounds."""
+
+    section: str
+    """Where it is asked, such as "RFC 9332, 1.4"."""
+    asks: str
+    """What is asked, and how strongly."""
+    title: str
+    """What the number is called."""
+    of: str
+    """The measure, a key of `forebay run --json`."""
+    over: str | None = None
+    """A measure that it is divided by."""
+    base: str | None = None
+    """The step of the test's first axis whose run with the same seed it is divided by."""
+    per_flow: bool = False
+    """Whether the sums of two classes are divided by their numbers of flows."""
+    per_round: bool = False
+    """Whether a count is divided by the base round trips in the measured time."""
+    queueing: bool = False
+    """Whether the way of a packet of 1500 B over an empty dumbbell is taken off a delay in ms."""
+    unit: str = ""
+    """Unit in which it is shown."""
+    scale: float = 1.0
+    """Shown value for a value of 1."""
+    decimals: Annotated[int, Field(ge=0, le=4)] = 2
+    """Decimals that are shown."""
+    low: float | None = None
+    """Least value that is allowed, as it is shown."""
+    high: float | None = None
+    """Greatest value that is allowed, as it is shown."""
+    packets: int | None = None
+    """Where a packet of 1500 B takes longer than `high` ms on the bottleneck, the time of so many
+    of them is allowed instead."""
+    own: bool = False
+    """Whether the bounds are ours, since the standard gives none."""
+    only: list[str] = Field(default_factory=list)
+    """The steps of the test's first axis that it is about; all of them unless given."""
+    every: bool = False
+    """Whether they are for every single run rather than for the mean."""
+    applies: str | None = None
+    """A measure that is above zero where this is asked."""
+    absent: str = ""
+    """What it means that it is not, for the reader."""
+
+
 class SuiteTable(_written.Table):
     """The file `suite.toml` of a suite."""
 
@@ -84,9 +130,9 @@ class SuiteTable(_written.Table):
     """What the suite is called."""
     citation: str
     """The standard or paper that it follows."""
-    compares: Literal["disciplines", "controls", "behaviour"] = "disciplines"
-    """What is tested: queue disciplines, congestion controls against each other, or one congestion
-    control's behaviour, case by case."""
+    compares: Literal["disciplines", "controls", "behaviour", "requirements"] = "disciplines"
+    """What is tested: queue disciplines, congestion controls against each other, one congestion
+    control's behaviour, case by case, or queue disciplines by what a standard requires."""
     disciplines: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Queue tables by label: what is tested unless told otherwise, with the parameters that each
     one's source recommends."""
@@ -111,6 +157,8 @@ class TestTable(_written.Table):
     """Traffic entries that use the congestion control under test."""
     score: list[Score] = Field(default_factory=list)
     """What congestion controls are judged by."""
+    check: list[Check] = Field(default_factory=list)
+    """What the standard asks, as numbers within bounds."""
     trade: list[Trade] = Field(default_factory=list)
     """Graphs of goodput over queueing delay."""
     ratio: list[Ratio] = Field(default_factory=list)
@@ -139,6 +187,8 @@ class Test:
     """The step of the first axis whose runs are drawn over time; they span the steps before."""
     scores: tuple[Score, ...] = ()
     """What congestion controls are judged by."""
+    checks: tuple[Check, ...] = ()
+    """What the standard asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +242,9 @@ def load(
         ScenarioError: there is no such suite, discipline or control, or a test that could not run.
     """
     head = header(name)
-    if disciplines is not None and head.compares != "disciplines":
+    if disciplines is not None and head.compares == "controls":
         raise ScenarioError(f"{name} tests congestion controls; leave --disciplines out")
-    if controls is not None and head.compares == "disciplines":
+    if controls is not None and head.compares != "controls":
         raise ScenarioError(f"{name} tests queue disciplines; leave --controls out")
     folder = HOME / name
     files = sorted(folder.glob("[0-9]*.toml"), key=lambda path: _numbers(path.stem))
@@ -205,10 +255,10 @@ def load(
         return Suite(name, head.title, head.citation, quick, tests, tuple(tested), head.compares)
     known = head.disciplines
     named = list(known) if disciplines is None else disciplines
-    _check(named)
     chosen = {kind: known.get(kind, {"kind": kind}) for kind in named}
-    tests = tuple(_test(path, chosen, quick) for path in files)
-    return Suite(name, head.title, head.citation, quick, tests, tuple(chosen))
+    buffers = _buffers(chosen, needed=head.compares == "disciplines")
+    tests = tuple(_test(path, chosen, buffers, quick) for path in files)
+    return Suite(name, head.title, head.citation, quick, tests, tuple(chosen), head.compares)
 
 
 def schema(header: bool) -> dict[str, Any]:
@@ -216,23 +266,30 @@ def schema(header: bool) -> dict[str, Any]:
     return (SuiteTable if header else TestTable).model_json_schema()
 
 
-def _check(disciplines: Sequence[str]) -> None:
-    """Refuse what is no kind, or has no `limit` to take the buffer of a test."""
+def _buffers(chosen: Mapping[str, Mapping[str, Any]], needed: bool) -> dict[str, bool]:
+    """Whether each has a `limit` to take the buffer of a test; refuse what is no kind.
+
+    Args:
+        chosen: queue tables by label.
+        needed: whether one without is refused.
+    """
     kinds = {
         kind["name"]: any(each["name"] == "limit" for each in kind["parameters"])
         for kind in json.loads(_engine.kinds(plugins))["kinds"]
     }
-    testable = ", ".join(name for name, limited in kinds.items() if limited)
-    if not disciplines:
+    testable = ", ".join(name for name, limited in kinds.items() if limited or not needed)
+    if not chosen:
         raise ScenarioError(f"no disciplines are named; choose among {testable}")
-    for name in disciplines:
+    for queue in chosen.values():
+        name = queue["kind"]
         if name not in kinds:
             raise ScenarioError(f'there is no discipline "{name}"; choose among {testable}')
-        if not kinds[name]:
+        if needed and not kinds[name]:
             raise ScenarioError(
                 f'discipline "{name}" has no `limit` and cannot take the buffer that a test gives '
                 f"to all; choose among {testable}"
             )
+    return {label: kinds[queue["kind"]] for label, queue in chosen.items()}
 
 
 def _numbers(name: str) -> tuple[list[int], str]:
@@ -248,13 +305,20 @@ def _control_test(path: Path, controls: Sequence[str], quick: bool) -> Test:
     return _made(path, table, {**table.study, "axis": [axis, *own]}, quick)
 
 
-def _test(path: Path, disciplines: Mapping[str, Mapping[str, Any]], quick: bool) -> Test:
+def _test(
+    path: Path,
+    disciplines: Mapping[str, Mapping[str, Any]],
+    buffers: Mapping[str, bool],
+    quick: bool,
+) -> Test:
     table = _written.read(TestTable, _written.load(path), path.name)
     document = dict(table.study)
     bare = {key: value for key, value in document.items() if key != "link"}
     limit = _limit(sweep.read(bare, path.name, path.parent))
     document["disciplines"] = [
-        {"label": label, "limit": limit, **queue, **table.overrides.get(label, {})}
+        {"label": label}
+        | ({"limit": limit} if buffers[label] else {})
+        | {**queue, **table.overrides.get(label, {})}
         for label, queue in disciplines.items()
     ]
     return _made(path, table, document, quick)
@@ -275,6 +339,7 @@ def _made(path: Path, table: TestTable, document: dict[str, Any], quick: bool) -
         tuple(table.ratio),
         table.evolution,
         tuple(table.score),
+        tuple(table.check),
     )
 
 

@@ -161,7 +161,7 @@ def _scored(
     plain: dict[Setting, Samples] = {}
     for point in test.study.points:
         setting = (point.steps[1:], point.discipline)
-        scale = score.scale / (_rtt_ms(test.study.scenario_of(point)) if score.of_rtt else 1.0)
+        scale = score.scale / (rtt_ms(test.study.scenario_of(point)) if score.of_rtt else 1.0)
         values = [None if v is None else scale * v for v in runs[point.id][score.of]]
         plain.setdefault(setting, {})[controls[point.steps[0]]] = values
     if score.base is not None:
@@ -221,7 +221,7 @@ def _averaged(by_setting: Mapping[Setting, Samples], name: str) -> list[float | 
     return averaged
 
 
-def _rtt_ms(scenario: Scenario) -> float:
+def rtt_ms(scenario: Scenario) -> float:
     """The base round-trip time of a dumbbell, transmission times left out."""
     row = scenario.effective()["dumbbell"]
     ways = [row, row["access"], row["access"]]

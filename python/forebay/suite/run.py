@@ -8,9 +8,10 @@ from typing import Any
 
 from forebay._engine import ScenarioError
 from forebay._runs.folder import claim
-from forebay.suite import catalogue, league, ranking, report, results
+from forebay.suite import catalogue, league, ranking, report, requirements, results
 from forebay.suite.behaviour import run as behaviour
 from forebay.suite.catalogue import Suite
+from forebay.suite.requirements import verdicts
 from forebay.sweep import several
 
 
@@ -60,7 +61,7 @@ def run(
     Args:
         suite: what to run.
         folder: results of each test in a folder of its own, `report.html` and `summary.md`, and of
-            congestion controls `results.json`.
+            congestion controls and requirements `results.json`.
         jobs: runs at a time; one a core unless given.
         command: the command line, for the report.
         tell: called about ten times a second.
@@ -80,11 +81,14 @@ def run(
     spent = several.spent(folder, studies)
     if suite.compares == "controls":
         return ranking.write(suite, league.collect(suite, folder), folder, command, spent)
+    if suite.compares == "requirements":
+        return requirements.write(suite, verdicts.collect(suite, folder), folder, command, spent)
     return report.write(suite, results.collect(suite, folder), folder, command, spent)
 
 
 def _made_for(suite: Suite) -> dict[str, Any]:
-    return {"suite": suite.name, "quick": suite.quick, suite.compares: list(suite.compared)}
+    compared = "controls" if suite.compares == "controls" else "disciplines"
+    return {"suite": suite.name, "quick": suite.quick, compared: list(suite.compared)}
 
 
 def _words(held: Mapping[str, Any]) -> str:

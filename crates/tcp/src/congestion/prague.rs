@@ -208,7 +208,9 @@ impl CongestionController for Prague {
     }
 
     fn on_ack(&mut self, window: &mut Window, sample: &AckSample) {
-        if !self.accurate {
+        // While losses are repaired the window is not increased, but for slow start after a timeout
+        // (RFC 5681, section 3.1), without which all that is lost is sent again one at a time.
+        if !self.accurate || sample.after_timeout {
             self.reno.on_ack(window, sample);
         }
     }

@@ -16,7 +16,7 @@ from forebay._runs.journal import write_whole
 from forebay.papers import Panel, Series, draw
 from forebay.papers.page import markdown
 from forebay.stats import Interval
-from forebay.suite.catalogue import Score, Suite
+from forebay.suite.catalogue import Check, Score, Suite
 from forebay.suite.league import Line, Outcome
 from forebay.sweep.report import style
 
@@ -87,7 +87,7 @@ def results(suite: Suite, outcomes: Sequence[Outcome]) -> dict[str, Any]:
                 "test": outcome.test.name,
                 "score": detail.score.title,
                 "rows": [
-                    {"setting": title, "values": {name: _ends(each) for name, each in row.items()}}
+                    {"setting": title, "values": {name: ends(each) for name, each in row.items()}}
                     for title, row in detail.rows
                 ],
             }
@@ -97,7 +97,7 @@ def results(suite: Suite, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def cell(interval: Interval | None, score: Score) -> str:
+def cell(interval: Interval | None, score: Score | Check) -> str:
     """A mean with its interval, as tables show it."""
     if interval is None:
         return ABSENT
@@ -121,13 +121,14 @@ def _plain(line: Line) -> dict[str, Any]:
         "unit": line.score.unit,
         "better": line.score.better,
         "matters": line.score.matters,
-        "values": {name: _ends(each) for name, each in line.means.items()},
+        "values": {name: ends(each) for name, each in line.means.items()},
         "ranks": line.ranks,
         "not_told_apart": [list(pair) for pair in line.same],
     }
 
 
-def _ends(interval: Interval | None) -> dict[str, float | None] | None:
+def ends(interval: Interval | None) -> dict[str, float | None] | None:
+    """An interval as plain values of six digits."""
     if interval is None:
         return None
     ends = {"mean": interval.mean, "low": interval.low, "high": interval.high}
@@ -158,28 +159,34 @@ def _is_last(line: Line, control: str) -> bool:
 
 
 def _panels(outcome: Outcome) -> Iterator[Panel]:
-    """A panel a score: the settings by their numbers, a curve a control."""
     for detail in outcome.details:
-        numbers = [str(at) for at in range(1, len(detail.rows) + 1)]
-        series = []
-        for control in outcome.lines[0].means:
-            found = [row[control] for _, row in detail.rows]
-            means = [each.mean if each else None for each in found]
-            low = [each.low if each else None for each in found]
-            high = [each.high if each else None for each in found]
-            known = None not in (*low, *high)
-            series.append(
-                Series(
-                    control,
-                    numbers,
-                    means,
-                    low if known else (),
-                    high if known else (),
-                    style="points" if len(numbers) == 1 else "line",
-                )
-            )
         unit = f", {detail.score.unit}" if detail.score.unit else ""
-        yield Panel("", "setting", f"{detail.score.title}{unit}", series)
+        controls = list(outcome.lines[0].means)
+        rows = [row for _, row in detail.rows]
+        yield panel(f"{detail.score.title}{unit}", controls, rows)
+
+
+def panel(title: str, names: Sequence[str], rows: Sequence[Mapping[str, Interval | None]]) -> Panel:
+    """Settings by their numbers, a curve a name."""
+    numbers = [str(at) for at in range(1, len(rows) + 1)]
+    series = []
+    for name in names:
+        found = [row[name] for row in rows]
+        means = [each.mean if each else None for each in found]
+        low = [each.low if each else None for each in found]
+        high = [each.high if each else None for each in found]
+        known = None not in (*low, *high)
+        series.append(
+            Series(
+                name,
+                numbers,
+                means,
+                low if known else (),
+                high if known else (),
+                style="points" if len(numbers) == 1 else "line",
+            )
+        )
+    return Panel("", "setting", title, series)
 
 
 def _summary(said: Mapping[str, Any], images: Mapping[str, str]) -> str:
