@@ -24,11 +24,12 @@ import law
 import numpy as np
 import replay
 import scipy.stats
-from referee import EPOCH, Missing, run, versions
+from referee import Missing, run, versions
 from replay import MTU, Arrivals, Verdicts
 
 import forebay
 from forebay import _engine
+from forebay.lab.virtual.machine import EPOCH
 from forebay.validate.kept import Kept, digest
 
 HERE = Path(__file__).resolve().parent

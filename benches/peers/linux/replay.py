@@ -11,7 +11,6 @@ import json
 import shutil
 import struct
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import qdisc
 import records
-from referee import EPOCH, RESULTS, SECOND, boot, network, versions
+from referee import SECOND, boot, network, versions
+
+from forebay.lab.virtual import machine
+from forebay.lab.virtual.machine import EPOCH, RESULTS
 
 ROOT = Path(__file__).resolve().parents[3]
 ARRIVAL = np.dtype(
@@ -120,8 +122,7 @@ def kernel(given: Arrivals, queue: Mapping[str, Any], rate: int, seed: int) -> V
         )
     ]
     commands = qdisc.commands(queue, qdisc.Link(rate, MTU, flows))
-    with tempfile.TemporaryDirectory(prefix="forebay-") as name:
-        folder = Path(name)
+    with machine.folder() as folder:
         given.tofile(folder / "arrivals")
         until = EPOCH + int(given["time"][-1]) + 60 * SECOND
         plan = [
