@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from forebay._files import write, write_report
     from forebay._runs import Progress, Result, run
     from forebay.comparison import Comparison, Run, Variant, compare
+    from forebay.plugin import Discipline, Packet, Packets, Queue, Rate, Size, Time
     from forebay.scenario import Scenario, load
     from forebay.stats import Interval, interval, paired_difference
 
@@ -25,12 +26,19 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comparison",
+    "Discipline",
     "Interval",
+    "Packet",
+    "Packets",
     "Progress",
+    "Queue",
+    "Rate",
     "Result",
     "Run",
     "Scenario",
     "ScenarioError",
+    "Size",
+    "Time",
     "Variant",
     "compare",
     "interval",
@@ -45,6 +53,7 @@ _HOMES = {
     "_engine": ("ScenarioError", "version"),
     "comparison": ("Comparison", "Run", "Variant", "compare"),
     "_files": ("write", "write_report"),
+    "plugin": ("Discipline", "Packet", "Packets", "Queue", "Rate", "Size", "Time"),
     "_runs": ("Progress", "Result", "run"),
     "scenario": ("Scenario", "load"),
     "stats": ("Interval", "interval", "paired_difference"),

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 mod live;
 mod plugins;
+mod python;
 
 use live::Live;
 
@@ -52,6 +53,11 @@ impl Cancel {
     /// Stop the run that holds this flag.
     fn set(&self) {
         self.flag.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is set.
+    fn is_set(&self) -> bool {
+        self.flag.load(Ordering::Relaxed)
     }
 }
 
@@ -264,7 +270,8 @@ fn run(scenario: &Scenario, flag: &AtomicBool, progress: Option<&Py<PyAny>>) -> 
     let start = ThreadTime::now();
     let seed = scenario.table().seed;
     let mut world = scenario.world(seed).map_err(refused)?;
-    complete(&mut world, flag, progress)?;
+    let in_python = scenario.table().plugins.iter().any(|path| python::is_one(path));
+    complete(&mut world, in_python, flag, progress)?;
     let summary = serde_json::to_string(&summary(scenario, seed, &mut world));
     let mut summary = summary.expect("keys are strings");
     let tables = tables(scenario, &mut world);
@@ -275,12 +282,19 @@ fn run(scenario: &Scenario, flag: &AtomicBool, progress: Option<&Py<PyAny>>) -> 
     Ok(Output { summary, tables })
 }
 
-/// Runs to the end, a slice at a time.
-fn complete(world: &mut World, flag: &AtomicBool, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+/// Runs to the end, a slice at a time; with the interpreter's lock in a slice if there are parts
+/// `in_python`, each call of which would wait for it.
+fn complete(
+    world: &mut World,
+    in_python: bool,
+    flag: &AtomicBool,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<()> {
     let mut told = 0.0;
     loop {
-        let state =
-            world.advance(SLICE).map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        let mut advance = || world.advance(SLICE);
+        let state = if in_python { Python::attach(|_| advance()) } else { advance() };
+        let state = state.map_err(|error| ScenarioError::new_err(error.to_string()))?;
         if state.complete {
             return Ok(());
         }
@@ -358,6 +372,9 @@ pub fn engine(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> 
     module.add_class::<Cancel>()?;
     module.add_class::<Output>()?;
     module.add_class::<Live>()?;
+    module.add_class::<python::Port>()?;
+    module.add_class::<python::View>()?;
+    module.add_class::<python::Fifo>()?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(quantity, module)?)?;
     module.add_function(wrap_pyfunction!(format_quantity, module)?)?;
