@@ -279,6 +279,45 @@ def flow_hash(
 ) -> int:
     """The number that a gate of this seed gives to a flow (ports: source, destination)."""
 
+def open(scenario: str, base: str) -> Session:  # noqa: A001 - forebay._engine.open
+    """The scenario (JSON) at its beginning, to be run step by step.
+
+    Raises:
+        ScenarioError: anything in it that could not run.
+    """
+
+class Session:
+    """A run that stops where it is told to.
+
+    Each method raises ValueError if the run has ended, could not go on, or another thread is at it.
+    """
+
+    def times(self) -> tuple[int, int]:
+        """The present instant, and the scenario's end, in ns."""
+
+    def advance(self, until_ns: int) -> bool:
+        """Go on for some milliseconds of real time, up to an instant; whether that is reached.
+
+        Raises:
+            ScenarioError: a plug-in broke the contract, or what is under way no longer fits memory.
+        """
+
+    def links(self) -> str:
+        """Every link by its name, as JSON, with the fields of `forebay.session.QueueNow`."""
+
+    def flows(self) -> tuple[str, list[str]]:
+        """Every flow, as JSON, whose `traffic` is an index of the names beside it."""
+
+    def change(self, scenario: str) -> None:
+        """Go on as another scenario (JSON) says.
+
+        Raises:
+            ScenarioError: something in it cannot change while it runs; nothing has changed.
+        """
+
+    def finish(self) -> Output:
+        """What a run that is complete measured; nothing can be done afterwards."""
+
 def live(scenario: str, base: str) -> Live:
     """Sources and meters of the scenario (JSON), to run it on real packets.
 

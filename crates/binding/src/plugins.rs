@@ -73,7 +73,18 @@ pub fn of_scenario(
 pub fn watched<T: Send + 'static>(
     act: impl FnOnce() -> PyResult<T> + Send + 'static,
 ) -> PyResult<T> {
-    let (watch, stop) = (forebay::Watch::default(), Arc::<Stop>::default());
+    watched_by(&forebay::Watch::default(), act)
+}
+
+/// As [`watched`], with queues that were made under the same watch before.
+///
+/// # Errors
+/// As [`watched`].
+pub fn watched_by<T: Send + 'static>(
+    watch: &forebay::Watch,
+    act: impl FnOnce() -> PyResult<T> + Send + 'static,
+) -> PyResult<T> {
+    let stop = Arc::<Stop>::default();
     let (sender, receiver) = channel();
     let begun = (watch.clone(), Arc::clone(&stop));
     let run = move || {

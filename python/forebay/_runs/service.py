@@ -139,6 +139,21 @@ def run_all(
     return [listed.outcomes[task] for task in tasks]
 
 
+def prepared(
+    scenario: Scenario, seed: int | None, discipline: Queue | None, link: str | None
+) -> Scenario:
+    """The scenario of one run, by the arguments of `run`.
+
+    Raises:
+        ScenarioError: there is no such link.
+        ValueError: there is a link and no discipline.
+    """
+    if link is not None and discipline is None:
+        raise ValueError("link says where discipline goes, and no discipline is given")
+    values = () if seed is None else (("seed", seed),)
+    return Change(discipline, (link,), values).of(scenario).bare()
+
+
 def run(
     scenario: Scenario,
     *,
@@ -162,10 +177,7 @@ def run(
         ValueError: there is a link and no discipline.
         KeyboardInterrupt: interrupted; the run has stopped.
     """
-    if link is not None and discipline is None:
-        raise ValueError("link says where discipline goes, and no discipline is given")
-    values = () if seed is None else (("seed", seed),)
-    base = Change(discipline, (link,), values).of(scenario).bare()
+    base = prepared(scenario, seed, discipline, link)
     task = Task(base.name, 1, int(base.document.get("seed", 1)), base)
     # In a thread, as a signal reaches the main thread only while that is not in the engine.
     tell = None if progress is None else (lambda now: progress(now.fraction))

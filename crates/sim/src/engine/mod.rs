@@ -10,6 +10,7 @@ mod connection;
 mod event;
 mod foresight;
 mod guard;
+mod instant;
 mod lane;
 mod link;
 mod measured;
@@ -22,7 +23,7 @@ pub use capture::Capture;
 pub use event::{Agenda, Event, Key, Sequence};
 pub use guard::Guard;
 pub use lane::{Lane, Wire};
-pub use link::{Course, Link, LinkSpec};
+pub use link::{Course, Link, LinkChange, LinkSpec};
 pub use segments::SegmentTrace;
 pub use series::{ClassPoint, LinkSeries, Series};
 pub use world::{

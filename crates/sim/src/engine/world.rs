@@ -153,6 +153,8 @@ pub struct WorldSpec {
 pub struct Progress {
     /// Share of the simulated time that is over, 0 to 1.
     pub share: f64,
+    /// Whether the instant is reached up to which it was to go.
+    pub arrived: bool,
     /// Whether the run is complete.
     pub complete: bool,
 }
@@ -181,6 +183,8 @@ const MOST_CONNECTIONS: usize = 1_600_000;
 pub struct World {
     pub(super) now: Time,
     pub(super) end: Time,
+    /// Events after this instant have to wait; never after the end.
+    stop: Time,
     pub(super) warmup_end: Time,
     pub(super) sample: Option<Duration>,
     pub(super) sequence: Sequence,
@@ -221,6 +225,7 @@ impl World {
         let mut world = World {
             now: Time::ZERO,
             end: Time::ZERO + spec.duration,
+            stop: Time::ZERO,
             warmup_end: Time::ZERO + spec.warmup,
             sample: spec.sample,
             sequence: Sequence::default(),
@@ -277,9 +282,22 @@ impl World {
     /// # Errors
     /// When the packets under way no longer fit memory, or a capture cannot be written.
     pub fn advance(&mut self, budget: u64) -> Result<Progress, RunError> {
+        self.advance_to(self.end, budget)
+    }
+
+    /// Handles up to `budget` events, none of them after `until`.
+    ///
+    /// # Errors
+    /// As [`World::advance`].
+    pub fn advance_to(&mut self, until: Time, budget: u64) -> Result<Progress, RunError> {
+        self.stop = until.min(self.end);
         for _ in 0..budget {
             if !self.step() {
-                self.now = self.end;
+                self.now = self.now.max(self.stop);
+                if self.stop < self.end {
+                    self.check_disciplines()?;
+                    return Ok(Progress { share: self.share(), arrived: true, complete: false });
+                }
                 self.check_disciplines()?;
                 for link in &mut self.links {
                     link.finish().map_err(RunError)?;
@@ -287,7 +305,7 @@ impl World {
                 if let Some(segments) = self.segments.take() {
                     segments.finish().map_err(RunError)?;
                 }
-                return Ok(Progress { share: 1.0, complete: true });
+                return Ok(Progress { share: 1.0, arrived: true, complete: true });
             }
         }
         self.check_disciplines()?;
@@ -310,8 +328,12 @@ impl World {
                 self.now.as_secs_f64()
             )));
         }
-        let share = self.now.as_nanos() as f64 / self.end.as_nanos() as f64;
-        Ok(Progress { share, complete: false })
+        Ok(Progress { share: self.share(), arrived: false, complete: false })
+    }
+
+    /// Share of the simulated time that is over.
+    fn share(&self) -> f64 {
+        self.now.as_nanos() as f64 / self.end.as_nanos() as f64
     }
 
     /// Disciplines from elsewhere may have broken their contract.
@@ -353,7 +375,7 @@ impl World {
             (None, None) => return false,
         };
         let &(key, event) = if moves { moving } else { resting }.expect("one of them has an entry");
-        if key.time > self.end {
+        if key.time > self.stop {
             return false;
         }
         debug_assert!(key.time >= self.now);

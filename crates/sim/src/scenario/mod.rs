@@ -1,6 +1,7 @@
 //! Scenarios: what a file says, with every default filled in, ready to run.
 
 mod build;
+mod change;
 mod grammar;
 mod graph;
 mod link;
