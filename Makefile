@@ -3,7 +3,7 @@
 #   make demo     build, then compare queue disciplines on examples/branch-uplink.toml
 #   make test     every check and test
 #   make fuzz     each fuzzer for FUZZ_SECONDS, 60 by default
-#   make gate     build target/release/forebay-gate (Linux)
+#   make gate     build target/release/forebay-gate and libforebay_gate.so (Linux)
 #   make abuse    the gate under abuse for ABUSE_SECONDS, ten minutes by default (Linux, root)
 #   make library  build target/release/libforebay.so and .a, the disciplines for C and C++
 #   make hosted   forebay's disciplines inside ns-3 (Debian: libns3-dev g++), beside themselves
@@ -138,7 +138,7 @@ bench-peers: build
 	@$(VALIDATION_PAGE)
 
 virtual-linux:
-	@$(PYTHON) benches/peers/linux/build.py
+	@PYTHONPATH=python $(PYTHON) -m forebay.lab.virtual.kernel --into target/virtual-linux
 
 VALIDATION_PAGE = $(BIN)/python -m forebay.validate.page docs/validation docs/validation.md
 
@@ -191,7 +191,7 @@ $(VENV)/installed-dev: requirements-dev.lock $(VENV)/installed
 lock: | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
-	  --extra build --extra lab --extra tune pyproject.toml -o requirements.lock
+	  --extra build --extra tune pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
 	  --extra build --extra dev --extra tune -c requirements.lock pyproject.toml -o requirements-dev.lock
 

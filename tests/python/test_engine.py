@@ -169,6 +169,19 @@ def test_examples_run(path: Path) -> None:
     forebay.compare(short, replications=1)
 
 
+def test_a_filter_of_acknowledgments_pays_where_they_wait() -> None:
+    path = ROOT / "examples" / "asymmetric.toml"
+    found = {}
+    for name in ("none", "conservative"):
+        queue = {"kind": "cake", "bandwidth": "1.9Mbit", "ack_filter": name}
+        short = forebay.load(path).with_("duration", "15s").with_("warmup", "5s")
+        found[name] = forebay.run(short.with_("link.uplink.queue", queue)).summary
+    gone = {name: each["queues"]["uplink"]["drops"] for name, each in found.items()}
+    assert gone["none"]["redundant_ack"] == 0 < gone["conservative"]["redundant_ack"]
+    goodput = {name: each["classes"]["download"]["goodput_bps"] for name, each in found.items()}
+    assert goodput["conservative"] > 1.02 * goodput["none"]
+
+
 def test_stub_holds_what_the_engine_has() -> None:
     stub = (ROOT / "python/forebay/_engine.pyi").read_text(encoding="utf-8")
     for name in vars(_engine):

@@ -11,7 +11,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import build
 import differences
 import disciplines
 import draws
@@ -26,6 +25,8 @@ import replay
 import scenario
 
 from forebay import _engine
+from forebay.lab.errors import LabError
+from forebay.lab.virtual import kernel, machine
 
 LINK = qdisc.Link(10_000_000, 1500, [qdisc.Flow(0, 0, 0), qdisc.Flow(1, 1, 1)])
 
@@ -51,7 +52,7 @@ def built() -> None:
     try:
         referee.versions()
     except referee.Missing as why:
-        if os.environ.get("FOREBAY_CI") and (referee.BUILT / "built.json").exists():
+        if os.environ.get("FOREBAY_CI") and any(each.exists() for each in kernel.places()):
             raise
         pytest.skip(str(why))
 
@@ -169,10 +170,10 @@ def test_the_laws_of_codel_first_drop() -> None:
 
 
 def test_what_a_build_lacks_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "PROGRAMS", {"no-such-program": "flex"})
-    monkeypatch.setattr(build, "ARCHIVE", Path("/no/such/archive"))
-    with pytest.raises(build.Failed, match=r"apt-get install .* flex linux-source-6.1"):
-        build.check_machine()
+    monkeypatch.setattr(kernel, "BUILDERS", {"no-such-program": "flex"})
+    monkeypatch.setattr(kernel, "ARCHIVE", Path("/no/such/archive"))
+    with pytest.raises(LabError, match=r"apt-get install .* flex linux-source-6.1"):
+        kernel.check_machine()
 
 
 def test_red_draws_the_gaps_of_its_source_and_of_linux() -> None:
@@ -282,7 +283,7 @@ def test_a_law_is_the_kernels_packet_by_packet(kind: str) -> None:
     if kind == "fifo":
         assert disciplines.apart(kernel, replay.ours(given, queue, 10_000_000, 1)) == 0
         return
-    left, marked = law.Law(given, queue, 10_000_000, replay.MTU, law.Linux(referee.EPOCH)).run()
+    left, marked = law.Law(given, queue, 10_000_000, replay.MTU, law.Linux(machine.EPOCH)).run()
     assert disciplines.apart(kernel, replay.Verdicts(np.array(left), np.array(marked))) == 0
     left, marked = law.Law(given, queue, 10_000_000, replay.MTU, law.Forebay()).run()
     ours = replay.ours(given, queue, 10_000_000, 1)

@@ -150,6 +150,13 @@ def fq_codel(queue: Table, _: Link) -> Commands:
     return [root("fq_codel", *words, "interval", microseconds(queue, "interval"), ecn(queue))]
 
 
+ACK_FILTERS = {
+    "none": "no-ack-filter",
+    "conservative": "ack-filter",
+    "aggressive": "ack-filter-aggressive",
+}
+
+
 def cake(queue: Table, _: Link) -> Commands:
     """`cake`; its memory limit counts what the kernel allocates, up to eight times as much."""
     fixed(queue, ingress=False)
@@ -159,7 +166,7 @@ def cake(queue: Table, _: Link) -> Commands:
     words += [queue["diffserv"], isolation, "rtt", microseconds(queue, "rtt")]
     words += ["overhead", str(queue["overhead"]), "mpu", str(size(queue["mpu"]))]
     words += ["noatm" if queue["framing"] == "none" else queue["framing"]]
-    words += ["wash" if queue["wash"] else "nowash", "no-ack-filter"]
+    words += ["wash" if queue["wash"] else "nowash", ACK_FILTERS[queue["ack_filter"]]]
     return [root("cake", *words, "memlimit", str(8 * size(queue["memory_limit"])))]
 
 
@@ -241,8 +248,12 @@ def red(queue: Table, link: Link) -> Commands:
     """`red`."""
     fixed(queue, gentle=False, wait=False, spare_short=False, byte_mode=False)
     # As ours: above max_th it drops what it could mark.
-    marks = ["ecn", "harddrop"] if queue["ecn"] else []
-    return [root("red", *red_words(queue, queue, link), *marks)]
+    more = ["ecn", "harddrop"] if queue["ecn"] else []
+    if queue.get("adapt_every"):
+        # Its timer of 125 ticks fires at whole multiples of 8.
+        fixed(queue, adapt_every="512ms")
+        more.append("adaptative")
+    return [root("red", *red_words(queue, queue, link), *more)]
 
 
 def wred(queue: Table, link: Link) -> Commands:

@@ -10,11 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,15 +20,12 @@ import qdisc
 import records
 from scenario import KERNEL_CONTROLS, Dumbbell, Hop, dumbbell, load
 
-BUILT = Path(__file__).resolve().parents[3] / "target" / "virtual-linux"
-EPOCH = (300 * 250 + 8**6) * 4_000_000
-"""Time 0 of a scenario by the guest's clock, ns. A kernel counts its ticks of 4 ms from 300 s
-before 0, and 8^6 after 0 all levels of its timer wheel turn over, as forebay's do at time 0."""
-RESULTS = "/mnt"
-"""Where the guest sees the folder of a run."""
+from forebay.lab.errors import LabError
+from forebay.lab.virtual import kernel, machine
+from forebay.lab.virtual.machine import EPOCH, RESULTS, TCP_MEMORY
+
 SECOND = 1_000_000_000
 FIRST_LISTENER = 5001
-MEMORY = "1024M"
 SYSCTLS = {
     # Flows do not learn from each other.
     "tcp_no_metrics_save": "1",
@@ -40,8 +33,6 @@ SYSCTLS = {
     "tcp_rmem": "4096 131072 6291456",
     "tcp_wmem": "4096 16384 4194304",
 }
-TCP_MEMORY = "196608 262144 393216"
-"""Pages; of the whole guest."""
 
 
 class Missing(Exception):
@@ -81,13 +72,10 @@ def versions() -> dict[str, str]:
     Raises:
         Missing: nothing was.
     """
-    path = BUILT / "built.json"
-    if not path.exists():
-        raise Missing("Linux in virtual time is not built; run `make virtual-linux`")
-    for program in ("tc", "ip", "setarch"):
-        if shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
-            raise Missing(f"{program} is missing; on Debian: apt-get install iproute2 util-linux")
-    return dict(json.loads(path.read_text("utf-8")))
+    try:
+        return kernel.found().marks
+    except LabError as error:
+        raise Missing(str(error)) from None
 
 
 def hop_parameters(prefix: str, hop: Hop) -> list[str]:
@@ -148,40 +136,13 @@ def boot(
     Raises:
         RuntimeError: the guest failed; the message has what it said.
     """
-    (folder / "plan").write_text("\n".join(plan) + "\n", "utf-8")
-    # The kernel draws random numbers from its command line, too: no names of folders in it.
-    for name in ("linux", "guest"):
-        (folder / name).symlink_to(BUILT / name)
-    command = [
-        *("setarch", "-R", "./linux", f"mem={MEMORY}"),
-        *("root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "loglevel=3"),
-        *("con=null", "con0=null,fd:1", "time-travel=inf-cpu", "time-travel-start=1000"),
-        *("init=/proc/self/cwd/guest", f"forebay_link.epoch={EPOCH}", *parameters),
-    ]
-    # The length of the environment moves the stack, and with it the guest's memory.
-    environment = {
-        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-        "LD_PRELOAD": str(BUILT / "fixed_random.so"),
-        "FOREBAY_SEED": f"{seed:020d}",
-        "TMPDIR": "/tmp",
-        "HOME": str(folder),
-    }
-    console = folder / "console"
-    with console.open("w") as output:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    said = console.read_text("utf-8", "replace")
-    if process.returncode != 0 or "guest: done" not in said:
-        raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}\n{said[-4000:]}")
-    return records.read(folder / "records"), usage.ru_utime + usage.ru_stime
+    words = [f"forebay_link.epoch={EPOCH}", *parameters]
+    try:
+        with machine.Guests() as guests:
+            cpu = machine.boot(guests, kernel.found(), folder, plan, seed=seed, parameters=words)
+    except LabError as error:
+        raise RuntimeError(str(error)) from None
+    return records.read(folder / "records"), cpu
 
 
 def run(
@@ -208,8 +169,7 @@ def run(
         qdiscs = qdisc.commands(given.queue, link)
     else:
         qdiscs = [qdisc.root(*own_qdisc.split())]
-    with tempfile.TemporaryDirectory(prefix="forebay-") as name:
-        folder = Path(name)
+    with machine.folder() as folder:
         until = EPOCH + given.duration + SECOND
         plan = [
             *network(given.mtu, qdiscs),

@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 import json
 import shutil
+import struct
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,18 +20,23 @@ import numpy as np
 import numpy.typing as npt
 import qdisc
 import records
-from referee import EPOCH, RESULTS, SECOND, boot, network, versions
+from referee import SECOND, boot, network, versions
+
+from forebay.lab.virtual import machine
+from forebay.lab.virtual.machine import EPOCH, RESULTS
 
 ROOT = Path(__file__).resolve().parents[3]
 ARRIVAL = np.dtype(
     [
         *(("time", "<i8"), ("flow", "<u2"), ("size", "<u2"), ("tos", "u1"), ("class", "u1")),
-        ("unused", "u1", (2,)),
+        *(("unused", "u1"), ("header", "u1"), ("tcp", "u1", (64,))),
     ]
 )
 CLASSES = 4
 MTU = 1500
 ECT = 2
+FIN, SYN, RST = 1, 2, 4
+NOP = 1
 Arrivals = npt.NDArray[Any]
 
 
@@ -54,6 +59,35 @@ def recorded(seen: records.Records) -> Arrivals:
     passed = records.passage(seen).arrivals
     passed = passed[passed["payload"] > 0]
     return arrivals(passed["time"], passed["flow"], passed["size"], passed["tos"])
+
+
+def acknowledgments(seen: records.Records) -> Arrivals:
+    """The pure acknowledgments that the receivers of a run sent, with their headers.
+
+    Timestamps are not recorded: both count milliseconds.
+    """
+    sent = seen[(seen["point"] == records.RECEIVER_OUT) & (seen["payload"] == 0)]
+    sent = sent[(sent["flags"] & (SYN | FIN | RST)) == 0]
+    found = arrivals(sent["time"], sent["flow"], sent["size"], sent["tos"])
+    for arrival, record in zip(found, sent, strict=True):
+        header = tcp_header(record)
+        arrival["header"] = len(header)
+        arrival["tcp"][: len(header)] = np.frombuffer(header, np.uint8)
+    return found
+
+
+def tcp_header(record: Any) -> bytes:
+    """A recorded segment's header, options in Linux's order; ports are left out."""
+    now = int(record["time"] // 1_000_000) & 0xFFFFFFFF
+    options = struct.pack(">BBBBII", NOP, NOP, 8, 10, now, now)
+    if record["blocks"]:
+        edges = [int(edge) for edge in record["sack"][: 2 * record["blocks"]]]
+        options += struct.pack(f">BBBB{len(edges)}I", NOP, NOP, 5, 2 + 4 * len(edges), *edges)
+    length = 20 + len(options)
+    if length + 20 != record["size"]:
+        raise RuntimeError(f"an acknowledgment of {record['size']} bytes is not as expected")
+    numbers = (int(record["seq"]), int(record["ack"]), length << 2, int(record["flags"]))
+    return struct.pack(">4xIIBBHHH", *numbers, min(int(record["window"]), 0xFFFF), 0, 0) + options
 
 
 def arrivals(time: Any, flow: Any, size: Any, tos: Any) -> Arrivals:
@@ -88,8 +122,7 @@ def kernel(given: Arrivals, queue: Mapping[str, Any], rate: int, seed: int) -> V
         )
     ]
     commands = qdisc.commands(queue, qdisc.Link(rate, MTU, flows))
-    with tempfile.TemporaryDirectory(prefix="forebay-") as name:
-        folder = Path(name)
+    with machine.folder() as folder:
         given.tofile(folder / "arrivals")
         until = EPOCH + int(given["time"][-1]) + 60 * SECOND
         plan = [

@@ -71,6 +71,11 @@
 #define FOREBAY_PUSHED_OUT 4
 
 /**
+ * Reason of a drop: a pure acknowledgment of which later ones in the queue say as much.
+ */
+#define FOREBAY_REDUNDANT_ACK 5
+
+/**
  * What a discipline knows of its port when it is made.
  */
 typedef struct ForebaySetting {
@@ -93,8 +98,7 @@ typedef struct ForebaySetting {
  */
 typedef struct ForebayPacket {
   /**
-   * The owner's handle; no two packets in a queue have the same. Small numbers, which are used
-   * again, keep the host's tables small.
+   * The owner's handle; no two packets in a queue have the same.
    */
   uint32_t id;
   /**

@@ -1,14 +1,15 @@
-//! A discipline behind the C interface, watched: what it does against the contract is named, and its
-//! packets are dropped.
+//! A discipline that somebody else wrote, in whatever language, watched: what it does against the
+//! contract is named, and its packets are dropped.
 
-use crate::convert::{self, text};
+use crate::convert;
 use crate::interface::*;
 use crate::ledger::{Ledger, Way};
 use crate::watch::{self, Function};
-use forebay_core::{Backlog, Context, Discipline, DropReason, Packet, Rate, Time, Verdict, Wake};
+use forebay_core::{
+    Backlog, Conduct, Context, Discipline, DropReason, Packet, Rate, Time, Verdict, Wake,
+};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::ffi::{c_char, c_void};
-use std::ptr;
 use std::sync::{Arc, Mutex};
 
 /// Calls between two questions what a plug-in holds, and whether it is ready: asking costs as much as
@@ -17,28 +18,70 @@ const QUESTIONS: u32 = 64;
 /// Times in a row that a queue may say that it is ready and give nothing.
 const MOST_IDLE: u32 = 1000;
 
-/// The functions that no discipline can do without.
-#[derive(Clone, Copy)]
-pub struct Calls {
-    pub destroy: unsafe extern "C" fn(*mut c_void),
-    pub enqueue:
-        unsafe extern "C" fn(*mut c_void, *const ForebayPacket, *mut ForebayContext) -> i32,
-    pub dequeue: unsafe extern "C" fn(*mut c_void, *mut ForebayPacket, *mut ForebayContext) -> i32,
-    pub wake: unsafe extern "C" fn(*const c_void, u64) -> u64,
-    pub backlog: unsafe extern "C" fn(*const c_void) -> ForebayBacklog,
+/// A queue on the other side. What its functions mean, and their answers, is said in `forebay.h`.
+pub trait Outside: Send {
+    /// Takes an arriving packet: `FOREBAY_QUEUED`, `FOREBAY_DROPPED` or `FOREBAY_FAILED`.
+    fn enqueue(&mut self, packet: &ForebayPacket, call: &mut Call) -> i32;
+
+    /// The next packet to send: `FOREBAY_SENT`, with the packet in `to`, `FOREBAY_NONE` or
+    /// `FOREBAY_FAILED`.
+    fn dequeue(&mut self, to: &mut ForebayPacket, call: &mut Call) -> i32;
+
+    /// When to call `dequeue` next in ns, or `FOREBAY_IDLE`; changes nothing.
+    fn wake(&self, now: Time) -> u64;
+
+    /// What it says that it holds, if it counts that itself.
+    fn backlog(&self) -> Option<ForebayBacklog>;
+
+    /// Learns that the link's rate is now `rate`.
+    fn set_link_rate(&mut self, now: Time, rate: Rate);
+
+    /// Reports internal variables by name.
+    fn probe(&self, now: Time, out: &mut dyn FnMut(&str, f64));
+
+    /// Why it cannot go on, if it cannot.
+    fn said(&self) -> Option<Cow<'_, str>>;
 }
 
-/// A queue of a plug-in.
-pub struct Foreign {
+/// What the other side may do during one call.
+pub struct Call<'a, 'b> {
+    ledger: &'a mut Ledger,
+    cx: &'a mut Context<'b>,
+}
+
+impl Call<'_, '_> {
+    /// The present instant.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.cx.now
+    }
+
+    /// Drops a packet for the reason `FOREBAY_OVERFLOW` and so on.
+    pub fn drop(&mut self, packet: &ForebayPacket, reason: u32) {
+        if let Some(packet) = self.ledger.leaves(packet, Way::Dropped) {
+            self.cx.drop(packet, convert::reason(reason));
+        }
+    }
+
+    /// Marks a packet if its transport understands that; false means that it is to be dropped.
+    pub fn mark(&mut self, packet: &mut ForebayPacket) -> bool {
+        self.ledger.marks(packet, |packet| self.cx.mark(packet))
+    }
+
+    /// 64 random bits of the port's own stream.
+    pub fn random(&mut self) -> u64 {
+        self.cx.rng.next_u64()
+    }
+}
+
+/// A discipline on the other side, and the books of its packets.
+pub struct Foreign<T> {
     /// The plug-in and the kind, for messages.
     who: Arc<str>,
-    kind: &'static ForebayDiscipline,
-    calls: Calls,
-    state: *mut c_void,
+    outside: T,
+    shapes: bool,
     /// What is under way, for who watches.
     under_way: Arc<watch::Calls>,
-    /// What the plug-in is handed; `now` and `host` are those of a call.
-    context: ForebayContext,
     ledger: Ledger,
     /// How often in a row nothing came of a call that was due.
     idle: u32,
@@ -46,92 +89,43 @@ pub struct Foreign {
     asked: u32,
 }
 
-// SAFETY: the interface says that calls may come from any thread, one at a time; `&self` calls
-// change nothing.
-unsafe impl Send for Foreign {}
-
-/// What the functions of a context need during one call.
-struct Call<'a, 'b> {
-    ledger: &'a mut Ledger,
-    cx: &'a mut Context<'b>,
-}
-
-/// The call that a context belongs to.
-///
-/// # Safety
-/// `cx` is a context that [`Foreign::call`] made, during that call.
-unsafe fn call<'a>(cx: *mut ForebayContext) -> &'a mut Call<'a, 'a> {
-    // SAFETY: by the contract above.
-    unsafe { &mut *(*cx).host.cast() }
-}
-
-unsafe extern "C" fn drop_packet(
-    cx: *mut ForebayContext,
-    packet: *const ForebayPacket,
-    reason: u32,
-) {
-    // SAFETY: the plug-in hands on the context that it was handed, and a packet.
-    let (Call { ledger, cx }, packet) = unsafe { (call(cx), &*packet) };
-    if let Some(packet) = ledger.leaves(packet, Way::Dropped) {
-        cx.drop(packet, convert::reason(reason));
-    }
-}
-
-unsafe extern "C" fn mark_packet(cx: *mut ForebayContext, packet: *mut ForebayPacket) -> bool {
-    // SAFETY: as above.
-    let (Call { ledger, cx }, packet) = unsafe { (call(cx), &mut *packet) };
-    ledger.marks(packet, |packet| cx.mark(packet))
-}
-
-unsafe extern "C" fn draw(cx: *mut ForebayContext) -> u64 {
-    // SAFETY: as above.
-    unsafe { call(cx) }.cx.rng.next_u64()
-}
-
-impl Foreign {
-    /// The queue `state` of `kind`.
-    pub fn new(
-        who: Arc<str>,
-        kind: &'static ForebayDiscipline,
-        calls: Calls,
-        state: *mut c_void,
-        under_way: Arc<watch::Calls>,
-    ) -> Self {
-        Foreign {
-            who,
-            kind,
-            calls,
-            state,
+impl<T: Outside> Foreign<T> {
+    /// The queue that `make` makes, of the kind that `who` names in messages.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn new<E>(
+        who: &Arc<str>,
+        conduct: Conduct,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Self, E> {
+        let under_way = watch::Calls::of(who);
+        let outside = under_way.during(Function::Create, make)?;
+        Ok(Foreign {
+            who: Arc::clone(who),
+            outside,
+            shapes: conduct.shapes,
             under_way,
-            context: ForebayContext {
-                now: 0,
-                host: ptr::null_mut(),
-                drop: drop_packet,
-                mark: mark_packet,
-                random: draw,
-            },
-            ledger: Ledger::new(kind.keeps_order),
+            ledger: Ledger::new(conduct.keeps_order),
             idle: 0,
             asked: 0,
-        }
+        })
     }
 
-    /// Calls `function` of the plug-in, which is `act`, with its context.
+    /// Calls `function` of the plug-in, which is `act`.
     #[inline]
     fn call(
         &mut self,
         function: Function,
         cx: &mut Context,
-        act: impl FnOnce(&Calls, *mut c_void, *mut ForebayContext) -> i32,
+        act: impl FnOnce(&mut T, &mut Call) -> i32,
     ) -> i32 {
-        self.context.now = cx.now.as_nanos();
         let mut call = Call { ledger: &mut self.ledger, cx };
-        let host: *mut Call = &mut call;
-        self.context.host = host.cast();
-        let answer =
-            self.under_way.during(function, || act(&self.calls, self.state, &mut self.context));
+        let outside = &mut self.outside;
+        let answer = self.under_way.during(function, || act(outside, &mut call));
         if answer == FOREBAY_FAILED {
-            self.ledger.accuse(self.said().unwrap_or("it failed, without saying why").to_owned());
+            let said = self.outside.said();
+            self.ledger.accuse(said.unwrap_or("it failed, without saying why".into()).into_owned());
         }
         answer
     }
@@ -146,38 +140,29 @@ impl Foreign {
         }
     }
 
-    /// What the plug-in says why it failed.
-    fn said(&self) -> Option<&str> {
-        // SAFETY: the state is a queue of this kind; the text is the plug-in's.
-        self.kind.fault.and_then(|fault| unsafe { text(fault(self.state)) })
-    }
-
     /// Closes the books: does the plug-in say that it holds what it holds, and is ready if it does not
     /// shape?
     fn close(&self, now: Time) {
         if let Some(complaint) = self.miscount() {
-            self.ledger.accuse(self.said().map_or(complaint, str::to_owned));
+            self.ledger.accuse(self.outside.said().map_or(complaint, Cow::into_owned));
         }
-        if !self.kind.shapes {
+        if !self.shapes {
             self.asked_when(now);
         }
     }
 
     /// What is wrong with what the plug-in says that it holds.
     fn miscount(&self) -> Option<String> {
-        // SAFETY: the state is a queue of this kind.
-        let ask = || unsafe { (self.calls.backlog)(self.state) };
-        self.ledger.compare(self.under_way.during(Function::Backlog, ask))
+        let said = self.under_way.during(Function::Backlog, || self.outside.backlog());
+        said.and_then(|said| self.ledger.compare(said))
     }
 
     /// When the plug-in says that its next packet may be sent.
     fn asked_when(&self, now: Time) -> Wake {
-        // SAFETY: the state is a queue of this kind.
-        let ask = || unsafe { (self.calls.wake)(self.state, now.as_nanos()) };
-        let at = self.under_way.during(Function::Wake, ask);
+        let at = self.under_way.during(Function::Wake, || self.outside.wake(now));
         let held = self.ledger.packets();
         if at != FOREBAY_IDLE && at > now.as_nanos() {
-            if !self.kind.shapes {
+            if !self.shapes {
                 self.ledger.accuse(format!(
                     "it holds back {held} packets for {} ns, and does not say that it shapes",
                     at - now.as_nanos()
@@ -187,10 +172,41 @@ impl Foreign {
         }
         if at == FOREBAY_IDLE && held > 0 {
             let idle = || format!("it holds {held} packets and says that it is idle");
-            let complaint = self.said().map(str::to_owned).or_else(|| self.miscount());
+            let complaint = self.outside.said().map(Cow::into_owned).or_else(|| self.miscount());
             self.ledger.accuse(complaint.unwrap_or_else(idle));
         }
         if held > 0 { Wake::Ready } else { Wake::Idle }
+    }
+
+    /// What its enqueue says, of packet `number` with `before` packets in the queue, if it is not that
+    /// the packet is queued.
+    #[cold]
+    fn answered(&self, answer: i32, number: u32, before: u32) {
+        let complaint = match answer {
+            FOREBAY_DROPPED if self.ledger.packets() < before => return,
+            FOREBAY_DROPPED => format!("it says that it dropped packet {number}, and did not"),
+            FOREBAY_FAILED => return,
+            other => format!("its enqueue returned {other}"),
+        };
+        self.ledger.accuse(complaint);
+    }
+
+    /// Its dequeue gave no packet, of `before` that it held.
+    #[cold]
+    fn gave_nothing(&mut self, answer: i32, before: u32, now: Time) {
+        if !(FOREBAY_FAILED..=FOREBAY_SENT).contains(&answer) {
+            self.ledger.accuse(format!("its dequeue returned {answer}"));
+        }
+        let moved = self.ledger.packets() < before;
+        self.idle = if moved || before == 0 { 0 } else { self.idle + 1 };
+        if self.idle == 1 {
+            self.close(now);
+        }
+        if self.idle > MOST_IDLE {
+            self.ledger.accuse(format!(
+                "it holds {before} packets, says that one is ready, and gives none"
+            ));
+        }
     }
 
     /// Drops what a queue holds that can no longer be trusted.
@@ -202,7 +218,7 @@ impl Foreign {
     }
 }
 
-impl Discipline for Foreign {
+impl<T: Outside> Discipline for Foreign<T> {
     fn enqueue(&mut self, packet: Packet, cx: &mut Context) -> Verdict {
         if self.ledger.fault().is_some() {
             self.flush(cx);
@@ -212,57 +228,34 @@ impl Discipline for Foreign {
         let shown = &self.ledger.enters(convert::to_c(&packet));
         packet.retire();
         let before = self.ledger.packets();
-        // SAFETY: the state is a queue of this kind, and packet and context live during the call.
-        let answer = self.call(Function::Enqueue, cx, |calls, state, cx| unsafe {
-            (calls.enqueue)(state, shown, cx)
-        });
+        let answer = self.call(Function::Enqueue, cx, |outside, call| outside.enqueue(shown, call));
         self.settle(cx.now);
-        match answer {
-            FOREBAY_QUEUED => {}
-            FOREBAY_DROPPED if self.ledger.packets() < before => return Verdict::Dropped,
-            FOREBAY_DROPPED => {
-                self.ledger
-                    .accuse(format!("it says that it dropped packet {}, and did not", shown.id));
-            }
-            FOREBAY_FAILED => {}
-            other => self.ledger.accuse(format!("its enqueue returned {other}")),
+        if answer != FOREBAY_QUEUED {
+            self.answered(answer, shown.id, before);
         }
         if self.ledger.fault().is_some() {
             self.flush(cx);
             return Verdict::Dropped;
         }
-        Verdict::Queued
+        if answer == FOREBAY_QUEUED { Verdict::Queued } else { Verdict::Dropped }
     }
 
     fn dequeue(&mut self, cx: &mut Context) -> Option<Packet> {
-        if self.ledger.fault().is_some() {
-            self.flush(cx);
-            return None;
-        }
-        let before = self.ledger.packets();
-        let mut given = ForebayPacket::default();
-        let place = &mut given;
-        // SAFETY: the state is a queue of this kind; packet and context live during the call.
-        let answer = self.call(Function::Dequeue, cx, |calls, state, cx| unsafe {
-            (calls.dequeue)(state, place, cx)
-        });
-        let sent = match answer {
-            FOREBAY_SENT => self.ledger.leaves(&given, Way::Sent),
-            _ => None,
-        };
-        self.settle(cx.now);
-        if !(FOREBAY_FAILED..=FOREBAY_SENT).contains(&answer) {
-            self.ledger.accuse(format!("its dequeue returned {answer}"));
-        }
-        let moved = self.ledger.packets() < before;
-        self.idle = if moved || before == 0 { 0 } else { self.idle + 1 };
-        if self.idle == 1 {
-            self.close(cx.now);
-        }
-        if self.idle > MOST_IDLE {
-            self.ledger.accuse(format!(
-                "it holds {before} packets, says that one is ready, and gives none"
-            ));
+        let mut sent = None;
+        if self.ledger.fault().is_none() {
+            let before = self.ledger.packets();
+            let mut given = ForebayPacket::default();
+            let place = &mut given;
+            let answer =
+                self.call(Function::Dequeue, cx, |outside, call| outside.dequeue(place, call));
+            if answer == FOREBAY_SENT {
+                sent = self.ledger.leaves(&given, Way::Sent);
+            }
+            self.settle(cx.now);
+            match sent {
+                Some(_) => self.idle = 0,
+                None => self.gave_nothing(answer, before, cx.now),
+            }
         }
         if self.ledger.fault().is_some() {
             self.flush(cx);
@@ -271,7 +264,7 @@ impl Discipline for Foreign {
     }
 
     fn wake(&self, now: Time) -> Wake {
-        if self.kind.shapes && self.ledger.fault().is_none() {
+        if self.shapes && self.ledger.fault().is_none() {
             return self.asked_when(now);
         }
         // After a fault, what it holds is still to be dropped.
@@ -283,11 +276,8 @@ impl Discipline for Foreign {
     }
 
     fn set_link_rate(&mut self, now: Time, rate: Rate) {
-        if let Some(tell) = self.kind.set_link_rate {
-            // SAFETY: the state is a queue of this kind.
-            let tell = || unsafe { tell(self.state, now.as_nanos(), rate.bps()) };
-            self.under_way.during(Function::SetLinkRate, tell);
-        }
+        let outside = &mut self.outside;
+        self.under_way.during(Function::SetLinkRate, || outside.set_link_rate(now, rate));
     }
 
     fn fault(&self) -> Option<String> {
@@ -295,19 +285,12 @@ impl Discipline for Foreign {
     }
 
     fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64)) {
-        let Some(probe) = self.kind.probe.filter(|_| self.ledger.fault().is_none()) else { return };
-        let mut out = out;
-        let to: *mut &mut dyn FnMut(&'static str, f64) = &mut out;
-        // SAFETY: the state is a queue of this kind, and `to` lives during the call.
-        let ask = || unsafe { probe(self.state, now.as_nanos(), to.cast(), report) };
-        self.under_way.during(Function::Probe, ask);
+        if self.ledger.fault().is_some() {
+            return;
+        }
+        let mut named = |name: &str, value| out(interned(name), value);
+        self.under_way.during(Function::Probe, || self.outside.probe(now, &mut named));
     }
-}
-
-unsafe extern "C" fn report(to: *mut c_void, name: *const c_char, value: f64) {
-    // SAFETY: `to` is what `Foreign::probe` gave; the name is the plug-in's text.
-    let (out, name) = unsafe { (&mut *to.cast::<&mut dyn FnMut(&'static str, f64)>(), text(name)) };
-    out(interned(name.unwrap_or("unnamed")), value);
 }
 
 /// `name` for the rest of the process's life; equal names are one.
@@ -324,10 +307,8 @@ fn interned(name: &str) -> &'static str {
     }
 }
 
-impl Drop for Foreign {
+impl<T> Drop for Foreign<T> {
     fn drop(&mut self) {
-        // SAFETY: the state is a queue of this kind, and is not used again.
-        unsafe { (self.calls.destroy)(self.state) };
         for packet in self.ledger.take_all() {
             packet.retire();
         }

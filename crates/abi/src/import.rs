@@ -1,8 +1,9 @@
 //! Kinds of the C interface as entries of a registry.
 
 use crate::convert::{self, c_string, text};
-use crate::foreign::{Calls, Foreign};
+use crate::foreign::Foreign;
 use crate::interface::*;
+use crate::native::{Calls, Native};
 use crate::watch::{self, Function};
 use forebay_core::{Conduct, ConfigError, Discipline, Entry, Limit, Recipe, Setting, config};
 use schemars::{Schema, SchemaGenerator};
@@ -63,13 +64,14 @@ pub unsafe fn import(
     let ForebayDiscipline { keeps_order, shapes, .. } = *kind;
     let facts = Conduct { keeps_order, shapes, ..Conduct::USUAL };
     let words = [name.into(), summary.into(), source.into()];
-    Ok(Entry::new(words, facts, Import { who, kind, calls, schema }))
+    Ok(Entry::new(words, facts, Import { who, kind, calls, facts, schema }))
 }
 
 struct Import {
     who: Arc<str>,
     kind: &'static ForebayDiscipline,
     calls: Calls,
+    facts: Conduct,
     schema: Map<String, Value>,
 }
 
@@ -123,20 +125,20 @@ impl Recipe<dyn Discipline> for Import {
         let mut error: Vec<c_char> = vec![0; MESSAGE];
         let create = self.kind.create.expect("it has been looked at");
         let setting = setting_of(setting);
-        let under_way = watch::Calls::of(&self.who);
-        // SAFETY: the buffer has that many bytes, the rest lives during the call.
-        let state = under_way.during(Function::Create, || unsafe {
-            create(self.kind, params.as_ptr(), &setting, error.as_mut_ptr(), error.len())
-        });
-        if state.is_null() {
-            let text = written(&error);
-            return Err(match text.as_str() {
-                "" => ConfigError::new("", format!("{}: it was not built", self.who)),
-                text => convert::error(text),
-            });
-        }
-        let who = Arc::clone(&self.who);
-        Ok(Box::new(Foreign::new(who, self.kind, self.calls, state, under_way)))
+        let make = || {
+            // SAFETY: the buffer has that many bytes, the rest lives during the call.
+            let state = unsafe {
+                create(self.kind, params.as_ptr(), &setting, error.as_mut_ptr(), error.len())
+            };
+            if state.is_null() {
+                return Err(match written(&error).as_str() {
+                    "" => ConfigError::new("", format!("{}: it was not built", self.who)),
+                    text => convert::error(text),
+                });
+            }
+            Ok(Native::new(self.kind, self.calls, state))
+        };
+        Ok(Box::new(Foreign::new(&self.who, self.facts, make)?))
     }
 }
 

@@ -28,13 +28,14 @@ pub const FOREBAY_PREEMPTED: u32 = 2;
 pub const FOREBAY_POLICED: u32 = 3;
 /// Reason of a drop: pushed out of the queue in favour of another packet.
 pub const FOREBAY_PUSHED_OUT: u32 = 4;
+/// Reason of a drop: a pure acknowledgment of which later ones in the queue say as much.
+pub const FOREBAY_REDUNDANT_ACK: u32 = 5;
 
 /// A packet as a queue sees it: 32 bytes without padding, no payload.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ForebayPacket {
-    /// The owner's handle; no two packets in a queue have the same. Small numbers, which are used
-    /// again, keep the host's tables small.
+    /// The owner's handle; no two packets in a queue have the same.
     pub id: u32,
     /// Length of the IP packet in bytes, link overhead excluded.
     pub len: u32,

@@ -14,11 +14,13 @@ mod ledger;
 mod library;
 #[cfg(feature = "load")]
 mod load;
+mod native;
 mod watch;
 
 pub use export::Exports;
 pub use forebay_core as core;
 pub use forebay_disciplines::Disciplines;
+pub use foreign::{Call, Foreign, Outside};
 pub use import::import;
 pub use interface::*;
 #[cfg(feature = "library")]

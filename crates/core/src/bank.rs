@@ -23,6 +23,15 @@ pub enum LevelOrder {
     Random,
 }
 
+impl Place {
+    /// A number for what is kept beside the packet: no two in a bank have the same, and freed ones are
+    /// used again.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 const NONE: u32 = u32::MAX;
 
 #[derive(Default)]
@@ -210,6 +219,24 @@ impl Bank {
     pub fn last(&self, queue: QueueId) -> Option<Place> {
         let tail = self.fifos[queue].ends.tail;
         (tail != NONE).then_some(Place(tail))
+    }
+
+    /// The packet at `place`.
+    ///
+    /// # Panics
+    /// If no packet is there.
+    pub fn packet(&self, place: Place) -> &Packet {
+        self.slots[place.index()].packet.as_ref().expect("a place holds its packet until it leaves")
+    }
+
+    /// The packets of `queue`, the first one first, and where they are.
+    pub fn iter(&self, queue: QueueId) -> impl Iterator<Item = (Place, &Packet)> {
+        let at = |place: u32| {
+            let slot = self.slots.get(place as usize)?;
+            Some((slot.next, (Place(place), slot.packet.as_ref()?)))
+        };
+        let head = at(self.fifos[queue].ends.head);
+        std::iter::successors(head, move |(next, _)| at(*next)).map(|(_, found)| found)
     }
 
     /// Takes the packet at `place` out of the middle of `queue`.
@@ -439,6 +466,8 @@ mod tests {
                 };
                 prop_assert_eq!(got.map(Packet::retire), want.map(|(id, _)| id));
                 for (queue, model) in model.iter().enumerate() {
+                    let ids = bank.iter(queue).map(|(_, packet)| packet.id);
+                    prop_assert!(ids.eq(model.iter().map(|(id, _)| *id)));
                     prop_assert_eq!(bank.packets(queue), model.len());
                     let bytes: u64 = model.iter().map(|(id, _)| u64::from(100 + id % 7)).sum();
                     prop_assert_eq!(bank.bytes(queue), bytes);

@@ -1,5 +1,6 @@
 //! The contract between a queue discipline and whoever owns the clock.
 
+use crate::tcp::Tcp;
 use crate::{Duration, Ecn, Packet, Rate, Rng, Time};
 
 /// Why a packet was dropped.
@@ -16,16 +17,19 @@ pub enum DropReason {
     Policed,
     /// Pushed out of the queue in favour of another packet (drop-from-queue).
     PushedOut,
+    /// A pure acknowledgment of which later ones in the queue say as much (CAKE's ACK filter).
+    RedundantAck,
 }
 
 impl DropReason {
     /// Every reason, in order.
-    pub const ALL: [DropReason; 5] = [
+    pub const ALL: [DropReason; 6] = [
         DropReason::Overflow,
         DropReason::Aqm,
         DropReason::Preempted,
         DropReason::Policed,
         DropReason::PushedOut,
+        DropReason::RedundantAck,
     ];
 
     /// Name in summaries.
@@ -36,16 +40,22 @@ impl DropReason {
             DropReason::Preempted => "preempted",
             DropReason::Policed => "policed",
             DropReason::PushedOut => "pushed_out",
+            DropReason::RedundantAck => "redundant_ack",
         }
     }
 }
 
-/// Where dropped packets go, and who counts marks.
+/// Who has the packets: takes those that are dropped, counts marks, and may know what they carry.
 pub trait Sink {
     /// Takes a dropped packet; the sink retires it.
     fn dropped(&mut self, packet: Packet, reason: DropReason);
     /// Is told of a packet that was marked congestion-experienced and goes on.
     fn marked(&mut self, packet: &Packet);
+    /// The TCP header of the packet that is being handed over; None if it has none, or if nobody here
+    /// knows. Asked only by disciplines that look into packets, as [`Context::tcp_header`] says.
+    fn tcp_header(&mut self, _arriving: &Packet) -> Option<Tcp> {
+        None
+    }
 }
 
 /// What a discipline is handed at every call: the clock, its random stream, and where drops go.
@@ -68,6 +78,12 @@ impl<'a> Context<'a> {
     #[inline]
     pub fn drop(&mut self, packet: Packet, reason: DropReason) {
         self.sink.dropped(packet, reason);
+    }
+
+    /// The TCP header of `arriving`, the packet that this call of [`Discipline::enqueue`] hands over;
+    /// None if it has none, or if whoever calls does not know. Who will need it later keeps it.
+    pub fn tcp_header(&mut self, arriving: &Packet) -> Option<Tcp> {
+        self.sink.tcp_header(arriving)
     }
 
     /// Marks `packet` congestion-experienced if its transport understands that; false means that

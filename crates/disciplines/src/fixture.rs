@@ -1,6 +1,7 @@
 //! What the tests of disciplines share: a port without a link, and a record of what was lost.
 
 use crate::Disciplines;
+use forebay_core::tcp::Tcp;
 use forebay_core::{
     Context, Discipline, DropReason, Packet, Rate, Rng, Setting, Sink, Time, Verdict,
 };
@@ -11,6 +12,8 @@ use serde_json::Value;
 pub struct Record {
     pub dropped: Vec<(u32, DropReason)>,
     pub marked: Vec<u32>,
+    /// The TCP header of what is offered next.
+    pub header: Option<Tcp>,
 }
 
 impl Sink for Record {
@@ -20,6 +23,9 @@ impl Sink for Record {
     }
     fn marked(&mut self, packet: &Packet) {
         self.marked.push(packet.id);
+    }
+    fn tcp_header(&mut self, _: &Packet) -> Option<Tcp> {
+        self.header
     }
 }
 

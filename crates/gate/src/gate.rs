@@ -8,7 +8,7 @@ use crate::neighbour::{Predecessor, Successor};
 use crate::rules::Rules;
 use crate::status::{Direction, RuleStatus, Status};
 use forebay_core::{ConfigError, Duration, Time};
-use forebay_shaper::Recorder;
+use forebay_shaper::{Recorder, Shaper};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::fs::File;
@@ -182,11 +182,19 @@ impl Gate {
         let mut end = slack.map_err(Into::into).and_then(|()| self.turn_until_end());
         let now = self.clock.now();
         let last = self.status(now);
-        for lane in &mut self.lanes {
-            let finished = lane.shaper().map_or(Ok(()), |shaper| shaper.finish());
-            end = end.and_then(|end| finished.map(|()| end));
-        }
+        let finished = self.finish();
+        end = end.and_then(|end| finished.map(|()| end));
         (last, end)
+    }
+
+    /// Writes recordings to their end.
+    ///
+    /// # Errors
+    /// One that could not be written.
+    pub fn finish(&mut self) -> io::Result<()> {
+        let finished = self.lanes.iter_mut().filter_map(Lane::shaper).map(Shaper::finish);
+        // Each of them, also after one that failed.
+        finished.fold(Ok(()), Result::and)
     }
 
     fn turn_until_end(&mut self) -> io::Result<End> {
@@ -348,22 +356,30 @@ impl Gate {
         Ok(!batch.is_empty())
     }
 
-    /// Sleeps until something is due or comes in; says from which sides.
-    fn wait(&mut self) -> io::Result<[bool; 2]> {
-        let now = self.clock.now();
-        let free = || Side::BOTH.into_iter().filter(|side| !self.is_held(*side));
+    /// Sides that do not wait for the gate that went before.
+    fn free(&self) -> impl Iterator<Item = Side> {
+        Side::BOTH.into_iter().filter(|side| !self.is_held(*side))
+    }
+
+    /// When [`Gate::turn`] has something to do, if nothing comes in.
+    pub fn due(&self) -> Option<Time> {
         let wake = |side: Side| {
             let other = &self.lanes[side.other() as usize];
             let guard = other.guard.as_ref().filter(|_| self.successor.is_none());
             let guard = guard.and_then(|guard| guard.wake());
             self.lanes[side as usize].wake().into_iter().chain(guard)
         };
-        let due = free().flat_map(wake).min();
-        let mut span = due.map(|due| due.since(now).as_nanos());
+        self.free().flat_map(wake).min()
+    }
+
+    /// Sleeps until something is due or comes in; says from which sides.
+    fn wait(&mut self) -> io::Result<[bool; 2]> {
+        let now = self.clock.now();
+        let mut span = self.due().map(|due| due.since(now).as_nanos());
         let waits = |side: Side| {
             !self.lanes[side as usize].out.is_empty() || self.io.pending(side.other()) > 0
         };
-        if free().any(waits) {
+        if self.free().any(waits) {
             span = Some(span.map_or(PATIENCE, |span| span.min(PATIENCE)));
         }
         if self.doubts != [false; 2] {

@@ -7,7 +7,7 @@
 use etherparse::{
     LaxNetSlice, LaxSlicedPacket, TransportSlice, checksum::Sum16BitWords, ip_number,
 };
-use forebay_core::PacketKind;
+use forebay_core::{PacketKind, tcp::Tcp};
 use std::net::IpAddr;
 
 /// Where the frame begins.
@@ -145,6 +145,13 @@ fn read_ip(parsed: &LaxSlicedPacket, bytes: &[u8]) -> Option<Frame> {
     Some(Frame::Ip(view))
 }
 
+/// The TCP header of the packet that `view` tells of; None if it has none that is whole.
+pub fn tcp_header(frame: &[u8], view: &IpView) -> Option<Tcp> {
+    let is_tcp = view.whole && view.protocol == ip_number::TCP.0;
+    let end = usize::from(view.at) + view.len as usize;
+    Tcp::read(frame.get(usize::from(view.transport_at.filter(|_| is_tcp)?)..end)?)
+}
+
 /// Sets DS field and ECN of the IP packet that begins at `at`, and keeps the header's checksum
 /// right. Does nothing if there is no IP header of `version`.
 pub fn set_tos(frame: &mut [u8], at: u16, version: u8, tos: u8) {
@@ -224,6 +231,7 @@ pub fn complete_checksum(frame: &mut [u8], view: &IpView) -> bool {
 mod tests {
     use super::*;
     use etherparse::{IpFragOffset, Ipv4Header, PacketBuilder};
+    use forebay_core::tcp::flags;
     use proptest::prelude::*;
 
     const MACS: ([u8; 6], [u8; 6]) = ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
@@ -254,7 +262,10 @@ mod tests {
 
     #[test]
     fn headers_are_read_behind_ethernet_and_tags() {
-        let four = view(&tcp(false, b"data", |_| {}), Layer::Ethernet);
+        let frame = tcp(false, b"data", |_| {});
+        let four = view(&frame, Layer::Ethernet);
+        let header = tcp_header(&frame, &four).unwrap();
+        assert_eq!((header.seq, header.flags, header.payload_len), (7, flags::ACK, 4));
         assert_eq!((four.at, four.version, four.len, four.transport_at), (14, 4, 44, Some(34)));
         assert_eq!((four.protocol, four.ports, four.kind), (6, Some((1234, 80)), PacketKind::Data));
         let six = view(&tcp(true, b"", |_| {}), Layer::Ethernet);

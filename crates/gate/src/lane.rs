@@ -2,11 +2,12 @@
 
 use crate::config::{Config, Link, Other};
 use crate::guard::{Fate, Guard};
-use crate::headers::{Frame, Layer, complete_checksum, set_tos};
+use crate::headers::{Frame, Layer, complete_checksum, set_tos, tcp_header};
 use crate::io::Pool;
 use crate::plugins::Parts;
 use crate::rules::Rules;
 use crate::status::{Direction, Drops, Traffic};
+use forebay_core::tcp::Tcp;
 use forebay_core::{ConfigError, DropReason, Duration, Packet, PacketKind, Poll, Sink, Time};
 use forebay_shaper::{FlowHash, Plan, Recorder, Shaper, host_number};
 use hdrhistogram::Histogram;
@@ -105,6 +106,7 @@ struct ClassCount {
 struct Losses<'a> {
     pool: &'a mut Pool,
     counts: &'a mut Counts,
+    layer: Layer,
     dry_run: bool,
 }
 
@@ -121,6 +123,14 @@ impl Sink for Losses<'_> {
     fn marked(&mut self, packet: &Packet) {
         self.counts.marked += 1;
         self.counts.classes[usize::from(packet.class)].marked += 1;
+    }
+
+    fn tcp_header(&mut self, arriving: &Packet) -> Option<Tcp> {
+        let frame = self.pool.frame(arriving.id);
+        match Frame::read(frame, self.layer) {
+            Frame::Ip(view) => tcp_header(frame, &view),
+            Frame::Other { .. } => None,
+        }
     }
 }
 
@@ -272,7 +282,8 @@ impl Lane {
         self.origins[index as usize] = origin;
         self.counts.classes[usize::from(packet.class)].offered.add(packet.len);
         self.handed = self.handed.max(now);
-        let mut losses = Losses { pool, counts: &mut self.counts, dry_run: self.dry_run };
+        let mut losses =
+            Losses { pool, counts: &mut self.counts, layer: self.layer, dry_run: self.dry_run };
         shaper.offer(packet, self.handed, &mut losses);
         // A wait that is not the link's may end with the packet.
         if self.due.is_none_or(|due| due > shaper.free_at()) {
@@ -300,7 +311,8 @@ impl Lane {
             }
             let at = self.handed;
             let Some(shaper) = &mut self.shaper else { break };
-            let mut losses = Losses { pool, counts: &mut self.counts, dry_run: self.dry_run };
+            let mut losses =
+                Losses { pool, counts: &mut self.counts, layer: self.layer, dry_run: self.dry_run };
             match shaper.poll(at, &mut losses) {
                 Poll::Idle => {
                     self.due = None;

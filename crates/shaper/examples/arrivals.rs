@@ -1,11 +1,12 @@
 //! Hands recorded arrivals to a shaper, and says what became of each.
 //!
 //! Usage: `arrivals PLAN SEED < ARRIVALS > VERDICTS`. The plan is JSON: `{"rate": "10Mbit",
-//! "overhead": 0, "mtu": 1500, "queue": {...}}`. An arrival has 16 bytes, little-endian: time in ns
-//! (8), flow (2), size in bytes (2), DS field (1), class (1), two unused. A line of the answer is, for each
-//! arrival in order, the time in ns at which its transmission began, or -1, and whether it was
-//! marked (0 or 1). The drop precedence is the DSCP; all packets are of one pair of hosts.
+//! "overhead": 0, "mtu": 1500, "queue": {...}}`. An arrival has 80 bytes, little-endian: time in ns
+//! (8), flow (2), size in bytes (2), DS field (1), class (1), one unused, length of its TCP header (1; 0 if
+//! it has none), that header (64). A line of the answer is, for each arrival in order, the time in ns at
+//! which its transmission began, or -1, and whether it was marked (0 or 1). The drop precedence is the DSCP; all packets are of one pair of hosts.
 
+use forebay_core::tcp::Tcp;
 use forebay_core::{DropReason, Packet, Poll, Sink, Time};
 use forebay_disciplines::Disciplines;
 use forebay_shaper::{Plan, Shaper};
@@ -16,6 +17,8 @@ use std::sync::Arc;
 struct Verdicts {
     left: Vec<Option<Time>>,
     marked: Vec<bool>,
+    /// The TCP header of what arrives.
+    header: Option<Tcp>,
 }
 
 impl Sink for Verdicts {
@@ -24,6 +27,9 @@ impl Sink for Verdicts {
     }
     fn marked(&mut self, packet: &Packet) {
         self.marked[packet.id as usize] = true;
+    }
+    fn tcp_header(&mut self, _: &Packet) -> Option<Tcp> {
+        self.header
     }
 }
 
@@ -61,7 +67,7 @@ fn run() -> Result<(), String> {
     io::stdin().read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     let mut seen = Verdicts::default();
     let mut free = None;
-    for (id, arrival) in bytes.chunks_exact(16).enumerate() {
+    for (id, arrival) in bytes.chunks_exact(80).enumerate() {
         let short = |at: usize| u16::from_le_bytes([arrival[at], arrival[at + 1]]);
         let nanos = u64::from_le_bytes(arrival[..8].try_into().expect("eight bytes"));
         let now = Time::from_nanos(nanos);
@@ -72,6 +78,9 @@ fn run() -> Result<(), String> {
         free = serve(&mut shaper, free, now, &mut seen);
         seen.left.push(None);
         seen.marked.push(false);
+        let header = usize::from(arrival[15]);
+        seen.header = Tcp::read(&arrival[16..16 + header])
+            .map(|header| Tcp { payload_len: packet.len - 20 - u32::from(arrival[15]), ..header });
         shaper.offer(packet, now, &mut seen);
         // A wait that is not the link's may end with the packet.
         let busy = free.filter(|free| *free <= shaper.free_at());

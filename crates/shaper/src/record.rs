@@ -7,6 +7,7 @@
 //! packet offered and sent takes about 24 bytes.
 
 use crate::Plan;
+use forebay_core::tcp::Tcp;
 use forebay_core::{DropReason, Duration, Packet, PacketKind, Poll, Time, Verdict};
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufWriter, Read, Write};
@@ -64,6 +65,8 @@ pub enum Operation {
     },
     /// The plan was changed.
     Change(Plan),
+    /// The discipline looked at the TCP header of the packet that arrived.
+    TcpHeader(Tcp),
 }
 
 const KINDS: [PacketKind; 3] = [PacketKind::Data, PacketKind::PureAck, PacketKind::Control];
@@ -102,6 +105,7 @@ impl Operation {
             Operation::Dropped { .. } => 6,
             Operation::Marked { .. } => 7,
             Operation::Change(_) => 8,
+            Operation::TcpHeader(_) => 9,
         }
     }
 
@@ -188,6 +192,7 @@ impl Recorder {
                 put(out, text.len() as u64);
                 out.extend(text.as_bytes());
             }
+            Operation::TcpHeader(header) => put_header(out, header),
         }
         self.bytes += out.len() as u64;
         if let Err(error) = self.out.write_all(&self.scratch) {
@@ -307,9 +312,34 @@ impl<R: BufRead> Recording<R> {
                 let plan = serde_json::from_slice(&text);
                 Operation::Change(plan.map_err(|error| invalid(format!("plan: {error}")))?)
             }
+            9 => Operation::TcpHeader(self.header()?),
             other => return Err(invalid(format!("unknown operation {other}"))),
         };
         Ok(Some((self.now, operation)))
+    }
+
+    /// As [`put_header`] writes it.
+    fn header(&mut self) -> io::Result<Tcp> {
+        let mut header = Tcp {
+            seq: self.small()?,
+            ack: self.small()?,
+            payload_len: self.small()?,
+            window: u16::from_le_bytes(self.bytes()?),
+            ..Tcp::default()
+        };
+        let bits = u16::from_le_bytes(self.bytes()?);
+        header.flags = bits & 0xfff;
+        header.other_options = bits & OTHER_OPTIONS != 0;
+        if bits & TIMESTAMPS != 0 {
+            header.timestamps = Some((self.small()?, self.small()?));
+        }
+        if bits & WINDOW_SCALE != 0 {
+            header.window_scale = Some(self.byte()?);
+        }
+        for _ in 0..self.byte()? {
+            header.sack.push(self.small()?, self.small()?);
+        }
+        Ok(header)
     }
 
     fn bytes<const N: usize>(&mut self) -> io::Result<[u8; N]> {
@@ -336,6 +366,34 @@ impl<R: BufRead> Recording<R> {
 
     fn small(&mut self) -> io::Result<u32> {
         u32::try_from(self.number()?).map_err(|_| invalid("a number of more than 32 bits"))
+    }
+}
+
+/// What there is of a header, above its 12 control bits.
+const TIMESTAMPS: u16 = 1 << 12;
+const WINDOW_SCALE: u16 = 1 << 13;
+const OTHER_OPTIONS: u16 = 1 << 14;
+
+/// Appends `header`.
+fn put_header(out: &mut Vec<u8>, header: &Tcp) {
+    let Tcp { seq, ack, flags, window, payload_len, timestamps, window_scale, .. } = *header;
+    [seq, ack, payload_len].iter().for_each(|number| put(out, u64::from(*number)));
+    out.extend(window.to_le_bytes());
+    let there = [
+        (timestamps.is_some(), TIMESTAMPS),
+        (window_scale.is_some(), WINDOW_SCALE),
+        (header.other_options, OTHER_OPTIONS),
+    ];
+    let bits = there.iter().filter(|(is, _)| *is).fold(flags & 0xfff, |bits, (_, bit)| bits | bit);
+    out.extend(bits.to_le_bytes());
+    if let Some((value, echo)) = timestamps {
+        [value, echo].iter().for_each(|number| put(out, u64::from(*number)));
+    }
+    out.extend(window_scale);
+    let blocks = header.sack.as_slice();
+    out.push(blocks.len() as u8);
+    for (left, right) in blocks {
+        [left, right].iter().for_each(|edge| put(out, u64::from(**edge)));
     }
 }
 

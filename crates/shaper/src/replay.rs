@@ -2,6 +2,7 @@
 
 use crate::record::{Operation, Recording};
 use crate::shaper::Shaper;
+use forebay_core::tcp::Tcp;
 use forebay_core::{DropReason, Packet, Poll, Sink, Time};
 use forebay_disciplines::Disciplines;
 use serde::Serialize;
@@ -34,14 +35,22 @@ pub struct Replay {
 
 /// What happens within one call.
 #[derive(Default)]
-struct Effects(Vec<Operation>);
+struct Effects {
+    seen: Vec<Operation>,
+    /// The header of the packet that arrives, if it was looked at.
+    header: Option<Tcp>,
+}
 
 impl Sink for Effects {
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        self.0.push(Operation::Dropped { id: packet.retire(), reason });
+        self.seen.push(Operation::Dropped { id: packet.retire(), reason });
     }
     fn marked(&mut self, packet: &Packet) {
-        self.0.push(Operation::Marked { id: packet.id });
+        self.seen.push(Operation::Marked { id: packet.id });
+    }
+    fn tcp_header(&mut self, _: &Packet) -> Option<Tcp> {
+        self.seen.extend(self.header.map(Operation::TcpHeader));
+        self.header
     }
 }
 
@@ -73,7 +82,7 @@ pub fn replay(input: impl BufRead, disciplines: &Arc<Disciplines>) -> io::Result
             result.truncated = true;
             break;
         };
-        let again = ask(&mut shaper, now, call.clone()).map_err(refuse)?;
+        let again = ask(&mut shaper, now, call.clone(), &recorded).map_err(refuse)?;
         result.calls += 1;
         let begin = *first.get_or_insert(now);
         result.span_s = now.since(begin).as_secs_f64();
@@ -102,8 +111,10 @@ fn answers<R: BufRead>(
     loop {
         match recording.read() {
             Ok(Some((_, answer))) => {
-                let is_last =
-                    !matches!(answer, Operation::Dropped { .. } | Operation::Marked { .. });
+                let is_last = !matches!(
+                    answer,
+                    Operation::Dropped { .. } | Operation::Marked { .. } | Operation::TcpHeader(_)
+                );
                 if is_last && answer.is_call() {
                     let what = format!("{call:?} has no answer");
                     return Err(io::Error::new(io::ErrorKind::InvalidData, what));
@@ -124,8 +135,13 @@ fn ask(
     shaper: &mut Shaper,
     now: Time,
     call: Operation,
+    recorded: &[Operation],
 ) -> Result<Vec<Operation>, forebay_core::ConfigError> {
-    let mut effects = Effects::default();
+    let header = recorded.iter().find_map(|answer| match answer {
+        Operation::TcpHeader(header) => Some(*header),
+        _ => None,
+    });
+    let mut effects = Effects { header, ..Effects::default() };
     match call {
         Operation::Offer { id, len, flow, marks, tos, kind, hosts } => {
             let mut packet = Packet::new(id, flow, len);
@@ -134,18 +150,18 @@ fn ask(
             packet.kind = kind;
             [packet.source, packet.destination] = hosts;
             let verdict = shaper.offer(packet, now, &mut effects);
-            effects.0.push(Operation::Verdict(verdict));
+            effects.seen.push(Operation::Verdict(verdict));
         }
         Operation::Change(plan) => shaper.change(plan, now)?,
         _ => {
             let poll = shaper.poll(now, &mut effects);
-            effects.0.push(Operation::answer(&poll, now));
+            effects.seen.push(Operation::answer(&poll, now));
             if let Poll::Send { packet, .. } = poll {
                 packet.retire();
             }
         }
     }
-    Ok(effects.0)
+    Ok(effects.seen)
 }
 
 impl Replay {
@@ -240,6 +256,49 @@ mod tests {
             assert_eq!(result.difference, None, "{}", entry.name);
             assert!(!result.truncated && result.sent > 1000 && result.offered > 1500);
         }
+    }
+
+    #[test]
+    fn headers_that_were_looked_at_are_kept() {
+        let queue = json!({ "kind": "cake", "ack_filter": "aggressive" });
+        let plan = Plan { rate: Rate::from_bps(1_000_000), overhead: 0, mtu: 1500, queue };
+        let file = Shared::default();
+        let mut shaper = Shaper::new(plan.clone(), 7, &Disciplines::builtin().into()).unwrap();
+        shaper.record(Recorder::new(Box::new(file.clone()), &plan, 7, u64::MAX).unwrap());
+        let mut effects = Effects::default();
+        for id in 0..9_u32 {
+            let mut header = Tcp {
+                seq: 1 << 20,
+                ack: 1000 * id,
+                flags: 0x910,
+                window: 77,
+                window_scale: Some(3),
+                other_options: true,
+                ..Tcp::default()
+            };
+            // The first two are not what the filter looks for; they are kept whole as well.
+            if id > 1 {
+                header = Tcp { ack: 1000 * id, flags: 0x10, ..Tcp::default() };
+                header.timestamps = Some((id, u32::MAX));
+                (0..id % 5).for_each(|at| header.sack.push(9000 + 3 * at, 9002 + 3 * at));
+            }
+            effects.header = Some(header);
+            shaper.offer(Packet::new(id, 0, 80), Time::ZERO, &mut effects);
+        }
+        let gone = |seen: &Operation| matches!(seen, Operation::Dropped { .. });
+        assert_eq!(effects.seen.iter().filter(|seen| gone(seen)).count(), 5);
+        shaper.finish().unwrap();
+        let bytes = file.0.lock().unwrap().clone();
+        let result = again(&bytes[..]).unwrap();
+        assert_eq!((result.difference, result.dropped["redundant_ack"]), (None, 5));
+        let mut recording = Recording::open(&bytes[..]).unwrap();
+        let read = std::iter::from_fn(|| recording.read().unwrap().map(|(_, operation)| operation));
+        let is_header = |seen: &Operation| matches!(seen, Operation::TcpHeader(_));
+        let (read, told): (Vec<_>, Vec<_>) = (
+            read.filter(is_header).collect(),
+            effects.seen.into_iter().filter(is_header).collect(),
+        );
+        assert_eq!(read, told);
     }
 
     #[test]

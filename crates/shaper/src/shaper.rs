@@ -2,6 +2,7 @@
 
 use crate::record::{Operation, Recorder};
 use forebay_core::config::require;
+use forebay_core::tcp::Tcp;
 use forebay_core::{
     Backlog, Capacity, ConfigError, Context, DropReason, Packet, Poll, Port, Rate, Rng, Setting,
     Sink, Time, Verdict,
@@ -209,6 +210,14 @@ impl Sink for Tee<'_> {
     fn marked(&mut self, packet: &Packet) {
         self.recorder.write(self.now, &Operation::Marked { id: packet.id });
         self.sink.marked(packet);
+    }
+
+    fn tcp_header(&mut self, arriving: &Packet) -> Option<Tcp> {
+        let header = self.sink.tcp_header(arriving);
+        if let Some(header) = header {
+            self.recorder.write(self.now, &Operation::TcpHeader(header));
+        }
+        header
     }
 }
 

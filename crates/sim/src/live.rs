@@ -203,7 +203,11 @@ impl Live {
                         self.meters[*index].marked += 1;
                     }
                 }
-                Operation::Poll | Operation::Until(_) | Operation::Idle | Operation::Change(_) => {}
+                Operation::Poll
+                | Operation::Until(_)
+                | Operation::Idle
+                | Operation::Change(_)
+                | Operation::TcpHeader(_) => {}
             }
         }
         queue.advance(until);

@@ -24,7 +24,7 @@ const UDP_HEADER: u32 = 8;
 /// Longest headers that are written: IPv4 without options, TCP with all of them.
 const SNAP_LEN: u32 = 20 + 60;
 /// Window scale that SYNs state (RFC 7323): windows to 8 MiB, in steps of 128 B.
-const WINDOW_SCALE: u8 = 7;
+pub const WINDOW_SCALE: u8 = 7;
 /// Largest IPv4 packet.
 const MAX_LEN: u32 = 65_535;
 

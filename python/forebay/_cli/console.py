@@ -28,7 +28,7 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells count it."""
 READER_GONE = 141
 """Exit code if nobody reads the output to its end, as of a program that SIGPIPE ends."""
-OPTIONAL = {"distributed", "optuna", "pyroute2"}
+OPTIONAL = {"distributed", "optuna"}
 """Packages that only some commands need."""
 
 

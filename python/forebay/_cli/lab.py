@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from rich.table import Table
 
-from forebay._cli.console import Bar, Terminal, friendly, stopped
+from forebay._cli.console import Bar, Terminal, friendly, say, stopped
 from forebay._cli.options import AsJson, ScenarioFile, Seed, Settings, flag, option, out_option
 
 if TYPE_CHECKING:
     from forebay.lab.agreement import Agreement
+    from forebay.lab.virtual.kernel import Kernel
     from forebay.stats import Interval
 
 
@@ -28,8 +29,20 @@ def command(
         str | None,
         option(
             "NAME",
-            "Congestion control of all TCP flows by its Linux name, such as bbr.",
+            "Congestion control of all TCP, by its Linux name.",
             default="the scenario's",
+        ),
+    ] = None,
+    virtual: Annotated[
+        bool,
+        flag("--virtual", "Run in virtual time: reproducible, without root."),
+    ] = False,
+    kernel: Annotated[
+        Path | None,
+        option(
+            "FOLDER",
+            "Where the kernel for --virtual is, or is to be built.",
+            default="the user's cache",
         ),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
@@ -38,8 +51,8 @@ def command(
         Path | None,
         option(
             "PROGRAM",
-            "The program forebay-gate.",
-            default="target/release/forebay-gate, or on the PATH",
+            "The program forebay-gate, with --virtual libforebay_gate.so.",
+            default="target/release, or on the PATH",
             hidden=True,
         ),
     ] = None,
@@ -50,17 +63,18 @@ def command(
 ) -> None:
     """Run a scenario on real packets, in Linux network namespaces.
 
-    Needs Linux and root. Every link is a forebay-gate, and TCP is the kernel's. Runs in real time;
-    the results have the keys of forebay run. docs/lab.md explains what it can do.
+    Links are gates, and TCP is the kernel's. --virtual takes a kernel of its own, which it builds
+    once, in minutes; else the lab needs root. See docs/lab.md.
 
     Examples:
+        forebay lab examples/lab.toml --virtual --against-sim -r 3
         sudo forebay lab examples/lab.toml
-        sudo forebay lab examples/lab.toml --against-sim -r 3
     """
     with friendly():
         from forebay import _files, _terminal
         from forebay._runs.folder import check_folder
         from forebay.lab import against_simulation, run
+        from forebay.lab.virtual import run as run_virtual
         from forebay.scenario import load_with
 
         chosen = load_with(scenario, set_)
@@ -69,6 +83,7 @@ def command(
         bar = Bar()
         try:
             with bar:
+                found_kernel = a_kernel(kernel, bar) if virtual else None
                 if against_sim or replications > 1:
                     found = against_simulation(
                         chosen,
@@ -76,9 +91,20 @@ def command(
                         replications=replications,
                         congestion=congestion,
                         gate=gate,
+                        kernel=found_kernel,
                         progress=bar.set,
                     )
                     result = found.live[-1]
+                elif found_kernel is not None:
+                    found = None
+                    result = run_virtual(
+                        chosen,
+                        seed=seed,
+                        congestion=congestion,
+                        kernel=found_kernel,
+                        gate=gate,
+                        progress=bar.set,
+                    )
                 else:
                     found = None
                     result = run(
@@ -95,6 +121,25 @@ def command(
             _terminal.print_run(Terminal(), result.summary)
         else:
             Terminal().print(side_by_side(found))
+
+
+def a_kernel(folder: Path | None, bar: Bar) -> Kernel:
+    """The kernel for virtual labs; built if there is none."""
+    from forebay.lab.virtual.kernel import BUILDS, build, cache, find
+
+    into = folder or cache()
+    doing = ""
+
+    def told(what: str) -> None:
+        nonlocal doing
+        doing = what
+        bar.say(what, 0.0)
+
+    kernel = find(folder)
+    if kernel is None:
+        say(f"{BUILDS} In {into}.", err=True)
+        kernel = build(into, say=told, progress=lambda part: bar.say(doing, part))
+    return kernel
 
 
 def side_by_side(found: Agreement) -> Table:

@@ -3,11 +3,29 @@
     >>> from forebay import lab, load
     >>> result = lab.run(load("examples/lab.toml"))          # as root, on Linux
     >>> result.summary["classes"]["downloads"]["goodput_bps"]
+    >>> result = lab.virtual.run(load("examples/lab.toml"))  # in virtual time, as anybody
 
 `docs/lab.md` says what becomes of each part of a scenario, and what the lab cannot do.
 """
 
-from forebay.lab.agreement import against_simulation
-from forebay.lab.session import LabError, run
+from importlib import import_module
 
-__all__ = ["LabError", "against_simulation", "run"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from forebay.lab import virtual
+    from forebay.lab.agreement import against_simulation
+    from forebay.lab.errors import LabError
+    from forebay.lab.session import run
+
+__all__ = ["LabError", "against_simulation", "run", "virtual"]
+
+_HOMES = {"LabError": "errors", "against_simulation": "agreement", "run": "session"}
+"""Where names live: imported when first asked for, as a guest has no use for tables."""
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOMES:
+        return getattr(import_module(f"forebay.lab.{_HOMES[name]}"), name)
+    if name == "virtual":
+        return import_module("forebay.lab.virtual")
+    raise AttributeError(f"module 'forebay.lab' has no attribute {name!r}")

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from forebay import stats
 from forebay._runs import Result, Task, result_of, run_all
 from forebay.lab.session import run
 from forebay.measures import MEASURES
 from forebay.scenario import Scenario
+
+if TYPE_CHECKING:
+    from forebay.lab.virtual.kernel import Kernel
 
 BUSY = 0.1
 """Utilization below which a link's queue has nothing to tell."""
@@ -80,6 +84,7 @@ def against_simulation(
     replications: int = 1,
     congestion: str | None = None,
     gate: str | Path | None = None,
+    kernel: Kernel | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Agreement:
     """Run a scenario in the lab and in the simulator, each several times with the same seeds.
@@ -90,6 +95,7 @@ def against_simulation(
         replications: runs on each side.
         congestion: as for `run`; the simulator keeps the scenario's own.
         gate: as for `run`.
+        kernel: runs the lab in virtual time, in this kernel.
         progress: called with the fraction that is done.
 
     Raises:
@@ -97,14 +103,20 @@ def against_simulation(
         LabError: the lab cannot be built, or something in it failed.
     """
     first = seed if seed is not None else int(scenario.effective()["seed"])
-    live = []
-    for number in range(replications):
-        told = _part(progress, number, replications)
-        live.append(
-            run(scenario, seed=first + number, congestion=congestion, gate=gate, progress=told)
+    seeds = range(first, first + replications)
+    if kernel is not None:
+        from forebay.lab.virtual.session import run_all as run_virtual
+
+        live = run_virtual(
+            scenario, seeds, congestion=congestion, kernel=kernel, gate=gate, progress=progress
         )
+    else:
+        live = []
+        for at, each in enumerate(seeds):
+            told = _part(progress, at, replications)
+            live.append(run(scenario, seed=each, congestion=congestion, gate=gate, progress=told))
     base = scenario.bare()
-    tasks = [Task(base.name, at + 1, first + at, base) for at in range(replications)]
+    tasks = [Task(base.name, at + 1, each, base) for at, each in enumerate(seeds)]
     return Agreement(scenario, tuple(live), tuple(run_all(tasks, result_of)))
 
 

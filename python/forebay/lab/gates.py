@@ -12,15 +12,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
+from forebay.lab.errors import LabError
 from forebay.lab.topology import Gate, Topology
 from forebay.scenario import to_toml
 
 START_S = 10.0
 """Longest that a gate may take to answer."""
-
-
-class LabError(OSError):
-    """A lab that cannot be built or went wrong; the message says what, and the remedy."""
 
 
 def program(path: str | Path | None = None) -> Path:
@@ -29,19 +26,38 @@ def program(path: str | Path | None = None) -> Path:
     Raises:
         LabError: there is none.
     """
-    if path is not None:
-        if not Path(path).is_file():
-            raise LabError(f"{path}: there is no such program")
-        return Path(path)
-    built = Path(__file__).parents[3] / "target" / "release" / "forebay-gate"
-    if built.is_file():
-        return built
-    found = shutil.which("forebay-gate")
+    found = _built(path, "forebay-gate") or shutil.which("forebay-gate")
     if found is None:
         raise LabError(
             "forebay-gate is missing; build it with `make gate`, or install it on the PATH"
         )
     return Path(found)
+
+
+def library(path: str | Path | None = None) -> Path:
+    """The gate as a shared library: `path`, or the one of the source tree, or beside the program.
+
+    Raises:
+        LabError: there is none.
+    """
+    found = _built(path, "libforebay_gate.so")
+    beside = shutil.which("forebay-gate")
+    if found is None and beside is not None:
+        found = Path(beside).with_name("libforebay_gate.so")
+    if found is None or not found.is_file():
+        raise LabError(
+            "libforebay_gate.so is missing; build it with `make gate`, or install it beside "
+            "forebay-gate"
+        )
+    return found
+
+
+def _built(path: str | Path | None, name: str) -> Path | None:
+    """The file at `path`, which must be there, or what the source tree has built."""
+    if path is not None and not Path(path).is_file():
+        raise LabError(f"{path}: there is no such file")
+    built = Path(__file__).parents[3] / "target" / "release" / name
+    return Path(path) if path is not None else built if built.is_file() else None
 
 
 class Gates:
@@ -85,11 +101,6 @@ class Gates:
     def began(self, gate: Gate) -> int:
         """When the gate's clock stood at zero, in ns of the monotonic clock, to about 1 ms."""
         return self._began[gate]
-
-    def recordings(self, gate: Gate) -> tuple[Path, Path]:
-        """What it recorded of its two directions."""
-        folder = self._folder / gate.device
-        return folder / "forward.rec", folder / "reverse.rec"
 
     def check(self) -> None:
         """Raises LabError if a gate has ended."""

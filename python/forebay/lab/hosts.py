@@ -1,32 +1,27 @@
-"""What hosts send and receive: datagrams, transfers over Linux' TCP, and iperf3 for bulk.
+"""What hosts send and receive over Linux' own TCP and UDP, in the lab's namespaces.
 
 The engine's sources say who sends what and when, as in a simulated run; times are nanoseconds
-since the scenario began.
+since the scenario began. Everyone waits in the kernel, in a thread of their own, for as long as
+possible: in virtual time a system call costs more than a packet.
 """
 
 from __future__ import annotations
 
 import heapq
-import json
-import math
-import selectors
+import mmap
 import socket
 import struct
-import subprocess
-import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
-from typing import IO, Any
+from typing import Any, Protocol
 
 from forebay._engine import Live
-from forebay.lab.gates import LabError
 from forebay.lab.network import inside
-from forebay.lab.topology import Topology, uses_tcp
+from forebay.lab.topology import BULK_PORT, Topology, flow_number, uses_tcp
 
 STAMP = struct.Struct("!IQQ")
 """Of a datagram: participant, number, when it was sent (ns of the real-time clock)."""
@@ -34,13 +29,35 @@ HEAD = struct.Struct("!IQ")
 """Of a transfer: participant, when it began."""
 SHORTEST = 20 + 8 + STAMP.size
 """Shortest IP packet that has room for a stamp: after the headers of IPv4 and UDP."""
-IPERF_INTERVAL_S = 0.2
-BULK_PORT = 10_000
-"""The first port from which iperf3 sends, below those that the kernel hands out."""
+INTERVAL = 200_000_000
+"""Between two counts of what has arrived over a connection, ns."""
+DRAIN_S = 1.0
+"""How long packets under way at the end may still arrive."""
 _SO_TIMESTAMPNS = 35
 _TCP_TOTAL_RETRANS = struct.Struct("=100xI")
 """Where `tcp_info` has the number of segments sent again."""
-_CHUNK = bytes(1 << 16)
+_TIMEVAL = struct.Struct("ll")
+_AT_ONCE = struct.pack("ii", 1, 0)
+"""SO_LINGER by which a connection ends with what it has not sent yet."""
+_CHUNK = bytes(1 << 20)
+_ALL = socket.MSG_WAITALL | socket.MSG_TRUNC
+"""To wait for all that is asked for, and to throw it away."""
+
+
+class Meters(Protocol):
+    """Who is told what hosts see; `Live` is one."""
+
+    def datagram(self, index: int, size: int, sent_ns: int, arrived_ns: int | None) -> None:
+        """As `Live.datagram`."""
+
+    def payload(self, index: int, count: float, at_ns: int) -> None:
+        """As `Live.payload`."""
+
+    def transferred(self, index: int, start_ns: int, end_ns: int) -> None:
+        """As `Live.transferred`."""
+
+    def retransmitted(self, index: int, segments: int) -> None:
+        """As `Live.retransmitted`."""
 
 
 @dataclass
@@ -62,8 +79,12 @@ class Clock:
 
     def sleep_until(self, at: int, stop: threading.Event) -> None:
         """Wait; not when `stop` is set."""
-        while not stop.is_set() and (left := at - self.now()) > 0:
-            time.sleep(min(left / 1e9, 0.1))
+        left = at - self.now()
+        # An event counts microseconds; the last millisecond is slept to the nanosecond.
+        if left > 2_000_000 and stop.wait((left - 1_000_000) / 1e9):
+            return
+        if not stop.is_set() and (left := at - self.now()) > 0:
+            time.sleep(left / 1e9)
 
 
 @dataclass(frozen=True)
@@ -72,7 +93,6 @@ class Participant:
 
     index: int
     entry: int
-    flow: int
     start: int
     stop: int
 
@@ -85,102 +105,138 @@ class Hosts:
         topology: Topology,
         names: Mapping[str, str],
         live: Live,
+        meters: Meters,
         clock: Clock,
-        measured: tuple[int, int],
     ) -> None:
-        """Those of `topology` in the namespaces `names`, fed by and measured by `live`.
-
-        `measured` is the end of the warm-up, and that of the scenario.
-        """
+        """Those of `topology` in the namespaces `names`, fed by the sources of `live`."""
         self._topology = topology
         self._names = names
         self._live = live
+        self._meters = meters
         self._clock = clock
-        self._warmup, self._duration = measured
+        self._warmup, self._duration = live.measured()
+        self._participants = [
+            Participant(index, *each) for index, each in enumerate(live.participants())
+        ]
         self._stop = threading.Event()
+        self._ready = threading.Semaphore(0)
         self._failure: list[BaseException] = []
-        self._threads: list[threading.Thread] = []
-        self._children: list[subprocess.Popen[bytes]] = []
-        flows: dict[int, int] = defaultdict(int)
-        self._participants = []
-        for index, (entry, start, stop) in enumerate(live.participants()):
-            number = flows[entry]
-            flows[entry] += 1
-            self._participants.append(Participant(index, entry, number, start, stop))
-        self.data_flows: dict[tuple[str, str, int, int], int] = {}
-        """Participant of each TCP flow: source, destination, source port, destination port."""
+        self._threads: set[threading.Thread] = set()
+        self._open: set[socket.socket] = set()
+        # Nothing is ever written into it.
+        self._nowhere = mmap.mmap(-1, 1 << 28)
+        # By source, destination, source port and destination port of TCP data.
+        self._data_flows: dict[tuple[str, str, int, int], int] = {}
         self._sent: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._arrived: dict[int, dict[int, int]] = defaultdict(dict)
-        self._bulk: list[tuple[Participant, int, subprocess.Popen[bytes], IO[str]]] = []
 
-    def start(self) -> None:
-        """Open every socket and start every thread; nothing is sent before time zero."""
+    def listen(self) -> None:
+        """Open every socket at which something arrives."""
+        for number, entry in enumerate(self._topology.traffic):
+            self._spawn(self._accept if uses_tcp(entry) else self._take_datagrams, number)
+        for _ in self._topology.traffic:
+            while not self._ready.acquire(timeout=0.2):
+                self.check()
+
+    def carry_out(
+        self, check: Callable[[], None], progress: Callable[[float], None] | None
+    ) -> None:
+        """Let everyone send from time zero to the end of the scenario, and tell the meters.
+
+        Raises:
+            LabError: `check`, called now and then, has raised it.
+        """
+        self._start()
+        while (now := self._clock.now()) < self._duration:
+            check()
+            self.check()
+            if progress is not None:
+                progress(max(now, 0) / self._duration)
+            time.sleep(min(0.2, (self._duration - now) / 1e9))
+        time.sleep(DRAIN_S)
+        self.close()
+        self.check()
+        for each in self._participants:
+            arrived = self._arrived[each.index]
+            for number, (sent, size) in enumerate(self._sent[each.index]):
+                self._meters.datagram(each.index, size, sent, arrived.get(number))
+
+    def flows(self) -> dict[str, dict[int, tuple[int, bool]]]:
+        """For each link the flows of its recording, as `Live.recording` wants them."""
+        found: dict[str, dict[int, tuple[int, bool]]] = defaultdict(dict)
+        for (source, goal, own, port), index in self._data_flows.items():
+            number = flow_number(source, goal, socket.IPPROTO_TCP, (own, port))
+            way = self._topology.traffic[self._participants[index].entry]["forward"]
+            for link in way:
+                found[link][number] = (index, link == way[-1])
+        return found
+
+    def _start(self) -> None:
         datagrams = defaultdict(list)
-        transfers, bulk = [], []
         for each in self._participants:
             entry = self._topology.traffic[each.entry]
             if entry["kind"] == "bulk":
-                bulk.append(each)
+                self._spawn(self._send_bulk, each)
             elif uses_tcp(entry):
-                transfers.append(each)
+                self._spawn(self._transfer, each, self._live.next(each.index, each.start))
             else:
                 datagrams[entry["from"]].append(each)
-        self._listen()
         for node, members in datagrams.items():
             self._spawn(self._send_datagrams, node, members)
-        if transfers:
-            self._spawn(self._schedule_transfers, transfers)
-        for each in bulk:
-            self._serve_bulk(each)
-            self._spawn(self._run_bulk, each)
-
-    def entry_of(self, index: int) -> int:
-        """Number of the traffic entry that a participant belongs to."""
-        return self._participants[index].entry
 
     def check(self) -> None:
         """Raise what went wrong in a thread."""
         if self._failure:
             raise self._failure[0]
 
-    def finish(self) -> None:
-        """End everything after the scenario's end, and tell the engine what was seen."""
-        for _, _, process, _ in self._bulk:
-            try:
-                process.wait(15)
-            except subprocess.TimeoutExpired:
-                process.kill()
-        self.close()
-        self.check()
-        for each in self._participants:
-            arrived = self._arrived[each.index]
-            for number, (sent, size) in enumerate(self._sent[each.index]):
-                self._live.datagram(each.index, size, sent, arrived.get(number))
-        for each, began, _, said in self._bulk:
-            with said:
-                said.seek(0)
-                self._count_bulk(each, began, said.read())
-
     def close(self) -> None:
-        """Stop every thread and child."""
+        """Stop every thread."""
         self._stop.set()
-        for thread in self._threads:
-            thread.join(5)
-        for child in self._children:
-            if child.poll() is None:
-                child.kill()
-            child.wait()
+        while threads := list(self._threads):
+            # Whoever waits at a socket is told that nothing comes any more.
+            for opened in list(self._open):
+                with suppress(OSError):
+                    opened.shutdown(socket.SHUT_RDWR)
+            for thread in threads:
+                thread.join(0.2)
 
     def _spawn(self, work: Callable[..., None], *args: Any) -> None:
         def run() -> None:
             try:
                 work(*args)
             except BaseException as error:
-                self._failure.append(error)
+                # What is cut off at the end has not failed.
+                if not (self._stop.is_set() and isinstance(error, OSError)):
+                    self._failure.append(error)
+            finally:
+                self._threads.discard(thread)
 
         thread = threading.Thread(target=run, daemon=True, name=f"lab-{work.__name__}")
-        self._threads.append(thread)
+        self._threads.add(thread)
         thread.start()
+
+    @contextmanager
+    def _socket(self, node: str, kind: socket.SocketKind) -> Iterator[socket.socket]:
+        """A socket of a node's host."""
+        with inside(self._names[node]):
+            opened = socket.socket(socket.AF_INET, kind)
+        with self._kept(opened):
+            yield opened
+
+    @contextmanager
+    def _kept(self, opened: socket.socket) -> Iterator[None]:
+        """Close it in the end, and shut it down if the lab ends before."""
+        self._open.add(opened)
+        try:
+            with opened:
+                yield
+        finally:
+            self._open.discard(opened)
+
+    def _goal(self, each: Participant) -> tuple[str, int]:
+        """Where a flow arrives."""
+        entry = self._topology.traffic[each.entry]
+        return self._topology.address(entry["to"]), self._topology.port(each.entry)
 
     # Datagrams
 
@@ -188,11 +244,11 @@ class Hosts:
         with ExitStack() as opened:
             sockets = {}
             for each in members:
-                entry = self._topology.traffic[each.entry]
-                sockets[each.index] = opened.enter_context(
-                    self._socket(node, socket.SOCK_DGRAM, entry["tos"])
-                )
-                sockets[each.index].connect((self._topology.address(entry["to"]), self._port(each)))
+                made = opened.enter_context(self._socket(node, socket.SOCK_DGRAM))
+                tos = self._topology.traffic[each.entry]["tos"]
+                made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
+                made.connect(self._goal(each))
+                sockets[each.index] = made
             self._pace_datagrams(members, sockets)
 
     def _pace_datagrams(
@@ -220,216 +276,153 @@ class Hosts:
                 sockets[index].send(STAMP.pack(index, number, real) + bytes(size - SHORTEST))
             plan(index, at)
 
-    def _socket(self, node: str, kind: socket.SocketKind, tos: int = 0) -> socket.socket:
-        """A socket of a node's host."""
-        with inside(self._names[node]):
-            made = socket.socket(socket.AF_INET, kind)
-        made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
-        return made
-
-    def _on_datagrams(self, opened: socket.socket) -> None:
-        while True:
-            try:
+    def _take_datagrams(self, entry: int) -> None:
+        with self._listener(entry, socket.SOCK_DGRAM) as opened:
+            opened.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+            self._ready.release()
+            while not self._stop.is_set():
                 data, ancillary, _, _ = opened.recvmsg(1 << 16, 64)
-            except BlockingIOError:
+                if len(data) < STAMP.size:
+                    continue
+                index, number, _ = STAMP.unpack_from(data)
+                _, _, value = ancillary[0]
+                seconds, nanos = struct.unpack("qq", value[:16])
+                self._arrived[index][number] = self._clock.of_real(seconds * 10**9 + nanos)
+
+    # Connections
+
+    def _transfer(self, each: Participant, step: tuple[int, int | None, int] | None) -> None:
+        """Carry out a step of a source, and those that follow when it has begun and ended."""
+        while step is not None and step[0] < self._duration:
+            at, size, _ = step
+            assert size is not None
+            self._clock.sleep_until(at, self._stop)
+            if self._stop.is_set():
                 return
-            if len(data) < STAMP.size:
-                continue
-            index, number, _ = STAMP.unpack_from(data)
-            _, _, value = ancillary[0]
-            seconds, nanos = struct.unpack("qq", value[:16])
-            self._arrived[index][number] = self._clock.of_real(seconds * 10**9 + nanos)
+            after = self._live.next(each.index, at)
+            if after is not None:
+                self._spawn(self._transfer, each, after)
+            self._send_file(each, size)
+            step = self._live.completed(each.index, self._clock.now())
 
-    # Transfers
-
-    def _schedule_transfers(self, members: list[Participant]) -> None:
-        due: list[tuple[int, int, int]] = []
-        ended: list[tuple[int, int]] = []
-        free = threading.Lock()
-
-        def plan(index: int, step: tuple[int, int | None, int] | None) -> None:
-            if step is not None and step[0] < self._duration:
-                assert step[1] is not None
-                heapq.heappush(due, (step[0], index, step[1]))
-
-        def transfer(index: int, size: int) -> None:
-            self._transfer(self._participants[index], size)
-            with free:
-                ended.append((index, self._clock.now()))
-
-        for each in members:
-            plan(each.index, self._live.next(each.index, each.start))
-        while not self._stop.is_set() and self._clock.now() < self._duration:
-            with free:
-                done, ended[:] = ended[:], []
-            for index, at in done:
-                plan(index, self._live.completed(index, at))
-            if not due or due[0][0] > self._clock.now():
-                time.sleep(0.001)
-                continue
-            at, index, size = heapq.heappop(due)
-            self._spawn(transfer, index, size)
-            plan(index, self._live.next(index, at))
-
-    def _transfer(self, each: Participant, size: int) -> None:
+    def _send_file(self, each: Participant, size: int) -> None:
         """Send `size` bytes over a connection of their own, and wait until all have arrived."""
-        entry = self._topology.traffic[each.entry]
         began = self._clock.now()
-        with self._socket(entry["from"], socket.SOCK_STREAM, entry["tos"]) as connection:
-            congestion = entry["tcp"]["linux"].encode()
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion)
-            source = self._topology.address(entry["from"])
-            goal = (self._topology.address(entry["to"]), self._port(each))
-            connection.bind((source, 0))
-            port = connection.getsockname()[1]
-            self.data_flows[source, goal[0], port, goal[1]] = each.index
-            connection.settimeout(0.2)
-            self._patiently(lambda: connection.connect(goal))
-            left = memoryview(HEAD.pack(each.index, began))
-            size = max(size - len(left), 0)
-            while left or size:
-                if not left:
-                    left = memoryview(_CHUNK)[: min(size, len(_CHUNK))]
-                    size -= len(left)
-                sent = self._patiently(partial(connection.send, left))
-                if sent is None:
-                    return
-                left = left[sent:]
+        with self._connection(each) as connection:
+            text = HEAD.pack(each.index, began) + _CHUNK[: max(size - HEAD.size, 0)]
+            left = size - len(text)
+            connection.sendall(text)
+            while left > 0:
+                connection.sendall(_CHUNK[:left])
+                left -= len(_CHUNK)
             connection.shutdown(socket.SHUT_WR)
-            self._patiently(lambda: connection.recv(1))
-            info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+            connection.recv(1)
             if self._warmup <= self._clock.now() < self._duration:
-                self._live.retransmitted(each.index, _TCP_TOTAL_RETRANS.unpack(info)[0])
+                self._meters.retransmitted(each.index, _sent_again(connection))
 
-    def _patiently(self, act: Callable[[], Any]) -> Any:
-        """Do it however long it takes; None once the lab has ended."""
-        while not self._stop.is_set():
-            try:
-                return act()
-            except (TimeoutError, BlockingIOError):
-                continue
-        return None
+    def _send_bulk(self, each: Participant) -> None:
+        step = self._live.next(each.index, each.start)
+        until = min(each.stop, self._duration)
+        if step is None or step[0] >= until:
+            return
+        self._clock.sleep_until(step[0], self._stop)
+        if self._stop.is_set():
+            return
+        with self._connection(each, BULK_PORT + each.index) as connection:
+            # The head would leave alone, in a segment of its own.
+            _wait_for(connection, socket.SO_SNDTIMEO, until - self._clock.now())
+            connection.send(HEAD.pack(each.index, self._clock.now()) + _CHUNK)
+            self._fill(connection, min(self._warmup, until))
+            before = _sent_again(connection)
+            self._fill(connection, until)
+            self._meters.retransmitted(each.index, _sent_again(connection) - before)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+
+    def _fill(self, connection: socket.socket, until: int) -> None:
+        """Send without end until then."""
+        while (left := until - self._clock.now()) > 0 and not self._stop.is_set():
+            _wait_for(connection, socket.SO_SNDTIMEO, left)
+            with suppress(BlockingIOError):
+                connection.send(_CHUNK)
+
+    @contextmanager
+    def _connection(self, each: Participant, port: int = 0) -> Iterator[socket.socket]:
+        """A connection of a flow, from that port."""
+        entry = self._topology.traffic[each.entry]
+        source, goal = self._topology.address(entry["from"]), self._goal(each)
+        with self._socket(entry["from"], socket.SOCK_STREAM) as connection:
+            connection.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, entry["tos"])
+            _use(connection, entry)
+            connection.bind((source, port))
+            own = connection.getsockname()[1]
+            self._data_flows[source, goal[0], own, goal[1]] = each.index
+            connection.connect(goal)
+            yield connection
 
     # Receivers
 
-    def _listen(self) -> None:
-        chosen = selectors.DefaultSelector()
-        for number, entry in enumerate(self._topology.traffic):
-            if entry["kind"] == "bulk":
-                continue
-            place = (self._topology.address(entry["to"]), self._topology.ports[number][0])
-            is_tcp = uses_tcp(entry)
-            kind = socket.SOCK_STREAM if is_tcp else socket.SOCK_DGRAM
-            opened = self._socket(entry["to"], kind)
-            opened.setblocking(False)
-            if is_tcp:
-                opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                opened.bind(place)
-                opened.listen(1024)
-                chosen.register(opened, selectors.EVENT_READ, self._accept)
-            else:
-                opened.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-                opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
-                opened.bind(place)
-                chosen.register(opened, selectors.EVENT_READ, self._on_datagrams)
-        if chosen.get_map():
-            self._spawn(self._receive, chosen)
+    @contextmanager
+    def _listener(self, number: int, kind: socket.SocketKind) -> Iterator[socket.socket]:
+        """A socket at which the traffic of an entry arrives."""
+        entry = self._topology.traffic[number]
+        with self._socket(entry["to"], kind) as opened:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            opened.bind((self._topology.address(entry["to"]), self._topology.port(number)))
+            yield opened
 
-    def _receive(self, chosen: selectors.BaseSelector) -> None:
-        self._chosen = chosen
-        while not self._stop.is_set():
-            for key, _ in chosen.select(0.2):
-                key.data(key.fileobj)
-        for key in list(chosen.get_map().values()):
-            key.fileobj.close()  # type: ignore[union-attr]
+    def _accept(self, entry: int) -> None:
+        with self._listener(entry, socket.SOCK_STREAM) as listener:
+            # One that needs ECN asks for it at both ends.
+            _use(listener, self._topology.traffic[entry])
+            listener.listen(4096)
+            self._ready.release()
+            while not self._stop.is_set():
+                connection, _ = listener.accept()
+                self._spawn(self._receive, connection)
 
-    def _accept(self, listener: socket.socket) -> None:
-        connection, _ = listener.accept()
-        connection.setblocking(False)
-        buffer = bytearray(1 << 18)
-        head = bytearray()
-
-        def read(connection: socket.socket) -> None:
-            try:
-                count = connection.recv_into(buffer)
-            except ConnectionResetError:
-                count = 0
-            now = self._clock.now()
+    def _receive(self, connection: socket.socket) -> None:
+        """Take all that comes, and tell the meters of it every now and then."""
+        with self._kept(connection):
+            head = connection.recv(HEAD.size, socket.MSG_WAITALL)
             if len(head) < HEAD.size:
-                head.extend(buffer[: min(count, HEAD.size - len(head))])
-            if len(head) == HEAD.size:
-                index, began = HEAD.unpack(head)
-                self._live.payload(index, count, max(now, 0))
-                if count == 0:
-                    self._live.transferred(index, began, now)
-            if count == 0:
-                self._chosen.unregister(connection)
-                connection.close()
+                return
+            index, began = HEAD.unpack(head)
+            self._meters.payload(index, len(head), self._clock.now())
+            with suppress(ConnectionResetError):
+                while self._count(connection, index):
+                    pass
+                if not self._stop.is_set():
+                    self._meters.transferred(index, began, self._clock.now())
 
-        self._chosen.register(connection, selectors.EVENT_READ, read)
-
-    # Bulk
-
-    def _serve_bulk(self, each: Participant) -> None:
-        entry = self._topology.traffic[each.entry]
-        options = ["--server", "--one-off", "--json", "--interval", str(IPERF_INTERVAL_S)]
-        self._iperf(entry["to"], subprocess.DEVNULL, *options, "--port", str(self._port(each)))
-
-    def _run_bulk(self, each: Participant) -> None:
-        entry = self._topology.traffic[each.entry]
-        step = self._live.next(each.index, each.start)
-        if step is None:
-            return
-        source, goal = (self._topology.address(entry[end]) for end in ("from", "to"))
-        port, own = self._port(each), BULK_PORT + each.index
-        self.data_flows[source, goal, own, port] = each.index
-        self._clock.sleep_until(step[0], self._stop)
-        began = self._clock.now()
-        seconds = (min(each.stop, self._duration) - began) / 1e9
-        if seconds <= 0 or self._stop.is_set():
-            return
-        options = {
-            "--client": goal,
-            "--bind": source,
-            "--port": str(port),
-            "--cport": str(own),
-            "--congestion": entry["tcp"]["linux"],
-            "--time": str(math.ceil(seconds)),
-            "--interval": str(IPERF_INTERVAL_S),
-            "--tos": str(entry["tos"]),
-        }
-        flat = [part for option in options.items() for part in option]
-        # A file, since a pipe that nobody reads would stop it.
-        said = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed at the end
-        process = self._iperf(entry["from"], said, *flat, "--json", "--get-server-output")
-        self._bulk.append((each, began, process, said))
-
-    def _iperf(self, node: str, said: IO[str] | int, *args: str) -> subprocess.Popen[bytes]:
-        command = ["ip", "netns", "exec", self._names[node], "iperf3", *args]
-        process = subprocess.Popen(command, stdout=said, stderr=subprocess.DEVNULL)
-        self._children.append(process)
-        return process
-
-    def _count_bulk(self, each: Participant, began: int, text: str) -> None:
-        name = self._topology.traffic[each.entry]["name"]
+    def _count(self, connection: socket.socket, index: int) -> bool:
+        """Tell the meters what comes until they are to be told again; whether more may come."""
+        now = self._clock.now()
+        until = now + INTERVAL - now % INTERVAL
+        until = min(edge for edge in (until, self._warmup, self._duration) if edge > now)
+        _wait_for(connection, socket.SO_RCVTIMEO, until - now)
         try:
-            said = json.loads(text or "{}")
-        except ValueError:
-            raise LabError(f'iperf3 of traffic "{name}" did not come to its end') from None
-        if "error" in said or "intervals" not in said:
-            raise LabError(f'iperf3 of traffic "{name}": {said.get("error", "it said nothing")}')
-        server = said.get("server_output_json", {})
-        if "intervals" not in server:
-            raise LabError(f'iperf3 of traffic "{name}": its server said nothing')
-        for interval in server["intervals"]:
-            part = interval["sum"]
-            self._live.payload(each.index, part["bytes"], began + round(part["end"] * 1e9))
-        for interval in said["intervals"]:
-            part = interval["sum"]
-            end = began + round(part["end"] * 1e9)
-            if self._warmup <= end < self._duration:
-                self._live.retransmitted(each.index, part["retransmits"])
+            count = connection.recv_into(self._nowhere, 0, _ALL)
+        except BlockingIOError:
+            return True
+        # The kernel's ticks are late by up to four milliseconds.
+        self._meters.payload(index, count, min(self._clock.now(), until - 1))
+        return count > 0
 
-    def _port(self, each: Participant) -> int:
-        ports = self._topology.ports[each.entry]
-        return ports[each.flow] if len(ports) > 1 else ports[0]
+
+def _use(opened: socket.socket, entry: Mapping[str, Any]) -> None:
+    """Let connections have the congestion control of a traffic entry."""
+    control = entry["tcp"]["linux"].encode()
+    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control)
+
+
+def _wait_for(opened: socket.socket, option: int, span: int) -> None:
+    """Let calls at a socket wait so long, ns: SO_SNDTIMEO or SO_RCVTIMEO."""
+    micros = max(span // 1000, 1)
+    opened.setsockopt(socket.SOL_SOCKET, option, _TIMEVAL.pack(*divmod(micros, 1_000_000)))
+
+
+def _sent_again(connection: socket.socket) -> int:
+    """Segments that have been sent again."""
+    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+    return int(_TCP_TOTAL_RETRANS.unpack(info)[0])

@@ -1,39 +1,51 @@
-"""Network namespaces: made, wired with TUN interfaces, and taken away again.
-
-Every command imports this module, few need pyroute2, and it takes a tenth of a second.
-"""
+"""Network namespaces: made, wired, and taken away again, by `ip` (iproute2)."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from forebay.lab.topology import Topology, uses_tcp
+from forebay.lab.errors import LabError
+from forebay.lab.topology import Gate, Topology, uses_tcp
 
 PREFIX = "forebay-lab"
+FOLDER = Path("/run/netns")
+"""Where `ip` keeps the names of namespaces."""
+_CLONE_NEWNET = 0x40000000
+
+Plug = Callable[[Gate, str, str], list[str]]
+"""Commands of `ip` in a namespace that put the device of a gate there; node and namespace given."""
 
 
-def build(topology: Topology) -> dict[str, str]:
+def add_tun(gate: Gate, _node: str, _name: str) -> list[str]:
+    """A TUN interface, which a gate will open."""
+    return [f"tuntap add dev {gate.device} mode tun"]
+
+
+def build(topology: Topology, plug: Plug = add_tun) -> dict[str, str]:
     """Make a namespace for every node, with its interfaces and routes.
 
     Returns:
         The namespace of each node.
 
     Raises:
-        OSError: the kernel refuses; what had been made is taken away.
+        LabError: the kernel refuses; what had been made is taken away.
     """
-    from pyroute2 import netns
-
     remove_stale()
     names = {node: f"{PREFIX}-{os.getpid()}-{number}" for number, node in enumerate(topology.nodes)}
     try:
+        ip([f"netns add {name}" for name in names.values()])
         for node, name in names.items():
-            netns.create(name)
-            _settle(topology, node, name)
+            ip(_commands(topology, node, name, plug), name)
+            with inside(name):
+                for key, value in _settings(topology, node).items():
+                    (Path("/proc/sys/net") / key).write_text(value)
     except BaseException:
         remove(names)
         raise
@@ -42,76 +54,98 @@ def build(topology: Topology) -> dict[str, str]:
 
 def remove(names: Mapping[str, str]) -> None:
     """Take namespaces away, with all that is in them."""
-    from pyroute2 import netns
-
-    existing = set(netns.listnetns())
-    for name in names.values():
-        if name in existing:
-            netns.remove(name)
+    ip([f"netns delete {name}" for name in names.values() if (FOLDER / name).exists()])
 
 
 def remove_stale() -> None:
     """Take away what a lab left that was killed."""
-    from pyroute2 import netns
-
-    for name in netns.listnetns():
-        found = re.fullmatch(rf"{PREFIX}-(\d+)-\d+", name)
+    for path in FOLDER.glob(f"{PREFIX}-*"):
+        found = re.fullmatch(rf"{PREFIX}-(\d+)-\d+", path.name)
         if found and not Path(f"/proc/{found[1]}").exists():
-            netns.remove(name)
+            # Another lab may do the same.
+            with suppress(LabError):
+                ip([f"netns delete {path.name}"])
+
+
+def ip(commands: Sequence[str], name: str | None = None) -> None:
+    """Carry out commands of `ip`, in a namespace if one is named.
+
+    Raises:
+        LabError: one fails.
+    """
+    if not commands:
+        return
+    words = ["ip", *(["-netns", name] if name else []), "-batch", "-"]
+    text = "".join(f"{each}\n" for each in commands)
+    try:
+        done = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise LabError("ip is missing; on Debian and Ubuntu: apt-get install iproute2") from None
+    if done.returncode != 0:
+        raise LabError(f"ip: {done.stderr.strip()}")
 
 
 @contextmanager
 def inside(name: str) -> Iterator[None]:
     """Let this thread be in a namespace: sockets made there stay there."""
-    from pyroute2 import netns
-
-    netns.pushns(name)
+    before = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        yield
+        there = os.open(FOLDER / name, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _enter(there)
+        finally:
+            os.close(there)
+        try:
+            yield
+        finally:
+            _enter(before)
     finally:
-        netns.popns()
+        os.close(before)
 
 
-def _settle(topology: Topology, node: str, name: str) -> None:
-    from pyroute2 import NetNS
+def _enter(namespace: int) -> None:
+    # Python has it from 3.12 on.
+    if ctypes.CDLL(None, use_errno=True).setns(namespace, _CLONE_NEWNET) != 0:
+        error = ctypes.get_errno()
+        raise LabError(error, f"cannot enter a network namespace: {os.strerror(error)}")
 
+
+def check_controls(topology: Topology) -> None:
+    """Raise LabError if this kernel lacks a congestion control."""
+    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    for entry in topology.traffic:
+        if uses_tcp(entry) and entry["tcp"]["linux"] not in known:
+            raise LabError(
+                f'this kernel has no congestion control "{entry["tcp"]["linux"]}"; it has '
+                f"{', '.join(known)} (load a module such as tcp_bbr)"
+            )
+
+
+def _commands(topology: Topology, node: str, name: str, plug: Plug) -> list[str]:
+    """What makes a namespace a node."""
     address = topology.address(node)
-    with NetNS(name) as ns:
-        loopback = ns.link_lookup(ifname="lo")[0]
-        ns.link("set", index=loopback, state="up")
-        ns.addr("add", index=loopback, address=address, prefixlen=32)
-        for gate in topology.gates:
-            if node not in (gate.forward["from"], gate.forward["to"]):
-                continue
-            ns.link("add", ifname=gate.device, kind="tuntap", mode="tun")
-            index = ns.link_lookup(ifname=gate.device)[0]
+    commands = ["link set dev lo up", f"address add {address}/32 dev lo"]
+    for gate in topology.gates:
+        if node in (gate.forward["from"], gate.forward["to"]):
+            commands += plug(gate, node, name)
             mtu = gate.forward["mtu_bytes"]
             # Each segment leaves by itself, as in the simulator.
-            ns.link("set", index=index, state="up", mtu=mtu, txqlen=10_000, gso_max_segs=1)
-        for at, goal, device in topology.routes():
-            if at == node:
-                metrics = _metrics(topology, node, goal)
-                ns.route(
-                    "add",
-                    dst=f"{topology.address(goal)}/32",
-                    oif=ns.link_lookup(ifname=device)[0],
-                    prefsrc=address,
-                    **({"metrics": metrics} if metrics else {}),
-                )
-    with inside(name):
-        for key, value in _settings(topology, node).items():
-            (Path("/proc/sys/net") / key).write_text(value)
+            words = f"mtu {mtu} txqueuelen 10000 gso_max_segs 1 up"
+            commands.append(f"link set dev {gate.device} {words}")
+    for at, goal, device in topology.routes():
+        if at == node:
+            words = f"dev {device} src {address} {_metrics(topology, node, goal)}"
+            commands.append(f"route add {topology.address(goal)}/32 {words}")
+    return commands
 
 
-def _metrics(topology: Topology, node: str, goal: str) -> dict[str, int]:
+def _metrics(topology: Topology, node: str, goal: str) -> str:
     """What the sender's route says of TCP."""
     for entry in topology.traffic:
         if uses_tcp(entry) and (entry["from"], entry["to"]) == (node, goal):
-            return {
-                "initcwnd": entry["tcp"]["initial_window"],
-                "rto_min": entry["tcp"]["min_rto_ms"],
-            }
-    return {}
+            tcp = entry["tcp"]
+            return f"initcwnd {tcp['initial_window']} rto_min {tcp['min_rto_ms']}ms"
+    return ""
 
 
 def _settings(topology: Topology, node: str) -> dict[str, str]:

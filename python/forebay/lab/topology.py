@@ -15,9 +15,11 @@ from forebay.scenario import Scenario, named
 
 SEED = 1
 """Of the gates; what a recording calls a flow depends on it."""
+BULK_PORT = 10_000
+"""The first port from which bulk transfers are sent, below those that the kernel hands out."""
 BASE_PORT = 20_000
 """The first port at which traffic arrives."""
-MOST_PORTS = 10_000
+MOST_FLOWS = 10_000
 
 UNLIMITED = {"kind": "fifo", "limit": "10000p"}
 """What stands for the queue without limit of a link that names none; gates have 16384 buffers."""
@@ -37,6 +39,14 @@ class Gate:
         """Name of the interface at both of its ends."""
         return f"link{self.number}"
 
+    def recordings(self, folder: Path) -> list[tuple[str, Path]]:
+        """Of each direction the link's name, and what was recorded of its queue."""
+        at = folder / self.device
+        return [
+            (self.forward["name"], at / "forward.rec"),
+            (self.reverse["name"], at / "reverse.rec"),
+        ]
+
 
 @dataclass(frozen=True)
 class Topology:
@@ -53,19 +63,9 @@ class Topology:
         ends = ((gate.forward["from"], gate.forward["to"]) for gate in self.gates)
         return tuple(dict.fromkeys(node for pair in ends for node in pair))
 
-    @cached_property
-    def ports(self) -> tuple[range, ...]:
-        """Ports at which the flows of each traffic entry arrive.
-
-        Transfers without end have one each, as a server of iperf3 knows one at a time.
-        """
-        ranges = []
-        first = BASE_PORT
-        for entry in self.traffic:
-            count = entry["flows"] if entry["kind"] == "bulk" else 1
-            ranges.append(range(first, first + count))
-            first += count
-        return tuple(ranges)
+    def port(self, entry: int) -> int:
+        """Port at which the traffic of an entry arrives, by its number."""
+        return BASE_PORT + entry
 
     def address(self, node: str) -> str:
         """IPv4 address of a node."""
@@ -107,12 +107,12 @@ class Topology:
         rules = [
             {
                 "name": entry["name"],
-                "port": [f"{ports[0]}-{ports[-1]}"],
+                "port": [self.port(number)],
                 "q": entry["q"],
                 "precedence": entry["precedence"],
                 "drop_precedence": entry["drop_precedence"],
             }
-            for entry, ports in zip(self.traffic, self.ports, strict=True)
+            for number, entry in enumerate(self.traffic)
         ]
         # A gate loads a plug-in only by an absolute path.
         plugins = self.scenario.document.get("plugins", [])
@@ -159,10 +159,9 @@ def read(scenario: Scenario, congestion: str | None = None) -> Topology:
         _check_hosts(plan["traffic"])
     pairs = zip(links[::2], links[1::2], strict=True)
     gates = tuple(Gate(number, *pair) for number, pair in enumerate(pairs))
-    topology = Topology(scenario, gates, tuple(plan["traffic"]))
-    if topology.ports[-1].stop > BASE_PORT + MOST_PORTS:
-        raise ScenarioError(f"{scenario.name}: traffic: the lab runs at most {MOST_PORTS} flows")
-    return topology
+    if sum(entry["flows"] for entry in plan["traffic"]) > MOST_FLOWS:
+        raise ScenarioError(f"{scenario.name}: traffic: the lab runs at most {MOST_FLOWS} flows")
+    return Topology(scenario, gates, tuple(plan["traffic"]))
 
 
 def uses_tcp(entry: Mapping[str, Any]) -> bool:

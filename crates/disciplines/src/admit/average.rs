@@ -122,6 +122,12 @@ impl Average {
         self.value
     }
 
+    /// What the average is at `now` if nothing has arrived since.
+    pub fn at(&self, weight: f64, now: Time, pace: &Pace) -> f64 {
+        let idle = self.idle_since.filter(|since| now > *since);
+        idle.map_or(self.value, |since| self.value * pace.decay(weight, now.since(since)))
+    }
+
     /// A packet arrives and finds `length` queued; gives the new average.
     #[inline]
     pub fn update(&mut self, weight: f64, length: f64, now: Time, pace: &Pace) -> f64 {

@@ -2,7 +2,9 @@
 //! evenly spaced drops.
 //!
 //! Source: Floyd and Jacobson 1993, figure 2 and section 7; the gentle variant: S. Floyd,
-//! "Recommendation on using the gentle_ variant of RED", 2000. No queue in here.
+//! "Recommendation on using the gentle_ variant of RED", 2000; the adaptive one: S. Floyd,
+//! R. Gummadi and S. Shenker, "Adaptive RED: An Algorithm for Increasing the Robustness of RED's
+//! Active Queue Management", 2001, figure 1. No queue in here.
 //!
 //! | symbol | here |
 //! |---|---|
@@ -10,6 +12,7 @@
 //! | p_b | [`Curve::probability`] |
 //! | p_a = p_b / (1 - count p_b) | [`Spacing::step`] |
 //! | count | field of [`Spacing`]: packets since the last drop, -1 below min_th |
+//! | alpha, beta, target of adaptive RED | [`Curve::adapt`] |
 //! | `wait_`, `old` of ns-2 | `wait`, `spare_first` of [`Curve`] |
 //! | `qcount` of Linux | `count`, with [`Gaps::Linux`] |
 //!
@@ -134,6 +137,22 @@ impl Curve {
         Curve { gaps, ..self }
     }
 
+    /// Moves max_p so that an average goes to the middle between the thresholds, its target: up by
+    /// alpha, a quarter of it or 0.01, down to beta = 0.9 of it, between 0.01 and 0.5.
+    pub fn adapt(&mut self, average: f64) {
+        let share = (average - self.min_th) / (self.max_th - self.min_th);
+        if share > 0.6 && self.max_p <= 0.5 {
+            self.max_p += (self.max_p / 4.0).min(0.01);
+        } else if share < 0.4 && self.max_p >= 0.01 {
+            self.max_p *= 0.9;
+        }
+    }
+
+    /// The probability at max_th.
+    pub fn max_p(&self) -> f64 {
+        self.max_p
+    }
+
     /// p_b: 0 below min_th, then linear up to max_p at max_th; from there 1, or with `gentle`
     /// linear up to 1 at twice max_th.
     #[inline]
@@ -245,6 +264,23 @@ mod tests {
             assert!((curve(true).probability(average) - gentle).abs() < 1e-12, "{average}");
         }
         assert_eq!(Curve::NEVER.probability(1e12), 0.0);
+    }
+
+    #[test]
+    fn max_p_goes_up_by_a_quarter_or_a_hundredth_and_down_by_a_tenth() {
+        // The target is 27 to 33 packets.
+        let moved = |max_p: f64, average: f64| {
+            let (mut curve, _) =
+                Curve::new(Limit::Packets(15), Limit::Packets(45), max_p, true).unwrap();
+            curve.adapt(average);
+            curve.max_p()
+        };
+        let near = |one: f64, other: f64| (one - other).abs() < 1e-12;
+        assert!(near(moved(0.02, 33.1), 0.025) && near(moved(0.1, 60.0), 0.11));
+        assert!(near(moved(0.1, 26.9), 0.09) && near(moved(0.1, 0.0), 0.09));
+        for kept in [(0.1, 27.1), (0.1, 32.9), (0.51, 60.0), (0.009, 10.0)] {
+            assert!(near(moved(kept.0, kept.1), kept.0), "{kept:?}");
+        }
     }
 
     #[test]

@@ -2,35 +2,43 @@
 //!
 //! What it does: at every arrival the exponentially weighted average of the queue's length is
 //! brought up to date ([`Average`]); between two thresholds the packet is dropped, or marked, with
-//! a probability that grows linearly and is spaced evenly ([`Curve`], [`Spacing`]).
+//! a probability that grows linearly and is spaced evenly ([`Curve`], [`Spacing`]). Adaptive RED moves
+//! that probability every half second, so that the average stays in the middle between the thresholds
+//! ([`Curve::adapt`]), and chooses thresholds and weight by the link's rate.
 //!
 //! Source: S. Floyd and V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
-//! IEEE/ACM Transactions on Networking 1(4), 1993, figure 2. Marks: RFC 3168, section 7.
+//! IEEE/ACM Transactions on Networking 1(4), 1993, figure 2. Marks: RFC 3168, section 7. Adaptive RED:
+//! S. Floyd, R. Gummadi and S. Shenker, "Adaptive RED: An Algorithm for Increasing the Robustness of
+//! RED's Active Queue Management", 2001.
 //!
 //! | symbol | parameter |
 //! |---|---|
 //! | min_th, max_th | `min_th`, `max_th` |
 //! | max_p | `max_p` |
 //! | w_q | `weight` |
-//! | s | `mean_packet` over the link's rate |
+//! | s, 1 / C | `mean_packet` over the link's rate |
+//! | interval | `adapt_every` |
+//! | delay_target | `target_delay` |
 //!
 //! Deviations, beside those of [`Average`] and [`Curve`]: D1. The average does not count the
 //! packet in transmission. D2. A packet that finds the buffer full is dropped whatever the average
 //! says, and restarts the count (ns-2 too). D3. Thresholds in bytes make the average one of bytes;
 //! scaling p_b by the packet's size is a second, independent choice (`byte_mode`), as in ns-2
-//! (`queue_in_bytes_`, `bytes_`); Linux has only the bytes. D4. Adaptive RED is not included.
-//! D5. `spare_short` and `spare_first` are not in the paper, but in ns-2 (`REDQueue::enque`: `qlen >
+//! (`queue_in_bytes_`, `bytes_`); Linux has only the bytes. D4. Adaptive RED: thresholds of
+//! `target_delay` are whole packets. Who comes after a pause finds at most 100 of the steps that it has
+//! missed, more than there are from one bound to the other. Linux (`adaptative`) has the same law in
+//! integers and no automatic parameters; its timer of 500 ms fires every 512 with 250 ticks a second. D5. `spare_short` and `spare_first` are not in the paper, but in ns-2 (`REDQueue::enque`: `qlen >
 //! 1`, `old`) and ns-3. With `gaps` and `idle` "linux" the law is that of `sch_red`.
 //!
-//! Cost: one multiplication and two comparisons a packet below min_th, one random number above.
+//! Cost of an adaptation: a comparison a queue. Else one multiplication and two comparisons a packet below min_th, one random number above.
 
 use super::average::{Average, Idle, Pace};
 use super::curve::{Curve, Gaps, Measure, Signal, Spacing};
 use crate::Admit;
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, Bytes, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Rate, Setting,
-    Time,
+    Bank, Bytes, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rate,
+    Setting, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,7 +46,7 @@ use serde::{Deserialize, Serialize};
 /// Random early detection, with one state a queue.
 pub struct Red {
     limit: Limit,
-    curve: Curve,
+    adaptation: Option<Adaptation>,
     measure: Measure,
     weight: f64,
     spare_short: bool,
@@ -49,11 +57,21 @@ pub struct Red {
     states: Vec<State>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct State {
+    curve: Curve,
     average: Average,
     spacing: Spacing,
 }
+
+/// When max_p is adapted.
+struct Adaptation {
+    every: Duration,
+    next: Time,
+}
+
+/// Steps of max_p that are made up for after a pause.
+const MOST_STEPS: u32 = 100;
 
 /// Parameters of RED.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -62,19 +80,26 @@ pub struct RedParams {
     /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); the packet in transmission not
     /// counted. Above 0.
     pub limit: Limit,
-    /// Average length from which packets are dropped (min_th), in packets or bytes; above 0. The
-    /// default 5p is the paper's minimum (section 6.2).
-    pub min_th: Limit,
+    /// Average length from which packets are dropped (min_th), in packets or bytes; above 0. Default: 5p,
+    /// the paper's minimum (section 6.2); with `target_delay` half of the packets of `mean_packet`
+    /// that the link sends in it, at least 5.
+    pub min_th: Option<Limit>,
     /// Average length from which all packets are dropped, or with `gentle` from which the
     /// probability grows faster (max_th); in the unit of `min_th` and above it. The paper asks for
-    /// at least twice `min_th` (section 6.3); default 15p.
-    pub max_th: Limit,
-    /// Drop probability at `max_th` (max_p); above 0, at most 1. Default 0.1 (Floyd, "Discussions
+    /// at least twice `min_th` (section 6.3). Default: 15p; with `target_delay` three times `min_th`.
+    pub max_th: Option<Limit>,
+    /// Drop probability at `max_th` (max_p); above 0, at most 1. With `adapt_every` the one to begin with. Default 0.1 (Floyd, "Discussions
     /// of setting parameters", 1997; the paper of 1993 has 0.02).
     pub max_p: f64,
-    /// Weight of the present length in the average (w_q); above 0, at most 1. Default 0.002
-    /// (section 6.1).
-    pub weight: f64,
+    /// Weight of the present length in the average (w_q); above 0, at most 1. Default: 0.002 (section
+    /// 6.1); with `target_delay` 1 - exp(-1/C), where C is what the link sends of `mean_packet` in 1 s.
+    pub weight: Option<f64>,
+    /// How often `max_p` is adapted, between 0.01 and 0.5, so that the average stays between 0.4 and 0.6
+    /// of the way from `min_th` to `max_th` (Adaptive RED, which has 500ms); above 0. Default: never.
+    pub adapt_every: Option<Duration>,
+    /// Queueing delay by which Adaptive RED chooses `min_th`, `max_th` and `weight` where they are not
+    /// given (its section 3; 5ms there); above 0. Default: none, they do not depend on the link.
+    pub target_delay: Option<Duration>,
     /// Whether the probability goes from `max_p` at `max_th` to 1 at twice `max_th`, rather than
     /// jump to 1 (Floyd 2000). Default true.
     pub gentle: bool,
@@ -111,10 +136,12 @@ impl Default for RedParams {
     fn default() -> Self {
         RedParams {
             limit: Limit::Packets(1000),
-            min_th: Limit::Packets(5),
-            max_th: Limit::Packets(15),
+            min_th: None,
+            max_th: None,
             max_p: 0.1,
-            weight: 0.002,
+            weight: None,
+            adapt_every: None,
+            target_delay: None,
             gentle: true,
             wait: false,
             spare_short: false,
@@ -135,25 +162,77 @@ impl Red {
     /// Names the field that is out of range.
     pub fn new(params: &RedParams, setting: &Setting) -> Result<Self, ConfigError> {
         require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
-        let (curve, measure) =
-            Curve::new(params.min_th, params.max_th, params.max_p, params.gentle)?;
-        require_weight(params.weight)?;
+        for (path, span) in
+            [("adapt_every", params.adapt_every), ("target_delay", params.target_delay)]
+        {
+            require(span != Some(Duration::ZERO), path, || {
+                "must be above 0; leave it out to have none".into()
+            })?;
+        }
+        let (min_th, max_th) = (params.min_th.unwrap_or(MIN_TH), params.max_th.unwrap_or(MAX_TH));
+        let weight = params.weight.unwrap_or(WEIGHT);
+        let (curve, measure) = Curve::new(min_th, max_th, params.max_p, params.gentle)?;
+        let curve = curve.with_rules(params.wait, params.spare_first).with_gaps(params.gaps);
+        require_weight(weight)?;
         require_mean_packet(params.mean_packet)?;
         require(!(params.wait && params.gaps == Gaps::Linux), "gaps", || {
             "must be \"paper\" with wait, got \"linux\"".into()
         })?;
         Ok(Red {
             limit: params.limit,
-            curve: curve.with_rules(params.wait, params.spare_first).with_gaps(params.gaps),
+            adaptation: params
+                .adapt_every
+                .map(|every| Adaptation { every, next: Time::ZERO + every }),
             measure,
-            weight: params.weight,
+            weight,
             spare_short: params.spare_short,
             pace: Pace::new(setting, params.mean_packet, params.idle),
             per_byte: params.byte_mode.then(|| 1.0 / f64::from(setting.mtu)),
             ecn: params.ecn,
-            states: vec![State::default(); setting.queues],
+            states: vec![
+                State { curve, average: Average::default(), spacing: Spacing::default() };
+                setting.queues
+            ],
         })
     }
+
+    /// Makes the steps of max_p that are due.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        if self.adaptation.as_ref().is_some_and(|adaptation| adaptation.next <= now) {
+            self.adapt(now);
+        }
+    }
+
+    #[cold]
+    fn adapt(&mut self, now: Time) {
+        let Some(Adaptation { every, next }) = &mut self.adaptation else { return };
+        let mut steps = 0;
+        while *next <= now && steps < MOST_STEPS {
+            for State { curve, average, .. } in &mut self.states {
+                curve.adapt(average.at(self.weight, *next, &self.pace));
+            }
+            *next += *every;
+            steps += 1;
+        }
+        let missed = now.as_nanos().saturating_sub(next.as_nanos()) / every.as_nanos();
+        if *next <= now {
+            *next += *every * (missed + 1);
+        }
+    }
+}
+
+const MIN_TH: Limit = Limit::Packets(5);
+const MAX_TH: Limit = Limit::Packets(15);
+const WEIGHT: f64 = 0.002;
+
+/// What Adaptive RED chooses for a delay (section 3): min_th and weight, by C, the packets of
+/// `mean_packet` that the link sends in 1 s.
+fn automatic(target: Duration, mean_packet: Bytes, setting: &Setting) -> (Limit, f64) {
+    let bits = 8.0 * (mean_packet.0 as f64 + f64::from(setting.overhead));
+    let capacity = setting.rate.bps() as f64 / bits;
+    let packets = libm::round(capacity * target.as_secs_f64() / 2.0);
+    (Limit::Packets((packets as u32).max(5)), 1.0 - libm::exp(-1.0 / capacity))
 }
 
 /// Checks the weight of an average.
@@ -175,6 +254,22 @@ impl Named for Red {
     const SOURCE: &'static str = "Floyd and Jacobson 1993, figure 2";
     type Params = RedParams;
 
+    fn resolve(params: &mut RedParams, setting: &Setting) {
+        let Some(target) = params.target_delay else {
+            params.min_th.get_or_insert(MIN_TH);
+            params.max_th.get_or_insert(MAX_TH);
+            params.weight.get_or_insert(WEIGHT);
+            return;
+        };
+        let (least, weight) = automatic(target, params.mean_packet, setting);
+        params.weight.get_or_insert(weight);
+        let thrice = match *params.min_th.get_or_insert(least) {
+            Limit::Packets(packets) => Limit::Packets(packets.saturating_mul(3)),
+            Limit::Bytes(bytes) => Limit::Bytes(bytes.saturating_mul(3)),
+        };
+        params.max_th.get_or_insert(thrice);
+    }
+
     fn build(params: &RedParams, setting: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
         Ok(Box::new(Red::new(params, setting)?))
     }
@@ -189,6 +284,7 @@ impl Admit for Red {
         bank: &mut Bank,
         cx: &mut Context,
     ) -> Result<(), DropReason> {
+        self.catch_up(cx.now);
         let (packets, bytes) = (bank.packets(queue), bank.bytes(queue));
         let state = &mut self.states[queue];
         let length = self.measure.length(packets, bytes);
@@ -199,7 +295,7 @@ impl Admit for Red {
         }
         let share = self.per_byte.map_or(1.0, |per_byte| f64::from(packet.len) * per_byte);
         let average = if self.spare_short && packets <= 1 { 0.0 } else { average };
-        match state.spacing.step(&self.curve, average, share, cx.rng) {
+        match state.spacing.step(&state.curve, average, share, cx.rng) {
             Signal::Pass => Ok(()),
             Signal::Early if self.ecn && cx.mark(packet) => Ok(()),
             Signal::Early | Signal::Forced => Err(DropReason::Aqm),
@@ -208,6 +304,7 @@ impl Admit for Red {
 
     #[inline]
     fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet> {
+        self.catch_up(cx.now);
         let packet = bank.pop(queue)?;
         if bank.packets(queue) == 0 {
             self.states[queue].average.emptied(cx.now, packet.len, &self.pace);
@@ -224,7 +321,10 @@ impl Admit for Red {
         let longest = |a: &&State, b: &&State| a.average.value().total_cmp(&b.average.value());
         if let Some(state) = self.states.iter().max_by(longest) {
             out("average_queue", state.average.value());
-            out("drop_probability", self.curve.probability(state.average.value()));
+            out("drop_probability", state.curve.probability(state.average.value()));
+            if self.adaptation.is_some() {
+                out("max_p", state.curve.max_p());
+            }
             out("count", state.spacing.count() as f64);
         }
     }
@@ -289,6 +389,56 @@ mod tests {
             rig.record.dropped.clear();
             rig.offer(Time::ZERO, |_| {});
             assert_eq!(rig.record.dropped.len(), lost);
+        }
+    }
+
+    #[test]
+    fn max_p_adapts_until_the_average_is_in_the_middle() {
+        let mut rig = at_thirty(json!({ "adapt_every": "500ms", "max_p": 0.02 }));
+        let max_p = |rig: &mut Rig, now: Time| {
+            // A drop would change the length: what is marked stays and leaves.
+            rig.offer(now, |packet| packet.set_ecn(Ecn::Ect0));
+            while rig.held() > 0 && rig.probe("average_queue") < rig.held() as f64 {
+                rig.take(now);
+            }
+            rig.probe("max_p")
+        };
+        // Thirty packets are within the target.
+        assert_eq!(max_p(&mut rig, ms(1900)), 0.02);
+        while rig.probe("average_queue") < 40.0 {
+            rig.offer(ms(1950), |_| {});
+        }
+        // 2.0 and 2.5 s: by a quarter, then by a hundredth from 0.04 on.
+        let rises = [0.025, 0.03125, 0.0390625, 0.048828125, 0.058828125];
+        for (step, wanted) in (0..).zip(rises) {
+            rig.offer(ms(2000 + 500 * step), |_| {});
+            assert!((rig.probe("max_p") - wanted).abs() < 1e-12, "{step} {wanted}");
+        }
+        // While the link is idle the average falls, and max_p with it, at most to below 0.01.
+        while rig.take(ms(4100)).is_some() {}
+        rig.offer(ms(9_000_000), |_| {});
+        let low = rig.probe("max_p");
+        assert!((0.009..0.01).contains(&low), "{low}");
+    }
+
+    #[test]
+    fn thresholds_and_weight_may_follow_the_link() {
+        // 10 Mbit/s are 2500 packets of 500 B a second: 25 in 10 ms, half of them 12.5.
+        let effective =
+            |block: serde_json::Value| Disciplines::builtin().effective(&block, &SETTING).unwrap();
+        let found = effective(json!({ "kind": "red", "target_delay": "10ms" }));
+        assert_eq!((&found["min_th"], &found["max_th"]), (&json!("13p"), &json!("39p")));
+        let weight = found["weight"].as_f64().unwrap();
+        assert!((weight - 0.000_399_920).abs() < 1e-9, "{weight}");
+        let found = effective(json!({ "kind": "red", "target_delay": "1ms" }));
+        assert_eq!((&found["min_th"], &found["max_th"]), (&json!("5p"), &json!("15p")));
+        let given = json!({ "kind": "red", "target_delay": "9ms", "min_th": "7KB", "weight": 0.5 });
+        let found = effective(given);
+        assert_eq!((&found["max_th"], &found["weight"]), (&json!("21KB"), &json!(0.5)));
+        for field in ["target_delay", "adapt_every"] {
+            let refused =
+                Disciplines::builtin().build(&json!({ "kind": "red", field: "0ms" }), &SETTING);
+            assert_eq!(refused.err().unwrap().path, field);
         }
     }
 

@@ -15,7 +15,7 @@ mod nqb;
 mod prio;
 mod wrr;
 
-pub use cake::{Cake, CakeParams, Diffserv, Framing, Isolation};
+pub use cake::{AckFilter, Cake, CakeParams, Diffserv, Framing, Isolation};
 pub use choice::{ServerParams, SorterParams};
 pub use cq_aqm::{CqAqm, CqAqmParams};
 pub use drr::{Drr, DrrParams};

@@ -1,5 +1,6 @@
 //! Packets in and out: the only files with unsafe code.
 
+mod guest;
 mod netns;
 mod packet;
 mod pool;

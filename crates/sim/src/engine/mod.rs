@@ -1,30 +1,28 @@
 //! The engine: events in order, packets on their way, and the world that they change.
 //!
+//! A world is four parts and a loop. The fabric has the packets under way and the agenda, transport
+//! what sends and receives, boxes see what passes them, and measures keep what was found. Each is
+//! handed input, the time and the parts that its effects go to; the world only hands on. Whoever
+//! stands further down knows those above: fabric, transport, boxes, world.
+//!
 //! Speed comes from few events. A data packet on a dumbbell costs three: it arrives at the
 //! bottleneck, the bottleneck is free to send it, it arrives at its receiver; what lies between is
 //! computed when the packet enters it. An acknowledgment costs two.
 
-mod capture;
-mod cargo;
-mod connection;
+mod boxes;
 mod event;
+mod fabric;
 mod foresight;
-mod guard;
-mod lane;
-mod link;
-mod measured;
-mod segments;
-mod series;
+mod measures;
+#[cfg(test)]
+mod tests;
+mod transport;
 mod unfinished;
 mod world;
 
-pub use capture::Capture;
+pub use boxes::Guard;
 pub use event::{Agenda, Event, Key, Sequence};
-pub use guard::Guard;
-pub use lane::{Lane, Wire};
-pub use link::{Course, Link, LinkSpec};
-pub use segments::SegmentTrace;
-pub use series::{ClassPoint, LinkSeries, Series};
-pub use world::{
-    Conditioner, Entry, Progress, RunError, Stop, Target, UDP_HEADERS, User, World, WorldSpec,
-};
+pub use fabric::{Capture, Course, FabricSpec, Lane, Link, LinkSpec, Stop, Target, Wire};
+pub use measures::{ClassPoint, LinkSeries, MeasuresSpec, SegmentTrace, Series};
+pub use transport::{Conditioner, Entry, TransportSpec, UDP_HEADERS, User};
+pub use world::{Progress, RunError, World, WorldSpec};

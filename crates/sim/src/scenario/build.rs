@@ -6,7 +6,8 @@ use super::link::{Channel, channels};
 use super::profile::Conditioners;
 use super::{Row, Scenario, Traffic};
 use crate::engine::{
-    self, Entry, Guard, LinkSpec, SegmentTrace, Stop, Target, User, Wire, World, WorldSpec,
+    self, Entry, FabricSpec, Guard, LinkSpec, MeasuresSpec, SegmentTrace, Stop, Target,
+    TransportSpec, User, Wire, World, WorldSpec,
 };
 use crate::measure::UserMeter;
 use crate::traffic::{BuildSite, Generator, Marks};
@@ -139,23 +140,24 @@ impl Scenario {
         let (users, classes, first_connection) =
             self.users(&ways, &mut layout, &mut conditioners, seed)?;
         let trace = self.table.tcp_trace.as_ref();
+        let wireless = self.network(layout.crossings)?;
+        let trace = trace.map(|file| SegmentTrace::create(&self.base.join(file))).transpose()?;
+        let (users, meters) = users.into_iter().unzip();
         let spec = WorldSpec {
-            segments: trace.map(|file| SegmentTrace::create(&self.base.join(file))).transpose()?,
             duration: self.table.duration,
             warmup: self.table.warmup,
             sample: Some(self.sample()),
             seed,
-            links,
+            fabric: FabricSpec { links, lanes: layout.lanes, stops: layout.stops, wireless },
             guards,
-            lanes: layout.lanes,
-            stops: layout.stops,
-            wireless: self.network(layout.crossings)?,
-            users,
-            conditioners: conditioners.made,
-            classes,
-            first_connection,
-            flow_series: self.table.tables.contains(&Wanted::FlowSeries),
-            transfers: self.table.tables.contains(&Wanted::Transfers),
+            transport: TransportSpec { users, conditioners: conditioners.made, first_connection },
+            measures: MeasuresSpec {
+                users: meters,
+                classes,
+                segments: trace,
+                flow_series: self.table.tables.contains(&Wanted::FlowSeries),
+                transfers: self.table.tables.contains(&Wanted::Transfers),
+            },
         };
         Ok(World::new(spec))
     }

@@ -175,14 +175,26 @@ impl Tree {
         &mut self.feeds[self.inner[inner].feeds[priority] as usize]
     }
 
+    /// The class at `at`, if it stands anywhere with the priorities in `mask`: if there are any, and it may
+    /// send or borrow.
+    #[inline]
+    fn standing(&self, at: u32, mask: u8) -> Option<&Class> {
+        let class = &self.classes[at as usize];
+        let may = match class.mode {
+            Mode::Cannot => false,
+            Mode::Borrows => class.parent != NONE,
+            Mode::Sends => true,
+        };
+        (may && mask != 0).then_some(class)
+    }
+
     /// Puts a class, which has packets below and may send or borrow, where it will be found.
     fn join(&mut self, mut at: u32) {
         let mut mask = self.classes[at as usize].active;
         loop {
-            let Class { mode, parent, place, level, .. } = self.classes[at as usize];
-            if mask == 0 || mode == Mode::Cannot || (mode == Mode::Borrows && parent == NONE) {
+            let Some(&Class { mode, parent, place, level, .. }) = self.standing(at, mask) else {
                 return;
-            }
+            };
             if mode == Mode::Sends {
                 let level = &mut self.levels[usize::from(level)];
                 level.active |= mask;
@@ -208,10 +220,9 @@ impl Tree {
     fn leave(&mut self, mut at: u32) {
         let mut mask = self.classes[at as usize].active;
         loop {
-            let Class { mode, parent, place, level, .. } = self.classes[at as usize];
-            if mask == 0 || mode == Mode::Cannot || (mode == Mode::Borrows && parent == NONE) {
+            let Some(&Class { mode, parent, place, level, .. }) = self.standing(at, mask) else {
                 return;
-            }
+            };
             if mode == Mode::Sends {
                 let level = &mut self.levels[usize::from(level)];
                 for priority in priorities(mask) {

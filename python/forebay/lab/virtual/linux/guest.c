@@ -1,8 +1,9 @@
 /*
- * The first process of the referee's guest: carries out the plan that referee.py wrote, a line a
- * step, and turns the guest off. The folder in which the guest was started, with the file `plan`, is
- * at RESULTS; its name must not reach the kernel, whose random numbers would depend on it.
+ * The first process of a guest: carries out a plan, a line a step, says that it is done, and turns
+ * the guest off. The folder in which the guest was started, with the file `plan`, is at RESULTS; its
+ * name must not reach the kernel, whose random numbers would depend on it.
  *
+ *   mount TYPE PATH                  a new file system
  *   namespace NAME                   a network namespace; "-" is the first process's
  *   run NAME PROGRAM ARGUMENT...     in that namespace, to its end
  *   move DEVICE NAME                 a device into a namespace
@@ -139,6 +140,12 @@ static void run(char **words)
         fprintf(stderr, "\n");
         fail("exit %d", WEXITSTATUS(status));
     }
+}
+
+static void mount_new(char **words)
+{
+    if (mount("none", words[1], words[0], 0, NULL) < 0)
+        fail("cannot mount %s at %s", words[0], words[1]);
 }
 
 static void move_device(char **words)
@@ -304,7 +311,6 @@ static void record(char **words)
     }
     if (fsync(to) < 0 || close(to) < 0)
         fail("cannot write the record");
-    printf("guest: done\n");
 }
 
 static const struct {
@@ -312,7 +318,7 @@ static const struct {
     int least; /* words that follow */
     void (*step)(char **words);
 } STEPS[] = {
-    {"namespace", 1, add_namespace}, {"run", 2, run},
+    {"mount", 2, mount_new}, {"namespace", 1, add_namespace}, {"run", 2, run},
     {"move", 2, move_device}, {"write", 3, put},               {"listen", 3, receive},
     {"send", 6, transmit},   {"replay", 1, replay},           {"record", 2, record},
 };
@@ -354,5 +360,6 @@ int main(void)
         if (count)
             carry_out(words, count);
     }
+    printf("guest: done\n");
     end();
 }

@@ -1,6 +1,6 @@
 //! Lanes: packets on their way, in order of arrival, with one pending event for all of them.
 
-use super::event::Key;
+use crate::engine::event::Key;
 use forebay_core::{Duration, Packet, Rate, Time};
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
@@ -186,8 +186,8 @@ impl Drop for Lane {
 
 #[cfg(test)]
 mod tests {
-    use super::super::event::{Event, Sequence};
     use super::*;
+    use crate::engine::event::{Event, Sequence};
 
     #[test]
     fn a_packet_that_overtakes_arrives_first_and_the_old_entry_is_stale() {

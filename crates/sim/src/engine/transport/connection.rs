@@ -1,8 +1,10 @@
-//! TCP connections in the world: their segments, timers, beginnings and ends.
+//! TCP connections: their segments, timers, beginnings and ends.
 
-use super::cargo::{Cargo, Hold};
-use super::event::{Event, Key};
-use super::world::{Entry, User, World};
+use super::{Entry, Transport, User};
+use crate::engine::event::{Event, Key};
+use crate::engine::fabric::Fabric;
+use crate::engine::fabric::cargo::Cargo;
+use crate::engine::measures::Measures;
 use crate::measure::{TransferRow, UserMeter};
 use crate::traffic::{Marks, Transfer};
 use forebay_core::{Duration, Ecn, Packet, PacketKind, Time, fetch};
@@ -76,13 +78,13 @@ impl Connections {
         Some((1 + connection.sender.bytes_acked(), connection.backward))
     }
 
-    /// (class, congestion window in bytes) of every connection that is open.
-    pub fn windows(&self, users: &[UserMeter]) -> impl Iterator<Item = (u32, u64)> {
+    /// (user, congestion window in bytes) of every connection that is open.
+    pub fn windows(&self) -> impl Iterator<Item = (u32, u64)> {
         let open = self
             .places
             .iter()
             .filter(|place| matches!(place.sender.state(), State::Established | State::Closing));
-        open.map(|place| (users[place.user as usize].class, place.sender.cwnd()))
+        open.map(|place| (place.user, place.sender.cwnd()))
     }
 
     /// Fetches what an acknowledgment will touch of the connection in place `flow`, or what data
@@ -144,27 +146,33 @@ impl Connection {
     }
 }
 
-impl World {
+impl Transport {
     /// Lets the user of `index` plan its next transfer of itself, at `after` or later.
-    pub(super) fn next_transfer(&mut self, index: u32, after: Time) {
+    pub(super) fn next_transfer(&mut self, index: u32, after: Time, fabric: &mut Fabric) {
         let user = &mut self.users[index as usize];
         let Entry::Transfers { source, .. } = &mut user.entry else {
             unreachable!("the event belongs to a user of TCP")
         };
         let transfer = source.next(after, &mut user.rng);
-        self.plan_transfer(index, transfer);
+        self.plan_transfer(index, transfer, fabric);
     }
 
-    fn plan_transfer(&mut self, user: u32, transfer: Option<Transfer>) {
+    fn plan_transfer(&mut self, user: u32, transfer: Option<Transfer>, fabric: &mut Fabric) {
         let Some(Transfer { at, bytes, stays_open }) = transfer else { return };
         if at < self.users[user as usize].stop {
             let planned = self.connections.plan(Planned { user, bytes, stays_open });
-            self.rest(at, Event::Transfer(planned));
+            fabric.rest(at, Event::Transfer(planned));
         }
     }
 
     /// A planned transfer begins, on the connection that has stayed open or a new one.
-    pub(super) fn start_transfer(&mut self, index: u32) {
+    pub fn start_transfer(
+        &mut self,
+        now: Time,
+        index: u32,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) {
         let planned = self.connections.planned[index as usize];
         self.connections.free_planned.push(index);
         let Planned { user, bytes, stays_open } = planned;
@@ -176,17 +184,18 @@ impl World {
                 write(&mut self.connections.places[flow as usize].sender, bytes, stays_open);
                 flow
             }
-            None => self.connect(planned),
+            None => self.connect(now, planned, measures),
         };
         if stays_open && let Entry::Transfers { open, .. } = &mut self.users[user as usize].entry {
             *open = Some(flow);
         }
-        self.transmit(flow);
-        self.next_transfer(user, self.now);
+        self.transmit(now, flow, fabric, measures);
+        self.next_transfer(user, now, fabric);
     }
 
     /// Opens a connection for a transfer; its place is the answer.
-    fn connect(&mut self, Planned { user, bytes, stays_open }: Planned) -> u32 {
+    fn connect(&mut self, now: Time, planned: Planned, measures: &mut Measures) -> u32 {
+        let Planned { user, bytes, stays_open } = planned;
         let &User {
             entry: Entry::Transfers { ref tcp, backward, .. },
             forward,
@@ -197,7 +206,7 @@ impl World {
         else {
             unreachable!("the transfer belongs to a user of TCP")
         };
-        let mut sender = Sender::new(tcp, self.now);
+        let mut sender = Sender::new(tcp, now);
         write(&mut sender, bytes, stays_open);
         let number = self.connections.next_number;
         self.connections.next_number += 1;
@@ -211,24 +220,30 @@ impl World {
             conditioner,
             number,
             life: 0,
-            start: self.now,
+            start: now,
             finished: false,
             sender_timer: None,
             receiver_timer: None,
             charged: [0; 3],
         });
-        if let Some(log) = &mut self.transfers {
+        if let Some(log) = &mut measures.transfers {
             let bytes = bytes.filter(|_| !stays_open).and_then(NonZeroU64::new);
-            log.begins(flow, TransferRow { flow: user, start: self.now, bytes, end: None });
+            log.begins(flow, TransferRow { flow: user, start: now, bytes, end: None });
         }
         flow
     }
 
     /// A segment reaches the host that it is for.
     #[inline]
-    pub(super) fn on_segment(&mut self, id: u32, ecn: Ecn) {
-        let now = self.now;
-        let cargo = self.hold.at(id);
+    pub(super) fn on_segment(
+        &mut self,
+        now: Time,
+        id: u32,
+        ecn: Ecn,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) {
+        let cargo = fabric.hold.at(id);
         let (flow, user) = (cargo.flow, cargo.user);
         let Some(connection) = self.connections.places.get_mut(flow as usize) else { return };
         if connection.life != cargo.life {
@@ -236,30 +251,30 @@ impl World {
         }
         if cargo.backward {
             let opening = connection.sender.state() == State::SynSent;
-            if let Some(trace) = &mut self.segments {
+            if let Some(trace) = &mut measures.segments {
                 trace.record(now, user, true, &cargo.segment, &connection.sender);
             }
             connection.sender.on_segment(now, &cargo.segment, ecn);
             if opening && connection.sender.state() != State::SynSent {
-                let class = self.user_meters[user as usize].class;
-                self.classes[class as usize].opened(connection.start, now);
+                let class = measures.users[user as usize].class;
+                measures.classes[class as usize].opened(connection.start, now);
             }
-            self.transmit(flow);
+            self.transmit(now, flow, fabric, measures);
             return;
         }
         let before = connection.receiver.delivered();
         let reply = connection.receiver.on_segment(now, &cargo.segment, ecn);
         let delivered = connection.receiver.delivered() - before;
-        self.user_meters[user as usize].bytes += delivered;
+        measures.users[user as usize].bytes += delivered;
         if let Some(reply) = reply {
-            self.acknowledge(flow, reply);
+            self.acknowledge(now, flow, reply, fabric);
         }
-        self.arm_receiver(flow);
+        self.arm_receiver(flow, fabric);
         let connection = &mut self.connections.places[flow as usize];
         if connection.receiver.finished() && !connection.finished {
             connection.finished = true;
             let (start, bytes) = (connection.start, connection.receiver.delivered());
-            if let Some(log) = &mut self.transfers {
+            if let Some(log) = &mut measures.transfers {
                 log.ends(flow, now);
             }
             let Entry::Transfers { source, .. } = &mut self.users[user as usize].entry else {
@@ -268,60 +283,70 @@ impl World {
             if !source.arrived() {
                 return;
             }
-            let meter = &mut self.user_meters[user as usize];
+            let meter = &mut measures.users[user as usize];
             meter.ended(start, now, bytes);
-            let class = &mut self.classes[meter.class as usize];
+            let class = &mut measures.classes[meter.class as usize];
             class.completion.record(now - start);
             class.point_completed += 1;
         }
     }
 
-    pub(super) fn on_sender_timer(&mut self, flow: u32, key: Key) {
+    /// The timer of a connection's sender, whose entry is at `key`.
+    pub fn on_sender_timer(
+        &mut self,
+        flow: u32,
+        key: Key,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) {
+        let now = key.time;
         let connection = &mut self.connections.places[flow as usize];
         if connection.sender_timer != Some(key) {
             return;
         }
         connection.sender_timer = None;
         // The timer may have been moved on since: it is re-armed lazily, never searched for.
-        if connection.sender.deadline().is_some_and(|deadline| deadline <= self.now) {
-            connection.sender.on_deadline(self.now);
+        if connection.sender.deadline().is_some_and(|deadline| deadline <= now) {
+            connection.sender.on_deadline(now);
         }
-        self.transmit(flow);
+        self.transmit(now, flow, fabric, measures);
     }
 
-    pub(super) fn on_receiver_timer(&mut self, flow: u32, key: Key) {
+    /// The timer of a connection's receiver, whose entry is at `key`.
+    pub fn on_receiver_timer(&mut self, flow: u32, key: Key, fabric: &mut Fabric) {
+        let now = key.time;
         let connection = &mut self.connections.places[flow as usize];
         if connection.receiver_timer != Some(key) {
             return;
         }
         connection.receiver_timer = None;
-        if connection.receiver.deadline().is_some_and(|deadline| deadline <= self.now)
-            && let Some(reply) = connection.receiver.on_deadline(self.now)
+        if connection.receiver.deadline().is_some_and(|deadline| deadline <= now)
+            && let Some(reply) = connection.receiver.on_deadline(now)
         {
-            self.acknowledge(flow, reply);
+            self.acknowledge(now, flow, reply, fabric);
         }
-        self.arm_receiver(flow);
+        self.arm_receiver(flow, fabric);
     }
 
     /// Sends all that the sender may send now, and sees to its timer and its end.
     #[inline]
-    fn transmit(&mut self, flow: u32) {
+    fn transmit(&mut self, now: Time, flow: u32, fabric: &mut Fabric, measures: &mut Measures) {
         loop {
             let connection = &mut self.connections.places[flow as usize];
-            let Some(segment) = connection.sender.poll(self.now) else { break };
+            let Some(segment) = connection.sender.poll(now) else { break };
             let Connection { user, forward, marks, conditioner, number: address, life, .. } =
                 *connection;
-            if let Some(trace) = &mut self.segments {
-                trace.record(self.now, user, false, &segment, &connection.sender);
+            if let Some(trace) = &mut measures.segments {
+                trace.record(now, user, false, &segment, &connection.sender);
             }
             let kind = kind_of(&segment);
             let number = match kind {
-                PacketKind::Data => self.user_meters[user as usize].sends(segment.ip_len()),
+                PacketKind::Data => measures.users[user as usize].sends(segment.ip_len()),
                 _ => 0,
             };
             let cargo = Cargo {
                 segment,
-                sent: self.now,
+                sent: now,
                 waited: Duration::ZERO,
                 stop: forward,
                 flow,
@@ -330,47 +355,52 @@ impl World {
                 user,
                 backward: false,
             };
-            let mut packet = Packet::new(self.hold.store(cargo), address, segment.ip_len());
+            let mut packet = Packet::new(fabric.hold.store(cargo), address, segment.ip_len());
             marks.apply(&mut packet);
             if let Some(conditioner) = conditioner {
-                self.conditioners[conditioner as usize].mark(self.now, &mut packet);
+                self.conditioners[conditioner as usize].mark(now, &mut packet);
             }
             packet.kind = kind;
             packet.set_ecn(segment.ecn());
-            self.launch(packet, forward, self.now);
+            fabric.launch(packet, forward, now);
         }
         let connection = &mut self.connections.places[flow as usize];
         match connection.sender.state() {
-            State::Done => self.end(flow, false),
-            State::Aborted => self.end(flow, true),
+            State::Done => self.end(now, flow, false, fabric, measures),
+            State::Aborted => self.end(now, flow, true, fabric, measures),
             _ => {
                 if let Some(deadline) = connection.sender.deadline()
                     && connection.sender_timer.is_none_or(|key| deadline < key.time)
                 {
-                    let event = Event::SenderTimer(flow);
-                    let key = self.sequence.key(deadline.max(self.now), event);
-                    self.connections.places[flow as usize].sender_timer = Some(key);
-                    self.resting.push(key, event);
+                    let key = fabric.rest(deadline.max(now), Event::SenderTimer(flow));
+                    connection.sender_timer = Some(key);
                 }
             }
         }
     }
 
     #[inline]
-    fn acknowledge(&mut self, flow: u32, segment: Segment) {
+    fn acknowledge(&self, now: Time, flow: u32, segment: Segment, fabric: &mut Fabric) {
         let stop = self.connections.places[flow as usize].backward;
-        self.acknowledge_from(flow, segment, stop);
+        self.acknowledge_from(now, flow, segment, stop, fabric);
     }
 
     /// Sends `segment` to the connection's sender, from the stop `stop` of the path on.
     #[inline]
-    pub(super) fn acknowledge_from(&mut self, flow: u32, segment: Segment, stop: u32) {
+    pub fn acknowledge_from(
+        &self,
+        now: Time,
+        flow: u32,
+        segment: Segment,
+        stop: u32,
+        fabric: &mut Fabric,
+    ) {
         let Connection { user, marks, number, life, .. } = self.connections.places[flow as usize];
         let [source, destination] = marks.hosts;
         let marks = Marks { drop_precedence: 0, hosts: [destination, source], ..marks };
         let cargo = Cargo {
             segment,
-            sent: self.now,
+            sent: now,
             waited: Duration::ZERO,
             stop,
             flow,
@@ -379,65 +409,66 @@ impl World {
             user,
             backward: true,
         };
-        let mut packet = Packet::new(self.hold.store(cargo), number, segment.ip_len());
+        let mut packet = Packet::new(fabric.hold.store(cargo), number, segment.ip_len());
         marks.apply(&mut packet);
         packet.kind = kind_of(&segment);
         packet.set_ecn(segment.ecn());
-        self.launch(packet, stop, self.now);
+        fabric.launch(packet, stop, now);
     }
 
     #[inline]
-    fn arm_receiver(&mut self, flow: u32) {
+    fn arm_receiver(&mut self, flow: u32, fabric: &mut Fabric) {
         let connection = &mut self.connections.places[flow as usize];
         if let Some(deadline) = connection.receiver.deadline()
             && connection.receiver_timer.is_none_or(|key| deadline < key.time)
         {
-            let event = Event::ReceiverTimer(flow);
-            let key = self.sequence.key(deadline, event);
-            connection.receiver_timer = Some(key);
-            self.resting.push(key, event);
+            connection.receiver_timer = Some(fabric.rest(deadline, Event::ReceiverTimer(flow)));
         }
     }
 
     /// The connection is over; its place is free, and its user may go on.
-    fn end(&mut self, flow: u32, aborted: bool) {
+    fn end(
+        &mut self,
+        now: Time,
+        flow: u32,
+        aborted: bool,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) {
         let connection = &mut self.connections.places[flow as usize];
         connection.life += 1;
         connection.sender_timer = None;
         connection.receiver_timer = None;
         let user = connection.user;
-        self.charge(flow);
+        self.charge(flow, measures);
         self.connections.free.push(flow);
-        self.user_meters[user as usize].aborted += u64::from(aborted);
+        measures.users[user as usize].aborted += u64::from(aborted);
         let User { entry: Entry::Transfers { source, open, .. }, rng, .. } =
             &mut self.users[user as usize]
         else {
             unreachable!("only a user of TCP has connections")
         };
         open.take_if(|open| *open == flow);
-        let next = source.completed(self.now, rng);
-        self.plan_transfer(user, next);
+        let next = source.completed(now, rng);
+        self.plan_transfer(user, next, fabric);
     }
 
     /// Charges what the connection's sender counted to its user.
-    fn charge(&mut self, flow: u32) {
+    fn charge(&mut self, flow: u32, measures: &mut Measures) {
         let connection = &mut self.connections.places[flow as usize];
-        connection.charge(&mut self.user_meters[connection.user as usize]);
-    }
-
-    /// Ends the run for good: what only its going on would need is given back, ahead of a summary
-    /// that needs room itself.
-    pub fn close(&mut self) {
-        self.collect_connections();
-        self.connections = Connections::new(0, 0);
-        self.hold = Hold::default();
+        connection.charge(&mut measures.users[connection.user as usize]);
     }
 
     /// Brings the users' counts up to date with the connections that still run.
-    pub(super) fn collect_connections(&mut self) {
+    pub fn collect(&mut self, measures: &mut Measures) {
         for flow in 0..self.connections.places.len() as u32 {
-            self.charge(flow);
+            self.charge(flow, measures);
         }
+    }
+
+    /// Gives back what only going on would need.
+    pub fn close(&mut self) {
+        self.connections = Connections::new(0, 0);
     }
 }
 

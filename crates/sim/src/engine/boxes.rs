@@ -1,11 +1,13 @@
 //! Boxes in front of links: they see what enters a link, and what comes back over its reverse.
 
-use super::cargo::DATAGRAM;
 use super::event::{Event, Key};
-use super::world::{Target, World};
+use super::fabric::cargo::DATAGRAM;
+use super::fabric::{Fabric, Target};
+use super::transport::Transport;
+use crate::measure::UserMeter;
 use crate::pcap_out::port;
-use forebay_core::Packet;
-use forebay_middlebox::{Ack, FiveTuple, Header, Middlebox, SackBlocks, Tcp, Verdict};
+use forebay_core::{Packet, Time};
+use forebay_middlebox::{Ack, FiveTuple, Header, Middlebox, Verdict};
 use forebay_tcp::{Flags, SackBlock, Segment};
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -51,26 +53,6 @@ fn shift_for(window: u64) -> u8 {
     (0..14).find(|shift| window >> shift <= u64::from(u16::MAX)).unwrap_or(14)
 }
 
-/// The segment as it would stand in a header, its window in units of 2^`shift` bytes.
-fn fields(segment: &Segment, shift: u8) -> Tcp {
-    let is_syn = segment.flags.has(Flags::SYN);
-    let mut sack = SackBlocks::default();
-    segment.sack_blocks().for_each(|(start, end)| sack.push(start as u32, end as u32));
-    // A SYN's window is never scaled (RFC 7323, section 2.2).
-    let window = if is_syn { segment.window } else { segment.window >> shift };
-    Tcp {
-        seq: segment.seq as u32,
-        ack: segment.ack as u32,
-        // What boxes know of; AE is beyond that.
-        flags: segment.flags.header_bits() as u8,
-        window: window.min(u32::from(u16::MAX)) as u16,
-        payload_len: segment.len,
-        timestamps: segment.has_timestamp.then_some((segment.tsval, segment.tsecr)),
-        window_scale: is_syn.then_some(shift),
-        sack,
-    }
-}
-
 /// The segment that `ack` is, with numbers of 64 bits near `acked`, up to which the sender knows its
 /// data to be acknowledged.
 fn segment_of(ack: &Ack, acked: u64, shift: u8) -> Segment {
@@ -94,69 +76,91 @@ fn segment_of(ack: &Ack, acked: u64, shift: u8) -> Segment {
     segment
 }
 
-impl World {
-    /// A packet comes to the box in front of a link.
-    pub(super) fn guard_forward(&mut self, index: u32, packet: Packet) {
-        let header = self.header_of(&packet);
+/// The boxes of a run.
+pub struct Boxes {
+    guards: Vec<Guard>,
+}
+
+/// The ends of the paths that boxes stand on, and the paths themselves.
+pub struct Ends<'a> {
+    /// Who sends and receives.
+    pub transport: &'a Transport,
+    /// Where packets go on.
+    pub fabric: &'a mut Fabric,
+    /// Whose meters a queue's drops are charged to.
+    pub users: &'a mut [UserMeter],
+}
+
+impl Boxes {
+    /// These boxes.
+    pub fn new(guards: Vec<Guard>) -> Self {
+        Boxes { guards }
+    }
+
+    /// Boxes, by index.
+    pub fn guards(&self) -> &[Guard] {
+        &self.guards
+    }
+
+    /// A packet comes to the box `index` in front of a link.
+    pub fn forward(&mut self, now: Time, index: u32, packet: Packet, ends: &mut Ends) {
+        let header = ends.header_of(&packet);
         let guard = &mut self.guards[index as usize];
         let link = guard.link;
-        match guard.controller.forward(self.now, &header) {
-            Verdict::Pass => self.enter(link, packet),
+        match guard.controller.forward(now, &header) {
+            Verdict::Pass => ends.fabric.enter(now, link, packet, ends.users),
             Verdict::Rewrite { window } => {
-                self.rewrite(&packet, window);
-                self.enter(link, packet);
+                ends.rewrite(&packet, window);
+                ends.fabric.enter(now, link, packet, ends.users);
             }
             Verdict::Answer(ack) => {
-                self.hold.retire(packet);
-                self.send_made(index, &ack);
+                ends.fabric.hold.retire(packet);
+                ends.send_made(now, index, &ack);
             }
         }
-        self.tend_guard(index);
+        self.tend(now, index, ends);
     }
 
     /// A packet that came over the reverse of a box's link comes to the box.
-    pub(super) fn guard_backward(&mut self, index: u32, packet: Packet) {
-        let header = self.header_of(&packet);
-        let next = self.hold.of(&packet).stop + 1;
-        match self.guards[index as usize].controller.backward(self.now, &header) {
-            Verdict::Pass => self.launch(packet, next, self.now),
-            Verdict::Rewrite { window } => {
-                self.rewrite(&packet, window);
-                self.launch(packet, next, self.now);
-            }
+    pub fn backward(&mut self, now: Time, index: u32, packet: Packet, ends: &mut Ends) {
+        let header = ends.header_of(&packet);
+        let next = ends.fabric.hold.of(&packet).stop + 1;
+        match self.guards[index as usize].controller.backward(now, &header) {
+            Verdict::Pass => {}
+            Verdict::Rewrite { window } => ends.rewrite(&packet, window),
             Verdict::Answer(_) => unreachable!("only what goes forward is answered"),
         }
-        self.tend_guard(index);
+        ends.fabric.launch(packet, next, now);
+        self.tend(now, index, ends);
     }
 
     /// The time has come that a box named.
-    pub(super) fn on_guard_timer(&mut self, index: u32, key: Key) {
+    pub fn on_timer(&mut self, index: u32, key: Key, ends: &mut Ends) {
         let guard = &mut self.guards[index as usize];
         if guard.armed == Some(key) {
             guard.armed = None;
-            self.tend_guard(index);
+            self.tend(key.time, index, ends);
         }
     }
 
     /// Sends what a box has to send, and sees to its timer.
-    fn tend_guard(&mut self, index: u32) {
-        while let Some(ack) = self.guards[index as usize].controller.poll(self.now) {
-            self.send_made(index, &ack);
-        }
+    fn tend(&mut self, now: Time, index: u32, ends: &mut Ends) {
         let guard = &mut self.guards[index as usize];
+        while let Some(ack) = guard.controller.poll(now) {
+            ends.send_made(now, index, &ack);
+        }
         if let Some(wake) = guard.controller.wake()
             && guard.armed.is_none_or(|key| wake < key.time)
         {
-            let event = Event::GuardTimer(index);
-            let key = self.sequence.key(wake.max(self.now), event);
-            guard.armed = Some(key);
-            self.resting.push(key, event);
+            guard.armed = Some(ends.fabric.rest(wake.max(now), Event::GuardTimer(index)));
         }
     }
+}
 
+impl Ends<'_> {
     fn header_of(&mut self, packet: &Packet) -> Header {
-        let cargo = self.hold.of(packet);
-        let user = &self.users[cargo.user as usize];
+        let cargo = self.fabric.hold.of(packet);
+        let user = &self.transport.users()[cargo.user as usize];
         let is_tcp = cargo.flow != DATAGRAM;
         // Datagrams have no connection; the number of their flow tells them apart.
         let life = if is_tcp { cargo.life } else { packet.flow };
@@ -172,30 +176,28 @@ impl World {
             flow: if cargo.backward { forward.reversed() } else { forward },
             class: packet.class,
             dscp: packet.dscp(),
-            tcp: is_tcp.then(|| fields(&cargo.segment, shift)),
+            tcp: cargo.tcp_header(shift),
         }
     }
 
     /// States `window`, as in the header, in a packet's segment.
     fn rewrite(&mut self, packet: &Packet, window: u16) {
-        let cargo = self.hold.of(packet);
-        let user = &self.users[cargo.user as usize];
+        let cargo = self.fabric.hold.of(packet);
+        let user = &self.transport.users()[cargo.user as usize];
         let shift = if cargo.backward { shift_for(user.receive_window()) } else { 0 };
         cargo.segment.window = u32::from(window) << shift;
     }
 
     /// Sends an acknowledgment that a box has made, from where it stands; nowhere, if the
     /// connection has ended or does not pass there.
-    fn send_made(&mut self, index: u32, ack: &Ack) {
+    fn send_made(&mut self, now: Time, index: u32, ack: &Ack) {
         let Some((user, flow, life)) = read_address(ack.flow.source) else { return };
-        let Some((acked, first)) = self.connections.way_back(flow, life) else { return };
-        let path = self.stops[first as usize..].iter().map(|stop| self.lanes[stop.lane as usize].1);
-        let mut path = path.take_while(|target| *target != Target::Host);
-        let Some(at) = path.position(|target| target == Target::GuardBackward(index)) else {
+        let Some((acked, first)) = self.transport.connections().way_back(flow, life) else {
             return;
         };
-        let shift = shift_for(self.users[user as usize].receive_window());
+        let Some(stop) = self.fabric.behind(Target::GuardBackward(index), first) else { return };
+        let shift = shift_for(self.transport.users()[user as usize].receive_window());
         let segment = segment_of(ack, acked, shift);
-        self.acknowledge_from(flow, segment, first + at as u32 + 1);
+        self.transport.acknowledge_from(now, flow, segment, stop, self.fabric);
     }
 }

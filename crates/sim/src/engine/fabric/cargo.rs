@@ -1,7 +1,8 @@
 //! What the simulator knows of a packet beyond what a queue sees.
 
+use forebay_core::tcp::{SackBlocks, Tcp};
 use forebay_core::{Duration, Packet, Time, fetch};
-use forebay_tcp::Segment;
+use forebay_tcp::{Flags, Segment};
 use std::collections::VecDeque;
 
 /// The rest of a packet; the packet's `id` is its index.
@@ -30,6 +31,33 @@ pub struct Cargo {
 
 /// The flow of a packet that belongs to no connection.
 pub const DATAGRAM: u32 = u32::MAX;
+
+impl Cargo {
+    /// The segment as it stands in a header, its window in units of 2^`shift` bytes; None of a
+    /// datagram.
+    pub fn tcp_header(&self, shift: u8) -> Option<Tcp> {
+        if self.flow == DATAGRAM {
+            return None;
+        }
+        let segment = &self.segment;
+        let is_syn = segment.flags.has(Flags::SYN);
+        let mut sack = SackBlocks::default();
+        segment.sack_blocks().for_each(|(start, end)| sack.push(start as u32, end as u32));
+        // A SYN's window is never scaled (RFC 7323, section 2.2).
+        let window = if is_syn { segment.window } else { segment.window >> shift };
+        Some(Tcp {
+            seq: segment.seq as u32,
+            ack: segment.ack as u32,
+            flags: segment.flags.header_bits(),
+            window: window.min(u32::from(u16::MAX)) as u16,
+            payload_len: segment.len,
+            timestamps: segment.has_timestamp.then_some((segment.tsval, segment.tsecr)),
+            window_scale: is_syn.then_some(shift),
+            sack,
+            other_options: is_syn || segment.accecn().is_some(),
+        })
+    }
+}
 
 /// All cargo under way; freed places are used again, those first that were freed first: packets
 /// end their lives about in the order in which they began, and so their cargo lies about in the
@@ -66,6 +94,12 @@ impl Hold {
     #[inline]
     pub fn at(&mut self, id: u32) -> &mut Cargo {
         &mut self.places[id as usize]
+    }
+
+    /// The same, to be looked at.
+    #[inline]
+    pub fn look(&self, id: u32) -> &Cargo {
+        &self.places[id as usize]
     }
 
     /// Reads the cargo with handle `id` ahead of its use.

@@ -1,7 +1,7 @@
 //! A link's capture file.
 
 use super::cargo::{Cargo, DATAGRAM};
-use super::unfinished::Unfinished;
+use crate::engine::unfinished::Unfinished;
 use crate::pcap_out::{PcapWriter, TcpFields, Transport, WrittenPacket};
 use forebay_core::{ConfigError, Packet, Time};
 use forebay_tcp::Segment;
@@ -30,7 +30,7 @@ impl Capture {
     }
 
     /// Adds a packet that the link begins to send. A failure to write is kept for [`Capture::finish`].
-    pub(super) fn record(&mut self, now: Time, packet: &Packet, cargo: &Cargo) {
+    pub fn record(&mut self, now: Time, packet: &Packet, cargo: &Cargo) {
         // Each user has two hosts.
         let (sender, receiver) = (2 * cargo.user + 1, 2 * cargo.user + 2);
         let (from, to) = if cargo.backward { (receiver, sender) } else { (sender, receiver) };

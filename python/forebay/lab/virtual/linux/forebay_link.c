@@ -61,7 +61,9 @@ struct record {
 struct arrival {
 	u64 time;
 	u16 flow, size;
-	u8 tos, unused[3];
+	u8 tos, unused[2];
+	u8 header; /* length of its TCP header; 0: it is UDP */
+	u8 tcp[64]; /* the header, but for the ports */
 };
 
 /* ---- the record ---- */
@@ -377,6 +379,12 @@ static enum hrtimer_restart queue_done(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
+static struct {
+	struct arrival *list;
+	size_t count, next;
+	struct hrtimer timer;
+} replay;
+
 /* ---- the hosts' ends ---- */
 
 static netdev_tx_t sender_xmit(struct sk_buff *skb, struct net_device *dev)
@@ -412,7 +420,7 @@ static netdev_tx_t ingress_xmit(struct sk_buff *skb, struct net_device *dev)
 static void receiver_arrive(struct sk_buff *skb)
 {
 	note_host(skb, RECEIVER_IN);
-	if (is_tcp(skb))
+	if (is_tcp(skb) && !replay.list)
 		deliver(skb, receiver);
 	else
 		kfree_skb(skb);
@@ -441,12 +449,6 @@ static void to_access_home(struct sk_buff *skb)
 
 /* ---- replay ---- */
 
-static struct {
-	struct arrival *list;
-	size_t count, next;
-	struct hrtimer timer;
-} replay;
-
 static struct sk_buff *replayed(const struct arrival *arrival)
 {
 	struct sk_buff *skb = alloc_skb(arrival->size + LL_MAX_HEADER, GFP_ATOMIC);
@@ -461,13 +463,18 @@ static struct sk_buff *replayed(const struct arrival *arrival)
 	udp = (struct udphdr *)(ip + 1);
 	*ip = (struct iphdr){
 		.version = 4, .ihl = 5, .tos = arrival->tos, .tot_len = htons(arrival->size),
-		.ttl = 64, .protocol = IPPROTO_UDP, .frag_off = htons(IP_DF),
+		.ttl = 64, .protocol = arrival->header ? IPPROTO_TCP : IPPROTO_UDP,
+		.frag_off = htons(IP_DF),
 		.saddr = htonl(0x0a000001), .daddr = htonl(0x0a000002),
 	};
 	ip_send_check(ip);
+	if (arrival->header)
+		memcpy(udp, arrival->tcp, arrival->header);
+	else
+		udp->len = htons(arrival->size - sizeof(*ip));
+	/* TCP's ports are at the same place. */
 	udp->source = htons(FIRST_PORT + arrival->flow);
 	udp->dest = htons(REPLAYED);
-	udp->len = htons(arrival->size - sizeof(*ip));
 	skb->ip_summed = CHECKSUM_UNNECESSARY;
 	return skb;
 }
@@ -560,7 +567,7 @@ static int __init forebay_init(void)
 	struct proc_dir_entry *folder = proc_mkdir("forebay", NULL);
 
 	BUILD_BUG_ON(sizeof(struct record) != 120);
-	BUILD_BUG_ON(sizeof(struct arrival) != 16);
+	BUILD_BUG_ON(sizeof(struct arrival) != 80);
 	if (!rate)
 		return 0;
 	hop_init(&access_up, access_rate, access_delay, access_overhead, true, false, queue_arrive);

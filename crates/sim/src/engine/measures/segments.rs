@@ -2,7 +2,7 @@
 //! hears one or after it has sent one. `control` has the congestion control's own variables, by the
 //! names of its source.
 
-use super::unfinished::Unfinished;
+use crate::engine::unfinished::Unfinished;
 use forebay_core::{ConfigError, Time};
 use forebay_tcp::{Flags, Segment, Sender};
 use std::fs::File;
@@ -43,7 +43,7 @@ impl SegmentTrace {
     }
 
     /// A segment leaves `sender` or, if `heard`, reaches it. `flow` is its user.
-    pub(super) fn record(
+    pub fn record(
         &mut self,
         now: Time,
         flow: u32,
@@ -103,7 +103,7 @@ impl SegmentTrace {
     ///
     /// # Errors
     /// The first failure to write.
-    pub(super) fn finish(mut self) -> Result<(), String> {
+    pub fn finish(mut self) -> Result<(), String> {
         let written = self.failed.take().map_or_else(|| self.out.flush(), Err);
         self.file.finish(written)
     }

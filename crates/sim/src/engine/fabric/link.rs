@@ -2,8 +2,10 @@
 
 use super::capture::Capture;
 use super::cargo::Hold;
-use super::event::Key;
+use crate::engine::event::Key;
 use crate::measure::{QueueMeter, UserMeter};
+use crate::pcap_out::WINDOW_SCALE;
+use forebay_core::tcp::Tcp;
 use forebay_core::{
     Capacity, Context, Discipline, DropReason, Duration, Ecn, Packet, PacketKind, Poll, Port, Rng,
     Sink, Time, Verdict,
@@ -150,6 +152,10 @@ impl Sink for Charge<'_, '_> {
             let user = self.loss.hold.of(packet).user;
             self.loss.users[user as usize].marked += 1;
         }
+    }
+
+    fn tcp_header(&mut self, arriving: &Packet) -> Option<Tcp> {
+        self.loss.hold.of(arriving).tcp_header(WINDOW_SCALE)
     }
 }
 

@@ -1,0 +1,145 @@
+//! A queue behind the C interface.
+
+use crate::convert::text;
+use crate::foreign::{Call, Outside};
+use crate::interface::*;
+use forebay_core::{Rate, Time};
+use std::borrow::Cow;
+use std::ffi::{c_char, c_void};
+use std::ptr;
+
+/// The functions that no discipline can do without.
+#[derive(Clone, Copy)]
+pub struct Calls {
+    pub destroy: unsafe extern "C" fn(*mut c_void),
+    pub enqueue:
+        unsafe extern "C" fn(*mut c_void, *const ForebayPacket, *mut ForebayContext) -> i32,
+    pub dequeue: unsafe extern "C" fn(*mut c_void, *mut ForebayPacket, *mut ForebayContext) -> i32,
+    pub wake: unsafe extern "C" fn(*const c_void, u64) -> u64,
+    pub backlog: unsafe extern "C" fn(*const c_void) -> ForebayBacklog,
+}
+
+/// A queue of a shared library.
+pub struct Native {
+    kind: &'static ForebayDiscipline,
+    calls: Calls,
+    state: *mut c_void,
+    /// What the library is handed; `now` and `host` are those of a call.
+    context: ForebayContext,
+}
+
+// SAFETY: the interface says that calls may come from any thread, one at a time; `&self` calls
+// change nothing.
+unsafe impl Send for Native {}
+
+/// The call that a context belongs to.
+///
+/// # Safety
+/// `cx` is a context that [`Native::call`] filled in, during that call.
+unsafe fn call<'a>(cx: *mut ForebayContext) -> &'a mut Call<'a, 'a> {
+    // SAFETY: by the contract above.
+    unsafe { &mut *(*cx).host.cast() }
+}
+
+unsafe extern "C" fn drop_packet(
+    cx: *mut ForebayContext,
+    packet: *const ForebayPacket,
+    reason: u32,
+) {
+    // SAFETY: the plug-in hands on the context that it was handed, and a packet.
+    let (call, packet) = unsafe { (call(cx), &*packet) };
+    call.drop(packet, reason);
+}
+
+unsafe extern "C" fn mark_packet(cx: *mut ForebayContext, packet: *mut ForebayPacket) -> bool {
+    // SAFETY: as above.
+    let (call, packet) = unsafe { (call(cx), &mut *packet) };
+    call.mark(packet)
+}
+
+unsafe extern "C" fn draw(cx: *mut ForebayContext) -> u64 {
+    // SAFETY: as above.
+    unsafe { call(cx) }.random()
+}
+
+impl Native {
+    /// The queue `state` of `kind`.
+    pub fn new(kind: &'static ForebayDiscipline, calls: Calls, state: *mut c_void) -> Self {
+        let context = ForebayContext {
+            now: 0,
+            host: ptr::null_mut(),
+            drop: drop_packet,
+            mark: mark_packet,
+            random: draw,
+        };
+        Native { kind, calls, state, context }
+    }
+
+    /// The context of `call`.
+    #[inline]
+    fn context(&mut self, call: &mut Call) -> *mut ForebayContext {
+        self.context.now = call.now().as_nanos();
+        self.context.host = ptr::from_mut(call).cast();
+        &mut self.context
+    }
+}
+
+impl Outside for Native {
+    #[inline]
+    fn enqueue(&mut self, packet: &ForebayPacket, call: &mut Call) -> i32 {
+        let cx = self.context(call);
+        // SAFETY: the state is a queue of this kind, and packet and context live during the call.
+        unsafe { (self.calls.enqueue)(self.state, packet, cx) }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, to: &mut ForebayPacket, call: &mut Call) -> i32 {
+        let cx = self.context(call);
+        // SAFETY: as above.
+        unsafe { (self.calls.dequeue)(self.state, to, cx) }
+    }
+
+    fn wake(&self, now: Time) -> u64 {
+        // SAFETY: the state is a queue of this kind; likewise below.
+        unsafe { (self.calls.wake)(self.state, now.as_nanos()) }
+    }
+
+    #[inline]
+    fn backlog(&self) -> Option<ForebayBacklog> {
+        // SAFETY: as above.
+        Some(unsafe { (self.calls.backlog)(self.state) })
+    }
+
+    fn set_link_rate(&mut self, now: Time, rate: Rate) {
+        if let Some(tell) = self.kind.set_link_rate {
+            // SAFETY: as above.
+            unsafe { tell(self.state, now.as_nanos(), rate.bps()) };
+        }
+    }
+
+    fn probe(&self, now: Time, out: &mut dyn FnMut(&str, f64)) {
+        let Some(probe) = self.kind.probe else { return };
+        let mut out = out;
+        let to: *mut &mut dyn FnMut(&str, f64) = &mut out;
+        // SAFETY: as above, and `to` lives during the call.
+        unsafe { probe(self.state, now.as_nanos(), to.cast(), report) };
+    }
+
+    fn said(&self) -> Option<Cow<'_, str>> {
+        // SAFETY: as above; the text is the plug-in's.
+        self.kind.fault.and_then(|fault| unsafe { text(fault(self.state)) }).map(Cow::Borrowed)
+    }
+}
+
+unsafe extern "C" fn report(to: *mut c_void, name: *const c_char, value: f64) {
+    // SAFETY: `to` is what `Native::probe` gave; the name is the plug-in's text.
+    let (out, name) = unsafe { (&mut *to.cast::<&mut dyn FnMut(&str, f64)>(), text(name)) };
+    out(name.unwrap_or("unnamed"), value);
+}
+
+impl Drop for Native {
+    fn drop(&mut self) {
+        // SAFETY: the state is a queue of this kind, and is not used again.
+        unsafe { (self.calls.destroy)(self.state) };
+    }
+}

@@ -1,0 +1,329 @@
+//! The fabric: packets on their way over lanes, links and the air, and the agenda that moves them.
+//!
+//! It knows no host. What it gives back has reached the end of a stretch, and the world hands it on.
+
+mod capture;
+pub mod cargo;
+mod lane;
+mod link;
+
+pub use capture::Capture;
+pub use lane::{Lane, Wire};
+pub use link::{Course, Link, LinkSpec, Loss};
+
+use super::event::{Agenda, Event, Key, Sequence};
+use crate::measure::UserMeter;
+use crate::wireless::{Effects, Network, NetworkSpec};
+use cargo::Hold;
+use forebay_core::{Duration, Packet, Time, fetch};
+use link::Action;
+
+/// Where a packet goes at the end of a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// Into the queue of a link.
+    Link(u32),
+    /// To a box, and from there into the queue of its link.
+    GuardForward(u32),
+    /// Off the reverse of a box's link, to the box, and on to the next stop.
+    GuardBackward(u32),
+    /// Into the wireless network, for the crossing of that number.
+    Air(u32),
+    /// To the host at the end of the path.
+    Host,
+}
+
+/// One stretch of a path, to the next queue or host. Every packet touches one of its flow's own, so
+/// that it holds only what differs from flow to flow.
+#[derive(Debug, Clone)]
+pub struct Stop {
+    /// Lane on which the packets of this stretch travel.
+    pub lane: u32,
+    /// When the host's own access link is free, if there is one on this stretch.
+    pub free_at: Time,
+}
+
+/// What a fabric is made from. Indices in it are positions in its vectors.
+pub struct FabricSpec {
+    /// Links with queues.
+    pub links: Vec<LinkSpec>,
+    /// Where each lane leads, over which access links.
+    pub lanes: Vec<(Target, Option<Wire>)>,
+    /// Stretches; those of one path follow each other, the last one's lane leads to a host.
+    pub stops: Vec<Stop>,
+    /// The wireless network, if there is one.
+    pub wireless: Option<NetworkSpec>,
+}
+
+/// Packets under way, and the agenda.
+pub struct Fabric {
+    sequence: Sequence,
+    /// Lanes and links: entries that move with every packet.
+    moving: Agenda,
+    /// Timers and sources: entries that mostly rest.
+    resting: Agenda,
+    links: Vec<Link>,
+    lanes: Vec<(Lane, Target)>,
+    stops: Vec<Stop>,
+    air: Option<Box<(Network, Effects)>>,
+    /// What is known of the packets under way.
+    pub hold: Hold,
+    /// Whether there are so many users that memory is worth reading ahead.
+    many: bool,
+}
+
+/// How many packets ahead memory is read.
+pub const AHEAD: usize = 8;
+
+impl Fabric {
+    /// The fabric of `spec` with the random streams of `seed`, for `many` users or few.
+    pub fn new(spec: FabricSpec, seed: u64, many: bool) -> Self {
+        let air = spec.wireless;
+        Fabric {
+            sequence: Sequence::default(),
+            moving: Agenda::default(),
+            resting: Agenda::default(),
+            links: spec.links.into_iter().map(|link| Link::new(link, seed)).collect(),
+            lanes: spec.lanes.into_iter().map(|(to, wire)| (Lane::new(wire), to)).collect(),
+            stops: spec.stops,
+            air: air.map(|spec| Box::new((Network::new(spec, seed), Effects::default()))),
+            hold: Hold::default(),
+            many,
+        }
+    }
+
+    /// Links, by index.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// Links, by index, to be changed.
+    pub fn links_mut(&mut self) -> &mut [Link] {
+        &mut self.links
+    }
+
+    /// The wireless network, if there is one.
+    pub fn network(&self) -> Option<&Network> {
+        self.air.as_ref().map(|air| &air.0)
+    }
+
+    /// The same, to be changed.
+    pub fn network_mut(&mut self) -> Option<&mut Network> {
+        self.air.as_mut().map(|air| &mut air.0)
+    }
+
+    /// Whether there are so many users that memory is worth reading ahead.
+    #[inline]
+    pub fn many(&self) -> bool {
+        self.many
+    }
+
+    /// What is next, and whether it moves a packet.
+    #[inline]
+    pub fn next(&self) -> Option<(Key, Event, bool)> {
+        let moving = self.moving.first();
+        let resting = self.resting.first();
+        let moves = match (moving, resting) {
+            (Some((moving, _)), Some((resting, _))) => moving < resting,
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (None, None) => return None,
+        };
+        let &(key, event) = if moves { moving } else { resting }?;
+        Some((key, event, moves))
+    }
+
+    /// Schedules an event among those that rest.
+    #[inline]
+    pub fn rest(&mut self, time: Time, event: Event) -> Key {
+        let key = self.sequence.key(time, event);
+        self.resting.push(key, event);
+        key
+    }
+
+    /// Takes the first event of those that rest away.
+    #[inline]
+    pub fn rested(&mut self) {
+        self.resting.pop();
+    }
+
+    /// The packet at the end of lane `index`, if the entry at `key`, which is the first, is its; it
+    /// is used up.
+    #[inline]
+    pub fn arrive(&mut self, key: Key, index: u32) -> Option<(Packet, Target)> {
+        let (lane, target) = &mut self.lanes[index as usize];
+        let Some((packet, next)) = lane.pop(key) else {
+            self.moving.pop();
+            return None;
+        };
+        match next {
+            Some(next) => self.moving.replace_first(next, Event::Arrival(index)),
+            None => self.moving.pop(),
+        }
+        Some((packet, *target))
+    }
+
+    /// Whether the entry at `key`, which is the first, wakes link `index`; it is used up.
+    #[inline]
+    pub fn wakes(&mut self, key: Key, index: u32) -> bool {
+        self.moving.pop();
+        self.links[index as usize].wakes(key)
+    }
+
+    /// Sends a packet over the stretch to stop `stop`, from `at` on.
+    #[inline]
+    pub fn launch(&mut self, packet: Packet, stop: u32, at: Time) {
+        self.launch_late(packet, stop, at, Duration::ZERO);
+    }
+
+    /// The same with a packet that others may overtake, for it was held back on its way.
+    #[inline]
+    fn launch_late(&mut self, packet: Packet, stop: u32, at: Time, held: Duration) {
+        self.hold.of(&packet).stop = stop;
+        let Stop { lane: index, ref mut free_at } = self.stops[stop as usize];
+        let lane = &mut self.lanes[index as usize].0;
+        let (at, wait) = match &lane.wire {
+            // What overtakes it finds the host's link free.
+            Some(wire) if held > Duration::ZERO => (wire.carry(&mut { at }, at, packet.len), held),
+            Some(wire) => {
+                let wait = free_at.since(at);
+                (wire.carry(free_at, at, packet.len), wait)
+            }
+            None => (at, held),
+        };
+        let key = self.sequence.key(at, Event::Arrival(index));
+        if lane.push(key, packet, wait) {
+            self.moving.push(key, Event::Arrival(index));
+        }
+    }
+
+    /// A packet comes to the queue of a link.
+    #[inline]
+    pub fn enter(&mut self, now: Time, index: u32, packet: Packet, users: &mut [UserMeter]) {
+        let link = &mut self.links[index as usize];
+        let mut loss = Loss { hold: &mut self.hold, users };
+        if self.many {
+            link.expect(packet.id);
+        }
+        link.offer(now, packet, &mut loss);
+        if !link.is_busy() {
+            self.poll_link(now, index, users);
+        }
+    }
+
+    /// Link `index` sends the next packet of its queue, if it is free.
+    #[inline]
+    pub fn poll_link(&mut self, now: Time, index: u32, users: &mut [UserMeter]) {
+        let link = &mut self.links[index as usize];
+        let mut loss = Loss { hold: &mut self.hold, users };
+        let mut sent = None;
+        let action = link.poll(now, &mut loss, |hold, packet, at, held| {
+            let stop = hold.of(&packet).stop + 1;
+            sent = Some((packet, stop, at, held));
+        });
+        if let Action::Wake(time) = action
+            && time < Time::MAX
+        {
+            let event = Event::LinkFree(index);
+            let key = self.sequence.key(time, event);
+            if link.arm(key) {
+                self.moving.push(key, event);
+            }
+        }
+        if let Some((packet, stop, at, held)) = sent {
+            if self.many {
+                self.foresee_queue(index, packet.id);
+            }
+            self.launch_late(packet, stop, at, held);
+        }
+    }
+
+    /// Does something in the wireless network, and what follows from it.
+    pub fn in_air(
+        &mut self,
+        now: Time,
+        users: &mut [UserMeter],
+        act: impl FnOnce(&mut Network, &mut Effects),
+    ) {
+        let mut air = self.air.take().expect("only a network has such events");
+        let (network, fx) = &mut *air;
+        act(network, fx);
+        for (time, wake) in fx.wakes.drain(..) {
+            self.rest(time, Event::Wireless(wake));
+        }
+        for (id, wait) in fx.waited.drain(..) {
+            self.hold.at(id).waited += wait;
+        }
+        for id in fx.marked.drain(..) {
+            let user = self.hold.at(id).user;
+            users[user as usize].marked += 1;
+        }
+        for (packet, _) in fx.lost.drain(..) {
+            Loss { hold: &mut self.hold, users }.charge(packet);
+        }
+        for packet in fx.arrived.drain(..) {
+            let stop = self.hold.of(&packet).stop + 1;
+            self.launch(packet, stop, now);
+        }
+        self.air = Some(air);
+    }
+
+    /// Gives back what only going on would need.
+    pub fn close(&mut self) {
+        self.hold = Hold::default();
+    }
+
+    /// Schedules the next change of link `index`'s rate after `now`.
+    pub fn schedule_rate_change(&mut self, now: Time, index: u32) {
+        if let Some(time) = self.links[index as usize].port().capacity().next_change(now) {
+            self.rest(time, Event::RateChange(index));
+        }
+    }
+
+    /// Link `index`'s rate changes by schedule.
+    pub fn change_rate(&mut self, now: Time, index: u32) {
+        self.links[index as usize].rate_changed(now);
+        self.schedule_rate_change(now, index);
+    }
+
+    /// Where on the path that begins at stop `first` packets reach `target`, before its host: the stop
+    /// behind it.
+    pub fn behind(&self, target: Target, first: u32) -> Option<u32> {
+        let path = self.stops[first as usize..].iter().map(|stop| self.lanes[stop.lane as usize].1);
+        let mut path = path.take_while(|target| *target != Target::Host);
+        path.position(|each| each == target).map(|at| first + at as u32 + 1)
+    }
+
+    /// The packet that arrives over lane `index` after `count` others, and where.
+    #[inline]
+    pub fn after(&self, index: u32, count: usize) -> Option<(&Packet, Target)> {
+        let (lane, target) = &self.lanes[index as usize];
+        lane.after(count).map(|packet| (packet, *target))
+    }
+
+    /// Fetches the place of that packet in the lane.
+    #[inline]
+    pub fn fetch_place(&self, index: u32, count: usize) {
+        self.lanes[index as usize].0.after(count).into_iter().for_each(fetch);
+    }
+
+    /// Fetches what a packet that leaves stop `stop` touches.
+    #[inline]
+    pub fn fetch_stop(&self, stop: u32) {
+        // A packet that a queue has dropped may still be expected, its place another's.
+        self.stops.get(stop as usize).into_iter().for_each(fetch);
+    }
+
+    /// Fetches what packets will touch that leave a link's queue later than the one with handle `id`.
+    // Not inlined, so that it costs nothing where it is not called.
+    #[inline(never)]
+    fn foresee_queue(&mut self, link: u32, id: u32) {
+        let [near, far] = self.links[link as usize].foresee(id, AHEAD, 2 * AHEAD);
+        if let Some(id) = far {
+            self.hold.fetch(id);
+        }
+        if let Some(id) = near {
+            self.fetch_stop(self.hold.look(id).stop + 1);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What a run has measured: by user, class and flow, over time, and its fingerprint.
+//!
+//! Links measure their queues themselves; here are the points of their series.
+
+mod segments;
+mod series;
+
+pub use segments::SegmentTrace;
+pub use series::{ClassPoint, LinkSeries, Series};
+
+use super::boxes::Guard;
+use super::fabric::Link;
+use crate::measure::{ClassMeter, FlowSeries, TransferLog, UserMeter};
+use forebay_core::{Duration, Time};
+
+/// What is measured beside the queues.
+pub struct MeasuresSpec {
+    /// The meter of each user.
+    pub users: Vec<UserMeter>,
+    /// Names of the classes.
+    pub classes: Vec<String>,
+    /// Where TCP's segments are written.
+    pub segments: Option<SegmentTrace>,
+    /// Whether the throughput of every flow over time is kept.
+    pub flow_series: bool,
+    /// Whether every transfer is kept.
+    pub transfers: bool,
+}
+
+/// What a run has measured.
+pub struct Measures {
+    /// By user.
+    pub users: Vec<UserMeter>,
+    /// By class.
+    pub classes: Vec<ClassMeter>,
+    /// Every transfer, if they were asked for.
+    pub transfers: Option<Box<TransferLog>>,
+    /// TCP's segments, if they were asked for.
+    pub segments: Option<Box<SegmentTrace>>,
+    series: Series,
+    flow_series: Option<Box<FlowSeries>>,
+    fingerprint: u64,
+    events: u64,
+    packets: u64,
+}
+
+impl Measures {
+    /// Nothing measured yet, on `links` links with the seed `seed`.
+    pub fn new(spec: MeasuresSpec, links: usize, seed: u64) -> Self {
+        let classes = spec.classes.into_iter();
+        let classes = classes.map(|name| ClassMeter { name, ..ClassMeter::default() });
+        let classes: Vec<_> = classes.collect();
+        Measures {
+            series: Series {
+                links: vec![LinkSeries::default(); links],
+                classes: vec![Vec::new(); classes.len()],
+                ..Series::default()
+            },
+            flow_series: spec.flow_series.then(|| Box::new(FlowSeries::new(spec.users.len()))),
+            users: spec.users,
+            classes,
+            transfers: spec.transfers.then(Box::default),
+            segments: spec.segments.map(Box::new),
+            fingerprint: seed,
+            events: 0,
+            packets: 0,
+        }
+    }
+
+    /// Counts an event at `time`, and mixes it and `whose` it is into the fingerprint.
+    #[inline]
+    pub fn note(&mut self, time: Time, whose: u32) {
+        self.events += 1;
+        let mixed = self.fingerprint ^ time.as_nanos() ^ (u64::from(whose) << 40);
+        self.fingerprint = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+
+    /// A data packet of `user` with `payload` bytes has arrived after `delay`, of which it has `waited`
+    /// in queues.
+    #[inline]
+    pub fn arrived(&mut self, user: u32, delay: Duration, waited: Duration, payload: u32) {
+        self.packets += 1;
+        let meter = &mut self.users[user as usize];
+        meter.arrived(delay, waited);
+        let class = &mut self.classes[meter.class as usize];
+        class.delay.record(delay);
+        class.point_bytes += u64::from(payload);
+        if let Some(flows) = &mut self.flow_series {
+            flows.arrived(user, payload);
+        }
+    }
+
+    /// The measurement begins.
+    pub fn restart(&mut self) {
+        self.users.iter_mut().for_each(UserMeter::restart);
+        for class in &mut self.classes {
+            class.delay = Default::default();
+            class.completion = Default::default();
+        }
+    }
+
+    /// Adds a point to every series; `open` are user and congestion window of every open connection.
+    pub fn sample(
+        &mut self,
+        now: Time,
+        links: &mut [Link],
+        guards: &[Guard],
+        open: impl Iterator<Item = (u32, u64)>,
+    ) {
+        self.series.time.push(now.as_secs_f64());
+        for (link, series) in links.iter_mut().zip(&mut self.series.links) {
+            series.points.push(link.meter.sample(now));
+            link.port().probe(now, &mut |name, value| series.variable(name, value));
+        }
+        for guard in guards {
+            let series = &mut self.series.links[guard.link as usize];
+            guard.controller.probe(&mut |name, value| series.variable(name, value));
+        }
+        let mut windows = vec![(0_u64, 0_u64); self.classes.len()];
+        for (user, cwnd) in open {
+            let (sum, count) = &mut windows[self.users[user as usize].class as usize];
+            (*sum, *count) = (*sum + cwnd, *count + 1);
+        }
+        let classes = self.classes.iter_mut().zip(windows);
+        for ((class, (sum, count)), series) in classes.zip(&mut self.series.classes) {
+            series.push(ClassPoint {
+                bytes: std::mem::take(&mut class.point_bytes),
+                completed: std::mem::take(&mut class.point_completed),
+                cwnd: if count > 0 { sum as f64 / count as f64 } else { f64::NAN },
+            });
+        }
+        if let Some(flows) = &mut self.flow_series {
+            flows.sample();
+        }
+    }
+
+    /// Time series.
+    pub fn series(&self) -> &Series {
+        &self.series
+    }
+
+    /// Throughput of every flow over time, if it was asked for.
+    pub fn flow_series(&self) -> Option<&FlowSeries> {
+        self.flow_series.as_deref()
+    }
+
+    /// (fingerprint, events handled, data packets delivered), the warm-up included.
+    pub fn counts(&self) -> (u64, u64, u64) {
+        (self.fingerprint, self.events, self.packets)
+    }
+}

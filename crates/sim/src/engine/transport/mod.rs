@@ -1,0 +1,216 @@
+//! Transport: what sends and receives at the hosts. Sources of datagrams, users of TCP and their
+//! connections, with their timers.
+//!
+//! What it sends goes into the fabric, what it finds into the measures; it knows no box and no world.
+
+mod connection;
+
+pub use connection::Connections;
+
+use super::event::Event;
+use super::fabric::Fabric;
+use super::fabric::cargo::{Cargo, DATAGRAM};
+use super::measures::Measures;
+use crate::traffic::{Datagram, Datagrams, Marks, Transfers};
+use forebay_core::{Duration, Packet, PacketKind, Rng, Time};
+use forebay_middlebox::marker::Marker;
+use forebay_tcp::{Config as TcpConfig, Segment};
+use std::sync::Arc;
+
+/// What generates a user's traffic.
+pub enum Entry {
+    /// Datagrams, one way; packets of the source's flow i are numbered from the given base.
+    Datagrams {
+        /// The source.
+        source: Box<dyn Datagrams>,
+        /// Number of the source's first flow.
+        first_flow: u32,
+        /// The datagram that is sent next.
+        pending: Option<Datagram>,
+    },
+    /// Transfers over TCP.
+    Transfers {
+        /// The user.
+        source: Box<dyn Transfers>,
+        /// How the connections behave.
+        tcp: Arc<TcpConfig>,
+        /// First stop of the acknowledgments' path.
+        backward: u32,
+        /// Place of the connection that stays open for the next transfer.
+        open: Option<u32>,
+    },
+}
+
+/// A marker at the senders' edge, with its random stream.
+pub struct Conditioner {
+    /// The marker.
+    pub marker: Box<dyn Marker>,
+    /// Its random stream.
+    pub rng: Rng,
+}
+
+impl Conditioner {
+    /// Gives `packet`, sent at `now`, the drop precedence that the profile says.
+    fn mark(&mut self, now: Time, packet: &mut Packet) {
+        packet.drop_precedence = self.marker.mark(now, packet.len, &mut self.rng);
+    }
+}
+
+/// One user: a flow of a traffic entry.
+pub struct User {
+    /// What generates the traffic.
+    pub entry: Entry,
+    /// The user's random stream.
+    pub rng: Rng,
+    /// When the traffic begins.
+    pub start: Time,
+    /// When it ends; what is under way then is still delivered.
+    pub stop: Time,
+    /// First stop of the data's path.
+    pub forward: u32,
+    /// How the packets are marked.
+    pub marks: Marks,
+    /// Who marks the packets' drop precedence instead.
+    pub conditioner: Option<u32>,
+    /// Port at the receiving end.
+    pub port: u16,
+}
+
+impl User {
+    /// Receive buffer of the user's connections in bytes; 0 for datagrams.
+    pub fn receive_window(&self) -> u64 {
+        match &self.entry {
+            Entry::Transfers { tcp, .. } => tcp.receive_window.largest(),
+            Entry::Datagrams { .. } => 0,
+        }
+    }
+}
+
+/// What a transport is made from. Indices in it are positions in its vectors.
+pub struct TransportSpec {
+    /// Who sends.
+    pub users: Vec<User>,
+    /// The markers at the senders' edge.
+    pub conditioners: Vec<Conditioner>,
+    /// Number of the first connection, above all numbers of datagram flows.
+    pub first_connection: u32,
+}
+
+/// Who sends and receives.
+pub struct Transport {
+    users: Vec<User>,
+    conditioners: Vec<Conditioner>,
+    connections: Connections,
+}
+
+impl Transport {
+    /// The transport of `spec`, which sends nothing yet.
+    pub fn new(spec: TransportSpec) -> Self {
+        let users = spec.users.iter();
+        let transfers = users.filter(|user| matches!(user.entry, Entry::Transfers { .. })).count();
+        Transport {
+            users: spec.users,
+            conditioners: spec.conditioners,
+            connections: Connections::new(spec.first_connection, transfers),
+        }
+    }
+
+    /// Lets every user plan what it sends first.
+    pub fn begin(&mut self, fabric: &mut Fabric) {
+        for index in 0..self.users.len() as u32 {
+            let start = self.users[index as usize].start;
+            match self.users[index as usize].entry {
+                Entry::Datagrams { .. } => self.next_datagram(index, start, fabric),
+                Entry::Transfers { .. } => self.next_transfer(index, start, fabric),
+            }
+        }
+    }
+
+    /// Who sends.
+    pub fn users(&self) -> &[User] {
+        &self.users
+    }
+
+    /// Connections.
+    pub fn connections(&self) -> &Connections {
+        &self.connections
+    }
+
+    /// A packet is at its host.
+    #[inline]
+    pub fn deliver(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) {
+        let is_data = packet.kind == PacketKind::Data;
+        let len = packet.len;
+        let ecn = packet.ecn();
+        let id = fabric.hold.release(packet);
+        let cargo = fabric.hold.at(id);
+        let payload = match cargo.flow {
+            DATAGRAM => len.saturating_sub(UDP_HEADERS),
+            _ => cargo.segment.len,
+        };
+        let (flow, user) = (cargo.flow, cargo.user);
+        if is_data {
+            measures.arrived(user, now - cargo.sent, cargo.waited, payload);
+        }
+        if flow == DATAGRAM {
+            measures.users[user as usize].bytes += u64::from(payload);
+        } else {
+            self.on_segment(now, id, ecn, fabric, measures);
+        }
+    }
+
+    /// Schedules the source's next datagram, at `after` or later.
+    fn next_datagram(&mut self, index: u32, after: Time, fabric: &mut Fabric) {
+        let user = &mut self.users[index as usize];
+        let Entry::Datagrams { source, pending, .. } = &mut user.entry else {
+            unreachable!("the event belongs to a datagram source")
+        };
+        *pending = source.next(after, &mut user.rng).filter(|datagram| datagram.at < user.stop);
+        if let Some(datagram) = *pending {
+            fabric.rest(datagram.at, Event::Datagram(index));
+        }
+    }
+
+    /// The source of user `index` sends its next datagram.
+    pub fn send_datagram(
+        &mut self,
+        now: Time,
+        index: u32,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) {
+        let user = &mut self.users[index as usize];
+        let forward = user.forward;
+        let Entry::Datagrams { first_flow, pending: Some(datagram), .. } = user.entry else {
+            unreachable!("the event belongs to a datagram source with a datagram to send")
+        };
+        let cargo = Cargo {
+            segment: Segment::default(),
+            sent: now,
+            waited: Duration::ZERO,
+            stop: forward,
+            flow: DATAGRAM,
+            life: 0,
+            number: measures.users[index as usize].sends(datagram.len),
+            user: index,
+            backward: false,
+        };
+        let id = fabric.hold.store(cargo);
+        let mut packet = Packet::new(id, first_flow + datagram.flow, datagram.len);
+        datagram.marks.unwrap_or(user.marks).apply(&mut packet);
+        if let Some(conditioner) = user.conditioner {
+            self.conditioners[conditioner as usize].mark(now, &mut packet);
+        }
+        fabric.launch(packet, forward, now);
+        self.next_datagram(index, now, fabric);
+    }
+}
+
+/// IPv4 and UDP headers in bytes.
+pub const UDP_HEADERS: u32 = 28;

@@ -1,0 +1,79 @@
+"""What runs inside the guest: the scenario's hosts. What they see is measured outside."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from forebay import _engine
+from forebay.lab import network, topology
+from forebay.lab.errors import LabError
+from forebay.lab.hosts import Clock, Hosts
+from forebay.lab.virtual.links import Links
+from forebay.lab.virtual.machine import EPOCH, RESULTS, TCP_MEMORY
+from forebay.scenario import Scenario
+
+SCENARIO = "scenario.json"
+"""File of a run: the scenario, its folder, and the congestion control for all TCP."""
+SEEN = "seen.json"
+"""File of a run: what the meters were told, and the flows on each link."""
+PROGRESS = "forebay: "
+"""Before the fraction of the time that has passed, on the console."""
+
+
+class Journal:
+    """Meters that write down what they are told."""
+
+    def __init__(self) -> None:
+        """Nothing so far."""
+        self.told: list[tuple[Any, ...]] = []
+
+    def datagram(self, index: int, size: int, sent_ns: int, arrived_ns: int | None) -> None:
+        """As `Live.datagram`."""
+        self.told.append(("datagram", index, size, sent_ns, arrived_ns))
+
+    def payload(self, index: int, count: float, at_ns: int) -> None:
+        """As `Live.payload`."""
+        self.told.append(("payload", index, count, at_ns))
+
+    def transferred(self, index: int, start_ns: int, end_ns: int) -> None:
+        """As `Live.transferred`."""
+        self.told.append(("transferred", index, start_ns, end_ns))
+
+    def retransmitted(self, index: int, segments: int) -> None:
+        """As `Live.retransmitted`."""
+        self.told.append(("retransmitted", index, segments))
+
+
+def main() -> int:
+    """Run the scenario in the folder of the run."""
+    folder = Path(RESULTS)
+    given = json.loads((folder / SCENARIO).read_text("utf-8"))
+    scenario = Scenario(given["text"], given["name"], given["base"])
+    plan = topology.read(scenario, given["congestion"])
+    live = _engine.live(scenario.text, scenario.base)
+    journal = Journal()
+    Path("/proc/sys/net/ipv4/tcp_mem").write_text(TCP_MEMORY)
+    try:
+        network.check_controls(plan)
+        with Links(plan, folder) as links:
+            names = network.build(plan, links.plug)
+            hosts = Hosts(plan, names, live, journal, Clock(EPOCH))
+            hosts.listen()
+            hosts.carry_out(lambda: None, _tell)
+    except LabError as error:
+        print(f"error: {error}", flush=True)
+        return 1
+    seen = {"told": journal.told, "flows": hosts.flows()}
+    (folder / SEEN).write_text(json.dumps(seen), "utf-8")
+    return 0
+
+
+def _tell(fraction: float) -> None:
+    print(f"{PROGRESS}{fraction:.4f}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,345 @@
+"""The kernel of virtual labs: Linux 6.1 in user mode, found, or built from Debian's source package.
+
+    python -m forebay.lab.virtual.kernel --into target/virtual-linux
+
+Six minutes of processor time and, while it builds, 2 GB of disk; what is built is kept until a file
+in `linux/` changes. Needs no root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from forebay.lab.errors import LabError
+
+PACKAGE = "linux-source-6.1"
+ARCHIVE = Path("/usr/src") / f"{PACKAGE}.tar.xz"
+BUILDERS = {"gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc"}
+BUILDERS |= {"tar": "tar", "xz": "xz-utils"}
+"""What a build calls, and the Debian package that has it."""
+RUNNERS = {"setarch": "util-linux", "setpriv": "util-linux", "tc": "iproute2"}
+"""What runs call."""
+PATHS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+LINUX = Path(__file__).parent / "linux"
+CONFIG = LINUX / "kernel.config"
+DRIVERS = ("forebay_link", "forebay_gate")
+HELPERS = {
+    "guest": ["-O2", "-o"],
+    "fixed_random.so": ["-O2", "-shared", "-fPIC", "-o"],
+}
+# Drivers that no guest has make half of the source.
+LEFT_OUT = ["Documentation/*/*", "tools/testing", "sound/*.[ch]", "drivers/gpu/*.[ch]"]
+LEFT_OUT += ["drivers/media/*.[ch]", "drivers/staging/*.[ch]", "drivers/scsi/*.[ch]"]
+LEFT_OUT += ["drivers/infiniband/*.[ch]", "drivers/net/ethernet/*.[ch]"]
+LEFT_OUT += ["drivers/net/wireless/*.[ch]", "arch/arm*/boot/dts/*.dts*", "arch/mips/*.[chS]"]
+
+EDITS = [
+    # The clock counts single nanoseconds, not 256 at a time.
+    (
+        "arch/um/include/linux/time-internal.h",
+        r"(#define TIMER_MULTIPLIER) 256\n(#define TIMER_MIN_DELTA)  500\n",
+        r"\1 1\n\2 1\n",
+        1,
+    ),
+    # A timer comes when it was asked for, not a nanosecond later.
+    (
+        "arch/um/kernel/time.c",
+        r"(static int itimer_next_event\([^)]*\)\n\{\n)\tdelta \+= 1;\n\n",
+        r"\1",
+        1,
+    ),
+    # TCP's timers tick as in Debian's kernels for real machines.
+    ("arch/um/Kconfig", r"(config HZ\n\tint\n\tdefault) 100\n", r"\1 250\n", 1),
+    # The processes of a guest that is killed end with it.
+    (
+        "arch/um/os-Linux/skas/process.c",
+        r"\(void \*\) ?PTRACE_O_TRACESYSGOOD\)",
+        r"(void *) (PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL))",
+        2,
+    ),
+    ("drivers/net/Makefile", r"\A", f"obj-y += {' '.join(f'{name}.o' for name in DRIVERS)}\n", 1),
+]
+COMPILED = 1480
+"""Files that a build compiles, about."""
+BUILDS = (
+    f"Building the kernel of virtual labs from Debian's {PACKAGE}, once: about six minutes of "
+    "processor time, and 2 GB of disk until it is done."
+)
+"""What to say before a build."""
+
+
+# The kernel draws random numbers from its own name, too.
+SIGNATURE = ["KBUILD_BUILD_TIMESTAMP=2026-01-01", "KBUILD_BUILD_USER=forebay"]
+SIGNATURE += ["KBUILD_BUILD_HOST=forebay", "KBUILD_BUILD_VERSION=1"]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that has been built, and what belongs to it."""
+
+    folder: Path
+
+    @property
+    def linux(self) -> Path:
+        """The kernel, a program."""
+        return self.folder / "linux"
+
+    @property
+    def guest(self) -> Path:
+        """The first process."""
+        return self.folder / "guest"
+
+    @property
+    def random(self) -> Path:
+        """The preload with the kernel's random numbers."""
+        return self.folder / "fixed_random.so"
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """What it is built of: `version` of the package, and digests of our own files."""
+        path = self.folder / "built.json"
+        return dict(json.loads(path.read_text("utf-8"))) if path.exists() else {}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is built, of the files as they are now."""
+        return {**self.marks, "version": ""} == {**digests(), "version": ""}
+
+
+def places() -> list[Path]:
+    """Where kernels are looked for: in a source tree its target folder, then the user's cache."""
+    root = Path(__file__).parents[4]
+    tree = [root / "target" / "virtual-linux"] if (root / "Cargo.toml").exists() else []
+    return [*tree, cache()]
+
+
+def cache() -> Path:
+    """The folder of the kernel in the user's cache."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "forebay" / f"linux-6.1-{digests()['inputs']}"
+
+
+def find(folder: str | Path | None = None) -> Kernel | None:
+    """The kernel in `folder`, or where kernels are looked for; None if there is none.
+
+    Raises:
+        LabError: this machine cannot run one.
+    """
+    if sys.platform != "linux" or os.uname().machine != "x86_64":
+        raise LabError("a virtual lab needs Linux on x86-64")
+    check_programs(RUNNERS)
+    found = (Kernel(each) for each in ([Path(folder)] if folder is not None else places()))
+    return next((kernel for kernel in found if kernel.is_whole), None)
+
+
+def found() -> Kernel:
+    """The kernel where kernels are looked for.
+
+    Raises:
+        LabError: there is none.
+    """
+    kernel = find()
+    if kernel is None:
+        where = " or ".join(str(each) for each in places())
+        raise LabError(
+            f"no kernel in {where}; `forebay lab SCENARIO --virtual` builds one, or "
+            "`make virtual-linux`"
+        )
+    return kernel
+
+
+def build(
+    into: Path,
+    *,
+    jobs: int | None = None,
+    say: Callable[[str], None] = lambda _: None,
+    progress: Callable[[float], None] = lambda _: None,
+) -> Kernel:
+    """Build the kernel in the folder `into`, unless it is there.
+
+    Args:
+        into: is made; what is half built is gone on with.
+        jobs: of the compiler at a time, one a processor by default.
+        say: told what is done.
+        progress: told what part of it is done.
+
+    Raises:
+        LabError: something is missing, or does not build.
+    """
+    wanted = {"version": check_machine(), **digests()}
+    kernel = Kernel(into)
+    before = kernel.marks
+    if before == wanted:
+        return kernel
+    into.mkdir(parents=True, exist_ok=True)
+    (into / "built.json").unlink(missing_ok=True)
+    if before.get("version") != wanted["version"] or before.get("inputs") != wanted["inputs"]:
+        edited = digest(repr((EDITS, LEFT_OUT)).encode())
+        source = into / f"source-{wanted['version']}-{edited}"
+        if not source.exists():
+            say(f"unpacking {ARCHIVE}")
+            unpack(source)
+        for driver in DRIVERS:
+            shutil.copyfile(LINUX / f"{driver}.c", source / f"drivers/net/{driver}.c")
+        say("configuring Linux")
+        configure(source, into)
+        say("building Linux")
+        make(source, into, "linux", jobs or os.cpu_count() or 1, progress=progress)
+        shutil.copyfile(source / "linux", kernel.linux)
+        kernel.linux.chmod(0o755)
+        shutil.rmtree(source)
+    say("building the guest's programs")
+    for name, words in HELPERS.items():
+        code = LINUX / f"{Path(name).stem}.c"
+        call(["gcc", *words, str(into / name), str(code)], into / f"{name}.log")
+    (into / "built.json").write_text(json.dumps(wanted, indent=1) + "\n", "utf-8")
+    return kernel
+
+
+def check_programs(wanted: dict[str, str], *more: str) -> None:
+    """Refuses a machine that lacks a program, or the packages `more`, naming all of it."""
+    path = f"{os.environ.get('PATH', '')}:{PATHS}"
+    lacking = [package for name, package in wanted.items() if not shutil.which(name, path=path)]
+    if lacking or more:
+        names = " ".join(sorted({*lacking, *more}))
+        raise LabError(
+            f"missing: {names}; on Debian: apt-get install --no-install-recommends {names}"
+        )
+
+
+def check_machine() -> str:
+    """Refuses a machine that lacks something to build; the version of the source package."""
+    if sys.platform != "linux" or os.uname().machine != "x86_64":
+        raise LabError(f"Linux on x86_64 is needed, this is {os.uname().machine}")
+    more = [] if ARCHIVE.exists() else [PACKAGE]
+    if not Path("/usr/include/stdio.h").exists():
+        more.append("libc6-dev")
+    check_programs(BUILDERS | RUNNERS, *more)
+    command = ["dpkg-query", "-W", "-f=${Version}", PACKAGE]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        raise LabError(f"{ARCHIVE} is there, but not as the Debian package {PACKAGE}") from None
+    return done.stdout
+
+
+def digests() -> dict[str, str]:
+    """Of what a build depends on here: the kernel (`inputs`), and its helpers."""
+    drivers = [(LINUX / f"{name}.c").read_bytes() for name in DRIVERS]
+    helpers = [(LINUX / f"{Path(name).stem}.c").read_bytes() for name in HELPERS]
+    ways = repr((EDITS, LEFT_OUT, SIGNATURE)).encode()
+    return {
+        "inputs": digest(ways, CONFIG.read_bytes(), *drivers),
+        "helpers": digest(repr(HELPERS).encode(), *helpers),
+    }
+
+
+def digest(*parts: bytes) -> str:
+    """Eight hexadecimal digits that tell one content from another."""
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part)
+    return found.hexdigest()[:8]
+
+
+def call(command: list[str], log: Path, heard: Callable[[str], None] = lambda _: None) -> None:
+    """Runs a command; what it says is in `log`, and heard line by line."""
+    with (
+        log.open("w", encoding="utf-8") as file,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                file.write(line)
+                heard(line)
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode != 0:
+        tail = "".join(log.read_text("utf-8").splitlines(keepends=True)[-20:])
+        raise LabError(f"{' '.join(command)}: exit {process.returncode}; {log} ends so:\n{tail}")
+
+
+def unpack(source: Path) -> None:
+    """Unpacks the source, edited, or nothing."""
+    partial = source.with_name("unpacking")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    leave = [f"--exclude=*/{each}" for each in LEFT_OUT]
+    command = ["tar", "xf", str(ARCHIVE), "-C", str(partial), "--strip-components=1", *leave]
+    call(command, source.with_name("unpack.log"))
+    for name, pattern, replacement, times in EDITS:
+        path = partial / name
+        text, count = re.subn(pattern, replacement, path.read_text("utf-8"))
+        if count != times:
+            raise LabError(f"{name} of {PACKAGE} is not as expected; kernel.py knows 6.1.192")
+        path.write_text(text, "utf-8")
+    partial.rename(source)
+
+
+def configure(source: Path, into: Path) -> None:
+    """Writes .config, and checks that every option wanted is in it."""
+    make(source, into, "allnoconfig", 1, f"KCONFIG_ALLCONFIG={CONFIG}")
+    chosen = (source / ".config").read_text("utf-8").splitlines()
+    wanted = [line for line in CONFIG.read_text("utf-8").splitlines() if line.startswith("CONFIG_")]
+    if lacking := [line for line in wanted if line not in chosen]:
+        raise LabError(f"the kernel does not take {', '.join(lacking)}")
+
+
+def make(
+    source: Path,
+    into: Path,
+    goal: str,
+    jobs: int,
+    *settings: str,
+    progress: Callable[[float], None] = lambda _: None,
+) -> None:
+    """Makes a goal of the kernel."""
+    compiled = 0
+
+    def heard(line: str) -> None:
+        nonlocal compiled
+        if line.startswith("  CC "):
+            compiled += 1
+            progress(min(compiled / COMPILED, 1.0))
+
+    words = ["ARCH=um", "SUBARCH=x86_64", *SIGNATURE, *settings, goal]
+    call(["make", "-C", str(source), f"-j{jobs}", *words], into / f"{goal}.log", heard)
+
+
+def main() -> int:
+    """Build what is not built."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--into", type=Path, default=cache())
+    parser.add_argument("--jobs", type=int)
+    options = parser.parse_args()
+    start = time.monotonic()
+
+    def say(text: str) -> None:
+        print(f"== {text} ({time.monotonic() - start:.0f} s)", flush=True)
+
+    try:
+        kernel = build(options.into, jobs=options.jobs, say=say)
+    except LabError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"== {kernel.linux} is built of {PACKAGE} {kernel.marks['version']}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

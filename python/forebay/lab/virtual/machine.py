@@ -1,0 +1,165 @@
+"""A guest: Linux in user mode whose time moves only when nothing has anything to do.
+
+What a guest does is decided by its seed, its plan and what it is started with, and by nothing else:
+not by the load of the machine, nor by names of folders, dates or process numbers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from forebay.lab.errors import LabError
+from forebay.lab.virtual.kernel import Kernel
+
+RESULTS = "/mnt"
+"""Where the guest sees the folder of a run."""
+EPOCH = (300 * 250 + 8**6) * 4_000_000
+"""Time 0 of a scenario by the guest's clock, ns. A kernel counts its ticks of 4 ms from 300 s
+before 0, and 8^6 after 0 all levels of its timer wheel turn over, as forebay's do at time 0."""
+DONE = "guest: done"
+"""What the guest says before it turns itself off."""
+TCP_MEMORY = "196608 262144 393216"
+"""For net.ipv4.tcp_mem, pages: as on a machine with 4 GB and more."""
+_MEMORY = "1024M"
+_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+_PREFIX = "forebay-guest-"
+_MOST_SAID = 4000
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """A folder of a run, which goes with it; what killed runs left goes, too."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        found = re.fullmatch(rf"{_PREFIX}(\d+)-\w+", left.name)
+        if found and not Path(f"/proc/{int(found[1])}").exists():
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-") as name:
+        yield Path(name)
+
+
+class Guests:
+    """The guests that run; a context manager in whose end none is left."""
+
+    def __init__(self) -> None:
+        """None so far."""
+        self._running: set[subprocess.Popen[str]] = set()
+        self._free = threading.Lock()
+        self._ended = False
+
+    def __enter__(self) -> Guests:
+        """Start them by `boot`."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End them."""
+        self.end()
+
+    def end(self) -> None:
+        """Kill those that run; no more start."""
+        with self._free:
+            self._ended = True
+            for process in self._running:
+                os.killpg(process.pid, signal.SIGKILL)
+
+    @contextmanager
+    def running(
+        self, start: Callable[[], subprocess.Popen[str]]
+    ) -> Iterator[subprocess.Popen[str]]:
+        """A process of a guest until it has ended."""
+        with self._free:
+            if self._ended:
+                raise LabError("no more guests are started")
+            process = start()
+            self._running.add(process)
+        try:
+            with process:
+                yield process
+        finally:
+            with self._free:
+                self._running.discard(process)
+
+
+def boot(
+    guests: Guests,
+    kernel: Kernel,
+    folder: Path,
+    plan: Sequence[str],
+    *,
+    seed: int,
+    parameters: Iterable[str] = (),
+    library: Path | None = None,
+    heard: Callable[[str], None] | None = None,
+) -> float:
+    """Carry out a plan (its steps: linux/guest.c) in a new guest; the processor time in s.
+
+    Args:
+        guests: among whom it runs.
+        kernel: what runs.
+        folder: of the run; the guest sees it at RESULTS, and everything else read-only.
+        plan: steps of the first process.
+        seed: of all its random numbers.
+        parameters: of the kernel.
+        library: a shared library that the kernel calls.
+        heard: called with each line that the guest says.
+
+    Raises:
+        LabError: the guest failed; the message has what it said.
+    """
+    (folder / "plan").write_text("\n".join(plan) + "\n", "utf-8")
+    # The kernel draws random numbers from its command line, and the length of the environment moves
+    # the stack, and with it the guest's memory: no names of folders in either.
+    names = {"linux": kernel.linux, "guest": kernel.guest, "random.so": kernel.random}
+    if library is not None:
+        names["library.so"] = library
+    for name, path in names.items():
+        (folder / name).symlink_to(path.resolve())
+    environment = {
+        "PATH": _PATH,
+        "LD_PRELOAD": " ".join(f"./{name}" for name in names if name.endswith(".so")),
+        "FOREBAY_SEED": f"{seed:020d}",
+        "TMPDIR": "/tmp",
+        "HOME": ".",
+    }
+    command = [
+        # It ends with whoever started it.
+        *("setpriv", "--pdeathsig", "KILL", "setarch", "-R", "./linux", f"mem={_MEMORY}"),
+        *("root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "loglevel=3"),
+        *("con=null", "con0=null,fd:1", "time-travel=inf-cpu", "time-travel-start=1000"),
+        *("init=/proc/self/cwd/guest", *parameters),
+    ]
+    said: list[str] = []
+
+    def start() -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+
+    with guests.running(start) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said.append(line)
+            if heard is not None:
+                heard(line.rstrip("\n"))
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0 or not any(line.startswith(DONE) for line in said):
+        text = "".join(said)[-_MOST_SAID:]
+        raise LabError(f"the guest failed: exit {process.returncode}\n{text}")
+    return usage.ru_utime + usage.ru_stime

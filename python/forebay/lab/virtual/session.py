@@ -1,0 +1,165 @@
+"""A run in virtual time, seen from outside: from a scenario to a result."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from forebay import _engine
+from forebay._runs import Result
+from forebay.lab import topology
+from forebay.lab.errors import LabError
+from forebay.lab.gates import library
+from forebay.lab.session import measure
+from forebay.lab.virtual import guest, machine
+from forebay.lab.virtual.kernel import Kernel, found
+from forebay.scenario import Scenario
+
+_ERROR = "error: "
+_LOOK_S = 0.2
+
+
+def run(
+    scenario: Scenario,
+    *,
+    seed: int | None = None,
+    congestion: str | None = None,
+    kernel: Kernel | None = None,
+    gate: str | Path | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Result:
+    """Run a scenario on real packets, in virtual time: two runs of a seed are equal.
+
+    Needs Linux on x86-64, and no privileges.
+
+    Args:
+        scenario: what to run.
+        seed: of all random numbers, those of the kernel too, instead of the scenario's own.
+        congestion: Linux' name of a congestion control, such as "bbr", for all TCP flows.
+        kernel: what runs, instead of the one that is found.
+        gate: the library of the gate.
+        progress: called now and then with the fraction of the time that has passed.
+
+    Raises:
+        ScenarioError: the scenario cannot run, or asks for what a lab does not have.
+        LabError: there is no kernel, or the guest failed.
+    """
+    first = seed if seed is not None else int(scenario.effective()["seed"])
+    return run_all(
+        scenario, [first], congestion=congestion, kernel=kernel, gate=gate, progress=progress
+    )[0]
+
+
+def run_all(
+    scenario: Scenario,
+    seeds: Sequence[int],
+    *,
+    congestion: str | None = None,
+    kernel: Kernel | None = None,
+    gate: str | Path | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> list[Result]:
+    """Run a scenario with each of these seeds, as `run` does, one guest a processor at a time."""
+    parts = [0.0] * len(seeds)
+
+    def told(at: int, fraction: float) -> None:
+        parts[at] = fraction
+        if progress is not None:
+            progress(sum(parts) / len(parts))
+
+    with machine.Guests() as guests, ThreadPoolExecutor(os.cpu_count()) as pool:
+        order = Order(scenario.bare(), congestion, kernel or found(), library(gate))
+        try:
+            runs = [
+                pool.submit(_run, guests, order, seed, partial(told, at))
+                for at, seed in enumerate(seeds)
+            ]
+            while True:
+                # The signal of Ctrl-C may reach another thread, and not wake this one.
+                done, left = wait(runs, _LOOK_S, FIRST_EXCEPTION)
+                for each in done:
+                    each.result()
+                if not left:
+                    return [each.result() for each in runs]
+        except BaseException:
+            # Their threads wait for them.
+            guests.end()
+            raise
+
+
+@dataclass(frozen=True)
+class Order:
+    """What runs have in common."""
+
+    scenario: Scenario
+    congestion: str | None
+    kernel: Kernel
+    library: Path
+
+
+def _run(
+    guests: machine.Guests, order: Order, seed: int, progress: Callable[[float], None]
+) -> Result:
+    scenario = order.scenario.with_("seed", seed)
+    plan = topology.read(scenario, order.congestion)
+    live = _engine.live(scenario.text, scenario.base)
+    faults: list[str] = []
+
+    def heard(line: str) -> None:
+        if line.startswith(guest.PROGRESS):
+            progress(float(line.removeprefix(guest.PROGRESS)))
+        if line.startswith(_ERROR):
+            faults.append(line.removeprefix(_ERROR))
+
+    with machine.folder() as folder:
+        given = {
+            "text": scenario.text,
+            "name": scenario.name,
+            "base": str(Path(scenario.base).resolve()),
+            "congestion": order.congestion,
+        }
+        (folder / guest.SCENARIO).write_text(json.dumps(given), "utf-8")
+        (folder / "main.py").write_text(_MAIN.format(path=sys.path), "utf-8")
+        try:
+            machine.boot(
+                guests,
+                order.kernel,
+                folder,
+                [
+                    "mount tmpfs /run",
+                    f"run - {sys.executable} -S -B {machine.RESULTS}/main.py",
+                ],
+                seed=seed,
+                parameters=["random.trust_cpu=on"],
+                library=order.library,
+                heard=heard,
+            )
+        except LabError:
+            if faults:
+                raise LabError(faults[0]) from None
+            raise
+        seen = json.loads((folder / guest.SEEN).read_text("utf-8"))
+        for what, *values in seen["told"]:
+            getattr(live, what)(*values)
+        flows = {
+            link: {int(number): (index, last) for number, (index, last) in found.items()}
+            for link, found in seen["flows"].items()
+        }
+        # The gates' clock is the guest's.
+        measure(plan, live, folder, flows, dict.fromkeys(plan.gates, -machine.EPOCH))
+    return Result.of(live.finish())
+
+
+_MAIN = """\
+import sys
+sys.path[:] = {path!r}
+from forebay.lab.virtual.guest import main
+sys.exit(main())
+"""
+"""Python without its search for packages, which takes half a second here: they are known."""

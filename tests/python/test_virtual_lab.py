@@ -1,0 +1,126 @@
+"""The lab in virtual time: equal runs, without root and without anything left behind.
+
+Runs need a kernel (`make virtual-linux`). Where it is built they must work in CI.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from forebay import Result, Scenario, lab
+from forebay.lab.errors import LabError
+from forebay.lab.virtual import kernel, machine
+
+GATE = Path(__file__).parents[2] / "target" / "debug" / "deps" / "libforebay_gate.so"
+"""Built by the gate's own tests."""
+
+SCENARIO = {
+    "title": "virtual",
+    "duration": "6s",
+    "warmup": "2s",
+    "tcp": {"preset": "linux"},
+    "dumbbell": {"rate": "10Mbit", "delay": "10ms", "queue": {"kind": "fq-codel"}},
+    "traffic": [
+        {"kind": "bulk", "flows": 2, "start": ["0s", "500ms"]},
+        {"kind": "files", "size": "30KB", "interval": "300ms"},
+        {"kind": "poisson", "name": "calls", "rate": "64kbit", "size": "200B", "dscp": "EF"},
+    ],
+}
+
+
+@pytest.fixture
+def gate() -> Path:
+    """The gate on a machine that can run a virtual lab; elsewhere the test is skipped."""
+    try:
+        kernel.found()
+        if not GATE.is_file():
+            raise LabError(f"{GATE} is missing; cargo test -p forebay-gate --no-run")
+    except LabError as why:
+        if os.environ.get("FOREBAY_CI") and any(each.exists() for each in kernel.places()):
+            raise
+        pytest.skip(str(why))
+    return GATE
+
+
+def guests_of(process: int) -> Iterator[int]:
+    """Processes of the guests that a process has started."""
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            where = str((each / "cwd").readlink())
+        except OSError:
+            continue
+        if f"/forebay-guest-{process}-" in where:
+            yield int(each.name)
+
+
+def same(one: Result, other: Result) -> bool:
+    """Whether two results are equal, tables and all."""
+    return one.summary == other.summary and all(
+        getattr(one, name).equals(getattr(other, name))
+        for name in ("queue", "classes", "delay", "queue_delay", "flows")
+    )
+
+
+def test_equal_seeds_give_equal_results(gate: Path) -> None:
+    # Beside each other, so that each is the other's load.
+    scenario = Scenario.of(SCENARIO)
+    one, other, third = lab.virtual.run_all(scenario, [7, 7, 8], gate=gate)
+    assert same(one, other)
+    assert not same(one, third)
+    summary = one.summary
+    assert summary["links"]["bottleneck"]["utilization"] > 0.9
+    calls = summary["classes"]["calls"]
+    assert calls["offered"] == pytest.approx(calls["delivered"] + calls["dropped"], abs=3)
+    # Nobody is late in virtual time: the wait in the queue, propagation and transmission.
+    assert calls["mean_delay_ms"] < 15
+    assert summary["classes"]["files"]["completed"] > 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_nothing_is_left_of_a_run_that_is_stopped(
+    gate: Path, tmp_path: Path, number: int, code: int
+) -> None:
+    file = tmp_path / "scenario.json"
+    long = Scenario.of(SCENARIO).with_("duration", "1000h")
+    file.write_text(long.text, encoding="utf-8")
+    words = ["-m", "forebay", "lab", str(file), "--virtual", "--gate", str(gate)]
+    # A shell may have these tests ignore Ctrl-C, and its children with them.
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen([sys.executable, *words], stderr=subprocess.PIPE, text=True)
+    signal.signal(signal.SIGINT, earlier)
+    # The kernel, and a process of the guest's.
+    while len(list(guests_of(process.pid))) < 2:
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == code, said
+    deadline = time.monotonic() + 60
+    while list(guests_of(process.pid)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not list(guests_of(process.pid))
+    with machine.folder():
+        assert not list(Path(tempfile.gettempdir()).glob(f"forebay-guest-{process.pid}-*"))
+
+
+def test_what_fails_inside_is_said_outside(gate: Path) -> None:
+    with pytest.raises(LabError, match='this kernel has no congestion control "vegas"'):
+        lab.virtual.run(Scenario.of(SCENARIO), congestion="vegas", gate=gate)
+
+
+def test_a_machine_without_a_kernel_is_told_how_to_get_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(kernel, "places", lambda: [tmp_path])
+    monkeypatch.setattr(kernel, "RUNNERS", {})
+    with pytest.raises(LabError, match="make virtual-linux"):
+        kernel.found()
