@@ -11,6 +11,7 @@ from .points import (
     DISGUISED,
     FLOOD,
     GREEDY,
+    L4S_FLOOD,
     LONG,
     MARKED,
     OFTEN,
@@ -82,6 +83,19 @@ def flooded(data: Data) -> list[Part]:
     ]
 
 
+def disguised_as_l4s(data: Data) -> list[Part]:
+    dual = of("DualPI2", L4S_FLOOD), of("DualPI2", FLOOD)
+    same = data.difference("small", BULK, *dual, scale=1e-6)
+    game = measured(data, "small", {"DualPI2": GAME, "NQB": GAME}, L4S_FLOOD, 1)
+    return [
+        rests("bulk in DualPI2, flood with ECT(1) less with NQB", same, -0.3, 0.3, "Mbit/s"),
+        *(
+            rests(f"game, {who}, flood with ECT(1)", found, high=25, unit="ms")
+            for who, found in game
+        ),
+    ]
+
+
 SMALL = (
     Statement(
         "**NCQ still wins where nobody marks and small packets are few:** an unmarked game waits "
@@ -101,6 +115,11 @@ SMALL = (
         "neither "
         "mark nor trust, and leave the bulk transfers most.",
         flooded,
+    ),
+    Statement(
+        "A flood with ECT(1) reaches DualPI2's low-latency queue as one with the NQB mark does, "
+        "and takes as much from the bulk transfers. The NQB queue does not know it.",
+        disguised_as_l4s,
     ),
 )
 
@@ -234,6 +253,18 @@ def ledbat(data: Data) -> list[Part]:
     ]
 
 
+def prague(data: Data) -> list[Part]:
+    alone = ways(data, HIGH, "one queue, Prague", "one queue", LONG)
+    name, marked = "strict priority, Prague", "strict priority and marks, Prague"
+    slow = ways(data, LOW, name, "strict priority", SHORT, 1e-6)
+    slower = ways(data, LOW, marked, name, SHORT, 1e-6)
+    return [
+        rests("high p99 in one queue, Prague less CUBIC", alone, -5, 5, "ms"),
+        rests("low behind strict priority, Prague less CUBIC", slow, high=-0.2, unit="Mbit/s"),
+        rests("low, Prague with marks less without", slower, high=-1, unit="Mbit/s"),
+    ]
+
+
 BACKGROUND = (
     Statement(
         "**Strict priority alone is best, and a freeze costs.** Low-priority Linux senders use "
@@ -253,6 +284,12 @@ BACKGROUND = (
         "packets "
         "still stand in front. Behind strict priority it only returns more slowly.",
         ledbat,
+    ),
+    Statement(
+        "**Prague in a classic queue is no background sender.** In one queue high priority waits "
+        "behind it as behind CUBIC. Behind strict priority it comes back more slowly. If that "
+        "queue marks it as well, it hardly comes back within pauses of half a second.",
+        prague,
     ),
 )
 

@@ -10,6 +10,7 @@ from .points import (
     FLOOD,
     GREEDY,
     HONEST,
+    L4S_FLOOD,
     LONG,
     MARKED,
     OFTEN,
@@ -48,7 +49,10 @@ BACKGROUND = (
     "strict priority, ASPQ",
     "strict priority",
     "strict priority, LEDBAT",
+    "strict priority, Prague",
+    "strict priority and marks, Prague",
     "one queue, LEDBAT",
+    "one queue, Prague",
     "one queue",
     "htb, 5 % for the background",
 )
@@ -68,6 +72,8 @@ def small(data: Data) -> list[Table]:
         "marked: p99, ms": (GAME, MARKED, 1.0),
         "flooded: p99, ms": (GAME, FLOOD, 1.0),
         "flooded: lost, %": (LOST, FLOOD, 100.0),
+        "flooded with ECT(1): p99, ms": (GAME, L4S_FLOOD, 1.0),
+        "with ECT(1): lost, %": (LOST, L4S_FLOOD, 100.0),
         "bulk when flooded, Mbit/s": (BULK, FLOOD, 1e-6),
     }
     differences = {
