@@ -12,11 +12,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from forebay import Result, Scenario, lab
+from forebay import Result, Scenario, lab, run
 from forebay.lab.errors import LabError
 from forebay.lab.virtual import kernel, machine
 
@@ -70,12 +71,24 @@ def same(one: Result, other: Result) -> bool:
     )
 
 
-def test_equal_seeds_give_equal_results(gate: Path) -> None:
+def test_equal_seeds_give_equal_results_and_captures(gate: Path, tmp_path: Path) -> None:
     # Beside each other, so that each is the other's load.
     scenario = Scenario.of(SCENARIO)
-    one, other, third = lab.virtual.run_all(scenario, [7, 7, 8], gate=gate)
-    assert same(one, other)
-    assert not same(one, third)
+    with ThreadPoolExecutor() as pool:
+        first, second = pool.map(
+            lambda name: lab.virtual.run_all(scenario, [7, 8], gate=gate, captures=tmp_path / name),
+            ("first", "second"),
+        )
+    assert all(same(one, other) for one, other in zip(first, second, strict=True))
+    assert not same(*first)
+    wanted = ["host-left.pcap", "host-right.pcap"]
+    wanted += ["link-bottleneck-reverse.pcap", "link-bottleneck.pcap"]
+    for seed in ("seed-7", "seed-8"):
+        files = sorted((tmp_path / "first" / seed).iterdir())
+        assert [each.name for each in files] == wanted
+        for each in files:
+            assert each.read_bytes() == (tmp_path / "second" / seed / each.name).read_bytes()
+    one = first[0]
     summary = one.summary
     assert summary["links"]["bottleneck"]["utilization"] > 0.9
     calls = summary["classes"]["calls"]
@@ -83,6 +96,39 @@ def test_equal_seeds_give_equal_results(gate: Path) -> None:
     # Nobody is late in virtual time: the wait in the queue, propagation and transmission.
     assert calls["mean_delay_ms"] < 15
     assert summary["classes"]["files"]["completed"] > 0
+
+
+QUEUES = {
+    "cp-aqm": {"kind": "cp-aqm", "threshold": "5p", "max_congestion": 1.2},
+    "cq-aqm": {
+        "kind": "cq-aqm",
+        "precedences": 2,
+        "thresholds": {"local": 0.6, "non_local": 0.7},
+        "queues": [{"limit": "50p"}, {"limit": "20p"}],
+    },
+    "ncq": {"kind": "ncq", "limit": "50p", "ncqthresh": 0.05},
+    "wrt": {"kind": "wrt", "limit": "50p"},
+}
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_a_discipline_does_to_linux_what_it_does_to_the_model(gate: Path, name: str) -> None:
+    calls = {"kind": "cbr", "name": "calls", "rate": "1Mbit", "size": "200B", "q": 1}
+    scenario = (
+        Scenario.of(SCENARIO)
+        .with_("dumbbell.queue", QUEUES[name])
+        .with_("duration", "12s")
+        .with_("traffic", [{"kind": "bulk", "flows": 4}, calls])
+    )
+    linux, model = lab.virtual.run(scenario, gate=gate).summary, run(scenario).summary
+    for section, key, near in (
+        ("links", "utilization", 0.02),
+        ("queues", "mean_packets", 0.15),
+    ):
+        found, wanted = (each[section]["bottleneck"][key] for each in (linux, model))
+        assert found == pytest.approx(wanted, rel=near), key
+    found, wanted = (each["classes"]["calls"]["mean_delay_ms"] for each in (linux, model))
+    assert found == pytest.approx(wanted, rel=0.1)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])

@@ -16,7 +16,8 @@ from forebay.lab.virtual.machine import EPOCH, RESULTS, TCP_MEMORY
 from forebay.scenario import Scenario
 
 SCENARIO = "scenario.json"
-"""File of a run: the scenario, its folder, and the congestion control for all TCP."""
+"""File of a run: the scenario, its folder, the congestion control for all TCP, and whether there
+are captures."""
 SEEN = "seen.json"
 """File of a run: what the meters were told, and the flows on each link."""
 PROGRESS = "forebay: "
@@ -58,7 +59,7 @@ def main() -> int:
     Path("/proc/sys/net/ipv4/tcp_mem").write_text(TCP_MEMORY)
     try:
         network.check_controls(plan)
-        with Links(plan, folder) as links:
+        with Links(plan, folder, given["captures"]) as links:
             names = network.build(plan, links.plug)
             hosts = Hosts(plan, names, live, journal, Clock(EPOCH))
             hosts.listen()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from forebay.lab import network
 from forebay.lab.errors import LabError
 from forebay.lab.topology import Gate, Topology
+from forebay.lab.virtual.machine import EPOCH
 from forebay.scenario import to_toml
 
 _CONTROL = Path("/proc/forebay/gates")
@@ -16,9 +19,10 @@ _CONTROL = Path("/proc/forebay/gates")
 class Links:
     """The gates of a lab in the kernel; a context manager that ends them."""
 
-    def __init__(self, topology: Topology, folder: Path) -> None:
+    def __init__(self, topology: Topology, folder: Path, captures: bool) -> None:
         """Gates of `topology`, with their files in the folder of the run."""
         self._topology = topology
+        self._captures = captures
         self._folder = folder
         self._open: list[Gate] = []
 
@@ -53,6 +57,9 @@ class Links:
         names = {node: node for node in self._topology.nodes}
         config = self._topology.config(gate, str(self._folder), names)
         (self._folder / f"{gate.device}.toml").write_text(to_toml(config), "utf-8")
+        if self._captures:
+            asked = captures(gate)
+            (self._folder / f"{gate.device}.captures").write_text(json.dumps(asked), "utf-8")
         try:
             _CONTROL.write_text(f"open {gate.device}")
         except OSError as error:
@@ -60,3 +67,15 @@ class Links:
             said = log.read_text("utf-8").strip() if log.exists() else str(error)
             raise LabError(f'the gate of link "{gate.forward["name"]}": {said}') from None
         self._open.append(gate)
+
+
+def captures(gate: Gate) -> dict[str, Any]:
+    """The captures at a gate, as it wants to be told (crates/gate/src/io/guest.rs)."""
+    ends = (gate.forward["from"], gate.forward["to"])
+    # What comes out at the inside has gone backward.
+    links = (gate.reverse["name"], gate.forward["name"])
+    return {
+        "epoch": EPOCH,
+        "hosts": [f"host-{name}.pcap" for name in ends],
+        "link": [f"link-{name}.pcap" for name in links],
+    }
