@@ -188,8 +188,8 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// The gate that `NAME.toml` in the working directory configures; it records into the folder
-    /// `NAME`.
+    /// The gate that `NAME.toml` in the working directory configures; the first one
+    /// records into the folder `NAME`.
     fn open(name: &str, link: *mut c_void, emit: Emit) -> io::Result<Embedded> {
         let path = format!("{name}.toml");
         let config = Config::load(Path::new(&path), &Parts::builtin()).map_err(io::Error::other)?;
@@ -197,7 +197,9 @@ impl Embedded {
         let pool = Pool::new(config.io.buffers, longest)?;
         let captures = Captures::read(name)?;
         let io = Devices { link, emit, longest, missed: [Missed::default(); 2], captures };
-        let (gate, _) = Gate::with(config, Box::new(io), pool, false, Some(Path::new(name)))?;
+        // One that follows a gate that was killed leaves its recording alone.
+        let record = Some(Path::new(name)).filter(|folder| !folder.exists());
+        let (gate, _) = Gate::with(config, Box::new(io), pool, false, record)?;
         Ok(Embedded { gate, batch: Vec::new() })
     }
 

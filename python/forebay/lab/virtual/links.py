@@ -24,7 +24,7 @@ class Links:
         self._topology = topology
         self._captures = captures
         self._folder = folder
-        self._open: list[Gate] = []
+        self._open: set[Gate] = set()
 
     def __enter__(self) -> Links:
         """Start them: their devices are in this network namespace.
@@ -33,7 +33,8 @@ class Links:
             LabError: one cannot be opened.
         """
         for gate in self._topology.gates:
-            self._start(gate)
+            self._prepare(gate)
+            self.start(gate)
         return self
 
     def __exit__(
@@ -43,8 +44,28 @@ class Links:
         trace: TracebackType | None,
     ) -> None:
         """End them, with whole recordings."""
-        while self._open:
-            _CONTROL.write_text(f"close {self._open.pop().device}")
+        for gate in list(self._open):
+            self.kill(gate)
+
+    def start(self, gate: Gate) -> None:
+        """Start a gate, which has nothing from one that was killed.
+
+        Raises:
+            LabError: it cannot be opened.
+        """
+        try:
+            _CONTROL.write_text(f"open {gate.device}")
+        except OSError as error:
+            log = self._folder / f"{gate.device}.log"
+            said = log.read_text("utf-8").strip() if log.exists() else str(error)
+            raise LabError(f'the gate of link "{gate.forward["name"]}": {said}') from None
+        self._open.add(gate)
+
+    def kill(self, gate: Gate) -> None:
+        """End a gate, with all that it holds, if it runs; what comes is lost."""
+        if gate in self._open:
+            self._open.discard(gate)
+            _CONTROL.write_text(f"close {gate.device}")
 
     def plug(self, gate: Gate, node: str, name: str) -> list[str]:
         """Move the device of a gate into a node's namespace; what to do there (`network.Plug`)."""
@@ -52,7 +73,7 @@ class Links:
         network.ip([f"link set dev {device} netns {name}"])
         return [f"link set dev {device} name {gate.device}"]
 
-    def _start(self, gate: Gate) -> None:
+    def _prepare(self, gate: Gate) -> None:
         # The kernel hands packets over itself; interfaces are named for the reader.
         names = {node: node for node in self._topology.nodes}
         config = self._topology.config(gate, str(self._folder), names)
@@ -60,13 +81,6 @@ class Links:
         if self._captures:
             asked = captures(gate)
             (self._folder / f"{gate.device}.captures").write_text(json.dumps(asked), "utf-8")
-        try:
-            _CONTROL.write_text(f"open {gate.device}")
-        except OSError as error:
-            log = self._folder / f"{gate.device}.log"
-            said = log.read_text("utf-8").strip() if log.exists() else str(error)
-            raise LabError(f'the gate of link "{gate.forward["name"]}": {said}') from None
-        self._open.append(gate)
 
 
 def captures(gate: Gate) -> dict[str, Any]:

@@ -26,6 +26,10 @@ _ERROR = "error: "
 _LOOK_S = 0.2
 
 
+Outage = tuple[str, int, int]
+"""Name of a link, when its gate is killed and when another takes its place, in ns."""
+
+
 def run(
     scenario: Scenario,
     *,
@@ -34,6 +38,7 @@ def run(
     kernel: Kernel | None = None,
     gate: str | Path | None = None,
     captures: Path | None = None,
+    outages: Sequence[Outage] = (),
     progress: Callable[[float], None] | None = None,
 ) -> Result:
     """Run a scenario on real packets, in virtual time: two runs of a seed are equal.
@@ -47,6 +52,8 @@ def run(
         kernel: what runs, instead of the one that is found.
         gate: the library of the gate.
         captures: folder for packet captures of every host and link, in a folder of the seed.
+        outages: gates that are killed meanwhile. What the queue of such a link did is measured
+            until then.
         progress: called now and then with the fraction of the time that has passed.
 
     Raises:
@@ -61,6 +68,7 @@ def run(
         kernel=kernel,
         gate=gate,
         captures=captures,
+        outages=outages,
         progress=progress,
     )[0]
 
@@ -73,6 +81,7 @@ def run_all(
     kernel: Kernel | None = None,
     gate: str | Path | None = None,
     captures: Path | None = None,
+    outages: Sequence[Outage] = (),
     progress: Callable[[float], None] | None = None,
 ) -> list[Result]:
     """Run a scenario with each of these seeds, as `run` does, one guest a processor at a time.
@@ -87,7 +96,9 @@ def run_all(
             progress(sum(parts) / len(parts))
 
     with machine.Guests() as guests, ThreadPoolExecutor(os.cpu_count()) as pool:
-        order = Order(scenario.bare(), congestion, kernel or found(), library(gate), captures)
+        order = Order(
+            scenario.bare(), congestion, kernel or found(), library(gate), captures, outages
+        )
         try:
             runs = [
                 pool.submit(_run, guests, order, seed, partial(told, at))
@@ -115,6 +126,7 @@ class Order:
     kernel: Kernel
     library: Path
     captures: Path | None
+    outages: Sequence[Outage]
 
 
 def _run(
@@ -138,6 +150,7 @@ def _run(
             "base": str(Path(scenario.base).resolve()),
             "congestion": order.congestion,
             "captures": order.captures is not None,
+            "outages": order.outages,
         }
         (folder / guest.SCENARIO).write_text(json.dumps(given), "utf-8")
         (folder / "main.py").write_text(_MAIN.format(path=sys.path), "utf-8")
