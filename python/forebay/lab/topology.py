@@ -125,12 +125,14 @@ class Topology:
 
     def _direction(self, link: Mapping[str, Any]) -> dict[str, Any]:
         delay = link["delay_ns"] + self.access_delay_ns(link["name"])
+        box = {"box": link["box"]} if link.get("box") else {}
         return {
             "rate": link["rate"],
             "overhead": link["overhead"],
             "mtu": link["mtu"],
             "delay": f"{delay}ns",
             "queue": link.get("queue") or UNLIMITED,
+            **box,
         }
 
 
