@@ -11,9 +11,9 @@
 #include <string.h>
 
 /**
- * Version of this interface; both sides must have the same. 2 added `shapes`.
+ * Version of this interface; both sides must have the same. 2 added `shapes`, 3 a reason of drops.
  */
-#define FOREBAY_VERSION 2
+#define FOREBAY_VERSION 3
 
 /**
  * `enqueue`: the packet joined a queue.

@@ -2,8 +2,8 @@
 
 use std::ffi::{c_char, c_void};
 
-/// Version of this interface; both sides must have the same. 2 added `shapes`.
-pub const FOREBAY_VERSION: u32 = 2;
+/// Version of this interface; both sides must have the same. 2 added `shapes`, 3 a reason of drops.
+pub const FOREBAY_VERSION: u32 = 3;
 
 /// `enqueue`: the packet joined a queue.
 pub const FOREBAY_QUEUED: i32 = 0;

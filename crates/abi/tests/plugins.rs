@@ -392,17 +392,17 @@ fn what_is_no_plugin_is_refused_with_the_reason() {
             "old",
             "#include \"forebay.h\"\nstatic const ForebayDiscipline old = { .version = 1, .name = \"old\" };\n\
              const ForebayDiscipline *forebay_plugin(uint32_t i) { return i ? NULL : &old; }",
-            "it speaks version 1 of the interface, this program version 2; build it anew against",
+            "it speaks version 1 of the interface, this program version 3; build it anew against",
         ),
         (
             "new",
             "#include \"forebay.h\"\nstatic const ForebayDiscipline later = { .version = 77 };\n\
              const ForebayDiscipline *forebay_plugin(uint32_t i) { return i ? NULL : &later; }",
-            "it speaks version 77 of the interface, this program version 2",
+            "it speaks version 77 of the interface, this program version 3",
         ),
         (
             "half",
-            "#include \"forebay.h\"\nstatic const ForebayDiscipline half = { .version = 2, .name = \"half\", \
+            "#include \"forebay.h\"\nstatic const ForebayDiscipline half = { .version = FOREBAY_VERSION, .name = \"half\", \
              .summary = \"s\", .source = \"s\" };\n\
              const ForebayDiscipline *forebay_plugin(uint32_t i) { return i ? NULL : &half; }",
             "discipline \"half\" has no function `destroy`",
