@@ -49,7 +49,8 @@ fn the_header_is_current() {
     let header = include_str!("../include/forebay.h");
     let made = String::from_utf8(bytes).unwrap();
     if made != header {
-        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("forebay.h");
+        // Not by its own name, by which the tests that compile would find it.
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("made.h");
         std::fs::write(&place, made).unwrap();
         panic!("crates/abi/include/forebay.h is out of date; copy {} there", place.display());
     }
