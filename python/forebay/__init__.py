@@ -8,6 +8,8 @@
     >>> comparison = forebay.compare(scenario, disciplines=["fifo", "codel"], replications=10)
     >>> comparison.interval("codel", "calls", "p99_delay_ms")
     >>> forebay.write(comparison, "out/branch")   # tables, summary and report
+    >>> session = forebay.open(scenario).advance_to("10s")
+    >>> session.queues["uplink"].packets          # look, change with `set`, go on
 
 Names of measures and columns end in their unit: `_ms`, `_s`, `_bps` (bits a second), `_bytes`.
 """
@@ -18,23 +20,34 @@ if TYPE_CHECKING:
     from forebay._files import write, write_report
     from forebay._runs import Progress, Result, run
     from forebay.comparison import Comparison, Run, Variant, compare
+    from forebay.plugin import Discipline, Packet, Packets, Queue, Rate, Size, Time
     from forebay.scenario import Scenario, load
+    from forebay.session import Session, open  # noqa: A004 - forebay.open
     from forebay.stats import Interval, interval, paired_difference
 
     __version__ = version
 
 __all__ = [
     "Comparison",
+    "Discipline",
     "Interval",
+    "Packet",
+    "Packets",
     "Progress",
+    "Queue",
+    "Rate",
     "Result",
     "Run",
     "Scenario",
     "ScenarioError",
+    "Session",
+    "Size",
+    "Time",
     "Variant",
     "compare",
     "interval",
     "load",
+    "open",
     "paired_difference",
     "run",
     "write",
@@ -45,8 +58,10 @@ _HOMES = {
     "_engine": ("ScenarioError", "version"),
     "comparison": ("Comparison", "Run", "Variant", "compare"),
     "_files": ("write", "write_report"),
+    "plugin": ("Discipline", "Packet", "Packets", "Queue", "Rate", "Size", "Time"),
     "_runs": ("Progress", "Result", "run"),
     "scenario": ("Scenario", "load"),
+    "session": ("Session", "open"),
     "stats": ("Interval", "interval", "paired_difference"),
 }
 """Where names live: imported when first asked for, as tables need libraries that take a second."""

@@ -20,6 +20,8 @@ class Cancel:
     def __init__(self) -> None: ...
     def set(self) -> None:
         """Stop the run that holds this flag; it raises `Cancelled` within milliseconds."""
+    def is_set(self) -> bool:
+        """Whether it is set."""
 
 class Output:
     """What a finished run measured."""
@@ -33,6 +35,107 @@ class Output:
 
         Each is its name, the labels that all its rows share and its columns, little-endian
         64-bit floats. A name occurs once for every set of labels.
+        """
+
+class Packet:
+    """A packet that a discipline in Python holds; the host keeps it.
+
+    When its last reference goes before it has left, it is lost, and the run ends.
+    """
+
+    @property
+    def len(self) -> int:
+        """Length of the IP packet in bytes, link overhead excluded."""
+    @property
+    def flow(self) -> int:
+        """Flow: a number, the same for all its packets."""
+    @property
+    def qos_class(self) -> int:
+        """QoS class, 0 to 255: higher is served first."""
+    @property
+    def precedence(self) -> int:
+        """Precedence, 0 to 255: higher is more important."""
+    @property
+    def drop_precedence(self) -> int:
+        """Drop precedence, 0 to 7: higher is dropped first (RFC 2597)."""
+    @property
+    def tos(self) -> int:
+        """The byte of DSCP and ECN, as it is now."""
+    @property
+    def dscp(self) -> int:
+        """Differentiated services codepoint, 0 to 63 (RFC 2474)."""
+    @property
+    def ecn(self) -> int:
+        """ECN codepoint: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE (RFC 3168)."""
+    @property
+    def is_ect(self) -> bool:
+        """Whether its transport understands marks."""
+    @property
+    def kind(self) -> str:
+        """What it carries: "data", "ack" (without payload) or "control" (such as SYN)."""
+    @property
+    def source(self) -> int:
+        """Host that it comes from, never 0; 0 if it is not known."""
+    @property
+    def destination(self) -> int:
+        """Host that it goes to, likewise."""
+    @property
+    def queued(self) -> int:
+        """When it came, in ns."""
+
+class Queue:
+    """A queue of packets, first in, first out, that counts their bytes."""
+
+    def __init__(self) -> None: ...
+    def append(self, packet: Packet, /) -> None:
+        """Put a packet at the end."""
+    def popleft(self) -> Packet:
+        """Take the first packet out.
+
+        Raises:
+            IndexError: there is none.
+        """
+    def pop(self) -> Packet:
+        """Take the last packet out.
+
+        Raises:
+            IndexError: there is none.
+        """
+    @property
+    def bytes(self) -> int:
+        """Bytes of the IP packets in it."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> Packet: ...
+
+class Port:
+    """What a discipline in Python has of its host: the base of `forebay.Discipline`."""
+
+    def __init__(self, *positional: object, **named: object) -> None: ...
+    def drop(self, packet: Packet, reason: str = "aqm") -> None:
+        """Drop a packet that is held, or is arriving.
+
+        Args:
+            packet: it leaves by this.
+            reason: "overflow" (no room), "aqm" (the rule), "preempted" (by a threshold that
+                protects higher precedence), "policed" or "pushed_out" (for another packet).
+
+        Raises:
+            ValueError: it is not held, or there is no such reason.
+        """
+    def mark(self, packet: Packet) -> bool:
+        """Mark a packet congestion-experienced if its transport understands that.
+
+        Returns:
+            Whether it was marked; if not, it is to be dropped instead (RFC 3168, section 5).
+
+        Raises:
+            ValueError: it is not held.
+        """
+    def random(self) -> float:
+        """A random number, at least 0 and less than 1; equal seeds give equal numbers.
+
+        Raises:
+            RuntimeError: no packet has come yet, as in `setup`.
         """
 
 def load(path: str) -> str:
@@ -175,6 +278,45 @@ def flow_hash(
     seed: int, source: str, destination: str, protocol: int, ports: tuple[int, int] | None
 ) -> int:
     """The number that a gate of this seed gives to a flow (ports: source, destination)."""
+
+def open(scenario: str, base: str) -> Session:  # noqa: A001 - forebay._engine.open
+    """The scenario (JSON) at its beginning, to be run step by step.
+
+    Raises:
+        ScenarioError: anything in it that could not run.
+    """
+
+class Session:
+    """A run that stops where it is told to.
+
+    Each method raises ValueError if the run has ended, could not go on, or another thread is at it.
+    """
+
+    def times(self) -> tuple[int, int]:
+        """The present instant, and the scenario's end, in ns."""
+
+    def advance(self, until_ns: int) -> bool:
+        """Go on for some milliseconds of real time, up to an instant; whether that is reached.
+
+        Raises:
+            ScenarioError: a plug-in broke the contract, or what is under way no longer fits memory.
+        """
+
+    def links(self) -> str:
+        """Every link by its name, as JSON, with the fields of `forebay.session.QueueNow`."""
+
+    def flows(self) -> tuple[str, list[str]]:
+        """Every flow, as JSON, whose `traffic` is an index of the names beside it."""
+
+    def change(self, scenario: str) -> None:
+        """Go on as another scenario (JSON) says.
+
+        Raises:
+            ScenarioError: something in it cannot change while it runs; nothing has changed.
+        """
+
+    def finish(self) -> Output:
+        """What a run that is complete measured; nothing can be done afterwards."""
 
 def live(scenario: str, base: str) -> Live:
     """Sources and meters of the scenario (JSON), to run it on real packets.

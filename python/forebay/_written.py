@@ -61,11 +61,14 @@ def read(model: type[Model], document: Any, name: str) -> Model:
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = _place(first["loc"])
-        raise ScenarioError(
-            ": ".join(part for part in (name, place, _words(model, first)) if part)
-        ) from None
+        place, words = complaint(model, error)
+        raise ScenarioError(": ".join(part for part in (name, place, words) if part)) from None
+
+
+def complaint(model: type[BaseModel], error: ValidationError) -> tuple[str, str]:
+    """The place of what is wrong first, such as `axis[0].range`, and what is wrong."""
+    first = error.errors(include_url=False)[0]
+    return _place(first["loc"]), _words(model, first)
 
 
 def nearest(name: str, known: list[str]) -> str:
@@ -89,7 +92,7 @@ _BRANCHES = {"str", "int", "float", "bool"}
 """What pydantic calls the branches of a choice of types."""
 
 
-def _words(model: type[Table], error: Any) -> str:
+def _words(model: type[BaseModel], error: Any) -> str:
     """What is wrong, and what would be right."""
     kind, steps = error["type"], error["loc"]
     if kind == "extra_forbidden":
@@ -109,7 +112,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _fields(model: type[Table], steps: tuple[int | str, ...]) -> list[str]:
+def _fields(model: type[BaseModel], steps: tuple[int | str, ...]) -> list[str]:
     """The fields of the table at a place."""
     schema = model.model_json_schema(by_alias=True)
     found: Any = schema

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from forebay._engine import ScenarioError
 from forebay._runs import Result, Task, Tell, result_of, run_all
 from forebay._runs.result import ON_REQUEST, flattened
 from forebay.measures import GAIN, Measure, best_of
-from forebay.scenario import Scenario, labelled, named
+from forebay.scenario import Queue, Scenario, labelled, named, plain
 
 DEFAULT_REPLICATIONS = 10
 """Replications if neither the caller nor the scenario says how many."""
@@ -198,7 +198,7 @@ class Comparison:
 def compare(
     scenario: Scenario,
     *,
-    disciplines: Sequence[str | Mapping[str, Any]] | None = None,
+    disciplines: Sequence[Queue] | None = None,
     replications: int | None = None,
     link: str | None = None,
     seed: int | None = None,
@@ -211,7 +211,7 @@ def compare(
 
     Args:
         scenario: what to run; its `[compare]` table gives what the arguments leave out.
-        disciplines: kinds, labels of the scenario's list, or tables such as
+        disciplines: kinds, classes, labels of the scenario's list, or tables such as
             `{"label": "short", "kind": "codel", "target": "2ms"}`.
         replications: how often each is run; each replication has a seed of its own.
         link: the link that gets the disciplines.
@@ -273,7 +273,7 @@ def _check_classes(scenario: Scenario, wanted: Sequence[str]) -> None:
 
 
 def variants_of(
-    scenario: Scenario, link: str | None, chosen: Sequence[str | Mapping[str, Any]] | None
+    scenario: Scenario, link: str | None, chosen: Sequence[Queue] | None
 ) -> tuple[Variant, ...]:
     """The disciplines to compare, each checked."""
     listed = (scenario.document.get("compare") or {}).get("disciplines") or []
@@ -297,7 +297,8 @@ def variants_of(
                 'give one a name of its own with label = "..."'
             )
         with named(scenario, f'discipline "{label}": '):
-            variant = Variant(label, queue, scenario.with_queue(queue, link).bare())
+            changed = scenario.with_queue(queue, link).bare()
+            variant = Variant(label, plain(queue)[0], changed)
             # Everything that could not run is found before the first run begins.
             _ = variant.effective
         variants.append(variant)

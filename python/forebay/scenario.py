@@ -11,18 +11,25 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import tomli_w
 
 from forebay import _engine
 from forebay._engine import ScenarioError
+from forebay._plugins import is_python
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
+
+if TYPE_CHECKING:
+    from forebay.plugin import Discipline
+
+Queue: TypeAlias = "str | type[Discipline] | Mapping[str, Any]"
+"""A kind of discipline, a class of one, or a table of a kind and its parameters."""
 
 plugins: list[str] = []
 """Plug-ins of the command line, absolute paths; every scenario read from a file has them."""
@@ -60,6 +67,11 @@ class Scenario:
         """The scenario as written, as a new document of plain values."""
         document: dict[str, Any] = json.loads(self.text)
         return document
+
+    @property
+    def has_plugins(self) -> bool:
+        """Whether it may name plug-ins."""
+        return '"plugins"' in self.text
 
     def with_(self, path: str, value: Any) -> Scenario:
         """A copy in which the field at `path` is `value`.
@@ -135,20 +147,23 @@ class Scenario:
         link: str | None = self.resolved()["default_link"]
         return link
 
-    def with_queue(self, queue: str | Mapping[str, Any], link: str | None = None) -> Scenario:
+    def with_queue(self, queue: Queue, link: str | None = None) -> Scenario:
         """A copy with another queue on a link.
 
         Args:
-            queue: a kind of discipline, or a table such as `{"kind": "codel", "target": "5ms"}`.
+            queue: a kind of discipline, a class of one, or a table such as
+                `{"kind": "codel", "target": "5ms"}`, whose kind may be a class, too.
             link: a name that results have, such as "uplink" or "uplink-reverse"; the link that the
                 scenario compares unless given.
 
         Raises:
-            ScenarioError: there is no such link, or there are several and none is chosen.
+            ScenarioError: there is no such link, or there are several and none is chosen; or the
+                class is no discipline.
         """
-        table = {"kind": queue} if isinstance(queue, str) else dict(queue)
+        table, plugin = plain(queue)
+        text = self.text if plugin is None else json.dumps(_with_plugin(self.document, plugin))
         with named(self):
-            text = _engine.with_queue(self.text, self.base, link, json.dumps(table))
+            text = _engine.with_queue(text, self.base, link, json.dumps(table))
         return Scenario(text, self.name, self.base)
 
     def without(self, *fields: str) -> Scenario:
@@ -161,6 +176,21 @@ class Scenario:
     def bare(self) -> Scenario:
         """A copy without what to compare and tune, which means nothing to one run."""
         return self.without("compare", "tune")
+
+    def libraries(self) -> list[str]:
+        """Its plug-ins by their absolute paths, as a gate takes them.
+
+        Raises:
+            ScenarioError: one is in Python.
+        """
+        files: list[str] = self.document.get("plugins", [])
+        for place, file in enumerate(files):
+            if is_python(file):
+                raise ScenarioError(
+                    f"{self.name}: plugins[{place}]: a class in Python runs in simulations alone; "
+                    "a gate takes shared libraries: write it in Rust or C (docs/extending.md)"
+                )
+        return [str(Path(self.base, file).resolve()) for file in files]
 
     def identity(self) -> str:
         """Hash of everything that decides what runs: all but the seed and the title.
@@ -184,15 +214,37 @@ def _resolved(text: str, base: str) -> dict[str, Any]:
     return found
 
 
-def labelled(entry: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def plain(queue: Queue) -> tuple[dict[str, Any], str | None]:
+    """A queue as a scenario writes it, and the plug-in that brings its kind, if it is a class.
+
+    Raises:
+        ScenarioError: the class is no discipline.
+    """
+    table: dict[str, Any] = dict(queue) if isinstance(queue, Mapping) else {"kind": queue}
+    owner = table.get("kind")
+    if not isinstance(owner, type):
+        return table, None
+    from forebay.plugin import loading
+
+    try:
+        plugin = loading.handed(owner)
+    except loading.PluginError as error:
+        raise ScenarioError(str(error)) from None
+    return table | {"kind": loading.kind_of(owner).name}, plugin
+
+
+def _with_plugin(document: dict[str, Any], plugin: str) -> dict[str, Any]:
+    known = document.get("plugins", [])
+    return document if plugin in known else document | {"plugins": [*known, plugin]}
+
+
+def labelled(entry: Queue) -> tuple[str, dict[str, Any]]:
     """The label and the queue of an entry in a list of disciplines."""
-    if isinstance(entry, str):
-        return entry, {"kind": entry}
-    queue = dict(entry)
+    queue: dict[str, Any] = dict(entry) if isinstance(entry, Mapping) else {"kind": entry}
     label = queue.pop("label", None)
     if label is None:
         parts = ("classify", "admit", "schedule")
-        label = queue.get("kind") or " + ".join(
+        label = plain(queue)[0].get("kind") or " + ".join(
             str((queue.get(part) or {}).get("kind")) for part in parts
         )
     return str(label), queue

@@ -131,6 +131,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if path.name not in ("out", "report.html", ".git"):
             (tmp_path / path.name).symlink_to(path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # as of a program that is begun there
     return tmp_path
 
 

@@ -7,16 +7,22 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
+import polars as pl
 import pytest
 
-from forebay import Result, Scenario, lab
+from forebay import Result, Scenario, lab, run
 from forebay.lab.errors import LabError
 from forebay.lab.virtual import kernel, machine
 
@@ -70,12 +76,24 @@ def same(one: Result, other: Result) -> bool:
     )
 
 
-def test_equal_seeds_give_equal_results(gate: Path) -> None:
+def test_equal_seeds_give_equal_results_and_captures(gate: Path, tmp_path: Path) -> None:
     # Beside each other, so that each is the other's load.
     scenario = Scenario.of(SCENARIO)
-    one, other, third = lab.virtual.run_all(scenario, [7, 7, 8], gate=gate)
-    assert same(one, other)
-    assert not same(one, third)
+    with ThreadPoolExecutor() as pool:
+        first, second = pool.map(
+            lambda name: lab.virtual.run_all(scenario, [7, 8], gate=gate, captures=tmp_path / name),
+            ("first", "second"),
+        )
+    assert all(same(one, other) for one, other in zip(first, second, strict=True))
+    assert not same(*first)
+    wanted = ["host-left.pcap", "host-right.pcap"]
+    wanted += ["link-bottleneck-reverse.pcap", "link-bottleneck.pcap"]
+    for seed in ("seed-7", "seed-8"):
+        files = sorted((tmp_path / "first" / seed).iterdir())
+        assert [each.name for each in files] == wanted
+        for each in files:
+            assert each.read_bytes() == (tmp_path / "second" / seed / each.name).read_bytes()
+    one = first[0]
     summary = one.summary
     assert summary["links"]["bottleneck"]["utilization"] > 0.9
     calls = summary["classes"]["calls"]
@@ -83,6 +101,109 @@ def test_equal_seeds_give_equal_results(gate: Path) -> None:
     # Nobody is late in virtual time: the wait in the queue, propagation and transmission.
     assert calls["mean_delay_ms"] < 15
     assert summary["classes"]["files"]["completed"] > 0
+
+
+QUEUES = {
+    "cp-aqm": {"kind": "cp-aqm", "threshold": "5p", "max_congestion": 1.2},
+    "cq-aqm": {
+        "kind": "cq-aqm",
+        "precedences": 2,
+        "thresholds": {"local": 0.6, "non_local": 0.7},
+        "queues": [{"limit": "50p"}, {"limit": "20p"}],
+    },
+    "ncq": {"kind": "ncq", "limit": "50p", "ncqthresh": 0.05},
+    "wrt": {"kind": "wrt", "limit": "50p"},
+}
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_a_discipline_does_to_linux_what_it_does_to_the_model(gate: Path, name: str) -> None:
+    calls = {"kind": "cbr", "name": "calls", "rate": "1Mbit", "size": "200B", "q": 1}
+    scenario = (
+        Scenario.of(SCENARIO)
+        .with_("dumbbell.queue", QUEUES[name])
+        .with_("duration", "12s")
+        .with_("traffic", [{"kind": "bulk", "flows": 4}, calls])
+    )
+    linux, model = lab.virtual.run(scenario, gate=gate).summary, run(scenario).summary
+    for section, key, near in (
+        ("links", "utilization", 0.02),
+        ("queues", "mean_packets", 0.15),
+    ):
+        found, wanted = (each[section]["bottleneck"][key] for each in (linux, model))
+        assert found == pytest.approx(wanted, rel=near), key
+    found, wanted = (each["classes"]["calls"]["mean_delay_ms"] for each in (linux, model))
+    assert found == pytest.approx(wanted, rel=0.1)
+
+
+class Segment(NamedTuple):
+    """What a capture has of a TCP segment; the window is as written, not scaled."""
+
+    at: float
+    source: bytes
+    payload: int
+    window: int
+
+
+def segments(path: Path) -> Iterator[Segment]:
+    """The TCP segments of a capture."""
+    data = path.read_bytes()
+    at = 24
+    while at < len(data):
+        seconds, nanos, kept, _ = struct.unpack_from("<IIII", data, at)
+        packet = data[at + 16 : at + 16 + kept]
+        at += 16 + kept
+        if packet[9] == socket.IPPROTO_TCP:
+            size = int.from_bytes(packet[2:4], "big")
+            payload = size - 20 - 4 * (packet[32] >> 4)
+            window = int.from_bytes(packet[34:36], "big")
+            yield Segment(seconds + nanos / 1e9, packet[12:16], payload, window)
+
+
+def low_share(result: Result, start: float, end: float) -> float:
+    """What the low-priority transfer gets of the link."""
+    rates = result.classes.filter(
+        (pl.col("class") == "low") & (pl.col("time_s") > start) & (pl.col("time_s") <= end)
+    )
+    return float(rates["throughput_bps"].sum()) / rates.height / 10e6
+
+
+def test_aspq_freezes_linux_and_lets_it_go_on(gate: Path, tmp_path: Path) -> None:
+    high = {"kind": "cbr", "name": "high", "rate": "9.5Mbit", "size": "1500B", "q": 1}
+    link = {"rate": "10Mbit", "delay": "20ms", "queue": {"kind": "prio", "limit": "100p"}}
+    scenario = Scenario.of(
+        SCENARIO
+        | {
+            "duration": "12s",
+            "dumbbell": link | {"box": {"kind": "aspq"}},
+            "traffic": [{"kind": "bulk", "name": "low"}, high | {"start": "4s", "stop": "7s"}],
+        }
+    )
+    outage = [("bottleneck", 6_500_000_000, 7_500_000_000)]
+    with ThreadPoolExecutor() as pool:
+        told = partial(lab.virtual.run, scenario, gate=gate)
+        plain = pool.submit(told, captures=tmp_path / "plain")
+        killed = pool.submit(told, captures=tmp_path / "killed", outages=outage)
+        again = pool.submit(told, captures=tmp_path / "again", outages=outage)
+        model = run(scenario)
+    # Frozen while high priority sends, and back when it has ended, as in the model.
+    for start, end in ((2, 4), (4.5, 6.5), (9, 12)):
+        found, wanted = (low_share(each, start, end) for each in (plain.result(), model))
+        assert found == pytest.approx(wanted, abs=0.05), (start, end)
+    assert low_share(plain.result(), 4.5, 6.5) < 0.1
+    # The gate closes the window, and answers the probes that Linux sends meanwhile.
+    seen = list(segments(tmp_path / "plain" / "seed-1" / "host-left.pcap"))
+    sender = next(each.source for each in seen if each.payload > 0)
+    closed = [each.at for each in seen if each.source != sender and each.window == 0]
+    assert closed and min(closed) > 4
+    probes = [each for each in seen if each.source == sender and not each.payload and each.at > 4]
+    assert probes
+    # Killed while it is frozen, the flow goes on by itself when another gate is there.
+    assert low_share(killed.result(), 6.6, 7.5) == 0
+    assert low_share(killed.result(), 10.5, 12) > 0.9
+    left = "seed-1/host-left.pcap"
+    assert same(killed.result(), again.result())
+    assert (tmp_path / "killed" / left).read_bytes() == (tmp_path / "again" / left).read_bytes()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])

@@ -18,11 +18,15 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 mod live;
 mod plugins;
+mod python;
+mod session;
 
 use live::Live;
+use session::Session;
 
 create_exception!(
     _engine,
@@ -52,6 +56,11 @@ impl Cancel {
     /// Stop the run that holds this flag.
     fn set(&self) {
         self.flag.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is set.
+    fn is_set(&self) -> bool {
+        self.flag.load(Ordering::Relaxed)
     }
 }
 
@@ -232,6 +241,11 @@ impl Engine {
         self.with(py, scenario, base, |scenario| Live::of(scenario).map_err(refused))
     }
 
+    /// The scenario, to be run step by step.
+    fn open(&self, py: Python, scenario: &str, base: &str) -> PyResult<Session> {
+        Session::open(py, &self.registry, scenario, base)
+    }
+
     /// Replay a gate's recording; what was found as JSON.
     #[pyo3(signature = (path, plugins=Vec::new()))]
     fn replay(&self, py: Python, path: String, plugins: Vec<String>) -> PyResult<String> {
@@ -262,25 +276,40 @@ impl Engine {
 /// Runs `scenario` to its end.
 fn run(scenario: &Scenario, flag: &AtomicBool, progress: Option<&Py<PyAny>>) -> PyResult<Output> {
     let start = ThreadTime::now();
-    let seed = scenario.table().seed;
-    let mut world = scenario.world(seed).map_err(refused)?;
-    complete(&mut world, flag, progress)?;
-    let summary = serde_json::to_string(&summary(scenario, seed, &mut world));
-    let mut summary = summary.expect("keys are strings");
-    let tables = tables(scenario, &mut world);
-    let seconds = start.elapsed().as_secs_f64();
-    // The last key tells what all before it cost.
-    summary.truncate(summary.len() - 1);
-    summary += &format!(",\"cpu_seconds\":{seconds}}}");
-    Ok(Output { summary, tables })
+    let mut world = scenario.world(scenario.table().seed).map_err(refused)?;
+    complete(&mut world, in_python(scenario), flag, progress)?;
+    Ok(output(scenario, &mut world, || start.elapsed()))
 }
 
-/// Runs to the end, a slice at a time.
-fn complete(world: &mut World, flag: &AtomicBool, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+/// Whether parts of `scenario` are in Python.
+fn in_python(scenario: &Scenario) -> bool {
+    scenario.table().plugins.iter().any(|path| python::is_one(path))
+}
+
+/// What the finished run of `scenario` measured; `cost` is the processor time up to then.
+fn output(scenario: &Scenario, world: &mut World, cost: impl FnOnce() -> Duration) -> Output {
+    let summary = serde_json::to_string(&summary(scenario, scenario.table().seed, world));
+    let mut summary = summary.expect("keys are strings");
+    let tables = tables(scenario, world);
+    // The last key tells what all before it cost.
+    summary.truncate(summary.len() - 1);
+    summary += &format!(",\"cpu_seconds\":{}}}", cost().as_secs_f64());
+    Output { summary, tables }
+}
+
+/// Runs to the end, a slice at a time; with the interpreter's lock in a slice if there are parts
+/// `in_python`, each call of which would wait for it.
+fn complete(
+    world: &mut World,
+    in_python: bool,
+    flag: &AtomicBool,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<()> {
     let mut told = 0.0;
     loop {
-        let state =
-            world.advance(SLICE).map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        let mut advance = || world.advance(SLICE);
+        let state = if in_python { Python::attach(|_| advance()) } else { advance() };
+        let state = state.map_err(|error| ScenarioError::new_err(error.to_string()))?;
         if state.complete {
             return Ok(());
         }
@@ -319,12 +348,13 @@ fn refused(error: ConfigError) -> PyErr {
 }
 
 /// The functions of the module that are methods of the engine.
-const METHODS: [&str; 11] = [
+const METHODS: [&str; 12] = [
     "compared_link",
     "effective",
     "identity",
     "kinds",
     "live",
+    "open",
     "plan",
     "replay",
     "resolve",
@@ -358,6 +388,10 @@ pub fn engine(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> 
     module.add_class::<Cancel>()?;
     module.add_class::<Output>()?;
     module.add_class::<Live>()?;
+    module.add_class::<Session>()?;
+    module.add_class::<python::Port>()?;
+    module.add_class::<python::View>()?;
+    module.add_class::<python::Fifo>()?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(quantity, module)?)?;
     module.add_function(wrap_pyfunction!(format_quantity, module)?)?;

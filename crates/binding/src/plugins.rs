@@ -1,6 +1,7 @@
-//! Disciplines of shared libraries beside those that the engine knows.
+//! Disciplines of shared libraries and of classes in Python beside those that the engine knows.
 
 use crate::ScenarioError;
+use crate::python::{self, Stop};
 use forebay_core::{ConfigError, Discipline};
 use forebay_sim::{Nameable, Registry};
 use pyo3::prelude::*;
@@ -33,8 +34,7 @@ pub fn registry(
     let mut registry = Registry::clone(own);
     for (index, path) in paths.iter().enumerate() {
         let place = format!("plugins[{index}]");
-        let plugin = forebay::load(&base.join(path));
-        let plugin = plugin.map_err(|what| ConfigError::new(&place, what))?;
+        let plugin = load(path, base).map_err(|what| ConfigError::new(&place, what))?;
         registry.plugins.insert(path.clone(), plugin.sha256);
         for entry in plugin.kinds {
             <dyn Discipline as Nameable>::join(&mut registry, entry).map_err(|error| {
@@ -43,6 +43,11 @@ pub fn registry(
         }
     }
     Ok(Arc::new(registry))
+}
+
+/// The plug-in at `path`, which starts from `base`.
+fn load(path: &str, base: &Path) -> Result<forebay::Plugin, String> {
+    if python::is_one(path) { python::load(path, base) } else { forebay::load(&base.join(path)) }
 }
 
 /// What the scenario `tree` can name.
@@ -68,11 +73,23 @@ pub fn of_scenario(
 pub fn watched<T: Send + 'static>(
     act: impl FnOnce() -> PyResult<T> + Send + 'static,
 ) -> PyResult<T> {
-    let watch = forebay::Watch::default();
+    watched_by(&forebay::Watch::default(), act)
+}
+
+/// As [`watched`], with queues that were made under the same watch before.
+///
+/// # Errors
+/// As [`watched`].
+pub fn watched_by<T: Send + 'static>(
+    watch: &forebay::Watch,
+    act: impl FnOnce() -> PyResult<T> + Send + 'static,
+) -> PyResult<T> {
+    let stop = Arc::<Stop>::default();
     let (sender, receiver) = channel();
-    let begun = watch.clone();
+    let begun = (watch.clone(), Arc::clone(&stop));
     let run = move || {
-        begun.begin();
+        begun.0.begin();
+        begun.1.begin();
         // Nobody waits any more if it was given up.
         let _ = sender.send(act());
     };
@@ -85,7 +102,11 @@ pub fn watched<T: Send + 'static>(
         }
         if let Some(late) = watch.look(LOOKS) {
             let span = LOOK * LOOKS;
-            return Err(ScenarioError::new_err(format!("{late}; given up after {span:?}")));
+            let late = || ScenarioError::new_err(format!("{late}; given up after {span:?}"));
+            stop.stop();
+            // What was stopped says on which line it was.
+            let answer = receiver.recv_timeout(LOOK * 4);
+            return Err(answer.ok().and_then(Result::err).unwrap_or_else(late));
         }
     }
     resume_unwind(thread.join().expect_err("it has ended without an answer"))
@@ -96,9 +117,11 @@ pub fn watched<T: Send + 'static>(
 #[pyfunction]
 pub fn check_plugin(py: Python, path: String) -> PyResult<Vec<(String, Option<String>)>> {
     let check = move || {
-        let plugin = forebay::load(Path::new(&path)).map_err(ScenarioError::new_err)?;
+        let plugin = load(&path, Path::new("")).map_err(ScenarioError::new_err)?;
         let check = |entry: &_| forebay_conformance::check(entry, &json!({})).err();
-        Ok(plugin.kinds.iter().map(|entry| (entry.name.to_string(), check(entry))).collect())
+        let found =
+            plugin.kinds.iter().map(|entry| (entry.name.to_string(), check(entry))).collect();
+        python::stopped(None).map_or(Ok(found), |late| Err(ScenarioError::new_err(late)))
     };
     py.detach(|| watched(check))
 }

@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 /// A runner of property tests that draws the same cases at every call.
 pub fn runner(cases: u32) -> TestRunner {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
-    TestRunner::new_with_rng(Config { failure_persistence: None, ..Config::with_cases(cases) }, rng)
+    let config = Config { failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
+    TestRunner::new_with_rng(Config { cases, ..config }, rng)
 }
 
 /// The whole suite on `entry` with the parameters in `block`.

@@ -81,6 +81,19 @@ impl Capacity {
         }
     }
 
+    /// Sends at `rate` from `now` on, of which nothing was known before. What it could send until then
+    /// is not forgotten.
+    pub fn change(&mut self, now: Time, rate: Rate) {
+        let mut steps = match std::mem::replace(self, Capacity::constant(rate)) {
+            Capacity::Constant { rate, .. } => vec![(Time::ZERO, rate)],
+            Capacity::Steps { steps, period: None, .. } => steps,
+            _ => return,
+        };
+        steps.truncate(steps.partition_point(|(from, _)| *from < now));
+        steps.push((now, rate));
+        *self = Capacity::steps(steps, None);
+    }
+
     /// The rate now; the mean rate for a trace.
     pub fn rate(&self, now: Time) -> Rate {
         match self {

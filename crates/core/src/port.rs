@@ -1,6 +1,7 @@
 //! A discipline joined to a link: what simulator and gateway share.
 
 use crate::{Backlog, Capacity, Context, Discipline, Packet, Rate, Time, Verdict, Wake};
+use std::collections::VecDeque;
 
 /// What the port wants next.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub enum Poll {
 /// A discipline and the link that it feeds.
 pub struct Port {
     discipline: Box<dyn Discipline>,
+    /// Those before it, as long as packets wait in them; the oldest is served first.
+    earlier: VecDeque<Box<dyn Discipline>>,
     capacity: Capacity,
     overhead: u32,
     free_at: Time,
@@ -30,7 +33,7 @@ impl Port {
     /// A port that sends what `discipline` gives over a link of `capacity` that adds `overhead`
     /// bytes to every packet.
     pub fn new(discipline: Box<dyn Discipline>, capacity: Capacity, overhead: u32) -> Self {
-        Port { discipline, capacity, overhead, free_at: Time::ZERO }
+        Port { discipline, earlier: VecDeque::new(), capacity, overhead, free_at: Time::ZERO }
     }
 
     /// Hands an arriving packet to the discipline.
@@ -51,13 +54,17 @@ impl Port {
             };
         }
         loop {
-            match self.discipline.wake(cx.now) {
-                Wake::Idle => return Poll::Idle,
+            let serving = self.earlier.front_mut().unwrap_or(&mut self.discipline);
+            match serving.wake(cx.now) {
+                Wake::Idle => match self.earlier.pop_front() {
+                    Some(_) => continue,
+                    None => return Poll::Idle,
+                },
                 Wake::At(time) if time > cx.now => return Poll::Until(time),
                 Wake::Ready | Wake::At(_) => {}
             }
             // An AQM that drops all that it looks at gives nothing; ask it again.
-            if let Some(packet) = self.discipline.dequeue(cx) {
+            if let Some(packet) = serving.dequeue(cx) {
                 let done_at = self.capacity.finish(cx.now, packet.len + self.overhead);
                 self.free_at = done_at;
                 return Poll::Send { packet, done_at };
@@ -75,12 +82,29 @@ impl Port {
     /// What the discipline holds; the packet in transmission not counted.
     #[inline]
     pub fn backlog(&self) -> Backlog {
-        self.discipline.backlog()
+        let mut held = self.discipline.backlog();
+        for more in self.earlier.iter().map(|each| each.backlog()) {
+            held.packets += more.packets;
+            held.bytes += more.bytes;
+        }
+        held
+    }
+
+    /// What arrives from now on joins `discipline`; what waits leaves first. So nothing is dropped, and
+    /// the order is kept.
+    pub fn exchange(&mut self, discipline: Box<dyn Discipline>) {
+        self.earlier.push_back(std::mem::replace(&mut self.discipline, discipline));
+    }
+
+    /// Sends at `rate` from `now` on; a transmission under way ends as it was to end.
+    pub fn change_rate(&mut self, now: Time, rate: Rate) {
+        self.capacity.change(now, rate);
+        self.rate_changed(now);
     }
 
     /// What the discipline did against the contract, if it was caught.
     pub fn fault(&self) -> Option<String> {
-        self.discipline.fault()
+        self.earlier.iter().find_map(|each| each.fault()).or_else(|| self.discipline.fault())
     }
 
     /// The link.
@@ -96,7 +120,9 @@ impl Port {
 
     /// Tells the discipline that the rate has changed by schedule.
     pub fn rate_changed(&mut self, now: Time) {
-        self.discipline.set_link_rate(now, self.capacity.rate(now));
+        let rate = self.capacity.rate(now);
+        self.earlier.iter_mut().for_each(|each| each.set_link_rate(now, rate));
+        self.discipline.set_link_rate(now, rate);
     }
 
     /// Sets a new constant rate (the gateway's reload).
@@ -108,5 +134,74 @@ impl Port {
     /// Reports the discipline's internal variables.
     pub fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64)) {
         self.discipline.probe(now, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DropReason, Rng, Sink};
+
+    /// A first-in, first-out queue, for its order.
+    #[derive(Default)]
+    struct Plain(VecDeque<Packet>);
+
+    impl Discipline for Plain {
+        fn enqueue(&mut self, packet: Packet, _: &mut Context) -> Verdict {
+            self.0.push_back(packet);
+            Verdict::Queued
+        }
+        fn dequeue(&mut self, _: &mut Context) -> Option<Packet> {
+            self.0.pop_front()
+        }
+        fn wake(&self, _: Time) -> Wake {
+            if self.0.is_empty() { Wake::Idle } else { Wake::Ready }
+        }
+        fn backlog(&self) -> Backlog {
+            let bytes = self.0.iter().map(|packet| u64::from(packet.len)).sum();
+            Backlog { packets: self.0.len(), bytes }
+        }
+    }
+
+    struct Nowhere;
+
+    impl Sink for Nowhere {
+        fn dropped(&mut self, packet: Packet, _: DropReason) {
+            panic!("packet {} was dropped", packet.retire());
+        }
+        fn marked(&mut self, _: &Packet) {}
+    }
+
+    #[test]
+    fn exchanges_keep_the_order_and_lose_nothing() {
+        let rate = Rate::from_bps(8_000_000);
+        let plain = || Box::new(Plain::default());
+        let mut port = Port::new(plain(), Capacity::constant(rate), 0);
+        let (mut rng, mut sink) = (Rng::named(1, "port"), Nowhere);
+        for id in 0..9 {
+            let cx = &mut Context::new(Time::ZERO, &mut rng, &mut sink);
+            port.offer(Packet::new(id, 0, 1000), cx);
+            // Also twice in a row, with nothing in between.
+            if id % 3 == 0 {
+                port.exchange(plain());
+                port.exchange(plain());
+            }
+        }
+        assert_eq!(port.backlog(), Backlog { packets: 9, bytes: 9000 });
+        let (mut now, mut sent) = (Time::ZERO, Vec::new());
+        // 1 ms each, and half of that once the rate has doubled.
+        while let Poll::Send { packet, done_at } =
+            port.poll(&mut Context::new(now, &mut rng, &mut sink))
+        {
+            sent.push((packet.retire(), done_at.since(now).as_nanos()));
+            now = done_at;
+            if sent.len() == 4 {
+                port.change_rate(now, Rate::from_bps(16_000_000));
+            }
+        }
+        let expected = (0..9).map(|id| (id, if id < 4 { 1_000_000 } else { 500_000 }));
+        assert_eq!(sent, expected.collect::<Vec<_>>());
+        let bits = port.capacity().bits_between(Time::ZERO, now);
+        assert!((bits - 72_000.0).abs() < 1e-6, "{bits}");
     }
 }

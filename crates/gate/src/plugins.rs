@@ -16,6 +16,10 @@ const LOOK: Duration = Duration::from_millis(25);
 /// Looks after which a call is reported.
 const LOOKS: u32 = 4;
 
+/// Why a class in Python is refused.
+const IN_PYTHON: &str = "a class in Python runs in simulations alone; a gate takes shared libraries: \
+    write it in Rust or C (docs/extending.md)";
+
 /// What a configuration may name.
 #[derive(Clone)]
 pub struct Parts {
@@ -49,6 +53,8 @@ impl Parts {
             let refuse = |what| ConfigError::new(format!("plugins[{index}]"), what);
             require(path.is_absolute(), "", || "must be an absolute path".into())
                 .map_err(|error| refuse(error.message))?;
+            let is_python = path.extension().is_some_and(|extension| extension == "py");
+            require(!is_python, "", || IN_PYTHON.into()).map_err(|error| refuse(error.message))?;
             for entry in forebay::load(path).map_err(refuse)?.kinds {
                 <dyn Discipline as Part>::join(&mut disciplines, entry)
                     .map_err(|error| refuse(error.message))?;

@@ -91,7 +91,7 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
     plugin: Annotated[
-        list[Path], typer.Option(metavar="FILE", help="Shared library with disciplines.")
+        list[Path], typer.Option(metavar="FILE", help="Plug-in: a library, or a file in Python.")
     ] = [],  # noqa: B006 - read only
 ) -> None:
     plugins[:] = [str(path.resolve()) for path in plugin]

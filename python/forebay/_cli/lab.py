@@ -41,9 +41,13 @@ def command(
         Path | None,
         option(
             "FOLDER",
-            "Where the kernel for --virtual is, or is to be built.",
+            "Folder of its kernel.",
             default="the user's cache",
         ),
+    ] = None,
+    pcap: Annotated[
+        Path | None,
+        option("DIR", "With it, write captures of hosts and links here."),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     seed: Seed = None,
@@ -78,6 +82,10 @@ def command(
         from forebay.scenario import load_with
 
         chosen = load_with(scenario, set_)
+        if pcap is not None and not virtual:
+            raise ValueError(
+                "--pcap: needs --virtual; live, capture with tcpdump in the namespaces"
+            )
         if out is not None:
             check_folder(out)
         bar = Bar()
@@ -92,6 +100,7 @@ def command(
                         congestion=congestion,
                         gate=gate,
                         kernel=found_kernel,
+                        captures=pcap,
                         progress=bar.set,
                     )
                     result = found.live[-1]
@@ -103,6 +112,7 @@ def command(
                         congestion=congestion,
                         kernel=found_kernel,
                         gate=gate,
+                        captures=pcap,
                         progress=bar.set,
                     )
                 else:

@@ -17,6 +17,7 @@ from forebay.scenario import Scenario, named
 
 if TYPE_CHECKING:
     from forebay._engine import Cancel, Output
+    from forebay.plugin.process import Finished
 
 _COLUMNS = (
     "flow",
@@ -76,7 +77,7 @@ class Result:
     """Every table of the engine by its name."""
 
     @classmethod
-    def of(cls, output: Output) -> Result:
+    def of(cls, output: Output | Finished) -> Result:
         """The result that the engine's output holds."""
         return cls(json.loads(output.summary), _frames(output))
 
@@ -165,15 +166,21 @@ def run_engine(
     scenario: Scenario,
     cancel: Cancel | None = None,
     progress: Callable[[float], None] | None = None,
-) -> Output:
+) -> Output | Finished:
     """Run a scenario in the calling thread, which can be interrupted only through `cancel`.
+
+    Of several at a time with parts in Python, one runs here and the others in processes.
 
     Raises:
         ScenarioError: anything in the scenario that could not run.
         Cancelled: `cancel` was set.
     """
     with named(scenario):
-        return _engine.run(scenario.text, scenario.base, cancel, progress)
+        if not scenario.has_plugins:
+            return _engine.run(scenario.text, scenario.base, cancel, progress)
+        from forebay.plugin import process
+
+        return process.run(scenario.text, scenario.base, cancel, progress)
 
 
 def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -187,7 +194,7 @@ def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _frames(output: Output) -> dict[str, pl.DataFrame]:
+def _frames(output: Output | Finished) -> dict[str, pl.DataFrame]:
     """The engine's tables, those of one name stacked with their labels as columns."""
     parts: dict[str, list[pl.DataFrame]] = {}
     for name, labels, columns in output.tables():

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from forebay._runs.pool import Outcome, Pool, Threads, Work
 from forebay._runs.result import Result
 from forebay._runs.task import Change, Task, result_of
-from forebay.scenario import Scenario
+from forebay.scenario import Queue, Scenario
 
 TELL_EVERY_S = 0.1
 """Longest time between two words of progress, in seconds."""
@@ -139,11 +139,26 @@ def run_all(
     return [listed.outcomes[task] for task in tasks]
 
 
+def prepared(
+    scenario: Scenario, seed: int | None, discipline: Queue | None, link: str | None
+) -> Scenario:
+    """The scenario of one run, by the arguments of `run`.
+
+    Raises:
+        ScenarioError: there is no such link.
+        ValueError: there is a link and no discipline.
+    """
+    if link is not None and discipline is None:
+        raise ValueError("link says where discipline goes, and no discipline is given")
+    values = () if seed is None else (("seed", seed),)
+    return Change(discipline, (link,), values).of(scenario).bare()
+
+
 def run(
     scenario: Scenario,
     *,
     seed: int | None = None,
-    discipline: str | Mapping[str, Any] | None = None,
+    discipline: Queue | None = None,
     link: str | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
@@ -152,7 +167,7 @@ def run(
     Args:
         scenario: what to run.
         seed: instead of the scenario's own.
-        discipline: instead of the queue on `link`: a kind, or a table such as
+        discipline: instead of the queue on `link`: a kind, a class, or a table such as
             `{"kind": "codel", "target": "5ms"}`.
         link: which link gets `discipline`, by its name in results; the compared link unless given.
         progress: called a few times a second with the share of simulated time that has passed.
@@ -162,11 +177,7 @@ def run(
         ValueError: there is a link and no discipline.
         KeyboardInterrupt: interrupted; the run has stopped.
     """
-    if link is not None and discipline is None:
-        raise ValueError("link says where discipline goes, and no discipline is given")
-    queue = {"kind": discipline} if isinstance(discipline, str) else discipline
-    values = () if seed is None else (("seed", seed),)
-    base = Change(queue, (link,), values).of(scenario).bare()
+    base = prepared(scenario, seed, discipline, link)
     task = Task(base.name, 1, int(base.document.get("seed", 1)), base)
     # In a thread, as a signal reaches the main thread only while that is not in the engine.
     tell = None if progress is None else (lambda now: progress(now.fraction))

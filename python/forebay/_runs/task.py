@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from forebay import steady
 from forebay._runs.result import ON_REQUEST, TABLES, Result, flattened, run_engine
-from forebay.scenario import Scenario
+from forebay.scenario import Queue, Scenario
 
 if TYPE_CHECKING:
     from forebay._engine import Cancel
@@ -35,7 +35,7 @@ NOT_MEASURES = (
 class Change:
     """What differs from a base scenario: the queue on some links, and fields by path."""
 
-    queue: Mapping[str, Any] | None = None
+    queue: Queue | None = None
     links: tuple[str | None, ...] = (None,)
     """Which links get the queue; None is the one that the scenario compares."""
     values: tuple[tuple[str, Any], ...] = ()

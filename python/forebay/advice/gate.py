@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forebay import _engine
 from forebay._engine import ScenarioError
+from forebay._plugins import is_python
 from forebay.advice.hints import Discipline
 from forebay.advice.network import Entry, Network, network_of, number, rate
 from forebay.advice.seen import disciplines_of
@@ -68,9 +68,11 @@ def configuration(comparison: Comparison, label: str) -> str:
 
 
 def fits(comparison: Comparison) -> bool:
-    """Whether the link keeps its rate, as that of a gate does."""
+    """Whether a gate could stand there: the link keeps its rate, and nothing is in Python."""
     scenario = comparison.variants[0].scenario
     name = comparison.link
+    if any(map(is_python, scenario.document.get("plugins", []))):
+        return False
     return name in _links(scenario) and network_of(scenario, name).constant
 
 
@@ -98,10 +100,7 @@ def _about_rate(network: Network) -> Iterable[str]:
 
 def _plugins(scenario: Scenario) -> Iterable[str]:
     """The plug-ins, which a gate takes by their whole paths."""
-    files = [
-        str(Path(scenario.base, file).resolve()) for file in scenario.document.get("plugins", [])
-    ]
-    if files:
+    if files := scenario.libraries():
         yield f"plugins = {inline(files)}"
 
 

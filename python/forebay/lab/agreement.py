@@ -85,6 +85,7 @@ def against_simulation(
     congestion: str | None = None,
     gate: str | Path | None = None,
     kernel: Kernel | None = None,
+    captures: Path | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Agreement:
     """Run a scenario in the lab and in the simulator, each several times with the same seeds.
@@ -96,6 +97,7 @@ def against_simulation(
         congestion: as for `run`; the simulator keeps the scenario's own.
         gate: as for `run`.
         kernel: runs the lab in virtual time, in this kernel.
+        captures: as for `virtual.run`.
         progress: called with the fraction that is done.
 
     Raises:
@@ -108,7 +110,13 @@ def against_simulation(
         from forebay.lab.virtual.session import run_all as run_virtual
 
         live = run_virtual(
-            scenario, seeds, congestion=congestion, kernel=kernel, gate=gate, progress=progress
+            scenario,
+            seeds,
+            congestion=congestion,
+            kernel=kernel,
+            gate=gate,
+            captures=captures,
+            progress=progress,
         )
     else:
         live = []

@@ -29,7 +29,7 @@ HEAD = struct.Struct("!IQ")
 """Of a transfer: participant, when it began."""
 SHORTEST = 20 + 8 + STAMP.size
 """Shortest IP packet that has room for a stamp: after the headers of IPv4 and UDP."""
-INTERVAL = 200_000_000
+INTERVAL = 100_000_000
 """Between two counts of what has arrived over a connection, ns."""
 DRAIN_S = 1.0
 """How long packets under way at the end may still arrive."""

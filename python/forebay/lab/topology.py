@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from forebay import _engine
@@ -115,9 +114,8 @@ class Topology:
             for number, entry in enumerate(self.traffic)
         ]
         # A gate loads a plug-in only by an absolute path.
-        plugins = self.scenario.document.get("plugins", [])
         return {
-            "plugins": [str(Path(self.scenario.base, path).resolve()) for path in plugins],
+            "plugins": self.scenario.libraries(),
             "link": link,
             "io": {"backend": "tun", **ends},
             "rule": rules,
@@ -127,12 +125,14 @@ class Topology:
 
     def _direction(self, link: Mapping[str, Any]) -> dict[str, Any]:
         delay = link["delay_ns"] + self.access_delay_ns(link["name"])
+        box = {"box": link["box"]} if link.get("box") else {}
         return {
             "rate": link["rate"],
             "overhead": link["overhead"],
             "mtu": link["mtu"],
             "delay": f"{delay}ns",
             "queue": link.get("queue") or UNLIMITED,
+            **box,
         }
 
 

@@ -13,6 +13,7 @@ mod boxes;
 mod event;
 mod fabric;
 mod foresight;
+mod instant;
 mod measures;
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,9 @@ mod world;
 
 pub use boxes::Guard;
 pub use event::{Agenda, Event, Key, Sequence};
-pub use fabric::{Capture, Course, FabricSpec, Lane, Link, LinkSpec, Stop, Target, Wire};
+pub use fabric::{
+    Capture, Course, FabricSpec, Lane, Link, LinkChange, LinkSpec, Stop, Target, Wire,
+};
 pub use measures::{ClassPoint, LinkSeries, MeasuresSpec, SegmentTrace, Series};
 pub use transport::{Conditioner, Entry, TransportSpec, UDP_HEADERS, User};
 pub use world::{Progress, RunError, World, WorldSpec};

@@ -36,6 +36,8 @@ pub struct WorldSpec {
 pub struct Progress {
     /// Share of the simulated time that is over, 0 to 1.
     pub share: f64,
+    /// Whether the instant is reached up to which it was to go.
+    pub arrived: bool,
     /// Whether the run is complete.
     pub complete: bool,
 }
@@ -62,14 +64,16 @@ const MOST_CONNECTIONS: usize = 1_600_000;
 
 /// One run: a value without any state elsewhere.
 pub struct World {
-    now: Time,
+    pub(super) now: Time,
     end: Time,
+    /// Events after this instant have to wait; never after the end.
+    stop: Time,
     warmup_end: Time,
     sample: Option<Duration>,
-    fabric: Fabric,
+    pub(super) fabric: Fabric,
     boxes: Boxes,
-    transport: Transport,
-    measures: Measures,
+    pub(super) transport: Transport,
+    pub(super) measures: Measures,
 }
 
 impl World {
@@ -81,6 +85,7 @@ impl World {
         let mut world = World {
             now: Time::ZERO,
             end: Time::ZERO + spec.duration,
+            stop: Time::ZERO,
             warmup_end: Time::ZERO + spec.warmup,
             sample: spec.sample,
             fabric: Fabric::new(spec.fabric, seed, many),
@@ -109,9 +114,22 @@ impl World {
     /// # Errors
     /// When the packets under way no longer fit memory, or a capture cannot be written.
     pub fn advance(&mut self, budget: u64) -> Result<Progress, RunError> {
+        self.advance_to(self.end, budget)
+    }
+
+    /// Handles up to `budget` events, none of them after `until`.
+    ///
+    /// # Errors
+    /// As [`World::advance`].
+    pub fn advance_to(&mut self, until: Time, budget: u64) -> Result<Progress, RunError> {
+        self.stop = until.min(self.end);
         for _ in 0..budget {
             if !self.step() {
-                self.now = self.end;
+                self.now = self.now.max(self.stop);
+                if self.stop < self.end {
+                    self.check_disciplines()?;
+                    return Ok(Progress { share: self.share(), arrived: true, complete: false });
+                }
                 self.check_disciplines()?;
                 for link in self.fabric.links_mut() {
                     link.finish().map_err(RunError)?;
@@ -119,7 +137,7 @@ impl World {
                 if let Some(segments) = self.measures.segments.take() {
                     segments.finish().map_err(RunError)?;
                 }
-                return Ok(Progress { share: 1.0, complete: true });
+                return Ok(Progress { share: 1.0, arrived: true, complete: true });
             }
         }
         self.check_disciplines()?;
@@ -143,8 +161,12 @@ impl World {
                 self.now.as_secs_f64()
             )));
         }
-        let share = self.now.as_nanos() as f64 / self.end.as_nanos() as f64;
-        Ok(Progress { share, complete: false })
+        Ok(Progress { share: self.share(), arrived: false, complete: false })
+    }
+
+    /// Share of the simulated time that is over.
+    fn share(&self) -> f64 {
+        self.now.as_nanos() as f64 / self.end.as_nanos() as f64
     }
 
     /// Disciplines from elsewhere may have broken their contract.
@@ -178,7 +200,7 @@ impl World {
     #[inline]
     fn step(&mut self) -> bool {
         let Some((key, event, moves)) = self.fabric.next() else { return false };
-        if key.time > self.end {
+        if key.time > self.stop {
             return false;
         }
         debug_assert!(key.time >= self.now);

@@ -205,6 +205,19 @@ impl DirectedLink {
         queue.map(Some).map_err(|error| error.within(&self.queue_path))
     }
 
+    /// Its queue's kind, and its queue.
+    ///
+    /// # Errors
+    /// A queue that cannot be built.
+    pub(super) fn discipline(
+        &self,
+        base: &Path,
+        disciplines: &Disciplines,
+    ) -> Result<(String, Box<dyn Discipline>), ConfigError> {
+        let setting = self.setting(base)?;
+        discipline(self.table.queue.as_ref(), &setting, &self.queue_path, disciplines)
+    }
+
     /// What the discipline is told of this link.
     ///
     /// # Errors
@@ -297,12 +310,22 @@ impl Channel {
         &self,
         disciplines: &Disciplines,
     ) -> Result<(String, Box<dyn Discipline>), ConfigError> {
-        let unlimited = || json!({ "kind": "fifo", "limit": Limit::Packets(u32::MAX) });
-        let block = self.queue.clone().unwrap_or_else(unlimited);
-        let kind = block.get("kind").and_then(Value::as_str).unwrap_or("combination").to_owned();
-        let built = disciplines.build(&block, &self.setting);
-        Ok((kind, built.map_err(|error| error.within(&self.queue_path))?))
+        discipline(self.queue.as_ref(), &self.setting, &self.queue_path, disciplines)
     }
+}
+
+/// The kind of `queue`, written at `path`, and the queue; without one it has room for all.
+fn discipline(
+    queue: Option<&Value>,
+    setting: &Setting,
+    path: &str,
+    disciplines: &Disciplines,
+) -> Result<(String, Box<dyn Discipline>), ConfigError> {
+    let unlimited = || json!({ "kind": "fifo", "limit": Limit::Packets(u32::MAX) });
+    let block = queue.cloned().unwrap_or_else(unlimited);
+    let kind = block.get("kind").and_then(Value::as_str).unwrap_or("combination").to_owned();
+    let built = disciplines.build(&block, setting);
+    Ok((kind, built.map_err(|error| error.within(path))?))
 }
 
 /// Values from `from` drawn every so often, for `span`.

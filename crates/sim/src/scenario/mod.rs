@@ -1,6 +1,7 @@
 //! Scenarios: what a file says, with every default filled in, ready to run.
 
 mod build;
+mod change;
 mod grammar;
 mod graph;
 mod link;
@@ -179,7 +180,9 @@ impl Scenario {
     pub fn effective(&self) -> Result<Value, ConfigError> {
         // Building finds all that is wrong; what it opens for writing must not exist for a check.
         for (index, file) in self.table.plugins.iter().enumerate() {
-            require(self.base.join(file).is_file(), &format!("plugins[{index}]"), || {
+            let is_loaded = self.registry.plugins.contains_key(file);
+            let is_there = is_loaded || self.base.join(file).is_file();
+            require(is_there, &format!("plugins[{index}]"), || {
                 format!("there is no file \"{file}\"")
             })?;
         }

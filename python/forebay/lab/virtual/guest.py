@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from forebay.lab.virtual.machine import EPOCH, RESULTS, TCP_MEMORY
 from forebay.scenario import Scenario
 
 SCENARIO = "scenario.json"
-"""File of a run: the scenario, its folder, and the congestion control for all TCP."""
+"""File of a run: the scenario, its folder, the congestion control for all TCP, whether there
+are captures, and gates that are killed."""
 SEEN = "seen.json"
 """File of a run: what the meters were told, and the flows on each link."""
 PROGRESS = "forebay: "
@@ -58,10 +60,14 @@ def main() -> int:
     Path("/proc/sys/net/ipv4/tcp_mem").write_text(TCP_MEMORY)
     try:
         network.check_controls(plan)
-        with Links(plan, folder) as links:
+        with Links(plan, folder, given["captures"]) as links:
             names = network.build(plan, links.plug)
-            hosts = Hosts(plan, names, live, journal, Clock(EPOCH))
+            clock = Clock(EPOCH)
+            hosts = Hosts(plan, names, live, journal, clock)
             hosts.listen()
+            for outage in given["outages"]:
+                told = (clock, links, plan, *outage)
+                threading.Thread(target=_outage, args=told, daemon=True).start()
             hosts.carry_out(lambda: None, _tell)
     except LabError as error:
         print(f"error: {error}", flush=True)
@@ -69,6 +75,17 @@ def main() -> int:
     seen = {"told": journal.told, "flows": hosts.flows()}
     (folder / SEEN).write_text(json.dumps(seen), "utf-8")
     return 0
+
+
+def _outage(
+    clock: Clock, links: Links, plan: topology.Topology, link: str, start: int, end: int
+) -> None:
+    """Kill the gate of a link, and start another."""
+    gate, never = plan.gate_of(link), threading.Event()
+    clock.sleep_until(start, never)
+    links.kill(gate)
+    clock.sleep_until(end, never)
+    links.start(gate)
 
 
 def _tell(fraction: float) -> None:

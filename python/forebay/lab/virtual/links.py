@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from forebay.lab import network
 from forebay.lab.errors import LabError
 from forebay.lab.topology import Gate, Topology
+from forebay.lab.virtual.machine import EPOCH
 from forebay.scenario import to_toml
 
 _CONTROL = Path("/proc/forebay/gates")
@@ -16,11 +19,12 @@ _CONTROL = Path("/proc/forebay/gates")
 class Links:
     """The gates of a lab in the kernel; a context manager that ends them."""
 
-    def __init__(self, topology: Topology, folder: Path) -> None:
+    def __init__(self, topology: Topology, folder: Path, captures: bool) -> None:
         """Gates of `topology`, with their files in the folder of the run."""
         self._topology = topology
+        self._captures = captures
         self._folder = folder
-        self._open: list[Gate] = []
+        self._open: set[Gate] = set()
 
     def __enter__(self) -> Links:
         """Start them: their devices are in this network namespace.
@@ -29,7 +33,8 @@ class Links:
             LabError: one cannot be opened.
         """
         for gate in self._topology.gates:
-            self._start(gate)
+            self._prepare(gate)
+            self.start(gate)
         return self
 
     def __exit__(
@@ -39,8 +44,28 @@ class Links:
         trace: TracebackType | None,
     ) -> None:
         """End them, with whole recordings."""
-        while self._open:
-            _CONTROL.write_text(f"close {self._open.pop().device}")
+        for gate in list(self._open):
+            self.kill(gate)
+
+    def start(self, gate: Gate) -> None:
+        """Start a gate, which has nothing from one that was killed.
+
+        Raises:
+            LabError: it cannot be opened.
+        """
+        try:
+            _CONTROL.write_text(f"open {gate.device}")
+        except OSError as error:
+            log = self._folder / f"{gate.device}.log"
+            said = log.read_text("utf-8").strip() if log.exists() else str(error)
+            raise LabError(f'the gate of link "{gate.forward["name"]}": {said}') from None
+        self._open.add(gate)
+
+    def kill(self, gate: Gate) -> None:
+        """End a gate, with all that it holds, if it runs; what comes is lost."""
+        if gate in self._open:
+            self._open.discard(gate)
+            _CONTROL.write_text(f"close {gate.device}")
 
     def plug(self, gate: Gate, node: str, name: str) -> list[str]:
         """Move the device of a gate into a node's namespace; what to do there (`network.Plug`)."""
@@ -48,15 +73,23 @@ class Links:
         network.ip([f"link set dev {device} netns {name}"])
         return [f"link set dev {device} name {gate.device}"]
 
-    def _start(self, gate: Gate) -> None:
+    def _prepare(self, gate: Gate) -> None:
         # The kernel hands packets over itself; interfaces are named for the reader.
         names = {node: node for node in self._topology.nodes}
         config = self._topology.config(gate, str(self._folder), names)
         (self._folder / f"{gate.device}.toml").write_text(to_toml(config), "utf-8")
-        try:
-            _CONTROL.write_text(f"open {gate.device}")
-        except OSError as error:
-            log = self._folder / f"{gate.device}.log"
-            said = log.read_text("utf-8").strip() if log.exists() else str(error)
-            raise LabError(f'the gate of link "{gate.forward["name"]}": {said}') from None
-        self._open.append(gate)
+        if self._captures:
+            asked = captures(gate)
+            (self._folder / f"{gate.device}.captures").write_text(json.dumps(asked), "utf-8")
+
+
+def captures(gate: Gate) -> dict[str, Any]:
+    """The captures at a gate, as it wants to be told (crates/gate/src/io/guest.rs)."""
+    ends = (gate.forward["from"], gate.forward["to"])
+    # What comes out at the inside has gone backward.
+    links = (gate.reverse["name"], gate.forward["name"])
+    return {
+        "epoch": EPOCH,
+        "hosts": [f"host-{name}.pcap" for name in ends],
+        "link": [f"link-{name}.pcap" for name in links],
+    }

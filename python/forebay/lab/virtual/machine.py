@@ -13,6 +13,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +34,7 @@ _MEMORY = "1024M"
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 _PREFIX = "forebay-guest-"
 _MOST_SAID = 4000
+_LOOK_S = 0.05
 
 
 @contextmanager
@@ -97,7 +99,7 @@ def boot(
     seed: int,
     parameters: Iterable[str] = (),
     library: Path | None = None,
-    heard: Callable[[str], None] | None = None,
+    heard: Callable[[str], None] = lambda _: None,
 ) -> float:
     """Carry out a plan (its steps: linux/guest.c) in a new guest; the processor time in s.
 
@@ -136,30 +138,35 @@ def boot(
         *("con=null", "con0=null,fd:1", "time-travel=inf-cpu", "time-travel-start=1000"),
         *("init=/proc/self/cwd/guest", *parameters),
     ]
-    said: list[str] = []
+    # A file: who reads a pipe interrupts its writer, and the kernel draws from when that was.
+    console = folder / "console"
 
     def start() -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+        with console.open("w") as output:
+            return subprocess.Popen(
+                command,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            )
 
-    with guests.running(start) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            said.append(line)
-            if heard is not None:
-                heard(line.rstrip("\n"))
-        _, status, usage = os.wait4(process.pid, 0)
+    with guests.running(start) as process, console.open(encoding="utf-8", errors="replace") as said:
+        ended, rest = 0, ""
+        while not ended:
+            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+            *lines, rest = (rest + said.read()).split("\n")
+            for line in lines:
+                heard(line)
+            if not ended:
+                time.sleep(_LOOK_S)
         process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0 or not any(line.startswith(DONE) for line in said):
-        text = "".join(said)[-_MOST_SAID:]
-        raise LabError(f"the guest failed: exit {process.returncode}\n{text}")
+        said.seek(0)
+        text = said.read()
+    if process.returncode != 0 or DONE not in text:
+        end = text[-_MOST_SAID:]
+        raise LabError(f"the guest failed: exit {process.returncode}\n{end}")
     return usage.ru_utime + usage.ru_stime

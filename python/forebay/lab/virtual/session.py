@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -25,6 +26,10 @@ _ERROR = "error: "
 _LOOK_S = 0.2
 
 
+Outage = tuple[str, int, int]
+"""Name of a link, when its gate is killed and when another takes its place, in ns."""
+
+
 def run(
     scenario: Scenario,
     *,
@@ -32,6 +37,8 @@ def run(
     congestion: str | None = None,
     kernel: Kernel | None = None,
     gate: str | Path | None = None,
+    captures: Path | None = None,
+    outages: Sequence[Outage] = (),
     progress: Callable[[float], None] | None = None,
 ) -> Result:
     """Run a scenario on real packets, in virtual time: two runs of a seed are equal.
@@ -44,6 +51,9 @@ def run(
         congestion: Linux' name of a congestion control, such as "bbr", for all TCP flows.
         kernel: what runs, instead of the one that is found.
         gate: the library of the gate.
+        captures: folder for packet captures of every host and link, in a folder of the seed.
+        outages: gates that are killed meanwhile. What the queue of such a link did is measured
+            until then.
         progress: called now and then with the fraction of the time that has passed.
 
     Raises:
@@ -52,7 +62,14 @@ def run(
     """
     first = seed if seed is not None else int(scenario.effective()["seed"])
     return run_all(
-        scenario, [first], congestion=congestion, kernel=kernel, gate=gate, progress=progress
+        scenario,
+        [first],
+        congestion=congestion,
+        kernel=kernel,
+        gate=gate,
+        captures=captures,
+        outages=outages,
+        progress=progress,
     )[0]
 
 
@@ -63,9 +80,14 @@ def run_all(
     congestion: str | None = None,
     kernel: Kernel | None = None,
     gate: str | Path | None = None,
+    captures: Path | None = None,
+    outages: Sequence[Outage] = (),
     progress: Callable[[float], None] | None = None,
 ) -> list[Result]:
-    """Run a scenario with each of these seeds, as `run` does, one guest a processor at a time."""
+    """Run a scenario with each of these seeds, as `run` does, one guest a processor at a time.
+
+    Captures of the run with seed N are in the folder `seed-N` of `captures`.
+    """
     parts = [0.0] * len(seeds)
 
     def told(at: int, fraction: float) -> None:
@@ -74,7 +96,9 @@ def run_all(
             progress(sum(parts) / len(parts))
 
     with machine.Guests() as guests, ThreadPoolExecutor(os.cpu_count()) as pool:
-        order = Order(scenario.bare(), congestion, kernel or found(), library(gate))
+        order = Order(
+            scenario.bare(), congestion, kernel or found(), library(gate), captures, outages
+        )
         try:
             runs = [
                 pool.submit(_run, guests, order, seed, partial(told, at))
@@ -101,6 +125,8 @@ class Order:
     congestion: str | None
     kernel: Kernel
     library: Path
+    captures: Path | None
+    outages: Sequence[Outage]
 
 
 def _run(
@@ -123,6 +149,8 @@ def _run(
             "name": scenario.name,
             "base": str(Path(scenario.base).resolve()),
             "congestion": order.congestion,
+            "captures": order.captures is not None,
+            "outages": order.outages,
         }
         (folder / guest.SCENARIO).write_text(json.dumps(given), "utf-8")
         (folder / "main.py").write_text(_MAIN.format(path=sys.path), "utf-8")
@@ -144,6 +172,11 @@ def _run(
             if faults:
                 raise LabError(faults[0]) from None
             raise
+        if order.captures is not None:
+            goal = order.captures / f"seed-{seed}"
+            goal.mkdir(parents=True, exist_ok=True)
+            for each in folder.glob("*.pcap"):
+                shutil.move(each, goal / each.name)
         seen = json.loads((folder / guest.SEEN).read_text("utf-8"))
         for what, *values in seen["told"]:
             getattr(live, what)(*values)

@@ -7,8 +7,8 @@ use crate::measure::{QueueMeter, UserMeter};
 use crate::pcap_out::WINDOW_SCALE;
 use forebay_core::tcp::Tcp;
 use forebay_core::{
-    Capacity, Context, Discipline, DropReason, Duration, Ecn, Packet, PacketKind, Poll, Port, Rng,
-    Sink, Time, Verdict,
+    Capacity, Context, Discipline, DropReason, Duration, Ecn, Packet, PacketKind, Poll, Port, Rate,
+    Rng, Sink, Time, Verdict,
 };
 use forebay_middlebox::marker::{Marker, TokenBucket};
 use std::collections::VecDeque;
@@ -65,6 +65,19 @@ pub struct LinkSpec {
     pub remark: Option<[Ecn; 4]>,
     /// Where to record what it sends.
     pub capture: Option<Capture>,
+}
+
+/// What is to change on a link while it runs; None stays as it is.
+#[derive(Default)]
+pub struct LinkChange {
+    /// Kind and discipline of a new queue; what waits in the old one leaves first.
+    pub queue: Option<(String, Box<dyn Discipline>)>,
+    /// Its rate, if it has a constant one.
+    pub rate: Option<Rate>,
+    /// Propagation delay; a delay that falls lets no packet overtake.
+    pub delay: Option<Duration>,
+    /// Share of packets lost on the wire at random.
+    pub loss: Option<f64>,
 }
 
 /// A link with its queue, its meters and its random stream.
@@ -300,6 +313,19 @@ impl Link {
     /// Lets the discipline know the rate that now holds.
     pub fn rate_changed(&mut self, now: Time) {
         self.port.rate_changed(now);
+    }
+
+    /// Makes what `change` says hold from `now` on.
+    pub fn change(&mut self, now: Time, change: LinkChange) {
+        if let Some((kind, discipline)) = change.queue {
+            self.kind = kind;
+            self.port.exchange(discipline);
+        }
+        if let Some(rate) = change.rate {
+            self.port.change_rate(now, rate);
+        }
+        self.delay = change.delay.map_or(self.delay.clone(), Course::Constant);
+        self.loss = change.loss.map_or(self.loss.clone(), Course::Constant);
     }
 
     /// Ends the capture, if there is one.

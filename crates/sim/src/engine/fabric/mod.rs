@@ -9,7 +9,7 @@ mod link;
 
 pub use capture::Capture;
 pub use lane::{Lane, Wire};
-pub use link::{Course, Link, LinkSpec, Loss};
+pub use link::{Course, Link, LinkChange, LinkSpec, Loss};
 
 use super::event::{Agenda, Event, Key, Sequence};
 use crate::measure::UserMeter;

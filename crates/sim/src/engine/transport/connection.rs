@@ -78,13 +78,17 @@ impl Connections {
         Some((1 + connection.sender.bytes_acked(), connection.backward))
     }
 
+    /// (user, sender) of every connection that is open.
+    pub fn open(&self) -> impl Iterator<Item = (u32, &Sender)> {
+        let open = |place: &&Connection| {
+            matches!(place.sender.state(), State::Established | State::Closing)
+        };
+        self.places.iter().filter(open).map(|place| (place.user, &place.sender))
+    }
+
     /// (user, congestion window in bytes) of every connection that is open.
     pub fn windows(&self) -> impl Iterator<Item = (u32, u64)> {
-        let open = self
-            .places
-            .iter()
-            .filter(|place| matches!(place.sender.state(), State::Established | State::Closing));
-        open.map(|place| (place.user, place.sender.cwnd()))
+        self.open().map(|(user, sender)| (user, sender.cwnd()))
     }
 
     /// Fetches what an acknowledgment will touch of the connection in place `flow`, or what data

@@ -7,9 +7,9 @@
  * A line written to /proc/forebay/gates is carried out at once, in the network namespace of the
  * writer:
  *
- *   open NAME    a gate that NAME.toml of the folder of the run configures, and the devices NAME.0
- *                (inside) and NAME.1 (outside)
- *   close NAME   ends the gate; from then on its devices lose what they are given
+ *   open NAME    a gate that NAME.toml of the folder of the run configures; the first one brings the
+ *                devices NAME.0 (inside) and NAME.1 (outside)
+ *   close NAME   ends the gate; until the next one its devices lose what they are given
  */
 #include <linux/hrtimer.h>
 #include <linux/module.h>
@@ -151,7 +151,17 @@ static int add_end(struct link *link, int side)
 	return 0;
 }
 
-static int open_link(const char *name)
+static struct link *link_of(const char *name)
+{
+	struct link *link;
+
+	list_for_each_entry(link, &links, list)
+		if (!strcmp(link->name, name))
+			return link;
+	return NULL;
+}
+
+static int add_link(const char *name)
 {
 	struct link *link = kzalloc(sizeof(*link), GFP_KERNEL);
 	int error;
@@ -163,31 +173,40 @@ static int open_link(const char *name)
 	hrtimer_init(&link->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
 	link->timer.function = link_timer;
 	error = add_end(link, 0) ?: add_end(link, 1);
+	if (!error)
+		list_add_tail(&link->list, &links);
+	return error;
+}
+
+static int open_gate(const char *name)
+{
+	struct link *link = link_of(name);
+	int error = link ? 0 : add_link(name);
+
 	if (error)
 		return error;
+	link = link_of(name);
+	if (link->gate)
+		return -EEXIST;
 	link->gate = library.open(name, link, emit);
-	list_add_tail(&link->list, &links);
 	return link->gate ? 0 : -EINVAL;
 }
 
-static int close_link(const char *name)
+static int close_gate(const char *name)
 {
-	struct link *link;
+	struct link *link = link_of(name);
 	unsigned long flags;
 	void *gate;
 
-	list_for_each_entry(link, &links, list) {
-		if (strcmp(link->name, name) || !link->gate)
-			continue;
-		spin_lock_irqsave(&link->lock, flags);
-		gate = link->gate;
-		link->gate = NULL;
-		spin_unlock_irqrestore(&link->lock, flags);
-		hrtimer_cancel(&link->timer);
-		library.close(gate);
-		return 0;
-	}
-	return -ENOENT;
+	if (!link || !link->gate)
+		return -ENOENT;
+	spin_lock_irqsave(&link->lock, flags);
+	gate = link->gate;
+	link->gate = NULL;
+	spin_unlock_irqrestore(&link->lock, flags);
+	hrtimer_cancel(&link->timer);
+	library.close(gate);
+	return 0;
 }
 
 static ssize_t gates_write(struct file *file, const char __user *from, size_t size, loff_t *offset)
@@ -204,9 +223,9 @@ static ssize_t gates_write(struct file *file, const char __user *from, size_t si
 		return -EINVAL;
 	mutex_lock(&links_lock);
 	if (!strcmp(verb, "open"))
-		error = open_link(name);
+		error = open_gate(name);
 	else if (!strcmp(verb, "close"))
-		error = close_link(name);
+		error = close_gate(name);
 	mutex_unlock(&links_lock);
 	return error ?: size;
 }

@@ -1,0 +1,45 @@
+//! Words for what a class did: the package makes them, which knows files and lines.
+
+use pyo3::prelude::*;
+
+/// The module of the package that loads classes.
+const HOME: &str = "forebay.plugin.loading";
+
+/// What the package's `function` says of `arguments`; None if it says nothing, or fails.
+fn say<'py>(
+    py: Python<'py>,
+    function: &str,
+    arguments: impl pyo3::call::PyCallArgs<'py>,
+) -> Option<String> {
+    let said = py.import(HOME).and_then(|home| home.getattr(function)?.call1(arguments));
+    said.and_then(|said| said.extract()).unwrap_or(None)
+}
+
+/// The module of the package that loads classes.
+///
+/// # Errors
+/// The package is not whole.
+pub fn home(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    py.import(HOME)
+}
+
+/// File, line and function of the class that are under way, if any are.
+pub fn here(py: Python<'_>) -> Option<String> {
+    // What is asked here must not meet an exception that is under way.
+    let under_way = PyErr::take(py);
+    let said = say(py, "here", ());
+    if let Some(error) = under_way {
+        error.restore(py);
+    }
+    said
+}
+
+/// File and line at which `error` was raised, and what it says.
+pub fn blame(py: Python<'_>, error: &PyErr) -> String {
+    say(py, "blame", (error.value(py), error.traceback(py))).unwrap_or_else(|| error.to_string())
+}
+
+/// File and line at which `method` begins, and its name.
+pub fn of_method(method: &Bound<'_, PyAny>) -> String {
+    say(method.py(), "of_method", (method,)).unwrap_or_else(|| "it".to_owned())
+}

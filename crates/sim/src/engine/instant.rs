@@ -1,0 +1,74 @@
+//! The world at an instant: what an observer sees of it, and what he may change.
+
+use super::fabric::LinkChange;
+use super::world::World;
+use forebay_core::Time;
+use serde_json::{Map, Value, json};
+
+impl World {
+    /// The present instant.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Every link by its name: the kind of its queue, what waits (the packet in transmission not
+    /// counted), its rate, what it sent, dropped and marked since the measurement began, and its
+    /// discipline's variables.
+    pub fn links_now(&self) -> Value {
+        let links = self.fabric.links().iter().map(|link| {
+            let (waiting, port) = (link.port().backlog(), link.port());
+            let mut variables = Map::new();
+            port.probe(self.now, &mut |name, value| {
+                drop(variables.insert(name.into(), value.into()))
+            });
+            let seen = json!({
+                "kind": link.kind,
+                "packets": waiting.packets,
+                "bytes": waiting.bytes,
+                "rate_bps": port.capacity().rate(self.now).bps(),
+                "sent_packets": link.sent.0,
+                "sent_bytes": link.sent.1,
+                "dropped": link.meter.drops.iter().flatten().sum::<u64>(),
+                "marked": link.meter.marked,
+                "variables": variables,
+            });
+            (link.name.clone(), seen)
+        });
+        Value::Object(links.collect())
+    }
+
+    /// Every flow, in order: its traffic entry's index, payload delivered, packets dropped and marked
+    /// since the measurement began, and of its connections that are open how many they are, with the
+    /// sum of their windows and of what is in flight, and the mean of their round-trip times.
+    pub fn flows_now(&self) -> Value {
+        let mut flows: Vec<Value> = Vec::with_capacity(self.measures.users.len());
+        let mut open = vec![(0_u32, 0_u64, 0_u64, 0.0_f64); self.measures.users.len()];
+        for (user, sender) in self.transport.connections().open() {
+            let (count, cwnd, in_flight, srtt) = &mut open[user as usize];
+            *count += 1;
+            *cwnd += sender.cwnd();
+            *in_flight += sender.in_flight();
+            *srtt += sender.srtt().map_or(0.0, |srtt| srtt.as_secs_f64() * 1e3);
+        }
+        for (meter, (count, cwnd, in_flight, srtt)) in self.measures.users.iter().zip(open) {
+            let is_open = count > 0;
+            flows.push(json!({
+                "traffic": meter.traffic,
+                "delivered_bytes": meter.bytes,
+                "dropped": meter.dropped,
+                "marked": meter.marked,
+                "connections": count,
+                "cwnd_bytes": is_open.then_some(cwnd),
+                "in_flight_bytes": is_open.then_some(in_flight),
+                "srtt_ms": (is_open && srtt > 0.0).then(|| srtt / f64::from(count)),
+            }));
+        }
+        Value::Array(flows)
+    }
+
+    /// Makes what `change` says hold on the link of this index from now on.
+    pub fn change(&mut self, link: usize, change: LinkChange) {
+        let now = self.now;
+        self.fabric.links_mut()[link].change(now, change);
+    }
+}

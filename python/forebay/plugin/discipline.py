@@ -1,0 +1,81 @@
+"""The class of which users' disciplines are made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from forebay import _engine
+from forebay.plugin.parameters import parameters_of
+
+if TYPE_CHECKING:
+    from forebay._engine import Packet
+
+
+class Discipline(_engine.Port):
+    """A queue discipline: packets in, packets out, against a clock that it is handed.
+
+    A class of this one has two methods, `enqueue(packet, now)` and `dequeue(now)`. Its annotated
+    fields are parameters: scenarios may set them, and each instance has their values. Times are
+    whole nanoseconds.
+
+    - A packet that is handed to `enqueue` is kept until it is returned from `dequeue` or handed to
+      `drop`. Each packet leaves once.
+    - Nothing is to be sent: `dequeue` returns None.
+    - One that holds packets back has a method `wake(now)`, which says when `dequeue` is to be
+      called: an instant, or None if nothing is held. It changes nothing. Others are asked whenever
+      the link is free and they hold packets.
+    - A method `probe(now)` may return a dict of variables by name, for plots.
+
+    Example:
+        >>> class Short(forebay.Discipline):
+        ...     "Drops what finds a long queue."
+        ...
+        ...     limit: forebay.Packets = "20p"
+        ...     "Packets that may wait."
+        ...
+        ...     def setup(self):
+        ...         self.queue = forebay.Queue()
+        ...
+        ...     def enqueue(self, packet, now):
+        ...         if len(self.queue) < self.limit:
+        ...             self.queue.append(packet)
+        ...         else:
+        ...             self.drop(packet, "overflow")
+        ...
+        ...     def dequeue(self, now):
+        ...         return self.queue.popleft() if self.queue else None
+        >>> forebay.compare(scenario, disciplines=["fifo", "codel", Short])
+    """
+
+    name: ClassVar[str] = ""
+    """What a scenario writes as `kind = "..."`; the class's name in small letters unless given."""
+    source: ClassVar[str] = "a class in Python"
+    """Paper, section or RFC that it follows."""
+    keeps_order: ClassVar[bool] = True
+    """Whether packets of one flow and class leave in the order in which they came."""
+
+    rate: int = 10_000_000
+    """The link's rate in bit/s, as it is now (where it varies, the mean rate at first)."""
+    mtu: int = 1500
+    """Largest IP packet in bytes."""
+
+    def __init__(self, **parameters: Any) -> None:
+        """Set the parameters, then call `setup`.
+
+        Raises:
+            ParameterError: an unknown one, or a value that is not allowed.
+        """
+        for name, value in parameters_of(type(self), Discipline).read(parameters).items():
+            setattr(self, name, value)
+        self.setup()
+
+    def setup(self) -> None:
+        """Make what an instance needs; parameters and the link's rate are in place."""
+
+    if TYPE_CHECKING:
+
+        def enqueue(self, packet: Packet, now: int, /) -> None:
+            """Take an arriving packet: keep it, or drop it; others may be dropped, too."""
+
+        def dequeue(self, now: int, /) -> Packet | None:
+            """Return the next packet to send."""

@@ -1,0 +1,167 @@
+"""Parameters of a class: its annotated fields, checked, with units, and described by a schema."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import linecache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError, create_model
+from pydantic.fields import FieldInfo
+from pydantic_core import core_schema
+
+from forebay import _engine, _written
+
+
+class ParameterError(ValueError):
+    """A parameter that is not understood: its path, empty for all of them, and what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A number that scenarios write with its unit, and the class sees as a whole number."""
+
+    dimension: str
+    """As the engine calls it."""
+    form: str
+    """Its `format` in the schema."""
+    scale: float
+    """What the class counts by one of the base unit."""
+    example: str
+
+    def read(self, value: Any) -> int:
+        if isinstance(value, int) and not isinstance(value, bool) and self.dimension == "packets":
+            return value
+        if not isinstance(value, str):
+            raise ValueError(f'expected a value such as "{self.example}", got {value!r}')
+        base: float = json.loads(_engine.quantity(value, self.dimension))["value"]
+        return round(base * self.scale)
+
+    def written(self, value: int) -> str:
+        return _engine.format_quantity(value / self.scale, self.dimension)
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> Any:
+        written = core_schema.plain_serializer_function_ser_schema(self.written)
+        return core_schema.no_info_plain_validator_function(self.read, serialization=written)
+
+    def __get_pydantic_json_schema__(self, _schema: Any, _handler: Any) -> dict[str, Any]:
+        return {"type": "string", "format": self.form, "examples": [self.example]}
+
+
+Time = Annotated[Any, _Unit("time", "duration", 1e9, "5ms")]
+"""A time, written as "5ms"; the class sees whole nanoseconds."""
+Rate = Annotated[Any, _Unit("rate", "rate", 1.0, "10Mbit")]
+"""A rate, written as "10Mbit"; the class sees whole bits a second."""
+Size = Annotated[Any, _Unit("size", "bytes", 1.0, "45KB")]
+"""A size, written as "45KB"; the class sees whole bytes."""
+Packets = Annotated[Any, _Unit("packets", "packets", 1.0, "100p")]
+"""A number of packets, written as "100p" or 100; the class sees the number."""
+
+
+class Parameters:
+    """The parameters of one class."""
+
+    def __init__(self, owner: type, base: type) -> None:
+        """Look at the fields that `owner` has beyond those of `base`.
+
+        Raises:
+            ParameterError: a field has no default, or one that it does not allow itself.
+        """
+        described = dict(_described(owner, base))
+        fields: dict[str, Any] = {}
+        for name, hint in _fields(owner, base).items():
+            default = getattr(owner, name, None)
+            if default is None:
+                raise ParameterError(name, "a parameter needs a default value")
+            info = default if isinstance(default, FieldInfo) else FieldInfo(default=default)
+            info = FieldInfo.merge_field_infos(FieldInfo.from_annotation(hint), info)
+            words = info.description or described.get(name) or f"{name.replace('_', ' ')}."
+            fields[name] = (hint, FieldInfo.merge_field_infos(info, description=words))
+        config = ConfigDict(extra="forbid", strict=True, validate_default=True, allow_inf_nan=False)
+        try:
+            self._model: type[BaseModel] = create_model(owner.__name__, __config__=config, **fields)
+        except PydanticUserError as error:
+            raise ParameterError("", str(error).splitlines()[0]) from None
+        self.read({})
+
+    def read(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Every parameter's value, as the class sees it.
+
+        Raises:
+            ParameterError: an unknown one, or a value that is not allowed.
+        """
+        return dict(self._read(given))
+
+    def effective(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Every parameter's value, as a scenario writes it.
+
+        Raises:
+            ParameterError: as `read`.
+        """
+        return self._read(given).model_dump(mode="json")
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of all of them."""
+        schema = self._model.model_json_schema()
+        for name, default in self.effective({}).items():
+            schema["properties"][name] |= {"default": default}
+        return schema
+
+    def _read(self, given: dict[str, Any]) -> BaseModel:
+        try:
+            return self._model.model_validate(given)
+        except ValidationError as error:
+            raise ParameterError(*_written.complaint(self._model, error)) from None
+
+
+_known: dict[type, Parameters] = {}
+
+
+def parameters_of(owner: type, base: type) -> Parameters:
+    """The parameters of a class: its fields beyond those of `base`.
+
+    Raises:
+        ParameterError: a field has no default, or one that it does not allow itself.
+    """
+    if owner not in _known:
+        _known[owner] = Parameters(owner, base)
+    return _known[owner]
+
+
+def _fields(owner: type, base: type) -> dict[str, Any]:
+    """The annotated fields of a class beyond those of `base`, those of its own bases first."""
+    hints = get_type_hints(owner, include_extras=True)
+    names: dict[str, None] = {}
+    for each in reversed(owner.__mro__):
+        if issubclass(each, base) and each is not base:
+            names.update(dict.fromkeys(inspect.get_annotations(each)))
+    public = (name for name in names if not name.startswith("_"))
+    return {name: hints[name] for name in public if get_origin(hints[name]) is not ClassVar}
+
+
+def _described(owner: type, base: type) -> Iterator[tuple[str, str]]:
+    """The text that stands below each field, where the source is at hand."""
+    for each in reversed(owner.__mro__):
+        functions = [value for value in vars(each).values() if inspect.isfunction(value)]
+        if not issubclass(each, base) or each is base or not functions:
+            continue
+        source = "".join(linecache.getlines(functions[0].__code__.co_filename))
+        try:
+            nodes = list(ast.walk(ast.parse(source)))
+        except SyntaxError:
+            continue
+        for node in nodes:
+            if isinstance(node, ast.ClassDef) and node.name == each.__name__:
+                yield from _texts(node)
+
+
+def _texts(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, text in zip(node.body, node.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            match text:
+                case ast.Expr(value=ast.Constant(value=str(words))):
+                    yield field.target.id, inspect.cleandoc(words)

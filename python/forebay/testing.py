@@ -1,0 +1,45 @@
+"""For tests of users' disciplines: a fixture, which pytest finds by itself.
+
+def test_mine_keeps_the_contract(conformance):
+conformance(Mine)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import pytest
+
+if TYPE_CHECKING:
+    from forebay.plugin import Discipline
+
+Checked: TypeAlias = "type[Discipline] | str | Path"
+
+
+def check(discipline: Checked) -> None:
+    """Hold a discipline to the contract, under random and adverse arrivals.
+
+    Args:
+        discipline: a class, or a plug-in: a file in Python or a shared library.
+
+    Raises:
+        AssertionError: what it did against which contract.
+        ScenarioError: it cannot be loaded, or a call of it does not return.
+    """
+    from forebay import _engine, scenario
+
+    if isinstance(discipline, type):
+        _, plugin = scenario.plain(discipline)
+    else:
+        plugin = str(discipline)
+    faults = [f"{name}: {fault}" for name, fault in _engine.check_plugin(str(plugin)) if fault]
+    if faults:
+        raise AssertionError("\n".join(faults))
+
+
+@pytest.fixture(scope="session")
+def conformance() -> Callable[[Checked], None]:
+    """The conformance suite: call it with a class, or with a plug-in's file."""
+    return check
