@@ -22,7 +22,6 @@ from forebay._cli.options import (
     out_option,
 )
 from forebay._engine import ScenarioError
-from forebay._runs.journal import write_whole
 from forebay.scenario import Scenario, load_with
 
 if TYPE_CHECKING:
@@ -179,6 +178,7 @@ def _fixed(
 
 def _gate(console: Terminal, comparison: Comparison, advice: Advice, file: Path | None) -> None:
     """Print the lines for a gate with the pick, and write them if they are wanted."""
+    from forebay._runs.journal import write_whole
     from forebay.advice import gate
 
     labels = comparison.labels
