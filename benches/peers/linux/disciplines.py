@@ -61,8 +61,6 @@ PIE = {"t_update": "16ms", "ecn": True}
 DRAWING: list[dict[str, Any]] = [
     {**RED, "ecn": False},
     {**RED, "ecn": True},
-    # The timer of Linux fires every 512 ms.
-    {**RED, "ecn": True, "max_p": 0.02, "adapt_every": "512ms"},
     {
         **{key: RED[key] for key in ("limit", "weight", "gentle", "mean_packet")},
         "kind": "wred",
@@ -471,7 +469,7 @@ DRAW_TEXT = (
     "a length of zero. The paper takes the idle time of an empty queue; forebay's begins when "
     "the link falls idle, so that such an arrival changes nothing (D1 of `admit/average.rs`). "
     "*With one rule changed* has the source's rules with that one of Linux's: {idle:.2f} ms more "
-    "at most. Adaptive RED begins with a probability of 0.02, in Linux with its integers.\n\n"
+    "at most.\n\n"
     "PIE: Linux asks for the delay of the last departure where RFC 8033 has that of the last "
     "update, lets the probability decay by 1/64 rather than 2 %, and adds 2 % for delays above "
     "250 ms, which FQ-PIE's queues reach. Its probability may rise above 1, because what is looked "
@@ -527,9 +525,7 @@ def most(rows: Sequence[Mapping[str, Any]], kinds: Sequence[str], rules: str) ->
 
 def described(queue: Mapping[str, Any]) -> str:
     """A discipline, as short as it can be told from the others."""
-    more = [", marks"] if queue.get("ecn") else []
-    more += [", adaptive"] if queue.get("adapt_every") else []
-    return str(queue["kind"]) + "".join(more)
+    return f"{queue['kind']}, marks" if queue.get("ecn") else str(queue["kind"])
 
 
 def lawful_line(row: Mapping[str, Any]) -> list[Any]:

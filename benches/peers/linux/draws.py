@@ -17,7 +17,6 @@ Linux (net/red.h, sch_pie.c of 6.1) differs so:
 
 from __future__ import annotations
 
-import math
 import random
 from collections import deque
 from collections.abc import Mapping
@@ -121,33 +120,12 @@ class Red(Link):
         self.bytes = 0
         self.average = 0.0
         self.idle_since: float | None = None
-        every = queue.get("adapt_every")
-        self.period = qdisc.seconds(every) * 1e9 if every else math.inf
-        self.due = self.period
-
-    def adapt(self, now: float) -> None:
-        """Adaptive RED (Floyd, Gummadi and Shenker 2001, figure 1)."""
-        while self.due <= now:
-            idle = None if self.idle_since is None else self.due - self.idle_since
-            average = self.average * self.decay(max(idle or 0.0, 0.0))
-            for level, (low, high, most) in enumerate(self.curves):
-                share = (average - low) / (high - low)
-                if share > 0.6 and most <= 0.5:
-                    most += min(0.01, most / 4)
-                elif share < 0.4 and most >= 0.01:
-                    most *= 0.9
-                self.curves[level] = (low, high, most)
-            self.due += self.period
-
-    def decay(self, idle: float) -> float:
-        """What is left of the average after so many ns without a packet."""
-        return float((1 - self.weight) ** (idle / (self.typical * 8e9 / self.rate)))
 
     def admits(self, packet: int, now: float, idle: bool) -> bool:
         """Figure 2 of Floyd and Jacobson 1993."""
-        self.adapt(now)
         if self.idle_since is not None:
-            self.average *= self.decay(now - self.idle_since)
+            missed = (now - self.idle_since) / (self.typical * 8e9 / self.rate)
+            self.average *= (1 - self.weight) ** missed
             self.idle_since = now if idle else None
         elif self.bytes or self.rules.counts_last:
             self.average += self.weight * (self.bytes - self.average)
@@ -183,7 +161,6 @@ class Red(Link):
 
     def next(self, now: float) -> int | None:
         """The first."""
-        self.adapt(now)
         if not self.packets:
             self.idle_since = now
             return None

@@ -246,14 +246,10 @@ def red_words(curve: Table, queue: Table, link: Link) -> list[str]:
 
 def red(queue: Table, link: Link) -> Commands:
     """`red`."""
-    fixed(queue, gentle=False, wait=False, spare_short=False, byte_mode=False)
+    fixed(queue, gentle=False, wait=False, spare_short=False, byte_mode=False, adapt_every=None)
     # As ours: above max_th it drops what it could mark.
-    more = ["ecn", "harddrop"] if queue["ecn"] else []
-    if queue.get("adapt_every"):
-        # Its timer of 125 ticks fires at whole multiples of 8.
-        fixed(queue, adapt_every="512ms")
-        more.append("adaptative")
-    return [root("red", *red_words(queue, queue, link), *more)]
+    marks = ["ecn", "harddrop"] if queue["ecn"] else []
+    return [root("red", *red_words(queue, queue, link), *marks)]
 
 
 def wred(queue: Table, link: Link) -> Commands:

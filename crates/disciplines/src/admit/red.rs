@@ -27,8 +27,9 @@
 //! (`queue_in_bytes_`, `bytes_`); Linux has only the bytes. D4. Adaptive RED: thresholds of
 //! `target_delay` are whole packets. Who comes after a pause finds at most 100 of the steps that it has
 //! missed, more than there are from one bound to the other. Linux (`adaptative`) has the same law in
-//! integers and no automatic parameters; its timer of 500 ms fires every 512 with 250 ticks a second. D5. `spare_short` and `spare_first` are not in the paper, but in ns-2 (`REDQueue::enque`: `qlen >
-//! 1`, `old`) and ns-3. With `gaps` and `idle` "linux" the law is that of `sch_red`.
+//! integers and no automatic parameters. D5. `spare_short` and `spare_first` are not in the paper, but in
+//! ns-2 (`REDQueue::enque`: `qlen > 1`, `old`) and ns-3. With `gaps` and `idle` "linux" the law is
+//! that of `sch_red`.
 //!
 //! Cost of an adaptation: a comparison a queue. Else one multiplication and two comparisons a packet below min_th, one random number above.
 

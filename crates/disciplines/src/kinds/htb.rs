@@ -1,7 +1,7 @@
 //! `htb`: a tree of classes that have a rate of their own and lend what they do not use.
 //!
 //! What it does: a classifier sorts packets into the leaves of a tree, each of which holds a discipline
-//! of any kind. A class may send at its `rate`, and beyond that, up to its `ceil`, what an ancestor
+//! of any kind ([`leaves`]). A class may send at its `rate`, and beyond that, up to its `ceil`, what an ancestor
 //! lends ([`bucket`]). Who sends without borrowing comes first, then who borrows from the nearest
 //! ancestors; among these the highest priority; among equals the leaves take turns, by bytes
 //! ([`feed`]). Classes above their rate or ceil wait on an agenda by time ([`agenda`]).
@@ -28,6 +28,7 @@
 mod agenda;
 mod bucket;
 mod feed;
+mod leaves;
 mod plan;
 mod tree;
 

@@ -67,8 +67,9 @@ impl Bucket {
     }
 }
 
-/// The buckets of a class.
+/// The buckets of a class: one cache line.
 #[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
 pub struct Buckets {
     /// Of `rate`.
     pub rate: Bucket,

@@ -2,9 +2,10 @@
 
 use super::bucket::{Bucket, Buckets};
 use super::{HtbClassParams, HtbParams, below};
+use crate::kinds::Fifo;
 use crate::{ClassfulSite, Classify};
-use forebay_core::config::require;
-use forebay_core::{Bytes, ConfigError, Discipline, Rate};
+use forebay_core::config::{self, require};
+use forebay_core::{Bytes, ConfigError, Discipline, Limit, Named, Rate};
 use serde_json::Value;
 use std::collections::VecDeque;
 
@@ -50,7 +51,15 @@ pub struct Leaf {
     pub priority: usize,
     pub quantum: i32,
     pub ceil: Rate,
-    pub queue: Box<dyn Discipline>,
+    pub queue: Queue,
+}
+
+/// The discipline of a leaf.
+pub enum Queue {
+    /// `fifo` with this limit: the tree holds its packets itself.
+    Fifo(Limit),
+    /// Any other.
+    Other(Box<dyn Discipline>),
 }
 
 /// A class on its way into the row.
@@ -189,6 +198,13 @@ fn buckets(class: &HtbClassParams) -> Result<Buckets, ConfigError> {
     ))
 }
 
+/// The limit of a `fifo` that is in order; None for other kinds.
+fn fifo(block: &Value, site: &ClassfulSite) -> Option<Limit> {
+    let effective = site.disciplines.effective(block, site.setting).ok()?;
+    let is_fifo = effective["kind"] == Fifo::NAME;
+    is_fifo.then(|| config::read(&effective["limit"]).ok())?
+}
+
 fn leaf(params: &HtbClassParams, class: usize, site: &ClassfulSite) -> Result<Leaf, ConfigError> {
     let priority = usize::from(params.priority.unwrap_or_default());
     require(priority < PRIORITIES, "priority", || {
@@ -200,7 +216,9 @@ fn leaf(params: &HtbClassParams, class: usize, site: &ClassfulSite) -> Result<Le
     })?;
     let ceil = params.ceil.unwrap_or(params.rate);
     let block = params.queue.as_ref().unwrap_or(&Value::Null);
-    let queue = site.disciplines.build(block, &below(ceil, site.setting));
-    let queue = queue.map_err(|error| error.within("queue"))?;
+    let setting = below(ceil, site.setting);
+    let built = site.disciplines.build(block, &setting);
+    let built = built.map_err(|error| error.within("queue"))?;
+    let queue = fifo(block, site).map_or(Queue::Other(built), Queue::Fifo);
     Ok(Leaf { class, priority, quantum: quantum.0 as i32, ceil, queue })
 }

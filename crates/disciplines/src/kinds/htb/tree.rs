@@ -7,6 +7,7 @@
 use super::agenda::{Agenda, NOWHERE};
 use super::bucket::{Buckets, Mode};
 use super::feed::Feed;
+use super::leaves::{Leaf, Leaves};
 use super::plan::{Below, DEEPEST, PRIORITIES, Plan};
 use crate::Classify;
 use forebay_core::{Backlog, Bank, Context, Discipline, Packet, Rate, Time, Verdict, Wake};
@@ -26,17 +27,16 @@ pub struct Tree {
     buckets: Vec<Buckets>,
     /// Where each class is on its level's agenda.
     places: Vec<u32>,
-    leaves: Vec<Leaf>,
-    /// Of each leaf.
-    queues: Vec<Box<dyn Discipline>>,
-    /// Of each leaf: bytes left of its turn, for each level from which it may borrow.
-    deficits: Vec<[i32; DEEPEST]>,
-    /// The `ceil` of each leaf.
-    ceils: Vec<Rate>,
+    leaves: Leaves,
+    /// Bytes left of each leaf's turn, leaf by leaf, for each level that has classes.
+    deficits: Vec<i32>,
+    /// Where a level stands among those that have classes.
+    columns: [usize; DEEPEST],
+    /// How many have.
+    width: usize,
     inner: Vec<Inner>,
     feeds: Vec<Feed>,
     levels: [Level; DEEPEST],
-    held: Backlog,
     /// Until when all leaves that may send hold back what they have, as far as is known.
     held_back: Time,
 }
@@ -51,13 +51,6 @@ struct Class {
     level: u8,
     /// A bit for each priority at which there are packets below.
     active: u8,
-}
-
-struct Leaf {
-    held: Backlog,
-    class: u32,
-    quantum: i32,
-    priority: u8,
 }
 
 /// What a class that has classes has more.
@@ -114,6 +107,10 @@ impl Tree {
             }
             found
         };
+        let used_levels: [bool; DEEPEST] =
+            std::array::from_fn(|level| classes.iter().any(|class| class.level == level));
+        let below = |level: usize| used_levels[..level].iter().filter(|used| **used).count();
+        let (columns, width) = (std::array::from_fn(below), below(DEEPEST));
         let levels = std::array::from_fn(|level| {
             let here = || (0..classes.len()).filter(|class| classes[*class].level == level);
             let mask = here().fold(0, |mask, class| mask | used[class]);
@@ -138,34 +135,22 @@ impl Tree {
         let row: Vec<Class> = row.collect();
         let buckets = classes.iter().map(|class| class.buckets).collect();
         let classes = row;
-        let mut tree = Tree {
+        Tree {
             nothing: Bank::new(classify.queues()),
             classify,
             overhead,
             buckets,
             places: vec![NOWHERE; classes.len()],
             classes,
-            deficits: vec![[0; DEEPEST]; leaves.len()],
-            leaves: Vec::with_capacity(leaves.len()),
-            queues: Vec::with_capacity(leaves.len()),
-            ceils: Vec::with_capacity(leaves.len()),
+            deficits: vec![0; leaves.len() * width],
+            columns,
+            width,
+            leaves: Leaves::new(leaves),
             inner,
             feeds,
             levels,
-            held: Backlog::default(),
             held_back: Time::ZERO,
-        };
-        for leaf in leaves {
-            tree.leaves.push(Leaf {
-                held: Backlog::default(),
-                class: leaf.class as u32,
-                quantum: leaf.quantum,
-                priority: leaf.priority as u8,
-            });
-            tree.queues.push(leaf.queue);
-            tree.ceils.push(leaf.ceil);
         }
-        tree
     }
 
     /// The feed of class `parent` at `priority`.
@@ -251,7 +236,7 @@ impl Tree {
     /// A leaf holds packets.
     #[inline]
     fn activate(&mut self, leaf: usize) {
-        let Leaf { class, priority, .. } = self.leaves[leaf];
+        let &Leaf { class, priority, .. } = self.leaves.at(leaf);
         let found = &mut self.classes[class as usize];
         if found.active == 0 {
             found.active = 1 << priority;
@@ -261,7 +246,7 @@ impl Tree {
 
     /// A leaf is empty.
     fn deactivate(&mut self, leaf: usize) {
-        let class = self.leaves[leaf].class;
+        let class = self.leaves.at(leaf).class;
         if self.classes[class as usize].active != 0 {
             self.leave(class);
             self.classes[class as usize].active = 0;
@@ -287,7 +272,7 @@ impl Tree {
 
     /// `len` bytes of a leaf go out by what the class of `level` over it has.
     fn charge(&mut self, leaf: usize, level: usize, len: u32, now: i64) {
-        let mut at = self.leaves[leaf].class;
+        let mut at = self.leaves.at(leaf).class;
         while at != NONE {
             let class = &self.classes[at as usize];
             let (own, before, parent) = (usize::from(class.level), class.mode, class.parent);
@@ -367,7 +352,7 @@ impl Tree {
         if level == 0 {
             return &mut self.feeds[self.levels[0].rows[priority] as usize];
         }
-        let parent = self.classes[self.leaves[leaf].class as usize].parent;
+        let parent = self.classes[self.leaves.at(leaf).class as usize].parent;
         self.feed_of(parent, priority)
     }
 
@@ -376,7 +361,7 @@ impl Tree {
         let row = self.levels[level].rows[priority];
         let mut first = None;
         while let Some(number) = self.whose_turn(row, priority) {
-            if self.leaves[number].held.packets == 0 {
+            if self.leaves.packets(number) == 0 {
                 self.deactivate(number);
                 first = first.filter(|first| *first != number);
                 continue;
@@ -385,14 +370,14 @@ impl Tree {
                 return None;
             }
             first.get_or_insert(number);
-            let packet = self.queues[number].dequeue(cx);
-            let empty = self.count(number);
+            let packet = self.leaves.dequeue(number, cx);
+            let empty = self.leaves.packets(number) == 0;
             if let Some(packet) = packet {
                 let len = packet.len + self.overhead;
-                let deficit = &mut self.deficits[number][level];
+                let deficit = &mut self.deficits[number * self.width + self.columns[level]];
                 *deficit = deficit.saturating_sub(len as i32);
                 if *deficit < 0 {
-                    *deficit += self.leaves[number].quantum;
+                    *deficit += self.leaves.at(number).quantum;
                     self.own_feed(number, priority, level).advance();
                 }
                 if empty {
@@ -402,25 +387,11 @@ impl Tree {
                 return Some(packet);
             }
             if !empty {
-                self.held_back = self.held_back.min(match self.queues[number].wake(cx.now) {
-                    Wake::Ready => cx.now,
-                    Wake::At(time) => time,
-                    Wake::Idle => Time::MAX,
-                });
+                self.held_back = self.held_back.min(self.leaves.wake(number, cx.now));
                 self.own_feed(number, priority, level).advance();
             }
         }
         None
-    }
-
-    /// Counts anew what a leaf holds; whether that is nothing.
-    #[inline]
-    fn count(&mut self, leaf: usize) -> bool {
-        let now = self.queues[leaf].backlog();
-        let before = std::mem::replace(&mut self.leaves[leaf].held, now);
-        self.held.packets = self.held.packets - before.packets + now.packets;
-        self.held.bytes = self.held.bytes - before.bytes + now.bytes;
-        now.packets == 0
     }
 }
 
@@ -428,8 +399,8 @@ impl Discipline for Tree {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Context) -> Verdict {
         self.classify.mark(&mut packet);
         let leaf = self.classify.classify(&packet, &self.nothing, cx);
-        let verdict = self.queues[leaf].enqueue(packet, cx);
-        if !self.count(leaf) {
+        let verdict = self.leaves.enqueue(leaf, packet, cx);
+        if self.leaves.packets(leaf) > 0 {
             self.activate(leaf);
         }
         self.held_back = Time::ZERO;
@@ -437,7 +408,7 @@ impl Discipline for Tree {
     }
 
     fn dequeue(&mut self, cx: &mut Context) -> Option<Packet> {
-        if self.held.packets == 0 {
+        if self.backlog().packets == 0 {
             return None;
         }
         let now = nanos(cx.now);
@@ -458,7 +429,7 @@ impl Discipline for Tree {
     }
 
     fn wake(&self, now: Time) -> Wake {
-        if self.held.packets == 0 {
+        if self.backlog().packets == 0 {
             return Wake::Idle;
         }
         let next = self.levels.iter().map(|level| level.next).min().unwrap_or(i64::MAX);
@@ -469,19 +440,17 @@ impl Discipline for Tree {
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.leaves.backlog()
     }
 
     fn set_link_rate(&mut self, now: Time, rate: Rate) {
         self.classify.set_link_rate(rate);
-        for (queue, ceil) in self.queues.iter_mut().zip(&self.ceils) {
-            queue.set_link_rate(now, rate.min(*ceil));
-        }
+        self.leaves.set_link_rate(now, rate);
         self.held_back = Time::ZERO;
     }
 
     fn fault(&self) -> Option<String> {
-        self.queues.iter().find_map(|queue| queue.fault())
+        self.leaves.fault()
     }
 
     fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64)) {

@@ -1,0 +1,148 @@
+//! The leaves and what waits in them.
+//!
+//! Plain FIFOs lie in one bank, so that a packet of theirs touches a word or two of memory where a
+//! discipline of its own has an object, tables and packets in as many places: with thousands of leaves
+//! that is most of what a packet costs.
+
+use super::plan;
+use forebay_core::{Backlog, Bank, Context, Discipline, Limit, Packet, Rate, Time, Verdict, Wake};
+
+/// The leaves of a tree, by number.
+pub struct Leaves {
+    leaves: Vec<Leaf>,
+    /// The packets of those that are plain FIFOs.
+    bank: Bank,
+    /// The disciplines of the others, and what these are told of the link at most: their `ceil`.
+    queues: Vec<(Box<dyn Discipline>, Rate)>,
+    /// What these hold.
+    held: Backlog,
+}
+
+/// A leaf.
+pub struct Leaf {
+    /// Its class.
+    pub class: u32,
+    /// Bytes that it sends in its turn.
+    pub quantum: i32,
+    /// Its priority.
+    pub priority: u8,
+    queue: Queue,
+}
+
+enum Queue {
+    /// A FIFO with this limit, in the bank.
+    Fifo(Limit),
+    /// The discipline of this number, and what it holds.
+    Other(u32, Backlog),
+}
+
+impl Leaves {
+    /// Those of a plan, empty.
+    pub fn new(planned: Vec<plan::Leaf>) -> Self {
+        let mut queues = Vec::new();
+        let bank = Bank::new(planned.len());
+        let leaves = planned.into_iter().map(|leaf| Leaf {
+            class: leaf.class as u32,
+            quantum: leaf.quantum,
+            priority: leaf.priority as u8,
+            queue: match leaf.queue {
+                plan::Queue::Fifo(limit) => Queue::Fifo(limit),
+                plan::Queue::Other(queue) => {
+                    queues.push((queue, leaf.ceil));
+                    Queue::Other(queues.len() as u32 - 1, Backlog::default())
+                }
+            },
+        });
+        Leaves { leaves: leaves.collect(), bank, queues, held: Backlog::default() }
+    }
+
+    /// One of them.
+    #[inline]
+    pub fn at(&self, leaf: usize) -> &Leaf {
+        &self.leaves[leaf]
+    }
+
+    /// Packets that a leaf holds.
+    #[inline]
+    pub fn packets(&self, leaf: usize) -> usize {
+        match self.leaves[leaf].queue {
+            Queue::Fifo(_) => self.bank.packets(leaf),
+            Queue::Other(_, held) => held.packets,
+        }
+    }
+
+    /// What all of them hold.
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        let own = self.bank.total();
+        let (packets, bytes) = (own.packets + self.held.packets, own.bytes + self.held.bytes);
+        Backlog { packets, bytes }
+    }
+
+    /// A packet arrives for a leaf.
+    #[inline]
+    pub fn enqueue(&mut self, leaf: usize, packet: Packet, cx: &mut Context) -> Verdict {
+        match &mut self.leaves[leaf].queue {
+            Queue::Fifo(limit) => match self.bank.room(leaf, *limit, packet.len) {
+                Ok(()) => {
+                    self.bank.push(leaf, packet);
+                    Verdict::Queued
+                }
+                Err(reason) => {
+                    cx.drop(packet, reason);
+                    Verdict::Dropped
+                }
+            },
+            Queue::Other(number, held) => {
+                let queue = &mut self.queues[*number as usize].0;
+                let verdict = queue.enqueue(packet, cx);
+                recount(&mut self.held, held, queue.backlog());
+                verdict
+            }
+        }
+    }
+
+    /// The next packet of a leaf.
+    #[inline]
+    pub fn dequeue(&mut self, leaf: usize, cx: &mut Context) -> Option<Packet> {
+        match &mut self.leaves[leaf].queue {
+            Queue::Fifo(_) => self.bank.pop(leaf),
+            Queue::Other(number, held) => {
+                let queue = &mut self.queues[*number as usize].0;
+                let packet = queue.dequeue(cx);
+                recount(&mut self.held, held, queue.backlog());
+                packet
+            }
+        }
+    }
+
+    /// When a leaf, which holds packets, wants to be asked.
+    pub fn wake(&self, leaf: usize, now: Time) -> Time {
+        let Queue::Other(number, _) = self.leaves[leaf].queue else { return now };
+        match self.queues[number as usize].0.wake(now) {
+            Wake::Ready => now,
+            Wake::At(time) => time,
+            Wake::Idle => Time::MAX,
+        }
+    }
+
+    /// The link's rate is now `rate`.
+    pub fn set_link_rate(&mut self, now: Time, rate: Rate) {
+        for (queue, ceil) in &mut self.queues {
+            queue.set_link_rate(now, rate.min(*ceil));
+        }
+    }
+
+    /// What one of them did against the contract.
+    pub fn fault(&self) -> Option<String> {
+        self.queues.iter().find_map(|(queue, _)| queue.fault())
+    }
+}
+
+/// A discipline holds `now` instead of `held`, which is counted in `sum`.
+#[inline]
+fn recount(sum: &mut Backlog, held: &mut Backlog, now: Backlog) {
+    let before = std::mem::replace(held, now);
+    sum.packets = sum.packets - before.packets + now.packets;
+    sum.bytes = sum.bytes - before.bytes + now.bytes;
+}
