@@ -5,6 +5,7 @@ Runs need a kernel (`make virtual-linux`). Where it is built they must work in C
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -87,13 +88,22 @@ def test_equal_seeds_give_equal_results_and_captures(gate: Path, tmp_path: Path)
     assert all(same(one, other) for one, other in zip(first, second, strict=True))
     assert not same(*first)
     wanted = ["host-left.pcap", "host-right.pcap"]
-    wanted += ["link-bottleneck-reverse.pcap", "link-bottleneck.pcap"]
+    wanted += ["link-bottleneck-reverse.pcap", "link-bottleneck.pcap", "timeline.json"]
     for seed in ("seed-7", "seed-8"):
         files = sorted((tmp_path / "first" / seed).iterdir())
         assert [each.name for each in files] == wanted
         for each in files:
             assert each.read_bytes() == (tmp_path / "second" / seed / each.name).read_bytes()
     one = first[0]
+    events = json.loads((tmp_path / "first" / "seed-7" / "timeline.json").read_text("utf-8"))
+    link = [each for each in events["traceEvents"] if (each["ph"], each["pid"]) == ("X", 0)]
+    # One packet at a time is on the link, which is never idle while bulk transfers send.
+    ends = [each["ts"] + each["dur"] for each in link]
+    starts = [each["ts"] for each in link]
+    assert all(end < start + 1e-2 for end, start in zip(ends, starts[1:], strict=False))
+    assert sum(each["dur"] for each in link) == pytest.approx(6e6, rel=0.1)
+    again = [each for each in events["traceEvents"] if each["name"] == "sent again"]
+    assert len(again) >= one.summary["classes"]["bulk"]["retransmissions"] > 0
     summary = one.summary
     assert summary["links"]["bottleneck"]["utilization"] > 0.9
     calls = summary["classes"]["calls"]

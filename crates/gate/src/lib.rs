@@ -9,6 +9,7 @@ pub mod control;
 pub mod gate;
 pub mod guard;
 pub mod guardian;
+pub mod guest;
 pub mod handover;
 pub mod headers;
 pub mod io;

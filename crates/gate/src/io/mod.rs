@@ -1,6 +1,7 @@
 //! Packets in and out: the only files with unsafe code.
 
-mod guest;
+pub mod capture;
+pub mod guest;
 mod netns;
 mod packet;
 mod pool;

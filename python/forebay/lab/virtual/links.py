@@ -84,7 +84,7 @@ class Links:
 
 
 def captures(gate: Gate) -> dict[str, Any]:
-    """The captures at a gate, as it wants to be told (crates/gate/src/io/guest.rs)."""
+    """The captures at a gate, as it wants to be told (crates/gate/src/io/capture.rs)."""
     ends = (gate.forward["from"], gate.forward["to"])
     # What comes out at the inside has gone backward.
     links = (gate.reverse["name"], gate.forward["name"])

@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from forebay.lab.errors import LabError
@@ -70,7 +70,9 @@ class Guests:
         with self._free:
             self._ended = True
             for process in self._running:
-                os.killpg(process.pid, signal.SIGKILL)
+                # It may have ended just now.
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
 
     @contextmanager
     def running(

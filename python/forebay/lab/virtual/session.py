@@ -18,7 +18,7 @@ from forebay.lab import topology
 from forebay.lab.errors import LabError
 from forebay.lab.gates import library
 from forebay.lab.session import measure
-from forebay.lab.virtual import guest, machine
+from forebay.lab.virtual import guest, machine, timeline
 from forebay.lab.virtual.kernel import Kernel, found
 from forebay.scenario import Scenario
 
@@ -51,7 +51,8 @@ def run(
         congestion: Linux' name of a congestion control, such as "bbr", for all TCP flows.
         kernel: what runs, instead of the one that is found.
         gate: the library of the gate.
-        captures: folder for packet captures of every host and link, in a folder of the seed.
+        captures: folder for packet captures of every host and link and a time line, in a folder of
+            the seed.
         outages: gates that are killed meanwhile. What the queue of such a link did is measured
             until then.
         progress: called now and then with the fraction of the time that has passed.
@@ -186,7 +187,10 @@ def _run(
         }
         # The gates' clock is the guest's.
         measure(plan, live, folder, flows, dict.fromkeys(plan.gates, -machine.EPOCH))
-    return Result.of(live.finish())
+    result = Result.of(live.finish())
+    if order.captures is not None:
+        timeline.write(plan, result, order.captures / f"seed-{seed}")
+    return result
 
 
 _MAIN = """\

@@ -2,7 +2,7 @@
 /*
  * Links of a virtual lab, built into the guest's kernel: a network device for each end, and a gate
  * between them that runs in the process of the kernel itself. libforebay_gate.so, preloaded, is the
- * gate (crates/gate/src/io/guest.rs has its side of the functions below).
+ * gate (crates/gate/src/guest.rs has its side of the functions below).
  *
  * A line written to /proc/forebay/gates is carried out at once, in the network namespace of the
  * writer:

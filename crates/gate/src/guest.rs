@@ -1,0 +1,126 @@
+//! The gate inside a guest's kernel: user-mode Linux, a process, calls it as a library for the
+//! devices of its links (`python/forebay/lab/virtual/linux/forebay_gate.c`).
+//!
+//! Times are nanoseconds of the guest's CLOCK_MONOTONIC. The kernel makes one call at a time, and
+//! none from within `emit`.
+#![expect(unsafe_code, reason = "called by a kernel written in C")]
+
+use crate::config::Config;
+use crate::gate::Gate;
+use crate::io::capture::{self, Captures, must};
+use crate::io::guest::{Devices, Emit, begin, leave};
+use crate::io::{Pool, Side};
+use crate::plugins::Parts;
+use forebay_core::{Duration, Time};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::io;
+use std::path::Path;
+
+/// When nothing is due.
+const NEVER: u64 = u64::MAX;
+
+/// A gate of the kernel.
+pub struct Embedded {
+    gate: Gate,
+    batch: Vec<u32>,
+}
+
+impl Embedded {
+    /// The gate that `NAME.toml` in the working directory configures; the first one
+    /// records into the folder `NAME`.
+    ///
+    /// # Safety
+    /// As [`forebay_gate_open`].
+    unsafe fn open(name: &str, link: *mut c_void, emit: Emit) -> io::Result<Embedded> {
+        let path = format!("{name}.toml");
+        let config = Config::load(Path::new(&path), &Parts::builtin()).map_err(io::Error::other)?;
+        let longest = config.mtu() as usize;
+        let pool = Pool::new(config.io.buffers, longest)?;
+        let captures = Captures::read(name)?;
+        // SAFETY: as the caller promises.
+        let io = unsafe { Devices::new(link, emit, longest, captures) };
+        // One that follows a gate that was killed leaves its recording alone.
+        let record = Some(Path::new(name)).filter(|folder| !folder.exists());
+        let (gate, _) = Gate::with(config, Box::new(io), pool, false, record)?;
+        Ok(Embedded { gate, batch: Vec::new() })
+    }
+
+    /// Does what is due; when there is more to do.
+    fn turn(&mut self, now: Time, ready: [bool; 2]) -> u64 {
+        let mut ready = ready;
+        begin(now.as_nanos());
+        loop {
+            must(self.gate.turn(now, Duration::ZERO, ready, &mut self.batch));
+            ready = [false; 2];
+            match self.gate.due() {
+                Some(due) if due <= now => {}
+                due => return due.map_or(NEVER, Time::as_nanos),
+            }
+        }
+    }
+}
+
+/// Opens the gate of the link `name`; null if that fails, with the reason in `NAME.log`.
+///
+/// # Safety
+/// `name` is text that ends in 0, and `emit` may be called with `link` as long as the gate lives.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_gate_open(
+    name: *const c_char,
+    link: *mut c_void,
+    emit: Emit,
+) -> *mut Embedded {
+    // SAFETY: as the caller promises.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+    // SAFETY: as the caller promises.
+    match unsafe { Embedded::open(&name, link, emit) } {
+        Ok(gate) => Box::into_raw(Box::new(gate)),
+        Err(error) => {
+            // Who cannot write has no other way to say so.
+            let _ = std::fs::write(format!("{name}.log"), format!("{error}\n"));
+            std::ptr::null_mut()
+        }
+    }
+}
+
+/// A packet that the device at `side` is to send; when the gate wants to be called next.
+///
+/// # Safety
+/// `gate` is from [`forebay_gate_open`], and `packet` has `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_gate_arrive(
+    gate: *mut Embedded,
+    side: c_int,
+    packet: *const u8,
+    size: usize,
+    now: u64,
+) -> u64 {
+    let side = Side::BOTH[usize::from(side != 0)];
+    // SAFETY: as the caller promises; the packet lives until this call returns.
+    unsafe { leave(side, std::ptr::slice_from_raw_parts(packet, size)) };
+    let ready = Side::BOTH.map(|each| each == side);
+    // SAFETY: as the caller promises; there is one call at a time.
+    unsafe { &mut *gate }.turn(Time::from_nanos(now), ready)
+}
+
+/// Lets the gate do what is due; when it wants to be called next.
+///
+/// # Safety
+/// `gate` is from [`forebay_gate_open`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_gate_turn(gate: *mut Embedded, now: u64) -> u64 {
+    // SAFETY: as the caller promises; there is one call at a time.
+    unsafe { &mut *gate }.turn(Time::from_nanos(now), [false; 2])
+}
+
+/// Ends the gate, with whole recordings and captures.
+///
+/// # Safety
+/// `gate` is from [`forebay_gate_open`], and of no use afterwards.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_gate_close(gate: *mut Embedded) {
+    // SAFETY: as the caller promises.
+    let mut gate = unsafe { Box::from_raw(gate) };
+    must(gate.gate.finish());
+    must(capture::flush());
+}
