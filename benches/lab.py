@@ -141,12 +141,12 @@ def main() -> None:
         "version": version,
         "command": shlex.join(["python", "benches/lab.py", *sys.argv[1:]]),
         "text": [
-            f"`forebay lab` ran real Linux TCP (kernel {kernel}) over the gate, "
+            f"`forebay lab` ran real Linux TCP (kernel {kernel}) over the gate. "
             "`forebay run` simulated the same scenario: 10 Mb/s with PPP framing, "
-            "45 kB of buffer, flows that start within 5 s, 60 s measured after 10 s, "
-            f"{options.runs} runs of each with seeds 1 to {options.runs}, {options.jobs} labs at "
-            "a time; 95 % intervals. Mean queue in packets, waiting only; utilization and loss in "
-            "per cent.",
+            "45 kB of buffer, flows that start within 5 s, 60 s measured after 10 s. "
+            f"There are {options.runs} runs of each with seeds 1 to {options.runs}, "
+            f"{options.jobs} labs at a time, and 95 % intervals. The mean queue counts packets "
+            "that wait; utilization and loss are in per cent.",
             f"The machine's load average on its {os.cpu_count()} cores, other work included, was "
             f"{load[0]:.0f} when the measurement began and {load[1]:.0f} when it ended.",
             f"The lab's path takes {extra * 1e6:.0f} us one way beyond its links: hosts and gates "

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 
 from forebay.papers import Claim, Conclusion, Data, Part, exactly
-from forebay.papers.points import mean
 from forebay.stats import Interval
 
 from .points import (
@@ -50,7 +49,7 @@ def near(queue: str) -> Callable[[Data], list[Part]]:
 def over_cubic(data: Data, queue: str, rtt: int, study: str = MAIN) -> tuple[Interval, float]:
     """Prague's throughput over CUBIC's at equal round trips; the published one."""
     here = row(queue, ("cubic", "prague"), (rtt, rtt))
-    return mean(here.ratios(data, study)), here.stated[1] / here.stated[0]
+    return here.ratio(data, study), here.stated[1] / here.stated[0]
 
 
 def l4s_7(data: Data) -> list[Part]:
@@ -67,7 +66,7 @@ def l4s_8(data: Data) -> list[Part]:
     parts = []
     for rate in ("50Mbit", "10Mbit"):
         here = row(f"{rate} dualpi2", ("prague", "prague"), (160, 10))
-        found = mean(here.ratios(data))
+        found = here.ratio(data)
         stated = here.stated[1] / here.stated[0]
         what = f"{rate}, Prague at 10 ms over Prague at 160 ms"
         parts.append(Part(what, "exceeds 16:1", found, 16, stated=stated))
@@ -89,7 +88,7 @@ def l4s_10(data: Data) -> list[Part]:
         Part(
             f"Prague over {each.rival}, {each.queue}",
             "dominates",
-            mean(each.ratios(data)),
+            each.ratio(data),
             10,
             stated=each.stated[0] / each.stated[1],
         )
@@ -146,7 +145,7 @@ def today(data: Data) -> list[Part]:
     parts = []
     for rate in ("50Mbit", "10Mbit"):
         here = row(f"{rate} dualpi2", ("prague", "prague"), (20, 10))
-        found = mean(here.ratios(data, TODAY))
+        found = here.ratio(data, TODAY)
         what = f"{rate}, Prague at 10 ms over Prague at 20 ms, as it is today"
         parts.append(Part(what, "independent of the round trip", found, 1 / 1.2, 1.2))
     return parts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from forebay.papers import Data, Panel, Series
+from forebay.papers.points import line
 
 from .points import MAIN, SHARED, run_rows
 
@@ -50,9 +51,6 @@ def shared(data: Data) -> list[Panel]:
             rows = [each for each in SHARED if each.queue == queue and rival in each.rival]
             found = [each.found(data)[1] for each in rows]
             x = [each.stated[1] for each in rows]
-            means, low, high = (
-                [getattr(each, end) for each in found] for end in ("mean", "low", "high")
-            )
-            drawn.append(Series(queue, x, means, low, high, "points"))
+            drawn.append(line(queue, x, found, "points"))
         panels.append(beside(f"beside {rival}", "throughput of the rival", RIVALS, drawn))
     return panels

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+import polars as pl
 import tomllib
 
 from forebay.papers import Data
@@ -27,11 +30,18 @@ def _read(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def _senders(study: str) -> dict[str, str]:
+@cache
+def _senders(study: str) -> Mapping[str, str]:
     """The columns' text for each congestion control, as the study writes its table."""
     axes = tomllib.loads((HERE / f"{study}.toml").read_text("utf-8"))["axis"]
     values = next(axis["values"] for axis in axes if axis["name"] == "first")
     return {value["congestion"]: json.dumps(value) for value in values}
+
+
+def throughputs(data: Data, study: str, where: Where) -> tuple[Interval, Interval]:
+    """What the two transfers of a point deliver, in Mbit/s."""
+    first, second = (data.interval(study, key, where, scale=1e-6) for key in (FIRST, SECOND))
+    return first, second
 
 
 @dataclass(frozen=True)
@@ -60,10 +70,7 @@ class Row:
 
     def found(self, data: Data, study: str = MAIN) -> tuple[Interval, Interval]:
         """What they deliver here, in Mbit/s."""
-        one, other = (
-            data.interval(study, key, self.where(study), scale=1e-6) for key in (FIRST, SECOND)
-        )
-        return one, other
+        return throughputs(data, study, self.where(study))
 
     def error(self, data: Data, study: str = MAIN) -> float:
         """The larger of the two relative errors, in percent, with its sign."""
@@ -83,10 +90,9 @@ class Row:
             for one, value in zip(ranges, self.stated, strict=True)
         )
 
-    def ratios(self, data: Data, study: str = MAIN) -> list[float]:
-        """Throughput of the second over that of the first, run by run."""
-        one, other = (samples(data, study, key, self.where(study)) for key in (FIRST, SECOND))
-        return [other[run] / one[run] for run in sorted(one)]
+    def ratio(self, data: Data, study: str = MAIN) -> Interval:
+        """Throughput of the second over that of the first, in the same run."""
+        return data.interval(study, pl.col(SECOND) / pl.col(FIRST), self.where(study))
 
 
 @dataclass(frozen=True)
@@ -111,15 +117,11 @@ class Shared:
 
     def found(self, data: Data) -> tuple[Interval, Interval]:
         """What they deliver here, in Mbit/s."""
-        one, other = (
-            data.interval(CLASSIC, key, self.where, scale=1e-6) for key in (FIRST, SECOND)
-        )
-        return one, other
+        return throughputs(data, CLASSIC, self.where)
 
-    def ratios(self, data: Data) -> list[float]:
-        """Prague's throughput over the rival's, run by run."""
-        one, other = (samples(data, CLASSIC, key, self.where) for key in (FIRST, SECOND))
-        return [one[run] / other[run] for run in sorted(one)]
+    def ratio(self, data: Data) -> Interval:
+        """Prague's throughput over the rival's, in the same run."""
+        return data.interval(CLASSIC, pl.col(FIRST) / pl.col(SECOND), self.where)
 
 
 ROWS = [
@@ -153,10 +155,7 @@ def run_rows(data: Data, queue: str) -> list[Row]:
 
 def changed(data: Data, choice: str) -> tuple[Interval, Interval]:
     """What two transfers deliver with one thing changed, in Mbit/s."""
-    one, other = (
-        data.interval(CHOICES, key, {"title": choice}, scale=1e-6) for key in (FIRST, SECOND)
-    )
-    return one, other
+    return throughputs(data, CHOICES, {"title": choice})
 
 
 def near_rows(data: Data, queue: str) -> int:

@@ -9,6 +9,7 @@ import polars as pl
 
 from forebay._runs import Result
 from forebay._runs.folder import Content, write_folder
+from forebay._runs.journal import write_whole
 from forebay._runs.result import ON_REQUEST
 from forebay.advice import advise
 from forebay.comparison import Comparison, Variant
@@ -52,7 +53,7 @@ def write_report(comparison: Comparison, path: str | Path) -> Path:
     from forebay._report import render
 
     path = Path(path)
-    path.write_text(render(comparison), encoding="utf-8")
+    write_whole(path, render(comparison).encode())
     return path
 
 

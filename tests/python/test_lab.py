@@ -120,7 +120,7 @@ def test_the_summary_of_real_packets_can_be_printed() -> None:
     ("fields", "message"),
     [
         ({"dumbbell": {"steps": [["0s", "1Mbit"]], "delay": "1ms"}}, "keep their rate and delay"),
-        ({"dumbbell": {"rate": "1Mbit", "loss": 0.1}}, "loss: the lab's links lose nothing"),
+        ({"dumbbell": {"rate": "1Mbit", "loss": 0.1}}, "loss: the lab's links lose and change nothing"),
         ({"traffic": [{"kind": "bulk", "tcp": {"mtu": "1KB"}}]}, "tcp.mtu: must be the links'"),
         (
             {"traffic": [{"kind": "bulk"}, {"kind": "web", "tcp": {"timestamps": False}}]},

@@ -121,7 +121,10 @@ fn main() {
     ));
     compare(ways);
     #[cfg(feature = "load")]
-    whole_runs();
+    match argument(1, 25) {
+        0 => {}
+        runs => whole_runs(runs),
+    }
 }
 
 /// CoDel as a plug-in, which lies beside this program.
@@ -134,7 +137,7 @@ fn plugin() -> forebay::Plugin {
 
 /// The same run with the built-in CoDel and with the plug-in, in turns.
 #[cfg(feature = "load")]
-fn whole_runs() {
+fn whole_runs(runs: usize) {
     use forebay_sim::{Registry, Scenario, summary};
     use std::path::Path;
     use std::sync::Arc;
@@ -147,7 +150,7 @@ fn whole_runs() {
     let kinds = ["codel", "my-codel"];
     let mut found = kinds.map(|_| Vec::new());
     let mut fingerprints = kinds.map(|_| String::new());
-    for _ in 0..argument(1, 25) {
+    for _ in 0..runs {
         for ((kind, found), fingerprint) in kinds.iter().zip(&mut found).zip(&mut fingerprints) {
             let tree = json!({
                 "duration": "60s",

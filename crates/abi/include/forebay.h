@@ -93,8 +93,7 @@ typedef struct ForebaySetting {
  */
 typedef struct ForebayPacket {
   /**
-   * The owner's handle; no two packets in a queue have the same. Small numbers, which are used
-   * again, keep the host's tables small.
+   * The owner's handle; no two packets in a queue have the same.
    */
   uint32_t id;
   /**

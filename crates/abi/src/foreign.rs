@@ -178,6 +178,37 @@ impl<T: Outside> Foreign<T> {
         if held > 0 { Wake::Ready } else { Wake::Idle }
     }
 
+    /// What its enqueue says, of packet `number` with `before` packets in the queue, if it is not that
+    /// the packet is queued.
+    #[cold]
+    fn answered(&self, answer: i32, number: u32, before: u32) {
+        let complaint = match answer {
+            FOREBAY_DROPPED if self.ledger.packets() < before => return,
+            FOREBAY_DROPPED => format!("it says that it dropped packet {number}, and did not"),
+            FOREBAY_FAILED => return,
+            other => format!("its enqueue returned {other}"),
+        };
+        self.ledger.accuse(complaint);
+    }
+
+    /// Its dequeue gave no packet, of `before` that it held.
+    #[cold]
+    fn gave_nothing(&mut self, answer: i32, before: u32, now: Time) {
+        if !(FOREBAY_FAILED..=FOREBAY_SENT).contains(&answer) {
+            self.ledger.accuse(format!("its dequeue returned {answer}"));
+        }
+        let moved = self.ledger.packets() < before;
+        self.idle = if moved || before == 0 { 0 } else { self.idle + 1 };
+        if self.idle == 1 {
+            self.close(now);
+        }
+        if self.idle > MOST_IDLE {
+            self.ledger.accuse(format!(
+                "it holds {before} packets, says that one is ready, and gives none"
+            ));
+        }
+    }
+
     /// Drops what a queue holds that can no longer be trusted.
     #[cold]
     fn flush(&mut self, cx: &mut Context) {
@@ -199,49 +230,32 @@ impl<T: Outside> Discipline for Foreign<T> {
         let before = self.ledger.packets();
         let answer = self.call(Function::Enqueue, cx, |outside, call| outside.enqueue(shown, call));
         self.settle(cx.now);
-        match answer {
-            FOREBAY_QUEUED => {}
-            FOREBAY_DROPPED if self.ledger.packets() < before => return Verdict::Dropped,
-            FOREBAY_DROPPED => {
-                self.ledger
-                    .accuse(format!("it says that it dropped packet {}, and did not", shown.id));
-            }
-            FOREBAY_FAILED => {}
-            other => self.ledger.accuse(format!("its enqueue returned {other}")),
+        if answer != FOREBAY_QUEUED {
+            self.answered(answer, shown.id, before);
         }
         if self.ledger.fault().is_some() {
             self.flush(cx);
             return Verdict::Dropped;
         }
-        Verdict::Queued
+        if answer == FOREBAY_QUEUED { Verdict::Queued } else { Verdict::Dropped }
     }
 
     fn dequeue(&mut self, cx: &mut Context) -> Option<Packet> {
-        if self.ledger.fault().is_some() {
-            self.flush(cx);
-            return None;
-        }
-        let before = self.ledger.packets();
-        let mut given = ForebayPacket::default();
-        let place = &mut given;
-        let answer = self.call(Function::Dequeue, cx, |outside, call| outside.dequeue(place, call));
-        let sent = match answer {
-            FOREBAY_SENT => self.ledger.leaves(&given, Way::Sent),
-            _ => None,
-        };
-        self.settle(cx.now);
-        if !(FOREBAY_FAILED..=FOREBAY_SENT).contains(&answer) {
-            self.ledger.accuse(format!("its dequeue returned {answer}"));
-        }
-        let moved = self.ledger.packets() < before;
-        self.idle = if moved || before == 0 { 0 } else { self.idle + 1 };
-        if self.idle == 1 {
-            self.close(cx.now);
-        }
-        if self.idle > MOST_IDLE {
-            self.ledger.accuse(format!(
-                "it holds {before} packets, says that one is ready, and gives none"
-            ));
+        let mut sent = None;
+        if self.ledger.fault().is_none() {
+            let before = self.ledger.packets();
+            let mut given = ForebayPacket::default();
+            let place = &mut given;
+            let answer =
+                self.call(Function::Dequeue, cx, |outside, call| outside.dequeue(place, call));
+            if answer == FOREBAY_SENT {
+                sent = self.ledger.leaves(&given, Way::Sent);
+            }
+            self.settle(cx.now);
+            match sent {
+                Some(_) => self.idle = 0,
+                None => self.gave_nothing(answer, before, cx.now),
+            }
         }
         if self.ledger.fault().is_some() {
             self.flush(cx);

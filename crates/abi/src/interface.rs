@@ -33,8 +33,7 @@ pub const FOREBAY_PUSHED_OUT: u32 = 4;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ForebayPacket {
-    /// The owner's handle; no two packets in a queue have the same. Small numbers, which are used
-    /// again, keep the host's tables small.
+    /// The owner's handle; no two packets in a queue have the same.
     pub id: u32,
     /// Length of the IP packet in bytes, link overhead excluded.
     pub len: u32,

@@ -4,7 +4,7 @@ use crate::convert::{Halves, differ, from_c, take};
 use crate::interface::{ForebayBacklog, ForebayPacket};
 use forebay_core::{Backlog, Packet};
 use std::cell::OnceCell;
-use std::mem::replace;
+use std::collections::HashMap;
 
 /// Flows, by a hash, of which the last departure out of turn is remembered.
 const REMEMBERED: usize = 1024;
@@ -12,23 +12,10 @@ const REMEMBERED: usize = 1024;
 /// Arrivals that are told apart there.
 const ARRIVALS: u64 = (1 << 34) - 1;
 
-/// A packet that is held, or the place of one; on a cache line of its own.
-#[repr(align(64))]
-struct Entry {
-    /// As it came. The plug-in is shown its place here as its number, so that nothing is searched for.
-    packet: ForebayPacket,
-    /// Its place among all arrivals.
-    arrival: u64,
-    /// Who came before it, of those that are held, unless it is the oldest; [`FREE`] without a packet.
-    before: u32,
-    /// Who came after it; the place that became free before this one.
-    after: u32,
-}
-
-/// Nobody, nowhere.
-const NONE: u32 = u32::MAX;
-/// There is no packet.
-const FREE: u32 = u32::MAX - 1;
+/// The kind of a packet that has left.
+const GONE: u32 = u32::MAX;
+/// Room for packets at first.
+const ROOM: usize = 64;
 
 /// Departures out of turn: of packets that left while older ones were held. Whoever leaves as the
 /// oldest overtakes nobody, so that a single queue has nothing to remember.
@@ -76,15 +63,21 @@ pub enum Way {
 }
 
 /// The books of one queue.
+///
+/// Packets lie in the order in which they came, so that those of a plain queue are met one after the
+/// other. A plug-in is shown each under the number of its arrival, modulo 2^32, so that nothing is
+/// searched for.
 pub struct Ledger {
-    /// Only as many as are held at a time, so that they stay in the cache.
-    entries: Vec<Entry>,
-    /// The place that became free last.
-    free: u32,
-    /// Who came first, and who came last, of those that are held.
-    oldest: u32,
-    youngest: u32,
-    arrivals: u64,
+    /// Those that came from the `first`-th on, each at its arrival modulo the length, which is a power
+    /// of two. What has left is [`GONE`].
+    ring: Vec<ForebayPacket>,
+    /// The oldest arrival that the ring holds; `next` if it holds none.
+    first: u64,
+    /// The next arrival; the first one is 1.
+    next: u64,
+    /// Packets that so many others have passed that the ring does not wait for them, with their
+    /// arrivals, by the number that the plug-in knows.
+    passed: HashMap<u32, (u64, ForebayPacket)>,
     packets: u32,
     bytes: u64,
     /// None if the plug-in does not say that it keeps the order.
@@ -96,11 +89,10 @@ pub struct Ledger {
 impl Ledger {
     pub fn new(keeps_order: bool) -> Self {
         Ledger {
-            entries: Vec::new(),
-            free: NONE,
-            oldest: NONE,
-            youngest: NONE,
-            arrivals: 0,
+            ring: vec![gone(); ROOM],
+            first: 1,
+            next: 1,
+            passed: HashMap::new(),
             packets: 0,
             bytes: 0,
             order: keeps_order.then(Order::new),
@@ -130,83 +122,149 @@ impl Ledger {
         self.fault.get_or_init(|| what);
     }
 
+    /// The place of an arrival in the ring.
+    #[inline]
+    fn place(&self, arrival: u64) -> usize {
+        arrival as usize & (self.ring.len() - 1)
+    }
+
     /// Books an arriving packet, which is the plug-in's from now on; as the plug-in is to see it.
     #[inline]
     pub fn enters(&mut self, packet: &ForebayPacket) -> ForebayPacket {
-        self.arrivals += 1;
-        let free = self.entries.get(self.free as usize).map(|entry| entry.after);
-        let place = if free.is_some() { self.free } else { self.entries.len() as u32 };
+        if self.next - self.first == self.ring.len() as u64 {
+            self.make_room();
+        }
+        while !self.passed.is_empty() && self.passed.contains_key(&(self.next as u32)) {
+            self.skip();
+        }
         let (halves, len) = (Halves::of(packet), packet.len);
-        let entry = Entry {
-            packet: halves.packet(),
-            arrival: self.arrivals,
-            before: self.youngest,
-            after: NONE,
-        };
-        match free {
-            Some(free) => {
-                self.entries[place as usize] = entry;
-                self.free = free;
-            }
-            None => self.entries.push(entry),
-        }
-        match self.entries.get_mut(self.youngest as usize) {
-            Some(youngest) => youngest.after = place,
-            None => self.oldest = place,
-        }
-        self.youngest = place;
+        let (arrival, place) = (self.next, self.place(self.next));
+        self.ring[place] = halves.packet();
+        self.next += 1;
         self.packets += 1;
         self.bytes += u64::from(len);
-        halves.numbered(place).packet()
+        halves.numbered(arrival as u32).packet()
+    }
+
+    /// Leaves out a number that a packet still has that came 2^32 arrivals ago.
+    #[cold]
+    fn skip(&mut self) {
+        self.first += u64::from(self.first == self.next);
+        self.next += 1;
+        if self.next - self.first == self.ring.len() as u64 {
+            self.make_room();
+        }
+    }
+
+    /// Makes room for an arrival in a full ring: a larger ring, or, if most of it has left, half of the
+    /// ring without those that stayed behind.
+    #[cold]
+    fn make_room(&mut self) {
+        let room = self.ring.len();
+        let held = self.packets as usize - self.passed.len();
+        let mut ring = vec![gone(); if held > room / 2 { 2 * room } else { room }];
+        let until = if held > room / 2 { self.first } else { self.first + room as u64 / 2 };
+        for arrival in self.first..self.next {
+            let packet = self.ring[self.place(arrival)];
+            if packet.kind == GONE {
+                continue;
+            }
+            if arrival < until {
+                self.passed.insert(arrival as u32, (arrival, packet));
+            } else {
+                let place = arrival as usize & (ring.len() - 1);
+                ring[place] = packet;
+            }
+        }
+        self.ring = ring;
+        self.first = until;
+        self.advance();
+    }
+
+    /// Goes on to the oldest arrival that is held.
+    #[inline]
+    fn advance(&mut self) {
+        while self.first < self.next && self.ring[self.place(self.first)].kind == GONE {
+            self.first += 1;
+        }
+    }
+
+    /// The arrival of a packet by the number that the plug-in knows, if the ring has a place for it.
+    #[inline]
+    fn arrival(&self, number: u32) -> Option<u64> {
+        let age = u64::from((self.next as u32).wrapping_sub(number));
+        (age.wrapping_sub(1) < self.next - self.first).then(|| self.next - age)
     }
 
     /// The packet that the plug-in gives back, if it is held.
-    #[inline]
+    #[inline(always)]
     pub fn leaves(&mut self, given: &ForebayPacket, way: Way) -> Option<Packet> {
-        let place = given.id;
-        let held = self.entries.get_mut(place as usize).filter(|entry| entry.before != FREE);
-        let Some(entry) = held else {
-            self.accuse(format!(
-                "it {} packet {place}, which it does not hold: it has left before, or never came",
-                if way == Way::Sent { "sent" } else { "dropped" },
-            ));
+        let Some(arrival) = self.arrival(given.id) else { return self.leaves_late(given, way) };
+        let place = self.place(arrival);
+        let booked = &mut self.ring[place];
+        if booked.kind == GONE {
+            self.not_held(given.id, way);
             return None;
-        };
-        let Entry { packet, arrival, before, after } = entry;
-        let arrival = *arrival;
-        let (before, after) = (replace(before, FREE), replace(after, self.free));
-        let changed = differ(packet, given);
+        }
+        let changed = differ(booked, given);
         // SAFETY: it is what came, which was a packet.
-        let came = unsafe { take(packet) };
-        self.free = place;
+        let came = unsafe { take(booked) };
+        booked.kind = GONE;
         self.packets -= 1;
         self.bytes -= u64::from(came.len);
-        let oldest = self.oldest == place;
-        self.unlink(oldest, before, after);
-        if changed {
-            self.accuse(format!("it changed packet {place}, which came as {came:?}"));
+        let mut oldest = false;
+        if arrival == self.first {
+            oldest = self.passed.is_empty();
+            self.first += 1;
+            self.advance();
+        }
+        self.judge(given, changed.then_some(&came), arrival, oldest, way);
+        Some(came)
+    }
+
+    /// One that so many have passed that the ring does not hold it.
+    #[cold]
+    fn leaves_late(&mut self, given: &ForebayPacket, way: Way) -> Option<Packet> {
+        let Some((arrival, booked)) = self.passed.remove(&given.id) else {
+            self.not_held(given.id, way);
+            return None;
+        };
+        let came = from_c(&booked);
+        self.packets -= 1;
+        self.bytes -= u64::from(came.len);
+        let changed = differ(&booked, given).then_some(&came);
+        self.judge(given, changed, arrival, false, way);
+        Some(came)
+    }
+
+    #[cold]
+    fn not_held(&self, number: u32, way: Way) {
+        let verb = if way == Way::Sent { "sent" } else { "dropped" };
+        self.accuse(format!(
+            "it {verb} packet {number}, which it does not hold: it has left before, or never came"
+        ));
+    }
+
+    /// Whether `given` is what came, or was `changed` from it, and keeps its place among its own.
+    #[inline(always)]
+    fn judge(
+        &mut self,
+        given: &ForebayPacket,
+        changed: Option<&Packet>,
+        arrival: u64,
+        oldest: bool,
+        way: Way,
+    ) {
+        let number = given.id;
+        if let Some(came) = changed {
+            self.accuse(format!("it changed packet {number}, which came as {came:?}"));
         } else if let (Way::Sent, Some(order)) = (way, &mut self.order)
             && !order.keeps(given, arrival, oldest)
         {
             self.accuse(format!(
-                "it sent packet {place} after one of the same flow and class that came later, and it \
+                "it sent packet {number} after one of the same flow and class that came later, and it \
                  says that it keeps the order"
             ));
-        }
-        Some(came)
-    }
-
-    /// Takes out of the row who came between `before` and `after`.
-    #[inline]
-    fn unlink(&mut self, oldest: bool, before: u32, after: u32) {
-        if oldest {
-            self.oldest = after;
-        } else {
-            self.entries[before as usize].after = after;
-        }
-        match self.entries.get_mut(after as usize) {
-            Some(next) => next.before = before,
-            None => self.youngest = if oldest { NONE } else { before },
         }
     }
 
@@ -216,8 +274,14 @@ impl Ledger {
         given: &mut ForebayPacket,
         act: impl FnOnce(&mut Packet) -> bool,
     ) -> bool {
-        let held = self.entries.get_mut(given.id as usize).filter(|entry| entry.before != FREE);
-        let Some(Entry { packet: booked, .. }) = held else {
+        let booked = match self.arrival(given.id) {
+            Some(arrival) => {
+                let place = self.place(arrival);
+                Some(&mut self.ring[place])
+            }
+            None => self.passed.get_mut(&given.id).map(|(_, packet)| packet),
+        };
+        let Some(booked) = booked.filter(|packet| packet.kind != GONE) else {
             self.accuse(format!("it marked packet {}, which it does not hold", given.id));
             return false;
         };
@@ -246,17 +310,20 @@ impl Ledger {
 
     /// Takes back every packet that is held, in the order in which they came.
     pub fn take_all(&mut self) -> Vec<Packet> {
-        let mut taken = Vec::with_capacity(self.packets as usize);
-        let mut place = self.oldest;
-        while let Some(Entry { packet, after, .. }) = self.entries.get(place as usize) {
-            taken.push(from_c(packet));
-            place = *after;
-        }
-        self.entries.clear();
-        (self.packets, self.bytes) = (0, 0);
-        (self.free, self.oldest, self.youngest) = (NONE, NONE, NONE);
-        taken
+        let ring = (self.first..self.next).map(|arrival| (arrival, self.ring[self.place(arrival)]));
+        let mut held: Vec<_> = self.passed.values().copied().chain(ring).collect();
+        held.retain(|(_, packet)| packet.kind != GONE);
+        held.sort_unstable_by_key(|(arrival, _)| *arrival);
+        self.ring.fill(gone());
+        self.passed.clear();
+        (self.first, self.packets, self.bytes) = (self.next, 0, 0);
+        held.iter().map(|(_, packet)| from_c(packet)).collect()
     }
+}
+
+/// The place of a packet that has left.
+fn gone() -> ForebayPacket {
+    ForebayPacket { kind: GONE, ..Default::default() }
 }
 
 #[cfg(test)]
@@ -313,15 +380,48 @@ mod tests {
         assert!(found > 200 && clean > 200, "{found} {clean}");
     }
 
+    fn came(id: u32) -> ForebayPacket {
+        ForebayPacket { id, len: 100, ..Default::default() }
+    }
+
     #[test]
-    fn one_that_has_left_is_not_taken_for_the_next_in_its_place() {
-        let came = |id, queued| ForebayPacket { id, len: 100, queued, ..Default::default() };
+    fn one_that_has_left_is_not_taken_for_another() {
         let mut ledger = Ledger::new(true);
-        let first = ledger.enters(&came(5, 10));
-        ledger.leaves(&first, Way::Sent).unwrap().retire();
-        let second = ledger.enters(&came(6, 20));
-        assert_eq!(first.id, second.id);
-        assert_eq!(ledger.leaves(&first, Way::Sent).unwrap().retire(), 6);
-        assert!(ledger.fault().unwrap().starts_with("it changed packet 0, which came as"));
+        let shown = ledger.enters(&came(5));
+        assert_eq!(ledger.leaves(&shown, Way::Sent).unwrap().retire(), 5);
+        ledger.enters(&came(6));
+        assert!(ledger.leaves(&shown, Way::Sent).is_none());
+        let fault = "it sent packet 1, which it does not hold: it has left before, or never came";
+        assert_eq!(ledger.fault(), Some(fault));
+        let mut ledger = Ledger::new(true);
+        let shown = ledger.enters(&came(5));
+        let later = ForebayPacket { queued: 7, ..shown };
+        assert_eq!(ledger.leaves(&later, Way::Sent).unwrap().retire(), 5);
+        assert!(ledger.fault().unwrap().starts_with("it changed packet 1, which came as"));
+    }
+
+    /// Two packets stay while the numbers of 32 bits are used up.
+    #[test]
+    fn what_stays_behind_is_kept_and_its_number_is_not_given_again() {
+        let mut ledger = Ledger::new(false);
+        let old = [ledger.enters(&came(7)), ledger.enters(&came(8))];
+        let pass = |ledger: &mut Ledger, count: u32| {
+            for id in 0..count {
+                let shown = ledger.enters(&came(id));
+                assert!(old.iter().all(|old| old.id != shown.id));
+                assert_eq!(ledger.leaves(&shown, Way::Sent).unwrap().retire(), id);
+            }
+        };
+        pass(&mut ledger, 1000);
+        assert_eq!((ledger.ring.len(), ledger.passed.len()), (ROOM, 2));
+        // As after 2^32 arrivals.
+        ledger.next += 1 << 32;
+        ledger.next -= 1000;
+        ledger.first = ledger.next;
+        pass(&mut ledger, 1000);
+        assert_eq!(ledger.packets(), 2);
+        assert_eq!(ledger.leaves(&old[1], Way::Sent).unwrap().retire(), 8);
+        let left: Vec<_> = ledger.take_all().into_iter().map(Packet::retire).collect();
+        assert_eq!((left, ledger.fault()), (vec![7], None));
     }
 }

@@ -27,6 +27,7 @@ mod port;
 mod quantity;
 mod registry;
 mod rng;
+pub mod tcp;
 mod time;
 mod units;
 

@@ -1,6 +1,8 @@
 //! What a queue sees of a packet.
 
 use crate::time::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// What a packet carries, as far as a discipline may care (NCQ, for one, does not favour ACKs).
 ///
@@ -18,10 +20,12 @@ pub enum PacketKind {
 }
 
 /// Explicit congestion notification codepoint (RFC 3168, section 5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum Ecn {
     /// Not ECN-capable transport.
+    #[default]
     NotEct = 0b00,
     /// ECN-capable transport, codepoint 1 (RFC 9331: low latency, low loss, scalable).
     Ect1 = 0b01,

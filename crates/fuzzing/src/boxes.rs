@@ -109,7 +109,7 @@ fn header(u: &mut Unstructured) -> Result<Header> {
     let mut tcp = Tcp {
         seq: near(u)?,
         ack: near(u)?,
-        flags: if u.arbitrary()? { flags::ACK } else { u.arbitrary()? },
+        flags: if u.arbitrary()? { flags::ACK } else { u.arbitrary::<u8>()?.into() },
         window: u.arbitrary()?,
         payload_len: *u.choose(&[0, 0, 1, 1000, 65_495])?,
         timestamps: u.arbitrary()?,

@@ -1,13 +1,13 @@
 //! A box in front of a direction's queue: the packets of both directions pass it, and it may
 //! rewrite their window or answer them.
 
-use crate::headers::{Frame, IpView, Layer, set_window};
+use crate::headers::{Frame, IpView, Layer, set_window, tcp_header};
 use crate::io::Pool;
 use crate::rules::Rules;
 use crate::status::BoxStatus;
-use etherparse::{PacketBuilder, TcpHeader, TcpOptionElement, TcpSlice};
+use etherparse::{PacketBuilder, TcpHeader, TcpOptionElement};
 use forebay_core::Time;
-use forebay_middlebox::{Ack, FiveTuple, Header, Middlebox, SackBlocks, Tcp, Verdict, flags};
+use forebay_middlebox::{Ack, FiveTuple, Header, Middlebox, Verdict};
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
@@ -182,40 +182,7 @@ fn header(view: &IpView, class: u8, frame: &[u8]) -> Option<Header> {
         destination: view.destination,
         protocol: view.protocol,
     };
-    let tcp = (view.protocol == 6 && view.transport_at.is_some()).then(|| tcp(view, frame));
-    Some(Header { flow, class, dscp: view.tos >> 2, tcp: tcp.flatten() })
-}
-
-fn tcp(view: &IpView, frame: &[u8]) -> Option<Tcp> {
-    let end = usize::from(view.at) + view.len as usize;
-    let segment = frame.get(usize::from(view.transport_at?)..end)?;
-    let tcp = TcpSlice::from_slice(segment).ok()?;
-    let bit = |set: bool, bit: u8| if set { bit } else { 0 };
-    let mut read = Tcp {
-        seq: tcp.sequence_number(),
-        ack: tcp.acknowledgment_number(),
-        flags: bit(tcp.fin(), flags::FIN)
-            | bit(tcp.syn(), flags::SYN)
-            | bit(tcp.rst(), flags::RST)
-            | bit(tcp.ack(), flags::ACK),
-        window: tcp.window_size(),
-        payload_len: tcp.payload().len() as u32,
-        timestamps: None,
-        window_scale: None,
-        sack: SackBlocks::default(),
-    };
-    for option in tcp.options_iterator().map_while(Result::ok) {
-        match option {
-            TcpOptionElement::Timestamp(value, echo) => read.timestamps = Some((value, echo)),
-            TcpOptionElement::WindowScale(scale) => read.window_scale = Some(scale),
-            TcpOptionElement::SelectiveAcknowledgement((left, right), more) => {
-                read.sack.push(left, right);
-                more.into_iter().flatten().for_each(|(left, right)| read.sack.push(left, right));
-            }
-            _ => {}
-        }
-    }
-    Some(read)
+    Some(Header { flow, class, dscp: view.tos >> 2, tcp: tcp_header(frame, view) })
 }
 
 /// Appends the IP packet of `ack` to `out`; false if that cannot be.

@@ -7,7 +7,7 @@
 use etherparse::{
     LaxNetSlice, LaxSlicedPacket, TransportSlice, checksum::Sum16BitWords, ip_number,
 };
-use forebay_core::PacketKind;
+use forebay_core::{PacketKind, tcp::Tcp};
 use std::net::IpAddr;
 
 /// Where the frame begins.
@@ -143,6 +143,13 @@ fn read_ip(parsed: &LaxSlicedPacket, bytes: &[u8]) -> Option<Frame> {
         (view.whole, view.len) = (false, there);
     }
     Some(Frame::Ip(view))
+}
+
+/// The TCP header of the packet that `view` tells of; None if it has none that is whole.
+pub fn tcp_header(frame: &[u8], view: &IpView) -> Option<Tcp> {
+    let is_tcp = view.whole && view.protocol == ip_number::TCP.0;
+    let end = usize::from(view.at) + view.len as usize;
+    Tcp::read(frame.get(usize::from(view.transport_at.filter(|_| is_tcp)?)..end)?)
 }
 
 /// Sets DS field and ECN of the IP packet that begins at `at`, and keeps the header's checksum

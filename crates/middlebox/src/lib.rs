@@ -9,6 +9,7 @@ pub mod marker;
 mod middlebox;
 mod registry;
 
-pub use header::{Ack, FiveTuple, Header, SackBlocks, Tcp, Verdict, flags};
+pub use forebay_core::tcp::{SackBlocks, Tcp, flags};
+pub use header::{Ack, FiveTuple, Header, Verdict};
 pub use middlebox::{Counts, Middlebox};
 pub use registry::builtin;

@@ -1,4 +1,5 @@
-//! What a link does to packets beside its queue: losses by schedule, and packets held back; and
+//! What a link does to packets beside its queue: losses by schedule, packets held back, ECN codepoints
+//! changed; and
 //! connections whose application writes by schedule.
 
 mod common;
@@ -69,6 +70,58 @@ fn a_policer_drops_what_finds_no_tokens_and_delays_nothing() {
     tree["warmup"] = json!("0s");
     tree["duration"] = json!("10s");
     assert_eq!(number(&run(&tree, 1), "classes/udp/loss"), 0.0);
+}
+
+/// Two hops, of which the second marks whatever may be marked and waits for more than 1 ms.
+fn hops(remark: Value, traffic: Value) -> Value {
+    let mut hop = json!({ "1": { "rate": "100Mbit" } });
+    if !remark.is_null() {
+        hop["1"]["remark"] = remark;
+    }
+    json!({
+        "duration": "30s",
+        "warmup": "10s",
+        "parking_lot": {
+            "hops": 2,
+            "rate": "10Mbit",
+            "delay": "5ms",
+            "queue": { "kind": "fifo" },
+            "hop": { "1": hop["1"], "2": { "queue": { "kind": "step", "threshold": "1ms" } } },
+        },
+        "traffic": [traffic],
+    })
+}
+
+#[test]
+fn datagrams_have_the_codepoint_that_their_entry_names() {
+    let mut udp = json!({ "name": "udp", "kind": "cbr", "rate": "11Mbit", "size": "500B" });
+    let marked = |summary: &Value| number(summary, "classes/udp/marked");
+    assert_eq!(marked(&run(&hops(Value::Null, udp.clone()), 1)), 0.0);
+    for ecn in ["ect0", "ect1"] {
+        udp["ecn"] = json!(ecn);
+        assert!(marked(&run(&hops(Value::Null, udp.clone()), 1)) > 10_000.0, "{ecn}");
+        // What is not named stays; what the wire makes of it is what the next queue sees.
+        let other = if ecn == "ect0" { "ect1" } else { "ect0" };
+        let stays = run(&hops(json!({ other: "not-ect" }), udp.clone()), 1);
+        assert!(marked(&stays) > 10_000.0, "{ecn}");
+        assert_eq!(marked(&run(&hops(json!({ ecn: "not-ect" }), udp.clone()), 1)), 0.0, "{ecn}");
+    }
+}
+
+#[test]
+fn a_hop_that_sets_ce_is_a_mark_to_the_sender_and_none_to_the_meters() {
+    let flow = json!({ "name": "bulk", "kind": "bulk", "tcp": { "ecn": true } });
+    let mut tree = hops(Value::Null, flow);
+    tree["parking_lot"]["hop"]["2"] = json!({ "queue": { "kind": "fifo", "limit": "50p" } });
+    let goodput = |tree: &Value| number(&run(tree, 1), "classes/bulk/goodput_bps");
+    assert!(goodput(&tree) > 9e6);
+    // Every packet is marked: one window reduction a round trip, down to a segment a timeout.
+    tree["parking_lot"]["hop"]["1"]["remark"] = json!({ "ect0": "ce" });
+    assert!(goodput(&tree) < 2e6);
+    assert_eq!(number(&run(&tree, 1), "classes/bulk/marked"), 0.0);
+    // The reverse direction has none unless it names one; acknowledgments are not ECN-capable.
+    tree["parking_lot"]["hop"]["1"]["remark"] = json!({ "not-ect": "ce" });
+    assert!(goodput(&tree) > 9e6);
 }
 
 #[test]

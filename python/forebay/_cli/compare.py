@@ -22,6 +22,7 @@ from forebay._cli.options import (
     out_option,
 )
 from forebay._engine import ScenarioError
+from forebay._runs.journal import write_whole
 from forebay.scenario import Scenario, load_with
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def _gate(console: Terminal, comparison: Comparison, advice: Advice, file: Path 
     console.print(f"\n[bold]{escape(pick)} in a gate[/bold]")
     console.print(escape(gate.excerpt(text)), soft_wrap=True, highlight=False)
     if file is not None:
-        file.write_text(text, encoding="utf-8")
+        write_whole(file, text.encode())
         console.print(f"Gate: {escape(str(file))}; check it with forebay-gate check")
     else:
         console.print("--gate FILE writes the whole configuration.", style="dim")

@@ -7,6 +7,7 @@ import gzip
 import json
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -29,7 +30,7 @@ _CDF_POINTS = 300
 def render(comparison: Comparison) -> str:
     """The report as HTML, with everything it needs inside."""
     first = comparison.runs[0].result.summary
-    return template("forebay._report").render(
+    return template("_report").render(
         comparison=comparison,
         advice=advise(comparison),
         blocks=blocks(comparison),
@@ -45,20 +46,26 @@ def render(comparison: Comparison) -> str:
         style=Markup(resource("report.css")),
         script=Markup(resource("report.js")),
         plotly=Markup(plotly_source()),
-        data=Markup(embedded(_figures(comparison))),
+        figures=Markup(embedded(_figures(comparison))),
     )
 
 
-def template(package: str) -> Template:
-    """The page of a package of reports."""
+def template(folder: str) -> Template:
+    """The page of a kind of reports: `template.html` of a folder of this package."""
     environment = Environment(
-        loader=PackageLoader(package, "."),
+        loader=PackageLoader("forebay", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("template.html")
+    return environment.get_template(f"{folder}/template.html")
+
+
+def drawn(image: Path) -> Markup:
+    """An SVG file as an element of a page."""
+    text = image.read_text("utf-8")
+    return Markup(text[text.index("<svg") :])
 
 
 def resource(name: str) -> str:

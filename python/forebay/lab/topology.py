@@ -181,11 +181,11 @@ def _check_link(link: Mapping[str, Any]) -> None:
                 f"{place}: {field}: the lab's links keep their rate and delay; give `rate` and "
                 "`delay`"
             )
-    for field in ("loss", "losses", "police", "reorder"):
+    for field in ("loss", "losses", "police", "reorder", "remark"):
         if link.get(field):
             raise ScenarioError(
-                f"{place}: {field}: the lab's links lose nothing on the wire and keep the order; "
-                "take it out"
+                f"{place}: {field}: the lab's links lose and change nothing on the wire and keep the "
+                "order; take it out"
             )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from forebay._runs.journal import write_whole
 from forebay.papers import draw, record
 
 IMAGES = "images"
@@ -17,7 +18,7 @@ def write(found: Mapping[str, Any], folder: Path) -> Path:
     """Write the page and its images to `folder`; returns the page."""
     draw_all(found, folder)
     path = folder / f"{found['paper']}.md"
-    path.write_text(text(found), "utf-8")
+    write_whole(path, text(found).encode())
     return path
 
 

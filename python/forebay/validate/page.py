@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from forebay._engine import version
+from forebay._runs.journal import write_whole
 from forebay.validate import beside, opening, replications
 from forebay.validate.check import Finding, Statistical, Within
 from forebay.validate.replications import Efficiency
@@ -153,7 +154,7 @@ def cell(value: Any) -> str:
 
 def write(folder: Path, page: Path) -> None:
     """Assemble the sections in `folder` into `page`."""
-    page.write_text(assemble(read(folder)), "utf-8")
+    write_whole(page, assemble(read(folder)).encode())
 
 
 def read(folder: Path) -> dict[str, dict[str, Any]]:

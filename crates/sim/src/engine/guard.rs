@@ -61,13 +61,13 @@ fn fields(segment: &Segment, shift: u8) -> Tcp {
     Tcp {
         seq: segment.seq as u32,
         ack: segment.ack as u32,
-        // What boxes know of; AE is beyond that.
-        flags: segment.flags.header_bits() as u8,
+        flags: segment.flags.header_bits(),
         window: window.min(u32::from(u16::MAX)) as u16,
         payload_len: segment.len,
         timestamps: segment.has_timestamp.then_some((segment.tsval, segment.tsecr)),
         window_scale: is_syn.then_some(shift),
         sack,
+        other_options: is_syn || segment.accecn().is_some(),
     }
 }
 

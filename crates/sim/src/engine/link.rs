@@ -5,8 +5,8 @@ use super::cargo::Hold;
 use super::event::Key;
 use crate::measure::{QueueMeter, UserMeter};
 use forebay_core::{
-    Capacity, Context, Discipline, DropReason, Duration, Packet, PacketKind, Poll, Port, Rate, Rng,
-    Sink, Time, Verdict,
+    Capacity, Context, Discipline, DropReason, Duration, Ecn, Packet, PacketKind, Poll, Port, Rate,
+    Rng, Sink, Time, Verdict,
 };
 use forebay_middlebox::marker::{Marker, TokenBucket};
 use std::collections::VecDeque;
@@ -59,6 +59,8 @@ pub struct LinkSpec {
     pub policer: Option<TokenBucket>,
     /// Share of packets that are held back at random, and for how long.
     pub reorder: Option<(f64, Duration)>,
+    /// What the wire makes of ECN codepoints, by their two bits.
+    pub remark: Option<[Ecn; 4]>,
     /// Where to record what it sends.
     pub capture: Option<Capture>,
 }
@@ -94,6 +96,7 @@ pub struct Link {
     loss: Course<f64>,
     policer: Option<TokenBucket>,
     reorder: Option<Reorder>,
+    remark: Option<[Ecn; 4]>,
     last_arrival: Time,
     /// Key of the agenda entry at which the link is free; earlier entries are stale.
     armed: Option<Key>,
@@ -184,6 +187,7 @@ impl Link {
             loss: spec.loss,
             policer: spec.policer,
             reorder,
+            remark: spec.remark,
             last_arrival: Time::ZERO,
             armed: None,
             capture: spec.capture,
@@ -239,7 +243,7 @@ impl Link {
         match self.port.poll(&mut Context::new(now, &mut self.rng, &mut charge)) {
             Poll::Idle => Action::Rest,
             Poll::Until(time) => Action::Wake(time),
-            Poll::Send { packet, done_at } => {
+            Poll::Send { mut packet, done_at } => {
                 let wait = now.since(packet.queued);
                 self.meter.sent(packet.len, wait);
                 loss.hold.of(&packet).waited += wait;
@@ -247,6 +251,9 @@ impl Link {
                 self.sent.1 += u64::from(packet.len + self.port.overhead());
                 if let Some(capture) = &mut self.capture {
                     capture.record(now, &packet, loss.hold.of(&packet));
+                }
+                if let Some(remark) = &self.remark {
+                    packet.set_ecn(remark[packet.ecn() as usize]);
                 }
                 // An outage without end loses the packet too.
                 let loss_rate = self.loss.at(done_at);

@@ -376,6 +376,7 @@ fn marks(table: &TrafficTable) -> Marks {
         precedence: table.precedence,
         drop_precedence: table.drop_precedence,
         dscp: table.dscp.value(),
+        ecn: table.ecn.unwrap_or_default(),
         hosts: [0; 2],
     }
 }
@@ -421,6 +422,7 @@ impl Channel {
             loss: self.loss,
             policer: self.policer,
             reorder: self.reorder.map(|table| (table.share, table.delay)),
+            remark: self.remark,
             capture: self.capture,
         })
     }

@@ -1,7 +1,7 @@
 //! What a scenario file may say: its tables, fields, units and defaults.
 
 use crate::wireless::WirelessTable;
-use forebay_core::{Bytes, Codepoint, Duration, Overhead, Rate, config};
+use forebay_core::{Bytes, Codepoint, Duration, Ecn, Overhead, Rate, config};
 use forebay_shaper::link_table;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -129,6 +129,10 @@ link_table! {
             /// if absent: the link keeps the order.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub reorder: Option<ReorderTable>,
+            /// ECN codepoints that the wire changes: `{ ect0 = "not-ect", ect1 = "not-ect", ce =
+            /// "not-ect" }` bleaches. None if absent, as RFC 3168 and RFC 9331 ask.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub remark: Option<RemarkTable>,
             /// Box in front of the queue, which also sees what comes back over the reverse
             /// direction: `{ kind = "aspq", ... }` (see `forebay kinds`); none if absent.
             #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
@@ -182,6 +186,24 @@ pub struct ReorderTable {
     /// How much later than otherwise they arrive; above 0. What is sent within this time behind one
     /// overtakes it: for a segment to look lost to TCP that must be three packets or more.
     pub delay: Duration,
+}
+
+/// What becomes of ECN codepoints; one that is not named stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RemarkTable {
+    /// What packets become that are not ECN-capable.
+    #[serde(rename = "not-ect", skip_serializing_if = "Option::is_none")]
+    pub not_ect: Option<Ecn>,
+    /// What packets with ECT(0) become.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ect0: Option<Ecn>,
+    /// What packets with ECT(1) become.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ect1: Option<Ecn>,
+    /// What marked packets become.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ce: Option<Ecn>,
 }
 
 /// The hosts' links beside a dumbbell or parking lot: one of its own for every flow, at both ends, never dropping.
@@ -278,6 +300,10 @@ pub struct TrafficTable {
     /// too, or use a `dscp` classifier.
     #[serde(default)]
     pub dscp: Codepoint,
+    /// ECN codepoint of datagrams, whose sources answer no marks; not ECN-capable if absent. TCP sets
+    /// its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<Ecn>,
     /// Port at the receiving end, 0 to 65535, by which a box may tell the flows. It has no other
     /// effect.
     #[serde(default = "iperf")]
@@ -296,7 +322,7 @@ fn iperf() -> u16 {
 }
 
 /// Names of the fields of [`TrafficTable`]; what else stands in an entry is the source's.
-pub const TRAFFIC_FIELDS: [&str; 19] = [
+pub const TRAFFIC_FIELDS: [&str; 20] = [
     "name",
     "kind",
     "from",
@@ -314,6 +340,7 @@ pub const TRAFFIC_FIELDS: [&str; 19] = [
     "drop_precedence",
     "profile",
     "dscp",
+    "ecn",
     "port",
     "tcp",
 ];

@@ -1,12 +1,12 @@
 //! Directed links: what a link table and its reverse say, checked.
 
-use super::grammar::{DrawTable, LinkTable, PoliceTable, ReorderTable};
+use super::grammar::{DrawTable, LinkTable, PoliceTable, RemarkTable, ReorderTable};
 use crate::engine::{Capture, Course};
 use crate::trace;
 use forebay_core::config::{read, require};
 use forebay_core::{
-    Bytes, Capacity, ConfigError, Discipline, Duration, Limit, Rate, Registry, Rng, Setting, Time,
-    file,
+    Bytes, Capacity, ConfigError, Discipline, Duration, Ecn, Limit, Rate, Registry, Rng, Setting,
+    Time, file,
 };
 use forebay_disciplines::Disciplines;
 use forebay_middlebox::Middlebox;
@@ -37,6 +37,7 @@ pub struct Channel {
     pub(super) loss: Course<f64>,
     pub(super) policer: Option<TokenBucket>,
     pub(super) reorder: Option<ReorderTable>,
+    pub(super) remark: Option<[Ecn; 4]>,
     pub(super) queue: Option<Value>,
     pub(super) capture: Option<Capture>,
     setting: Setting,
@@ -57,7 +58,8 @@ pub fn directions(
     let forward: LinkTable =
         read(&Value::Object(table.clone())).map_err(|error| error.within(path))?;
     let mut back = table.clone();
-    for field in ["queue", "box", "pcap", "reverse", "loss", "losses", "police", "reorder"] {
+    let own = ["queue", "box", "pcap", "reverse", "loss", "losses", "police", "reorder", "remark"];
+    for field in own {
         back.remove(field);
     }
     let own = forward.reverse.clone().unwrap_or_default();
@@ -160,10 +162,15 @@ impl DirectedLink {
                     format!("must be at least the mtu of {}, got \"{burst}\"", table.mtu)
                 })?;
             }
-            let Some(reorder) = &table.reorder else { return Ok(()) };
-            check_share(reorder.share, "reorder.share")?;
-            require(reorder.delay > Duration::ZERO, "reorder.delay", || {
-                "must be greater than 0, such as \"10ms\"".into()
+            if let Some(reorder) = &table.reorder {
+                check_share(reorder.share, "reorder.share")?;
+                require(reorder.delay > Duration::ZERO, "reorder.delay", || {
+                    "must be greater than 0, such as \"10ms\"".into()
+                })?;
+            }
+            let idle = table.remark.is_some_and(|remark| remark == RemarkTable::default());
+            require(!idle, "remark", || {
+                "must name a codepoint, such as `{ ect1 = \"not-ect\" }`".into()
             })
         };
         check().map_err(|error: ConfigError| error.within(&self.path))
@@ -288,6 +295,7 @@ impl DirectedLink {
             loss,
             policer: table.police.map(policer).transpose()?,
             reorder: table.reorder,
+            remark: table.remark.map(remarked),
             queue: table.queue.clone(),
             capture,
             setting: self.setting(base)?,
@@ -334,6 +342,17 @@ fn policer(PoliceTable { rate, burst }: PoliceTable) -> Result<TokenBucket, Conf
         burst: Some(burst),
         excess_burst: Bytes::default(),
     })
+}
+
+/// What each codepoint becomes, by its two bits.
+fn remarked(RemarkTable { not_ect, ect0, ect1, ce }: RemarkTable) -> [Ecn; 4] {
+    let mut becomes = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+    for (codepoint, given) in
+        [(Ecn::NotEct, not_ect), (Ecn::Ect0, ect0), (Ecn::Ect1, ect1), (Ecn::Ce, ce)]
+    {
+        becomes[codepoint as usize] = given.unwrap_or(codepoint);
+    }
+    becomes
 }
 
 fn by_schedule<T: Copy>(steps: &[(Duration, T)], period: Option<Duration>) -> Course<T> {

@@ -318,6 +318,10 @@ impl Traffic {
         })?;
         require(table.drop_precedence < 8, "drop_precedence", || "must be 0 to 7".into())?;
         let source = registry.sources.find(&table.kind)?.clone();
+        let own = table.ecn.is_some() && source.facts.transport == Transport::Tcp;
+        require(!own, "ecn", || {
+            "is for datagrams; TCP's packets are ECN-capable with `tcp.ecn`".into()
+        })?;
         let site = BuildSite { base_dir: base, marks: Marks::default(), place: None };
         let params = source.effective(&Value::Object(params.clone()), &site).map_err(|error| {
             let own = source.fields();

@@ -44,7 +44,8 @@ impl Scenario {
             let access = self.row.as_ref().filter(|_| entry.table.from.is_none());
             let access = access.map_or(0, |row| 2 * row.access.delay.as_nanos());
             plan["access_ns"] = access.into();
-            plan["tos"] = (entry.table.dscp.value() << 2).into();
+            let ecn = entry.table.ecn.unwrap_or_default();
+            plan["tos"] = (entry.table.dscp.value() << 2 | ecn as u8).into();
             if let Some(Value::Object(tcp)) = plan.get_mut("tcp") {
                 let min_rto = entry.tcp.min_rto.as_nanos() / 1_000_000;
                 tcp.insert("min_rto_ms".into(), min_rto.into());

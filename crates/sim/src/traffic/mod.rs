@@ -38,7 +38,7 @@ pub use voice::{Codec, Voice, VoiceParams};
 pub use web::{Web, WebParams};
 pub use writes::{Writes, WritesParams};
 
-use forebay_core::{Packet, Rng, Time};
+use forebay_core::{Ecn, Packet, Rng, Time};
 
 /// One datagram that a source sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +64,8 @@ pub struct Marks {
     pub drop_precedence: u8,
     /// DS field codepoint, 0 to 63.
     pub dscp: u8,
+    /// ECN codepoint of datagrams; TCP sets its own.
+    pub ecn: Ecn,
     /// Hosts that packets come from and go to; 0 if they are not known.
     pub hosts: [u16; 2],
 }
@@ -76,6 +78,7 @@ impl Marks {
         packet.precedence = self.precedence;
         packet.drop_precedence = self.drop_precedence;
         packet.set_dscp(self.dscp);
+        packet.set_ecn(self.ecn);
         [packet.source, packet.destination] = self.hosts;
     }
 }

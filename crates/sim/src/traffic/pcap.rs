@@ -186,7 +186,8 @@ mod tests {
     }
 
     fn replay(params: PcapParams, count: usize) -> Vec<Datagram> {
-        let entry = Marks { class: 3, precedence: 2, drop_precedence: 1, dscp: 9, hosts: [0; 2] };
+        let entry =
+            Marks { class: 3, precedence: 2, drop_precedence: 1, dscp: 9, ..Marks::default() };
         let capture = read_capture(&capture()).unwrap();
         let mut source = Pcap::new(&params, &capture, entry).unwrap();
         let mut rng = Rng::named(1, "pcap");
@@ -212,8 +213,7 @@ mod tests {
         let without_hosts = |marks: Marks| Marks { hosts: [0; 2], ..marks };
         let seen: Vec<_> =
             sent.iter().map(|d| (d.len, d.flow, without_hosts(d.marks.unwrap()))).collect();
-        let unmatched =
-            Marks { class: 3, precedence: 2, drop_precedence: 1, dscp: 0, hosts: [0; 2] };
+        let unmatched = Marks { class: 3, precedence: 2, drop_precedence: 1, ..Marks::default() };
         let voice = Marks { class: 5, dscp: 46, ..unmatched };
         assert_eq!(seen, [(500, 0, voice), (1000, 1, unmatched), (40, 0, unmatched)]);
     }

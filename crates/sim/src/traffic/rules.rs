@@ -83,6 +83,7 @@ pub(super) fn marks(rules: &[Rule], packet: &CapturedPacket, entry: Marks) -> Ma
         precedence: get(|rule| rule.precedence, entry.precedence),
         drop_precedence: get(|rule| rule.drop_precedence, entry.drop_precedence),
         dscp: packet.dscp,
+        ecn: entry.ecn,
         hosts: [packet.tuple.source, packet.tuple.destination].map(host_number),
     }
 }
@@ -160,6 +161,7 @@ impl JsonSchema for Prefix {
 mod tests {
     use super::*;
     use crate::pcap_in::FiveTuple;
+    use forebay_core::Ecn;
 
     #[test]
     fn prefixes_contain_what_they_should() {
@@ -188,7 +190,8 @@ mod tests {
         ]))
         .unwrap();
         let hosts = ["10.0.0.1", "10.0.0.2"].map(|text| host_number(text.parse().unwrap()));
-        let entry = Marks { class: 0, precedence: 3, drop_precedence: 2, dscp: 10, hosts };
+        let ecn = Ecn::Ect1;
+        let entry = Marks { class: 0, precedence: 3, drop_precedence: 2, dscp: 10, ecn, hosts };
         let packet = |dscp, protocol, ports| CapturedPacket {
             at_nanos: 0,
             len: 100,

@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from forebay import _engine
-from forebay._report import template
+from forebay._report import drawn, template
 from forebay._runs.journal import write_whole
 from forebay.papers import Panel, Series, draw
 from forebay.papers.page import markdown
@@ -51,9 +51,8 @@ def write(suite: Mapping[str, Any], found: Found, folder: Path, command: str) ->
     }
     write_whole(folder / "results.json", _plain(suite, found).encode())
     write_whole(folder / "summary.md", _summary(said, image).encode())
-    drawn = (folder / image).read_text("utf-8")
-    html = template("forebay.suite.behaviour").render(
-        **said, style=Markup(style()), drawn=Markup(drawn[drawn.index("<svg") :])
+    html = template("suite/behaviour").render(
+        **said, style=Markup(style()), drawn=drawn(folder / image)
     )
     write_whole(folder / "report.html", html.encode())
     return folder / "report.html"

@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from forebay import _engine
-from forebay._report import template
+from forebay._report import drawn, template
 from forebay._runs.journal import write_whole
 from forebay.papers import Panel, Series, draw
 from forebay.papers.page import markdown
@@ -62,9 +62,12 @@ def write(
     plain = json.dumps(results(suite, outcomes), indent=1, ensure_ascii=False)
     write_whole(folder / "results.json", (plain + "\n").encode())
     write_whole(folder / "summary.md", _summary(said, images).encode())
-    drawn = {name: Markup(_inline(folder / path)) for name, path in images.items()}
-    html = template("forebay.suite.ranking").render(
-        **said, style=Markup(style()), drawn=drawn, cell=cell, ranked=ranked
+    html = template("suite/ranking").render(
+        **said,
+        style=Markup(style()),
+        drawn={name: drawn(folder / path) for name, path in images.items()},
+        cell=cell,
+        ranked=ranked,
     )
     path = folder / "report.html"
     write_whole(path, html.encode())
@@ -177,12 +180,6 @@ def _panels(outcome: Outcome) -> Iterator[Panel]:
             )
         unit = f", {detail.score.unit}" if detail.score.unit else ""
         yield Panel("", "setting", f"{detail.score.title}{unit}", series)
-
-
-def _inline(path: Path) -> str:
-    """An image as an element of a page."""
-    text = path.read_text("utf-8")
-    return text[text.index("<svg") :]
 
 
 def _summary(said: Mapping[str, Any], images: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from forebay import _engine
 from forebay._report import embedded, plotly_source, template
+from forebay._runs.journal import write_whole
 from forebay.suite.report import summary
 from forebay.suite.results import QUANTILES
 from forebay.sweep.report import plotting, style
@@ -47,7 +48,7 @@ def write(
         "command": command,
         "cpu_seconds": cpu_seconds,
     }
-    html = template("forebay.suite.report").render(
+    html = template("suite/report").render(
         **said,
         studies=[(each, _settings_of(each)) for each in outcomes],
         style=Markup(style()),
@@ -57,7 +58,7 @@ def write(
     )
     summary.write(said, folder)
     path = folder / "report.html"
-    path.write_text(html, "utf-8")
+    write_whole(path, html.encode())
     return path
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from forebay._runs.journal import write_whole
 from forebay.papers import Panel, Region, Series, draw
 from forebay.papers.page import markdown
 
@@ -34,7 +35,7 @@ def write(said: Mapping[str, Any], folder: Path) -> None:
     parts = [_head(said), "## At a glance", _glance(said)]
     for outcome in said["outcomes"]:
         parts += _test(outcome, said, folder)
-    (folder / "summary.md").write_text("\n\n".join(parts) + "\n", "utf-8")
+    write_whole(folder / "summary.md", ("\n\n".join(parts) + "\n").encode())
 
 
 def _head(said: Mapping[str, Any]) -> str:

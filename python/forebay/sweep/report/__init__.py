@@ -18,6 +18,7 @@ from forebay import stats
 from forebay._engine import ScenarioError
 from forebay._relative import EFFICIENCY
 from forebay._report import embedded, plotly_source, resource, template
+from forebay._runs.journal import write_whole
 from forebay.measures import GOODPUT, MEASURES
 from forebay.sweep.data import StudyData
 
@@ -59,7 +60,7 @@ def write(data: StudyData, path: str | Path | None = None) -> Path:
         ScenarioError: there is no finished run yet.
     """
     path = data.folder / "report.html" if path is None else Path(path)
-    path.write_text(render(data), encoding="utf-8")
+    write_whole(path, render(data).encode())
     return path
 
 
@@ -76,7 +77,7 @@ def render(data: StudyData) -> str:
         raise ScenarioError(f"{data.folder}: its runs hold no measure that is a number")
     counts = data.runs.group_by("point").len()["len"]
     figures = _figures(data, shown)
-    return template("forebay.sweep.report").render(
+    return template("sweep/report").render(
         data=data,
         settings=len(figures["settings"]),
         fewest=counts.min(),
