@@ -20,7 +20,20 @@ if TYPE_CHECKING:
     from forebay._files import write, write_report
     from forebay._runs import Progress, Result, run
     from forebay.comparison import Comparison, Run, Variant, compare
-    from forebay.plugin import Discipline, Packet, Packets, Queue, Rate, Size, Time
+    from forebay.plugin import (
+        Ack,
+        Congestion,
+        CongestionControl,
+        Discipline,
+        Packet,
+        Packets,
+        Queue,
+        Rate,
+        Size,
+        Source,
+        Time,
+        Window,
+    )
     from forebay.scenario import Scenario, load
     from forebay.session import Session, open  # noqa: A004 - forebay.open
     from forebay.stats import Interval, interval, paired_difference
@@ -28,7 +41,10 @@ if TYPE_CHECKING:
     __version__ = version
 
 __all__ = [
+    "Ack",
     "Comparison",
+    "Congestion",
+    "CongestionControl",
     "Discipline",
     "Interval",
     "Packet",
@@ -42,8 +58,10 @@ __all__ = [
     "ScenarioError",
     "Session",
     "Size",
+    "Source",
     "Time",
     "Variant",
+    "Window",
     "compare",
     "interval",
     "load",
@@ -58,7 +76,20 @@ _HOMES = {
     "_engine": ("ScenarioError", "version"),
     "comparison": ("Comparison", "Run", "Variant", "compare"),
     "_files": ("write", "write_report"),
-    "plugin": ("Discipline", "Packet", "Packets", "Queue", "Rate", "Size", "Time"),
+    "plugin": (
+        "Ack",
+        "Congestion",
+        "CongestionControl",
+        "Discipline",
+        "Packet",
+        "Packets",
+        "Queue",
+        "Rate",
+        "Size",
+        "Source",
+        "Time",
+        "Window",
+    ),
     "_runs": ("Progress", "Result", "run"),
     "scenario": ("Scenario", "load"),
     "session": ("Session", "open"),

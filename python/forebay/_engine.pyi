@@ -138,6 +138,75 @@ class Port:
             RuntimeError: no packet has come yet, as in `setup`.
         """
 
+class Window:
+    """The windows of a connection, in bytes; both are at least one segment."""
+
+    @property
+    def cwnd(self) -> int:
+        """Congestion window; what is above the connection's maximum is cut off."""
+    @cwnd.setter
+    def cwnd(self, size: int) -> None: ...
+    @property
+    def ssthresh(self) -> int:
+        """Slow start threshold."""
+    @ssthresh.setter
+    def ssthresh(self, size: int) -> None: ...
+    @property
+    def mss(self) -> int:
+        """Largest payload of a segment."""
+    @property
+    def in_slow_start(self) -> bool:
+        """Whether `cwnd` is below `ssthresh` (RFC 5681, section 3.1)."""
+
+class Ack:
+    """An acknowledgment of new data, outside recovery."""
+
+    @property
+    def now(self) -> int:
+        """When it arrived, in ns."""
+    @property
+    def acked(self) -> int:
+        """Bytes newly acknowledged."""
+    @property
+    def rtt(self) -> int | None:
+        """Round-trip time that it measured, in ns."""
+    @property
+    def srtt(self) -> int | None:
+        """Smoothed round-trip time in ns."""
+    @property
+    def one_way(self) -> int | None:
+        """Delay from sender to receiver in ns, by timestamps (RFC 7323)."""
+    @property
+    def limited(self) -> bool:
+        """Whether the window held the sender back, not the application or the receiver."""
+    @property
+    def after_timeout(self) -> bool:
+        """Whether this is slow start after a retransmission timeout."""
+
+class Congestion:
+    """Congestion, at most once a window of data."""
+
+    @property
+    def now(self) -> int:
+        """When it was found, in ns."""
+    @property
+    def kind(self) -> str:
+        """By what: "loss", "ecn" or "timeout"."""
+    @property
+    def flight(self) -> int:
+        """Bytes outstanding, without what limited transmit added (FlightSize)."""
+
+class Stream:
+    """What a source in Python has of its host: the base of `forebay.Source`."""
+
+    def __init__(self, *positional: object, **named: object) -> None: ...
+    def random(self) -> float:
+        """A random number, at least 0 and less than 1; equal seeds give equal numbers.
+
+        Raises:
+            RuntimeError: no datagram has been asked for yet, as in `setup`.
+        """
+
 def load(path: str) -> str:
     """The scenario file (TOML or JSON) as written, as JSON.
 

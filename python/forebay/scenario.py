@@ -27,6 +27,7 @@ else:
 
 if TYPE_CHECKING:
     from forebay.plugin import Discipline
+    from forebay.plugin.part import Part
 
 Queue: TypeAlias = "str | type[Discipline] | Mapping[str, Any]"
 """A kind of discipline, a class of one, or a table of a kind and its parameters."""
@@ -166,6 +167,17 @@ class Scenario:
             text = _engine.with_queue(text, self.base, link, json.dumps(table))
         return Scenario(text, self.name, self.base)
 
+    def with_classes(self, *classes: type[Part]) -> Scenario:
+        """A copy whose fields may name these classes of `forebay.Discipline` and so on.
+
+        Raises:
+            ScenarioError: one is no such class, or has no name of its own.
+        """
+        document = self.document
+        for each in classes:
+            document = _with_plugin(document, _handed(each))
+        return Scenario.of(document, self.name, self.base)
+
     def without(self, *fields: str) -> Scenario:
         """A copy without some fields of the top level."""
         document = self.document
@@ -224,13 +236,19 @@ def plain(queue: Queue) -> tuple[dict[str, Any], str | None]:
     owner = table.get("kind")
     if not isinstance(owner, type):
         return table, None
+    plugin = _handed(owner, "discipline")
+    from forebay.plugin import loading
+
+    return table | {"kind": loading.kind_of(owner).name}, plugin
+
+
+def _handed(owner: type, family: str = "") -> str:
     from forebay.plugin import loading
 
     try:
-        plugin = loading.handed(owner)
+        return loading.handed(owner, family)
     except loading.PluginError as error:
         raise ScenarioError(str(error)) from None
-    return table | {"kind": loading.kind_of(owner).name}, plugin
 
 
 def _with_plugin(document: dict[str, Any], plugin: str) -> dict[str, Any]:

@@ -27,7 +27,7 @@ pub use interface::*;
 pub use library::{forebay_discipline, forebay_discipline_at};
 #[cfg(feature = "load")]
 pub use load::{Plugin, load};
-pub use watch::Watch;
+pub use watch::{Calls, Function, Watch};
 
 /// Makes this crate, a `cdylib`, a plug-in of the given parts: disciplines, or admission rules,
 /// which make a kind each.

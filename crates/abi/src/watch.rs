@@ -7,9 +7,10 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 
-/// A function of a plug-in.
+/// A function of a plug-in: of a queue, of a congestion control, of a source.
 #[derive(Debug, Clone, Copy)]
 #[repr(u64)]
+#[expect(missing_docs, reason = "their names are what they are called")]
 pub enum Function {
     Create = 1,
     Effective,
@@ -19,15 +20,34 @@ pub enum Function {
     Backlog,
     SetLinkRate,
     Probe,
+    OnAck,
+    OnCongestion,
+    OnRestart,
+    PacingRate,
+    Next,
 }
 
 /// Names of the functions, by their numbers.
-const NAMES: [&str; 9] =
-    ["", "create", "effective", "enqueue", "dequeue", "wake", "backlog", "set_link_rate", "probe"];
+const NAMES: [&str; 14] = [
+    "",
+    "create",
+    "effective",
+    "enqueue",
+    "dequeue",
+    "wake",
+    "backlog",
+    "set_link_rate",
+    "probe",
+    "on_ack",
+    "on_congestion",
+    "on_restart",
+    "pacing_rate",
+    "next",
+];
 /// What of [`Calls::state`] is the function.
 const FUNCTION: u64 = 0xf;
 
-/// The calls of one queue.
+/// The calls of one queue, or another part.
 pub struct Calls {
     /// The plug-in and the kind.
     who: Arc<str>,
@@ -40,7 +60,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// The calls of a queue of `who`, for the watch that this thread has begun.
+    /// The calls of a part of `who`, for the watch that this thread has begun.
     pub fn of(who: &Arc<str>) -> Arc<Self> {
         let calls = Arc::new(Calls {
             who: Arc::clone(who),

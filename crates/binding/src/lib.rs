@@ -4,9 +4,9 @@
 //! module, `forebay._engine`, is that of what comes with forebay (`crates/python`).
 
 use cpu_time::ThreadTime;
-use forebay_core::{ConfigError, Dimension, Quantity, UnitError, file};
+use forebay_core::{ConfigError, Dimension, Quantity, Time, UnitError, file};
 use forebay_shaper::FlowHash;
-use forebay_sim::{Registry, Scenario, Table, World, scenario, summary, tables};
+use forebay_sim::{Progress, Registry, Scenario, Table, World, scenario, summary, tables};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyImportError, PyValueError};
 use pyo3::prelude::*;
@@ -297,8 +297,16 @@ fn output(scenario: &Scenario, world: &mut World, cost: impl FnOnce() -> Duratio
     Output { summary, tables }
 }
 
-/// Runs to the end, a slice at a time; with the interpreter's lock in a slice if there are parts
+/// Goes on for a slice, up to `until` at most; with the interpreter's lock if there are parts
 /// `in_python`, each call of which would wait for it.
+fn advance(world: &mut World, until: Time, in_python: bool) -> PyResult<Progress> {
+    let mut advance = || world.advance_to(until, SLICE);
+    let state = if in_python { Python::attach(|_| advance()) } else { advance() };
+    let state = state.map_err(|error| ScenarioError::new_err(error.to_string()))?;
+    python::fault().map_or(Ok(state), |fault| Err(ScenarioError::new_err(fault)))
+}
+
+/// Runs to the end, a slice at a time.
 fn complete(
     world: &mut World,
     in_python: bool,
@@ -307,9 +315,7 @@ fn complete(
 ) -> PyResult<()> {
     let mut told = 0.0;
     loop {
-        let mut advance = || world.advance(SLICE);
-        let state = if in_python { Python::attach(|_| advance()) } else { advance() };
-        let state = state.map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        let state = advance(world, Time::MAX, in_python)?;
         if state.complete {
             return Ok(());
         }
@@ -392,6 +398,10 @@ pub fn engine(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> 
     module.add_class::<python::Port>()?;
     module.add_class::<python::View>()?;
     module.add_class::<python::Fifo>()?;
+    module.add_class::<python::Stream>()?;
+    module.add_class::<python::Windows>()?;
+    module.add_class::<python::Ack>()?;
+    module.add_class::<python::Congestion>()?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(quantity, module)?)?;
     module.add_function(wrap_pyfunction!(format_quantity, module)?)?;

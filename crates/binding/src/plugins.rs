@@ -33,21 +33,25 @@ pub fn registry(
     }
     let mut registry = Registry::clone(own);
     for (index, path) in paths.iter().enumerate() {
-        let place = format!("plugins[{index}]");
-        let plugin = load(path, base).map_err(|what| ConfigError::new(&place, what))?;
-        registry.plugins.insert(path.clone(), plugin.sha256);
-        for entry in plugin.kinds {
-            <dyn Discipline as Nameable>::join(&mut registry, entry).map_err(|error| {
-                ConfigError::new(&place, format!("plug-in {path}: {}", error.message))
-            })?;
-        }
+        let joined = join(&mut registry, path, base);
+        let sha256 = joined.map_err(|what| ConfigError::new(format!("plugins[{index}]"), what))?;
+        registry.plugins.insert(path.clone(), sha256);
     }
     Ok(Arc::new(registry))
 }
 
-/// The plug-in at `path`, which starts from `base`.
-fn load(path: &str, base: &Path) -> Result<forebay::Plugin, String> {
-    if python::is_one(path) { python::load(path, base) } else { forebay::load(&base.join(path)) }
+/// Takes the parts of the plug-in at `path`, which starts from `base`, into `registry`; the SHA-256 of its
+/// content.
+fn join(registry: &mut Registry, path: &str, base: &Path) -> Result<String, String> {
+    if python::is_one(path) {
+        return python::join(registry, path, base);
+    }
+    let plugin = forebay::load(&base.join(path))?;
+    for entry in plugin.kinds {
+        <dyn Discipline as Nameable>::join(registry, entry)
+            .map_err(|error| format!("plug-in {path}: {}", error.message))?;
+    }
+    Ok(plugin.sha256)
 }
 
 /// What the scenario `tree` can name.
@@ -117,10 +121,11 @@ pub fn watched_by<T: Send + 'static>(
 #[pyfunction]
 pub fn check_plugin(py: Python, path: String) -> PyResult<Vec<(String, Option<String>)>> {
     let check = move || {
-        let plugin = load(&path, Path::new("")).map_err(ScenarioError::new_err)?;
+        let mut registry = Registry::default();
+        join(&mut registry, &path, Path::new("")).map_err(ScenarioError::new_err)?;
+        let kinds = registry.disciplines.every_kind();
         let check = |entry: &_| forebay_conformance::check(entry, &json!({})).err();
-        let found =
-            plugin.kinds.iter().map(|entry| (entry.name.to_string(), check(entry))).collect();
+        let found = kinds.iter().map(|entry| (entry.name.to_string(), check(entry))).collect();
         python::stopped(None).map_or(Ok(found), |late| Err(ScenarioError::new_err(late)))
     };
     py.detach(|| watched(check))

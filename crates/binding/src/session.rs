@@ -1,6 +1,6 @@
 //! A run that stops where it is told to, to be looked at and changed.
 
-use crate::{Output, SLICE, ScenarioError, in_python, json, output, plugins, refused};
+use crate::{Output, advance, in_python, json, output, plugins, refused};
 use cpu_time::ThreadTime;
 use forebay_core::Time;
 use forebay_sim::{Registry, Scenario, World};
@@ -91,9 +91,7 @@ impl Session {
     fn advance(&self, py: Python, until_ns: u64) -> PyResult<bool> {
         self.with(py, move |run| {
             let in_python = in_python(&run.scenario);
-            let mut advance = || run.world.advance_to(Time::from_nanos(until_ns), SLICE);
-            let state = if in_python { Python::attach(|_| advance()) } else { advance() };
-            Ok(state.map_err(|error| ScenarioError::new_err(error.to_string()))?.arrived)
+            Ok(advance(&mut run.world, Time::from_nanos(until_ns), in_python)?.arrived)
         })
     }
 

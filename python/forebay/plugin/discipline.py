@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from forebay import _engine
-from forebay.plugin.parameters import parameters_of
+from forebay.plugin.part import Part
 
 if TYPE_CHECKING:
     from forebay._engine import Packet
 
 
-class Discipline(_engine.Port):
+class Discipline(_engine.Port, Part):
     """A queue discipline: packets in, packets out, against a clock that it is handed.
 
     A class of this one has two methods, `enqueue(packet, now)` and `dequeue(now)`. Its annotated
@@ -47,10 +47,8 @@ class Discipline(_engine.Port):
         >>> forebay.compare(scenario, disciplines=["fifo", "codel", Short])
     """
 
-    name: ClassVar[str] = ""
-    """What a scenario writes as `kind = "..."`; the class's name in small letters unless given."""
-    source: ClassVar[str] = "a class in Python"
-    """Paper, section or RFC that it follows."""
+    family: ClassVar[str] = "discipline"
+    required: ClassVar[tuple[str, ...]] = ("enqueue", "dequeue")
     keeps_order: ClassVar[bool] = True
     """Whether packets of one flow and class leave in the order in which they came."""
 
@@ -58,19 +56,6 @@ class Discipline(_engine.Port):
     """The link's rate in bit/s, as it is now (where it varies, the mean rate at first)."""
     mtu: int = 1500
     """Largest IP packet in bytes."""
-
-    def __init__(self, **parameters: Any) -> None:
-        """Set the parameters, then call `setup`.
-
-        Raises:
-            ParameterError: an unknown one, or a value that is not allowed.
-        """
-        for name, value in parameters_of(type(self), Discipline).read(parameters).items():
-            setattr(self, name, value)
-        self.setup()
-
-    def setup(self) -> None:
-        """Make what an instance needs; parameters and the link's rate are in place."""
 
     if TYPE_CHECKING:
 

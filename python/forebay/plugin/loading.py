@@ -10,6 +10,7 @@ import ctypes
 import hashlib
 import inspect
 import json
+import linecache
 import re
 import sys
 import threading
@@ -20,13 +21,20 @@ from types import FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
 from forebay._plugins import CLASS
+from forebay.plugin.control import CongestionControl
 from forebay.plugin.discipline import Discipline
 from forebay.plugin.parameters import ParameterError, Parameters, parameters_of
+from forebay.plugin.part import Part, base_of
+from forebay.plugin.traffic import Source
 
+FAMILIES: tuple[type[Part], ...] = (Discipline, CongestionControl, Source)
+
+_WORDS = {"discipline": "discipline", "control": "congestion control", "source": "source"}
+"""What messages call families."""
 _PACKAGE = str(Path(__file__).parents[1])
 _loaded: dict[tuple[Path, str], list[Kind]] = {}
-_kinds: dict[type[Discipline], Kind] = {}
-_handed: dict[str, tuple[type[Discipline], bytes, str]] = {}
+_kinds: dict[type[Part], Kind] = {}
+_handed: dict[str, tuple[type[Part], bytes, str]] = {}
 """Classes of this process: each as it goes to another one, and the hash of that."""
 _lock = threading.RLock()
 
@@ -43,7 +51,8 @@ class Stopped(BaseException):
 class Kind:
     """What the engine knows of a class."""
 
-    owner: type[Discipline]
+    owner: type[Part]
+    family: str
     name: str
     summary: str
     source: str
@@ -55,10 +64,11 @@ class Kind:
         """What messages call it, of the plug-in `path`: with the line on which the class begins."""
         shown = f"plug-in {path}"
         if path.startswith(CLASS):
-            shown = Path(self.owner.enqueue.__code__.co_filename).name
+            method = getattr(self.owner, self.owner.required[0])
+            shown = Path(method.__code__.co_filename).name
         with contextlib.suppress(OSError, TypeError):
             shown += f":{inspect.getsourcelines(self.owner)[1]}"
-        return f'{shown}, discipline "{self.name}"'
+        return f'{shown}, {_WORDS[self.family]} "{self.name}"'
 
     @property
     def schema(self) -> str:
@@ -73,15 +83,16 @@ class Kind:
         """
         return json.dumps(self.parameters.effective(_table(given)))
 
-    def make(self, given: str, rate: int, mtu: int) -> Discipline:
-        """An instance with the parameters (JSON) at a link of `rate` bit/s.
+    def make(self, given: str, place: dict[str, int]) -> Part:
+        """An instance with the parameters (JSON), which finds `place` among its attributes.
 
         Raises:
             ParameterError: as `effective`.
         """
         made = self.owner.__new__(self.owner)
-        made.rate, made.mtu = rate, mtu
-        Discipline.__init__(made, **_table(given))
+        for name, value in place.items():
+            setattr(made, name, value)
+        Part.__init__(made, **_table(given))
         return made
 
 
@@ -92,26 +103,26 @@ def _table(given: str) -> dict[str, Any]:
     return table
 
 
-def kind_of(owner: type[Discipline]) -> Kind:
+def kind_of(owner: type[Part]) -> Kind:
     """What the engine is to know of a class.
 
     Raises:
-        PluginError: it is not what a discipline must be.
+        PluginError: it is not what its family must be.
     """
     if owner not in _kinds:
         _kinds[owner] = _kind_of(owner)
     return _kinds[owner]
 
 
-def _kind_of(owner: type[Discipline]) -> Kind:
+def _kind_of(owner: type[Part]) -> Kind:
     what = f"class {owner.__name__}"
-    for method in ("enqueue", "dequeue"):
+    for method in owner.required:
         if not callable(getattr(owner, method, None)):
             raise PluginError(f"{what} has no method `{method}`")
-    if owner.__init__ is not Discipline.__init__:
+    if owner.__init__ is not base_of(owner).__init__:
         raise PluginError(f"{what} has a method `__init__`; call it `setup(self)`")
     try:
-        parameters = parameters_of(owner, Discipline)
+        parameters = parameters_of(owner, base_of(owner))
     except ParameterError as error:
         place, message = error.args
         raise PluginError(f"{what}: {place}: {message}" if place else message) from None
@@ -122,11 +133,12 @@ def _kind_of(owner: type[Discipline]) -> Kind:
     summary = (owner.__doc__ or "").strip().partition("\n")[0].rstrip(".")
     return Kind(
         owner=owner,
+        family=owner.family,
         name=name,
         summary=summary if "__doc__" in vars(owner) and summary else f"{owner.__name__}, a class",
         source=owner.source,
         parameters=parameters,
-        keeps_order=owner.keeps_order,
+        keeps_order=issubclass(owner, Discipline) and owner.keeps_order,
         shapes=hasattr(owner, "wake"),
     )
 
@@ -164,8 +176,9 @@ def load(path: str, base: str | Path) -> tuple[str, list[Kind]]:
 def _classes(path: Path, content: bytes, digest: str) -> list[Kind]:
     module = ModuleType(f"forebay_plugin_{digest[:16]}")
     module.__file__ = str(path)
-    # Annotations are looked up in the module.
+    # Annotations are looked up in the module, and texts in the file as it is now.
     sys.modules[module.__name__] = module
+    linecache.checkcache(str(path))
     try:
         exec(compile(content, str(path), "exec", dont_inherit=True), vars(module))
     except SyntaxError as error:
@@ -175,24 +188,32 @@ def _classes(path: Path, content: bytes, digest: str) -> list[Kind]:
     found = [
         each
         for name, each in vars(module).items()
-        if isinstance(each, type) and issubclass(each, Discipline) and not name.startswith("_")
+        if isinstance(each, type) and issubclass(each, Part) and not name.startswith("_")
     ]
     own = [each for each in found if each.__module__ == module.__name__]
     if not own:
-        raise PluginError("it holds no discipline: no class of forebay.Discipline")
+        raise PluginError(
+            "it holds no part: no class of forebay.Discipline, CongestionControl or Source"
+        )
     return [kind_of(each) for each in own]
 
 
-def handed(owner: type[Discipline]) -> str:
+def handed(owner: type, family: str = "") -> str:
     """The name under which scenarios may name a class of this process as a plug-in.
+
+    Args:
+        owner: the class.
+        family: the one of which it must be; any unless given.
 
     Raises:
         PluginError: it is not what a discipline must be.
     """
     import cloudpickle
 
-    if not issubclass(owner, Discipline):
-        raise PluginError(f"{owner.__name__} is no class of forebay.Discipline")
+    wanted = tuple(each for each in FAMILIES if family in ("", each.family))
+    if not issubclass(owner, wanted):
+        names = " or ".join(f"forebay.{each.__name__}" for each in wanted)
+        raise PluginError(f"{owner.__name__} is no class of {names}")
     content = cloudpickle.dumps(owner)
     digest = hashlib.sha256(content).hexdigest()
     name = f"{CLASS}{kind_of(owner).name}-{digest[:16]}"
@@ -235,7 +256,7 @@ def here() -> str | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         owner = frame.f_locals.get("self")
-        if isinstance(owner, Discipline):
+        if isinstance(owner, Part):
             return _place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
         frame = frame.f_back
     return None

@@ -90,13 +90,6 @@ impl Queue {
     }
 }
 
-/// What is wrong with what `method` answered.
-#[cold]
-fn wrong(method: &Bound<'_, PyAny>, answer: &Bound<'_, PyAny>, may: &str) -> String {
-    let shown = answer.repr().map_or_else(|_| "something".to_owned(), |text| text.to_string());
-    format!("{}: it returned {shown}, and may return {may}", words::of_method(method))
-}
-
 /// What `method` answers, as `read` understands it.
 fn asked<'py, T>(
     method: &Bound<'py, PyAny>,
@@ -105,7 +98,7 @@ fn asked<'py, T>(
     read: impl FnOnce(&Bound<'py, PyAny>) -> Option<T>,
 ) -> Result<T, String> {
     let answer = method.call1(arguments).map_err(|error| words::blame(method.py(), &error))?;
-    read(&answer).ok_or_else(|| wrong(method, &answer, may))
+    read(&answer).ok_or_else(|| words::wrong(method, &answer, may))
 }
 
 impl Outside for Queue {

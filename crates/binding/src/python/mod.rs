@@ -1,24 +1,38 @@
-//! Disciplines that are classes in Python.
+//! Disciplines, congestion controls and sources of traffic that are classes in Python.
 //!
 //! The package loads a class, reads its parameters and makes its instances (`forebay.plugin`). Here
-//! an instance becomes a discipline, in the books of any plug-in.
+//! an instance becomes a part of the engine: a discipline in the books of any plug-in, the others
+//! with what they do wrong told to the run of their thread ([`fault`]).
 
+mod class;
+mod control;
 mod desk;
 mod discipline;
+mod fault;
+mod source;
 mod stop;
 mod view;
 mod words;
 
+pub use control::{Ack, Congestion, Windows};
 pub use desk::Port;
+pub use fault::fault;
+pub use source::Stream;
 pub use stop::{Stop, stopped};
 pub use view::{Fifo, View};
 
+use class::Class;
+use control::Control;
 use discipline::Queue;
-use forebay::{Foreign, Plugin};
-use forebay_core::{Conduct, ConfigError, Discipline, Entry, Recipe, Setting};
+use forebay::Foreign;
+use forebay_core::{Conduct, ConfigError, Discipline, Entry, Family, Recipe, Setting};
+use forebay_sim::traffic::{BuildSite, Generator};
+use forebay_sim::{Nameable, Registry};
+use forebay_tcp::congestion::{CongestionController, Start};
 use pyo3::prelude::*;
 use schemars::{Schema, SchemaGenerator};
-use serde_json::{Map, Value};
+use serde_json::Value;
+use source::Sender;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,74 +45,105 @@ pub fn is_one(path: &str) -> bool {
         || Path::new(path).extension().is_some_and(|extension| extension == "py")
 }
 
-/// The classes of the file `path`, which starts from `base`, or the class that is known by it.
+/// Takes the classes of the file `path`, which starts from `base`, or the class that is known by it,
+/// into `registry`; the SHA-256 of its content.
 ///
 /// # Errors
-/// It cannot be read or run, holds no discipline, or one that is none.
-pub fn load(path: &str, base: &Path) -> Result<Plugin, String> {
+/// It cannot be read or run, holds no part, or one that is none; or a name is taken.
+pub fn join(registry: &mut Registry, path: &str, base: &Path) -> Result<String, String> {
     Python::attach(|py| {
         let refuse = |error: PyErr| format!("plug-in {path}: {}", error.value(py));
         let found = words::home(py).and_then(|home| home.call_method1("load", (path, base)));
         let (sha256, classes): (String, Vec<Bound<'_, PyAny>>) =
             found.and_then(|found| found.extract()).map_err(refuse)?;
-        let kinds = classes.iter().map(|kind| entry(path, kind)).collect::<PyResult<_>>();
-        Ok(Plugin { kinds: kinds.map_err(refuse)?, sha256 })
+        for kind in &classes {
+            let joined = joined(registry, path, kind).map_err(refuse)?;
+            joined.map_err(|error| format!("plug-in {path}: {}", error.message))?;
+        }
+        Ok(sha256)
     })
 }
 
-/// What a registry knows of `kind`, a `forebay.plugin.loading.Kind`.
-fn entry(path: &str, kind: &Bound<'_, PyAny>) -> PyResult<Entry<dyn Discipline>> {
+/// Takes `kind`, a `forebay.plugin.loading.Kind`, into `registry`.
+fn joined(
+    registry: &mut Registry,
+    path: &str,
+    kind: &Bound<'_, PyAny>,
+) -> PyResult<Result<(), ConfigError>> {
     let text = |name| kind.getattr(name)?.extract::<String>();
     let is = |name| kind.getattr(name)?.extract::<bool>();
-    let (name, schema) = (text("name")?, text("schema")?);
-    let who = kind.call_method1("called", (path,))?.extract::<String>()?.into();
-    let facts =
-        Conduct { keeps_order: is("keeps_order")?, shapes: is("shapes")?, ..Conduct::USUAL };
-    let schema = serde_json::from_str(&schema).expect("the package writes JSON");
-    let words = [name.into(), text("summary")?.into(), text("source")?.into()];
-    Ok(Entry::new(words, facts, Class { who, kind: kind.clone().unbind(), facts, schema }))
-}
-
-struct Class {
-    who: Arc<str>,
-    kind: Py<PyAny>,
-    facts: Conduct,
-    schema: Map<String, Value>,
-}
-
-impl Class {
-    /// The place and words of `error`, which the package raised about parameters, or a class did.
-    fn refused(py: Python<'_>, error: &PyErr) -> ConfigError {
-        let named = error.value(py).getattr("args").and_then(|args| args.extract());
-        match named {
-            Ok((path, message)) => ConfigError { path, message },
-            Err(_) => ConfigError::new("", words::blame(py, error)),
+    let words = [text("name")?.into(), text("summary")?.into(), text("source")?.into()];
+    let class = Arc::new(Class::of(path, kind)?);
+    Ok(match text("family")?.as_str() {
+        "control" => {
+            let facts = <dyn CongestionController as Family>::USUAL;
+            Nameable::join(registry, Entry::new(words, facts, Controls(class)))
         }
-    }
+        "source" => Nameable::join(registry, Entry::new(words, Generator::USUAL, Sources(class))),
+        _ => {
+            let (keeps_order, shapes) = (is("keeps_order")?, is("shapes")?);
+            let facts = Conduct { keeps_order, shapes, ..Conduct::USUAL };
+            Nameable::join(registry, Entry::new(words, facts, Disciplines(class, facts)))
+        }
+    })
 }
 
-impl Recipe<dyn Discipline> for Class {
+struct Disciplines(Arc<Class>, Conduct);
+struct Controls(Arc<Class>);
+struct Sources(Arc<Class>);
+
+impl Recipe<dyn Discipline> for Disciplines {
     fn schema(&self, _: &mut SchemaGenerator) -> Schema {
-        self.schema.clone().into()
+        self.0.schema()
     }
 
     fn effective(&self, block: &Value, _: &Setting) -> Result<Value, ConfigError> {
-        Python::attach(|py| {
-            let text = self.kind.call_method1(py, "effective", (block.to_string(),));
-            let text = text.and_then(|text| text.extract::<String>(py));
-            let text = text.map_err(|error| Class::refused(py, &error))?;
-            Ok(serde_json::from_str(&text).expect("the package writes JSON"))
-        })
+        self.0.effective(block)
     }
 
     fn build(&self, block: &Value, setting: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
         let make = || {
             Python::attach(|py| {
-                let place = (block.to_string(), setting.rate.bps(), setting.mtu);
-                let made = self.kind.bind(py).call_method1("make", place);
+                let place = [("rate", setting.rate.bps()), ("mtu", setting.mtu.into())];
+                let made = self.0.make(py, &block.to_string(), &place);
                 made.and_then(|made| Queue::of(&made)).map_err(|error| Class::refused(py, &error))
             })
         };
-        Ok(Box::new(Foreign::new(&self.who, self.facts, make)?))
+        Ok(Box::new(Foreign::new(&self.0.who, self.1, make)?))
+    }
+}
+
+impl Recipe<dyn CongestionController> for Controls {
+    fn schema(&self, _: &mut SchemaGenerator) -> Schema {
+        self.0.schema()
+    }
+
+    fn effective(&self, block: &Value, (): &()) -> Result<Value, ConfigError> {
+        self.0.effective(block)
+    }
+
+    fn build(&self, block: &Value, (): &()) -> Result<Start, ConfigError> {
+        let params = self.0.effective(block)?.to_string();
+        let class = Arc::clone(&self.0);
+        Ok(Arc::new(move |config| Box::new(Control::start(&class, &params, config))))
+    }
+}
+
+impl Recipe<Generator> for Sources {
+    fn schema(&self, _: &mut SchemaGenerator) -> Schema {
+        self.0.schema()
+    }
+
+    fn effective(&self, block: &Value, _: &BuildSite<'_>) -> Result<Value, ConfigError> {
+        self.0.effective(block)
+    }
+
+    fn build(&self, block: &Value, _: &BuildSite<'_>) -> Result<Generator, ConfigError> {
+        Python::attach(|py| {
+            let made = self.0.make(py, &block.to_string(), &[]);
+            let sender = made.and_then(|made| Sender::of(&self.0, &made));
+            let sender = sender.map_err(|error| Class::refused(py, &error))?;
+            Ok(Generator::Datagrams(Box::new(sender)))
+        })
     }
 }

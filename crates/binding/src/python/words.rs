@@ -43,3 +43,10 @@ pub fn blame(py: Python<'_>, error: &PyErr) -> String {
 pub fn of_method(method: &Bound<'_, PyAny>) -> String {
     say(method.py(), "of_method", (method,)).unwrap_or_else(|| "it".to_owned())
 }
+
+/// What is wrong with what `method` answered.
+#[cold]
+pub fn wrong(method: &Bound<'_, PyAny>, answer: &Bound<'_, PyAny>, may: &str) -> String {
+    let shown = answer.repr().map_or_else(|_| "something".to_owned(), |text| text.to_string());
+    format!("{}: it returned {shown}, and may return {may}", of_method(method))
+}
