@@ -31,7 +31,8 @@
 //! ns-2 (`REDQueue::enque`: `qlen > 1`, `old`) and ns-3. With `gaps` and `idle` "linux" the law is
 //! that of `sch_red`.
 //!
-//! Cost of an adaptation: a comparison a queue. Else one multiplication and two comparisons a packet below min_th, one random number above.
+//! Cost: one multiplication and two comparisons a packet below min_th, one random number above; every
+//! `adapt_every` a comparison a queue.
 
 use super::average::{Average, Idle, Pace};
 use super::curve::{Curve, Gaps, Measure, Signal, Spacing};
