@@ -23,7 +23,7 @@ from typing import Any
 from forebay._plugins import CLASS
 from forebay.plugin.control import CongestionControl
 from forebay.plugin.discipline import Discipline
-from forebay.plugin.parameters import ParameterError, Parameters, parameters_of
+from forebay.plugin.parameters import ParameterError, Parameters, hints, hints_of, parameters_of
 from forebay.plugin.part import Part, base_of
 from forebay.plugin.traffic import Source
 
@@ -62,13 +62,13 @@ class Kind:
 
     def called(self, path: str) -> str:
         """What messages call it, of the plug-in `path`: with the line on which the class begins."""
-        shown = f"plug-in {path}"
-        if path.startswith(CLASS):
-            method = getattr(self.owner, self.owner.required[0])
-            shown = Path(method.__code__.co_filename).name
+        code = getattr(self.owner, self.owner.required[0]).__code__
+        shown = Path(code.co_filename).name if path.startswith(CLASS) else f"plug-in {path}"
+        line = code.co_firstlineno
+        # A class that came from another process has no source here, but its methods have lines.
         with contextlib.suppress(OSError, TypeError):
-            shown += f":{inspect.getsourcelines(self.owner)[1]}"
-        return f'{shown}, {_WORDS[self.family]} "{self.name}"'
+            line = inspect.getsourcelines(self.owner)[1]
+        return f'{shown}:{line}, {_WORDS[self.family]} "{self.name}"'
 
     @property
     def schema(self) -> str:
@@ -214,9 +214,16 @@ def handed(owner: type, family: str = "") -> str:
     if not issubclass(owner, wanted):
         names = " or ".join(f"forebay.{each.__name__}" for each in wanted)
         raise PluginError(f"{owner.__name__} is no class of {names}")
-    content = cloudpickle.dumps(owner)
+    kind = kind_of(owner)
+    # Whole, also if it could be imported: its content is its identity, and goes with it.
+    module = sys.modules[owner.__module__]
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        content = cloudpickle.dumps((owner, hints_of(owner)))
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
     digest = hashlib.sha256(content).hexdigest()
-    name = f"{CLASS}{kind_of(owner).name}-{digest[:16]}"
+    name = f"{CLASS}{kind.name}-{digest[:16]}"
     _handed.setdefault(name, (owner, content, digest))
     return name
 
@@ -233,7 +240,9 @@ def unpack(classes: dict[str, bytes]) -> None:
     for name, content in classes.items():
         if name not in _handed:
             digest = hashlib.sha256(content).hexdigest()
-            _handed[name] = (cloudpickle.loads(content), content, digest)
+            owner, known = cloudpickle.loads(content)
+            hints[owner] = known
+            _handed[name] = (owner, content, digest)
 
 
 def blame(error: BaseException, trace: TracebackType | None) -> str:

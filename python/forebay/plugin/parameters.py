@@ -132,15 +132,24 @@ def parameters_of(owner: type, base: type) -> Parameters:
     return _known[owner]
 
 
+hints: dict[type, dict[str, Any]] = {}
+"""Annotations of classes that came from another process, where the names in them are known."""
+
+
+def hints_of(owner: type) -> dict[str, Any]:
+    """The annotations of a class and its bases, evaluated."""
+    return hints.get(owner) or get_type_hints(owner, include_extras=True)
+
+
 def _fields(owner: type, base: type) -> dict[str, Any]:
     """The annotated fields of a class beyond those of `base`, those of its own bases first."""
-    hints = get_type_hints(owner, include_extras=True)
+    known = hints_of(owner)
     names: dict[str, None] = {}
     for each in reversed(owner.__mro__):
         if issubclass(each, base) and each is not base:
             names.update(dict.fromkeys(inspect.get_annotations(each)))
     public = (name for name in names if not name.startswith("_"))
-    return {name: hints[name] for name in public if get_origin(hints[name]) is not ClassVar}
+    return {name: known[name] for name in public if get_origin(known[name]) is not ClassVar}
 
 
 def _described(owner: type, base: type) -> Iterator[tuple[str, str]]:

@@ -113,7 +113,8 @@ class _Worker:
         """
         classes = loading.packed(_plugins(scenario))
         try:
-            self._link.send((scenario, os.path.abspath(base), classes))  # noqa: PTH100 - text
+            path = [os.path.abspath(folder) for folder in sys.path]  # noqa: PTH100 - text
+            self._link.send((scenario, os.path.abspath(base), classes, path))  # noqa: PTH100
             while True:
                 while not self._link.poll(LOOK_EVERY_S):
                     if cancel is not None and cancel.is_set():
@@ -147,7 +148,9 @@ def serve() -> None:
     link: Connection = Connection(int(sys.argv[1]))
     try:
         while True:
-            scenario, base, classes = link.recv()
+            scenario, base, classes, path = link.recv()
+            # What classes import may lie where the one who asks has looked only now.
+            sys.path[:] = path
             loading.unpack(classes)
             link.send(_served(scenario, base, link.send))
     except (EOFError, OSError):
