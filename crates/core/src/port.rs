@@ -22,8 +22,6 @@ pub enum Poll {
 /// A discipline and the link that it feeds.
 pub struct Port {
     discipline: Box<dyn Discipline>,
-    /// Those before it, as long as packets wait in them; the oldest is served first.
-    earlier: VecDeque<Box<dyn Discipline>>,
     capacity: Capacity,
     overhead: u32,
     free_at: Time,
@@ -33,7 +31,7 @@ impl Port {
     /// A port that sends what `discipline` gives over a link of `capacity` that adds `overhead`
     /// bytes to every packet.
     pub fn new(discipline: Box<dyn Discipline>, capacity: Capacity, overhead: u32) -> Self {
-        Port { discipline, earlier: VecDeque::new(), capacity, overhead, free_at: Time::ZERO }
+        Port { discipline, capacity, overhead, free_at: Time::ZERO }
     }
 
     /// Hands an arriving packet to the discipline.
@@ -54,17 +52,13 @@ impl Port {
             };
         }
         loop {
-            let serving = self.earlier.front_mut().unwrap_or(&mut self.discipline);
-            match serving.wake(cx.now) {
-                Wake::Idle => match self.earlier.pop_front() {
-                    Some(_) => continue,
-                    None => return Poll::Idle,
-                },
+            match self.discipline.wake(cx.now) {
+                Wake::Idle => return Poll::Idle,
                 Wake::At(time) if time > cx.now => return Poll::Until(time),
                 Wake::Ready | Wake::At(_) => {}
             }
             // An AQM that drops all that it looks at gives nothing; ask it again.
-            if let Some(packet) = serving.dequeue(cx) {
+            if let Some(packet) = self.discipline.dequeue(cx) {
                 let done_at = self.capacity.finish(cx.now, packet.len + self.overhead);
                 self.free_at = done_at;
                 return Poll::Send { packet, done_at };
@@ -82,18 +76,14 @@ impl Port {
     /// What the discipline holds; the packet in transmission not counted.
     #[inline]
     pub fn backlog(&self) -> Backlog {
-        let mut held = self.discipline.backlog();
-        for more in self.earlier.iter().map(|each| each.backlog()) {
-            held.packets += more.packets;
-            held.bytes += more.bytes;
-        }
-        held
+        self.discipline.backlog()
     }
 
     /// What arrives from now on joins `discipline`; what waits leaves first. So nothing is dropped, and
     /// the order is kept.
     pub fn exchange(&mut self, discipline: Box<dyn Discipline>) {
-        self.earlier.push_back(std::mem::replace(&mut self.discipline, discipline));
+        let before = std::mem::replace(&mut self.discipline, Box::new(Succession::default()));
+        self.discipline = Box::new(Succession([before, discipline].into()));
     }
 
     /// Sends at `rate` from `now` on; a transmission under way ends as it was to end.
@@ -104,7 +94,7 @@ impl Port {
 
     /// What the discipline did against the contract, if it was caught.
     pub fn fault(&self) -> Option<String> {
-        self.earlier.iter().find_map(|each| each.fault()).or_else(|| self.discipline.fault())
+        self.discipline.fault()
     }
 
     /// The link.
@@ -120,9 +110,7 @@ impl Port {
 
     /// Tells the discipline that the rate has changed by schedule.
     pub fn rate_changed(&mut self, now: Time) {
-        let rate = self.capacity.rate(now);
-        self.earlier.iter_mut().for_each(|each| each.set_link_rate(now, rate));
-        self.discipline.set_link_rate(now, rate);
+        self.discipline.set_link_rate(now, self.capacity.rate(now));
     }
 
     /// Sets a new constant rate (the gateway's reload).
@@ -134,6 +122,54 @@ impl Port {
     /// Reports the discipline's internal variables.
     pub fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64)) {
         self.discipline.probe(now, out);
+    }
+}
+
+/// Disciplines that follow each other: the last takes what arrives, the first that holds something
+/// sends. So a port that was never exchanged pays nothing for it.
+#[derive(Default)]
+struct Succession(VecDeque<Box<dyn Discipline>>);
+
+impl Succession {
+    fn last(&self) -> &dyn Discipline {
+        &**self.0.back().expect("a port has a discipline")
+    }
+}
+
+impl Discipline for Succession {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context) -> Verdict {
+        self.0.back_mut().expect("a port has a discipline").enqueue(packet, cx)
+    }
+
+    fn dequeue(&mut self, cx: &mut Context) -> Option<Packet> {
+        while self.0.len() > 1 && self.0[0].wake(cx.now) == Wake::Idle {
+            self.0.pop_front();
+        }
+        self.0[0].dequeue(cx)
+    }
+
+    fn wake(&self, now: Time) -> Wake {
+        let mut wakes = self.0.iter().map(|each| each.wake(now));
+        wakes.find(|wake| *wake != Wake::Idle).unwrap_or(Wake::Idle)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.0.iter().fold(Backlog::default(), |held, each| {
+            let Backlog { packets, bytes } = each.backlog();
+            Backlog { packets: held.packets + packets, bytes: held.bytes + bytes }
+        })
+    }
+
+    fn set_link_rate(&mut self, now: Time, rate: Rate) {
+        self.0.iter_mut().for_each(|each| each.set_link_rate(now, rate));
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.0.iter().find_map(|each| each.fault())
+    }
+
+    fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64)) {
+        self.last().probe(now, out);
     }
 }
 

@@ -66,15 +66,22 @@ fn drain(
     measures: &mut Measures,
     mut host: impl FnMut(Key, Came, &mut Fabric, &mut Measures),
 ) {
-    while let Some((key, event, _)) = fabric.next() {
+    while let Some(&(key, event)) = fabric.next() {
         match event {
-            Event::Arrival(lane) => match fabric.arrive(key, lane) {
-                Some((packet, Target::Link(link))) => {
-                    fabric.enter(key.time, link, packet, &mut measures.users);
+            Event::Arrival(lane) => {
+                let Some((packet, next)) = fabric.arrive(key, lane) else {
+                    // The entry of one that was overtaken.
+                    fabric.moved(None, lane);
+                    continue;
+                };
+                fabric.moved(next, lane);
+                match fabric.target(lane) {
+                    Target::Link(link) => {
+                        fabric.enter(key.time, link, packet, &mut measures.users);
+                    }
+                    target => host(key, Came::Packet(packet, target), fabric, measures),
                 }
-                Some((packet, target)) => host(key, Came::Packet(packet, target), fabric, measures),
-                None => {}
-            },
+            }
             Event::LinkFree(link) => {
                 if fabric.wakes(key, link) {
                     fabric.poll_link(key.time, link, &mut measures.users);

@@ -197,25 +197,27 @@ impl World {
     }
 
     /// Handles the next event; false if none is left before the end.
-    #[inline]
+    #[inline(always)]
     fn step(&mut self) -> bool {
-        let Some((key, event, moves)) = self.fabric.next() else { return false };
+        let Some(&(key, event)) = self.fabric.next() else { return false };
         if key.time > self.stop {
             return false;
         }
         debug_assert!(key.time >= self.now);
         self.now = key.time;
         match event {
-            Event::Arrival(lane) => {
-                if let Some((packet, target)) = self.fabric.arrive(key, lane) {
+            Event::Arrival(lane) => match self.fabric.arrive(key, lane) {
+                Some((packet, next)) => {
+                    self.fabric.moved(next, lane);
                     if self.fabric.many() {
                         let connections = self.transport.connections();
                         foresee(&self.fabric, connections, &self.measures.users, lane);
                     }
                     self.measures.note(key.time, packet.flow);
-                    self.on_arrival(packet, target);
+                    self.on_arrival(packet, self.fabric.target(lane));
                 }
-            }
+                None => self.fabric.moved(None, lane),
+            },
             Event::LinkFree(link) => {
                 if self.fabric.wakes(key, link) {
                     self.measures.note(key.time, link);
@@ -223,7 +225,6 @@ impl World {
                 }
             }
             _ => {
-                debug_assert!(!moves);
                 self.fabric.rested();
                 self.on_resting(key, event);
                 self.measures.note(key.time, u32::MAX);
@@ -233,7 +234,7 @@ impl World {
     }
 
     /// A packet is at the end of a stretch.
-    #[inline]
+    #[inline(always)]
     fn on_arrival(&mut self, packet: Packet, target: Target) {
         let World { now, fabric, transport, measures, .. } = self;
         let now = *now;

@@ -249,7 +249,7 @@ impl Link {
         match self.port.poll(&mut Context::new(now, &mut self.rng, &mut charge)) {
             Poll::Idle => Action::Rest,
             Poll::Until(time) => Action::Wake(time),
-            Poll::Send { mut packet, done_at } => {
+            Poll::Send { packet, done_at } => {
                 let wait = now.since(packet.queued);
                 self.meter.sent(packet.len, wait);
                 loss.hold.of(&packet).waited += wait;
@@ -257,9 +257,6 @@ impl Link {
                 self.sent.1 += u64::from(packet.len + self.port.overhead());
                 if let Some(capture) = &mut self.capture {
                     capture.record(now, &packet, loss.hold.of(&packet));
-                }
-                if let Some(remark) = &self.remark {
-                    packet.set_ecn(remark[packet.ecn() as usize]);
                 }
                 // An outage without end loses the packet too.
                 let loss_rate = self.loss.at(done_at);
@@ -270,7 +267,16 @@ impl Link {
                     // A delay that falls does not let packets overtake.
                     self.last_arrival = self.last_arrival.max(done_at + self.delay.at(done_at));
                     let held = self.reorder.as_mut().map_or(Duration::ZERO, Reorder::draw);
-                    launch(loss.hold, packet, self.last_arrival + held, held);
+                    let at = self.last_arrival + held;
+                    // Apart, so that a packet that keeps its codepoint is not copied once more.
+                    match &self.remark {
+                        None => launch(loss.hold, packet, at, held),
+                        Some(remark) => {
+                            let mut packet = packet;
+                            packet.set_ecn(remark[packet.ecn() as usize]);
+                            launch(loss.hold, packet, at, held);
+                        }
+                    }
                 }
                 if self.meter.waiting() == 0 { Action::Rest } else { Action::Wake(done_at) }
             }

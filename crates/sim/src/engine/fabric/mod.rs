@@ -118,19 +118,14 @@ impl Fabric {
         self.many
     }
 
-    /// What is next, and whether it moves a packet.
+    /// What is next.
     #[inline]
-    pub fn next(&self) -> Option<(Key, Event, bool)> {
-        let moving = self.moving.first();
-        let resting = self.resting.first();
-        let moves = match (moving, resting) {
-            (Some((moving, _)), Some((resting, _))) => moving < resting,
-            (Some(_), None) => true,
-            (None, Some(_)) => false,
-            (None, None) => return None,
-        };
-        let &(key, event) = if moves { moving } else { resting }?;
-        Some((key, event, moves))
+    pub fn next(&self) -> Option<&(Key, Event)> {
+        match (self.moving.first(), self.resting.first()) {
+            (Some(moving), Some(resting)) if resting.0 < moving.0 => Some(resting),
+            (None, resting) => resting,
+            (moving, _) => moving,
+        }
     }
 
     /// Schedules an event among those that rest.
@@ -147,20 +142,27 @@ impl Fabric {
         self.resting.pop();
     }
 
-    /// The packet at the end of lane `index`, if the entry at `key`, which is the first, is its; it
-    /// is used up.
+    /// The packet at the end of lane `index`, if the entry at `key`, which is the first, is its; and
+    /// the lane's next entry, which [`Fabric::moved`] is told of. (They stay apart, so that a packet is
+    /// not copied once more.)
+    #[inline(always)]
+    pub fn arrive(&mut self, key: Key, index: u32) -> Option<(Packet, Option<Key>)> {
+        self.lanes[index as usize].0.pop(key)
+    }
+
+    /// Puts lane `index`'s entry, which is the first, at `next`, or away.
     #[inline]
-    pub fn arrive(&mut self, key: Key, index: u32) -> Option<(Packet, Target)> {
-        let (lane, target) = &mut self.lanes[index as usize];
-        let Some((packet, next)) = lane.pop(key) else {
-            self.moving.pop();
-            return None;
-        };
+    pub fn moved(&mut self, next: Option<Key>, index: u32) {
         match next {
             Some(next) => self.moving.replace_first(next, Event::Arrival(index)),
             None => self.moving.pop(),
         }
-        Some((packet, *target))
+    }
+
+    /// Where lane `index` leads.
+    #[inline]
+    pub fn target(&self, index: u32) -> Target {
+        self.lanes[index as usize].1
     }
 
     /// Whether the entry at `key`, which is the first, wakes link `index`; it is used up.
