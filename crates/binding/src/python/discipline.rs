@@ -1,6 +1,7 @@
 //! A queue of a class in Python.
 
-use super::desk::{Act, Desk, Port};
+use super::desk::{Act, Desk};
+use super::port::Port;
 use super::stop::stopped;
 use super::view::View;
 use super::words;

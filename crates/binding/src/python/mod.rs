@@ -9,14 +9,15 @@ mod control;
 mod desk;
 mod discipline;
 mod fault;
+mod port;
 mod source;
 mod stop;
 mod view;
 mod words;
 
 pub use control::{Ack, Congestion, Windows};
-pub use desk::Port;
 pub use fault::fault;
+pub use port::Port;
 pub use source::Stream;
 pub use stop::{Stop, stopped};
 pub use view::{Fifo, View};
