@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from forebay import _engine
-from forebay._report import drawn, template
-from forebay._runs.journal import write_whole
-from forebay.papers import Panel, Series, draw
+from forebay.papers import Panel
 from forebay.papers.page import markdown
-from forebay.stats import Interval
-from forebay.suite.catalogue import Check, Score, Suite
+from forebay.suite import tables
+from forebay.suite.catalogue import Suite
 from forebay.suite.league import Line, Outcome
-from forebay.sweep.report import style
-
-IMAGES = "images"
-ABSENT = "–"
+from forebay.suite.tables import ABSENT, cell, ends, panel
 
 
 def write(
@@ -39,39 +30,23 @@ def write(
     Returns:
         The report.
     """
-    (folder / IMAGES).mkdir(exist_ok=True)
-    images = {each.anchor: f"{IMAGES}/{suite.name}-{each.anchor}.svg" for each in outcomes}
-    for outcome in outcomes:
-        draw.save(
-            [dataclasses.asdict(panel) for panel in _panels(outcome)],
-            folder / images[outcome.anchor],
-        )
-    said = {
-        "suite": suite,
-        "outcomes": outcomes,
-        "controls": suite.compared,
-        "lines": [line for outcome in outcomes for line in outcome.lines],
-        "counts": dict(zip(suite.compared, _counts(suite, outcomes), strict=True)),
-        "runs": sum(each.runs for each in outcomes),
-        "replications": outcomes[0].test.study.most,
-        "seed": outcomes[0].test.study.seed,
-        "version": _engine.version,
-        "command": command,
-        "cpu_seconds": cpu_seconds,
-    }
-    plain = json.dumps(results(suite, outcomes), indent=1, ensure_ascii=False)
-    write_whole(folder / "results.json", (plain + "\n").encode())
-    write_whole(folder / "summary.md", _summary(said, images).encode())
-    html = template("suite/ranking").render(
-        **said,
-        style=Markup(style()),
-        drawn={name: drawn(folder / path) for name, path in images.items()},
-        cell=cell,
-        ranked=ranked,
+    return tables.write(
+        "suite/ranking",
+        suite,
+        outcomes,
+        folder,
+        said={
+            "controls": suite.compared,
+            "lines": [line for outcome in outcomes for line in outcome.lines],
+            "counts": dict(zip(suite.compared, _counts(suite, outcomes), strict=True)),
+            "command": command,
+            "cpu_seconds": cpu_seconds,
+        },
+        panels=_panels,
+        plain=results(suite, outcomes),
+        summary=_summary,
+        words=(cell, ranked),
     )
-    path = folder / "report.html"
-    write_whole(path, html.encode())
-    return path
 
 
 def results(suite: Suite, outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -97,15 +72,6 @@ def results(suite: Suite, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def cell(interval: Interval | None, score: Score | Check) -> str:
-    """A mean with its interval, as tables show it."""
-    if interval is None:
-        return ABSENT
-    if interval.half_width is None:
-        return f"{interval.mean:.{score.decimals}f}"
-    return f"{interval.mean:.{score.decimals}f} ±{interval.half_width:.{score.decimals}f}"
-
-
 def ranked(line: Line, control: str) -> str:
     """A cell of the league table: mean, interval and rank."""
     if control not in line.means or line.ranks[control] is None:
@@ -125,14 +91,6 @@ def _plain(line: Line) -> dict[str, Any]:
         "ranks": line.ranks,
         "not_told_apart": [list(pair) for pair in line.same],
     }
-
-
-def ends(interval: Interval | None) -> dict[str, float | None] | None:
-    """An interval as plain values of six digits."""
-    if interval is None:
-        return None
-    ends = {"mean": interval.mean, "low": interval.low, "high": interval.high}
-    return {name: None if v is None else float(f"{v:.6g}") for name, v in ends.items()}
 
 
 def _counts(suite: Suite, outcomes: Sequence[Outcome]) -> Iterator[tuple[int, int]]:
@@ -166,41 +124,11 @@ def _panels(outcome: Outcome) -> Iterator[Panel]:
         yield panel(f"{detail.score.title}{unit}", controls, rows)
 
 
-def panel(title: str, names: Sequence[str], rows: Sequence[Mapping[str, Interval | None]]) -> Panel:
-    """Settings by their numbers, a curve a name."""
-    numbers = [str(at) for at in range(1, len(rows) + 1)]
-    series = []
-    for name in names:
-        found = [row[name] for row in rows]
-        means = [each.mean if each else None for each in found]
-        low = [each.low if each else None for each in found]
-        high = [each.high if each else None for each in found]
-        known = None not in (*low, *high)
-        series.append(
-            Series(
-                name,
-                numbers,
-                means,
-                low if known else (),
-                high if known else (),
-                style="points" if len(numbers) == 1 else "line",
-            )
-        )
-    return Panel("", "setting", title, series)
-
-
-def _summary(said: Mapping[str, Any], images: Mapping[str, str]) -> str:
-    parts = [
-        f"`{said['command']}`, forebay {said['version']}: {said['runs']} runs, "
-        f"{said['replications']} of each point with seeds {said['seed']} to "
-        f"{said['seed'] + said['replications'] - 1}, {said['cpu_seconds']:.0f} s of processor "
-        "time.",
-        "## League table",
-        _league(said),
-    ]
+def _summary(said: Mapping[str, Any], images: Mapping[str, str]) -> Iterator[str]:
+    yield "## League table"
+    yield _league(said)
     for outcome in said["outcomes"]:
-        parts += _test(outcome, said["controls"], images[outcome.anchor])
-    return "\n\n".join(parts) + "\n"
+        yield from _test(outcome, said["controls"], images[outcome.anchor])
 
 
 def _league(said: Mapping[str, Any]) -> str:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from forebay import _engine
-from forebay._report import drawn, template
-from forebay._runs.journal import write_whole
-from forebay.papers import Panel, draw
+from forebay.papers import Panel
 from forebay.papers.page import markdown
+from forebay.suite import tables
 from forebay.suite.catalogue import Check, Suite
-from forebay.suite.ranking import ABSENT, IMAGES, cell, ends, panel
 from forebay.suite.requirements.verdicts import Cell, Found, Line, Outcome
-from forebay.sweep.report import style
+from forebay.suite.tables import ABSENT, cell, ends, panel
 
 
 def write(
@@ -37,38 +31,22 @@ def write(
     Returns:
         The report.
     """
-    (folder / IMAGES).mkdir(exist_ok=True)
-    images = {each.anchor: f"{IMAGES}/{suite.name}-{each.anchor}.svg" for each in outcomes}
-    for outcome in outcomes:
-        panels = [dataclasses.asdict(each) for each in _panels(outcome)]
-        draw.save(panels, folder / images[outcome.anchor])
-    said = {
-        "suite": suite,
-        "outcomes": outcomes,
-        "queues": suite.compared,
-        "counts": {name: counted(outcomes, name) for name in suite.compared},
-        "runs": sum(each.runs for each in outcomes),
-        "replications": outcomes[0].test.study.most,
-        "seed": outcomes[0].test.study.seed,
-        "version": _engine.version,
-        "command": command,
-        "cpu_seconds": cpu_seconds,
-    }
-    plain = json.dumps(results(suite, outcomes), indent=1, ensure_ascii=False)
-    write_whole(folder / "results.json", (plain + "\n").encode())
-    write_whole(folder / "summary.md", _summary(said, images).encode())
-    html = template("suite/requirements").render(
-        **said,
-        style=Markup(style()),
-        drawn={name: drawn(folder / path) for name, path in images.items()},
-        asked=asked,
-        bounds=bounds,
-        number=number,
-        shown=shown,
+    return tables.write(
+        "suite/requirements",
+        suite,
+        outcomes,
+        folder,
+        said={
+            "queues": suite.compared,
+            "counts": {name: counted(outcomes, name) for name in suite.compared},
+            "command": command,
+            "cpu_seconds": cpu_seconds,
+        },
+        panels=_panels,
+        plain=results(suite, outcomes),
+        summary=_summary,
+        words=(asked, bounds, number, shown),
     )
-    path = folder / "report.html"
-    write_whole(path, html.encode())
-    return path
 
 
 def results(suite: Suite, outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -167,18 +145,11 @@ def _panels(outcome: Outcome) -> Iterator[Panel]:
         yield panel(f"{line.check.title}{unit}", list(line.cells), rows)
 
 
-def _summary(said: Mapping[str, Any], images: Mapping[str, str]) -> str:
-    parts = [
-        f"`{said['command']}`, forebay {said['version']}: {said['runs']} runs, "
-        f"{said['replications']} of each point with seeds {said['seed']} to "
-        f"{said['seed'] + said['replications'] - 1}, {said['cpu_seconds']:.0f} s of processor "
-        "time.",
-        "## Verdicts",
-        _matrix(said),
-    ]
+def _summary(said: Mapping[str, Any], images: Mapping[str, str]) -> Iterator[str]:
+    yield "## Verdicts"
+    yield _matrix(said)
     for outcome in said["outcomes"]:
-        parts += _test(outcome, said["queues"], images[outcome.anchor])
-    return "\n\n".join(parts) + "\n"
+        yield from _test(outcome, said["queues"], images[outcome.anchor])
 
 
 def _matrix(said: Mapping[str, Any]) -> str:
