@@ -369,7 +369,7 @@ def section(document: Mapping[str, Any]) -> dict[str, Any]:
     drawing = [row for row in document["rows"] if "source" in row]
     sourced = [row for row in document["rows"] if "other_times" in row]
     explained = sum(row["kernel_apart"] == row["forebay_apart"] == 0 for row in lawful)
-    said = "; ".join(f"*{name}*: {about}" for name, about in document["traces"].items())
+    said = ". ".join(f"*{name}*: {about}" for name, about in document["traces"].items())
     return {
         "section": "Queue disciplines beside the kernel's own",
         "order": 3,
@@ -378,7 +378,7 @@ def section(document: Mapping[str, Any]) -> dict[str, Any]:
         "text": [
             f"The same arrivals through forebay's disciplines and those of Linux "
             f"{document['linux']} in virtual time, with the same link behind them; nothing answers "
-            f"a drop. {document['seconds']} s of arrivals: {said}.",
+            f"a drop. The arrivals last {document['seconds']} s. {said}.",
         ],
         "tables": [
             {
@@ -489,10 +489,11 @@ SOURCED_TEXT = (
     "seeds the second row of *mixed* has nothing open. The ACK filter finds the same "
     "acknowledgments to drop. HTB draws "
     "nothing: it differs only by the laws of its leaves. Over FIFOs every packet leaves at the "
-    "kernel's nanosecond. Most of the difference is FQ-CoDel's: its arrivals of *mixed*, alone on "
-    "a link of the 2.5 Mbit/s that the leaf had, wait 47.5 ms by forebay's law in plain Python and "
-    "41.0 ms by Linux's; 41.7 ms if forebay's looks, as Linux's does, at the backlog of all its "
-    "queues before it spares one that holds no more than a packet. The first packet of *recorded* "
+    "kernel's nanosecond. Most of the difference is FQ-CoDel's. Its arrivals of *mixed* were "
+    "replayed alone, on a link of the 2.5 Mbit/s that the leaf had. They wait 47.5 ms by forebay's "
+    "law in plain Python and 41.0 ms by Linux's. One rule makes it 41.7 ms: Linux's looks at the "
+    "backlog of all its queues before it spares one that holds no more than a packet. The first "
+    "packet of *recorded* "
     "with another fate is a drop of CoDel's, which Linux's root of 16 bits puts a packet earlier. "
     "*Open* is what is further apart than both "
     "intervals."
