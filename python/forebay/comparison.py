@@ -19,6 +19,12 @@ from forebay.scenario import Queue, Scenario, labelled, named, plain
 DEFAULT_REPLICATIONS = 10
 """Replications if neither the caller nor the scenario says how many."""
 
+EVERY_LINK = "*"
+"""In place of a link's name: every link that has a queue."""
+
+AS_WRITTEN = "as written"
+"""In place of a discipline: the queues that the scenario has."""
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -58,7 +64,7 @@ class Comparison:
 
     scenario: Scenario
     link: str
-    """The link that carried the disciplines."""
+    """The link that carried the disciplines; of several, the one whose measures are shown."""
     variants: tuple[Variant, ...]
     runs: tuple[Run, ...]
     """In order of variant, then replication."""
@@ -70,6 +76,8 @@ class Comparison:
     """Classes whose flows make system efficiency; all if empty."""
     command: str | None = field(default=None)
     """The command that made it, for the report."""
+    everywhere: bool = False
+    """Whether every link that has a queue carried the disciplines."""
 
     @property
     def title(self) -> str:
@@ -214,7 +222,8 @@ def compare(
         disciplines: kinds, classes, labels of the scenario's list, or tables such as
             `{"label": "short", "kind": "codel", "target": "2ms"}`.
         replications: how often each is run; each replication has a seed of its own.
-        link: the link that gets the disciplines.
+        link: the link that gets the disciplines; "*" for every link that has a queue. What is
+            shown of a link is then that of the one that drops most.
         seed: of the first replication; the following ones count up from it.
         jobs: runs at a time; one a core unless given.
         progress: called from this thread, about ten times a second.
@@ -257,9 +266,32 @@ def compare(
         for label in labels
         for number in range(1, count + 1)
     )
+    everywhere = (link or settings.get("link")) == EVERY_LINK
     return Comparison(
-        scenario, where, variants, runs, command=command, baseline=baseline, efficient=efficient
+        scenario,
+        _worst_link(scenario, runs) if everywhere else where,
+        variants,
+        runs,
+        command=command,
+        baseline=baseline,
+        efficient=efficient,
+        everywhere=everywhere,
     )
+
+
+def _worst_link(scenario: Scenario, runs: Sequence[Run]) -> str:
+    """Of the links with a queue the one that drops most, or is used most if none drops."""
+    links = scenario.resolved()["links"]
+    queued: list[str] = [link["name"] for link in links if link["queue"] is not None]
+
+    def badness(name: str) -> tuple[float, float]:
+        summaries = [run.result.summary for run in runs]
+        return (
+            sum(summary["queues"][name]["dropped"] for summary in summaries),
+            sum(summary["links"][name]["utilization"] or 0.0 for summary in summaries),
+        )
+
+    return max(queued, key=badness)
 
 
 def _check_classes(scenario: Scenario, wanted: Sequence[str]) -> None:
@@ -297,12 +329,24 @@ def variants_of(
                 'give one a name of its own with label = "..."'
             )
         with named(scenario, f'discipline "{label}": '):
-            changed = scenario.with_queue(queue, link).bare()
-            variant = Variant(label, plain(queue)[0], changed)
+            if queue == {"kind": AS_WRITTEN}:
+                written = _queue_of(scenario, scenario.compared_link(link))
+                variant = Variant(label, written, scenario.bare())
+            else:
+                changed = scenario.with_queue(queue, link).bare()
+                variant = Variant(label, plain(queue)[0], changed)
             # Everything that could not run is found before the first run begins.
             _ = variant.effective
         variants.append(variant)
     return tuple(variants)
+
+
+def _queue_of(scenario: Scenario, name: str) -> dict[str, Any]:
+    links = scenario.resolved()["links"]
+    queue: dict[str, Any] | None = next(each["queue"] for each in links if each["name"] == name)
+    if queue is None:
+        raise ScenarioError(f"{name} has no queue; write one in the scenario")
+    return queue
 
 
 def _key(run: Run) -> dict[str, Any]:

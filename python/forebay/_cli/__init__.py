@@ -14,6 +14,7 @@ from forebay._cli import (
     explain,
     export,
     gate,
+    import_,
     kinds,
     lab,
     new,
@@ -31,7 +32,7 @@ from forebay._cli.help import Group, add
 from forebay.scenario import plugins
 
 ORDER = (
-    *("compare", "run", "check", "new", "kinds", "explain"),
+    *("compare", "run", "check", "new", "import", "kinds", "explain"),
     *("sweep", "report", "export", "tune", "suite", "paper", "validate"),
     *("lab", "gate", "replay", "schema"),
 )
@@ -62,6 +63,7 @@ add(app, "compare", compare.command)
 add(app, "run", run.command)
 add(app, "check", check.command)
 app.add_typer(new.app, name="new")
+add(app, "import", import_.command)
 add(app, "kinds", kinds.command)
 add(app, "explain", explain.command)
 add(app, "sweep", sweep.command)

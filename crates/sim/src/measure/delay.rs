@@ -2,20 +2,73 @@
 
 use forebay_core::Duration;
 use hdrhistogram::Histogram;
+use std::borrow::Cow;
 
 /// Collects spans of time.
 #[derive(Debug, Clone, Default)]
 pub struct DelayMeter {
-    /// In microseconds and tenths, so that three digits hold from 100 us up; made at first use.
-    histogram: Option<Box<Histogram<u64>>>,
+    spans: Spans,
     count: u64,
     /// In nanoseconds; of long delays and many packets, more than 64 bits hold.
     total: u128,
     max: u64,
 }
 
+/// Spans in microseconds and tenths, so that three digits hold from 100 us up.
+#[derive(Debug, Clone)]
+enum Spans {
+    /// Each by itself: a histogram has tens of kilobytes, and most of many links send little.
+    Few(Vec<u32>),
+    Many(Box<Histogram<u64>>),
+}
+
+/// Most spans that are kept each by itself.
+const FEW: usize = 2048;
+
 /// Resolution of the histogram: 100 ns.
 const TICK: u64 = 100;
+
+impl Default for Spans {
+    fn default() -> Self {
+        Spans::Few(Vec::new())
+    }
+}
+
+impl Spans {
+    #[inline]
+    fn record(&mut self, ticks: u64) {
+        match self {
+            Spans::Many(histogram) => add(histogram, ticks),
+            Spans::Few(spans) => match u32::try_from(ticks) {
+                Ok(ticks) if spans.len() < FEW => spans.push(ticks),
+                _ => self.become_many(ticks),
+            },
+        }
+    }
+
+    #[cold]
+    fn become_many(&mut self, ticks: u64) {
+        let mut histogram = self.histogram().into_owned();
+        add(&mut histogram, ticks);
+        *self = Spans::Many(Box::new(histogram));
+    }
+
+    fn histogram(&self) -> Cow<'_, Histogram<u64>> {
+        match self {
+            Spans::Many(histogram) => Cow::Borrowed(histogram),
+            Spans::Few(spans) => {
+                let mut histogram = Histogram::new(3).expect("three digits are allowed");
+                spans.iter().for_each(|ticks| add(&mut histogram, u64::from(*ticks)));
+                Cow::Owned(histogram)
+            }
+        }
+    }
+}
+
+#[inline]
+fn add(histogram: &mut Histogram<u64>, ticks: u64) {
+    histogram.record(ticks).expect("the histogram grows with its values");
+}
 
 impl DelayMeter {
     /// Adds one span.
@@ -25,10 +78,7 @@ impl DelayMeter {
         self.count += 1;
         self.total += u128::from(nanos);
         self.max = self.max.max(nanos);
-        self.histogram
-            .get_or_insert_with(|| Box::new(Histogram::new(3).expect("three digits are allowed")))
-            .record(nanos / TICK)
-            .expect("the histogram grows with its values");
+        self.spans.record(nanos / TICK);
     }
 
     /// Number of spans.
@@ -48,8 +98,11 @@ impl DelayMeter {
 
     /// Quantile `q` (0 to 1) in ms, to three significant digits.
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
-        let histogram = self.histogram.as_ref()?;
-        let upper = (histogram.value_at_quantile(q).saturating_mul(TICK)).min(self.max);
+        if self.count == 0 {
+            return None;
+        }
+        let upper =
+            (self.spans.histogram().value_at_quantile(q).saturating_mul(TICK)).min(self.max);
         Some(upper as f64 * 1e-6)
     }
 
@@ -58,8 +111,7 @@ impl DelayMeter {
     pub fn distribution(&self) -> Vec<(f64, f64)> {
         let mut steps: Vec<(f64, f64)> = Vec::new();
         let mut begin = 0.0;
-        let recorded = self.histogram.iter().flat_map(|histogram| histogram.iter_recorded());
-        for step in recorded {
+        for step in self.spans.histogram().iter_recorded() {
             let delay = step.value_iterated_to() as f64 * TICK as f64 / 1e6;
             let count = step.count_at_value() as f64;
             match steps.last_mut() {
@@ -98,6 +150,27 @@ mod tests {
         let steps = meter.distribution();
         assert_eq!(steps.iter().map(|(_, count)| count).sum::<f64>(), 1000.0);
         assert!(steps.len() < 400 && steps.is_sorted(), "{} steps", steps.len());
+    }
+
+    #[test]
+    fn few_spans_and_many_say_the_same() {
+        let (mut few, mut many) = (DelayMeter::default(), DelayMeter::default());
+        // One longer than 32 bits hold makes a histogram at once.
+        many.record(Duration::from_secs(1000));
+        few.record(Duration::from_secs(400));
+        for micros in (0..FEW as u64 - 1).map(|step| step * step % 40_009) {
+            few.record(Duration::from_micros(micros));
+            many.record(Duration::from_micros(micros));
+        }
+        assert!(matches!((&few.spans, &many.spans), (Spans::Few(_), Spans::Many(_))));
+        for q in [0.01, 0.5, 0.9, 0.99, 0.999] {
+            assert_eq!(few.quantile_ms(q), many.quantile_ms(q), "{q}");
+        }
+        let [before, beside] = [&few, &many].map(DelayMeter::distribution);
+        assert_eq!(before[..before.len() - 1], beside[..beside.len() - 1]);
+        few.record(Duration::ZERO);
+        assert!(matches!(few.spans, Spans::Many(_)));
+        assert_eq!(few.distribution().iter().map(|(_, count)| count).sum::<f64>(), 2049.0);
     }
 
     #[test]
