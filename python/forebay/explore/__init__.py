@@ -1,0 +1,1 @@
+"""`forebay explore`: scenarios in motion, in a browser."""
