@@ -126,6 +126,9 @@ class Lane(TypedDict):
     kind: str
     queue: dict[str, Any]
     """The queue as a scenario writes it, every default filled in."""
+    limit_packets: int | None
+    limit_bytes: int | None
+    """Room in the watched queue, where it has one limit of this sort."""
     fields: list[ScenarioField]
     """Parameters of the discipline, to be changed with this lane's `id`."""
 
@@ -149,11 +152,11 @@ class Kind(TypedDict):
     source: str
 
 
-class StoryTitle(TypedDict):
-    """A guided story that can be told."""
+class StoryPlace(TypedDict):
+    """Where in a guided story the stage is."""
 
     name: str
-    title: str
+    step: int
 
 
 class Stage(TypedDict):
@@ -180,11 +183,18 @@ class Stage(TypedDict):
     kinds: list[Kind]
     changes: list[Change]
     """In order of time."""
-    stories: list[StoryTitle]
+    stories: list[dict[str, Any]]
+    """The guided stories, whole (`forebay.explore.stories`)."""
+    story: StoryPlace | None
+    """The step that is told; None: none."""
 
 
-Waiting = tuple[int, int, int, int, int]
-"""A packet in the queue: id, flow, class, bytes, age in ns."""
+Waiting = tuple[int, int, int, int, int, int]
+"""A packet in the queue: id, flow, class, bytes, age in ns, 1 if it is marked (CE) and else 0."""
+Sending = tuple[int, int, int, int, float]
+"""The packet in transmission: id, flow, class, bytes, and how much of it is sent, 0 to 1."""
+Gone = tuple[int, int, int, str]
+"""A packet that the watched queue dropped: id, flow, class, reason."""
 Moving = tuple[int, int, int, int, float]
 """A packet under way: id (0: nothing is known of it yet), flow, class, place in `stage.links` of
 the link that it is on (-1: on its way to its first queue), and how far it has come, 0 to 1."""
@@ -235,6 +245,9 @@ class LaneFrame(TypedDict):
     total: int
     bytes: int
     """What waits in all of them."""
+    sending: Sending | None
+    gone: list[Gone]
+    """What the watched queue dropped since the last frame, the latest hundred."""
     moving: list[Moving]
     moving_total: int
     first: int
@@ -506,7 +519,11 @@ class Report(_Command):
 
 
 class Story(_Command):
-    """Go to a step of a story: its scenario, lanes, instant, changes and speed."""
+    """Go to a step of a story.
+
+    That is its scenario, lanes, recorded changes, watched link, instant and speed. It plays from
+    there to the step's end, and pauses.
+    """
 
     type: Literal["story"]
     name: str
@@ -520,10 +537,10 @@ class Ack(_Command):
     number: int
 
 
-Command = Annotated[
-    Play | Pause | StepOn | Speed | Seek | Reset | Lanes | Watch | SetField | SetQueue | Join | Leave | Burst | Forget | Ask | Save | Compare | Report | Story | Ack,
-    Field(discriminator="type"),
-]
+_Control = Play | Pause | StepOn | Speed | Seek | Reset | Lanes | Watch | Story
+_Change = SetField | SetQueue | Join | Leave | Burst | Forget
+_Question = Ask | Save | Compare | Report | Ack
+Command = Annotated[_Control | _Change | _Question, Field(discriminator="type")]
 
 _COMMANDS: TypeAdapter[Command] = TypeAdapter(Command)
 
