@@ -1,1 +1,1 @@
-"""`forebay explore`: scenarios in motion, in a browser."""
+"""A scenario that lives: a page on this machine shows it while it runs (`forebay explore`)."""
