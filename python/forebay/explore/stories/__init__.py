@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -35,6 +35,27 @@ def nanoseconds(text: str) -> int:
     return round(found.value * 1e9)
 
 
+def lane_scenario(scenario: Scenario, lane: dict[str, Any], link: str) -> Scenario:
+    """A scenario with the discipline of a lane on a link.
+
+    Args:
+        scenario: what all lanes have in common.
+        lane: a queue's table. Its `label` is for people; its `box` stands in front of the queue.
+        link: name of the link in results.
+
+    Raises:
+        ScenarioError: there is no such link.
+    """
+    table = dict(lane)
+    table.pop("label", None)
+    box = table.pop("box", None)
+    changed = scenario.with_queue(table, link)
+    if box is None:
+        return changed
+    dumbbell = "dumbbell" in scenario.document and link == "bottleneck"
+    return changed.with_("dumbbell.box" if dumbbell else f'link."{link}".box', box)
+
+
 class Claim(_written.Table):
     """A figure in a step's text, and the range in which the run has it."""
 
@@ -48,8 +69,6 @@ class Claim(_written.Table):
     """When measuring begins, such as "5s"."""
     until: str
     """When it ends."""
-    over: str | None = None
-    """Label of a discipline whose own value it is divided by."""
     per: str | None = None
     """A measure of the same run that it is divided by."""
     scale: float = 1.0
@@ -164,14 +183,13 @@ class Story(_written.Table):
             labels = [lane.get("label") for lane in lanes]
             if None in labels or len(set(labels)) < len(labels):
                 raise ValueError(f"{place}: every lane needs a label of its own")
-            series = Shown.__args__
+            series = get_args(Shown)
             for look in step.look:
                 if look not in labels and look not in series:
                     raise ValueError(f'{place}.look: there is no lane or series "{look}"')
             for claim in step.claim:
-                for label in (claim.lane, claim.over):
-                    if label is not None and label not in labels:
-                        raise ValueError(f'{place}.claim: there is no lane "{label}"')
+                if claim.lane not in labels:
+                    raise ValueError(f'{place}.claim: there is no lane "{claim.lane}"')
         return self
 
 
