@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -69,6 +70,8 @@ def command(
                 webbrowser.open(address)
 
         try:
-            run(stage, port, ready=ready, story=story)
+            # Ctrl-C is how it ends.
+            with suppress(KeyboardInterrupt):
+                run(stage, port, ready=ready, story=story)
         except OSError as error:
             raise ScenarioError(f"--port: {port} cannot be used: {error.strerror}") from None

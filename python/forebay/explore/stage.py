@@ -120,20 +120,26 @@ class Stage:
         self._inbox.put(act)
 
     def disconnect(self, client: Client) -> None:
-        """A tab has gone."""
+        """A tab has gone; without any, it does not play on."""
         self._inbox.put(lambda: self._clients.remove(client))
 
     def post(self, client: Client, command: protocol.Command) -> None:
         """A tab asks for something; what is wrong with it is told to it."""
+        field = command.path if isinstance(command, protocol.SetField) else None
+        self.call(lambda: self._obey(client, command), client.tell, field)
 
-        def act() -> None:
-            field = command.path if isinstance(command, protocol.SetField) else None
+    def call(
+        self, act: Callable[[], None], tell: Callable[[str], None], field: str | None = None
+    ) -> None:
+        """Do something when all that was asked for before is done; what is wrong is told."""
+
+        def guarded() -> None:
             try:
-                self._obey(client, command)
+                act()
             except (ScenarioError, ValueError, OSError) as error:
-                client.tell(said("error", str(error), field))
+                tell(said("error", str(error), field))
 
-        self._inbox.put(act)
+        self._inbox.put(guarded)
 
     def lanes(self) -> list[tuple[str, Scenario]]:
         """Label and recorded scenario of each lane."""
@@ -143,11 +149,6 @@ class Stage:
     def watched(self) -> str | None:
         """The link whose queue is shown."""
         return self._watched
-
-    @property
-    def file(self) -> Scenario:
-        """The scenario as it was opened."""
-        return self._scenario
 
     def tell_all(self, text: str) -> None:
         """Send a message to every tab."""
@@ -241,10 +242,8 @@ class Stage:
         return f'{json.dumps(head)[:-1]},"lanes":[{",".join(lanes)}]}}'
 
     def _description(self) -> str:
-        now = self._lanes[0].times[0]
         changes: list[Change] = [each.shown() for each in self._changes]
         whole = describe.stage(self._lanes, self._watched, self._grain_ns, changes, self._story)
-        assert now == self._lanes[0].times[0]
         return json.dumps(whole)
 
     def _describe(self) -> None:
