@@ -26,12 +26,13 @@ from forebay._cli import (
     sweep,
     tune,
     validate,
+    watch,
 )
 from forebay._cli.help import Group, add
 from forebay.scenario import plugins
 
 ORDER = (
-    *("compare", "run", "check", "new", "kinds", "explain"),
+    *("compare", "run", "watch", "check", "new", "kinds", "explain"),
     *("sweep", "report", "export", "tune", "suite", "paper", "validate"),
     *("lab", "gate", "replay", "schema"),
 )
@@ -60,6 +61,7 @@ app = typer.Typer(
 
 add(app, "compare", compare.command)
 add(app, "run", run.command)
+add(app, "watch", watch.command)
 add(app, "check", check.command)
 app.add_typer(new.app, name="new")
 add(app, "kinds", kinds.command)
