@@ -85,20 +85,11 @@ export class Lanes {
     for (const given of frame.lanes) {
       const own = this.#lanes.find(lane => lane.id === given.id);
       if (!own) continue;
-      const before = own.history.length;
       if (own.history.take(given.first, given.points)) own.picture.clear();
-      else if (!given.gone) this.#countDrops(own, before, now);
       own.picture.take(given, now);
       own.total = given.total;
       own.bytes = given.bytes;
     }
-  }
-
-  #countDrops(own, _before, now) {
-    const last = own.history.last;
-    if (!last || last === own.told) return;
-    own.told = last;
-    for (const [reason, number] of Object.entries(last.dropped)) own.picture.dropUnknown(reason, number, now);
   }
 
   draw(now) {
@@ -130,6 +121,9 @@ export class Lanes {
   }
 }
 
+// A number, and its unit smaller.
 function set(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  if (element.textContent === text) return;
+  const [, number, unit] = /^(\S+)(.*)$/.exec(text);
+  element.replaceChildren(number, make("small", {}, unit));
 }
