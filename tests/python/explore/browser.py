@@ -131,6 +131,12 @@ class Tab:
             "document.querySelectorAll('#change details').forEach(each => { each.open = true; })"
         )
 
+    def show_series(self) -> None:
+        """Show every series."""
+        hidden = self.page.locator("#toggles button[aria-pressed=false]")
+        while hidden.count():
+            hidden.first.click()
+
     def recorded(self) -> int:
         """How many changes are recorded."""
         title = self.page.locator("#change summary").last.inner_text()

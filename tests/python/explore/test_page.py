@@ -61,9 +61,7 @@ def test_packets_move_and_a_standing_picture_stands(tab: Tab) -> None:
 def test_series_are_chosen_and_have_values(tab: Tab) -> None:
     tab.seek(5)
     sections = tab.page.locator("#charts .measure")
-    for button in tab.page.locator("#toggles button").all():
-        if button.get_attribute("aria-pressed") == "false":
-            button.click()
+    tab.show_series()
     expect(sections).to_have_count(6)
     names = ["queue", "delay", "throughput", "drops", "cwnd", "variables"]
     assert [each.get_attribute("data-name") for each in sections.all()] == names
