@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -244,22 +244,49 @@ def compare(
         )
     efficient = tuple(settings.get("efficiency") or ())
     _check_classes(scenario, efficient)
+    return run_variants(
+        Comparison(
+            scenario, where, variants, (), command=command, baseline=baseline, efficient=efficient
+        ),
+        range(first, first + count),
+        jobs=jobs,
+        progress=progress,
+    )
+
+
+def run_variants(
+    comparison: Comparison,
+    seeds: range,
+    *,
+    jobs: int | None = None,
+    progress: Tell | None = None,
+) -> Comparison:
+    """A comparison without runs, with them.
+
+    Args:
+        comparison: what is compared.
+        seeds: of the replications of each variant.
+        jobs: runs at a time; one a core unless given.
+        progress: called from this thread, about ten times a second.
+
+    Raises:
+        ScenarioError: a variant could not run.
+        KeyboardInterrupt: interrupted; every run has stopped.
+    """
     # Replication by replication, so that a progress bar sees every discipline's cost early.
     tasks = [
-        Task(variant.label, number + 1, first + number, variant.scenario)
-        for number in range(count)
-        for variant in variants
+        Task(variant.label, number, seed, variant.scenario)
+        for number, seed in enumerate(seeds, start=1)
+        for variant in comparison.variants
     ]
     results = run_all(tasks, result_of, jobs=jobs, tell=progress)
     found = {(task.id, task.replication): each for task, each in zip(tasks, results, strict=True)}
     runs = tuple(
-        Run(label, number, first + number - 1, found[label, number])
-        for label in labels
-        for number in range(1, count + 1)
+        Run(label, number, seed, found[label, number])
+        for label in comparison.labels
+        for number, seed in enumerate(seeds, start=1)
     )
-    return Comparison(
-        scenario, where, variants, runs, command=command, baseline=baseline, efficient=efficient
-    )
+    return replace(comparison, runs=runs)
 
 
 def _check_classes(scenario: Scenario, wanted: Sequence[str]) -> None:

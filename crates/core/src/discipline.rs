@@ -74,6 +74,12 @@ impl<'a> Context<'a> {
         Context { now, rng, sink }
     }
 
+    /// The random stream and the sink, for whoever hands the call on and looks at what becomes of
+    /// packets.
+    pub fn parts(&mut self) -> (&mut Rng, &mut dyn Sink) {
+        (self.rng, self.sink)
+    }
+
     /// Drops `packet` for `reason`.
     #[inline]
     pub fn drop(&mut self, packet: Packet, reason: DropReason) {
@@ -165,6 +171,11 @@ pub trait Discipline: Send {
 
     /// Reports internal variables by name (`"drop_probability"`), for plots.
     fn probe(&self, _now: Time, _out: &mut dyn FnMut(&'static str, f64)) {}
+
+    /// Shows what waits, for pictures: each packet with the number of its inner queue, those of one
+    /// queue in order of service, and queues that are served first first, as far as that is known.
+    /// Shows nothing if it cannot say.
+    fn waiting(&self, _out: &mut dyn FnMut(usize, &Packet)) {}
 }
 
 /// What a discipline knows of its port when it is built.

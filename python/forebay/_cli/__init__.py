@@ -12,6 +12,7 @@ from forebay._cli import (
     check,
     compare,
     explain,
+    explore,
     export,
     gate,
     kinds,
@@ -32,7 +33,7 @@ from forebay._cli.help import Group, add
 from forebay.scenario import plugins
 
 ORDER = (
-    *("compare", "run", "watch", "check", "new", "kinds", "explain"),
+    *("compare", "run", "explore", "watch", "check", "new", "kinds", "explain"),
     *("sweep", "report", "export", "tune", "suite", "paper", "validate"),
     *("lab", "gate", "replay", "schema"),
 )
@@ -61,6 +62,7 @@ app = typer.Typer(
 
 add(app, "compare", compare.command)
 add(app, "run", run.command)
+add(app, "explore", explore.command)
 add(app, "watch", watch.command)
 add(app, "check", check.command)
 app.add_typer(new.app, name="new")

@@ -5,6 +5,7 @@ mod change;
 mod grammar;
 mod graph;
 mod link;
+mod path;
 mod plan;
 mod profile;
 mod resolve;
@@ -21,6 +22,7 @@ pub use size::MOST_MEMORY;
 use crate::Registry;
 use crate::traffic::{BuildSite, Codec, Generator, Marks, Transport};
 use crate::wireless::{Site, WirelessTable};
+use change::Dated;
 use forebay_core::config::{read, require, unknown};
 use forebay_core::{ConfigError, Duration, Entry};
 use forebay_tcp::Config as TcpConfig;
@@ -47,6 +49,9 @@ pub struct Scenario {
     /// Stations of the wireless network.
     sites: Vec<Site>,
     traffic: Vec<Traffic>,
+    /// As written, without its changes.
+    tree: Value,
+    changes: Vec<Dated>,
     base: PathBuf,
     registry: Arc<Registry>,
 }
@@ -90,8 +95,13 @@ impl Scenario {
         let traffic = table.traffic.iter().enumerate().map(read_entry);
         let traffic = traffic.collect::<Result<Vec<_>, _>>()?;
         let (base, registry) = (base.to_owned(), Arc::clone(registry));
-        let scenario = Scenario { links, row, sites, profiles, traffic, table, base, registry };
+        let mut tree = tree.clone();
+        tree.as_object_mut().expect("it has been read as a table").remove("change");
+        let changes = Vec::new();
+        let mut scenario =
+            Scenario { links, row, sites, profiles, traffic, table, tree, changes, base, registry };
         scenario.check()?;
+        scenario.changes = scenario.read_changes()?;
         Ok(scenario)
     }
 
@@ -236,6 +246,9 @@ impl Scenario {
             tree["profile"] = self.profiles.iter().map(NamedProfile::effective).collect();
         }
         tree["traffic"] = self.traffic.iter().map(Traffic::effective).collect();
+        if !self.changes.is_empty() {
+            tree["change"] = self.changes.iter().map(Dated::effective).collect();
+        }
         if let Some(compare) = &self.table.compare {
             tree["compare"] = json!(compare);
         }
