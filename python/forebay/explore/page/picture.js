@@ -11,10 +11,11 @@ const FALL = 46;         // room under the queue for what falls out
 const PIPE = 74;         // room to the right of the queue for what is sent,
 const MOUTH = 20;        // and the part of it for the packet in transmission
 const FULL = 1500;       // bytes of a packet of full size
+const MOST_ENTERING = 5; // packets that are seen to come in between two frames
 const FALLING_MS = 900;
 const SHADES = [0, 0.24, -0.22, 0.42, -0.36];
 const REASONS = {
-  overflow: "no room", aqm: "by the rule", preempted: "made way", policed: "policed",
+  overflow: "no room", aqm: "by the rule", preempted: "for precedence", policed: "policed",
   pushed_out: "pushed out", redundant_ack: "redundant",
 };
 
@@ -31,7 +32,7 @@ export class Picture {
   #moving = new Map();
   #falling = [];
   #rows = [];
-  #total = 0;
+  #enter = true;
   #arrived = 0;
   #gap = 33;
   #sending = null;
@@ -60,7 +61,6 @@ export class Picture {
   take(frame, now) {
     this.#gap = Math.min(250, Math.max(16, 0.7 * this.#gap + 0.3 * (now - this.#arrived)));
     this.#arrived = now;
-    this.#total = frame.total;
     this.#measure();
     this.#takeQueue(frame, now);
     this.#takeMoving(frame);
@@ -101,6 +101,10 @@ export class Picture {
     const height = tank.height / known.length;
     const label = known.length > 1 ? 15 : 0;
     const seen = new Set();
+    // Where most are new, there is no way that they could be seen to have come.
+    const news = queues.reduce((sum, each) =>
+      sum + each.packets.reduce((count, [id]) => count + !this.#waiting.has(id), 0), 0);
+    this.#enter = news <= MOST_ENTERING;
     this.#rows = known.map((queue, place) => ({
       top: tank.top + place * height, height, label, queue,
     }));
@@ -141,7 +145,7 @@ export class Picture {
       if (line >= lines) { this.#waiting.delete(id); continue; }
       const y = first + line * step;
       const old = this.#waiting.get(id);
-      const from = old ? this.#placed(old, now) : { x: tank.left - 14, y };
+      const from = old ? this.#placed(old, now) : { x: this.#enter ? tank.left - 14 : x, y };
       this.#waiting.set(id, {
         id, flow, kind, bytes, age, marked, long: Math.max(1, long - (long > 5 ? 1.5 : 0.4)), high,
         x0: from.x, y0: from.y, x, y, since: now, fresh: !old,
@@ -167,7 +171,7 @@ export class Picture {
 
   #takeMoving(frame) {
     const seen = new Set();
-    frame.moving.forEach(([id, flow, kind, link, share], place) => {
+    frame.moving.forEach(([id, flow, kind, , link, share], place) => {
       if (link < 0) return;
       const key = id ? `${id}/${link}` : `?${flow}/${link}/${place}`;
       const old = this.#moving.get(key);
