@@ -133,9 +133,9 @@ export class Picture {
     const high = Math.max(2, step - Math.min(5, step * 0.25));
     const first = row.top + row.label + 4 + (room - lines * step + step - high) / 2;
     let at = 0;
+    const span = tank.width - 12;
     for (const [id, flow, kind, bytes, age, marked] of packets) {
       const long = Math.max(1.2, bytes * perByte);
-      const span = tank.width - 12;
       let line = Math.floor(at / span);
       if (Math.floor((at + long - 0.01) / span) > line && long < span) at = ++line * span;
       const along = at - line * span;
@@ -151,7 +151,9 @@ export class Picture {
         x0: from.x, y0: from.y, x, y, since: now, fresh: !old,
       });
     }
-    row.lines = lines;
+    const shown = packets.reduce((sum, packet) => sum + packet[3], 0);
+    const end = Math.min(lines * span, at + (row.queue.bytes - shown) * perByte);
+    row.rest = { from: at, to: row.queue.total > packets.length ? end : at, span, first, step, high };
   }
 
   // How long a byte is drawn, and in how many lines: as large as the whole buffer allows.
@@ -305,6 +307,7 @@ export class Picture {
         pen.lineTo(tank.right, row.top);
         pen.stroke();
       }
+      this.#drawRest(row.rest);
       if (!row.label) continue;
       pen.fillStyle = colour("--quiet");
       pen.fillText(`queue ${row.queue.id}`, tank.left + 6, row.top + 4);
@@ -313,6 +316,21 @@ export class Picture {
       pen.textAlign = "left";
     }
     this.#drawPipe();
+  }
+
+  // Packets that wait behind those of which the server tells.
+  #drawRest({ from, to, span, first, step, high }) {
+    const tank = this.#tank;
+    this.#pen.globalAlpha = 0.35;
+    for (let at = from; at < to - 0.5;) {
+      const line = Math.floor(at / span);
+      const end = Math.min(to, (line + 1) * span);
+      const [near, far] = [at - line * span, end - line * span];
+      const x = line % 2 === 0 ? tank.right - 6 - far : tank.left + 6 + near;
+      this.#box(x, first + line * step, far - near, high, colour("--wall"));
+      at = end;
+    }
+    this.#pen.globalAlpha = 1;
   }
 
   #drawPipe() {
