@@ -75,7 +75,7 @@ class Links:
 
     def _prepare(self, gate: Gate) -> None:
         # The kernel hands packets over itself; interfaces are named for the reader.
-        names = {node: node for node in self._topology.nodes}
+        names = {node: file_name(node) for node in self._topology.nodes}
         for end, queue, link in gate.kernel_queues:
             _CONTROL.write_text(f"queue {gate.device} {end}")
             qdiscs.set_up(link, queue)
