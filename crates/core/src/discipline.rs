@@ -56,6 +56,10 @@ pub trait Sink {
     fn tcp_header(&mut self, _arriving: &Packet) -> Option<Tcp> {
         None
     }
+    /// The IP packet that is being handed over, byte by byte; None if nobody here has it.
+    fn bytes(&mut self, _arriving: &Packet) -> Option<&[u8]> {
+        None
+    }
 }
 
 /// What a discipline is handed at every call: the clock, its random stream, and where drops go.
@@ -90,6 +94,12 @@ impl<'a> Context<'a> {
     /// None if it has none, or if whoever calls does not know. Who will need it later keeps it.
     pub fn tcp_header(&mut self, arriving: &Packet) -> Option<Tcp> {
         self.sink.tcp_header(arriving)
+    }
+
+    /// The IP packet `arriving`, which this call of [`Discipline::enqueue`] hands over, byte by byte;
+    /// None if it is not IP, or if whoever calls has none, as in a simulation.
+    pub fn bytes(&mut self, arriving: &Packet) -> Option<&[u8]> {
+        self.sink.bytes(arriving)
     }
 
     /// Marks `packet` congestion-experienced if its transport understands that; false means that
