@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from forebay._engine import ScenarioError
-from forebay.explore import describe, protocol, stories
+from forebay.explore import describe, fields, protocol, stories
 from forebay.explore.lane import Entry, Lane, in_words, recorded_at
 from forebay.explore.protocol import Change, StoryPlace
 from forebay.scenario import Queue, Scenario, instant, labelled, nanoseconds
@@ -144,6 +144,10 @@ class Stage:
     def lanes(self) -> list[tuple[str, Scenario]]:
         """Label and recorded scenario of each lane."""
         return [(lane.label, lane.scenario) for lane in self._lanes]
+
+    def fingerprints(self) -> list[str | None]:
+        """Of each lane: the run's fingerprint, if it is complete."""
+        return [lane.fingerprint() for lane in self._lanes]
 
     @property
     def watched(self) -> str | None:
@@ -365,7 +369,9 @@ class Stage:
 
     def _exchange(self, chosen: str | dict[str, Any], number: int) -> None:
         lane = self._lane(number)
-        label, table = labelled(chosen)
+        label, table = labelled(fields.with_box(chosen))
+        if "box" in table:
+            raise ScenarioError(f"{label}: a box stands there from the beginning; choose new lanes")
         for link in lane.now.resolved()["links"]:
             if link["name"] == self._watched:
                 self._record({"set": {link["queue_path"]: table}}, number)
@@ -571,7 +577,7 @@ def _bases(
         return [(scenario.name, scenario.bare())]
     bases: list[tuple[str, Scenario]] = []
     for chosen in queues:
-        label, table = labelled(chosen)
+        label, table = labelled(fields.with_box(chosen))
         taken = [each for each, _ in bases]
         if label in taken:
             label = f"{label} ({taken.count(label) + 1})"
