@@ -64,7 +64,7 @@ export function packet(told, stage) {
     return item;
   }));
   open(`Packet ${told.id}`,
-    make("p", {}, `${told.bytes} B of ${flow?.name ?? "a flow"} (${stage.classes[told.class_id]?.name ?? "?"}), ${kind}, under ${lane?.label ?? "?"}.`),
+    make("p", {}, `${told.bytes} B of ${flow?.name ?? "a flow"}, ${kind}, under ${lane?.label ?? "?"}.`),
     told.steps.length ? life : make("p", {}, "That is so long ago that nothing is kept of it."),
     make("p", { className: "small" }, told.ended ? "That is its end." : "It is still under way."));
 }
@@ -78,6 +78,7 @@ export function saved(files, stage) {
       make("h3", {}, lane?.label ?? ""),
       make("p", {}, make("code", {}, file.path), " · ", link),
       make("p", { className: "small" }, "The same again: ", make("code", {}, `forebay run ${file.path}`)),
+      file.fingerprint ? make("p", { className: "small" }, "Fingerprint: ", make("code", { className: "fingerprint" }, file.fingerprint)) : null,
       make("pre", { tabIndex: 0, "aria-label": `Scenario of ${lane?.label ?? "this lane"}` }, file.text));
   });
   open("Saved, with every change", ...parts);

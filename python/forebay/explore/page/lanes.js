@@ -50,7 +50,7 @@ export class Lanes {
     });
     const values = {};
     const shown = make("dl", { className: "now", id: `state-${lane.id}` });
-    for (const [key, name] of [["waiting", "Waiting"], ["delay", "Delay"], ["rate", "Sent"], ["dropped", "Dropped"]]) {
+    for (const [key, name] of [["waiting", "Waiting"], ["wait", "Longest wait"], ["rate", "Delivered"], ["dropped", "Dropped"]]) {
       values[key] = make("dd", {}, "–");
       shown.append(make("div", {}, make("dt", {}, name), values[key]));
     }
@@ -85,20 +85,11 @@ export class Lanes {
     for (const given of frame.lanes) {
       const own = this.#lanes.find(lane => lane.id === given.id);
       if (!own) continue;
-      const before = own.history.length;
       if (own.history.take(given.first, given.points)) own.picture.clear();
-      else if (!given.gone) this.#countDrops(own, before, now);
       own.picture.take(given, now);
       own.total = given.total;
-      own.bytes = given.bytes;
+      own.wait = Math.max(0, ...given.queues.map(queue => queue.packets[0]?.[4] ?? 0)) / 1e9;
     }
-  }
-
-  #countDrops(own, _before, now) {
-    const last = own.history.last;
-    if (!last || last === own.told) return;
-    own.told = last;
-    for (const [reason, number] of Object.entries(last.dropped)) own.picture.dropUnknown(reason, number, now);
   }
 
   draw(now) {
@@ -109,17 +100,13 @@ export class Lanes {
   tell() {
     for (const lane of this.#lanes) {
       const span = Math.max(LATELY_S, 2 * this.#stage.grain_s);
-      const delay = lane.history.mean(point => {
-        const known = point.delay_ms.filter(value => value !== null);
-        return known.length ? known.reduce((sum, value) => sum + value) / known.length : null;
-      }, span);
       const bps = lane.history.mean(point => point.bps.reduce((sum, value) => sum + value, 0), span);
       const ended = lane.history.length ? lane.history.ended : {};
       const drops = Object.entries(ended).reduce(
         (sum, [reason, values]) => reason === "marked" ? sum : sum + values[values.length - 1], 0);
       const marks = ended.marked?.at(-1) ?? 0;
       set(lane.values.waiting, `${lane.total ?? 0} p`);
-      set(lane.values.delay, delay === null ? "–" : units.milliseconds(delay));
+      set(lane.values.wait, units.time(lane.wait ?? 0));
       set(lane.values.rate, bps === null ? "–" : units.rate(bps));
       set(lane.values.dropped, marks ? `${drops} · ${marks} marked` : String(drops));
     }
@@ -130,6 +117,9 @@ export class Lanes {
   }
 }
 
+// A number, and its unit smaller.
 function set(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  if (element.textContent === text) return;
+  const [, number, unit] = /^(\S+)(.*)$/.exec(text);
+  element.replaceChildren(number, make("small", {}, unit));
 }

@@ -5,14 +5,17 @@
 
 import { classColour, colour } from "./style.js";
 
-const STRIP = 84;        // height of hosts and links
+const STRIP = 84;        // height of hosts and links; a low picture is without them
+const LOW = 180;
 const FALL = 46;         // room under the queue for what falls out
-const PIPE = 74;         // room to the right of the queue for what is sent
+const PIPE = 74;         // room to the right of the queue for what is sent,
+const MOUTH = 20;        // and the part of it for the packet in transmission
 const FULL = 1500;       // bytes of a packet of full size
+const MOST_ENTERING = 5; // packets that are seen to come in between two frames
 const FALLING_MS = 900;
 const SHADES = [0, 0.24, -0.22, 0.42, -0.36];
 const REASONS = {
-  overflow: "no room", aqm: "by the rule", preempted: "made way", policed: "policed",
+  overflow: "no room", aqm: "by the rule", preempted: "for precedence", policed: "policed",
   pushed_out: "pushed out", redundant_ack: "redundant",
 };
 
@@ -29,10 +32,12 @@ export class Picture {
   #moving = new Map();
   #falling = [];
   #rows = [];
-  #total = 0;
+  #enter = true;
   #arrived = 0;
   #gap = 33;
+  #sending = null;
   #chosen = null;
+  #capacity = null;
 
   constructor(canvas) {
     this.#canvas = canvas;
@@ -45,8 +50,6 @@ export class Picture {
     this.#capacity = capacity(lane);
   }
 
-  #capacity = null;
-
   // Everything starts anew, as after a jump.
   clear() {
     this.#waiting.clear();
@@ -58,11 +61,15 @@ export class Picture {
   take(frame, now) {
     this.#gap = Math.min(250, Math.max(16, 0.7 * this.#gap + 0.3 * (now - this.#arrived)));
     this.#arrived = now;
-    this.#total = frame.total;
     this.#measure();
     this.#takeQueue(frame, now);
     this.#takeMoving(frame);
-    for (const [, flow, kind, reason] of frame.gone ?? []) this.#drop(flow, kind, reason, now);
+    const before = this.#sending;
+    this.#sending = frame.sending && {
+      id: frame.sending[0], flow: frame.sending[1], kind: frame.sending[2], share: frame.sending[4],
+      from: before?.id === frame.sending[0] ? before.share : Math.min(frame.sending[4], 0.05),
+    };
+    for (const [, flow, kind, reason] of frame.gone) this.#drop(flow, kind, reason, now);
   }
 
   #measure() {
@@ -79,7 +86,7 @@ export class Picture {
   get #tank() {
     const left = 26;
     return {
-      left, top: STRIP + 18, right: this.#width - PIPE, bottom: this.#height - FALL,
+      left, top: this.#height < LOW ? 6 : STRIP + 18, right: this.#width - PIPE, bottom: this.#height - (this.#height < LOW ? FALL - 14 : FALL),
       get width() { return this.right - this.left; },
       get height() { return this.bottom - this.top; },
     };
@@ -94,15 +101,15 @@ export class Picture {
     const height = tank.height / known.length;
     const label = known.length > 1 ? 15 : 0;
     const seen = new Set();
+    // Where most are new, there is no way that they could be seen to have come.
+    const news = queues.reduce((sum, each) =>
+      sum + each.packets.reduce((count, [id]) => count + !this.#waiting.has(id), 0), 0);
+    this.#enter = news <= MOST_ENTERING;
     this.#rows = known.map((queue, place) => ({
       top: tank.top + place * height, height, label, queue,
     }));
     for (const row of this.#rows) this.#lay(row, seen, now);
-    for (const [id, sprite] of this.#waiting) {
-      if (seen.has(id)) continue;
-      this.#waiting.delete(id);
-      if (this.#moving.has(id) || now - sprite.since < 20) continue;
-    }
+    for (const id of this.#waiting.keys()) if (!seen.has(id)) this.#waiting.delete(id);
   }
 
   // The queues that are shown: those of before stay in their places, as far as there is room.
@@ -122,11 +129,11 @@ export class Picture {
     const room = row.height - row.label - 8;
     const packets = row.queue.packets;
     const { lines, perByte } = this.#scale(row, tank.width - 12, room);
-    const step = Math.min(34, room / lines);
-    const high = Math.max(2, step - Math.min(4, step * 0.25));
-    const first = row.top + row.label + 4 + (lines === 1 ? (room - step) / 2 : 0);
+    const step = Math.min(48, room / lines);
+    const high = Math.max(2, step - Math.min(5, step * 0.25));
+    const first = row.top + row.label + 4 + (room - lines * step + step - high) / 2;
     let at = 0;
-    for (const [id, flow, kind, bytes, age] of packets) {
+    for (const [id, flow, kind, bytes, age, marked] of packets) {
       const long = Math.max(1.2, bytes * perByte);
       const span = tank.width - 12;
       let line = Math.floor(at / span);
@@ -138,9 +145,9 @@ export class Picture {
       if (line >= lines) { this.#waiting.delete(id); continue; }
       const y = first + line * step;
       const old = this.#waiting.get(id);
-      const from = old ? this.#placed(old, now) : { x: tank.left - 14, y };
+      const from = old ? this.#placed(old, now) : { x: this.#enter ? tank.left - 14 : x, y };
       this.#waiting.set(id, {
-        id, flow, kind, bytes, age, long: Math.max(1, long - (long > 5 ? 1.5 : 0.4)), high,
+        id, flow, kind, bytes, age, marked, long: Math.max(1, long - (long > 5 ? 1.5 : 0.4)), high,
         x0: from.x, y0: from.y, x, y, since: now, fresh: !old,
       });
     }
@@ -164,7 +171,7 @@ export class Picture {
 
   #takeMoving(frame) {
     const seen = new Set();
-    frame.moving.forEach(([id, flow, kind, link, share], place) => {
+    frame.moving.forEach(([id, flow, kind, , link, share], place) => {
       if (link < 0) return;
       const key = id ? `${id}/${link}` : `?${flow}/${link}/${place}`;
       const old = this.#moving.get(key);
@@ -183,11 +190,6 @@ export class Picture {
     this.#falling.push({ flow, kind, reason, x, since: now });
   }
 
-  // From how many drops that have no packet of their own only the number is known.
-  dropUnknown(reason, number, now) {
-    for (let each = 0; each < Math.min(number, 12); each++) this.#drop(0, null, reason, now + 30 * each);
-  }
-
   #eased(now) {
     return Math.min(1, Math.max(0, (now - this.#arrived) / this.#gap));
   }
@@ -201,7 +203,7 @@ export class Picture {
     this.#measure();
     if (!this.#stage || !this.#width) return;
     this.#pen.clearRect(0, 0, this.#width, this.#height);
-    this.#drawNetwork(now);
+    if (this.#height >= LOW) this.#drawNetwork(now);
     this.#drawTank();
     for (const sprite of this.#waiting.values()) this.#drawPacket(sprite, now);
     this.#drawSent(now);
@@ -336,11 +338,15 @@ export class Picture {
     const tank = this.#tank;
     const y = (tank.top + tank.bottom) / 2;
     const share = this.#eased(now);
+    const begin = tank.right + MOUTH;
     for (const packet of this.#moving.values()) {
-      if (!this.#stage.links[packet.link]?.watched) continue;
+      if (!this.#stage.links[packet.link]?.watched || packet.id === this.#sending?.id) continue;
       const at = packet.from + (packet.share - packet.from) * share;
-      this.#box(tank.right + 3 + at * (PIPE - 4), y - 9, 7, 18, this.#fill(packet));
+      this.#box(begin + at * (PIPE - MOUTH), y - 9, 7, 18, this.#fill(packet));
     }
+    if (!this.#sending) return;
+    const sent = this.#sending.from + (this.#sending.share - this.#sending.from) * share;
+    this.#box(tank.right - 6 + sent * MOUTH, y - 9, 9, 18, this.#fill(this.#sending));
   }
 
   #drawPacket(sprite, now) {
@@ -348,6 +354,10 @@ export class Picture {
     const pen = this.#pen;
     if (sprite.fresh) pen.globalAlpha = Math.min(1, 0.2 + (now - sprite.since) / this.#gap);
     this.#box(x, y, sprite.long, sprite.high, this.#fill(sprite));
+    if (sprite.marked) {
+      pen.fillStyle = colour("--ink");
+      pen.fillRect(x, y, sprite.long, Math.max(2, sprite.high / 8));
+    }
     pen.globalAlpha = 1;
     if (sprite.id !== this.#chosen) return;
     pen.strokeStyle = colour("--ink");
@@ -364,7 +374,7 @@ export class Picture {
       const share = Math.max(0, (now - each.since) / FALLING_MS);
       pen.globalAlpha = 1 - share;
       const y = tank.bottom + 4 + share * share * (FALL - 14);
-      this.#box(each.x, y, 10, 10, each.kind === null ? colour("--bad") : this.#fill(each));
+      this.#box(each.x, y, 10, 10, this.#fill(each));
       pen.strokeStyle = colour("--bad");
       pen.lineWidth = 1.5;
       pen.strokeRect(each.x, y, 10, 10);
@@ -391,7 +401,7 @@ export class Picture {
   // Flows of a class have its colour in several shades.
   #fill({ flow, kind }) {
     const place = this.#stage.flowPlace?.get(flow) ?? 0;
-    return shaded(colour(classColour(kind ?? 0)), SHADES[place % SHADES.length]);
+    return shaded(colour(classColour(kind)), SHADES[place % SHADES.length]);
   }
 
   // The packet at a point, or the nearest one.
@@ -422,6 +432,7 @@ export class Picture {
 // Bytes that an inner queue may hold, as far as the discipline's parameters say.
 function capacity(lane) {
   const queue = lane.queue;
+  const whole = lane.limit_bytes ?? (lane.limit_packets === null ? null : lane.limit_packets * FULL);
   const bytes = limit => {
     const found = /^([\d.]+)\s*([a-zA-Z]+)$/.exec(limit ?? "");
     if (!found) return null;
@@ -430,7 +441,7 @@ function capacity(lane) {
   };
   return id => {
     const own = queue.queues?.[id]?.limit ?? queue.limit;
-    return bytes(Array.isArray(own) ? own[Math.min(id, own.length - 1)] : own);
+    return bytes(Array.isArray(own) ? own[Math.min(id, own.length - 1)] : own) ?? whole;
   };
 }
 

@@ -9,14 +9,14 @@ import * as units from "./units.js";
 const HEIGHT = 132;
 const MANY = 6;
 
-// The measures: how each is called, its unit, and the curves that a lane has.
+// The measures: how each is called, on its button too, its unit, and the curves that a lane has.
 const MEASURES = {
-  queue: { title: "Queue", unit: "packets", show: units.plain },
-  delay: { title: "Delay by class", unit: "ms, one way", show: units.milliseconds, curves: delays },
-  throughput: { title: "Throughput by flow", unit: "bit/s", show: units.rate, curves: throughputs },
-  drops: { title: "Drops and marks", unit: "packets, since the beginning", show: units.plain, curves: drops },
-  cwnd: { title: "Congestion window by flow", unit: "bytes", show: units.size, curves: windows },
-  variables: { title: "The discipline's own variables", unit: "", show: units.plain },
+  queue: { title: "Queue", button: "Queue", unit: "packets", show: String },
+  delay: { title: "Delay by class", button: "Delay", unit: "ms, one way", show: units.milliseconds, curves: delays },
+  throughput: { title: "Throughput by flow", button: "Throughput", unit: "bit/s", show: units.rate, curves: throughputs },
+  drops: { title: "Drops and marks", button: "Drops", unit: "packets, since the beginning", show: String, curves: drops },
+  cwnd: { title: "Congestion window by flow", button: "Windows", unit: "bytes", show: units.size, curves: windows },
+  variables: { title: "The discipline's own variables", button: "Variables", unit: "" },
 };
 export const NAMES = Object.keys(MEASURES);
 
@@ -80,7 +80,7 @@ export class Series {
       this.#span = window_.value === "" ? null : Number(window_.value === "inf" ? Infinity : window_.value);
     });
     for (const name of NAMES) {
-      const button = make("button", { type: "button", textContent: MEASURES[name].title });
+      const button = make("button", { type: "button", textContent: MEASURES[name].button });
       button.dataset.name = name;
       button.addEventListener("click", () => {
         if (!this.#shown.delete(name)) this.#shown.add(name);
@@ -234,7 +234,7 @@ export class Series {
     };
     return {
       width: Math.max(120, box.area.clientWidth), height: box.name === "queue" ? HEIGHT + 28 : HEIGHT,
-      padding: [6, 8, 0, 0], legend: { show: false }, pxAlign: false,
+      padding: [6, 16, 0, 0], legend: { show: false }, pxAlign: false,
       cursor: { y: false, drag: { setScale: false, x: false }, sync: { key: "time" }, points: { size: 6 } },
       scales: { x: { time: false, auto: false }, y: { auto: false } },
       axes: [

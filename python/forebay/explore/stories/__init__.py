@@ -94,7 +94,7 @@ class Step(_written.Table):
     """Simulated seconds in a real one."""
     lanes: list[dict[str, Any]] = Field(default_factory=list)
     """Disciplines side by side, instead of the story's."""
-    shows: list[Shown] = Field(default_factory=lambda: ["queue", "delay"])
+    shows: list[Shown] = Field(default=["queue", "delay"])
     """The series that are shown."""
     look: list[str] = Field(default_factory=list)
     """What to look at: a lane by its label, or a series by its name."""
