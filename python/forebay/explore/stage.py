@@ -49,7 +49,12 @@ class Stage:
     """What is played."""
 
     def __init__(
-        self, scenario: Scenario, queues: Sequence[Queue] | None = None, link: str | None = None
+        self,
+        scenario: Scenario,
+        queues: Sequence[Queue] | None = None,
+        link: str | None = None,
+        *,
+        plays: bool = False,
     ) -> None:
         """The stage at the beginning of a scenario.
 
@@ -57,10 +62,12 @@ class Stage:
             scenario: what is played.
             queues: the disciplines side by side; those that it says itself unless given.
             link: the link whose queue is watched; the compared one unless given.
+            plays: whether it begins to play by itself when the first tab has come.
 
         Raises:
             ScenarioError: anything in it that could not run.
         """
+        self._begins = plays
         self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._clients: list[Client] = []
         self._playing = False
@@ -116,6 +123,9 @@ class Stage:
         def act() -> None:
             self._clients.append(client)
             client.tell(self._description())
+            if self._begins:
+                self._begins = False
+                self._play()
 
         self._inbox.put(act)
 
