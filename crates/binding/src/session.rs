@@ -154,6 +154,11 @@ impl Session {
         self.with(py, |run| Ok((run.world.flows_now().to_string(), run.scenario.traffic_names())))
     }
 
+    /// The fingerprint so far.
+    fn fingerprint(&self, py: Python) -> PyResult<String> {
+        self.with(py, |run| Ok(format!("{:016x}", run.world.counts().0)))
+    }
+
     /// The present instant in ns, made ready for a change: all that happens at it has happened. It is
     /// the next nanosecond if something has followed a change at this one.
     fn instant(&self, py: Python) -> PyResult<u64> {

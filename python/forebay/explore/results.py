@@ -19,6 +19,7 @@ from forebay.scenario import Scenario
 if TYPE_CHECKING:
     from forebay.comparison import Comparison
 
+Lanes = list[tuple[str, Scenario]]
 RUNS = 10
 """Replications of a report, unless there is a comparison."""
 Tell = Callable[[str], None]
@@ -37,32 +38,29 @@ class Results:
         """The report, once there is one."""
 
     def takes(self, command: protocol.Command, tell: Tell) -> bool:
-        """Whether it answers the command, through `tell`; it has begun to, then."""
+        """Whether it answers the command, through `tell`, when what came before is done."""
         match command:
             case protocol.Save():
-                self._guarded(self._save, tell)
+                self._stage.call(lambda: self._save(tell), tell)
             case protocol.Compare(runs=runs):
-                self._beside(lambda: self._compare(runs, tell, "compared"), tell)
+                self._stage.call(lambda: self._beside(self._compare, runs, tell), tell)
             case protocol.Report():
-                self._beside(lambda: self._report(tell), tell)
+                self._stage.call(lambda: self._beside(self._report, RUNS, tell), tell)
             case _:
                 return False
         return True
 
-    def _guarded(self, act: Callable[[Tell], None], tell: Tell) -> None:
-        try:
-            act(tell)
-        except (ScenarioError, ValueError, OSError) as error:
-            tell(said("error", str(error)))
-
-    def _beside(self, act: Callable[[], object], tell: Tell) -> None:
+    def _beside(self, act: Callable[[Lanes, int, Tell], None], runs: int, tell: Tell) -> None:
+        """Do what takes long in a thread of its own, for the lanes as they are."""
         if not self._busy.acquire(blocking=False):
-            tell(said("warning", "a comparison is being run; wait for it"))
-            return
+            raise ScenarioError("a comparison is being run; wait for its end")
+        lanes = self._stage.lanes()
 
         def work() -> None:
             try:
-                self._guarded(lambda _: (act(), None)[1], tell)
+                act(lanes, runs, tell)
+            except (ScenarioError, OSError) as error:
+                tell(said("error", str(error)))
             finally:
                 self._busy.release()
 
@@ -70,22 +68,40 @@ class Results:
 
     def _save(self, tell: Tell) -> None:
         files: list[protocol.SavedFile] = []
+        fingerprints = self._stage.fingerprints()
         for number, (label, scenario) in enumerate(self._stage.lanes()):
-            path = save(label, scenario)
-            files.append({"lane": number, "path": str(path), "text": scenario.to_toml()})
+            files.append(
+                {
+                    "lane": number,
+                    "path": str(save(label, scenario)),
+                    "text": scenario.to_toml(),
+                    "fingerprint": fingerprints[number],
+                }
+            )
         tell(json.dumps({"type": "saved", "files": files}))
 
-    def _compare(self, runs: int, tell: Tell, what: str) -> Comparison:
+    def _compare(self, lanes: Lanes, runs: int, tell: Tell) -> None:
+        head = {"type": "compared", "runs": runs, "lanes": [label for label, _ in lanes]}
+        found = self._run(
+            lanes, runs, lambda done: tell(json.dumps(head | {"done": done, "rows": []}))
+        )
+        tell(json.dumps(head | {"done": 1.0, "rows": _rows(found)}))
+
+    def _report(self, lanes: Lanes, runs: int, tell: Tell) -> None:
+        from forebay._report import render  # and plotly, which takes its time
+
+        def told(done: float, address: str | None = None) -> None:
+            tell(json.dumps({"type": "reported", "done": done, "address": address}))
+
+        found = self._comparison
+        if found is None or [(each.label, each.scenario) for each in found.variants] != lanes:
+            found = self._run(lanes, runs, told)
+        self.page = render(found)
+        told(1.0, self._address)
+
+    def _run(self, lanes: Lanes, runs: int, told: Callable[[float], None]) -> Comparison:
+        """Run all lanes, with replications, and keep what was found."""
         from forebay import comparison
-        from forebay._runs.service import Progress
-
-        lanes = self._stage.lanes()
-        labels = [label for label, _ in lanes]
-
-        def on_progress(progress: Progress) -> None:
-            told = {"type": what, "done": min(progress.fraction, 0.99)}
-            rest = {"runs": runs, "lanes": labels, "rows": []} if what == "compared" else {}
-            tell(json.dumps({**told, **rest} | ({"address": None} if not rest else {})))
 
         watched = self._stage.watched
         if watched is None:
@@ -95,23 +111,12 @@ class Results:
             for label, scenario in lanes
         )
         first = int(lanes[0][1].document.get("seed", 1))
-        empty = comparison.Comparison(lanes[0][1], watched, variants, ())
-        found = comparison.run_variants(empty, range(first, first + runs), progress=on_progress)
-        self._comparison = found
-        if what == "compared":
-            whole = {"done": 1.0, "runs": runs, "lanes": labels, "rows": _rows(found)}
-            tell(json.dumps({"type": "compared", **whole}))
-        return found
-
-    def _report(self, tell: Tell) -> None:
-        from forebay._report import render
-
-        found = self._comparison
-        lanes = self._stage.lanes()
-        if found is None or [(each.label, each.scenario) for each in found.variants] != lanes:
-            found = self._compare(RUNS, tell, "reported")
-        self.page = render(found)
-        tell(json.dumps({"type": "reported", "done": 1.0, "address": self._address}))
+        self._comparison = comparison.run_variants(
+            comparison.Comparison(lanes[0][1], watched, variants, ()),
+            range(first, first + runs),
+            progress=lambda progress: told(min(progress.fraction, 0.99)),
+        )
+        return self._comparison
 
 
 def save(label: str, scenario: Scenario) -> Path:

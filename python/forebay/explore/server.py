@@ -157,6 +157,20 @@ async def _serve(socket_: WebSocket, stage: Stage, results: Results) -> None:
             await sender
 
 
+def server(stage: Stage, token: str, port: int) -> uvicorn.Server:
+    """The server of `application`, to be run on a socket that listens at `port`."""
+    config = uvicorn.Config(
+        application(stage, token, port),
+        log_level="error",
+        access_log=False,
+        ws="websockets-sansio",
+        ws_max_size=LARGEST_MESSAGE,
+        ws_per_message_deflate=False,
+        timeout_graceful_shutdown=1,
+    )
+    return uvicorn.Server(config)
+
+
 def run(
     stage: Stage, port: int = 0, *, ready: Callable[[str], None], story: str | None = None
 ) -> None:
@@ -174,15 +188,6 @@ def run(
     token = secrets.token_urlsafe(18)
     with socket.create_server((HOST, port)) as listening:
         port = listening.getsockname()[1]
-        config = uvicorn.Config(
-            application(stage, token, port),
-            log_level="error",
-            access_log=False,
-            ws="websockets-sansio",
-            ws_max_size=LARGEST_MESSAGE,
-            ws_per_message_deflate=False,
-            timeout_graceful_shutdown=1,
-        )
-        place = "" if story is None else f"#story={story}&step=0"
+        place = "" if story is None else f"#story={story}&step=1"
         ready(f"http://{HOST}:{port}/{token}/{place}")
-        uvicorn.Server(config).run(sockets=[listening])
+        server(stage, token, port).run(sockets=[listening])

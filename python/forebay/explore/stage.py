@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from forebay._engine import ScenarioError
-from forebay.explore import describe, protocol, stories
+from forebay.explore import describe, fields, protocol, stories
 from forebay.explore.lane import Entry, Lane, in_words, recorded_at
 from forebay.explore.protocol import Change, StoryPlace
 from forebay.scenario import Queue, Scenario, instant, labelled, nanoseconds
@@ -120,34 +120,39 @@ class Stage:
         self._inbox.put(act)
 
     def disconnect(self, client: Client) -> None:
-        """A tab has gone."""
+        """A tab has gone; without any, it does not play on."""
         self._inbox.put(lambda: self._clients.remove(client))
 
     def post(self, client: Client, command: protocol.Command) -> None:
         """A tab asks for something; what is wrong with it is told to it."""
+        field = command.path if isinstance(command, protocol.SetField) else None
+        self.call(lambda: self._obey(client, command), client.tell, field)
 
-        def act() -> None:
-            field = command.path if isinstance(command, protocol.SetField) else None
+    def call(
+        self, act: Callable[[], None], tell: Callable[[str], None], field: str | None = None
+    ) -> None:
+        """Do something when all that was asked for before is done; what is wrong is told."""
+
+        def guarded() -> None:
             try:
-                self._obey(client, command)
+                act()
             except (ScenarioError, ValueError, OSError) as error:
-                client.tell(said("error", str(error), field))
+                tell(said("error", str(error), field))
 
-        self._inbox.put(act)
+        self._inbox.put(guarded)
 
     def lanes(self) -> list[tuple[str, Scenario]]:
         """Label and recorded scenario of each lane."""
         return [(lane.label, lane.scenario) for lane in self._lanes]
 
+    def fingerprints(self) -> list[str | None]:
+        """Of each lane: the run's fingerprint, if it is complete."""
+        return [lane.fingerprint() for lane in self._lanes]
+
     @property
     def watched(self) -> str | None:
         """The link whose queue is shown."""
         return self._watched
-
-    @property
-    def file(self) -> Scenario:
-        """The scenario as it was opened."""
-        return self._scenario
 
     def tell_all(self, text: str) -> None:
         """Send a message to every tab."""
@@ -241,10 +246,8 @@ class Stage:
         return f'{json.dumps(head)[:-1]},"lanes":[{",".join(lanes)}]}}'
 
     def _description(self) -> str:
-        now = self._lanes[0].times[0]
         changes: list[Change] = [each.shown() for each in self._changes]
         whole = describe.stage(self._lanes, self._watched, self._grain_ns, changes, self._story)
-        assert now == self._lanes[0].times[0]
         return json.dumps(whole)
 
     def _describe(self) -> None:
@@ -366,7 +369,9 @@ class Stage:
 
     def _exchange(self, chosen: str | dict[str, Any], number: int) -> None:
         lane = self._lane(number)
-        label, table = labelled(chosen)
+        label, table = labelled(fields.with_box(chosen))
+        if "box" in table:
+            raise ScenarioError(f"{label}: a box stands there from the beginning; choose new lanes")
         for link in lane.now.resolved()["links"]:
             if link["name"] == self._watched:
                 self._record({"set": {link["queue_path"]: table}}, number)
@@ -572,7 +577,7 @@ def _bases(
         return [(scenario.name, scenario.bare())]
     bases: list[tuple[str, Scenario]] = []
     for chosen in queues:
-        label, table = labelled(chosen)
+        label, table = labelled(fields.with_box(chosen))
         taken = [each for each, _ in bases]
         if label in taken:
             label = f"{label} ({taken.count(label) + 1})"
