@@ -12,7 +12,7 @@ from explore.browser import PROGRAM, Server, Tab, browsing, serving
 
 SCENARIO = """
 title = "Calls beside uploads"
-duration = "60s"
+duration = "20s"
 
 [[link]]
 name = "uplink"

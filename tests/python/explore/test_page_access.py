@@ -66,6 +66,8 @@ def test_nothing_is_cut_off(tab: Tab, width: str) -> None:
 def test_the_keyboard_alone_suffices(tab: Tab) -> None:
     page = tab.page
     reached: list[str] = []
+    page.reload()
+    tab.wait("() => document.querySelector('.lane canvas')")
     tab.press("Tab")
     expect(page.locator(".skip")).to_be_focused()
     for _ in range(40):

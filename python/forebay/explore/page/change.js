@@ -109,8 +109,21 @@ export class ChangePanel {
   #list(fields, lane) {
     if (!fields.length) return make("p", { className: "small" }, "Nothing that could be changed.");
     const list = make("div");
-    for (const field of fields) list.append(this.#field(field, lane));
+    const links = new Set(fields.map(field => field.path.split(".")[0]));
+    let link = null;
+    for (const field of fields) {
+      const own = field.path.split(".")[0];
+      if (links.size > 1 && own !== link) list.append(make("h3", {}, this.#nameOf(own)));
+      link = own;
+      list.append(this.#field(field, lane));
+    }
     return list;
+  }
+
+  // The link that the beginning of a path such as `link[0].rate` is about.
+  #nameOf(step) {
+    const place = /^link\[(\d+)\]$/.exec(step)?.[1];
+    return this.#stage.links.filter(each => !each.reverse)[place]?.name ?? step;
   }
 
   #field(field, lane) {

@@ -34,6 +34,17 @@ export class History {
     return this.#columns.get(key);
   }
 
+  // Sums of such a column up to each point, beginning with 0.
+  sums(key, read) {
+    const name = `sums of ${key}`;
+    if (!this.#columns.has(name)) {
+      const found = [0];
+      for (const value of this.column(key, read)) found.push(found.at(-1) + (value ?? 0));
+      this.#columns.set(name, found);
+    }
+    return this.#columns.get(name);
+  }
+
   get times() { return this.column("t", point => point.t); }
 
   // Drops and marks by reason, summed up from the first point on.

@@ -8,6 +8,7 @@ import * as units from "./units.js";
 
 const HEIGHT = 132;
 const MANY = 6;
+const SMOOTHED = 50;     // a rate is a mean over this part of the window
 
 // The measures: how each is called, on its button too, its unit, and the curves that a lane has.
 const MEASURES = {
@@ -46,7 +47,7 @@ function byFlow(stage, name, read, flows) {
 }
 
 function throughputs(stage) {
-  return byFlow(stage, "bps", point => point.bps, stage.flows);
+  return byFlow(stage, "bps", point => point.bps, stage.flows).map(curve => ({ ...curve, smooth: true }));
 }
 
 function windows(stage) {
@@ -185,7 +186,9 @@ export class Series {
     const columns = curves.map(curve => {
       const source = curve.lane ? curve.lane.history : history;
       const all = curve.values ? curve.values() : source.column(curve.key, curve.read);
-      const part = all.slice(begin, end);
+      const part = curve.smooth
+        ? means(source.sums(curve.key, curve.read), begin, end, (to - from) / SMOOTHED / this.#stage.grain_s)
+        : all.slice(begin, end);
       for (const value of part) if (value > top) top = value;
       return part;
     });
@@ -233,7 +236,7 @@ export class Series {
       grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false },
     };
     return {
-      width: Math.max(120, box.area.clientWidth), height: box.name === "queue" ? HEIGHT + 28 : HEIGHT,
+      width: Math.max(120, box.area.clientWidth), height: HEIGHT,
       padding: [6, 16, 0, 0], legend: { show: false }, pxAlign: false,
       cursor: { y: false, drag: { setScale: false, x: false }, sync: { key: "time" }, points: { size: 6 } },
       scales: { x: { time: false, auto: false }, y: { auto: false } },
@@ -275,6 +278,17 @@ export class Series {
       }
     }
   }
+}
+
+// Means over the last `number` points, by their sums.
+function means(sums, begin, end, number) {
+  const span = Math.max(1, Math.round(number));
+  const found = [];
+  for (let at = begin; at < end; at++) {
+    const first = Math.max(0, at + 1 - span);
+    found.push((sums[at + 1] - sums[first]) / (at + 1 - first));
+  }
+  return found;
 }
 
 // How many of ascending times are below one.
