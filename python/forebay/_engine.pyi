@@ -422,6 +422,9 @@ class Session:
         None if it is not kept.
         """
 
+    def fingerprint(self) -> str:
+        """The fingerprint so far; at the end, that of the run."""
+
     def instant(self) -> int:
         """The present instant in ns, made ready for a change: all that happens at it has happened.
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from forebay._cli import complete
 from forebay._cli.console import friendly, say
-from forebay._cli.options import Settings, argument, flag, option
+from forebay._cli.options import Settings, argument, flag, names, option
 from forebay._engine import ScenarioError
 from forebay.scenario import load_with
 
@@ -18,15 +18,15 @@ def command(
     scenario: Annotated[
         Path | None, argument("[SCENARIO]", "The scenario file, TOML or JSON.")
     ] = None,
-    discipline: Annotated[
-        list[str],
+    disciplines: Annotated[
+        str | None,
         option(
-            "KIND",
-            "Discipline to show; repeatable, side by side.",
+            "A,B,...",
+            "Disciplines side by side.",
             completes=complete.kinds,
             default="two of the scenario's list",
         ),
-    ] = [],  # noqa: B006 - read only
+    ] = None,
     link: Annotated[
         str | None,
         option("NAME", "Link whose queue is shown.", completes=complete.links),
@@ -47,7 +47,7 @@ def command(
     Examples:
         forebay explore
         forebay explore examples/branch-uplink.toml
-        forebay explore examples/branch-uplink.toml --discipline fifo --discipline fq-codel
+        forebay explore examples/branch-uplink.toml --disciplines fifo,fq-codel,cq-aqm
     """
     with friendly():
         # The server needs libraries that help and completion do without.
@@ -62,7 +62,7 @@ def command(
             stage = Stage(told.run, told.lanes_of(1), told.link)
             story = told.name
         else:
-            stage = Stage(load_with(scenario, set_), discipline or None, link)
+            stage = Stage(load_with(scenario, set_), names(disciplines), link, plays=True)
 
         def ready(address: str) -> None:
             say(f"{address}\nCtrl-C ends it.")

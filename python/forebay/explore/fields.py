@@ -8,7 +8,7 @@ from typing import Any
 
 from forebay import _engine
 from forebay.explore.protocol import Kind, ScenarioField
-from forebay.scenario import quantity
+from forebay.scenario import Queue, quantity
 
 _KINDS = {"rate", "duration", "limit", "bytes", "number", "integer", "boolean"}
 _UNITS = {"rate": "bit/s", "duration": "s", "limit": "p", "bytes": "B"}
@@ -52,11 +52,18 @@ def of_queue(path: str, queue: dict[str, Any]) -> list[ScenarioField]:
 
 
 def kinds() -> list[Kind]:
-    """The disciplines to choose from."""
+    """The disciplines to choose from, and boxes, which `with_box` puts in front of one."""
     return [
         {"name": each["name"], "summary": each["summary"], "source": each["source"]}
-        for each in _catalogue().values()
+        for each in [*_catalogue().values(), *_boxes().values()]
     ]
+
+
+def with_box(queue: Queue) -> Queue:
+    """A box's name as strict priority with the box in front; others as they are."""
+    if not isinstance(queue, str) or queue not in _boxes():
+        return queue
+    return {"label": queue, "kind": "prio", "box": {"kind": queue}}
 
 
 def limits(queue: dict[str, Any]) -> tuple[int | None, int | None]:
@@ -71,6 +78,9 @@ def limits(queue: dict[str, Any]) -> tuple[int | None, int | None]:
 def _field(path: str, type_: str, value: Any, default: Any, about: str) -> ScenarioField:
     choices = [each.strip().strip('"') for each in type_.split("|")] if '"' in type_ else []
     kind: Any = type_ if type_ in _KINDS else "value"
+    # One limit for all queues, or a list with one for each.
+    if type_.startswith("limit |") and not isinstance(value, list):
+        kind = "limit"
     if choices and type_.count('"') == 2 * len(choices):
         kind = "choice"
     found = quantity(value) if kind in _KINDS and kind != "boolean" else None
@@ -101,8 +111,12 @@ def _range(kind: str, value: float | None, unit: str) -> tuple[float | None, flo
 
 
 @cache
-def _catalogue() -> dict[str, dict[str, Any]]:
-    return {each["name"]: each for each in json.loads(_engine.kinds())["kinds"]}
+def _catalogue(group: str = "kinds") -> dict[str, dict[str, Any]]:
+    return {each["name"]: each for each in json.loads(_engine.kinds())[group]}
+
+
+def _boxes() -> dict[str, dict[str, Any]]:
+    return _catalogue("boxes")
 
 
 @cache

@@ -77,6 +77,11 @@ class Lane:
         self.epoch += 1
         self.advance(at_ns)
 
+    def fingerprint(self) -> str | None:
+        """The run's fingerprint, if it is complete."""
+        now, end = self.times
+        return self._run.fingerprint() if now >= end else None
+
     def instant(self) -> int:
         """The instant of a change that is made now."""
         return self._run.instant()

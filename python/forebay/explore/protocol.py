@@ -195,9 +195,10 @@ Sending = tuple[int, int, int, int, float]
 """The packet in transmission: id, flow, class, bytes, and how much of it is sent, 0 to 1."""
 Gone = tuple[int, int, int, str]
 """A packet that the watched queue dropped: id, flow, class, reason."""
-Moving = tuple[int, int, int, int, float]
-"""A packet under way: id (0: nothing is known of it yet), flow, class, place in `stage.links` of
-the link that it is on (-1: on its way to its first queue), and how far it has come, 0 to 1."""
+Moving = tuple[int, int, int, int, int, float]
+"""A packet under way: id (0: nothing is known of it yet), flow, class, bytes, place in
+`stage.links` of the link that it is on (-1: on its way to its first queue), and how far it has
+come, 0 to 1."""
 
 
 class InnerQueue(TypedDict):
@@ -321,6 +322,8 @@ class SavedFile(TypedDict):
     """Where it was written, on this machine."""
     text: str
     """What `forebay run` repeats."""
+    fingerprint: str | None
+    """That of the run, if it is complete: `forebay run` ends with the same."""
 
 
 class Saved(TypedDict):
@@ -500,7 +503,10 @@ class Ask(_Command):
 
 
 class Save(_Command):
-    """Write the scenario of every lane with its changes beside where the command was started."""
+    """Write the scenario of every lane with its changes beside the scenario's file.
+
+    Without one, to the folder in which the command was started. No file is replaced.
+    """
 
     type: Literal["save"]
 

@@ -68,9 +68,16 @@ class Results:
 
     def _save(self, tell: Tell) -> None:
         files: list[protocol.SavedFile] = []
+        fingerprints = self._stage.fingerprints()
         for number, (label, scenario) in enumerate(self._stage.lanes()):
-            path = save(label, scenario)
-            files.append({"lane": number, "path": str(path), "text": scenario.to_toml()})
+            files.append(
+                {
+                    "lane": number,
+                    "path": str(save(label, scenario)),
+                    "text": scenario.to_toml(),
+                    "fingerprint": fingerprints[number],
+                }
+            )
         tell(json.dumps({"type": "saved", "files": files}))
 
     def _compare(self, lanes: Lanes, runs: int, tell: Tell) -> None:

@@ -188,6 +188,6 @@ def run(
     token = secrets.token_urlsafe(18)
     with socket.create_server((HOST, port)) as listening:
         port = listening.getsockname()[1]
-        place = "" if story is None else f"#story={story}&step=0"
+        place = "" if story is None else f"#story={story}&step=1"
         ready(f"http://{HOST}:{port}/{token}/{place}")
         server(stage, token, port).run(sockets=[listening])

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from forebay._engine import ScenarioError
-from forebay.explore import describe, protocol, stories
+from forebay.explore import describe, fields, protocol, stories
 from forebay.explore.lane import Entry, Lane, in_words, recorded_at
 from forebay.explore.protocol import Change, StoryPlace
 from forebay.scenario import Queue, Scenario, instant, labelled, nanoseconds
@@ -49,7 +49,12 @@ class Stage:
     """What is played."""
 
     def __init__(
-        self, scenario: Scenario, queues: Sequence[Queue] | None = None, link: str | None = None
+        self,
+        scenario: Scenario,
+        queues: Sequence[Queue] | None = None,
+        link: str | None = None,
+        *,
+        plays: bool = False,
     ) -> None:
         """The stage at the beginning of a scenario.
 
@@ -57,10 +62,12 @@ class Stage:
             scenario: what is played.
             queues: the disciplines side by side; those that it says itself unless given.
             link: the link whose queue is watched; the compared one unless given.
+            plays: whether it begins to play by itself when the first tab has come.
 
         Raises:
             ScenarioError: anything in it that could not run.
         """
+        self._begins = plays
         self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._clients: list[Client] = []
         self._playing = False
@@ -116,6 +123,9 @@ class Stage:
         def act() -> None:
             self._clients.append(client)
             client.tell(self._description())
+            if self._begins:
+                self._begins = False
+                self._play()
 
         self._inbox.put(act)
 
@@ -144,6 +154,10 @@ class Stage:
     def lanes(self) -> list[tuple[str, Scenario]]:
         """Label and recorded scenario of each lane."""
         return [(lane.label, lane.scenario) for lane in self._lanes]
+
+    def fingerprints(self) -> list[str | None]:
+        """Of each lane: the run's fingerprint, if it is complete."""
+        return [lane.fingerprint() for lane in self._lanes]
 
     @property
     def watched(self) -> str | None:
@@ -365,7 +379,9 @@ class Stage:
 
     def _exchange(self, chosen: str | dict[str, Any], number: int) -> None:
         lane = self._lane(number)
-        label, table = labelled(chosen)
+        label, table = labelled(fields.with_box(chosen))
+        if "box" in table:
+            raise ScenarioError(f"{label}: a box stands there from the beginning; choose new lanes")
         for link in lane.now.resolved()["links"]:
             if link["name"] == self._watched:
                 self._record({"set": {link["queue_path"]: table}}, number)
@@ -571,7 +587,7 @@ def _bases(
         return [(scenario.name, scenario.bare())]
     bases: list[tuple[str, Scenario]] = []
     for chosen in queues:
-        label, table = labelled(chosen)
+        label, table = labelled(fields.with_box(chosen))
         taken = [each for each, _ in bases]
         if label in taken:
             label = f"{label} ({taken.count(label) + 1})"

@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(folder: Path) -> Iterator[Server]:
-    with serving(folder, "home.toml", "--discipline", "fifo", "--discipline", "codel") as found:
+    with serving(folder, "home.toml", "--disciplines", "fifo,codel") as found:
         yield found
 
 

@@ -12,6 +12,7 @@ export class Lanes {
   #send;
   #lanes = [];
   #stage = null;
+  #most = 0;
 
   constructor(host, send) {
     this.#host = host;
@@ -82,11 +83,17 @@ export class Lanes {
   }
 
   take(frame, now) {
+    for (const { queues } of frame.lanes) {
+      for (const { bytes } of queues) this.#most = Math.max(this.#most, bytes);
+    }
     for (const given of frame.lanes) {
       const own = this.#lanes.find(lane => lane.id === given.id);
       if (!own) continue;
-      if (own.history.take(given.first, given.points)) own.picture.clear();
-      own.picture.take(given, now);
+      if (own.history.take(given.first, given.points)) {
+        own.picture.clear();
+        this.#most = 0;
+      }
+      own.picture.take(given, this.#most, now);
       own.total = given.total;
       own.wait = Math.max(0, ...given.queues.map(queue => queue.packets[0]?.[4] ?? 0)) / 1e9;
     }

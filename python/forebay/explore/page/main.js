@@ -101,8 +101,9 @@ function showTime() {
     play.setAttribute("aria-label", playing ? "Pause" : "Play");
     at("play-shape").setAttribute("d", playing ? "M3 2h3.5v12H3zM9.5 2H13v12H9.5z" : "M4 2v12l10-6z");
   }
-  if (document.activeElement !== at("speed")) at("speed").value = units.stepOf(frame.speed);
-  showSpeed(units.speedOf(Number(at("speed").value)));
+  const held = document.activeElement === at("speed");
+  if (!held) at("speed").value = units.stepOf(frame.speed);
+  showSpeed(held ? units.speedOf(Number(at("speed").value)) : frame.speed);
   story.setTime(frame.now_ns, playing);
 }
 

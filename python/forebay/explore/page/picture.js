@@ -11,6 +11,7 @@ const FALL = 46;         // room under the queue for what falls out
 const PIPE = 74;         // room to the right of the queue for what is sent,
 const MOUTH = 20;        // and the part of it for the packet in transmission
 const FULL = 1500;       // bytes of a packet of full size
+const FEW = 20 * FULL;   // what a queue is drawn to hold at least
 const MOST_ENTERING = 5; // packets that are seen to come in between two frames
 const FALLING_MS = 900;
 const SHADES = [0, 0.24, -0.22, 0.42, -0.36];
@@ -33,6 +34,7 @@ export class Picture {
   #falling = [];
   #rows = [];
   #enter = true;
+  #most = 0;
   #arrived = 0;
   #gap = 33;
   #sending = null;
@@ -57,8 +59,10 @@ export class Picture {
     this.#falling = [];
   }
 
-  // What the server says there is now.
-  take(frame, now) {
+  // What the server says there is now. `most` is what the fullest queue of all lanes holds, in bytes,
+  // so that packets are of one size in all of them.
+  take(frame, most, now) {
+    this.#most = most;
     this.#gap = Math.min(250, Math.max(16, 0.7 * this.#gap + 0.3 * (now - this.#arrived)));
     this.#arrived = now;
     this.#measure();
@@ -132,43 +136,44 @@ export class Picture {
     const step = Math.min(48, room / lines);
     const high = Math.max(2, step - Math.min(5, step * 0.25));
     const first = row.top + row.label + 4 + (room - lines * step + step - high) / 2;
-    let at = 0;
     const span = tank.width - 12;
+    const way = { span, lines, step, first, perByte, right: tank.right - 6, left: tank.left + 6 };
+    let at = 0;
     for (const [id, flow, kind, bytes, age, marked] of packets) {
-      const long = Math.max(1.2, bytes * perByte);
-      let line = Math.floor(at / span);
-      if (Math.floor((at + long - 0.01) / span) > line && long < span) at = ++line * span;
-      const along = at - line * span;
-      const x = line % 2 === 0 ? tank.right - 6 - along - long : tank.left + 6 + along;
+      const long = Math.max(2.5, bytes * perByte);
+      const line = Math.floor(at / span);
+      if (Math.floor((at + long - 0.01) / span) > line && long < span) at = (line + 1) * span;
+      const to = at;
       at += long;
       seen.add(id);
-      if (line >= lines) { this.#waiting.delete(id); continue; }
-      const y = first + line * step;
+      if (to >= lines * span) { this.#waiting.delete(id); continue; }
       const old = this.#waiting.get(id);
-      const from = old ? this.#placed(old, now) : { x: this.#enter ? tank.left - 14 : x, y };
+      const same = old?.way.lines === lines && old.way.perByte === perByte && old.way.first === first;
+      const behind = this.#enter ? (lines === 1 ? span + 14 : to + 40) : to;
+      const from = !old ? behind : same ? this.#along(old, now) : to;
       this.#waiting.set(id, {
-        id, flow, kind, bytes, age, marked, long: Math.max(1, long - (long > 5 ? 1.5 : 0.4)), high,
-        x0: from.x, y0: from.y, x, y, since: now, fresh: !old,
+        id, flow, kind, bytes, age, marked, way, from, to, since: now, fresh: !old && this.#enter,
+        long: Math.max(1, long - (long > 5 ? 1.5 : 0.4)), high,
       });
     }
     const shown = packets.reduce((sum, packet) => sum + packet[3], 0);
     const end = Math.min(lines * span, at + (row.queue.bytes - shown) * perByte);
-    row.rest = { from: at, to: row.queue.total > packets.length ? end : at, span, first, step, high };
+    row.rest = { from: at, to: row.queue.total > packets.length ? end : at, way, high };
   }
 
-  // How long a byte is drawn, and in how many lines: as large as the whole buffer allows.
+  // How long a byte is drawn, and in how many lines: as large as the fullest queue allows.
   #scale(row, span, room) {
-    const waiting = Math.max(row.queue.bytes, row.queue.total * 64);
-    const limit = this.#capacity?.(row.queue.id, row.queue);
-    const least = Math.max(waiting, Math.min(limit ?? 40 * FULL, 120 * FULL), 12 * FULL);
+    let bytes = FEW;
+    while (bytes < this.#most) bytes *= 2;
+    const limit = this.#capacity(row.queue.id);
+    if (limit !== null && limit >= this.#most) bytes = Math.min(bytes, limit);
     const mostLines = Math.max(1, Math.floor(room / 7));
-    for (let lines = 1; lines <= mostLines; lines++) {
-      const perByte = (span * lines * 0.96) / least;
+    for (let lines = 1; ; lines++) {
+      const perByte = (span * lines * 0.96) / bytes;
       if (perByte * FULL >= 9 || lines === mostLines) {
         return { lines, perByte: Math.min(perByte, 26 / FULL) };
       }
     }
-    return { lines: 1, perByte: span / least };
   }
 
   #takeMoving(frame) {
@@ -196,9 +201,19 @@ export class Picture {
     return Math.min(1, Math.max(0, (now - this.#arrived) / this.#gap));
   }
 
-  #placed(sprite, now) {
+  // How far from the head a packet is on its way through the lines of its row.
+  #along(sprite, now) {
     const share = Math.min(1, Math.max(0, (now - sprite.since) / this.#gap));
-    return { x: sprite.x0 + (sprite.x - sprite.x0) * share, y: sprite.y0 + (sprite.y - sprite.y0) * share };
+    return sprite.from + (sprite.to - sprite.from) * share;
+  }
+
+  #placed(sprite, now) {
+    const { way, long } = sprite;
+    const at = this.#along(sprite, now);
+    const line = Math.min(way.lines - 1, Math.floor((at + long / 2) / way.span));
+    const along = at - line * way.span;
+    const x = line % 2 === 0 ? way.right - along - long : way.left + along;
+    return { x, y: way.first + line * way.step };
   }
 
   draw(now) {
@@ -319,15 +334,15 @@ export class Picture {
   }
 
   // Packets that wait behind those of which the server tells.
-  #drawRest({ from, to, span, first, step, high }) {
-    const tank = this.#tank;
+  #drawRest({ from, to, way, high }) {
     this.#pen.globalAlpha = 0.35;
     for (let at = from; at < to - 0.5;) {
-      const line = Math.floor(at / span);
-      const end = Math.min(to, (line + 1) * span);
-      const [near, far] = [at - line * span, end - line * span];
-      const x = line % 2 === 0 ? tank.right - 6 - far : tank.left + 6 + near;
-      this.#box(x, first + line * step, far - near, high, colour("--wall"));
+      const line = Math.floor(at / way.span);
+      const end = Math.min(to, (line + 1) * way.span);
+      const long = end - at;
+      const along = at - line * way.span;
+      const x = line % 2 === 0 ? way.right - along - long : way.left + along;
+      this.#box(x, way.first + line * way.step, long, high, colour("--wall"));
       at = end;
     }
     this.#pen.globalAlpha = 1;

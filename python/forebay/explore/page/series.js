@@ -236,7 +236,7 @@ export class Series {
       grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false },
     };
     return {
-      width: Math.max(120, box.area.clientWidth), height: box.name === "queue" ? HEIGHT + 28 : HEIGHT,
+      width: Math.max(120, box.area.clientWidth), height: HEIGHT,
       padding: [6, 16, 0, 0], legend: { show: false }, pxAlign: false,
       cursor: { y: false, drag: { setScale: false, x: false }, sync: { key: "time" }, points: { size: 6 } },
       scales: { x: { time: false, auto: false }, y: { auto: false } },
