@@ -154,7 +154,7 @@ suites: build
 	$(BIN)/forebay suite bbr
 	@$(PYTHON) tools/suite_pages.py "rfc9743=out/rfc9743=RFC 9743" "l4s=out/l4s=L4S" "bbr=out/bbr=The BBR draft's test cases"
 
-docs: build
+docs: build dev
 	@$(CARGO) run --quiet --locked -p forebay-gate -- schema --without-queues > target/gate.schema.json
 	@mv target/gate.schema.json python/forebay/_reference/gate.schema.json
 	$(BIN)/python -m forebay._reference docs/reference

@@ -36,13 +36,19 @@ def command(
         str | None,
         option(
             "A,B,...",
-            "Compare these on a link; kernel:NAME is one of Linux' own.",
+            "Compare these; kernel:NAME is Linux' own.",
             completes=complete.kinds,
         ),
     ] = None,
     link: Annotated[
         str | None,
-        option("NAME", "That link.", default="the scenario's", completes=complete.links),
+        option(
+            "NAME",
+            "That link.",
+            default="the scenario's",
+            completes=complete.links,
+            hidden=True,
+        ),
     ] = None,
     replications: Annotated[
         int, option("N", "Runs, each with another seed.", "--replications", "-r", minimum=1)
@@ -51,7 +57,7 @@ def command(
         str | None,
         option(
             "NAME",
-            "Congestion control of all TCP, by its Linux name.",
+            "Linux' congestion control.",
             default="the scenario's",
         ),
     ] = None,
@@ -89,8 +95,8 @@ def command(
 ) -> None:
     """Run a scenario on real packets, in Linux network namespaces.
 
-    Links are gates, and TCP is the kernel's. --virtual takes a kernel of its own, which it builds
-    once, in minutes; else the lab needs root. See docs/lab.md.
+    Links are gates, and TCP is the kernel's: the machine's, as root, or with --virtual one that is
+    built once, in minutes. See docs/lab.md.
 
     Examples:
         forebay lab examples/lab.toml --virtual --against-sim -r 3

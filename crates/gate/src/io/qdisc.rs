@@ -21,8 +21,7 @@ pub const KIND: &str = "kernel";
 type Lost = unsafe extern "C" fn(owner: *mut c_void, id: u32, why: c_int);
 
 /// Reasons of the kernel, in their order.
-const REASONS: [DropReason; 3] =
-    [DropReason::Aqm, DropReason::Overflow, DropReason::RedundantAck];
+const REASONS: [DropReason; 3] = [DropReason::Aqm, DropReason::Overflow, DropReason::RedundantAck];
 
 /// What a queue says of itself (`enum state`).
 const IDLE: c_int = 0;
@@ -155,9 +154,8 @@ impl Discipline for Qdisc {
             return Verdict::Dropped;
         };
         // SAFETY: the queue is attached, and the bytes outlive the call.
-        let tos = unsafe {
-            (self.calls.enqueue)(self.queue, packet.id, bytes.as_ptr(), bytes.len())
-        };
+        let tos =
+            unsafe { (self.calls.enqueue)(self.queue, packet.id, bytes.as_ptr(), bytes.len()) };
         let tos = u8::try_from(tos).ok();
         if let Some(tos) = tos {
             remark(&mut packet, tos, cx);
