@@ -206,18 +206,15 @@ impl World {
         debug_assert!(key.time >= self.now);
         self.now = key.time;
         match event {
-            Event::Arrival(lane) => match self.fabric.arrive(key, lane) {
-                Some((packet, next)) => {
-                    self.fabric.moved(next, lane);
-                    if self.fabric.many() {
-                        let connections = self.transport.connections();
-                        foresee(&self.fabric, connections, &self.measures.users, lane);
-                    }
-                    self.measures.note(key.time, packet.flow);
-                    self.on_arrival(packet, self.fabric.target(lane));
+            Event::Arrival(lane) => {
+                let Some((packet, target)) = self.fabric.arrive(key, lane) else { return true };
+                if self.fabric.many() {
+                    let connections = self.transport.connections();
+                    foresee(&self.fabric, connections, &self.measures.users, lane);
                 }
-                None => self.fabric.moved(None, lane),
-            },
+                self.measures.note(key.time, packet.flow);
+                self.on_arrival(packet, target);
+            }
             Event::LinkFree(link) => {
                 if self.fabric.wakes(key, link) {
                     self.measures.note(key.time, link);

@@ -4,18 +4,40 @@ use forebay_core::Duration;
 use hdrhistogram::Histogram;
 
 /// Collects spans of time.
+///
+/// Counts lie as [`Histogram`] has them for three digits, and become one when they are asked for: to
+/// record a span in one costs three times as much, and every packet is recorded three times.
 #[derive(Debug, Clone, Default)]
 pub struct DelayMeter {
-    /// In microseconds and tenths, so that three digits hold from 100 us up; made at first use.
-    histogram: Option<Box<Histogram<u64>>>,
+    /// Spans by step, in ticks; as long as the longest span needs.
+    counts: Vec<u64>,
     count: u64,
     /// In nanoseconds; of long delays and many packets, more than 64 bits hold.
     total: u128,
     max: u64,
 }
 
-/// Resolution of the histogram: 100 ns.
+/// Resolution of the histogram in nanoseconds: tenths of a microsecond, so that three digits hold from
+/// 100 us up.
 const TICK: u64 = 100;
+
+/// Steps to twice the value; one is less than a thousandth of what lies in it.
+const OCTAVE: usize = 1 << OCTAVE_BITS;
+const OCTAVE_BITS: u32 = 10;
+
+/// The step that holds `ticks`: its highest eleven bits, and how many follow. The first two octaves'
+/// steps are ticks.
+#[inline]
+fn step(ticks: u64) -> usize {
+    let below = (u64::BITS - OCTAVE_BITS - 1) - (ticks | (2 * OCTAVE as u64 - 1)).leading_zeros();
+    ((below as usize) << OCTAVE_BITS) + (ticks >> below) as usize
+}
+
+/// The least ticks that step `step` holds.
+fn least(step: usize) -> u64 {
+    let below = (step / OCTAVE).saturating_sub(1);
+    ((step - below * OCTAVE) as u64) << below
+}
 
 impl DelayMeter {
     /// Adds one span.
@@ -25,10 +47,27 @@ impl DelayMeter {
         self.count += 1;
         self.total += u128::from(nanos);
         self.max = self.max.max(nanos);
-        self.histogram
-            .get_or_insert_with(|| Box::new(Histogram::new(3).expect("three digits are allowed")))
-            .record(nanos / TICK)
-            .expect("the histogram grows with its values");
+        let step = step(nanos / TICK);
+        match self.counts.get_mut(step) {
+            Some(count) => *count += 1,
+            None => self.grow(step),
+        }
+    }
+
+    /// The first span of an octave longer than all before.
+    #[cold]
+    fn grow(&mut self, step: usize) {
+        self.counts.resize((step / OCTAVE + 1) * OCTAVE, 0);
+        self.counts[step] = 1;
+    }
+
+    /// None without spans.
+    fn histogram(&self) -> Option<Histogram<u64>> {
+        let mut histogram = Histogram::new(3).expect("three digits are allowed");
+        for (step, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            histogram.record_n(least(step), *count).expect("the histogram grows with its values");
+        }
+        (self.count > 0).then_some(histogram)
     }
 
     /// Number of spans.
@@ -48,7 +87,7 @@ impl DelayMeter {
 
     /// Quantile `q` (0 to 1) in ms, to three significant digits.
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
-        let histogram = self.histogram.as_ref()?;
+        let histogram = self.histogram()?;
         let upper = (histogram.value_at_quantile(q).saturating_mul(TICK)).min(self.max);
         Some(upper as f64 * 1e-6)
     }
@@ -58,8 +97,8 @@ impl DelayMeter {
     pub fn distribution(&self) -> Vec<(f64, f64)> {
         let mut steps: Vec<(f64, f64)> = Vec::new();
         let mut begin = 0.0;
-        let recorded = self.histogram.iter().flat_map(|histogram| histogram.iter_recorded());
-        for step in recorded {
+        let histogram = self.histogram();
+        for step in histogram.iter().flat_map(|histogram| histogram.iter_recorded()) {
             let delay = step.value_iterated_to() as f64 * TICK as f64 / 1e6;
             let count = step.count_at_value() as f64;
             match steps.last_mut() {
@@ -98,6 +137,17 @@ mod tests {
         let steps = meter.distribution();
         assert_eq!(steps.iter().map(|(_, count)| count).sum::<f64>(), 1000.0);
         assert!(steps.len() < 400 && steps.is_sorted(), "{} steps", steps.len());
+    }
+
+    #[test]
+    fn steps_are_the_histograms() {
+        let histogram = Histogram::<u64>::new(3).unwrap();
+        let edges = (0..64).flat_map(|bits| [1_u64 << bits, (1 << bits) - 1, 5 << bits >> 2]);
+        for ticks in edges.chain([u64::MAX, 2049, 4097, 123_456_789]) {
+            let least = least(step(ticks));
+            assert_eq!(least, histogram.lowest_equivalent(ticks), "{ticks}");
+            assert_eq!(step(least), step(ticks), "{ticks}");
+        }
     }
 
     #[test]
