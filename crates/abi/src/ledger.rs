@@ -196,6 +196,14 @@ impl Ledger {
         (age.wrapping_sub(1) < self.next - self.first).then(|| self.next - age)
     }
 
+    /// Whether the packet that the plug-in knows by `number` is held.
+    pub fn holds(&self, number: u32) -> bool {
+        match self.arrival(number) {
+            Some(arrival) => self.ring[self.place(arrival)].kind != GONE,
+            None => self.passed.contains_key(&number),
+        }
+    }
+
     /// The packet that the plug-in gives back, if it is held.
     #[inline(always)]
     pub fn leaves(&mut self, given: &ForebayPacket, way: Way) -> Option<Packet> {

@@ -359,8 +359,8 @@ fn a_fault_is_named_and_its_packets_are_dropped() {
         (Fault::Startles, "it panicked: when it was woken"),
     ] {
         let mut rig = Rig::new(broken.build(&json!({ "fault": fault }), &SETTING).unwrap());
-        // Who does not shape is asked only now and then whether it is ready.
-        let offers = if matches!(fault, Fault::Dozes) { 64 } else { 8 };
+        // Who does not shape is asked whether it is ready when 64 packets have left.
+        let offers = if matches!(fault, Fault::Dozes) { 128 } else { 8 };
         for _ in 0..offers {
             rig.offer(0);
         }
