@@ -170,6 +170,13 @@ pub trait Discipline: Send {
     /// What is held now.
     fn backlog(&self) -> Backlog;
 
+    /// Whether `packet` need not come in at all: nothing is held, the link could send at once, and
+    /// to enqueue and dequeue the packet at this instant would give it back as it is and leave
+    /// everything as it was. Asked only while nothing is held.
+    fn passes(&self, _packet: &Packet) -> bool {
+        false
+    }
+
     /// Learns that the link's rate is now `rate`.
     fn set_link_rate(&mut self, _now: Time, _rate: Rate) {}
 
