@@ -269,6 +269,7 @@ def compare(
         range(first, first + count),
         jobs=jobs,
         progress=progress,
+        carry_out=carry_out,
     )
 
 
@@ -278,6 +279,7 @@ def run_variants(
     *,
     jobs: int | None = None,
     progress: Tell | None = None,
+    carry_out: Callable[[Sequence[Task]], Sequence[Result]] | None = None,
 ) -> Comparison:
     """A comparison without runs, with them.
 
@@ -286,6 +288,7 @@ def run_variants(
         seeds: of the replications of each variant.
         jobs: runs at a time; one a core unless given.
         progress: called from this thread, about ten times a second.
+        carry_out: what runs the tasks; the simulator unless given.
 
     Raises:
         ScenarioError: a variant could not run.
