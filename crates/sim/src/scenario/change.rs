@@ -10,7 +10,8 @@ use serde_json::Value;
 /// Fields of a link's table that may change.
 const CHANGEABLE: [&str; 4] = ["rate", "delay", "loss", "queue"];
 /// Fields of a scenario that speak of links, or of nothing that runs.
-const LINKS: [&str; 7] = ["dumbbell", "parking_lot", "link", "plugins", "title", "compare", "tune"];
+const LINKS: [&str; 8] =
+    ["dumbbell", "parking_lot", "link", "plugins", "title", "compare", "tune", "agent"];
 
 impl Scenario {
     /// Makes `world`, which runs this scenario, go on as `to` says. Nothing has changed if that is

@@ -136,7 +136,7 @@ impl Scenario {
     pub fn identity(&self) -> Result<String, ConfigError> {
         let mut tree = self.effective()?;
         if let Value::Object(tree) = &mut tree {
-            for field in ["title", "seed", "tables", "compare", "tune"] {
+            for field in ["title", "seed", "tables", "compare", "tune", "agent"] {
                 tree.remove(field);
             }
         }
