@@ -5,6 +5,9 @@ An extension module of somebody's own may stand here, which knows more (docs/ext
 
 from collections.abc import Callable
 
+from numpy import bool_, float32, float64
+from numpy.typing import NDArray
+
 version: str
 """Version of the engine, which is the version of the package."""
 
@@ -347,6 +350,46 @@ def flow_hash(
     seed: int, source: str, destination: str, protocol: int, ports: tuple[int, int] | None
 ) -> int:
     """The number that a gate of this seed gives to a flow (ports: source, destination)."""
+
+class Episodes:
+    """Runs with agents that are stepped together; arrays are contiguous and shared, not copied."""
+
+    def reset(self, number: int, scenario: str, base: str) -> int:
+        """Begin a scenario (JSON) in a place; how many agents there are.
+
+        Raises:
+            ScenarioError: anything in it that could not run, or that the agent cannot set.
+        """
+
+    def begin(self, number: int, observations: NDArray[float32]) -> None:
+        """What the agents in a place see before they act, a row each."""
+
+    def step(
+        self,
+        actions: NDArray[float32],
+        observations: NDArray[float32],
+        rewards: NDArray[float64],
+        ended: NDArray[bool_],
+    ) -> None:
+        """Every agent of every run acts; runs that have ended stay as they are.
+
+        Raises:
+            ScenarioError: a run cannot go on.
+            ValueError: the arrays do not fit, or a place is empty.
+        """
+
+    def now(self, number: int) -> int:
+        """Simulated time of a run in ns."""
+
+    def finish(self, number: int) -> Output:
+        """What a complete run measured; its place is empty then."""
+
+def episodes(agent: str, count: int, threads: int) -> Episodes:
+    """Places for runs with an agent (JSON), stepped by a number of threads.
+
+    Raises:
+        ScenarioError: anything in the agent that is not understood.
+    """
 
 def open(scenario: str, base: str) -> Session:  # noqa: A001 - forebay._engine.open
     """The scenario (JSON) at its beginning, to be run step by step.

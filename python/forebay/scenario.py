@@ -209,8 +209,8 @@ class Scenario:
         return Scenario.of(document, self.name, self.base)
 
     def bare(self) -> Scenario:
-        """A copy without what to compare and tune, which means nothing to one run."""
-        return self.without("compare", "tune")
+        """A copy without what to compare, tune and learn, which means nothing to one run."""
+        return self.without("compare", "tune", "agent")
 
     def libraries(self) -> list[str]:
         """Its plug-ins by their absolute paths, as a gate takes them.

@@ -219,7 +219,7 @@ impl<T: Outside> Foreign<T> {
     }
 }
 
-impl<T: Outside> Discipline for Foreign<T> {
+impl<T: Outside + 'static> Discipline for Foreign<T> {
     fn enqueue(&mut self, packet: Packet, cx: &mut Context) -> Verdict {
         if self.ledger.fault().is_some() {
             self.flush(cx);

@@ -2,6 +2,7 @@
 
 use crate::tcp::Tcp;
 use crate::{Duration, Ecn, Packet, Rate, Rng, Time};
+use std::any::Any;
 
 /// Why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -156,7 +157,7 @@ pub struct Backlog {
 /// 4. No allocation in steady state.
 /// 5. No timers: a periodic law catches up at the start of *both* calls.
 /// 6. Work conserving, unless it shapes: backlog and [`Wake::Ready`] go together.
-pub trait Discipline: Send {
+pub trait Discipline: Any + Send {
     /// Takes an arriving packet. The packet itself, or others, may go to the sink.
     fn enqueue(&mut self, packet: Packet, cx: &mut Context) -> Verdict;
 
@@ -179,6 +180,14 @@ pub trait Discipline: Send {
 
     /// Learns that the link's rate is now `rate`.
     fn set_link_rate(&mut self, _now: Time, _rate: Rate) {}
+
+    /// Goes on from `now` with the parameters of `fresh`, a discipline just built, and with the packets
+    /// and the state that it has. False if it cannot: `fresh` is of another type, or differs in more than
+    /// this one can take over. If the link's rate is not the one that `fresh` was built for,
+    /// [`Discipline::set_link_rate`] follows.
+    fn retune(&mut self, _now: Time, _fresh: &mut dyn Any) -> bool {
+        false
+    }
 
     /// What it did against the contract, if it is foreign and was caught; from then on it drops what
     /// arrives.

@@ -1,6 +1,7 @@
 //! A discipline joined to a link: what simulator and gateway share.
 
 use crate::{Backlog, Capacity, Context, Discipline, Packet, Rate, Time, Verdict, Wake};
+use std::any::Any;
 use std::collections::VecDeque;
 
 /// What the port wants next.
@@ -107,6 +108,11 @@ impl Port {
         self.discipline = wrap(inner);
     }
 
+    /// What [`Discipline::retune`] answers: whether the discipline goes on with the parameters of `fresh`.
+    pub fn retune(&mut self, now: Time, fresh: &mut dyn Discipline) -> bool {
+        self.discipline.retune(now, fresh)
+    }
+
     /// Sends at `rate` from `now` on; a transmission under way ends as it was to end.
     pub fn change_rate(&mut self, now: Time, rate: Rate) {
         self.capacity.change(now, rate);
@@ -188,6 +194,10 @@ impl Discipline for Succession {
 
     fn set_link_rate(&mut self, now: Time, rate: Rate) {
         self.0.iter_mut().for_each(|each| each.set_link_rate(now, rate));
+    }
+
+    fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
+        self.0.back_mut().expect("a port has a discipline").retune(now, fresh)
     }
 
     fn fault(&self) -> Option<String> {

@@ -5,9 +5,10 @@ use crate::schedule::Fifo;
 use forebay_core::{
     Backlog, Bank, Context, Discipline, DropReason, Packet, QueueId, Rate, Time, Verdict, Wake,
 };
+use std::any::Any;
 
 /// Which queue does this packet join?
-pub trait Classify: Send {
+pub trait Classify: Any + Send {
     /// Number of queues; constant.
     fn queues(&self) -> usize;
 
@@ -32,12 +33,17 @@ pub trait Classify: Send {
     /// Learns that the link's rate is now `rate`.
     fn set_link_rate(&mut self, _rate: Rate) {}
 
+    /// As [`Discipline::retune`]; of itself, if it has neither parameters nor state.
+    fn retune(&mut self, _now: Time, _fresh: &mut dyn Any) -> bool {
+        size_of_val(self) == 0
+    }
+
     /// Reports internal variables by name, for plots.
     fn probe(&self, _now: Time, _bank: &Bank, _out: &mut dyn FnMut(&'static str, f64)) {}
 }
 
 /// May it stay, and if not who goes?
-pub trait Admit: Send + Alone {
+pub trait Admit: Any + Send + Alone {
     /// The bank that this rule works on; one with levels, if it takes packets from the middle.
     fn bank(&self, queues: usize) -> Bank {
         Bank::new(queues)
@@ -74,6 +80,11 @@ pub trait Admit: Send + Alone {
     /// Learns that the link's rate is now `rate`.
     fn set_link_rate(&mut self, _now: Time, _rate: Rate) {}
 
+    /// As [`Discipline::retune`].
+    fn retune(&mut self, _now: Time, _fresh: &mut dyn Any) -> bool {
+        false
+    }
+
     /// Reports internal variables by name, for plots.
     fn probe(&self, _now: Time, _bank: &Bank, _out: &mut dyn FnMut(&'static str, f64)) {}
 }
@@ -91,7 +102,7 @@ impl<A: Admit + 'static> Alone for A {
 }
 
 /// Who is served next?
-pub trait Schedule: Send {
+pub trait Schedule: Any + Send {
     /// Is told that a packet joined `queue`.
     fn joined(&mut self, _queue: QueueId, _bank: &Bank) {}
 
@@ -107,6 +118,11 @@ pub trait Schedule: Send {
     /// ([`Discipline::passes`]).
     fn passes(&self) -> bool {
         false
+    }
+
+    /// As [`Discipline::retune`]; of itself, if it has neither parameters nor state.
+    fn retune(&mut self, _now: Time, _fresh: &mut dyn Any) -> bool {
+        size_of_val(self) == 0
     }
 }
 
@@ -127,6 +143,17 @@ impl<C: Classify, A: Admit, S: Schedule> Composed<C, A, S> {
 }
 
 impl<C: Classify, A: Admit, S: Schedule> Discipline for Composed<C, A, S> {
+    /// If each of its parts can.
+    fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
+        let Some(Composed { classify, admit, schedule, .. }) = fresh.downcast_mut() else {
+            return false;
+        };
+        let (classify, schedule): (&mut C, &mut S) = (classify, schedule);
+        self.classify.retune(now, classify)
+            && self.schedule.retune(now, schedule)
+            && self.admit.retune(now, admit as &mut A)
+    }
+
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Context) -> Verdict {
         self.classify.mark(&mut packet);
         let queue = self.classify.classify(&packet, &self.bank, cx);
@@ -200,6 +227,9 @@ impl Classify for Box<dyn Classify> {
     fn set_link_rate(&mut self, rate: Rate) {
         (**self).set_link_rate(rate);
     }
+    fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
+        fresh.downcast_mut::<Self>().is_some_and(|fresh| (**self).retune(now, &mut **fresh))
+    }
     fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
         (**self).probe(now, bank, out);
     }
@@ -230,6 +260,9 @@ impl Admit for Box<dyn Admit> {
     fn set_link_rate(&mut self, now: Time, rate: Rate) {
         (**self).set_link_rate(now, rate);
     }
+    fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
+        fresh.downcast_mut::<Self>().is_some_and(|fresh| (**self).retune(now, &mut **fresh))
+    }
     fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
         (**self).probe(now, bank, out);
     }
@@ -247,5 +280,9 @@ impl Schedule for Box<dyn Schedule> {
     }
     fn passes(&self) -> bool {
         (**self).passes()
+    }
+
+    fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
+        fresh.downcast_mut::<Self>().is_some_and(|fresh| (**self).retune(now, &mut **fresh))
     }
 }

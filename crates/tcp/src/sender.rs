@@ -161,6 +161,13 @@ impl Sender {
         }
     }
 
+    /// Goes on with the parameters of the control of `config`, which is of the same kind, and the state
+    /// that there is. False, and nothing has changed, if that cannot be. Call [`Sender::poll`] afterwards.
+    pub fn retune(&mut self, config: &Config) -> bool {
+        let own = self.linux.is_none() && self.stack.is_none();
+        own && self.controller.retune(&mut self.window, &mut *config.congestion.start(config))
+    }
+
     /// Adds `bytes` to the stream.
     ///
     /// # Panics

@@ -2,6 +2,7 @@
 //! [`forebay_core::Discipline`], configuration, and every combination of parts.
 
 mod doubles;
+mod retune;
 
 use forebay_conformance::{
     Fate, Manner, SETTING, adversarial, adverse, arrivals, configuration, conforms, random, run,
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 /// Parameters beside the defaults with which a kind is checked.
 fn variants(kind: &str) -> Vec<Value> {
     match kind {
+        "agent" => vec![json!({ "limit": "30p", "drop_probability": 0.1, "mark_probability": 0.5 })],
         "cake" => vec![
             json!({ "bandwidth": "8Mbit", "diffserv": "diffserv4", "framing": "atm", "overhead": 44 }),
             json!({ "diffserv": "diffserv8", "isolation": "hosts", "memory_limit": "20KB", "wash": true }),

@@ -125,6 +125,11 @@ impl DelayMeter {
         self.count
     }
 
+    /// Their sum in ns.
+    pub fn total(&self) -> u128 {
+        self.total
+    }
+
     /// Mean in ms; None without spans, likewise below.
     pub fn mean_ms(&self) -> Option<f64> {
         (self.count > 0).then(|| self.total as f64 / self.count as f64 * 1e-6)

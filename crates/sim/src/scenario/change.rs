@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Fields of a link's table that may change.
 const CHANGEABLE: [&str; 4] = ["rate", "delay", "loss", "queue"];
 /// Fields of a scenario that are compared one by one, or speak of nothing that runs.
-const APART: [&str; 10] = [
+const APART: [&str; 11] = [
     "dumbbell",
     "parking_lot",
     "link",
@@ -24,6 +24,7 @@ const APART: [&str; 10] = [
     "compare",
     "tune",
     "positions",
+    "agent",
 ];
 
 /// Most changes in a scenario.

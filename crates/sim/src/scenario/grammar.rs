@@ -1,5 +1,6 @@
 //! What a scenario file may say: its tables, fields, units and defaults.
 
+use super::agent::AgentTable;
 use crate::wireless::WirelessTable;
 use forebay_core::{Bytes, Codepoint, Duration, Ecn, Overhead, Rate, config};
 use forebay_shaper::link_table;
@@ -74,6 +75,8 @@ pub struct ScenarioTable {
     pub compare: Option<CompareTable>,
     /// What `forebay tune` tunes.
     pub tune: Option<TuneTable>,
+    /// What an agent of `forebay.gym` sets, sees and is paid for.
+    pub agent: Option<AgentTable>,
 }
 
 fn one() -> u64 {

@@ -1,11 +1,13 @@
 //! Scenarios: what a file says, with every default filled in, ready to run.
 
+mod agent;
 mod build;
 mod change;
 mod grammar;
 mod graph;
 mod link;
 mod path;
+mod place;
 mod plan;
 mod profile;
 mod resolve;
@@ -13,8 +15,10 @@ mod row;
 mod schema;
 mod size;
 
+pub use agent::{AgentTable, Seen};
 pub use build::Participant;
 pub use grammar::{AccessTable as Access, CompareTable, ScenarioTable, TrafficTable};
+pub(crate) use place::{Flows, QueuePlace};
 pub use resolve::with_queue;
 pub use schema::{catalogue, schema};
 pub use size::MOST_MEMORY;
@@ -286,6 +290,9 @@ impl Scenario {
         }
         if let Some(tune) = &self.table.tune {
             tree["tune"] = json!(tune);
+        }
+        if let Some(agent) = &self.table.agent {
+            tree["agent"] = json!(agent);
         }
         Ok(tree)
     }

@@ -151,7 +151,7 @@ impl Scenario {
     pub fn identity(&self) -> Result<String, ConfigError> {
         let mut tree = self.effective()?;
         if let Value::Object(tree) = &mut tree {
-            for field in ["title", "seed", "tables", "compare", "tune", "positions"] {
+            for field in ["title", "seed", "tables", "compare", "tune", "positions", "agent"] {
                 tree.remove(field);
             }
         }

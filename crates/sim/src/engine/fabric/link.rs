@@ -379,6 +379,16 @@ impl Link {
         self.port.wrap(wrap);
     }
 
+    /// The discipline goes on with the parameters of `fresh`, built for a link of `rate`, and its own
+    /// state, if it can.
+    pub fn retune(&mut self, now: Time, fresh: &mut dyn Discipline, rate: Rate) -> bool {
+        let can = self.port.retune(now, fresh);
+        if can && self.port.capacity().rate(now) != rate {
+            self.port.rate_changed(now);
+        }
+        can
+    }
+
     /// Ends the capture, if there is one.
     ///
     /// # Errors

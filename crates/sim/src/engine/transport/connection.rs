@@ -8,8 +8,9 @@ use crate::engine::measures::Measures;
 use crate::measure::{TransferRow, UserMeter};
 use crate::traffic::{Marks, Transfer};
 use forebay_core::{Duration, Ecn, Packet, PacketKind, Time, fetch};
-use forebay_tcp::{Flags, Receiver, Segment, Sender, State};
+use forebay_tcp::{Config as TcpConfig, Flags, Receiver, Segment, Sender, State};
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 /// One connection. What a packet needs on its way to the sender lies together, and likewise what
 /// it needs on its way to the receiver.
@@ -346,6 +347,32 @@ impl Transport {
         let class = &mut measures.classes[meter.class as usize];
         class.completion.record(now - start);
         class.point_completed += 1;
+    }
+
+    /// The connections of user `index` are as `tcp` says from now on, those that are open too. False if
+    /// it has none, or one cannot change.
+    pub fn control(
+        &mut self,
+        now: Time,
+        index: u32,
+        tcp: &Arc<TcpConfig>,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) -> bool {
+        let Entry::Transfers { tcp: own, .. } = &mut self.users[index as usize].entry else {
+            return false;
+        };
+        *own = Arc::clone(tcp);
+        let mut can = true;
+        for flow in 0..self.connections.places.len() as u32 {
+            let Connection { user, sender, .. } = &mut self.connections.places[flow as usize];
+            let ended = matches!(sender.state(), State::Done | State::Aborted);
+            if *user == index && !ended {
+                can &= sender.retune(tcp);
+                self.transmit(now, flow, fabric, measures);
+            }
+        }
+        can
     }
 
     /// The timer of a connection's sender, whose entry is at `key`.
