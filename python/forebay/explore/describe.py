@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -150,27 +149,18 @@ def _traffic(lane: Lane, resolved: Resolved, classes: Sequence[str]) -> list[Tra
 
 
 def _nodes(links: Sequence[dict[str, Any]]) -> list[Node]:
-    """The ends of links: those of the first link and what follows it from left to right."""
-    ends: dict[str, list[str]] = {}
-    for link in links:
-        ends.setdefault(link["from"], []).append(link["to"])
-        ends.setdefault(link["to"], [])
-    columns: dict[str, int] = {}
-    for start in ends:
-        if start in columns:
-            continue
-        columns[start] = 0
-        waiting = deque([start])
-        while waiting:
-            node = waiting.popleft()
-            for other in ends[node]:
-                if other not in columns:
-                    columns[other] = columns[node] + 1
-                    waiting.append(other)
-    last = max(columns.values(), default=0) or 1
+    """The ends of links, from left to right as the links go, those of a column below each other."""
+    forward = [(link["from"], link["to"]) for link in links if not link["reverse"]]
+    columns = dict.fromkeys((node for ends in forward for node in ends), 0)
+    # As often as the longest way has links; ways in a circle end there, too.
+    for _ in columns:
+        for source, target in forward:
+            columns[target] = min(len(columns) - 1, max(columns[target], columns[source] + 1))
+    used = sorted(set(columns.values()))
+    last = len(used) - 1 or 1
     nodes: list[Node] = []
     for name, column in columns.items():
         mates = [other for other, its in columns.items() if its == column]
         y = (mates.index(name) + 0.5) / len(mates)
-        nodes.append({"name": name, "x": column / last, "y": y})
+        nodes.append({"name": name, "x": used.index(column) / last, "y": y})
     return nodes

@@ -29,10 +29,12 @@ export class Lanes {
       this.#lanes = stage.lanes.map(lane => this.#card(lane));
       this.#host.replaceChildren(...this.#lanes.map(lane => lane.card));
     }
+    // Lanes of one kind show the same inner queues.
+    const inner = {};
     stage.lanes.forEach((lane, place) => {
       const own = this.#lanes[place];
-      if (own.kind !== lane.kind) { own.inner = []; own.picture.clear(); }
-      Object.assign(own, lane);
+      if (own.kind !== lane.kind) own.picture.clear();
+      Object.assign(own, lane, { inner: inner[lane.kind] ??= [] });
       own.heading.textContent = lane.label;
       own.picture.setStage(stage, own);
     });
@@ -57,7 +59,7 @@ export class Lanes {
     }
     const card = make("article", { className: "lane", "aria-labelledby": `lane-${lane.id}` },
       make("header", {}, stroke(laneColour(lane.colour), lane.colour), heading), canvas, shown);
-    const own = { id: lane.id, card, heading, values, inner: [], history: new History(), picture: new Picture(canvas) };
+    const own = { id: lane.id, card, heading, values, history: new History(), picture: new Picture(canvas) };
     this.#listen(canvas, own);
     return own;
   }

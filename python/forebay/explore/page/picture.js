@@ -119,7 +119,7 @@ export class Picture {
   // The queues that are shown: those of before stay in their places, as far as there is room.
   #inner(queues) {
     const most = Math.max(1, Math.min(8, Math.floor(this.#tank.height / 26)));
-    const own = this.#lane.inner ??= [];
+    const own = this.#lane.inner;
     for (const { id } of queues) if (!own.includes(id)) own.push(id);
     own.sort((a, b) => b - a);
     const by = new Map(queues.map(queue => [queue.id, queue]));
@@ -229,7 +229,7 @@ export class Picture {
 
   #place(node) {
     const margin = 44;
-    return { x: margin + node.x * (this.#width - 2 * margin), y: 20 + node.y * (STRIP - 46) };
+    return { x: margin + node.x * (this.#width - 2 * margin), y: 22 + node.y * (STRIP - 46) };
   }
 
   #drawNetwork(now) {
@@ -264,7 +264,6 @@ export class Picture {
     }
     pen.font = "11px system-ui, sans-serif";
     pen.textAlign = "center";
-    pen.textBaseline = "top";
     const many = this.#stage.nodes.length > 12;
     for (const node of this.#stage.nodes) {
       const { x, y } = nodes.get(node.name);
@@ -277,7 +276,8 @@ export class Picture {
       pen.stroke();
       if (many) continue;
       pen.fillStyle = colour("--quiet");
-      pen.fillText(node.name, x, y + 12);
+      pen.textBaseline = node.y < 0.5 ? "bottom" : "top";
+      pen.fillText(node.name, x, node.y < 0.5 ? y - 11 : y + 11);
     }
   }
 

@@ -304,7 +304,9 @@ function below(times, limit) {
 
 function seconds(value, splits) {
   const step = splits.length > 1 ? splits[1] - splits[0] : 1;
-  return `${value.toFixed(Math.max(0, Math.min(6, -Math.floor(Math.log10(step) + 1e-9))))} s`;
+  let digits = 0;
+  while (digits < 6 && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-4) digits++;
+  return `${value.toFixed(digits)} s`;
 }
 
 function short(value, name) {
