@@ -60,6 +60,13 @@ def server(folder: Path) -> Iterator[Server]:
         yield found
 
 
+@pytest.fixture(scope="session")
+def told(folder: Path) -> Iterator[Server]:
+    """A server for guided stories."""
+    with serving(folder, "--story", "wred") as found:
+        yield found
+
+
 @pytest.fixture
 def tab(chromium: Browser, server: Server) -> Iterator[Tab]:
     """The page at the beginning of the scenario, paused, without changes and messages."""
