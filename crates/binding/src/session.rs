@@ -41,10 +41,15 @@ pub struct Session {
     run: Mutex<Option<Run>>,
 }
 
-/// What `act` makes of the scenario in `tree`.
-fn read(own: &Arc<Registry>, tree: &Value, base: &Path) -> PyResult<Scenario> {
+/// The scenario in `tree`; what it has in common with a `known` one is not read again.
+fn read(
+    own: &Arc<Registry>,
+    tree: &Value,
+    base: &Path,
+    known: Option<&Scenario>,
+) -> PyResult<Scenario> {
     let registry = plugins::of_scenario(own, tree, base).map_err(refused)?;
-    Scenario::read(tree, base, &registry).map_err(refused)
+    Scenario::read_after(known, tree, base, &registry).map_err(refused)
 }
 
 impl Session {
@@ -58,7 +63,7 @@ impl Session {
         let (registry, folder) = (Arc::clone(own), base.clone());
         let open = move || {
             let start = ThreadTime::now();
-            let scenario = read(&registry, &tree, &folder)?;
+            let scenario = read(&registry, &tree, &folder, None)?;
             let world = scenario.world(scenario.table().seed).map_err(refused)?;
             Ok(Run { scenario, world, has_moved: true, cost: start.elapsed() })
         };
@@ -190,7 +195,7 @@ impl Session {
         let (tree, own) = (json(scenario, "scenario")?, Arc::clone(&self.own));
         let base = self.base.clone();
         self.with(py, move |run| {
-            let to = read(&own, &tree, &base)?;
+            let to = read(&own, &tree, &base, Some(&run.scenario))?;
             run.scenario.go_on(&to, &mut run.world).map_err(refused)?;
             (run.scenario, run.has_moved) = (to, false);
             Ok(())

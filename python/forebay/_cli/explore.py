@@ -62,7 +62,7 @@ def command(
             stage = Stage(told.run, told.lanes_of(1), told.link)
             story = told.name
         else:
-            stage = Stage(load_with(scenario, set_), names(disciplines), link)
+            stage = Stage(load_with(scenario, set_), names(disciplines), link, plays=True)
 
         def ready(address: str) -> None:
             say(f"{address}\nCtrl-C ends it.")

@@ -8,6 +8,7 @@ use forebay_core::config::require;
 use forebay_core::{ConfigError, Duration, Time};
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Fields of a link's table that may change.
 const CHANGEABLE: [&str; 4] = ["rate", "delay", "loss", "queue"];
@@ -15,11 +16,14 @@ const CHANGEABLE: [&str; 4] = ["rate", "delay", "loss", "queue"];
 const APART: [&str; 9] =
     ["dumbbell", "parking_lot", "link", "traffic", "change", "plugins", "title", "compare", "tune"];
 
+/// Most changes in a scenario.
+const MOST: usize = 2000;
+
 /// A change, and the scenario from then on.
 #[derive(Clone)]
 pub(crate) struct Dated {
     pub(crate) table: ChangeTable,
-    pub(crate) after: Scenario,
+    pub(crate) after: Arc<Scenario>,
     /// Place in the list.
     index: usize,
     /// Place of the traffic entry that joins.
@@ -54,18 +58,29 @@ fn blame(index: usize, joins: Option<usize>, error: ConfigError) -> ConfigError 
 }
 
 impl Scenario {
-    /// Reads the changes that its table names.
-    pub(super) fn read_changes(&self) -> Result<Vec<Dated>, ConfigError> {
-        let mut dated: Vec<Dated> = Vec::new();
-        for (index, table) in self.table.change.iter().enumerate() {
+    /// Reads the changes that its table names. Those that begin as `known` has them, which has been read
+    /// before, are taken from there.
+    pub(super) fn read_changes(&self, known: Option<&Scenario>) -> Result<Vec<Dated>, ConfigError> {
+        require(self.table.change.len() <= MOST, "change", || {
+            format!("{} are too many, at most {MOST}", self.table.change.len())
+        })?;
+        let known = known.filter(|known| {
+            let is_same = (&known.tree, &known.base) == (&self.tree, &self.base);
+            is_same && Arc::ptr_eq(&known.registry, &self.registry)
+        });
+        let known = known.iter().flat_map(|known| &known.changes);
+        let same =
+            known.zip(&self.table.change).take_while(|(known, table)| known.table == **table);
+        let mut dated: Vec<Dated> = same.map(|(known, _)| known.clone()).collect();
+        for (index, table) in self.table.change.iter().enumerate().skip(dated.len()) {
             let within = |error: ConfigError| error.within(&format!("change[{index}]"));
             let before = dated.last().map_or(Duration::ZERO, |last| last.table.at);
             self.check_change(table, before).map_err(within)?;
-            let last = dated.last().map_or(self, |last| &last.after);
+            let last = dated.last().map_or(self, |last| &*last.after);
             let (tree, joins) = last.changed(table).map_err(within)?;
             let after = Scenario::read(&tree, &self.base, &self.registry);
             let after = after.map_err(|error| blame(index, joins, error))?;
-            dated.push(Dated { table: table.clone(), after, index, joins });
+            dated.push(Dated { table: table.clone(), after: Arc::new(after), index, joins });
         }
         Ok(dated)
     }
@@ -108,7 +123,7 @@ impl Scenario {
 
     /// The scenario when all its changes have been made.
     pub fn last(&self) -> &Scenario {
-        self.changes.last().map_or(self, |dated| &dated.after)
+        self.changes.last().map_or(self, |dated| &*dated.after)
     }
 
     /// The tree of the scenario as it is when `count` of its changes have been made.
@@ -127,7 +142,7 @@ impl Scenario {
         first: usize,
         seed: u64,
     ) -> Result<VecDeque<(Time, engine::Change)>, ConfigError> {
-        let mut before = first.checked_sub(1).map_or(self, |last| &self.changes[last].after);
+        let mut before = first.checked_sub(1).map_or(self, |last| &*self.changes[last].after);
         let mut later = VecDeque::new();
         for dated in &self.changes[first..] {
             let change = before.difference(&dated.after, dated.table.at, seed);

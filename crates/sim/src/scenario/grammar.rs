@@ -381,7 +381,7 @@ pub enum Direction {
 }
 
 /// What changes at an instant while a scenario runs: it has one of `set`, `join` and `leave`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeTable {
     /// When; below `duration`. All that happens at that instant comes before.

@@ -81,6 +81,20 @@ impl Scenario {
     /// # Errors
     /// What is wrong, with its path and the remedy.
     pub fn read(tree: &Value, base: &Path, registry: &Arc<Registry>) -> Result<Self, ConfigError> {
+        Scenario::read_after(None, tree, base, registry)
+    }
+
+    /// The same of a tree that may have more changes than the one of `known`: what both have in common
+    /// is not read again.
+    ///
+    /// # Errors
+    /// As [`Scenario::read`].
+    pub fn read_after(
+        known: Option<&Scenario>,
+        tree: &Value,
+        base: &Path,
+        registry: &Arc<Registry>,
+    ) -> Result<Self, ConfigError> {
         let table: ScenarioTable = read(tree)?;
         let (links, row) = read_links(&table)?;
         let profile = |(name, given): (&String, &Value)| NamedProfile::read(name, given, registry);
@@ -101,7 +115,7 @@ impl Scenario {
         let mut scenario =
             Scenario { links, row, sites, profiles, traffic, table, tree, changes, base, registry };
         scenario.check()?;
-        scenario.changes = scenario.read_changes()?;
+        scenario.changes = scenario.read_changes(known)?;
         Ok(scenario)
     }
 

@@ -52,8 +52,8 @@ def lane_scenario(scenario: Scenario, lane: dict[str, Any], link: str) -> Scenar
     changed = scenario.with_queue(table, link)
     if box is None:
         return changed
-    dumbbell = "dumbbell" in scenario.document and link == "bottleneck"
-    return changed.with_("dumbbell.box" if dumbbell else f'link."{link}".box', box)
+    links = {each["name"]: each["path"] for each in changed.resolved()["links"]}
+    return changed.with_(f"{links[link]}.box", box)
 
 
 class Claim(_written.Table):

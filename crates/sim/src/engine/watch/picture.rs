@@ -1,7 +1,7 @@
 //! What is to be seen of a watched world, as JSON.
 
 use super::Watch;
-use super::ledger::{Ledger, Serial, Step, What};
+use super::ledger::{Ledger, Row, Serial, Step, What};
 use crate::engine::world::World;
 use forebay_core::{Ecn, Packet, PacketKind, Time};
 use serde::Serialize;
@@ -32,11 +32,10 @@ impl World {
     /// its traffic entry, its class and how many flows it stands for.
     pub fn shown(&self) -> Value {
         let names = self.measures.classes.iter().map(|class| class.name.clone());
-        let rows = |watch: &Box<Watch>| {
-            let row = |row: &super::ledger::Row| json!({ "traffic": row.traffic, "class": row.class, "flows": row.flows });
-            watch.ledger().shown.iter().map(row).collect::<Vec<_>>()
-        };
-        let flows = self.watch.as_ref().map(rows).unwrap_or_default();
+        let row =
+            |row: &Row| json!({ "traffic": row.traffic, "class": row.class, "flows": row.flows });
+        let flows = self.watch.as_ref().map(|watch| watch.ledger().shown.clone());
+        let flows: Vec<_> = flows.iter().flatten().map(row).collect();
         json!({ "classes": names.collect::<Vec<_>>(), "flows": flows })
     }
 
@@ -106,8 +105,11 @@ impl World {
         ledger: &Ledger,
         most: usize,
     ) -> (Vec<(Serial, u32, u32, u32, i64, f64)>, usize) {
-        let (mut moving, mut total) = (Vec::new(), 0);
+        let mut moving = Vec::new();
         for (arrival, packet) in self.fabric.under_way() {
+            if moving.len() == most {
+                break;
+            }
             let cargo = self.fabric.hold.look(packet.id);
             let serial = ledger.serial(packet.id, cargo);
             let left = ledger.story(serial).and_then(|story| story.left);
@@ -115,13 +117,11 @@ impl World {
             if since > self.now {
                 continue;
             }
-            total += 1;
-            if moving.len() < most {
-                let (row, class) = ledger.place(cargo.user);
-                let share = share(since, self.now, arrival);
-                moving.push((serial, row, class, packet.len, link, share));
-            }
+            let (row, class) = ledger.place(cargo.user);
+            let share = share(since, self.now, arrival);
+            moving.push((serial, row, class, packet.len, link, share));
         }
+        let total = self.fabric.count_under_way();
         (moving, total)
     }
 
