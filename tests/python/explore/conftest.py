@@ -21,7 +21,7 @@ to = "internet"
 rate = "2Mbit"
 delay = "10ms"
 queue = { kind = "fifo", limit = "60p" }
-reverse = { rate = "10Mbit" }
+reverse = { rate = "10Mbit", queue = { kind = "fifo", limit = "50p" } }
 
 [[traffic]]
 name = "upload"
