@@ -543,9 +543,14 @@ def _bases(
     """Label and scenario of each lane, without the changes of the stage."""
     if watched is None:
         return [(scenario.name, scenario.bare())]
+    compared = (scenario.document.get("compare") or {}).get("disciplines") or []
+    known = dict(labelled(each) for each in compared)
     bases: list[tuple[str, Scenario]] = []
     for chosen in queues:
-        label, table = labelled(fields.with_box(chosen))
+        if isinstance(chosen, str) and chosen in known:
+            label, table = chosen, known[chosen]
+        else:
+            label, table = labelled(fields.with_box(chosen))
         taken = [each for each, _ in bases]
         if label in taken:
             label = f"{label} ({taken.count(label) + 1})"
