@@ -39,11 +39,13 @@ class Server:
     """A command that runs, and a page without a screen."""
 
     def __init__(self, process: subprocess.Popen[str], socket: ClientConnection) -> None:
+        """The page of `process`, at the other end of `socket`."""
         self.process = process
         self._socket = socket
         self.frames = 0
 
     def send(self, type_: str, **more: Any) -> None:
+        """Ask for something."""
         self._socket.send(json.dumps({"type": type_, **more}))
 
     def until(self, true: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -122,7 +124,8 @@ def jumps(file: Path) -> dict[str, float]:
     forebay.run(scenario)
     found = {"run": time.perf_counter() - begin}
     with server(str(file), "--disciplines", "fifo") as page:
-        page.until(lambda _: True)
+        page.send("pause")
+        page.until(lambda frame: not frame["playing"])
         for name, at in (("to the end", end), ("back to the middle", end // 2)):
             begin = time.perf_counter()
             page.send("seek", at_ns=at)

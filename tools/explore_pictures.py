@@ -5,6 +5,7 @@ Run from the source tree with its Python, in which forebay is built, where there
 """
 
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -58,7 +59,10 @@ def terminal() -> None:
         watch.tick(0.1)
     console = Console(width=132, height=30, record=True, file=io.StringIO())
     console.print(watch.draw(132, 30))
-    console.save_svg(str(IMAGES / "watch.svg"), title="forebay watch")
+    picture = console.export_svg(title="forebay watch")
+    # Rich names fonts that a browser would fetch from elsewhere.
+    picture = re.sub(r"@font-face \{.*?\}", "", picture, flags=re.S)
+    (IMAGES / "watch.svg").write_text(picture, "utf-8")
 
 
 if __name__ == "__main__":

@@ -248,16 +248,17 @@ class Watch:
         lines.add_column(no_wrap=True)
         lines.add_column(justify="right", no_wrap=True)
         for name, series in list(lane.series.items())[:rows]:
-            top = max((self._top(other, name) for other in self.lanes), default=0.0)
-            spark = Text(sparks(series.values, max(4, width - 31), top), style=ink)
+            long = max(4, width - 31)
+            top = max(self._top(other, name, long) for other in self.lanes)
+            spark = Text(sparks(series.values, long, top), style=ink)
             lines.add_row(name, spark, series.last)
         return Panel(Group(bar, state, lines), title=lane.label, box=box.ROUNDED, border_style=ink)
 
     @staticmethod
-    def _top(lane: Lane, name: str) -> float:
+    def _top(lane: Lane, name: str, last: int) -> float:
         series = lane.series.get(name)
-        known = [] if series is None else [value for value in series.values if value is not None]
-        return max(known, default=0.0)
+        values = [] if series is None else list(series.values)[-last:]
+        return max((value for value in values if value is not None), default=0.0)
 
 
 def sparks(values: Sequence[float | None] | deque[float | None], width: int, top: float) -> str:

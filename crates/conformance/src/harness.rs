@@ -229,15 +229,9 @@ impl Rig<'_> {
                 self.ledger.held
             ));
         }
-        let (mut shown, mut bytes) = (0, 0);
-        self.queue.waiting(&mut |_, packet| {
-            shown += 1;
-            bytes += u64::from(packet.len);
-        });
-        if shown > 0 && (shown, bytes) != self.ledger.held {
-            return Err(format!(
-                "waiting: {shown} packets of {bytes} B are shown, the backlog is {backlog:?}"
-            ));
+        // To look at all that waits takes as long as it waits.
+        if self.ledger.records.len() % 61 == 60 {
+            self.check_waiting()?;
         }
         let wake = self.queue.wake(now);
         self.fault()?;
@@ -299,6 +293,19 @@ impl Rig<'_> {
         }
         self.check(now)?;
         Ok(false)
+    }
+
+    /// What is shown as waiting is all that is held, or nothing.
+    fn check_waiting(&self) -> Result<(), String> {
+        let mut shown = (0, 0);
+        self.queue.waiting(&mut |_, packet| {
+            shown = (shown.0 + 1, shown.1 + u64::from(packet.len));
+        });
+        if shown.0 == 0 || shown == self.ledger.held {
+            return Ok(());
+        }
+        let held = self.ledger.held;
+        Err(format!("waiting: of {held:?} (packets, bytes) that are held {shown:?} are shown"))
     }
 
     /// Takes one packet out; the length of what is sent, if anything.

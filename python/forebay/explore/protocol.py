@@ -251,6 +251,7 @@ class LaneFrame(TypedDict):
     """What the watched queue dropped since the last frame, the latest hundred."""
     moving: list[Moving]
     moving_total: int
+    """Packets under way in all, the one in transmission included."""
     first: int
     """Number of the first of `points`: if it is not the number of points that the page has, points
     from this number on are replaced (after a jump back)."""

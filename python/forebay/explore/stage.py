@@ -9,23 +9,21 @@ from __future__ import annotations
 import json
 import queue
 import threading
-import time
+import traceback
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 from typing import Any
 
 from forebay._engine import ScenarioError
 from forebay.explore import describe, fields, protocol, stories
 from forebay.explore.lane import Entry, Lane, in_words, recorded_at
+from forebay.explore.pace import Pace
 from forebay.explore.protocol import Change, StoryPlace
 from forebay.scenario import Queue, Scenario, instant, labelled, nanoseconds
 
-TICK_S = 1 / 60
-"""Time between two pictures."""
-SPARE_S = 0.012
-"""Time that the runs may take of it."""
 POINTS = 3000
 """Points of the series that a run has, at most."""
-LEAST_GRAIN_NS = 1_000_000
 
 
 class Client:
@@ -75,7 +73,7 @@ class Stage:
         self._pause_at: int | None = None
         self._version = 0
         self._frames = 0
-        self._pace = _Pace()
+        self._pace = Pace()
         self._changes: list[_Recorded] = []
         self._next_change = 0
         self._story: StoryPlace | None = None
@@ -85,7 +83,7 @@ class Stage:
     def _begin(self, scenario: Scenario, queues: Sequence[Queue] | None, link: str | None) -> None:
         watched = _watched(scenario, link)
         chosen = queues if queues is not None else _usual(scenario, watched)
-        grain = max(LEAST_GRAIN_NS, round(scenario.resolved()["duration_s"] * 1e9 / POINTS))
+        grain = _grain(scenario.resolved()["duration_s"])
         bases = _bases(scenario, chosen, watched)
         changes = [each for each in self._changes if each.lane is None]
         lanes = [
@@ -127,11 +125,11 @@ class Stage:
                 self._begins = False
                 self._play()
 
-        self._inbox.put(act)
+        self.call(act, client.tell)
 
     def disconnect(self, client: Client) -> None:
         """A tab has gone; without any, it does not play on."""
-        self._inbox.put(lambda: self._clients.remove(client))
+        self.call(lambda: self._clients.remove(client), client.tell)
 
     def post(self, client: Client, command: protocol.Command) -> None:
         """A tab asks for something; what is wrong with it is told to it."""
@@ -148,6 +146,10 @@ class Stage:
                 act()
             except (ScenarioError, ValueError, OSError) as error:
                 tell(said("error", str(error), field))
+            except Exception as error:
+                # A defect of ours ends what was asked for, and nothing else.
+                traceback.print_exc()
+                tell(said("error", f"this failed: {error!r}", field))
 
         self._inbox.put(guarded)
 
@@ -239,8 +241,6 @@ class Stage:
             epoch, count = client.known[number]
             first = count if epoch == lane.epoch else 0
             there, points = lane.points(first)
-            # After a jump back there are fewer.
-            first = min(first, there)
             client.known[number] = (lane.epoch, there)
             lanes.append(f'{{"id":{number},{picture},"first":{first},"points":{points}}}')
         now, end = self._lanes[0].times
@@ -285,6 +285,7 @@ class Stage:
                 self._seek(at_ns)
             case protocol.Reset():
                 self._changes = []
+                self._halt()
                 self._again(0)
             case protocol.Lanes(queues=queues):
                 self._with_lanes(queues, self._watched)
@@ -326,8 +327,12 @@ class Stage:
 
     def _seek(self, at_ns: int) -> None:
         is_back = at_ns < self._lanes[0].times[0]
-        for lane in self._lanes:
-            lane.seek(at_ns)
+        self._each(lambda lane: lane.seek(at_ns))
+        # What the tabs know beyond may come to be something else.
+        for client in self._clients:
+            for number, (epoch, count) in enumerate(client.known):
+                there, _ = self._lanes[number].points(count)
+                client.known[number] = (epoch, min(count, there))
         self._pace.rest()
         self._version += 1
         # What has been changed since then is to come again.
@@ -336,22 +341,30 @@ class Stage:
 
     def _again(self, at_ns: int) -> None:
         """Go through it again to an instant, with the changes as they now are."""
-        made = [
-            recorded_at(base, _entries(self._changes, number))
-            for number, base in enumerate(self._bases)
-        ]
-        for lane, scenario in zip(self._lanes, made, strict=True):
-            lane.become(scenario, at_ns)
+        made = {
+            lane: recorded_at(base, _entries(self._changes, number))
+            for number, (lane, base) in enumerate(zip(self._lanes, self._bases, strict=True))
+        }
+        self._each(lambda lane: lane.become(made[lane], at_ns))
         self._pace.rest()
         self._describe()
+
+    def _at(self, at_ns: int, epoch: int) -> None:
+        """Bring new lanes, which are something else than what the tabs know, to an instant."""
+        for lane in self._lanes:
+            lane.epoch = epoch
+        self._each(lambda lane: lane.advance(at_ns))
+
+    def _each(self, act: Callable[[Lane], None]) -> None:
+        """Do what takes long with all lanes at a time."""
+        with ThreadPoolExecutor(len(self._lanes)) as pool:
+            list(pool.map(act, self._lanes))
 
     def _with_lanes(self, queues: Sequence[Queue], link: str | None) -> None:
         now = self._lanes[0].times[0]
         epoch = max(lane.epoch for lane in self._lanes) + 1
         self._begin(self._scenario, queues, link)
-        for lane in self._lanes:
-            lane.epoch = epoch
-            lane.advance(now)
+        self._at(now, epoch)
         self._story = None
         self._pace.rest()
         self._describe()
@@ -459,9 +472,7 @@ class Stage:
         step = story.step[number]
         epoch = max(lane.epoch for lane in self._lanes) + 1
         self._begin(self._taken_over(story.run), story.lanes_of(number + 1), story.link)
-        for lane in self._lanes:
-            lane.epoch = epoch
-            lane.advance(step.at_ns)
+        self._at(step.at_ns, epoch)
         self._story = {"name": name, "step": number}
         self._speed, self._pause_at = step.speed, step.until_ns
         self._describe()
@@ -482,72 +493,19 @@ class _Recorded:
         return {"id": self.id, "lane": self.lane, "at_s": self.at_ns / 1e9, "text": text}
 
 
-class _Pace:
-    """How fast it plays: as far as a tick may go, and how far the ticks went lately."""
-
-    def __init__(self) -> None:
-        self._last: float | None = None
-        self._due = 0.0
-        self._ability: float | None = None
-        """Simulated ns a second of work, lately."""
-        self._spent = 0.0
-        self.actual: float | None = None
-        self._slow_since: float | None = None
-        self._has_told = False
-
-    def rest(self) -> None:
-        """It does not play, or plays at another speed."""
-        self._last, self.actual, self._slow_since = None, None, None
-        self._has_told = False
-
-    def until_next(self) -> float:
-        """Seconds until the next tick."""
-        now = time.perf_counter()
-        if self._last is None:
-            self._last, self._due = now, now + TICK_S
-        return max(0.0, self._due - now)
-
-    def span(self, speed: float | None) -> int:
-        """How far the tick that is due goes, in simulated ns."""
-        now = time.perf_counter()
-        last = now - TICK_S if self._last is None else self._last
-        self._begun, self._span = now, min(now - last, 0.1)
-        self._real = now - last
-        self._last = now
-        self._due = max(self._due + TICK_S, now)
-        most = 1e6 if self._ability is None else self._ability * SPARE_S
-        wanted = float("inf") if speed is None else speed * self._span * 1e9
-        return max(1, round(min(wanted, most)))
-
-    def went(self, span: int) -> None:
-        """The tick is over."""
-        took = max(1e-6, time.perf_counter() - self._begun)
-        # A short tick says little of what a long one could be.
-        weight = min(1.0, took / SPARE_S)
-        ability = span / took
-        before = self._ability if self._ability is not None else ability
-        self._ability = (
-            max(ability, before) if weight < 0.1 else before + weight * (ability - before) / 2
-        )
-        actual = span / 1e9 / max(self._real, 1e-6)
-        self.actual = actual if self.actual is None else self.actual + 0.05 * (actual - self.actual)
-
-    def is_slow(self, speed: float | None) -> bool:
-        """Whether it has been slower than asked for a second: once."""
-        now = time.perf_counter()
-        if speed is None or self.actual is None or self.actual > 0.7 * speed:
-            self._slow_since = None
-            return False
-        self._slow_since = self._slow_since or now
-        if self._has_told or now - self._slow_since < 1:
-            return False
-        self._has_told = True
-        return True
-
-
 def said(level: str, text: str, field: str | None = None) -> str:
     """The message that shows a text."""
     return json.dumps({"type": "said", "level": level, "text": text, "field": field})
+
+
+def _grain(duration_s: float) -> int:
+    """Time between two points of the series in ns: 1, 2 or 5 ms, 10, 20 or 50 ms, and so on."""
+    grain = 1_000_000
+    for factor in cycle((2, 2.5, 2)):
+        if duration_s * 1e9 <= POINTS * grain:
+            break
+        grain = round(grain * factor)
+    return grain
 
 
 def _entries(changes: Sequence[_Recorded], lane: int | None) -> list[tuple[int, Entry]]:
@@ -585,9 +543,14 @@ def _bases(
     """Label and scenario of each lane, without the changes of the stage."""
     if watched is None:
         return [(scenario.name, scenario.bare())]
+    compared = (scenario.document.get("compare") or {}).get("disciplines") or []
+    known = dict(labelled(each) for each in compared)
     bases: list[tuple[str, Scenario]] = []
     for chosen in queues:
-        label, table = labelled(fields.with_box(chosen))
+        if isinstance(chosen, str) and chosen in known:
+            label, table = chosen, known[chosen]
+        else:
+            label, table = labelled(fields.with_box(chosen))
         taken = [each for each, _ in bases]
         if label in taken:
             label = f"{label} ({taken.count(label) + 1})"

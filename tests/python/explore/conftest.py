@@ -21,7 +21,7 @@ to = "internet"
 rate = "2Mbit"
 delay = "10ms"
 queue = { kind = "fifo", limit = "60p" }
-reverse = { rate = "10Mbit" }
+reverse = { rate = "10Mbit", queue = { kind = "fifo", limit = "50p" } }
 
 [[traffic]]
 name = "upload"
@@ -57,6 +57,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def server(folder: Path) -> Iterator[Server]:
     with serving(folder, "home.toml", "--disciplines", "fifo,codel") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def told(folder: Path) -> Iterator[Server]:
+    """A server for guided stories."""
+    with serving(folder, "--story", "wred") as found:
         yield found
 
 

@@ -100,6 +100,18 @@ def test_links_and_parameters_change(tab: Tab) -> None:
     expect(tab.page.locator("#change summary").last).to_contain_text(f"({recorded - 1})")
 
 
+def test_another_queue_is_shown(tab: Tab) -> None:
+    tab.seek(3)
+    tab.show_changes()
+    tab.page.locator("#watched").select_option("uplink-reverse")
+    tab.wait("() => /^0 p/.test(document.querySelector('.now dd').innerText)")
+    tab.show_changes()
+    expect(tab.page.locator("#watched")).to_have_value("uplink-reverse")
+    assert tab.now_s == 3
+    tab.page.locator("#watched").select_option("uplink")
+    tab.wait("() => !/^0 p/.test(document.querySelector('.now dd').innerText)")
+
+
 def test_a_wrong_value_is_said_where_it_stands(tab: Tab) -> None:
     tab.show_changes()
     rate = tab.page.get_by_label("rate", exact=True).first

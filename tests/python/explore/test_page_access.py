@@ -34,10 +34,10 @@ def test_a_checker_has_nothing_to_say(tab: Tab, scheme: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_checker_has_nothing_to_say_of_a_story(tab: Tab, server: Server, scheme: str) -> None:
+def test_a_checker_has_nothing_to_say_of_a_story(tab: Tab, told: Server, scheme: str) -> None:
     tab.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     tab.page.goto("about:blank")
-    tab.open(f"{server.address}#story=aspq&step=3")
+    tab.open(f"{told.address.partition('#')[0]}#story=aspq&step=3")
     expect(tab.page.locator("#story-title")).to_have_text("Frozen, or timed out")
     tab.pause()
     assert complaints(tab) == []
@@ -72,6 +72,8 @@ def test_the_keyboard_alone_suffices(tab: Tab) -> None:
     expect(page.locator(".skip")).to_be_focused()
     for _ in range(40):
         reached.append(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
+        if reached[-1] == "BODY":
+            break
         outlined = "() => getComputedStyle(document.activeElement).outlineStyle !== 'none'"
         assert page.evaluate(outlined), f"no focus to be seen on {reached[-1]}"
         tab.press("Tab")

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from explore.browser import FASTEST, Server, Tab, serving
+from explore.browser import FASTEST, Server, Tab
 from forebay.explore import stories
-
-
-@pytest.fixture(scope="module")
-def told(folder: Path) -> Iterator[Server]:
-    with serving(folder, "--story", "wred") as found:
-        yield found
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ export class ChangePanel {
     this.#fields.clear();
     this.#host.replaceChildren(
       this.#section("disciplines", "Disciplines", this.#disciplines()),
-      this.#section("link", "Links", this.#list(stage.fields, null)),
+      this.#section("link", "Links", this.#links(stage)),
       ...stage.lanes.map(lane => this.#section(`lane${lane.id}`, lane.label, this.#list(lane.fields, lane.id))),
       this.#section("traffic", "Traffic", this.#traffic()),
       this.#section("recorded", `Recorded changes (${stage.changes.length})`, this.#recorded()),
@@ -104,6 +104,18 @@ export class ChangePanel {
       select.prepend(make("option", { value: chosen, selected: true }, chosen));
     }
     return select;
+  }
+
+  // Which link's queue is shown, and what may be changed of all.
+  #links(stage) {
+    const names = stage.links.filter(link => link.queue || link.watched).map(link => link.name);
+    if (names.length < 2) return this.#list(stage.fields, null);
+    const select = make("select", { id: "watched" },
+      ...names.map(name => make("option", { value: name, selected: name === stage.watched }, name)));
+    select.addEventListener("change", () => this.#send("watch", { link: select.value }));
+    return make("div", {},
+      make("div", { className: "field" }, make("label", { for: "watched" }, "Queue shown"), select),
+      this.#list(stage.fields, null));
   }
 
   #list(fields, lane) {

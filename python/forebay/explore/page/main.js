@@ -92,7 +92,7 @@ function drawLegend() {
 
 function showTime() {
   const now = frame.now_ns / 1e9;
-  at("clock").replaceChildren(make("b", {}, units.clock(now, frame.speed)), make("span", {}, ` of ${units.time(stage.duration_s)}`));
+  at("clock").replaceChildren(make("b", {}, units.clock(now, frame.speed, frame.playing)), make("span", {}, ` of ${units.time(stage.duration_s)}`));
   if (!seeking) at("seek").value = Math.round(now * 1000);
   const playing = frame.playing;
   const play = at("play");

@@ -29,9 +29,9 @@ export const milliseconds = value => value >= 1000 ? `${three(value / 1000)} s` 
 export const count = (number, what) =>
   `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
 
-// The instant, with as many digits as the speed lets one read.
-export function clock(seconds, speed) {
-  const digits = speed !== null && speed < 0.02 ? 6 : speed !== null && speed < 0.5 ? 4 : 3;
+// The instant, with as many digits as the speed lets one read; all of them while it stands.
+export function clock(seconds, speed, playing) {
+  const digits = !playing ? 6 : speed !== null && speed < 0.02 ? 6 : speed !== null && speed < 0.5 ? 4 : 3;
   return seconds.toFixed(digits);
 }
 

@@ -132,6 +132,11 @@ impl Lane {
         self.late.peek().map(|late| late.0)
     }
 
+    /// How many packets are on it.
+    pub fn len(&self) -> usize {
+        self.packets.len() + self.late.len()
+    }
+
     /// Every packet, and when it arrives; not in order.
     pub fn iter(&self) -> impl Iterator<Item = (Time, &Packet)> {
         let late = self.late.iter().map(|Late(key, packet)| (key.time, packet));

@@ -330,6 +330,11 @@ impl Fabric {
         self.ways.lanes.iter().flat_map(|(lane, _)| lane.iter())
     }
 
+    /// How many packets are on lanes.
+    pub fn count_under_way(&self) -> usize {
+        self.ways.lanes.iter().map(|(lane, _)| lane.len()).sum()
+    }
+
     /// Adds lanes, stretches and ways through the air.
     pub fn extend(
         &mut self,

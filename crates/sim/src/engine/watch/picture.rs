@@ -105,8 +105,11 @@ impl World {
         ledger: &Ledger,
         most: usize,
     ) -> (Vec<(Serial, u32, u32, u32, i64, f64)>, usize) {
-        let (mut moving, mut total) = (Vec::new(), 0);
+        let mut moving = Vec::new();
         for (arrival, packet) in self.fabric.under_way() {
+            if moving.len() == most {
+                break;
+            }
             let cargo = self.fabric.hold.look(packet.id);
             let serial = ledger.serial(packet.id, cargo);
             let left = ledger.story(serial).and_then(|story| story.left);
@@ -114,13 +117,11 @@ impl World {
             if since > self.now {
                 continue;
             }
-            total += 1;
-            if moving.len() < most {
-                let (row, class) = ledger.place(cargo.user);
-                let share = share(since, self.now, arrival);
-                moving.push((serial, row, class, packet.len, link, share));
-            }
+            let (row, class) = ledger.place(cargo.user);
+            let share = share(since, self.now, arrival);
+            moving.push((serial, row, class, packet.len, link, share));
         }
+        let total = self.fabric.count_under_way();
         (moving, total)
     }
 
