@@ -79,7 +79,7 @@ def test_every_link_with_a_queue_gets_the_discipline(ring: forebay.Comparison) -
     others = dict.fromkeys(("ab-reverse", "cd", "cd-reverse", "da", "da-reverse"))
     assert kinds["as written"] == written | others
     assert kinds["fifo"] == dict.fromkeys(written, ("fifo", "10p")) | others
-    # The first hop of the one transfer drops; that is what is shown of a link.
+    # The first hop of the one transfer is full; that is what is shown of a link.
     assert (ring.link, ring.everywhere) == ("ab", True)
 
 
