@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -236,6 +236,7 @@ def compare(
     progress: Tell | None = None,
     command: str | None = None,
     baseline: str | None = None,
+    carry_out: Callable[[Sequence[Task]], Sequence[Result]] | None = None,
 ) -> Comparison:
     """Run a scenario under several disciplines, several times each, on all cores.
 
@@ -251,6 +252,7 @@ def compare(
         progress: called from this thread, about ten times a second.
         command: what to call the command in the report.
         baseline: the discipline beside which gain and system efficiency are given.
+        carry_out: what runs the tasks; the simulator unless given.
 
     Raises:
         ScenarioError: anything that could not run; found before the first run starts.
@@ -275,30 +277,65 @@ def compare(
         )
     efficient = tuple(settings.get("efficiency") or ())
     _check_classes(scenario, efficient)
+    return run_variants(
+        Comparison(
+            scenario,
+            where,
+            variants,
+            (),
+            command=command,
+            baseline=baseline,
+            efficient=efficient,
+            everywhere=(link or settings.get("link")) == EVERY_LINK,
+        ),
+        range(first, first + count),
+        jobs=jobs,
+        progress=progress,
+        carry_out=carry_out,
+    )
+
+
+def run_variants(
+    comparison: Comparison,
+    seeds: range,
+    *,
+    jobs: int | None = None,
+    progress: Tell | None = None,
+    carry_out: Callable[[Sequence[Task]], Sequence[Result]] | None = None,
+) -> Comparison:
+    """A comparison without runs, with them.
+
+    Args:
+        comparison: what is compared.
+        seeds: of the replications of each variant.
+        jobs: runs at a time; one a core unless given.
+        progress: called from this thread, about ten times a second.
+        carry_out: what runs the tasks; the simulator unless given.
+
+    Raises:
+        ScenarioError: a variant could not run.
+        KeyboardInterrupt: interrupted; every run has stopped.
+    """
     # Replication by replication, so that a progress bar sees every discipline's cost early.
     tasks = [
-        Task(variant.label, number + 1, first + number, variant.scenario)
-        for number in range(count)
-        for variant in variants
+        Task(variant.label, number, seed, variant.scenario)
+        for number, seed in enumerate(seeds, start=1)
+        for variant in comparison.variants
     ]
-    results = run_all(tasks, result_of, jobs=jobs, tell=progress)
+    if carry_out is not None:
+        results = carry_out(tasks)
+    else:
+        results = run_all(tasks, result_of, jobs=jobs, tell=progress)
     found = {(task.id, task.replication): each for task, each in zip(tasks, results, strict=True)}
     runs = tuple(
-        Run(label, number, first + number - 1, found[label, number])
-        for label in labels
-        for number in range(1, count + 1)
+        Run(label, number, seed, found[label, number])
+        for label in comparison.labels
+        for number, seed in enumerate(seeds, start=1)
     )
-    everywhere = (link or settings.get("link")) == EVERY_LINK
-    return Comparison(
-        scenario,
-        _busiest_link(scenario, runs) if everywhere else where,
-        variants,
-        runs,
-        command=command,
-        baseline=baseline,
-        efficient=efficient,
-        everywhere=everywhere,
-    )
+    with_runs = replace(comparison, runs=runs)
+    if not comparison.everywhere:
+        return with_runs
+    return replace(with_runs, link=_busiest_link(comparison.scenario, runs))
 
 
 def _busiest_link(scenario: Scenario, runs: Sequence[Run]) -> str:

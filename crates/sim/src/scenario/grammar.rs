@@ -67,6 +67,9 @@ pub struct ScenarioTable {
     pub positions: BTreeMap<String, [f64; 2]>,
     /// Who sends what; the parameters of the source's kind stand beside the common ones.
     pub traffic: Vec<Map<String, Value>>,
+    /// What changes while it runs, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub change: Vec<ChangeTable>,
     /// What `forebay compare` compares.
     pub compare: Option<CompareTable>,
     /// What `forebay tune` tunes.
@@ -392,6 +395,26 @@ pub enum Direction {
     Forward,
     /// Right to left.
     Reverse,
+}
+
+/// What changes at an instant while a scenario runs: it has one of `set`, `join` and `leave`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeTable {
+    /// When; below `duration`. All that happens at that instant comes before.
+    pub at: Duration,
+    /// Fields by path, and what they are from then on: `{ "link.uplink.rate" = "5Mbit" }`. Constant
+    /// rate, delay and loss of links may change, and queues: of one of which anything changes, arrivals
+    /// join a new queue, and what waits in the old one leaves first.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub set: Map<String, Value>,
+    /// A traffic entry that takes part from then on, written as [[traffic]]; a `start` before is now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub join: Option<Map<String, Value>>,
+    /// Name of a traffic entry that sends no more from then on. What is under way is still delivered; what
+    /// is left of its transfers is not sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leave: Option<String>,
 }
 
 /// What `forebay compare` compares.

@@ -59,8 +59,9 @@ pub fn listed(names: &[&str]) -> String {
 }
 
 impl Graph {
-    /// The graph of directed links, with next hops that differ from the shortest path. From each of the `stations` to each other there are two hops, by way of the
-    /// air, whatever the radio's range: that is the network's own concern.
+    /// The graph of directed links, with next hops that differ from the shortest path. From each of
+    /// the `stations` to each other there are two hops, by way of the air, whatever the radio's
+    /// range: that is the network's own concern.
     ///
     /// # Errors
     /// A route that names an unknown node or link, or a link that begins elsewhere.

@@ -5,6 +5,7 @@ mod change;
 mod grammar;
 mod graph;
 mod link;
+mod path;
 mod plan;
 mod profile;
 mod resolve;
@@ -21,6 +22,7 @@ pub use size::MOST_MEMORY;
 use crate::Registry;
 use crate::traffic::{BuildSite, Codec, Generator, Marks, Transport};
 use crate::wireless::{Site, WirelessTable};
+use change::Dated;
 use forebay_core::config::{read, require, unknown};
 use forebay_core::{ConfigError, Duration, Entry};
 use forebay_tcp::Config as TcpConfig;
@@ -47,6 +49,9 @@ pub struct Scenario {
     /// Stations of the wireless network.
     sites: Vec<Site>,
     traffic: Vec<Traffic>,
+    /// As written, without its changes.
+    tree: Value,
+    changes: Vec<Dated>,
     base: PathBuf,
     registry: Arc<Registry>,
 }
@@ -76,6 +81,20 @@ impl Scenario {
     /// # Errors
     /// What is wrong, with its path and the remedy.
     pub fn read(tree: &Value, base: &Path, registry: &Arc<Registry>) -> Result<Self, ConfigError> {
+        Scenario::read_after(None, tree, base, registry)
+    }
+
+    /// The same of a tree that may have more changes than the one of `known`: what both have in common
+    /// is not read again.
+    ///
+    /// # Errors
+    /// As [`Scenario::read`].
+    pub fn read_after(
+        known: Option<&Scenario>,
+        tree: &Value,
+        base: &Path,
+        registry: &Arc<Registry>,
+    ) -> Result<Self, ConfigError> {
         let table: ScenarioTable = read(tree)?;
         let (links, row) = read_links(&table)?;
         let profile = |(name, given): (&String, &Value)| NamedProfile::read(name, given, registry);
@@ -90,8 +109,13 @@ impl Scenario {
         let traffic = table.traffic.iter().enumerate().map(read_entry);
         let traffic = traffic.collect::<Result<Vec<_>, _>>()?;
         let (base, registry) = (base.to_owned(), Arc::clone(registry));
-        let scenario = Scenario { links, row, sites, profiles, traffic, table, base, registry };
+        let mut tree = tree.clone();
+        tree.as_object_mut().expect("it has been read as a table").remove("change");
+        let changes = Vec::new();
+        let mut scenario =
+            Scenario { links, row, sites, profiles, traffic, table, tree, changes, base, registry };
         scenario.check()?;
+        scenario.changes = scenario.read_changes(known)?;
         Ok(scenario)
     }
 
@@ -254,6 +278,9 @@ impl Scenario {
             tree["profile"] = self.profiles.iter().map(NamedProfile::effective).collect();
         }
         tree["traffic"] = self.traffic.iter().map(Traffic::effective).collect();
+        if !self.changes.is_empty() {
+            tree["change"] = self.changes.iter().map(Dated::effective).collect();
+        }
         if let Some(compare) = &self.table.compare {
             tree["compare"] = json!(compare);
         }

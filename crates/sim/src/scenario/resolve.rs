@@ -130,7 +130,7 @@ impl Scenario {
             let trace = link.table.trace.clone()?;
             Some((trace, format!("{}.trace", link.path)))
         });
-        let captures = self.traffic.iter().enumerate().filter_map(|(index, entry)| {
+        let captures = self.last().traffic.iter().enumerate().filter_map(|(index, entry)| {
             Some((entry.capture()?, format!("traffic[{index}].file")))
         });
         let mut files: Vec<(String, String)> = Vec::new();
@@ -190,7 +190,7 @@ impl Scenario {
     ///
     /// # Errors
     /// There is none; the message names those that there are.
-    pub(super) fn link(&self, name: &str) -> Result<usize, ConfigError> {
+    pub fn link(&self, name: &str) -> Result<usize, ConfigError> {
         self.links.iter().position(|link| link.table.name == name).ok_or_else(|| {
             let message = format!("no link is called \"{name}\"; {}", self.link_names());
             ConfigError::new("", message)
