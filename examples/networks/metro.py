@@ -27,6 +27,8 @@ RADIUS = 0.25
 USERS = {"web": 115, "adaptive-video": 2, "voice": 2}
 """Flows of each kind from a data centre to each access node."""
 FLOWS = 100_000
+START = {"web": '["0s", "30s"]', "adaptive-video": '["0s", "4s"]'}
+"""When they begin: people read a page for 30 s, and a segment of video lasts 4 s."""
 
 
 def place(angle: float, radius: float) -> dict[str, float]:
@@ -84,7 +86,7 @@ def main() -> None:
     with (folder / "metro-demands.csv").open("w", newline="") as file:
         table = csv.writer(file)
         table.writerow(("from", "to", "kind", "flows", "start"))
-        table.writerows((*row, '["0s", "1s"]') for row in demands(graph))
+        table.writerows((*row, START.get(row[2], "0s")) for row in demands(graph))
     print(f"{graph.number_of_nodes()} nodes, {graph.number_of_edges()} links")
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A rural provider of 5000 subscribers, in LibreQoS' form: network.json and ShapedDevices.csv.
+"""A rural provider of 5000 subscribers, in LibreQoS' form: rural.json and rural-devices.csv.
 
 A fibre leads to a core site; twelve towers hang on it, six of them behind others, and eight access
-points on each. demands.csv says who does what: everybody reads web pages, a third watches video,
-one in twenty downloads. Everything is made up with seed 1, and the same each time.
+points on each. rural-demands.csv says who does what: everybody reads web pages, a third watches
+video, one in twenty downloads. Everything is made up with seed 1, and the same each time.
 
     python rural.py [FOLDER]
 """
@@ -23,6 +23,8 @@ POINTS = 8
 SUBSCRIBERS = 5000
 PLANS = {(25, 5): 0.45, (50, 10): 0.35, (100, 20): 0.2}
 """Mbit/s down and up, and the share of subscribers who have it."""
+START = {"web": '["0s", "30s"]', "adaptive-video": '["0s", "4s"]'}
+"""When they begin: people read a page for 30 s, and a segment of video lasts 4 s."""
 COLUMNS = (
     *("Circuit ID", "Circuit Name", "Device ID", "Device Name", "Parent Node", "MAC"),
     *("IPv4", "IPv6", "Download Min Mbps", "Upload Min Mbps"),
@@ -31,7 +33,7 @@ COLUMNS = (
 
 
 def node(down: int, up: int, kind: str, children: dict[str, Any]) -> dict[str, Any]:
-    """A node of network.json."""
+    """A node of the tree."""
     return {
         "downloadBandwidthMbps": down,
         "uploadBandwidthMbps": up,
@@ -91,15 +93,15 @@ def main() -> None:
     """Write the three files."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     rng = random.Random(1)
-    (folder / "network.json").write_text(json.dumps(tree(), indent=1) + "\n")
-    with (folder / "ShapedDevices.csv").open("w", newline="") as file:
+    (folder / "rural.json").write_text(json.dumps(tree(), indent=1) + "\n")
+    with (folder / "rural-devices.csv").open("w", newline="") as file:
         table = csv.DictWriter(file, COLUMNS)
         table.writeheader()
         table.writerows(circuits(rng))
-    with (folder / "demands.csv").open("w", newline="") as file:
+    with (folder / "rural-demands.csv").open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(("from", "to", "kind", "flows", "start"))
-        rows.writerows((*row, '["0s", "1s"]') for row in demands(rng))
+        rows.writerows((*row, START.get(row[2], "0s")) for row in demands(rng))
     print(f"{SUBSCRIBERS} subscribers on {TOWERS * POINTS} access points")
 
 

@@ -133,17 +133,17 @@ def print_link(console: Console, comparison: Comparison) -> None:
     console.print(table)
 
 
-def worst_queues(summary: dict[str, Any]) -> list[str]:
-    """The links to show of a run: all, or of many those that drop most, then those used most."""
+def busiest(summary: dict[str, Any]) -> list[str]:
+    """The links to show of a run: all, or of many those that are used most, then drop most."""
     names = list(summary["queues"])
     if len(names) <= MOST_LINKS:
         return names
 
-    def badness(name: str) -> tuple[float, float]:
+    def load(name: str) -> tuple[float, int]:
         used = summary["links"].get(name, {}).get("utilization")
-        return summary["queues"][name]["dropped"], used or 0.0
+        return round(used or 0.0, 3), summary["queues"][name]["dropped"]
 
-    return sorted(names, key=badness, reverse=True)[:MOST_LINKS]
+    return sorted(names, key=load, reverse=True)[:MOST_LINKS]
 
 
 def print_run(console: Console, summary: dict[str, Any]) -> None:
@@ -153,7 +153,7 @@ def print_run(console: Console, summary: dict[str, Any]) -> None:
         queues.add_column(head)
     for head in ("used %", "mean packets", "mean ms", "p99 ms", "loss %"):
         queues.add_column(head, justify="right")
-    shown = worst_queues(summary)
+    shown = busiest(summary)
     for name in shown:
         queue = summary["queues"][name]
         link = summary["links"].get(name, {})
@@ -167,7 +167,7 @@ def print_run(console: Console, summary: dict[str, Any]) -> None:
         queues.add_row(name, queue["kind"], *numbers)
     console.print(queues)
     if more := len(summary["queues"]) - len(shown):
-        console.print(f"and {more} more, which drop less or are used less", style="dim")
+        console.print(f"and {more} more, which are used less", style="dim")
     measured = [
         measure
         for measure in MEASURES

@@ -19,6 +19,9 @@ from forebay.scenario import Queue, Scenario, labelled, named, plain
 DEFAULT_REPLICATIONS = 10
 """Replications if neither the caller nor the scenario says how many."""
 
+MOST_LINKS = 200
+"""Directions of links up to which each has columns of its own in the table of runs."""
+
 EVERY_LINK = "*"
 """In place of a link's name: every link that has a queue."""
 
@@ -157,14 +160,33 @@ class Comparison:
 
     @cached_property
     def runs_table(self) -> pl.DataFrame:
-        """A row for each run; columns are the keys of its summary, joined by dots."""
+        """A row for each run; columns are the keys of its summary, joined by dots.
+
+        Of many links it has the shown one alone; `links` has all.
+        """
         rows = []
         for run in self.runs:
-            rows.append(_key(run) | flattened(run.result.summary))
+            summary = run.result.summary
+            if len(summary["links"]) > MOST_LINKS:
+                shown = {
+                    part: {self.link: summary[part][self.link]} for part in ("links", "queues")
+                }
+                summary = summary | shown
+            rows.append(_key(run) | flattened(summary))
         table = pl.from_dicts(rows, infer_schema_length=None)
         if self.baseline is None:
             return table
         return _relative.relative(table, ["replication"], self.baseline, self.efficient)
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """A row for each direction of a link of each run, with its keys and its queue's."""
+        rows = [
+            _key(run) | {"link": name} | link | flattened(run.result.summary["queues"][name])
+            for run in self.runs
+            for name, link in run.result.summary["links"].items()
+        ]
+        return pl.from_dicts(rows, infer_schema_length=None)
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -224,7 +246,7 @@ def compare(
             `{"label": "short", "kind": "codel", "target": "2ms"}`.
         replications: how often each is run; each replication has a seed of its own.
         link: the link that gets the disciplines; "*" for every link that has a queue. What is
-            shown of a link is then that of the one that drops most.
+            shown of a link is then that of the one that is used most.
         seed: of the first replication; the following ones count up from it.
         jobs: runs at a time; one a core unless given.
         progress: called from this thread, about ten times a second.
@@ -313,22 +335,22 @@ def run_variants(
     with_runs = replace(comparison, runs=runs)
     if not comparison.everywhere:
         return with_runs
-    return replace(with_runs, link=_worst_link(comparison.scenario, runs))
+    return replace(with_runs, link=_busiest_link(comparison.scenario, runs))
 
 
-def _worst_link(scenario: Scenario, runs: Sequence[Run]) -> str:
-    """Of the links with a queue the one that drops most, or is used most if none drops."""
+def _busiest_link(scenario: Scenario, runs: Sequence[Run]) -> str:
+    """Of the links with a queue the one that is used most, to a thousandth, and then drops most."""
     links = scenario.resolved()["links"]
     queued: list[str] = [link["name"] for link in links if link["queue"] is not None]
 
-    def badness(name: str) -> tuple[float, float]:
-        summaries = [run.result.summary for run in runs]
-        return (
-            sum(summary["queues"][name]["dropped"] for summary in summaries),
-            sum(summary["links"][name]["utilization"] or 0.0 for summary in summaries),
-        )
+    summaries = [run.result.summary for run in runs]
 
-    return max(queued, key=badness)
+    def load(name: str) -> tuple[float, int]:
+        used = sum(summary["links"][name]["utilization"] for summary in summaries)
+        dropped = sum(summary["queues"][name]["dropped"] for summary in summaries)
+        return round(used / len(runs), 3), dropped
+
+    return max(queued, key=load)
 
 
 def _check_classes(scenario: Scenario, wanted: Sequence[str]) -> None:

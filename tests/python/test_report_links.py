@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+import io
 import math
 from pathlib import Path
 
+import polars as pl
 import pytest
+from rich.console import Console
 
 import forebay
+from forebay import _report, comparison
 from forebay._report import render
 from forebay._report.links import links_map
+from forebay._terminal import busiest, print_run
 from forebay.topology.layout import laid_out
 from test_report_wireless import drawn
 
@@ -79,7 +85,7 @@ def test_every_link_with_a_queue_gets_the_discipline(ring: forebay.Comparison) -
     others = dict.fromkeys(("ab-reverse", "cd", "cd-reverse", "da", "da-reverse"))
     assert kinds["as written"] == written | others
     assert kinds["fifo"] == dict.fromkeys(written, ("fifo", "10p")) | others
-    # The first hop of the one transfer drops; that is what is shown of a link.
+    # The first hop of the one transfer is full; that is what is shown of a link.
     assert (ring.link, ring.everywhere) == ("ab", True)
 
 
@@ -166,3 +172,47 @@ def test_positions_change_no_run(ring: forebay.Comparison) -> None:
     # The other way round is as long, and cheaper.
     ways = [entry["links"] for entry in bare.with_("link[0].cost", 5).resolved()["traffic"]]
     assert ways == [["da-reverse", "cd-reverse"]]
+
+
+def test_of_many_links_each_has_a_row_and_one_has_columns(
+    ring: forebay.Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = ring.links
+    assert table.height == 8 * len(ring.runs)
+    run = ring.runs[-1]
+    row = table.filter(
+        pl.col("discipline") == run.discipline, pl.col("seed") == run.seed, pl.col("link") == "bc"
+    ).to_dicts()
+    assert [each["kind"] for each in row] == ["fifo"]
+    assert row[0]["sent_packets"] == run.result.summary["links"]["bc"]["sent_packets"]
+    assert row[0]["drops.overflow"] == run.result.summary["queues"]["bc"]["drops"]["overflow"]
+    few = set(ring.runs_table.columns)
+    monkeypatch.setattr(comparison, "MOST_LINKS", 7)
+    many = set(dataclasses.replace(ring).runs_table.columns)
+    left = {name for name in few - many if not name.startswith(("links.", "queues."))}
+    assert not left
+    assert {name.split(".")[1] for name in many if name.startswith("queues.")} == {"ab"}
+
+
+def test_of_many_links_the_most_used_are_printed(ring: forebay.Comparison) -> None:
+    summary = ring.runs[0].result.summary
+    assert busiest(summary) == list(summary["queues"])
+    queue = summary["queues"]["ab"]
+    loads = [(0.5, 0), (0.9, 1), (0.9, 7), (0.1, 99)] + [(0.2, 0)] * 30
+    links = {f"l{at}": {"utilization": used} for at, (used, _) in enumerate(loads)}
+    queues = {f"l{at}": queue | {"dropped": lost} for at, (_, lost) in enumerate(loads)}
+    shown = busiest(summary | {"links": links, "queues": queues})
+    assert (shown[:4], len(shown)) == (["l2", "l1", "l0", "l4"], 20)
+    console = Console(file=io.StringIO(), width=100)
+    print_run(console, summary | {"links": links, "queues": queues})
+    assert "and 14 more, which are used less" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_long_lists_of_the_configuration_are_cut(
+    ring: forebay.Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "the first" not in render(ring)
+    monkeypatch.setattr(_report, "_ENTRIES", 3)
+    page = render(ring)
+    assert "# link: the first 3 of 4; forebay check prints all" in page
+    assert "# positions: the first 3 of 4; forebay check prints all" in page

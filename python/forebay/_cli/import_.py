@@ -56,7 +56,7 @@ def command(
     Delays follow from longitude and latitude. What the file does not say is assumed, and said.
 
     Examples:
-        forebay import Geant2012.graphml --load 5Gbit --scale 0.01
+        forebay import examples/networks/towns.graphml --load 36Gbit --scale 0.01
         forebay import network.json --devices ShapedDevices.csv --queue fifo --queue circuit:cake
     """
     with friendly():

@@ -7,6 +7,7 @@ import gzip
 import json
 from functools import cache
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ _POINTS = 600
 
 _CDF_POINTS = 300
 
+_ENTRIES = 50
+"""Most links, entries of traffic and so on that are listed."""
+
 
 def render(comparison: Comparison) -> str:
     """The report as HTML, with everything it needs inside."""
@@ -38,7 +42,7 @@ def render(comparison: Comparison) -> str:
         blocks=blocks(comparison),
         summary=first,
         link_rows=link_rows(comparison),
-        configuration=to_toml(_shared(comparison.variants[0].effective)),
+        configuration=_configuration(comparison.variants[0].effective),
         queues=[
             (variant.label, to_toml({"queue": _queue_of(comparison, variant)}))
             for variant in comparison.variants
@@ -172,9 +176,19 @@ def _rounded(values: list[float | None], digits: int = 5) -> list[float | None]:
     return [None if value is None else float(f"{value:.{digits}g}") for value in values]
 
 
-def _shared(effective: dict[str, Any]) -> dict[str, Any]:
-    """The configuration without the seed, which differs between the runs."""
-    return {key: value for key, value in effective.items() if key != "seed"}
+def _configuration(effective: dict[str, Any]) -> str:
+    """The scenario without the seed, which runs differ in; of long lists the beginning."""
+    shown = {key: value for key, value in effective.items() if key != "seed"}
+    left = []
+    for key, value in effective.items():
+        if isinstance(value, list | dict) and len(value) > _ENTRIES:
+            kind = type(value)
+            entries = value.items() if isinstance(value, dict) else value
+            shown[key] = kind(islice(entries, _ENTRIES))
+            left.append(
+                f"# {key}: the first {_ENTRIES} of {len(value)}; forebay check prints all\n"
+            )
+    return "".join(left) + to_toml(shown)
 
 
 def _queue_of(comparison: Comparison, variant: Variant) -> Any:

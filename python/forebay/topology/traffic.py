@@ -194,12 +194,15 @@ def rate_of(value: Any, where: str) -> float:
 
 
 def _files(rate_bps: float) -> dict[str, Any]:
-    """Files at Poisson times, of heavy-tailed sizes, that make up a mean rate of payload."""
+    """Files at Poisson times, of exponential sizes, that make up a mean rate of payload.
+
+    Heavy-tailed sizes would come up to their mean in long runs only.
+    """
     interval_us = max(1, round(8e6 * FILE_BYTES / rate_bps))
     return {
         "kind": "files",
         "size": f"{FILE_BYTES}B",
-        "sizes": "pareto",
+        "sizes": "exponential",
         "arrivals": "poisson",
         "interval": f"{interval_us}us",
     }
