@@ -58,6 +58,14 @@ class Session:
 
     A run of which nothing is changed ends with the fingerprint of a plain run, wherever it stopped
     in between. It may be a context: what has not ended by the end of the block is given up.
+
+    Example:
+        >>> with forebay.open(scenario, discipline="fifo") as session:
+        ...     before = session.advance_to("10s").queues["bottleneck"].packets
+        ...     session.set_queue("codel")
+        ...     after = session.advance("5s").queues["bottleneck"].packets
+        >>> before > after
+        True
     """
 
     def __init__(self, scenario: Scenario, link: str | None = None) -> None:

@@ -49,6 +49,11 @@ def run(
         ScenarioError: the scenario cannot run, or asks for what a lab does not have.
         LabError: the lab cannot be built, or something in it failed.
         KeyboardInterrupt: interrupted; everything has been taken away.
+
+    Example:
+        >>> result = lab.run(scenario)  # doctest: +SKIP
+        >>> result.summary["links"]["bottleneck"]["utilization"]  # doctest: +SKIP
+        0.98
     """
     prepared = scenario.bare()
     if seed is not None:

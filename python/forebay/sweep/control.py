@@ -58,6 +58,10 @@ def run(
         ScenarioError: the study cannot run, or not in this folder, or a run could not run.
         OSError: the results could not be kept; what had been kept stays.
         KeyboardInterrupt: interrupted; every finished run is kept.
+
+    Example:
+        >>> sweep.run(study, "out/study") >= len(study.points)
+        True
     """
     with Store(study, Path(folder)) as store:
         if repair:
