@@ -232,7 +232,7 @@ class Ack:
         ...             window.cwnd += ack.acked
         ...
         ...     def on_congestion(self, window, event):
-        ...         window.ssthresh = event.flight // 2
+        ...         window.ssthresh = max(event.flight // 2, 2 * window.mss)
         >>> cautious = scenario.with_classes(Cautious).with_("tcp.congestion", "cautious")
         >>> forebay.run(cautious).summary["classes"]["downloads"]["goodput_bps"] > 5e6
         True
@@ -272,7 +272,7 @@ class Congestion:
         ...
         ...     def on_congestion(self, window, event):
         ...         share = 0.85 if event.kind == "ecn" else 0.5
-        ...         window.ssthresh = int(event.flight * share)
+        ...         window.ssthresh = max(int(event.flight * share), 2 * window.mss)
         >>> bold = scenario.with_classes(Bold).with_("tcp.congestion", "bold")
         >>> forebay.run(bold).summary["classes"]["downloads"]["goodput_bps"] > 5e6
         True

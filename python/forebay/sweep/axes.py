@@ -18,7 +18,7 @@ class Axis:
     Example:
         >>> axis = study.axes[0]
         >>> axis.name, axis.paths, axis.labels
-        ('uplink', ('link.uplink.rate',), ['2Mbit', '8Mbit', '32Mbit'])
+        ('uplink', ('link.uplink.rate',), ('2Mbit', '8Mbit', '32Mbit'))
     """
 
     name: str

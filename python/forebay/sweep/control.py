@@ -52,7 +52,7 @@ def run(
         progress: called from this thread, about ten times a second.
 
     Returns:
-        The number of runs that the folder holds.
+        How many runs the folder holds.
 
     Raises:
         ScenarioError: the study cannot run, or not in this folder, or a run could not run.
@@ -60,7 +60,7 @@ def run(
         KeyboardInterrupt: interrupted; every finished run is kept.
 
     Example:
-        >>> sweep.run(study, "out/study") >= len(study.points)
+        >>> sweep.run(study, "out/study").finished >= len(study.points)
         True
     """
     with Store(study, Path(folder)) as store:

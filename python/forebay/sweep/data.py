@@ -23,7 +23,7 @@ class StudyData:
     Example:
         >>> data = sweep.results("out/study")
         >>> data.complete, data.disciplines
-        (True, ['fifo', 'codel', 'fq-codel'])
+        (True, ('fifo', 'codel', 'fq-codel'))
         >>> data.intervals("classes.call.p99_delay_ms").height
         18
     """

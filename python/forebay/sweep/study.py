@@ -40,7 +40,9 @@ class Until:
     relative: bool
     """Whether `half_width` is a share of the mean."""
     at_least: int
+    """Fewest replications of a point."""
     at_most: int
+    """Most replications of a point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class Study:
     replications: int | None
     """Runs of every point; none if `until` decides."""
     until: Until | None
+    """When a point has been run often enough; none if `replications` decides."""
     keys: tuple[str, ...]
     """Patterns of the measures that are kept; all if empty."""
     seed: int

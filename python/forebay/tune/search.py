@@ -80,7 +80,7 @@ class Tried:
         ...     parameters=["dumbbell.queue.limit=10p..100p"],
         ...     trials=3, replications=2, candidates=1, verify=2)
         >>> [trial.refusal for trial in found.trials]
-        [None, None, None]
+        ['', '', '']
     """
 
     label: str
