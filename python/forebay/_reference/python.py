@@ -60,8 +60,11 @@ def members(owner: griffe.Object) -> dict[str, griffe.Object]:
         return {}
     found = {name: _target(each) for name, each in owner.members.items() if name[0] != "_"}
     # What a class attribute of a base is for, is said there.
-    said = lambda each: each.docstring or each.labels != {"class-attribute"}  # noqa: E731
-    return {name: each for name, each in found.items() if said(each)}
+    return {
+        name: each
+        for name, each in found.items()
+        if each.docstring or each.labels != {"class-attribute"}
+    }
 
 
 def python_page(module: str) -> str:
@@ -114,9 +117,9 @@ def _entry(name: str, each: griffe.Object) -> Iterator[str]:
     attributes = [(key, one) for key, one in within.items() if isinstance(one, griffe.Attribute)]
     if attributes:
         yield from ["", "| Attribute | Type | Meaning |", "|---|---|---|"]
-        for key, one in attributes:
-            about = one.docstring.value if one.docstring else ""
-            yield f"| `{key}` | {_code(_type(one))} | {_cell(about)} |"
+        for key, attribute in attributes:
+            about = attribute.docstring.value if attribute.docstring else ""
+            yield f"| `{key}` | {_code(_type(attribute))} | {_cell(about)} |"
     for key, one in within.items():
         if isinstance(one, griffe.Function):
             yield from ["", f"### `{name}.{key}`", "", "```py", _signature(key, one), "```", ""]
@@ -170,8 +173,8 @@ def _sections(each: griffe.Object) -> Iterator[str]:
         elif isinstance(section, griffe.DocstringSectionRaises):
             yield "Raises:"
             yield ""
-            for one in section.value:
-                yield f"- `{one.annotation}`: {_cell(one.description)}"
+            for error in section.value:
+                yield f"- `{error.annotation}`: {_cell(error.description)}"
 
 
 def _text(value: str) -> Iterator[str]:
