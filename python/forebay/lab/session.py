@@ -52,8 +52,10 @@ def run(
 
     Example:
         >>> result = lab.run(scenario)  # doctest: +SKIP
-        >>> result.summary["links"]["bottleneck"]["utilization"]  # doctest: +SKIP
-        0.98
+        >>> lab.run(scenario.with_("dumbbell.loss", 0.1))
+        Traceback (most recent call last):
+            ...
+        ScenarioError: lab.toml: link "bottleneck": loss: the lab's links lose nothing ...
     """
     prepared = scenario.bare()
     if seed is not None:

@@ -194,7 +194,7 @@ def build(
         LabError: something is missing, or does not build.
 
     Example:
-        >>> lab.virtual.build(Path("target/virtual-linux"), say=print).is_whole  # doctest: +SKIP
+        >>> lab.virtual.build(lab.virtual.find().folder).is_whole
         True
     """
     wanted = {"version": check_machine(), **digests()}
