@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shlex
 import sys
 from pathlib import Path
@@ -107,14 +108,19 @@ def compare(name: str, runs: int) -> list[Any]:
 
 def _said(found: Comparison) -> str:
     """Whether both do the same to every packet."""
-    ours, linux = (found.runs_of(each) for each in ("forebay", "Linux"))
-    keys = ("mean_packets", "p99_delay_ms", "dropped", "marked")
+    ours, linux = (
+        [run.result.summary["queues"]["bottleneck"] for run in found.runs_of(each)]
+        for each in ("forebay", "Linux")
+    )
+    counts = ("offered", "drops", "marked", "max_packets")
+    means = ("mean_packets", "mean_bytes", "mean_delay_ms", "p99_delay_ms")
     # A process that looks at the clock makes it a nanosecond later.
-    queues = [
-        [round(run.result.summary["queues"]["bottleneck"][key], 4) for run in runs for key in keys]
-        for runs in (ours, linux)
-    ]
-    return EQUAL if queues[0] == queues[1] else ""
+    alike = all(
+        all(one[key] == other[key] for key in counts)
+        and all(math.isclose(one[key], other[key], rel_tol=1e-6) for key in means)
+        for one, other in zip(ours, linux, strict=True)
+    )
+    return EQUAL if alike else ""
 
 
 def _text(interval: Interval | None, scale: float) -> str:

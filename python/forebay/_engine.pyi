@@ -12,7 +12,14 @@ version: str
 """Version of the engine, which is the version of the package."""
 
 class ScenarioError(ValueError):
-    """A scenario that cannot run; the message names the place and the remedy."""
+    """A scenario that cannot run; the message names the place and the remedy.
+
+    Example:
+        >>> forebay.run(scenario.with_("dumbbell.rate", "fast"))
+        Traceback (most recent call last):
+            ...
+        ScenarioError: lab.toml: dumbbell.rate: ...
+    """
 
 class Cancelled(Exception):
     """The run was stopped through its `Cancel`."""
@@ -44,6 +51,26 @@ class Packet:
     """A packet that a discipline in Python holds; the host keeps it.
 
     When its last reference goes before it has left, it is lost, and the run ends.
+
+    Example:
+        >>> class Calls(forebay.Discipline):
+        ...     "Expedited forwarding first."
+        ...
+        ...     def setup(self):
+        ...         self.calls, self.others = forebay.Queue(), forebay.Queue()
+        ...
+        ...     def enqueue(self, packet, now):
+        ...         queue = self.calls if packet.dscp == 46 else self.others
+        ...         if queue.bytes + packet.len <= 45_000:
+        ...             queue.append(packet)
+        ...         else:
+        ...             self.drop(packet, "overflow")
+        ...
+        ...     def dequeue(self, now):
+        ...         queue = self.calls or self.others
+        ...         return queue.popleft() if queue else None
+        >>> forebay.run(scenario, discipline=Calls).summary["classes"]["calls"]["loss"]
+        0.0
     """
 
     @property
@@ -87,7 +114,27 @@ class Packet:
         """When it came, in ns."""
 
 class Queue:
-    """A queue of packets, first in, first out, that counts their bytes."""
+    """A queue of packets, first in, first out, that counts their bytes.
+
+    Example:
+        >>> class Newest(forebay.Discipline):
+        ...     "Last in, first out."
+        ...
+        ...     keeps_order = False
+        ...
+        ...     def setup(self):
+        ...         self.queue = forebay.Queue()
+        ...
+        ...     def enqueue(self, packet, now):
+        ...         self.queue.append(packet)
+        ...         if self.queue.bytes > 45_000:
+        ...             self.drop(self.queue.popleft(), "overflow")
+        ...
+        ...     def dequeue(self, now):
+        ...         return self.queue.pop() if self.queue else None
+        >>> forebay.run(scenario, discipline=Newest).summary["queues"]["bottleneck"]["kind"]
+        'newest'
+    """
 
     def __init__(self) -> None: ...
     def append(self, packet: Packet, /) -> None:
@@ -142,7 +189,22 @@ class Port:
         """
 
 class Window:
-    """The windows of a connection, in bytes; both are at least one segment."""
+    """The windows of a connection, in bytes; both are at least one segment.
+
+    Example:
+        >>> class Plain(forebay.CongestionControl):
+        ...     "Reno (RFC 5681)."
+        ...
+        ...     def on_ack(self, window, ack):
+        ...         slow = window.in_slow_start
+        ...         window.cwnd += ack.acked if slow else window.mss * ack.acked // window.cwnd
+        ...
+        ...     def on_congestion(self, window, event):
+        ...         window.ssthresh = max(event.flight // 2, 2 * window.mss)
+        >>> plain = scenario.with_classes(Plain).with_("tcp.congestion", "plain")
+        >>> forebay.run(plain).summary["classes"]["downloads"]["goodput_bps"] > 5e6
+        True
+    """
 
     @property
     def cwnd(self) -> int:
@@ -162,7 +224,22 @@ class Window:
         """Whether `cwnd` is below `ssthresh` (RFC 5681, section 3.1)."""
 
 class Ack:
-    """An acknowledgment of new data, outside recovery."""
+    """An acknowledgment of new data, outside recovery.
+
+    Example:
+        >>> class Cautious(forebay.CongestionControl):
+        ...     "Grows while the round trip is short."
+        ...
+        ...     def on_ack(self, window, ack):
+        ...         if ack.rtt is None or ack.rtt < 50_000_000:
+        ...             window.cwnd += ack.acked
+        ...
+        ...     def on_congestion(self, window, event):
+        ...         window.ssthresh = max(event.flight // 2, 2 * window.mss)
+        >>> cautious = scenario.with_classes(Cautious).with_("tcp.congestion", "cautious")
+        >>> forebay.run(cautious).summary["classes"]["downloads"]["goodput_bps"] > 5e6
+        True
+    """
 
     @property
     def now(self) -> int:
@@ -187,7 +264,22 @@ class Ack:
         """Whether this is slow start after a retransmission timeout."""
 
 class Congestion:
-    """Congestion, at most once a window of data."""
+    """Congestion, at most once a window of data.
+
+    Example:
+        >>> class Bold(forebay.CongestionControl):
+        ...     "Takes a mark more lightly than a loss."
+        ...
+        ...     def on_ack(self, window, ack):
+        ...         window.cwnd += window.mss * ack.acked // window.cwnd
+        ...
+        ...     def on_congestion(self, window, event):
+        ...         share = 0.85 if event.kind == "ecn" else 0.5
+        ...         window.ssthresh = max(int(event.flight * share), 2 * window.mss)
+        >>> bold = scenario.with_classes(Bold).with_("tcp.congestion", "bold")
+        >>> forebay.run(bold).summary["classes"]["downloads"]["goodput_bps"] > 5e6
+        True
+    """
 
     @property
     def now(self) -> int:

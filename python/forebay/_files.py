@@ -30,6 +30,11 @@ def write(found: Result | Comparison, folder: str | Path, *, report: bool = True
     Raises:
         FileExistsError: the folder holds something else.
         OSError: it cannot be written.
+
+    Example:
+        >>> folder = forebay.write(forebay.run(scenario), "out/lab")
+        >>> sorted(path.name for path in folder.iterdir())
+        ['delays.parquet', 'flows.parquet', 'series.parquet', 'summary.json']
     """
     if isinstance(found, Result):
         return write_folder(Path(folder), _of_run(found))
@@ -50,7 +55,17 @@ def write(found: Result | Comparison, folder: str | Path, *, report: bool = True
 
 
 def write_report(comparison: Comparison, path: str | Path) -> Path:
-    """Write the report of a comparison, one HTML file that needs no network."""
+    """Write the report of a comparison, one HTML file that needs no network.
+
+    Args:
+        comparison: what it reports.
+        path: the file; one that is there is replaced.
+
+    Example:
+        >>> found = forebay.compare(scenario, disciplines=["fifo", "codel"], replications=2)
+        >>> forebay.write_report(found, "lab.html").stat().st_size > 1_000_000
+        True
+    """
     from forebay._report import render
 
     path = Path(path)

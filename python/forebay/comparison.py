@@ -31,7 +31,14 @@ AS_WRITTEN = "as written"
 
 @dataclass(frozen=True)
 class Variant:
-    """One of the disciplines that are compared."""
+    """One of the disciplines that are compared.
+
+    Example:
+        >>> found = forebay.compare(scenario, disciplines=[{"label": "short", "kind": "fifo",
+        ...     "limit": "20p"}], replications=1)
+        >>> found.variants[0].label, found.variants[0].queue
+        ('short', {'kind': 'fifo', 'limit': '20p'})
+    """
 
     label: str
     """What tables and figures call it."""
@@ -48,13 +55,22 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One replication of one variant."""
+    """One replication of one variant.
+
+    Example:
+        >>> found = forebay.compare(scenario, disciplines=["fifo"], replications=2, seed=5)
+        >>> [(run.discipline, run.replication, run.seed) for run in found.runs]
+        [('fifo', 1, 5), ('fifo', 2, 6)]
+    """
 
     discipline: str
+    """Label of its variant."""
     replication: int
     """From 1."""
     seed: int
+    """Of all its random numbers."""
     result: Result
+    """What it measured."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +79,24 @@ class Comparison:
 
     Replication *r* has the same seed under every discipline, so that all of them face the same
     traffic and differences can be taken replication by replication.
+
+    Example:
+        >>> found = forebay.compare(scenario, disciplines=["fifo", "codel"], replications=3)
+        >>> found.labels
+        ('fifo', 'codel')
+        >>> delay = found.interval("codel", "calls", "p99_delay_ms")
+        >>> delay.low < delay.mean < delay.high
+        True
+        >>> found.difference("fifo", "codel", "calls", "p99_delay_ms").excludes_zero
+        True
     """
 
     scenario: Scenario
+    """What was run, as it was given."""
     link: str
     """The link that carried the disciplines; of several, the one whose measures are shown."""
     variants: tuple[Variant, ...]
+    """The disciplines, in the order in which they were given."""
     runs: tuple[Run, ...]
     """In order of variant, then replication."""
     level: float = stats.LEVEL
@@ -257,6 +285,13 @@ def compare(
     Raises:
         ScenarioError: anything that could not run; found before the first run starts.
         KeyboardInterrupt: interrupted; every run has stopped.
+
+    Example:
+        >>> found = forebay.compare(scenario, disciplines=["fifo", "codel"], replications=3)
+        >>> found.seeds
+        (1, 2, 3)
+        >>> found.utilization("codel").mean > 0.9
+        True
     """
     checked = scenario.effective()
     settings = checked.get("compare") or {}

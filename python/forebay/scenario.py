@@ -52,6 +52,13 @@ class Scenario:
 
     A scenario never changes; `with_` gives a changed copy. Nothing is checked until it is asked
     for (`effective`) or run.
+
+    Example:
+        >>> faster = scenario.with_("dumbbell.rate", "20Mbit").with_("traffic.calls.flows", 10)
+        >>> faster.effective()["dumbbell"]["rate"], scenario.effective()["dumbbell"]["rate"]
+        ('20Mbit', '10Mbit')
+        >>> print(scenario.with_queue("codel").document["dumbbell"]["queue"])
+        {'kind': 'codel'}
     """
 
     text: str
@@ -342,8 +349,15 @@ def instant(at_ns: int) -> str:
 def load(path: str | Path) -> Scenario:
     """Read a scenario file, TOML or JSON.
 
+    Args:
+        path: the file; file names in it start from its folder.
+
     Raises:
         ScenarioError: the file cannot be read or is not TOML.
+
+    Example:
+        >>> forebay.load("examples/lab.toml").document["duration"]
+        '30s'
     """
     path = Path(path)
     text = _engine.load(str(path))

@@ -59,6 +59,15 @@ class Session:
 
     A run of which nothing is changed ends with the fingerprint of a plain run, wherever it stopped
     in between. It may be a context: what has not ended by the end of the block is given up.
+
+    Example:
+        >>> session = forebay.open(scenario, discipline="fifo")
+        >>> before = session.advance_to("10s").queues["bottleneck"].packets
+        >>> after = session.set_queue("codel").advance("5s").queues["bottleneck"].packets
+        >>> before > after
+        True
+        >>> session.finish().summary["duration_s"]
+        30.0
     """
 
     def __init__(self, scenario: Scenario, link: str | None = None) -> None:
@@ -248,8 +257,9 @@ def open(  # noqa: A001 - as in forebay.open
 
     Example:
         >>> session = forebay.open(scenario, discipline="codel")
-        >>> session.advance_to("20s").queues["uplink"].packets
-        >>> session.set_queue({"kind": "codel", "target": "15ms"})
+        >>> session.advance_to("20s").queues["bottleneck"].packets > 0
+        True
+        >>> changed = session.set_queue({"kind": "codel", "target": "15ms"})
         >>> result = session.finish()
     """
     compared = (scenario.document.get("compare") or {}).get("link")

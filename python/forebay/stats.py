@@ -7,17 +7,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 LEVEL = 0.95
-"""Confidence level of every interval unless another is given."""
+"""Confidence level of every interval unless another is given.
+
+Example:
+    >>> stats.LEVEL
+    0.95
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and how well it is known, in the unit of the samples."""
+    """A mean and how well it is known, in the unit of the samples.
+
+    Example:
+        >>> goodput = forebay.Interval(mean=9.5, half_width=0.5, samples=10)
+        >>> goodput.low, goodput.high, goodput.excludes_zero
+        (9.0, 10.0, True)
+    """
 
     mean: float
+    """Mean of the samples."""
     half_width: float | None
     """Half the width of the confidence interval; none if fewer than two samples were given."""
     samples: int
+    """How many there were."""
 
     @property
     def low(self) -> float | None:
@@ -37,10 +50,18 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Span(Interval):
-    """A number that need not lie amid its interval."""
+    """A number that need not lie amid its interval.
+
+    Example:
+        >>> share = stats.proportion([True] * 9 + [False])
+        >>> 0 < share.low < share.mean < share.high < 100
+        True
+    """
 
     lower: float
+    """Lower end of the interval."""
     upper: float
+    """Upper end of the interval."""
 
     @property
     def low(self) -> float:
@@ -56,8 +77,17 @@ class Span(Interval):
 def proportion(held: Sequence[bool], level: float = LEVEL) -> Span:
     """Percent of independent samples for which something holds (Wilson 1927).
 
+    Args:
+        held: whether it holds, one value a sample.
+        level: confidence level, between 0 and 1.
+
     Raises:
         ValueError: there are no samples.
+
+    Example:
+        >>> share = stats.proportion([True, True, True, False])
+        >>> share.mean
+        75.0
     """
     from scipy.special import ndtri
 
@@ -78,8 +108,17 @@ def proportion(held: Sequence[bool], level: float = LEVEL) -> Span:
 def prediction(samples: Sequence[float], level: float = LEVEL) -> Interval | None:
     """Where one more run would lie: mean and Student t prediction interval of independent samples.
 
+    Args:
+        samples: one value a run.
+        level: of the interval, between 0 and 1.
+
     Returns:
         None if there are fewer than two samples.
+
+    Example:
+        >>> found = stats.prediction([9.0, 10.0, 11.0])
+        >>> found.mean, round(found.low, 1), round(found.high, 1)
+        (10.0, 5.0, 15.0)
     """
     mean = interval(samples, level)
     if mean is None or mean.half_width is None:
@@ -96,6 +135,11 @@ def interval(samples: Sequence[float | None], level: float = LEVEL) -> Interval 
 
     Returns:
         None if no sample is left.
+
+    Example:
+        >>> found = forebay.interval([9.0, 10.0, 11.0])
+        >>> found.mean, round(found.half_width, 2), found.samples
+        (10.0, 2.48, 3)
     """
     from scipy.special import stdtrit  # a tenth of a second, of which few commands have need
 
@@ -114,8 +158,17 @@ def interval(samples: Sequence[float | None], level: float = LEVEL) -> Interval 
 def inside(found: Interval | None, low: float, high: float) -> bool | None:
     """Whether a whole interval lies within bounds (True) or without (False).
 
+    Args:
+        found: the interval, in the unit of the bounds; none if it is not known.
+        low: lower bound.
+        high: upper bound.
+
     Returns:
         None if it has an end on either side, or is not known: more runs are needed.
+
+    Example:
+        >>> stats.inside(forebay.Interval(5.0, 1.0, 10), 3.0, 7.0)
+        True
     """
     if found is None or found.low is None or found.high is None or math.isnan(found.mean):
         return None
@@ -132,8 +185,18 @@ def paired_difference(
     Where both were run with the same random numbers the difference varies less than either, so
     the interval is narrower than one from two separate means.
 
+    Args:
+        first: one value a replication; what was not measured is None.
+        second: of the same replications.
+        level: confidence level, between 0 and 1.
+
     Raises:
         ValueError: the two have different lengths.
+
+    Example:
+        >>> fifo, codel = [80.0, 95.0, 88.0], [21.0, 34.0, 30.0]
+        >>> round(forebay.paired_difference(fifo, codel).mean, 1)
+        59.3
     """
     pairs = zip(first, second, strict=True)
     return interval([a - b for a, b in pairs if a is not None and b is not None], level)

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from forebay.plugin import Discipline
 
 Checked: TypeAlias = "type[Discipline] | str | Path"
+"""A class, or a plug-in's file.
+
+Example:
+    >>> checked: testing.Checked = "examples/plugins/short.py"
+"""
 
 
 def check(discipline: Checked) -> None:
@@ -27,6 +32,20 @@ def check(discipline: Checked) -> None:
     Raises:
         AssertionError: what it did against which contract.
         ScenarioError: it cannot be loaded, or a call of it does not return.
+
+    Example:
+        >>> class Loser(forebay.Discipline):
+        ...     "Loses what it is handed."
+        ...
+        ...     def enqueue(self, packet, now):
+        ...         pass
+        ...
+        ...     def dequeue(self, now):
+        ...         return None
+        >>> testing.check(Loser)
+        Traceback (most recent call last):
+            ...
+        AssertionError: loser: ...
     """
     from forebay import _engine, scenario
 
@@ -41,5 +60,10 @@ def check(discipline: Checked) -> None:
 
 @pytest.fixture(scope="session")
 def conformance() -> Callable[[Checked], None]:
-    """The conformance suite: call it with a class, or with a plug-in's file."""
+    """The conformance suite: call it with a class, or with a plug-in's file.
+
+    Example:
+        >>> def test_mine_keeps_the_contract(conformance):
+        ...     conformance(Mine)
+    """
     return check

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import griffe
@@ -20,11 +21,16 @@ MODULES = [
     "forebay.gym",
 ]
 """Modules for users' programs, in the order of the pages."""
-SETTING = """\
+_SETTING = """\
 >>> import forebay
 >>> scenario = forebay.load("examples/lab.toml")
 """
-"""What stands before every example."""
+_MORE = {
+    "forebay.sweep": """\
+>>> study = sweep.load("examples/uplink-study.toml", ["scenario.duration=6s", "until.at_most=5"])
+>>> runs = sweep.run(study, "out/study")
+""",
+}
 _LEFT_OUT = {"self", "cls"}
 
 
@@ -41,7 +47,7 @@ def file_of(module: str) -> str:
 
 def public(module: str) -> dict[str, griffe.Object]:
     """What a module offers, by name."""
-    loaded = griffe.load(module, search_paths=[SOURCES], docstring_parser="google")
+    loaded = _load(module)
     names = loaded.exports or [
         name for name, each in loaded.members.items() if not each.is_alias and name[0] != "_"
     ]
@@ -53,21 +59,50 @@ def members(owner: griffe.Object) -> dict[str, griffe.Object]:
     if not isinstance(owner, griffe.Class):
         return {}
     found = {name: _target(each) for name, each in owner.members.items() if name[0] != "_"}
-    return {name: each for name, each in found.items() if "ClassVar" not in _type(each)}
+    # What a class attribute of a base is for, is said there.
+    return {
+        name: each
+        for name, each in found.items()
+        if each.docstring or each.labels != {"class-attribute"}
+    }
 
 
 def python_page(module: str) -> str:
     """The page of a module, in Markdown."""
-    loaded = griffe.load(module, search_paths=[SOURCES], docstring_parser="google")
+    loaded = _load(module)
     lines = [f"# `{module}`", "", "Generated from docstrings by `make docs`.", ""]
-    lines += _sections(_target(loaded))
+    lines += _sections(loaded)
     if module == "forebay":
         others = [f"[{each}]({file_of(each)})" for each in modules()[1:]]
         lines += ["", f"Other modules: {', '.join(others)}."]
-    lines += ["", "Before every example stands:", "", "```pycon", *SETTING.splitlines(), "```"]
+    lines += [
+        "",
+        "Before every example stands:",
+        "",
+        "```pycon",
+        *setting(module).splitlines(),
+        "```",
+    ]
     for name, each in sorted(public(module).items(), key=lambda pair: pair[0].lower()):
         lines += ["", f"## `{name}`", "", *_entry(name, each)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def setting(module: str) -> str:
+    """What stands before every example of a module."""
+    _, _, inner = module.partition(".")
+    imported = f"from forebay import {inner.split('.')[0]}\n" if inner else ""
+    return _SETTING + (f">>> {imported}" if imported else "") + _MORE.get(module, "")
+
+
+@cache
+def _load(module: str) -> griffe.Object:
+    # The compiled engine speaks by its stubs.
+    return _target(
+        griffe.load(
+            module, search_paths=[SOURCES], docstring_parser="google", allow_inspection=False
+        )
+    )
 
 
 def _target(each: griffe.Object | griffe.Alias) -> griffe.Object:
@@ -82,9 +117,9 @@ def _entry(name: str, each: griffe.Object) -> Iterator[str]:
     attributes = [(key, one) for key, one in within.items() if isinstance(one, griffe.Attribute)]
     if attributes:
         yield from ["", "| Attribute | Type | Meaning |", "|---|---|---|"]
-        for key, one in attributes:
-            about = one.docstring.value if one.docstring else ""
-            yield f"| `{key}` | {_code(_type(one))} | {_cell(about)} |"
+        for key, attribute in attributes:
+            about = attribute.docstring.value if attribute.docstring else ""
+            yield f"| `{key}` | {_code(_type(attribute))} | {_cell(about)} |"
     for key, one in within.items():
         if isinstance(one, griffe.Function):
             yield from ["", f"### `{name}.{key}`", "", "```py", _signature(key, one), "```", ""]
@@ -138,29 +173,24 @@ def _sections(each: griffe.Object) -> Iterator[str]:
         elif isinstance(section, griffe.DocstringSectionRaises):
             yield "Raises:"
             yield ""
-            for one in section.value:
-                yield f"- `{one.annotation}`: {_cell(one.description)}"
+            for error in section.value:
+                yield f"- `{error.annotation}`: {_cell(error.description)}"
 
 
 def _text(value: str) -> Iterator[str]:
     """Text in which examples are blocks of code."""
-    inside = False
-    for line in map(_flush_left, value.splitlines()):
-        begins = line.lstrip().startswith(">>>")
-        if begins and not inside:
+    inside, indent = False, 0
+    for line in value.splitlines():
+        if not inside and line.lstrip().startswith(">>>"):
+            inside, indent = True, len(line) - len(line.lstrip())
             yield "```pycon"
-            inside = True
         elif inside and not line.strip():
-            yield "```"
             inside = False
-        yield line
+            yield "```"
+        # What a test does not run, as it needs root, is an example nonetheless.
+        yield (line[indent:] if inside else line).removesuffix("  # doctest: +SKIP")
     if inside:
         yield "```"
-
-
-def _flush_left(line: str) -> str:
-    """A line of an example without the indentation that its docstring gives it."""
-    return line.lstrip() if line.lstrip().startswith((">>>", "...")) else line
 
 
 def _type(each: griffe.Object) -> str:

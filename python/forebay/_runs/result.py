@@ -69,7 +69,17 @@ _FLOWS = pl.Schema(
 
 @dataclass(frozen=True)
 class Result:
-    """What one run measured. Units stand in the names of the columns."""
+    """What one run measured. Units stand in the names of the columns.
+
+    Example:
+        >>> result = forebay.run(scenario, seed=7)
+        >>> sorted(result.summary["classes"])
+        ['calls', 'downloads', 'files']
+        >>> result.flows.height
+        11
+        >>> result.queue.columns[:2]
+        ['link', 'time_s']
+    """
 
     summary: dict[str, Any]
     """Totals of the run; the keys are documented in `docs/summary.md`."""

@@ -20,7 +20,14 @@ Outcome_contra = TypeVar("Outcome_contra", contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far many runs are."""
+    """How far many runs are.
+
+    Example:
+        >>> told = []
+        >>> found = forebay.compare(scenario, disciplines=["fifo"], progress=told.append)
+        >>> told[-1].finished, told[-1].runs
+        (3, 3)
+    """
 
     finished: int
     """Runs that have ended."""
@@ -176,6 +183,11 @@ def run(
         ScenarioError: anything in the scenario that could not run.
         ValueError: there is a link and no discipline.
         KeyboardInterrupt: interrupted; the run has stopped.
+
+    Example:
+        >>> result = forebay.run(scenario, discipline={"kind": "codel", "target": "10ms"}, seed=7)
+        >>> result.summary["queues"]["bottleneck"]["kind"], result.summary["seed"]
+        ('codel', 7)
     """
     base = prepared(scenario, seed, discipline, link)
     task = Task(base.name, 1, int(base.document.get("seed", 1)), base)

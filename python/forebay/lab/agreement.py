@@ -104,6 +104,13 @@ def against_simulation(
     Raises:
         ScenarioError: the scenario cannot run, or asks for what a lab does not have.
         LabError: the lab cannot be built, or something in it failed.
+
+    Example:
+        >>> short = scenario.with_("duration", "6s")
+        >>> both = lab.against_simulation(short, kernel=lab.virtual.find())
+        >>> row = both.rows()[0]
+        >>> row.where, row.what, abs(row.difference) < 0.1
+        ('bottleneck', 'utilization', True)
     """
     first = seed if seed is not None else int(scenario.effective()["seed"])
     seeds = range(first, first + replications)

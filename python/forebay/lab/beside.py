@@ -48,6 +48,12 @@ def compare(
     Raises:
         ScenarioError: the scenario cannot run, or asks for what a lab does not have.
         LabError: the lab cannot be built, or something in it failed.
+
+    Example:
+        >>> found = lab.compare(scenario.with_("duration", "6s"), ["fifo", "kernel:pfifo"],
+        ...     kernel=lab.virtual.find())
+        >>> found.labels
+        ('fifo', 'kernel:pfifo')
     """
 
     def carry_out(tasks: Sequence[Task]) -> list[Result]:

@@ -49,6 +49,13 @@ def run(
         ScenarioError: the scenario cannot run, or asks for what a lab does not have.
         LabError: the lab cannot be built, or something in it failed.
         KeyboardInterrupt: interrupted; everything has been taken away.
+
+    Example:
+        >>> result = lab.run(scenario)  # doctest: +SKIP
+        >>> lab.run(scenario.with_("dumbbell.loss", 0.1))
+        Traceback (most recent call last):
+            ...
+        ScenarioError: lab.toml: link "bottleneck": loss: the lab's links lose nothing ...
     """
     prepared = scenario.bare()
     if seed is not None:

@@ -33,7 +33,7 @@ class CongestionControl(Part):
         ...
         ...     def on_congestion(self, window, event):
         ...         window.ssthresh = max(event.flight // 4, 2 * window.mss)
-        >>> forebay.run(scenario.with_classes(Timid).with_("tcp.congestion", "timid"))
+        >>> result = forebay.run(scenario.with_classes(Timid).with_("tcp.congestion", "timid"))
     """
 
     family: ClassVar[str] = "control"

@@ -44,7 +44,7 @@ class Discipline(_engine.Port, Part):
         ...
         ...     def dequeue(self, now):
         ...         return self.queue.popleft() if self.queue else None
-        >>> forebay.compare(scenario, disciplines=["fifo", "codel", Short])
+        >>> found = forebay.compare(scenario, disciplines=["fifo", "codel", Short])
     """
 
     family: ClassVar[str] = "discipline"

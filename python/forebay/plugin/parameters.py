@@ -53,13 +53,97 @@ class _Unit:
 
 
 Time = Annotated[Any, _Unit("time", "duration", 1e9, "5ms")]
-"""A time, written as "5ms"; the class sees whole nanoseconds."""
+"""A time, written as "5ms"; the class sees whole nanoseconds.
+
+Example:
+    >>> class Late(forebay.Discipline):
+    ...     "Drops what has waited too long."
+    ...
+    ...     most: forebay.Time = "20ms"
+    ...     "Longest wait."
+    ...
+    ...     def setup(self):
+    ...         self.queue = forebay.Queue()
+    ...
+    ...     def enqueue(self, packet, now):
+    ...         self.queue.append(packet)
+    ...
+    ...     def dequeue(self, now):
+    ...         while self.queue:
+    ...             packet = self.queue.popleft()
+    ...             if now - packet.queued <= self.most:
+    ...                 return packet
+    ...             self.drop(packet)
+    >>> result = forebay.run(scenario, discipline={"kind": Late, "most": "10ms"})
+    >>> result.summary["queues"]["bottleneck"]["p99_delay_ms"] <= 10
+    True
+"""
 Rate = Annotated[Any, _Unit("rate", "rate", 1.0, "10Mbit")]
-"""A rate, written as "10Mbit"; the class sees whole bits a second."""
+"""A rate, written as "10Mbit"; the class sees whole bits a second.
+
+Example:
+    >>> class Steady(forebay.Source):
+    ...     "Datagrams of one size at even distances."
+    ...
+    ...     rate: forebay.Rate = "1Mbit"
+    ...     "Rate of IP packets."
+    ...
+    ...     def next(self, after):
+    ...         return after + 500 * 8 * 1_000_000_000 // self.rate, 500
+    >>> steady = scenario.with_classes(Steady).with_("traffic", [{"kind": "steady"}])
+    >>> forebay.run(steady).summary["links"]["bottleneck"]["utilization"] < 0.2
+    True
+"""
 Size = Annotated[Any, _Unit("size", "bytes", 1.0, "45KB")]
-"""A size, written as "45KB"; the class sees whole bytes."""
+"""A size, written as "45KB"; the class sees whole bytes.
+
+Example:
+    >>> class Small(forebay.Discipline):
+    ...     "Room for some bytes."
+    ...
+    ...     room: forebay.Size = "20KB"
+    ...     "Bytes that may wait."
+    ...
+    ...     def setup(self):
+    ...         self.queue = forebay.Queue()
+    ...
+    ...     def enqueue(self, packet, now):
+    ...         if self.queue.bytes + packet.len <= self.room:
+    ...             self.queue.append(packet)
+    ...         else:
+    ...             self.drop(packet, "overflow")
+    ...
+    ...     def dequeue(self, now):
+    ...         return self.queue.popleft() if self.queue else None
+    >>> result = forebay.run(scenario, discipline={"kind": Small, "room": "6KB"})
+    >>> result.summary["queues"]["bottleneck"]["mean_bytes"] < 6000
+    True
+"""
 Packets = Annotated[Any, _Unit("packets", "packets", 1.0, "100p")]
-"""A number of packets, written as "100p" or 100; the class sees the number."""
+"""A number of packets, written as "100p" or 100; the class sees the number.
+
+Example:
+    >>> class Short(forebay.Discipline):
+    ...     "Drops what finds a long queue."
+    ...
+    ...     limit: forebay.Packets = "20p"
+    ...     "Packets that may wait."
+    ...
+    ...     def setup(self):
+    ...         self.queue = forebay.Queue()
+    ...
+    ...     def enqueue(self, packet, now):
+    ...         if len(self.queue) < self.limit:
+    ...             self.queue.append(packet)
+    ...         else:
+    ...             self.drop(packet, "overflow")
+    ...
+    ...     def dequeue(self, now):
+    ...         return self.queue.popleft() if self.queue else None
+    >>> result = forebay.run(scenario, discipline={"kind": Short, "limit": "5p"})
+    >>> result.summary["queues"]["bottleneck"]["max_packets"]
+    5
+"""
 
 
 class Parameters:

@@ -13,7 +13,13 @@ from forebay.scenario import quantity
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One dimension of a study: fields of the scenario that change together."""
+    """One dimension of a study: fields of the scenario that change together.
+
+    Example:
+        >>> axis = study.axes[0]
+        >>> axis.name, axis.paths, axis.labels
+        ('uplink', ('link.uplink.rate',), ('2Mbit', '8Mbit', '32Mbit'))
+    """
 
     name: str
     """What tables and figures call it."""

@@ -52,12 +52,16 @@ def run(
         progress: called from this thread, about ten times a second.
 
     Returns:
-        The number of runs that the folder holds.
+        How many runs the folder holds.
 
     Raises:
         ScenarioError: the study cannot run, or not in this folder, or a run could not run.
         OSError: the results could not be kept; what had been kept stays.
         KeyboardInterrupt: interrupted; every finished run is kept.
+
+    Example:
+        >>> sweep.run(study, "out/study").finished >= len(study.points)
+        True
     """
     with Store(study, Path(folder)) as store:
         if repair:

@@ -18,10 +18,20 @@ from forebay.sweep.layout import COMPLETE, Layout, read_runs
 
 @dataclass(frozen=True)
 class StudyData:
-    """The finished runs of a study. Equal studies give equal tables, however they were run."""
+    """The finished runs of a study. Equal studies give equal tables, however they were run.
+
+    Example:
+        >>> data = sweep.results("out/study")
+        >>> data.complete, data.disciplines
+        (True, ('fifo', 'codel', 'fq-codel'))
+        >>> data.intervals("classes.call.p99_delay_ms").height
+        18
+    """
 
     folder: Path
+    """Where they are kept."""
     layout: Layout
+    """What the folder's files hold."""
     runs: pl.DataFrame
     """A row a run: `point` (hash of the scenario), the axes' columns, `discipline`, `replication`,
     `seed`, `version`, `fingerprint`, then the measures, in the unit that their names end with."""
@@ -162,8 +172,15 @@ class StudyData:
 def results(folder: str | Path) -> StudyData:
     """Read the results of a study, also of one that is still running or was stopped.
 
+    Args:
+        folder: where its runs are kept.
+
     Raises:
         ScenarioError: the folder is not a study's.
+
+    Example:
+        >>> sweep.results("out/study").runs.columns[:4]
+        ['point', 'uplink', 'downloads', 'discipline']
     """
     folder = Path(folder)
     layout = Layout.read(folder)

@@ -26,7 +26,12 @@ _SCENARIO = "scenario."
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """Replicate until an interval is narrow enough."""
+    """Replicate until an interval is narrow enough.
+
+    Example:
+        >>> study.until.key, study.until.half_width, study.until.relative
+        ('classes.call.p99_delay_ms', 0.1, True)
+    """
 
     key: str
     """Column of the results."""
@@ -35,7 +40,9 @@ class Until:
     relative: bool
     """Whether `half_width` is a share of the mean."""
     at_least: int
+    """Fewest replications of a point."""
     at_most: int
+    """Most replications of a point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +60,21 @@ class Point:
 
 @dataclass(frozen=True)
 class Study:
-    """What a sweep runs. Equal studies have equal hashes."""
+    """What a sweep runs. Equal studies have equal hashes.
+
+    Example:
+        >>> study.title, len(study.points)
+        ('A call beside downloads', 18)
+    """
 
     name: str
+    """What messages call it, usually the file's name."""
     title: str
+    """What its report is called."""
     base: Scenario
     """Without a seed."""
     axes: tuple[Axis, ...]
+    """Its dimensions; every combination of their steps is a setting."""
     disciplines: tuple[tuple[str, dict[str, Any] | None], ...]
     """Label and queue; a single one without a queue runs the scenario's own."""
     links: tuple[str | None, ...]
@@ -67,6 +82,7 @@ class Study:
     replications: int | None
     """Runs of every point; none if `until` decides."""
     until: Until | None
+    """When a point has been run often enough; none if `replications` decides."""
     keys: tuple[str, ...]
     """Patterns of the measures that are kept; all if empty."""
     seed: int
@@ -186,6 +202,11 @@ def load(path: str | Path, settings: Sequence[str] = ()) -> Study:
     Raises:
         ScenarioError: anything in it that is not understood, or its scenario cannot be read.
         OSError: it cannot be read.
+
+    Example:
+        >>> short = sweep.load("examples/uplink-study.toml", ["scenario.duration=6s"])
+        >>> short.base.document["duration"]
+        '6s'
     """
     path = Path(path)
     document = _written.load(path)
@@ -214,6 +235,12 @@ def read(
     Raises:
         ScenarioError: anything in it that is not understood, its scenario cannot be read, or an
             axis sets what is to be changed.
+
+    Example:
+        >>> flows = {"name": "flows", "path": "traffic.downloads.flows", "values": [1, 2, 4]}
+        >>> whole = {"replications": 2, "axis": [flows], "scenario": scenario.bare().document}
+        >>> len(sweep.read(whole).points)
+        3
     """
     table = _written.read(StudyTable, document, name)
     axes = tuple(each.axis() for each in table.axis)

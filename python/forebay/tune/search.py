@@ -72,9 +72,19 @@ class Tuning:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A trial, or a candidate with fresh seeds, or what stands beside."""
+    """A trial, or a candidate with fresh seeds, or what stands beside.
+
+    Example:
+        >>> found = tune.tune(scenario.with_("duration", "10s"), "out/tuned",
+        ...     minimize="classes.calls.p99_delay_ms", discipline="fifo",
+        ...     parameters=["dumbbell.queue.limit=10p..100p"],
+        ...     trials=3, replications=2, candidates=1, verify=2)
+        >>> [trial.refusal for trial in found.trials]
+        ['', '', '']
+    """
 
     label: str
+    """What tables call it."""
     values: tuple[Any, ...]
     """Of the parameters, in order; empty for what stands beside."""
     estimate: Estimate | None
@@ -85,9 +95,19 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a search found."""
+    """What a search found.
+
+    Example:
+        >>> found = tune.tune(scenario.with_("duration", "10s"), "out/tuned",
+        ...     minimize="classes.calls.p99_delay_ms", discipline="fifo",
+        ...     parameters=["dumbbell.queue.limit=10p..100p"],
+        ...     trials=3, replications=2, candidates=1, verify=2)
+        >>> found.best in (*found.candidates, *found.beside)
+        True
+    """
 
     plan: Tuning
+    """What was asked for."""
     trials: tuple[Tried, ...]
     """Distinct ones, in the order in which they were proposed, with the search's seeds."""
     candidates: tuple[Tried, ...]

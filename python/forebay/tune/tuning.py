@@ -66,6 +66,14 @@ def tune(
         ScenarioError: anything that is not understood or could not run.
         OSError: results could not be kept.
         KeyboardInterrupt: interrupted; every finished run is kept.
+
+    Example:
+        >>> found = tune.tune(scenario.with_("duration", "10s"), "out/tuned",
+        ...     minimize="classes.calls.p99_delay_ms", discipline="fifo",
+        ...     parameters=["dumbbell.queue.limit=10p..100p"],
+        ...     trials=3, replications=2, candidates=1, verify=2)
+        >>> len(found.trials)
+        3
     """
     checked = scenario.effective()
     table = checked.get("tune") or {}

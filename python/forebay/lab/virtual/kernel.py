@@ -72,7 +72,7 @@ EDITS = [
     ),
     ("drivers/net/Makefile", r"\A", f"obj-y += {' '.join(f'{name}.o' for name in DRIVERS)}\n", 1),
 ]
-COMPILED = 574
+COMPILED = 575
 """Files that a build compiles."""
 BUILDS = (
     f"Building the kernel of virtual labs from Debian's {PACKAGE}, once: about six minutes of "
@@ -88,9 +88,16 @@ SIGNATURE += ["KBUILD_BUILD_HOST=forebay", "KBUILD_BUILD_VERSION=1"]
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that has been built, and what belongs to it."""
+    """A kernel that has been built, and what belongs to it.
+
+    Example:
+        >>> kernel = lab.virtual.find()
+        >>> kernel.is_whole
+        True
+    """
 
     folder: Path
+    """Where it is."""
 
     @property
     def linux(self) -> Path:
@@ -135,8 +142,15 @@ def cache() -> Path:
 def find(folder: str | Path | None = None) -> Kernel | None:
     """The kernel in `folder`, or where kernels are looked for; None if there is none.
 
+    Args:
+        folder: of a kernel that has been built.
+
     Raises:
         LabError: this machine cannot run one.
+
+    Example:
+        >>> lab.virtual.find().linux.name
+        'linux'
     """
     if sys.platform != "linux" or os.uname().machine != "x86_64":
         raise LabError("a virtual lab needs Linux on x86-64")
@@ -178,6 +192,10 @@ def build(
 
     Raises:
         LabError: something is missing, or does not build.
+
+    Example:
+        >>> lab.virtual.build(lab.virtual.find().folder).is_whole
+        True
     """
     wanted = {"version": check_machine(), **digests()}
     kernel = Kernel(into)

@@ -61,6 +61,12 @@ def run(
     Raises:
         ScenarioError: the scenario cannot run, or asks for what a lab does not have.
         LabError: there is no kernel, or the guest failed.
+
+    Example:
+        >>> short = scenario.with_("duration", "6s")
+        >>> one, other = (lab.virtual.run(short, seed=7) for _ in range(2))
+        >>> one.summary == other.summary
+        True
     """
     first = seed if seed is not None else int(scenario.effective()["seed"])
     return run_all(
@@ -89,6 +95,21 @@ def run_all(
     """Run a scenario with each of these seeds, as `run` does, one guest a processor at a time.
 
     Captures of the run with seed N are in the folder `seed-N` of `captures`.
+
+    Args:
+        scenario: what to run.
+        seeds: one a run.
+        congestion: as for `run`.
+        kernel: as for `run`.
+        gate: as for `run`.
+        captures: as for `run`.
+        outages: as for `run`.
+        progress: called with the fraction of all runs that is done.
+
+    Example:
+        >>> results = lab.virtual.run_all(scenario.with_("duration", "6s"), seeds=[1, 2])
+        >>> [result.summary["seed"] for result in results]
+        [1, 2]
     """
     base = scenario.bare()
     return run_tasks(
