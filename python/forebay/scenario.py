@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 Queue: TypeAlias = "str | type[Discipline] | Mapping[str, Any]"
 """A kind of discipline, a class of one, or a table of a kind and its parameters."""
 
+OF_KERNEL = "kernel:"
+"""Before Linux' name of a discipline, in a list of them."""
+
 plugins: list[str] = []
 """Plug-ins of the command line, absolute paths; every scenario read from a file has them."""
 
@@ -167,6 +170,26 @@ class Scenario:
             text = _engine.with_queue(text, self.base, link, json.dumps(table))
         return Scenario(text, self.name, self.base)
 
+    def with_change(
+        self, at_ns: int, change: Mapping[str, Any], plugins: Sequence[str] = ()
+    ) -> Scenario:
+        """A copy with one more `[[change]]`, behind those that are not later.
+
+        Args:
+            at_ns: when, in nanoseconds.
+            change: `set`, `join` or `leave`, as a scenario writes it.
+            plugins: all plug-ins that the copy names, if any.
+        """
+        document = self.document
+        if plugins:
+            document["plugins"] = list(plugins)
+        changes: list[dict[str, Any]] = document.setdefault("change", [])
+        place = len(changes)
+        while place > 0 and nanoseconds(changes[place - 1]["at"]) > at_ns:
+            place -= 1
+        changes.insert(place, {"at": instant(at_ns), **change})
+        return Scenario.of(document, self.name, self.base)
+
     def with_classes(self, *classes: type[Part]) -> Scenario:
         """A copy whose fields may name these classes of `forebay.Discipline` and so on.
 
@@ -257,7 +280,9 @@ def _with_plugin(document: dict[str, Any], plugin: str) -> dict[str, Any]:
 
 
 def labelled(entry: Queue) -> tuple[str, dict[str, Any]]:
-    """The label and the queue of an entry in a list of disciplines."""
+    """The label and the queue of an entry in a list of disciplines; "kernel:cake" is Linux' own."""
+    if isinstance(entry, str) and entry.startswith(OF_KERNEL):
+        return entry, {"kind": "kernel", "qdisc": entry.removeprefix(OF_KERNEL)}
     queue: dict[str, Any] = dict(entry) if isinstance(entry, Mapping) else {"kind": entry}
     label = queue.pop("label", None)
     if label is None:
@@ -292,6 +317,26 @@ def quantity(value: Any) -> Quantity | None:
     except ScenarioError:
         return None
     return Quantity(found["value"], found["base_unit"], float(found["number"]), found["unit"])
+
+
+def nanoseconds(text: str) -> int:
+    """A time such as "100ms" in nanoseconds.
+
+    Raises:
+        ScenarioError: it is no time.
+    """
+    if not isinstance(text, str):
+        raise ScenarioError(f'expected a time such as "100ms", got {text!r}')
+    base: float = json.loads(_engine.quantity(text, "time"))["value"]
+    return round(base * 1e9)
+
+
+def instant(at_ns: int) -> str:
+    """An instant as a scenario writes it, without loss, such as "2s" or "1500ms"."""
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if at_ns % size == 0:
+            return f"{at_ns // size}{unit}"
+    return f"{at_ns}ns"
 
 
 def load(path: str | Path) -> Scenario:

@@ -290,6 +290,11 @@ impl<T: Outside> Discipline for Foreign<T> {
         let mut named = |name: &str, value| out(interned(name), value);
         self.under_way.during(Function::Probe, || self.outside.probe(now, &mut named));
     }
+
+    fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
+        // Its host knows what it holds, not in what queues.
+        self.ledger.show(&mut |packet| out(0, packet));
+    }
 }
 
 /// `name` for the rest of the process's life; equal names are one.

@@ -297,10 +297,10 @@ fn output(scenario: &Scenario, world: &mut World, cost: impl FnOnce() -> Duratio
     Output { summary, tables }
 }
 
-/// Goes on for a slice, up to `until` at most; with the interpreter's lock if there are parts
+/// Goes on for `slice` events, up to `until` at most; with the interpreter's lock if there are parts
 /// `in_python`, each call of which would wait for it.
-fn advance(world: &mut World, until: Time, in_python: bool) -> PyResult<Progress> {
-    let mut advance = || world.advance_to(until, SLICE);
+fn advance(world: &mut World, until: Time, slice: u64, in_python: bool) -> PyResult<Progress> {
+    let mut advance = || world.advance_to(until, slice);
     let state = if in_python { Python::attach(|_| advance()) } else { advance() };
     let state = state.map_err(|error| ScenarioError::new_err(error.to_string()))?;
     python::fault().map_or(Ok(state), |fault| Err(ScenarioError::new_err(fault)))
@@ -315,7 +315,7 @@ fn complete(
 ) -> PyResult<()> {
     let mut told = 0.0;
     loop {
-        let state = advance(world, Time::MAX, in_python)?;
+        let state = advance(world, Time::MAX, SLICE, in_python)?;
         if state.complete {
             return Ok(());
         }

@@ -229,6 +229,16 @@ impl Rig<'_> {
                 self.ledger.held
             ));
         }
+        let (mut shown, mut bytes) = (0, 0);
+        self.queue.waiting(&mut |_, packet| {
+            shown += 1;
+            bytes += u64::from(packet.len);
+        });
+        if shown > 0 && (shown, bytes) != self.ledger.held {
+            return Err(format!(
+                "waiting: {shown} packets of {bytes} B are shown, the backlog is {backlog:?}"
+            ));
+        }
         let wake = self.queue.wake(now);
         self.fault()?;
         let fits = match wake {

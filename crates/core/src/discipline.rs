@@ -56,6 +56,10 @@ pub trait Sink {
     fn tcp_header(&mut self, _arriving: &Packet) -> Option<Tcp> {
         None
     }
+    /// The IP packet that is being handed over, byte by byte; None if nobody here has it.
+    fn bytes(&mut self, _arriving: &Packet) -> Option<&[u8]> {
+        None
+    }
 }
 
 /// What a discipline is handed at every call: the clock, its random stream, and where drops go.
@@ -74,6 +78,12 @@ impl<'a> Context<'a> {
         Context { now, rng, sink }
     }
 
+    /// The random stream and the sink, for whoever hands the call on and looks at what becomes of
+    /// packets.
+    pub fn parts(&mut self) -> (&mut Rng, &mut dyn Sink) {
+        (self.rng, self.sink)
+    }
+
     /// Drops `packet` for `reason`.
     #[inline]
     pub fn drop(&mut self, packet: Packet, reason: DropReason) {
@@ -84,6 +94,12 @@ impl<'a> Context<'a> {
     /// None if it has none, or if whoever calls does not know. Who will need it later keeps it.
     pub fn tcp_header(&mut self, arriving: &Packet) -> Option<Tcp> {
         self.sink.tcp_header(arriving)
+    }
+
+    /// The IP packet `arriving`, which this call of [`Discipline::enqueue`] hands over, byte by byte;
+    /// None if it is not IP, or if whoever calls has none, as in a simulation.
+    pub fn bytes(&mut self, arriving: &Packet) -> Option<&[u8]> {
+        self.sink.bytes(arriving)
     }
 
     /// Marks `packet` congestion-experienced if its transport understands that; false means that
@@ -172,6 +188,11 @@ pub trait Discipline: Send {
 
     /// Reports internal variables by name (`"drop_probability"`), for plots.
     fn probe(&self, _now: Time, _out: &mut dyn FnMut(&'static str, f64)) {}
+
+    /// Shows what waits, for pictures: each packet with the number of its inner queue, those of one
+    /// queue in order of service, and queues that are served first first, as far as that is known.
+    /// Shows nothing if it cannot say.
+    fn waiting(&self, _out: &mut dyn FnMut(usize, &Packet)) {}
 }
 
 /// What a discipline knows of its port when it is built.

@@ -100,6 +100,13 @@ impl Port {
         self.discipline = Box::new(Succession([before, discipline].into()));
     }
 
+    /// Puts what `wrap` makes of the discipline in its place: something that holds it, and the same
+    /// packets.
+    pub fn wrap(&mut self, wrap: impl FnOnce(Box<dyn Discipline>) -> Box<dyn Discipline>) {
+        let inner = std::mem::replace(&mut self.discipline, Box::new(Succession::default()));
+        self.discipline = wrap(inner);
+    }
+
     /// Sends at `rate` from `now` on; a transmission under way ends as it was to end.
     pub fn change_rate(&mut self, now: Time, rate: Rate) {
         self.capacity.change(now, rate);
@@ -131,6 +138,11 @@ impl Port {
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         self.capacity = Capacity::constant(rate);
         self.discipline.set_link_rate(now, rate);
+    }
+
+    /// Shows what waits, as [`Discipline::waiting`].
+    pub fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
+        self.discipline.waiting(out);
     }
 
     /// Reports the discipline's internal variables.
@@ -184,6 +196,10 @@ impl Discipline for Succession {
 
     fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64)) {
         self.last().probe(now, out);
+    }
+
+    fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
+        self.0.iter().for_each(|each| each.waiting(out));
     }
 }
 

@@ -175,6 +175,10 @@ impl<C: Classify, A: Admit, S: Schedule> Discipline for Composed<C, A, S> {
         self.classify.probe(now, &self.bank, out);
         self.admit.probe(now, &self.bank, out);
     }
+
+    fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
+        self.bank.show(out);
+    }
 }
 
 impl Classify for Box<dyn Classify> {

@@ -187,6 +187,15 @@ impl Sender {
         }
     }
 
+    /// Ends the stream with what has been sent: the application has gone, and the rest with it.
+    pub fn cut(&mut self) {
+        // A FIN that is out says where the end is; a probe may have brought an octet more.
+        if self.next <= self.end {
+            self.end = (self.next + u64::from(self.probed)).clamp(1, self.end.max(1));
+        }
+        self.close();
+    }
+
     /// Takes an arriving segment, whose packet came with the codepoint `ecn`.
     #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) {

@@ -1,6 +1,5 @@
-//! The world at an instant: what an observer sees of it, and what he may change.
+//! The world at an instant: what an observer sees of it.
 
-use super::fabric::LinkChange;
 use super::world::World;
 use forebay_core::Time;
 use serde_json::{Map, Value, json};
@@ -64,11 +63,5 @@ impl World {
             }));
         }
         Value::Array(flows)
-    }
-
-    /// Makes what `change` says hold on the link of this index from now on.
-    pub fn change(&mut self, link: usize, change: LinkChange) {
-        let now = self.now;
-        self.fabric.links_mut()[link].change(now, change);
     }
 }

@@ -4,18 +4,28 @@ use forebay_core::Duration;
 use hdrhistogram::Histogram;
 
 /// Collects spans of time.
-///
-/// Counts lie as [`Histogram`] has them for three digits, and become one when they are asked for: to
-/// record a span in one costs three times as much, and every packet is recorded three times.
 #[derive(Debug, Clone, Default)]
 pub struct DelayMeter {
-    /// Spans by step, in ticks; as long as the longest span needs.
-    counts: Vec<u64>,
+    spans: Spans,
     count: u64,
     /// In nanoseconds; of long delays and many packets, more than 64 bits hold.
     total: u128,
     max: u64,
 }
+
+/// Spans in ticks.
+#[derive(Debug, Clone)]
+enum Spans {
+    /// Each by itself: counts take tens of kilobytes, and most of many links send little.
+    Few(Vec<u32>),
+    /// How many are in each step; as long as the longest span needs. Steps are those that
+    /// [`Histogram`] has for three digits, and become one when they are asked for: to record a span
+    /// in one costs three times as much, and every packet is recorded three times.
+    Many(Vec<u64>),
+}
+
+/// Most spans that are kept each by itself.
+const FEW: usize = 2048;
 
 /// Resolution of the histogram in nanoseconds: tenths of a microsecond, so that three digits hold from
 /// 100 us up.
@@ -39,6 +49,66 @@ fn least(step: usize) -> u64 {
     ((step - below * OCTAVE) as u64) << below
 }
 
+impl Default for Spans {
+    fn default() -> Self {
+        Spans::Few(Vec::new())
+    }
+}
+
+impl Spans {
+    #[inline]
+    fn record(&mut self, ticks: u64) {
+        match self {
+            Spans::Many(counts) => add(counts, ticks),
+            Spans::Few(spans) => match u32::try_from(ticks) {
+                Ok(ticks) if spans.len() < FEW => spans.push(ticks),
+                _ => self.become_many(ticks),
+            },
+        }
+    }
+
+    #[cold]
+    fn become_many(&mut self, ticks: u64) {
+        let mut counts = Vec::new();
+        if let Spans::Few(spans) = self {
+            spans.iter().for_each(|ticks| add(&mut counts, (*ticks).into()));
+        }
+        add(&mut counts, ticks);
+        *self = Spans::Many(counts);
+    }
+
+    fn histogram(&self) -> Histogram<u64> {
+        let mut histogram = Histogram::new(3).expect("three digits are allowed");
+        let mut add = |ticks, count| {
+            histogram.record_n(ticks, count).expect("the histogram grows with its values");
+        };
+        match self {
+            Spans::Few(spans) => spans.iter().for_each(|ticks| add((*ticks).into(), 1)),
+            Spans::Many(counts) => {
+                let steps = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+                steps.for_each(|(step, count)| add(least(step), *count));
+            }
+        }
+        histogram
+    }
+}
+
+#[inline]
+fn add(counts: &mut Vec<u64>, ticks: u64) {
+    let step = step(ticks);
+    match counts.get_mut(step) {
+        Some(count) => *count += 1,
+        None => grow(counts, step),
+    }
+}
+
+/// The first span of an octave longer than all before.
+#[cold]
+fn grow(counts: &mut Vec<u64>, step: usize) {
+    counts.resize((step / OCTAVE + 1) * OCTAVE, 0);
+    counts[step] = 1;
+}
+
 impl DelayMeter {
     /// Adds one span.
     #[inline]
@@ -47,27 +117,7 @@ impl DelayMeter {
         self.count += 1;
         self.total += u128::from(nanos);
         self.max = self.max.max(nanos);
-        let step = step(nanos / TICK);
-        match self.counts.get_mut(step) {
-            Some(count) => *count += 1,
-            None => self.grow(step),
-        }
-    }
-
-    /// The first span of an octave longer than all before.
-    #[cold]
-    fn grow(&mut self, step: usize) {
-        self.counts.resize((step / OCTAVE + 1) * OCTAVE, 0);
-        self.counts[step] = 1;
-    }
-
-    /// None without spans.
-    fn histogram(&self) -> Option<Histogram<u64>> {
-        let mut histogram = Histogram::new(3).expect("three digits are allowed");
-        for (step, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            histogram.record_n(least(step), *count).expect("the histogram grows with its values");
-        }
-        (self.count > 0).then_some(histogram)
+        self.spans.record(nanos / TICK);
     }
 
     /// Number of spans.
@@ -87,9 +137,11 @@ impl DelayMeter {
 
     /// Quantile `q` (0 to 1) in ms, to three significant digits.
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
-        let histogram = self.histogram()?;
-        let upper = (histogram.value_at_quantile(q).saturating_mul(TICK)).min(self.max);
-        Some(upper as f64 * 1e-6)
+        if self.count == 0 {
+            return None;
+        }
+        let upper = self.spans.histogram().value_at_quantile(q).saturating_mul(TICK);
+        Some(upper.min(self.max) as f64 * 1e-6)
     }
 
     /// The distribution for plots, in steps of a hundredth: (delay in ms, number of spans up to it
@@ -97,8 +149,7 @@ impl DelayMeter {
     pub fn distribution(&self) -> Vec<(f64, f64)> {
         let mut steps: Vec<(f64, f64)> = Vec::new();
         let mut begin = 0.0;
-        let histogram = self.histogram();
-        for step in histogram.iter().flat_map(|histogram| histogram.iter_recorded()) {
+        for step in self.spans.histogram().iter_recorded() {
             let delay = step.value_iterated_to() as f64 * TICK as f64 / 1e6;
             let count = step.count_at_value() as f64;
             match steps.last_mut() {
@@ -137,6 +188,27 @@ mod tests {
         let steps = meter.distribution();
         assert_eq!(steps.iter().map(|(_, count)| count).sum::<f64>(), 1000.0);
         assert!(steps.len() < 400 && steps.is_sorted(), "{} steps", steps.len());
+    }
+
+    #[test]
+    fn few_spans_and_many_say_the_same() {
+        let (mut few, mut many) = (DelayMeter::default(), DelayMeter::default());
+        // One longer than 32 bits hold is counted at once.
+        many.record(Duration::from_secs(1000));
+        few.record(Duration::from_secs(400));
+        for micros in (0..FEW as u64 - 1).map(|step| step * step % 40_009) {
+            few.record(Duration::from_micros(micros));
+            many.record(Duration::from_micros(micros));
+        }
+        assert!(matches!((&few.spans, &many.spans), (Spans::Few(_), Spans::Many(_))));
+        for q in [0.01, 0.5, 0.9, 0.99, 0.999] {
+            assert_eq!(few.quantile_ms(q), many.quantile_ms(q), "{q}");
+        }
+        let [before, beside] = [&few, &many].map(DelayMeter::distribution);
+        assert_eq!(before[..before.len() - 1], beside[..beside.len() - 1]);
+        few.record(Duration::ZERO);
+        assert!(matches!(few.spans, Spans::Many(_)));
+        assert_eq!(few.distribution().iter().map(|(_, count)| count).sum::<f64>(), 2049.0);
     }
 
     #[test]

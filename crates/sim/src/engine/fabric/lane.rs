@@ -132,6 +132,12 @@ impl Lane {
         self.late.peek().map(|late| late.0)
     }
 
+    /// Every packet, and when it arrives; not in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Time, &Packet)> {
+        let late = self.late.iter().map(|Late(key, packet)| (key.time, packet));
+        self.packets.iter().map(|(key, packet)| (key.time, packet)).chain(late)
+    }
+
     /// The packet of the ring that arrives after `count` others.
     #[inline]
     pub fn after(&self, count: usize) -> Option<&Packet> {

@@ -374,6 +374,11 @@ impl Link {
         self.loss = change.loss.map_or(self.loss.clone(), Course::Constant);
     }
 
+    /// Puts what `wrap` makes of the discipline in its place.
+    pub fn wrap(&mut self, wrap: impl FnOnce(Box<dyn Discipline>) -> Box<dyn Discipline>) {
+        self.port.wrap(wrap);
+    }
+
     /// Ends the capture, if there is one.
     ///
     /// # Errors

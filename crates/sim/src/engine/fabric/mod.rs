@@ -13,6 +13,7 @@ pub use link::{Course, Link, LinkChange, LinkSpec, Loss};
 
 use super::event::{Agenda, Event, Key, Sequence};
 use crate::measure::UserMeter;
+use crate::wireless::medium::Station;
 use crate::wireless::{Effects, Network, NetworkSpec};
 use cargo::Hold;
 use forebay_core::{Duration, Packet, Time, fetch};
@@ -322,6 +323,25 @@ impl Fabric {
     pub fn after(&self, index: u32, count: usize) -> Option<(&Packet, Target)> {
         let (lane, target) = &self.ways.lanes[index as usize];
         lane.after(count).map(|packet| (packet, *target))
+    }
+
+    /// Every packet on a lane, and when it arrives at the lane's end.
+    pub fn under_way(&self) -> impl Iterator<Item = (Time, &Packet)> {
+        self.ways.lanes.iter().flat_map(|(lane, _)| lane.iter())
+    }
+
+    /// Adds lanes, stretches and ways through the air.
+    pub fn extend(
+        &mut self,
+        lanes: Vec<(Target, Option<Wire>)>,
+        stops: Vec<Stop>,
+        crossings: Vec<(Station, Station)>,
+    ) {
+        self.ways.lanes.extend(lanes.into_iter().map(|(to, wire)| (Lane::new(wire), to)));
+        self.ways.stops.extend(stops);
+        if let Some(air) = &mut self.air {
+            air.0.extend(crossings);
+        }
     }
 
     /// Fetches the place of that packet in the lane.

@@ -118,6 +118,13 @@ impl Connections {
         }
     }
 
+    /// The first of `count` numbers that no flow has had.
+    pub fn take_numbers(&mut self, count: u32) -> u32 {
+        let first = self.next_number;
+        self.next_number += count;
+        first
+    }
+
     fn plan(&mut self, planned: Planned) -> u32 {
         if let Some(index) = self.free_planned.pop() {
             self.planned[index as usize] = planned;
@@ -216,6 +223,9 @@ impl Transport {
         let planned = self.connections.planned[index as usize];
         self.connections.free_planned.push(index);
         let Planned { user, bytes, stays_open } = planned;
+        if now >= self.users[user as usize].stop {
+            return;
+        }
         let Entry::Transfers { open, .. } = &mut self.users[user as usize].entry else {
             unreachable!("the transfer belongs to a user of TCP")
         };
@@ -463,6 +473,24 @@ impl Transport {
         open.take_if(|open| *open == flow);
         let next = source.completed(now, rng);
         self.plan_transfer(user, next, fabric);
+    }
+
+    /// Ends the connections of user `index` with what they have sent.
+    pub(super) fn cut(
+        &mut self,
+        now: Time,
+        index: u32,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) {
+        for flow in 0..self.connections.places.len() as u32 {
+            let connection = &mut self.connections.places[flow as usize];
+            let is_over = matches!(connection.sender.state(), State::Done | State::Aborted);
+            if connection.user == index && !is_over {
+                connection.sender.cut();
+                self.transmit(now, flow, fabric, measures);
+            }
+        }
     }
 
     /// Charges what the connection's sender counted to its user.
