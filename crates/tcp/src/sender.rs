@@ -266,15 +266,14 @@ impl Sender {
     /// The same, into `segment`, where it is then copied from once; false if there is none.
     #[inline]
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
-        let settled = matches!(self.state, State::Established | State::Closing);
-        if !settled || self.handshake_due {
-            if !settled && !(self.state == State::SynSent && self.handshake_due) {
-                return false;
+        match self.state {
+            State::Established | State::Closing if !self.handshake_due => {}
+            State::Established | State::Closing | State::SynSent if self.handshake_due => {
+                if put(self.poll_handshake(now), segment) {
+                    return true;
+                }
             }
-            if let Some(first) = self.poll_handshake(now) {
-                *segment = first;
-                return true;
-            }
+            _ => return false,
         }
         self.pace.release();
         let sent = match self.recovery.phase {

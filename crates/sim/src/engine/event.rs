@@ -71,12 +71,12 @@ impl Key {
 /// An agenda: events in the order of their keys.
 ///
 /// The earliest ones lie in order in a small ring: there are few entries (one a lane, a busy link or a
-/// timer, never one a packet), so that most agendas need no more, and what is new is mostly late, so
-/// that few have to make room for it. The rest is an implicit heap with four children a node: with
-/// 100 000 timers it has half the levels of a binary one.
+/// timer, never one a packet), so that most agendas need no more, and what is new is mostly either the
+/// first of all or late, so that few have to make room for it. The rest is an implicit heap with four
+/// children a node: with 100 000 timers it has half the levels of a binary one.
 #[derive(Debug)]
 pub struct Agenda {
-    /// Entry i is at place `head + i`, modulo its length; all come before those of `later`.
+    /// Entry i is at place `head + i`, modulo the length; all come before those of `later`.
     soon: [(Key, Event); SOON],
     head: usize,
     len: usize,
@@ -126,7 +126,7 @@ impl Agenda {
     /// Takes the first entry away.
     #[inline]
     pub fn pop(&mut self) {
-        self.head += 1;
+        self.head = (self.head + 1) % SOON;
         self.len -= 1;
         if self.len == 0 && !self.later.is_empty() {
             self.refill();
@@ -136,9 +136,16 @@ impl Agenda {
     /// Puts an entry among the earliest, which have room.
     #[inline]
     fn insert(&mut self, key: Key, event: Event) {
+        if self.len > 0 && key.precedes(self.soon[self.head % SOON].0) {
+            self.head = (self.head + SOON - 1) % SOON;
+            self.soon[self.head] = (key, event);
+            self.len += 1;
+            return;
+        }
+        // The first one, if there is one, stays where it is.
         let mut place = self.head + self.len;
         self.len += 1;
-        while place != self.head {
+        while place > self.head + 1 {
             let before = self.soon[(place - 1) % SOON];
             if !key.precedes(before.0) {
                 break;

@@ -134,6 +134,12 @@ fn a_fabric_carries_queues_and_drops() {
     assert_eq!(lost, 1);
     assert_eq!(fabric.links()[1].sent.0, 3);
     assert_eq!(fabric.hold.peak(), 4);
+    // Those that find a queue empty and pass it are measured as the others are.
+    let measured = |link: usize| {
+        let meter = &fabric.links()[link].meter;
+        (meter.offered[0], meter.delay.count(), meter.delay.max_ms())
+    };
+    assert_eq!((measured(0), measured(1)), ((4, 3, Some(2.0)), (3, 3, Some(0.0))));
 }
 
 /// Transfers that are known from the start.
