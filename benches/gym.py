@@ -18,7 +18,7 @@ import numpy as np
 import forebay
 import forebay.gym
 
-STEPS = 2000
+STEPS = 500
 
 
 def scenario(flows: int) -> forebay.Scenario:
@@ -41,7 +41,7 @@ def vector(flows: int, count: int, *, still: bool = False, **agent: Any) -> floa
     envs = forebay.gym.VectorEnv(scenario(flows), count, copy=False, **agent)
     envs.reset(seed=1)
     random = np.random.default_rng(1)
-    actions = random.uniform(-1, -0.5, (16, count, 1)).astype(np.float32)
+    actions = random.uniform(-0.5, 0.1, (16, count, 1)).astype(np.float32)
     begun = time.process_time()
     for step in range(STEPS):
         envs.step(actions[0 if still else step % 16])
@@ -52,7 +52,7 @@ def single(flows: int) -> float:
     """The same of the environment for one agent."""
     env = forebay.gym.Env(scenario(flows))
     env.reset(seed=1)
-    action = np.full(1, -0.7, np.float32)
+    action = np.full(1, -0.2, np.float32)
     begun = time.process_time()
     for _ in range(STEPS):
         env.step(action)

@@ -44,6 +44,10 @@ _AT_SENDER: dict[str, Any] = {
     "reward": {"log_throughput": 1.0, "srtt_ms": -0.01},
 }
 
+_OWN_AT_LINK = {"drop_probability", "mark_probability"}
+_OWN_AT_SENDER = {"window", "rate"}
+"""Parameters of the kind and of the control `agent`: who sets no others gets these parts."""
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -117,24 +121,25 @@ def set_up(scenario: Scenario | str | Path, given: Mapping[str, Any]) -> Setup:
     traffic = table.get("traffic")
     defaults = _AT_LINK if traffic is None else _AT_SENDER
     agents: tuple[str, ...]
+    actions = set(table.get("actions", {}))
     if traffic is None:
         link = _link(whole, table.get("link"))
         agents, place = (link,), {"link": link}
-        if "actions" not in table and _kind(whole, link) != "agent":
+        if actions <= _OWN_AT_LINK and _kind(whole, link) != "agent":
             whole = whole.with_queue("agent", link)
     else:
         index, flows = _entry(checked, traffic, base.name)
         agents = tuple(f"{traffic}/{flow}" for flow in range(flows))
         place = {"traffic": traffic}
-        if "actions" not in table:
+        if actions <= _OWN_AT_SENDER:
             whole = whole.with_(f"traffic[{index}].tcp.congestion", "agent")
     table = {**defaults, **table}
-    actions = [_parameter(base.name, "actions", *each) for each in table["actions"].items()]
+    ranges = [_parameter(base.name, "actions", *each) for each in table["actions"].items()]
     draws = [_parameter(base.name, "draws", *each) for each in table.get("draws", {}).items()]
     agent = {
         "place": place,
         "step": table["step"],
-        "actions": [_range(base.name, each) for each in actions],
+        "actions": [_range(base.name, each) for each in ranges],
         "observations": table["observations"],
         "reward": sorted(table["reward"].items()),
     }
@@ -146,7 +151,7 @@ def set_up(scenario: Scenario | str | Path, given: Mapping[str, Any]) -> Setup:
         json.dumps(agent),
         tuple(draws),
         agents,
-        tuple(each.path for each in actions),
+        tuple(each.path for each in ranges),
         tuple(table["observations"]),
     )
 
