@@ -10,13 +10,14 @@ const HEIGHT = 132;
 const MANY = 6;
 const SMOOTHED = 50;     // a rate is a mean over this part of the window
 
-// The measures: how each is called, on its button too, its unit, and the curves that a lane has.
+// The measures: how each is called, on its button too, its unit, the curves that a lane has, and
+// how high the axis is at least.
 const MEASURES = {
-  queue: { title: "Queue", button: "Queue", unit: "packets", show: String },
-  delay: { title: "Delay by class", button: "Delay", unit: "ms, one way", show: units.milliseconds, curves: delays },
-  throughput: { title: "Throughput by flow", button: "Throughput", unit: "bit/s", show: units.rate, curves: throughputs },
-  drops: { title: "Drops and marks", button: "Drops", unit: "packets, since the beginning", show: String, curves: drops },
-  cwnd: { title: "Congestion window by flow", button: "Windows", unit: "bytes", show: units.size, curves: windows },
+  queue: { title: "Queue", button: "Queue", unit: "packets", show: String, least: 4 },
+  delay: { title: "Delay by class", button: "Delay", unit: "ms, one way", show: units.milliseconds, curves: delays, least: 1 },
+  throughput: { title: "Throughput by flow", button: "Throughput", unit: "bit/s", show: units.rate, curves: throughputs, least: 1000 },
+  drops: { title: "Drops and marks", button: "Drops", unit: "packets, since the beginning", show: String, curves: drops, least: 4 },
+  cwnd: { title: "Congestion window by flow", button: "Windows", unit: "bytes", show: units.size, curves: windows, least: 1000 },
   variables: { title: "The discipline's own variables", button: "Variables", unit: "" },
 };
 export const NAMES = Object.keys(MEASURES);
@@ -170,7 +171,7 @@ export class Series {
       const boxes = this.#boxes.filter(box => box.name === name);
       if (name === "variables") { for (const box of boxes) this.#drawVariables(box, from, to); continue; }
       const found = boxes.map(box => this.#data(box, from, to));
-      const top = Math.max(...found.map(each => each.top), 1e-9);
+      const top = Math.max(...found.map(each => each.top), MEASURES[name].least);
       boxes.forEach((box, place) => this.#drawChart(box, found[place], from, to, top * 1.08));
     }
   }
