@@ -19,6 +19,12 @@ from forebay.scenario import Queue, Scenario, labelled, named, plain
 DEFAULT_REPLICATIONS = 10
 """Replications if neither the caller nor the scenario says how many."""
 
+EVERY_LINK = "*"
+"""In place of a link's name: every link that has a queue."""
+
+AS_WRITTEN = "as written"
+"""In place of a discipline: the queues that the scenario has."""
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -58,7 +64,7 @@ class Comparison:
 
     scenario: Scenario
     link: str
-    """The link that carried the disciplines."""
+    """The link that carried the disciplines; of several, the one whose measures are shown."""
     variants: tuple[Variant, ...]
     runs: tuple[Run, ...]
     """In order of variant, then replication."""
@@ -70,6 +76,8 @@ class Comparison:
     """Classes whose flows make system efficiency; all if empty."""
     command: str | None = field(default=None)
     """The command that made it, for the report."""
+    everywhere: bool = False
+    """Whether every link that has a queue carried the disciplines."""
 
     @property
     def title(self) -> str:
@@ -206,6 +214,7 @@ def compare(
     progress: Tell | None = None,
     command: str | None = None,
     baseline: str | None = None,
+    carry_out: Callable[[Sequence[Task]], Sequence[Result]] | None = None,
 ) -> Comparison:
     """Run a scenario under several disciplines, several times each, on all cores.
 
@@ -214,12 +223,14 @@ def compare(
         disciplines: kinds, classes, labels of the scenario's list, or tables such as
             `{"label": "short", "kind": "codel", "target": "2ms"}`.
         replications: how often each is run; each replication has a seed of its own.
-        link: the link that gets the disciplines.
+        link: the link that gets the disciplines; "*" for every link that has a queue. What is
+            shown of a link is then that of the one that drops most.
         seed: of the first replication; the following ones count up from it.
         jobs: runs at a time; one a core unless given.
         progress: called from this thread, about ten times a second.
         command: what to call the command in the report.
         baseline: the discipline beside which gain and system efficiency are given.
+        carry_out: what runs the tasks; the simulator unless given.
 
     Raises:
         ScenarioError: anything that could not run; found before the first run starts.
@@ -246,11 +257,19 @@ def compare(
     _check_classes(scenario, efficient)
     return run_variants(
         Comparison(
-            scenario, where, variants, (), command=command, baseline=baseline, efficient=efficient
+            scenario,
+            where,
+            variants,
+            (),
+            command=command,
+            baseline=baseline,
+            efficient=efficient,
+            everywhere=(link or settings.get("link")) == EVERY_LINK,
         ),
         range(first, first + count),
         jobs=jobs,
         progress=progress,
+        carry_out=carry_out,
     )
 
 
@@ -260,6 +279,7 @@ def run_variants(
     *,
     jobs: int | None = None,
     progress: Tell | None = None,
+    carry_out: Callable[[Sequence[Task]], Sequence[Result]] | None = None,
 ) -> Comparison:
     """A comparison without runs, with them.
 
@@ -268,6 +288,7 @@ def run_variants(
         seeds: of the replications of each variant.
         jobs: runs at a time; one a core unless given.
         progress: called from this thread, about ten times a second.
+        carry_out: what runs the tasks; the simulator unless given.
 
     Raises:
         ScenarioError: a variant could not run.
@@ -279,14 +300,35 @@ def run_variants(
         for number, seed in enumerate(seeds, start=1)
         for variant in comparison.variants
     ]
-    results = run_all(tasks, result_of, jobs=jobs, tell=progress)
+    if carry_out is not None:
+        results = carry_out(tasks)
+    else:
+        results = run_all(tasks, result_of, jobs=jobs, tell=progress)
     found = {(task.id, task.replication): each for task, each in zip(tasks, results, strict=True)}
     runs = tuple(
         Run(label, number, seed, found[label, number])
         for label in comparison.labels
         for number, seed in enumerate(seeds, start=1)
     )
-    return replace(comparison, runs=runs)
+    with_runs = replace(comparison, runs=runs)
+    if not comparison.everywhere:
+        return with_runs
+    return replace(with_runs, link=_worst_link(comparison.scenario, runs))
+
+
+def _worst_link(scenario: Scenario, runs: Sequence[Run]) -> str:
+    """Of the links with a queue the one that drops most, or is used most if none drops."""
+    links = scenario.resolved()["links"]
+    queued: list[str] = [link["name"] for link in links if link["queue"] is not None]
+
+    def badness(name: str) -> tuple[float, float]:
+        summaries = [run.result.summary for run in runs]
+        return (
+            sum(summary["queues"][name]["dropped"] for summary in summaries),
+            sum(summary["links"][name]["utilization"] or 0.0 for summary in summaries),
+        )
+
+    return max(queued, key=badness)
 
 
 def _check_classes(scenario: Scenario, wanted: Sequence[str]) -> None:
@@ -324,12 +366,24 @@ def variants_of(
                 'give one a name of its own with label = "..."'
             )
         with named(scenario, f'discipline "{label}": '):
-            changed = scenario.with_queue(queue, link).bare()
-            variant = Variant(label, plain(queue)[0], changed)
+            if queue == {"kind": AS_WRITTEN}:
+                written = _queue_of(scenario, scenario.compared_link(link))
+                variant = Variant(label, written, scenario.bare())
+            else:
+                changed = scenario.with_queue(queue, link).bare()
+                variant = Variant(label, plain(queue)[0], changed)
             # Everything that could not run is found before the first run begins.
             _ = variant.effective
         variants.append(variant)
     return tuple(variants)
+
+
+def _queue_of(scenario: Scenario, name: str) -> dict[str, Any]:
+    links = scenario.resolved()["links"]
+    queue: dict[str, Any] | None = next(each["queue"] for each in links if each["name"] == name)
+    if queue is None:
+        raise ScenarioError(f"{name} has no queue; write one in the scenario")
+    return queue
 
 
 def _key(run: Run) -> dict[str, Any]:

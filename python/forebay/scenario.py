@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 Queue: TypeAlias = "str | type[Discipline] | Mapping[str, Any]"
 """A kind of discipline, a class of one, or a table of a kind and its parameters."""
 
+OF_KERNEL = "kernel:"
+"""Before Linux' name of a discipline, in a list of them."""
+
 plugins: list[str] = []
 """Plug-ins of the command line, absolute paths; every scenario read from a file has them."""
 
@@ -277,7 +280,9 @@ def _with_plugin(document: dict[str, Any], plugin: str) -> dict[str, Any]:
 
 
 def labelled(entry: Queue) -> tuple[str, dict[str, Any]]:
-    """The label and the queue of an entry in a list of disciplines."""
+    """The label and the queue of an entry in a list of disciplines; "kernel:cake" is Linux' own."""
+    if isinstance(entry, str) and entry.startswith(OF_KERNEL):
+        return entry, {"kind": "kernel", "qdisc": entry.removeprefix(OF_KERNEL)}
     queue: dict[str, Any] = dict(entry) if isinstance(entry, Mapping) else {"kind": entry}
     label = queue.pop("label", None)
     if label is None:

@@ -1,12 +1,19 @@
-"""Fixtures: a scenario file whose runs take milliseconds."""
+"""Fixtures: a scenario file whose runs take milliseconds, and what virtual labs need."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from forebay.lab.errors import LabError
+from forebay.lab.virtual import kernel
+
 OFFICE = Path(__file__).parents[2] / "examples" / "office.pcap"
+
+GATE = Path(__file__).parents[2] / "target" / "debug" / "deps" / "libforebay_gate.so"
+"""Built by the gate's own tests."""
 
 SCENARIO = """\
 title = "A branch office's uplink"
@@ -70,3 +77,17 @@ def scenario_file(tmp_path: Path) -> Path:
     path = tmp_path / "branch.toml"
     path.write_text(SCENARIO.replace("OFFICE", str(OFFICE)), encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def guest_gate() -> Path:
+    """The gate on a machine that can run a virtual lab; elsewhere the test is skipped."""
+    try:
+        kernel.found()
+        if not GATE.is_file():
+            raise LabError(f"{GATE} is missing; cargo test -p forebay-gate --no-run")
+    except LabError as why:
+        if os.environ.get("FOREBAY_CI") and any(each.exists() for each in kernel.places()):
+            raise
+        pytest.skip(str(why))
+    return GATE

@@ -37,6 +37,7 @@ PAGES = sorted(
     for path in [
         *ROOT.glob("*.md"),
         *ROOT.glob("docs/*.md"),
+        *ROOT.glob("docs/tutorials/*.md"),
         *ROOT.glob("docs/papers/README.md"),
         *ROOT.glob("docs/reference/*.md"),
         *ROOT.glob("examples/*.md"),

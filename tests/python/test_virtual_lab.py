@@ -6,7 +6,6 @@ Runs need a kernel (`make virtual-linux`). Where it is built they must work in C
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import struct
@@ -27,9 +26,6 @@ from forebay import Result, Scenario, lab, run
 from forebay.lab.errors import LabError
 from forebay.lab.virtual import kernel, machine
 
-GATE = Path(__file__).parents[2] / "target" / "debug" / "deps" / "libforebay_gate.so"
-"""Built by the gate's own tests."""
-
 SCENARIO = {
     "title": "virtual",
     "duration": "6s",
@@ -42,20 +38,6 @@ SCENARIO = {
         {"kind": "poisson", "name": "calls", "rate": "64kbit", "size": "200B", "dscp": "EF"},
     ],
 }
-
-
-@pytest.fixture
-def gate() -> Path:
-    """The gate on a machine that can run a virtual lab; elsewhere the test is skipped."""
-    try:
-        kernel.found()
-        if not GATE.is_file():
-            raise LabError(f"{GATE} is missing; cargo test -p forebay-gate --no-run")
-    except LabError as why:
-        if os.environ.get("FOREBAY_CI") and any(each.exists() for each in kernel.places()):
-            raise
-        pytest.skip(str(why))
-    return GATE
 
 
 def guests_of(process: int) -> Iterator[int]:
@@ -77,12 +59,14 @@ def same(one: Result, other: Result) -> bool:
     )
 
 
-def test_equal_seeds_give_equal_results_and_captures(gate: Path, tmp_path: Path) -> None:
+def test_equal_seeds_give_equal_results_and_captures(guest_gate: Path, tmp_path: Path) -> None:
     # Beside each other, so that each is the other's load.
     scenario = Scenario.of(SCENARIO)
     with ThreadPoolExecutor() as pool:
         first, second = pool.map(
-            lambda name: lab.virtual.run_all(scenario, [7, 8], gate=gate, captures=tmp_path / name),
+            lambda name: lab.virtual.run_all(
+                scenario, [7, 8], gate=guest_gate, captures=tmp_path / name
+            ),
             ("first", "second"),
         )
     assert all(same(one, other) for one, other in zip(first, second, strict=True))
@@ -127,7 +111,7 @@ QUEUES = {
 
 
 @pytest.mark.parametrize("name", QUEUES)
-def test_a_discipline_does_to_linux_what_it_does_to_the_model(gate: Path, name: str) -> None:
+def test_a_discipline_does_to_linux_what_it_does_to_the_model(guest_gate: Path, name: str) -> None:
     calls = {"kind": "cbr", "name": "calls", "rate": "1Mbit", "size": "200B", "q": 1}
     scenario = (
         Scenario.of(SCENARIO)
@@ -135,7 +119,7 @@ def test_a_discipline_does_to_linux_what_it_does_to_the_model(gate: Path, name: 
         .with_("duration", "12s")
         .with_("traffic", [{"kind": "bulk", "flows": 4}, calls])
     )
-    linux, model = lab.virtual.run(scenario, gate=gate).summary, run(scenario).summary
+    linux, model = lab.virtual.run(scenario, gate=guest_gate).summary, run(scenario).summary
     for section, key, near in (
         ("links", "utilization", 0.02),
         ("queues", "mean_packets", 0.15),
@@ -178,7 +162,7 @@ def low_share(result: Result, start: float, end: float) -> float:
     return float(rates["throughput_bps"].sum()) / rates.height / 10e6
 
 
-def test_aspq_freezes_linux_and_lets_it_go_on(gate: Path, tmp_path: Path) -> None:
+def test_aspq_freezes_linux_and_lets_it_go_on(guest_gate: Path, tmp_path: Path) -> None:
     high = {"kind": "cbr", "name": "high", "rate": "9.5Mbit", "size": "1500B", "q": 1}
     link = {"rate": "10Mbit", "delay": "20ms", "queue": {"kind": "prio", "limit": "100p"}}
     scenario = Scenario.of(
@@ -191,7 +175,7 @@ def test_aspq_freezes_linux_and_lets_it_go_on(gate: Path, tmp_path: Path) -> Non
     )
     outage = [("bottleneck", 6_500_000_000, 7_500_000_000)]
     with ThreadPoolExecutor() as pool:
-        told = partial(lab.virtual.run, scenario, gate=gate)
+        told = partial(lab.virtual.run, scenario, gate=guest_gate)
         plain = pool.submit(told, captures=tmp_path / "plain")
         killed = pool.submit(told, captures=tmp_path / "killed", outages=outage)
         again = pool.submit(told, captures=tmp_path / "again", outages=outage)
@@ -218,12 +202,12 @@ def test_aspq_freezes_linux_and_lets_it_go_on(gate: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
 def test_nothing_is_left_of_a_run_that_is_stopped(
-    gate: Path, tmp_path: Path, number: int, code: int
+    guest_gate: Path, tmp_path: Path, number: int, code: int
 ) -> None:
     file = tmp_path / "scenario.json"
     long = Scenario.of(SCENARIO).with_("duration", "1000h")
     file.write_text(long.text, encoding="utf-8")
-    words = ["-m", "forebay", "lab", str(file), "--virtual", "--gate", str(gate)]
+    words = ["-m", "forebay", "lab", str(file), "--virtual", "--gate", str(guest_gate)]
     # A shell may have these tests ignore Ctrl-C, and its children with them.
     earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen([sys.executable, *words], stderr=subprocess.PIPE, text=True)
@@ -243,9 +227,9 @@ def test_nothing_is_left_of_a_run_that_is_stopped(
         assert not list(Path(tempfile.gettempdir()).glob(f"forebay-guest-{process.pid}-*"))
 
 
-def test_what_fails_inside_is_said_outside(gate: Path) -> None:
+def test_what_fails_inside_is_said_outside(guest_gate: Path) -> None:
     with pytest.raises(LabError, match='this kernel has no congestion control "vegas"'):
-        lab.virtual.run(Scenario.of(SCENARIO), congestion="vegas", gate=gate)
+        lab.virtual.run(Scenario.of(SCENARIO), congestion="vegas", gate=guest_gate)
 
 
 def test_a_machine_without_a_kernel_is_told_how_to_get_one(

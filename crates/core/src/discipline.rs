@@ -56,6 +56,10 @@ pub trait Sink {
     fn tcp_header(&mut self, _arriving: &Packet) -> Option<Tcp> {
         None
     }
+    /// The IP packet that is being handed over, byte by byte; None if nobody here has it.
+    fn bytes(&mut self, _arriving: &Packet) -> Option<&[u8]> {
+        None
+    }
 }
 
 /// What a discipline is handed at every call: the clock, its random stream, and where drops go.
@@ -90,6 +94,12 @@ impl<'a> Context<'a> {
     /// None if it has none, or if whoever calls does not know. Who will need it later keeps it.
     pub fn tcp_header(&mut self, arriving: &Packet) -> Option<Tcp> {
         self.sink.tcp_header(arriving)
+    }
+
+    /// The IP packet `arriving`, which this call of [`Discipline::enqueue`] hands over, byte by byte;
+    /// None if it is not IP, or if whoever calls has none, as in a simulation.
+    pub fn bytes(&mut self, arriving: &Packet) -> Option<&[u8]> {
+        self.sink.bytes(arriving)
     }
 
     /// Marks `packet` congestion-experienced if its transport understands that; false means that
@@ -159,6 +169,13 @@ pub trait Discipline: Send {
 
     /// What is held now.
     fn backlog(&self) -> Backlog;
+
+    /// Whether `packet` need not come in at all: nothing is held, the link could send at once, and
+    /// to enqueue and dequeue the packet at this instant would give it back as it is and leave
+    /// everything as it was. Asked only while nothing is held.
+    fn passes(&self, _packet: &Packet) -> bool {
+        false
+    }
 
     /// Learns that the link's rate is now `rate`.
     fn set_link_rate(&mut self, _now: Time, _rate: Rate) {}

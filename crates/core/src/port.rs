@@ -41,6 +41,20 @@ impl Port {
         self.discipline.enqueue(packet, cx)
     }
 
+    /// Whether `packet`, which comes at `now`, may [`Port::pass`] the discipline, which holds nothing:
+    /// the link is free, and nobody could tell the difference.
+    #[inline]
+    pub fn lets_pass(&self, now: Time, packet: &Packet) -> bool {
+        now >= self.free_at && self.discipline.passes(packet)
+    }
+
+    /// Sends a packet of `len` bytes that the discipline does not see; answers when its last bit leaves.
+    #[inline]
+    pub fn pass(&mut self, now: Time, len: u32) -> Time {
+        self.free_at = self.capacity.finish(now, len + self.overhead);
+        self.free_at
+    }
+
     /// Starts the next transmission if the link is free.
     #[inline]
     pub fn poll(&mut self, cx: &mut Context) -> Poll {

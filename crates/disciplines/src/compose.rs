@@ -23,6 +23,12 @@ pub trait Classify: Send {
     /// The queue, below [`Classify::queues`], that `packet` joins.
     fn classify(&mut self, packet: &Packet, bank: &Bank, cx: &mut Context) -> QueueId;
 
+    /// Whether it would do nothing to `packet`, nor to itself, in an empty bank
+    /// ([`Discipline::passes`]).
+    fn passes(&self, _packet: &Packet) -> bool {
+        false
+    }
+
     /// Learns that the link's rate is now `rate`.
     fn set_link_rate(&mut self, _rate: Rate) {}
 
@@ -59,6 +65,12 @@ pub trait Admit: Send + Alone {
         bank.pop(queue)
     }
 
+    /// Whether it would let `packet` come and go in an empty bank of one queue, and do nothing to it
+    /// nor to itself ([`Discipline::passes`]).
+    fn passes(&self, _packet: &Packet) -> bool {
+        false
+    }
+
     /// Learns that the link's rate is now `rate`.
     fn set_link_rate(&mut self, _now: Time, _rate: Rate) {}
 
@@ -90,6 +102,12 @@ pub trait Schedule: Send {
 
     /// Is told that a packet of `len` bytes of the chosen queue is sent.
     fn served(&mut self, _queue: QueueId, _len: u32, _bank: &Bank) {}
+
+    /// Whether a packet that comes into an empty bank and leaves it at once changes nothing here
+    /// ([`Discipline::passes`]).
+    fn passes(&self) -> bool {
+        false
+    }
 }
 
 /// A discipline made of one answer to each question.
@@ -144,6 +162,10 @@ impl<C: Classify, A: Admit, S: Schedule> Discipline for Composed<C, A, S> {
         self.bank.total()
     }
 
+    fn passes(&self, packet: &Packet) -> bool {
+        self.classify.passes(packet) && self.admit.passes(packet) && self.schedule.passes()
+    }
+
     fn set_link_rate(&mut self, now: Time, rate: Rate) {
         self.classify.set_link_rate(rate);
         self.admit.set_link_rate(now, rate);
@@ -172,6 +194,9 @@ impl Classify for Box<dyn Classify> {
     fn classify(&mut self, packet: &Packet, bank: &Bank, cx: &mut Context) -> QueueId {
         (**self).classify(packet, bank, cx)
     }
+    fn passes(&self, packet: &Packet) -> bool {
+        (**self).passes(packet)
+    }
     fn set_link_rate(&mut self, rate: Rate) {
         (**self).set_link_rate(rate);
     }
@@ -199,6 +224,9 @@ impl Admit for Box<dyn Admit> {
     fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet> {
         (**self).depart(queue, bank, cx)
     }
+    fn passes(&self, packet: &Packet) -> bool {
+        (**self).passes(packet)
+    }
     fn set_link_rate(&mut self, now: Time, rate: Rate) {
         (**self).set_link_rate(now, rate);
     }
@@ -216,5 +244,8 @@ impl Schedule for Box<dyn Schedule> {
     }
     fn served(&mut self, queue: QueueId, len: u32, bank: &Bank) {
         (**self).served(queue, len, bank);
+    }
+    fn passes(&self) -> bool {
+        (**self).passes()
     }
 }

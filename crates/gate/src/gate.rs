@@ -257,6 +257,12 @@ impl Gate {
         Ok(self.relieve(now).map_or(turn, Turn::Ended))
     }
 
+    /// Has the discipline of what comes in on `side` asked in the turn at `now`: it has a clock of
+    /// its own.
+    pub fn ask(&mut self, side: Side, now: Time) {
+        self.lanes[side as usize].ask(now);
+    }
+
     /// Whether what came in on `side` waits for the gate that went before.
     fn is_held(&self, side: Side) -> bool {
         self.predecessor.as_ref().is_some_and(|before| before.holds(side))

@@ -9,9 +9,10 @@ use crate::config::Config;
 use crate::gate::Gate;
 use crate::io::capture::{self, Captures, must};
 use crate::io::guest::{Devices, Emit, begin, leave};
-use crate::io::{Pool, Side};
+use crate::io::{Pool, Side, qdisc};
 use crate::plugins::Parts;
-use forebay_core::{Duration, Time};
+use forebay_core::{Discipline, Duration, Time};
+use forebay_disciplines::{Disciplines, Part};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io;
 use std::path::Path;
@@ -31,9 +32,19 @@ impl Embedded {
     ///
     /// # Safety
     /// As [`forebay_gate_open`].
-    unsafe fn open(name: &str, link: *mut c_void, emit: Emit) -> io::Result<Embedded> {
+    unsafe fn open(
+        name: &str,
+        link: *mut c_void,
+        emit: Emit,
+        qdiscs: qdisc::Calls,
+    ) -> io::Result<Embedded> {
         let path = format!("{name}.toml");
-        let config = Config::load(Path::new(&path), &Parts::builtin()).map_err(io::Error::other)?;
+        let mut disciplines = Disciplines::builtin();
+        // SAFETY: as the caller promises.
+        let of_kernel = unsafe { qdisc::kind(qdiscs) };
+        <dyn Discipline as Part>::join(&mut disciplines, of_kernel).map_err(io::Error::other)?;
+        let parts = Parts::new(disciplines, forebay_middlebox::builtin());
+        let config = Config::load(Path::new(&path), &parts).map_err(io::Error::other)?;
         let longest = config.mtu() as usize;
         let pool = Pool::new(config.io.buffers, longest)?;
         let captures = Captures::read(name)?;
@@ -63,17 +74,19 @@ impl Embedded {
 /// Opens the gate of the link `name`; null if that fails, with the reason in `NAME.log`.
 ///
 /// # Safety
-/// `name` is text that ends in 0, and `emit` may be called with `link` as long as the gate lives.
+/// `name` is text that ends in 0; `emit` may be called with `link` as long as the gate lives, and so
+/// may `qdiscs`, which are the kernel's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_gate_open(
     name: *const c_char,
     link: *mut c_void,
     emit: Emit,
+    qdiscs: *const qdisc::Calls,
 ) -> *mut Embedded {
     // SAFETY: as the caller promises.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
     // SAFETY: as the caller promises.
-    match unsafe { Embedded::open(&name, link, emit) } {
+    match unsafe { Embedded::open(&name, link, emit, *qdiscs) } {
         Ok(gate) => Box::into_raw(Box::new(gate)),
         Err(error) => {
             // Who cannot write has no other way to say so.
@@ -101,6 +114,20 @@ pub unsafe extern "C" fn forebay_gate_arrive(
     let ready = Side::BOTH.map(|each| each == side);
     // SAFETY: as the caller promises; there is one call at a time.
     unsafe { &mut *gate }.turn(Time::from_nanos(now), ready)
+}
+
+/// The kernel's discipline of what comes in at `side` gives a packet by its own clock; when the gate
+/// wants to be called next.
+///
+/// # Safety
+/// `gate` is from [`forebay_gate_open`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_gate_ready(gate: *mut Embedded, side: c_int, now: u64) -> u64 {
+    let now = Time::from_nanos(now);
+    // SAFETY: as the caller promises; there is one call at a time.
+    let gate = unsafe { &mut *gate };
+    gate.gate.ask(Side::BOTH[usize::from(side != 0)], now);
+    gate.turn(now, [false; 2])
 }
 
 /// Lets the gate do what is due; when it wants to be called next.

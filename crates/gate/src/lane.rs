@@ -132,6 +132,14 @@ impl Sink for Losses<'_> {
             Frame::Other { .. } => None,
         }
     }
+
+    fn bytes(&mut self, arriving: &Packet) -> Option<&[u8]> {
+        let frame = self.pool.frame(arriving.id);
+        match Frame::read(frame, self.layer) {
+            Frame::Ip(view) => frame.get(usize::from(view.at)..),
+            Frame::Other { .. } => None,
+        }
+    }
 }
 
 impl Lane {
@@ -373,6 +381,11 @@ impl Lane {
     /// Whether nothing is held, and the link is free.
     pub fn is_empty(&self) -> bool {
         self.due.is_none() && self.line.is_empty() && self.out.is_empty()
+    }
+
+    /// Has the discipline asked at `now`, whenever it wanted to be.
+    pub fn ask(&mut self, now: Time) {
+        self.due = Some(self.due.map_or(now, |due| due.min(now)));
     }
 
     /// Begins at `now` to serve what has been waiting for the gate before this one.

@@ -219,6 +219,10 @@ impl Sink for Tee<'_> {
         }
         header
     }
+
+    fn bytes(&mut self, arriving: &Packet) -> Option<&[u8]> {
+        self.sink.bytes(arriving)
+    }
 }
 
 #[cfg(test)]

@@ -164,7 +164,11 @@ impl Live {
         let (from, until) = self.measured();
         let mut recording = Recording::open(input)?;
         let plan = recording.plan().clone();
-        let kind = plan.queue["kind"].as_str().unwrap_or("combination").to_owned();
+        let kind = plan.queue["kind"].as_str().unwrap_or("combination");
+        let kind = match plan.queue["qdisc"].as_str() {
+            Some(qdisc) => format!("{kind}:{qdisc}"),
+            None => kind.to_owned(),
+        };
         let ends = self.scenario.points();
         let mut queue = Queue::new(self.scenario.sample(), ends.len(), from);
         while let Some((at, operation)) = read(&mut recording)? {

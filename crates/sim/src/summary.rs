@@ -416,6 +416,9 @@ pub fn tables(scenario: &Scenario, world: &mut World) -> Vec<Table> {
         rates.columns.push(column("cwnd_bytes", points.iter().map(|p| p.cwnd).collect()));
         tables.extend([rates, delays]);
     }
+    if world.flow_series().is_none() && world.transfers().is_none() {
+        return tables;
+    }
     for (entry, name) in scenario.traffic_names().into_iter().enumerate() {
         let users = world.user_meters().iter().enumerate();
         let users = users.filter(|(_, user)| user.traffic == entry as u32);

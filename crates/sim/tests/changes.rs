@@ -63,7 +63,7 @@ fn what_has_been_cannot_change() {
         (json!([{ "at": "1s", "leave": "calls" }]), "what has been cannot change"),
         (
             json!([{ "at": "1s", "leave": "bulk" }, { "at": "1500ms", "leave": "calls" }]),
-            "change[1].at: \"1500ms\" is over: it is 2s",
+            "change[1].at: \"1.5s\" is over: it is 2s",
         ),
     ] {
         let error = known.go_on(&scenario(changes), &mut world).unwrap_err().to_string();
@@ -78,7 +78,7 @@ fn watching_changes_nothing_and_shows_what_is_there() {
     let plain = complete(&mut scenario(changes.clone()).world(7).unwrap());
     let mut world = scenario(changes).world(7).unwrap();
     world.watch(Some(0), Duration::from_millis(10));
-    let (mut waited, mut stories) = (0, Vec::new());
+    let mut waited = 0;
     for instant in 1..400_u64 {
         let until = Time::ZERO + Duration::from_millis(10 * instant);
         while !world.advance_to(until, 100).unwrap().arrived {}
@@ -96,14 +96,12 @@ fn watching_changes_nothing_and_shows_what_is_there() {
             assert!(queues[0]["id"].as_u64() > queues[1]["id"].as_u64());
         }
         waited = waited.max(total);
-        let first = |list: &Value| list.as_array().unwrap().first().map(|each| each[0].as_u64());
-        stories.extend([first(&picture["gone"]), first(&picture["moving"])].into_iter().flatten());
     }
     assert!(waited > 5);
     assert_eq!(complete(&mut world), plain);
     let mut ends = std::collections::BTreeMap::new();
-    for number in stories.into_iter().flatten().filter(|number| *number > 0) {
-        let story = world.story(number).unwrap();
+    for number in 1..8_000 {
+        let Some(story) = world.story(number) else { break };
         let steps = story["steps"].as_array().unwrap();
         let at: Vec<_> = steps.iter().map(|step| step["at_ns"].as_u64().unwrap()).collect();
         assert!(at.is_sorted(), "{story}");
@@ -111,7 +109,7 @@ fn watching_changes_nothing_and_shows_what_is_there() {
         let end = format!("{} {}", last["what"].as_str().unwrap(), last["why"].as_str().unwrap());
         *ends.entry(end).or_insert(0) += 1;
     }
-    for end in ["delivered ", "dropped overflow", "dropped policed", "lost "] {
+    for end in ["delivered ", "dropped aqm", "dropped policed", "lost "] {
         assert!(ends.contains_key(end), "{ends:?}");
     }
 }

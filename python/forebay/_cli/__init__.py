@@ -15,6 +15,7 @@ from forebay._cli import (
     explore,
     export,
     gate,
+    import_,
     kinds,
     lab,
     new,
@@ -33,7 +34,7 @@ from forebay._cli.help import Group, add
 from forebay.scenario import plugins
 
 ORDER = (
-    *("compare", "run", "explore", "watch", "check", "new", "kinds", "explain"),
+    *("compare", "run", "explore", "watch", "check", "new", "import", "kinds", "explain"),
     *("sweep", "report", "export", "tune", "suite", "paper", "validate"),
     *("lab", "gate", "replay", "schema"),
 )
@@ -66,6 +67,7 @@ add(app, "explore", explore.command)
 add(app, "watch", watch.command)
 add(app, "check", check.command)
 app.add_typer(new.app, name="new")
+add(app, "import", import_.command)
 add(app, "kinds", kinds.command)
 add(app, "explain", explain.command)
 add(app, "sweep", sweep.command)

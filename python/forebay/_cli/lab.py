@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from rich.table import Table
 
-from forebay._cli.console import Bar, Terminal, friendly, say, stopped
-from forebay._cli.options import AsJson, ScenarioFile, Seed, Settings, flag, option, out_option
+from forebay._cli import complete
+from forebay._cli.console import Bar, Terminal, command_line, friendly, say, stopped
+from forebay._cli.options import (
+    AsJson,
+    ScenarioFile,
+    Seed,
+    Settings,
+    flag,
+    names,
+    option,
+    out_option,
+)
 
 if TYPE_CHECKING:
     from forebay.lab.agreement import Agreement
@@ -22,6 +32,24 @@ def command(
     against_sim: Annotated[
         bool, flag("--against-sim", "Also simulate the scenario, and compare.")
     ] = False,
+    disciplines: Annotated[
+        str | None,
+        option(
+            "A,B,...",
+            "Compare these; kernel:NAME is Linux' own.",
+            completes=complete.kinds,
+        ),
+    ] = None,
+    link: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "That link.",
+            default="the scenario's",
+            completes=complete.links,
+            hidden=True,
+        ),
+    ] = None,
     replications: Annotated[
         int, option("N", "Runs, each with another seed.", "--replications", "-r", minimum=1)
     ] = 1,
@@ -29,7 +57,7 @@ def command(
         str | None,
         option(
             "NAME",
-            "Congestion control of all TCP, by its Linux name.",
+            "Linux' congestion control.",
             default="the scenario's",
         ),
     ] = None,
@@ -67,17 +95,18 @@ def command(
 ) -> None:
     """Run a scenario on real packets, in Linux network namespaces.
 
-    Links are gates, and TCP is the kernel's. --virtual takes a kernel of its own, which it builds
-    once, in minutes; else the lab needs root. See docs/lab.md.
+    Links are gates, and TCP is the kernel's: the machine's, as root, or with --virtual one that is
+    built once, in minutes. See docs/lab.md.
 
     Examples:
         forebay lab examples/lab.toml --virtual --against-sim -r 3
+        forebay lab examples/lab.toml --virtual --disciplines cake,kernel:cake -r 3
         sudo forebay lab examples/lab.toml
     """
     with friendly():
         from forebay import _files, _terminal
         from forebay._runs.folder import check_folder
-        from forebay.lab import against_simulation, run
+        from forebay.lab import against_simulation, compare, run
         from forebay.lab.virtual import run as run_virtual
         from forebay.scenario import load_with
 
@@ -86,13 +115,32 @@ def command(
             raise ValueError(
                 "--pcap: needs --virtual; live, capture with tcpdump in the namespaces"
             )
+        if disciplines is not None and (against_sim or as_json):
+            other = "--against-sim" if against_sim else "--json"
+            raise ValueError(f"{other}: has no place beside --disciplines; leave one of them out")
+        if link is not None and disciplines is None:
+            raise ValueError("--link: needs --disciplines, which the link gets")
         if out is not None:
             check_folder(out)
         bar = Bar()
         try:
             with bar:
                 found_kernel = a_kernel(kernel, bar) if virtual else None
-                if against_sim or replications > 1:
+                if disciplines is not None:
+                    compared = compare(
+                        chosen,
+                        names(disciplines) or [],
+                        link=link,
+                        seed=seed,
+                        replications=replications,
+                        congestion=congestion,
+                        gate=gate,
+                        kernel=found_kernel,
+                        captures=pcap,
+                        progress=bar.set,
+                        command=command_line(),
+                    )
+                elif against_sim or replications > 1:
                     found = against_simulation(
                         chosen,
                         seed=seed,
@@ -122,6 +170,11 @@ def command(
                     )
         except KeyboardInterrupt:
             stopped("The lab has been taken away; nothing of the run is kept.")
+        if disciplines is not None:
+            if out is not None:
+                _files.write(compared, out)
+            _terminal.print_comparison(Terminal(), compared)
+            return
         if out is not None:
             _files.write(result, out)
         if as_json:

@@ -10,6 +10,7 @@ from forebay._reference.files import Template
 from forebay._reference.kinds import kinds_page
 from forebay._reference.pages import PAGED, page
 from forebay._reference.picture import picture
+from forebay._reference.python import file_of, modules, python_page
 from forebay.scenario import load
 
 if __name__ == "__main__":
@@ -19,6 +20,8 @@ if __name__ == "__main__":
     (folder / "congestion.md").write_text(controls_page(folder.parents[1]), encoding="utf-8")
     for file in PAGED:
         (folder / f"{file.value}.md").write_text(page(file), encoding="utf-8")
+    for module in modules():
+        (folder / file_of(module)).write_text(python_page(module), encoding="utf-8")
     images = folder.parent / "images"
     images.mkdir(exist_ok=True)
     for template in Template:

@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from forebay._report.links import links_map
 from forebay._report.wireless import network
 from forebay._terminal import blocks, link_rows
 from forebay.advice import advise
@@ -30,6 +31,7 @@ _CDF_POINTS = 300
 def render(comparison: Comparison) -> str:
     """The report as HTML, with everything it needs inside."""
     first = comparison.runs[0].result.summary
+    links = links_map(comparison)
     return template("_report").render(
         comparison=comparison,
         advice=advise(comparison),
@@ -41,12 +43,14 @@ def render(comparison: Comparison) -> str:
             (variant.label, to_toml({"queue": _queue_of(comparison, variant)}))
             for variant in comparison.variants
         ],
-        cpu_seconds=sum(run.result.summary["cpu_seconds"] for run in comparison.runs),
+        # Runs on real packets do not tell.
+        cpu_seconds=sum(run.result.summary.get("cpu_seconds", 0) for run in comparison.runs),
         packets=sum(run.result.summary["packets"] for run in comparison.runs),
         style=Markup(resource("report.css")),
-        script=Markup(resource("report.js")),
+        network=links,
+        script=Markup(resource("links.js") + resource("report.js")),
         plotly=Markup(plotly_source()),
-        figures=Markup(embedded(_figures(comparison))),
+        figures=Markup(embedded(_figures(comparison) | {"network": links})),
     )
 
 

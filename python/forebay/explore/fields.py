@@ -60,7 +60,7 @@ def kinds() -> list[Kind]:
 
 
 def with_box(queue: Queue) -> Queue:
-    """A box's name as strict priority with the box in front; others as they are."""
+    """A box's name as the lane of strict priority behind it; other queues as they are."""
     if not isinstance(queue, str) or queue not in _boxes():
         return queue
     return {"label": queue, "kind": "prio", "box": {"kind": queue}}

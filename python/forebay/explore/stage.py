@@ -12,6 +12,7 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 from typing import Any
 
 from forebay._engine import ScenarioError
@@ -23,7 +24,6 @@ from forebay.scenario import Queue, Scenario, instant, labelled, nanoseconds
 
 POINTS = 3000
 """Points of the series that a run has, at most."""
-LEAST_GRAIN_NS = 1_000_000
 
 
 class Client:
@@ -83,7 +83,7 @@ class Stage:
     def _begin(self, scenario: Scenario, queues: Sequence[Queue] | None, link: str | None) -> None:
         watched = _watched(scenario, link)
         chosen = queues if queues is not None else _usual(scenario, watched)
-        grain = max(LEAST_GRAIN_NS, round(scenario.resolved()["duration_s"] * 1e9 / POINTS))
+        grain = _grain(scenario.resolved()["duration_s"])
         bases = _bases(scenario, chosen, watched)
         changes = [each for each in self._changes if each.lane is None]
         lanes = [
@@ -496,6 +496,16 @@ class _Recorded:
 def said(level: str, text: str, field: str | None = None) -> str:
     """The message that shows a text."""
     return json.dumps({"type": "said", "level": level, "text": text, "field": field})
+
+
+def _grain(duration_s: float) -> int:
+    """Time between two points of the series in ns: 1, 2 or 5 ms, 10, 20 or 50 ms, and so on."""
+    grain = 1_000_000
+    for factor in cycle((2, 2.5, 2)):
+        if duration_s * 1e9 <= POINTS * grain:
+            break
+        grain = round(grain * factor)
+    return grain
 
 
 def _entries(changes: Sequence[_Recorded], lane: int | None) -> list[tuple[int, Entry]]:

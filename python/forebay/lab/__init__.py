@@ -4,6 +4,8 @@
     >>> result = lab.run(load("examples/lab.toml"))          # as root, on Linux
     >>> result.summary["classes"]["downloads"]["goodput_bps"]
     >>> result = lab.virtual.run(load("examples/lab.toml"))  # in virtual time, as anybody
+    >>> kernel = lab.virtual.find()
+    >>> lab.compare(load("examples/lab.toml"), ["cake", "kernel:cake"], kernel=kernel)
 
 `docs/lab.md` says what becomes of each part of a scenario, and what the lab cannot do.
 """
@@ -14,12 +16,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from forebay.lab import virtual
     from forebay.lab.agreement import against_simulation
+    from forebay.lab.beside import compare
     from forebay.lab.errors import LabError
     from forebay.lab.session import run
 
-__all__ = ["LabError", "against_simulation", "run", "virtual"]
+__all__ = ["LabError", "against_simulation", "compare", "run", "virtual"]
 
-_HOMES = {"LabError": "errors", "against_simulation": "agreement", "run": "session"}
+_HOMES = {
+    "LabError": "errors",
+    "against_simulation": "agreement",
+    "compare": "beside",
+    "run": "session",
+}
 """Where names live: imported when first asked for, as a guest has no use for tables."""
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from forebay import _engine
 from forebay._engine import Live
 from forebay._runs import Result
-from forebay.lab import network, topology
+from forebay.lab import network, qdiscs, topology
 from forebay.lab.errors import LabError
 from forebay.lab.gates import Gates, program
 from forebay.lab.hosts import Clock, Hosts
@@ -54,6 +54,7 @@ def run(
     if seed is not None:
         prepared = prepared.with_("seed", seed)
     plan = topology.read(prepared, congestion)
+    qdiscs.refuse(plan, qdiscs.NOT_LIVE)
     _check_machine(plan)
     binary = program(gate)
     live = _engine.live(prepared.text, prepared.base)

@@ -23,6 +23,8 @@ MOST_FLOWS = 10_000
 
 UNLIMITED = {"kind": "fifo", "limit": "10000p"}
 """What stands for the queue without limit of a link that names none; gates have 16384 buffers."""
+KERNEL = "kernel"
+"""The kind of queues that are the kernel's own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,24 @@ class Gate:
     def device(self) -> str:
         """Name of the interface at both of its ends."""
         return f"link{self.number}"
+
+    @property
+    def kernel_queues(self) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+        """Of each queue of the kernel the end where packets come in, the device, and the link."""
+        for end, link in enumerate((self.forward, self.reverse)):
+            if kernel_queue(link):
+                yield end, self._queue_device(end), link
+
+    def _queue_device(self, end: int) -> str:
+        return f"{self.device}.q{end}"
+
+    def queue(self, end: int) -> Mapping[str, Any]:
+        """The queue of what comes in at an end, as the gate reads it."""
+        link = (self.forward, self.reverse)[end]
+        if queue := kernel_queue(link):
+            device = self._queue_device(end)
+            return {"kind": KERNEL, "device": device, "qdisc": queue["qdisc"]}
+        return link.get("queue") or UNLIMITED
 
     def recordings(self, folder: Path) -> list[tuple[str, Path]]:
         """Of each direction the link's name, and what was recorded of its queue."""
@@ -102,8 +122,8 @@ class Topology:
             side: {"name": gate.device, "netns": names[gate.forward[end]]}
             for side, end in (("inside", "from"), ("outside", "to"))
         }
-        link = self._direction(gate.forward)
-        link["reverse"] = self._direction(gate.reverse)
+        link = self._direction(gate.forward, gate.queue(0))
+        link["reverse"] = self._direction(gate.reverse, gate.queue(1))
         rules = [
             {
                 "name": entry["name"],
@@ -124,7 +144,7 @@ class Topology:
             "seed": SEED,
         }
 
-    def _direction(self, link: Mapping[str, Any]) -> dict[str, Any]:
+    def _direction(self, link: Mapping[str, Any], queue: Mapping[str, Any]) -> dict[str, Any]:
         delay = link["delay_ns"] + self.access_delay_ns(link["name"])
         box = {"box": link["box"]} if link.get("box") else {}
         return {
@@ -132,7 +152,7 @@ class Topology:
             "overhead": link["overhead"],
             "mtu": link["mtu"],
             "delay": f"{delay}ns",
-            "queue": link.get("queue") or UNLIMITED,
+            "queue": queue,
             **box,
         }
 
@@ -170,6 +190,12 @@ def uses_tcp(entry: Mapping[str, Any]) -> bool:
     return bool(entry["transport"] == "tcp")
 
 
+def kernel_queue(link: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The queue of a link if it is the kernel's."""
+    queue: Mapping[str, Any] | None = link.get("queue")
+    return queue if queue and queue.get("kind") == KERNEL else None
+
+
 def flow_number(source: str, goal: str, protocol: int, ports: tuple[int, int]) -> int:
     """What the gates' recordings call a flow."""
     return _engine.flow_hash(SEED, source, goal, protocol, ports)
@@ -183,12 +209,29 @@ def _check_link(link: Mapping[str, Any]) -> None:
                 f"{place}: {field}: the lab's links keep their rate and delay; give `rate` and "
                 "`delay`"
             )
+    queue = link.get("queue")
+    if queue and not kernel_queue(link) and KERNEL in _kinds(queue):
+        raise ScenarioError(
+            f'{place}: queue.kind: "{KERNEL}" must be all of a link\'s queue; what is below a '
+            "discipline of the kernel is set up by its `commands`"
+        )
     for field in ("loss", "losses", "police", "reorder", "remark"):
         if link.get(field):
             raise ScenarioError(
                 f"{place}: {field}: the lab's links lose and change nothing on the wire and keep "
                 "the order; take it out"
             )
+
+
+def _kinds(value: object) -> Iterator[str]:
+    """Every `kind` in a table, however deep."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get("kind"), str):
+            yield value["kind"]
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from _kinds(each)
 
 
 def _check_traffic(place: str, entry: Mapping[str, Any], links: list[Mapping[str, Any]]) -> None:

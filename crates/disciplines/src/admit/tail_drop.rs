@@ -68,4 +68,9 @@ impl Admit for TailDrop {
     ) -> Result<(), DropReason> {
         bank.room(queue, self.limits[queue], packet.len)
     }
+
+    #[inline]
+    fn passes(&self, packet: &Packet) -> bool {
+        self.limits.first().is_some_and(|limit| limit.admits(0, 0, packet.len))
+    }
 }

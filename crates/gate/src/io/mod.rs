@@ -5,6 +5,7 @@ pub mod guest;
 mod netns;
 mod packet;
 mod pool;
+pub mod qdisc;
 mod system;
 mod train;
 mod tun;

@@ -240,22 +240,18 @@ impl World {
         debug_assert!(key.time >= self.now);
         self.now = key.time;
         match event {
-            Event::Arrival(lane) => match self.fabric.arrive(key, lane) {
-                Some((packet, next)) => {
-                    self.fabric.moved(next, lane);
-                    if self.fabric.many() {
-                        let connections = self.transport.connections();
-                        foresee(&self.fabric, connections, &self.measures.users, lane);
-                    }
-                    self.measures.note(key.time, packet.flow);
-                    let target = self.fabric.target(lane);
-                    if WATCHED {
-                        self.look_at(&packet, target);
-                    }
-                    self.on_arrival(packet, target);
+            Event::Arrival(lane) => {
+                let Some((packet, target)) = self.fabric.arrive(key, lane) else { return true };
+                if self.fabric.many() {
+                    let connections = self.transport.connections();
+                    foresee(&self.fabric, connections, &self.measures.users, lane);
                 }
-                None => self.fabric.moved(None, lane),
-            },
+                self.measures.note(key.time, packet.flow);
+                if WATCHED {
+                    self.look_at(&packet, target);
+                }
+                self.on_arrival(packet, target);
+            }
             Event::LinkFree(link) => {
                 if self.fabric.wakes(key, link) {
                     self.measures.note(key.time, link);

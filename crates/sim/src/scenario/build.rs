@@ -203,23 +203,32 @@ impl Scenario {
 
     /// The ways of every traffic entry; its flows take them in turn.
     pub(super) fn ways(&self, graph: &Graph) -> Result<Vec<Vec<Ways>>, ConfigError> {
-        let lay = |traffic: &Traffic| {
+        let ends = self.traffic.iter().map(|traffic| {
             let (from, to) = self.ends(&traffic.table)?;
             let (from, to) = (self.nodes(from), self.nodes(to));
-            let way = |flow: usize| {
-                let (from, to) = (&from[flow % from.len()], &to[flow % to.len()]);
-                let (forward, backward) = (graph.path(from, to)?, graph.path(to, from)?);
-                let place = self.sites.iter().find(|site| site.name == *from);
-                let place = place.map(|site| site.track.clone());
-                Ok(Ways { forward, backward, place })
-            };
             let pairs = (from.len() * to.len()).min(traffic.table.flows as usize);
-            (0..pairs).map(way).collect::<Result<_, ConfigError>>()
+            let pair = |flow: usize| (from[flow % from.len()].clone(), to[flow % to.len()].clone());
+            Ok((0..pairs).map(pair).collect::<Vec<_>>())
+        });
+        let at =
+            |index: usize| move |error: ConfigError| error.within(&format!("traffic[{index}]"));
+        let ends = ends.enumerate().map(|(index, ends)| ends.map_err(at(index)));
+        let ends = ends.collect::<Result<Vec<_>, _>>()?;
+        let mut pairs: Vec<(&str, &str)> = Vec::new();
+        for (from, to) in ends.iter().flatten() {
+            pairs.extend([(from.as_str(), to.as_str()), (to.as_str(), from.as_str())]);
+        }
+        let mut paths = graph.paths(&pairs).into_iter();
+        let mut next = || paths.next().expect("two a pair");
+        let mut way = |(from, _): &(String, String)| {
+            let (forward, backward) = (next()?, next()?);
+            let place = self.sites.iter().find(|site| site.name == *from);
+            Ok(Ways { forward, backward, place: place.map(|site| site.track.clone()) })
         };
-        let within = |(index, traffic)| {
-            lay(traffic).map_err(|error: ConfigError| error.within(&format!("traffic[{index}]")))
+        let mut lay = |(index, ends): (usize, &Vec<_>)| {
+            ends.iter().map(&mut way).collect::<Result<_, _>>().map_err(at(index))
         };
-        self.traffic.iter().enumerate().map(within).collect()
+        ends.iter().enumerate().map(&mut lay).collect()
     }
 
     /// The least of the capacities on the way of each traffic entry, in bit/s; `capacity` tells that

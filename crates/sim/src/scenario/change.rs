@@ -13,8 +13,18 @@ use std::sync::Arc;
 /// Fields of a link's table that may change.
 const CHANGEABLE: [&str; 4] = ["rate", "delay", "loss", "queue"];
 /// Fields of a scenario that are compared one by one, or speak of nothing that runs.
-const APART: [&str; 9] =
-    ["dumbbell", "parking_lot", "link", "traffic", "change", "plugins", "title", "compare", "tune"];
+const APART: [&str; 10] = [
+    "dumbbell",
+    "parking_lot",
+    "link",
+    "traffic",
+    "change",
+    "plugins",
+    "title",
+    "compare",
+    "tune",
+    "positions",
+];
 
 /// Most changes in a scenario.
 const MOST: usize = 2000;

@@ -27,7 +27,7 @@ use forebay_core::config::{read, require, unknown};
 use forebay_core::{ConfigError, Duration, Entry};
 use forebay_tcp::Config as TcpConfig;
 use grammar::{LinkTable, TRAFFIC_FIELDS};
-use graph::Graph;
+use graph::{Edge, Graph};
 use link::{DirectedLink, directions};
 use profile::NamedProfile;
 use row::Row;
@@ -134,14 +134,32 @@ impl Scenario {
         self.check_captures()?;
         check_unique("traffic", self.traffic.iter().map(|entry| entry.table.name.as_str()))?;
         if let Some(compare) = &table.compare {
-            if let Some(link) = &compare.link {
-                self.link(link).map_err(|error| error.within("compare.link"))?;
+            if compare.link.is_some() {
+                self.compared(None).map_err(|error| error.within("compare.link"))?;
             }
             require(compare.replications > 0, "compare.replications", || {
                 "must be 1 or more".into()
             })?;
         }
+        self.check_positions()?;
         self.check_size()
+    }
+
+    /// What has a position is a node.
+    fn check_positions(&self) -> Result<(), ConfigError> {
+        if self.table.positions.is_empty() {
+            return Ok(());
+        }
+        let graph = self.graph()?;
+        for (node, at) in &self.table.positions {
+            let check = graph.knows(node).and_then(|()| {
+                require(at.iter().all(|value| value.is_finite()), "", || {
+                    "must be two finite numbers".into()
+                })
+            });
+            check.map_err(|error| error.within(&format!("positions.{node}")))?;
+        }
+        Ok(())
     }
 
     /// Every link that records does so in a file of its own.
@@ -159,14 +177,11 @@ impl Scenario {
     }
 
     fn graph(&self) -> Result<Graph, ConfigError> {
-        let ends = |link: &'_ DirectedLink| {
-            let LinkTable { name, from, to, .. } = &link.table;
-            (name.clone(), from.clone(), to.clone())
-        };
-        let links: Vec<_> = self.links.iter().map(ends).collect();
-        let links =
-            links.iter().map(|(name, from, to)| (name.as_str(), from.as_str(), to.as_str()));
-        Graph::new(links, &self.sites, &self.table.route)
+        let edges = self.links.iter().map(|link| {
+            let LinkTable { name, from, to, cost, .. } = &link.table;
+            Edge { name, from, to, cost: *cost }
+        });
+        Graph::new(edges, &self.sites, &self.table.route)
     }
 
     /// Interval of the time series.
@@ -256,6 +271,9 @@ impl Scenario {
             tree["wireless"] = Value::Object(table);
         }
         tree["route"] = json!(self.table.route);
+        if !self.table.positions.is_empty() {
+            tree["positions"] = json!(self.table.positions);
+        }
         if !self.profiles.is_empty() {
             tree["profile"] = self.profiles.iter().map(NamedProfile::effective).collect();
         }

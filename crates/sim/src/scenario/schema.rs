@@ -218,12 +218,16 @@ fn describe(
     let parameters: Vec<_> = properties
         .iter()
         .map(|(name, form)| {
-            json!({
+            let mut parameter = json!({
                 "name": name,
                 "type": type_name(form, definitions),
-                "default": form.get("default"),
                 "description": form["description"],
-            })
+            });
+            let required = schema["required"].as_array();
+            if !required.is_some_and(|required| required.contains(&json!(name))) {
+                parameter["default"] = json!(form.get("default"));
+            }
+            parameter
         })
         .collect();
     json!({ "name": name, "summary": summary, "source": source, "parameters": parameters })

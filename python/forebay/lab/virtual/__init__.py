@@ -12,9 +12,9 @@ from importlib import import_module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from forebay.lab.virtual.kernel import Kernel, build, find
-    from forebay.lab.virtual.session import run, run_all
+    from forebay.lab.virtual.session import run, run_all, run_tasks
 
-__all__ = ["Kernel", "build", "find", "run", "run_all"]
+__all__ = ["Kernel", "build", "find", "run", "run_all", "run_tasks"]
 
 
 def __getattr__(name: str) -> object:

@@ -33,7 +33,9 @@ RUNNERS = {"setarch": "util-linux", "setpriv": "util-linux", "tc": "iproute2"}
 PATHS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 LINUX = Path(__file__).parent / "linux"
 CONFIG = LINUX / "kernel.config"
-DRIVERS = ("forebay_link", "forebay_gate")
+DRIVERS = ("forebay_link", "forebay_gate", "forebay_qdisc")
+SOURCES = (*(f"{name}.c" for name in DRIVERS), "forebay_qdisc.h")
+"""What is put beside the kernel's own drivers."""
 HELPERS = {
     "guest": ["-O2", "-o"],
     "fixed_random.so": ["-O2", "-shared", "-fPIC", "-o"],
@@ -190,8 +192,8 @@ def build(
         if not source.exists():
             say(f"unpacking {ARCHIVE}")
             unpack(source)
-        for driver in DRIVERS:
-            shutil.copyfile(LINUX / f"{driver}.c", source / f"drivers/net/{driver}.c")
+        for name in SOURCES:
+            shutil.copyfile(LINUX / name, source / "drivers/net" / name)
         say("configuring Linux")
         configure(source, into)
         say("building Linux")
@@ -236,7 +238,7 @@ def check_machine() -> str:
 
 def digests() -> dict[str, str]:
     """Of what a build depends on here: the kernel (`inputs`), and its helpers."""
-    drivers = [(LINUX / f"{name}.c").read_bytes() for name in DRIVERS]
+    drivers = [(LINUX / name).read_bytes() for name in SOURCES]
     helpers = [(LINUX / f"{Path(name).stem}.c").read_bytes() for name in HELPERS]
     ways = repr((EDITS, LEFT_OUT, SIGNATURE)).encode()
     return {

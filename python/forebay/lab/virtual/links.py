@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from forebay.lab import network
+from forebay.lab import network, qdiscs
 from forebay.lab.errors import LabError
 from forebay.lab.topology import Gate, Topology
 from forebay.lab.virtual.machine import EPOCH
@@ -75,7 +75,11 @@ class Links:
 
     def _prepare(self, gate: Gate) -> None:
         # The kernel hands packets over itself; interfaces are named for the reader.
-        names = {node: node for node in self._topology.nodes}
+        names = {node: file_name(node) for node in self._topology.nodes}
+        for end, queue, link in gate.kernel_queues:
+            _CONTROL.write_text(f"queue {gate.device} {end}")
+            qdiscs.set_up(link, queue)
+            network.ip([f"link set dev {queue} mtu {link['mtu_bytes']} up"])
         config = self._topology.config(gate, str(self._folder), names)
         (self._folder / f"{gate.device}.toml").write_text(to_toml(config), "utf-8")
         if self._captures:
@@ -90,6 +94,21 @@ def captures(gate: Gate) -> dict[str, Any]:
     links = (gate.reverse["name"], gate.forward["name"])
     return {
         "epoch": EPOCH,
-        "hosts": [f"host-{name}.pcap" for name in ends],
-        "link": [f"link-{name}.pcap" for name in links],
+        "hosts": [host_capture(name) for name in ends],
+        "link": [link_capture(name) for name in links],
     }
+
+
+def host_capture(node: str) -> str:
+    """File of what a host sends and receives."""
+    return f"host-{file_name(node)}.pcap"
+
+
+def link_capture(link: str) -> str:
+    """File of what comes out at the end of a link."""
+    return f"link-{file_name(link)}.pcap"
+
+
+def file_name(name: str) -> str:
+    """A name of a scenario as part of a file's name."""
+    return name.replace("%", "%25").replace("/", "%2F")

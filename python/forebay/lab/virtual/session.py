@@ -13,13 +13,14 @@ from functools import partial
 from pathlib import Path
 
 from forebay import _engine
-from forebay._runs import Result
-from forebay.lab import topology
+from forebay._runs import Result, Task
+from forebay.lab import qdiscs, topology
 from forebay.lab.errors import LabError
 from forebay.lab.gates import library
 from forebay.lab.session import measure
 from forebay.lab.virtual import guest, machine, timeline
 from forebay.lab.virtual.kernel import Kernel, found
+from forebay.lab.virtual.links import file_name
 from forebay.scenario import Scenario
 
 _ERROR = "error: "
@@ -89,7 +90,40 @@ def run_all(
 
     Captures of the run with seed N are in the folder `seed-N` of `captures`.
     """
-    parts = [0.0] * len(seeds)
+    base = scenario.bare()
+    return run_tasks(
+        [Task(base.name, at + 1, seed, base) for at, seed in enumerate(seeds)],
+        congestion=congestion,
+        kernel=kernel,
+        gate=gate,
+        captures=captures,
+        outages=outages,
+        progress=progress,
+    )
+
+
+def run_tasks(
+    tasks: Sequence[Task],
+    *,
+    congestion: str | None = None,
+    kernel: Kernel | None = None,
+    gate: str | Path | None = None,
+    captures: Path | None = None,
+    outages: Sequence[Outage] = (),
+    progress: Callable[[float], None] | None = None,
+) -> list[Result]:
+    """Carry out tasks, as `run` does, one guest a processor at a time.
+
+    Captures are in the folder `seed-N` of `captures`; if several things are run, in that folder of
+    the one that is called so.
+    """
+    parts = [0.0] * len(tasks)
+    several = len({task.id for task in tasks}) > 1
+
+    def folder(task: Task) -> Path | None:
+        if captures is None:
+            return None
+        return (captures / file_name(task.id) if several else captures) / f"seed-{task.seed}"
 
     def told(at: int, fraction: float) -> None:
         parts[at] = fraction
@@ -97,13 +131,13 @@ def run_all(
             progress(sum(parts) / len(parts))
 
     with machine.Guests() as guests, ThreadPoolExecutor(os.cpu_count()) as pool:
-        order = Order(
-            scenario.bare(), congestion, kernel or found(), library(gate), captures, outages
-        )
+        for task in tasks:
+            qdiscs.check(topology.read(task.scenario, congestion))
+        order = Order(congestion, kernel or found(), library(gate), outages)
         try:
             runs = [
-                pool.submit(_run, guests, order, seed, partial(told, at))
-                for at, seed in enumerate(seeds)
+                pool.submit(_run, guests, order, task, folder(task), partial(told, at))
+                for at, task in enumerate(tasks)
             ]
             while True:
                 # The signal of Ctrl-C may reach another thread, and not wake this one.
@@ -122,18 +156,20 @@ def run_all(
 class Order:
     """What runs have in common."""
 
-    scenario: Scenario
     congestion: str | None
     kernel: Kernel
     library: Path
-    captures: Path | None
     outages: Sequence[Outage]
 
 
 def _run(
-    guests: machine.Guests, order: Order, seed: int, progress: Callable[[float], None]
+    guests: machine.Guests,
+    order: Order,
+    task: Task,
+    captures: Path | None,
+    progress: Callable[[float], None],
 ) -> Result:
-    scenario = order.scenario.with_("seed", seed)
+    scenario = task.scenario
     plan = topology.read(scenario, order.congestion)
     live = _engine.live(scenario.text, scenario.base)
     faults: list[str] = []
@@ -150,7 +186,7 @@ def _run(
             "name": scenario.name,
             "base": str(Path(scenario.base).resolve()),
             "congestion": order.congestion,
-            "captures": order.captures is not None,
+            "captures": captures is not None,
             "outages": order.outages,
         }
         (folder / guest.SCENARIO).write_text(json.dumps(given), "utf-8")
@@ -164,7 +200,7 @@ def _run(
                     "mount tmpfs /run",
                     f"run - {sys.executable} -S -B {machine.RESULTS}/main.py",
                 ],
-                seed=seed,
+                seed=task.seed,
                 parameters=["random.trust_cpu=on"],
                 library=order.library,
                 heard=heard,
@@ -173,11 +209,10 @@ def _run(
             if faults:
                 raise LabError(faults[0]) from None
             raise
-        if order.captures is not None:
-            goal = order.captures / f"seed-{seed}"
-            goal.mkdir(parents=True, exist_ok=True)
+        if captures is not None:
+            captures.mkdir(parents=True, exist_ok=True)
             for each in folder.glob("*.pcap"):
-                shutil.move(each, goal / each.name)
+                shutil.move(each, captures / each.name)
         seen = json.loads((folder / guest.SEEN).read_text("utf-8"))
         for what, *values in seen["told"]:
             getattr(live, what)(*values)
@@ -188,8 +223,8 @@ def _run(
         # The gates' clock is the guest's.
         measure(plan, live, folder, flows, dict.fromkeys(plan.gates, -machine.EPOCH))
     result = Result.of(live.finish())
-    if order.captures is not None:
-        timeline.write(plan, result, order.captures / f"seed-{seed}")
+    if captures is not None:
+        timeline.write(plan, result, captures)
     return result
 
 

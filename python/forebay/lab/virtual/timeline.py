@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from forebay import _engine
 from forebay._runs import Result
 from forebay.lab.topology import Topology
+from forebay.lab.virtual.links import host_capture, link_capture
 
 FILE = "timeline.json"
 _OVERHEADS = {"none": "0B", "ppp": "7B", "ethernet": "38B"}
@@ -65,7 +66,7 @@ def write(plan: Topology, result: Result, folder: Path) -> None:
         events.append(_named("process_name", f"link {link['name']}", number))
         rate, overhead = _value(link["rate"], "rate"), _bytes(link["overhead"])
         away = link["delay_ns"] + plan.access_delay_ns(link["name"])
-        for each in packets(folder / f"link-{link['name']}.pcap"):
+        for each in packets(folder / link_capture(link["name"])):
             span = (each.size + overhead) * 8e9 / rate if rate else 0.0
             begin = each.at - away - span
             events.append(_slice(each, begin, span, number, 0))
@@ -76,7 +77,7 @@ def write(plan: Topology, result: Result, folder: Path) -> None:
         ]
     for number, node in enumerate(plan.nodes, start=len(links)):
         events.append(_named("process_name", f"host {node}", number))
-        events += _sent(folder / f"host-{node}.pcap", plan.address(node), number)
+        events += _sent(folder / host_capture(node), plan.address(node), number)
     whole = {"displayTimeUnit": "ns", "traceEvents": events}
     (folder / FILE).write_text(json.dumps(whole, separators=(",", ":")), "utf-8")
 

@@ -157,6 +157,42 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// Sends `segment` to the sender, from the stop `stop` of the path on. `flow` is the connection's
+    /// place, likewise below.
+    #[inline]
+    fn acknowledge(&self, now: Time, flow: u32, segment: &Segment, stop: u32, fabric: &mut Fabric) {
+        let [source, destination] = self.marks.hosts;
+        let marks = Marks { drop_precedence: 0, hosts: [destination, source], ..self.marks };
+        let cargo = Cargo {
+            segment: *segment,
+            sent: now,
+            waited: Duration::ZERO,
+            stop,
+            flow,
+            life: self.life,
+            number: 0,
+            user: self.user,
+            backward: true,
+        };
+        let mut packet = Packet::new(fabric.hold.store(cargo), self.number, segment.ip_len());
+        marks.apply(&mut packet);
+        packet.kind = kind_of(segment);
+        packet.set_ecn(segment.ecn());
+        fabric.launch(packet, stop, now);
+    }
+
+    /// Sees to the receiver's timer.
+    #[inline]
+    fn arm_receiver(&mut self, flow: u32, fabric: &mut Fabric) {
+        if let Some(deadline) = self.receiver.deadline()
+            && self.receiver_timer.is_none_or(|key| deadline < key.time)
+        {
+            self.receiver_timer = Some(fabric.rest(deadline, Event::ReceiverTimer(flow)));
+        }
+    }
+}
+
 impl Transport {
     /// Lets the user of `index` plan its next transfer of itself, at `after` or later.
     pub(super) fn next_transfer(&mut self, index: u32, after: Time, fabric: &mut Fabric) {
@@ -280,29 +316,36 @@ impl Transport {
         let reply = connection.receiver.on_segment(now, &cargo.segment, ecn);
         let delivered = connection.receiver.delivered() - before;
         measures.users[user as usize].bytes += delivered;
-        if let Some(reply) = reply {
-            self.acknowledge(now, flow, reply, fabric);
+        if let Some(reply) = &reply {
+            connection.acknowledge(now, flow, reply, connection.backward, fabric);
         }
-        self.arm_receiver(flow, fabric);
-        let connection = &mut self.connections.places[flow as usize];
+        connection.arm_receiver(flow, fabric);
         if connection.receiver.finished() && !connection.finished {
-            connection.finished = true;
-            let (start, bytes) = (connection.start, connection.receiver.delivered());
-            if let Some(log) = &mut measures.transfers {
-                log.ends(flow, now);
-            }
-            let Entry::Transfers { source, .. } = &mut self.users[user as usize].entry else {
-                unreachable!("only a user of TCP has connections")
-            };
-            if !source.arrived() {
-                return;
-            }
-            let meter = &mut measures.users[user as usize];
-            meter.ended(start, now, bytes);
-            let class = &mut measures.classes[meter.class as usize];
-            class.completion.record(now - start);
-            class.point_completed += 1;
+            self.finish(now, flow, measures);
         }
+    }
+
+    /// All data of a connection have arrived.
+    #[cold]
+    fn finish(&mut self, now: Time, flow: u32, measures: &mut Measures) {
+        let connection = &mut self.connections.places[flow as usize];
+        connection.finished = true;
+        let (start, bytes) = (connection.start, connection.receiver.delivered());
+        let user = connection.user as usize;
+        if let Some(log) = &mut measures.transfers {
+            log.ends(flow, now);
+        }
+        let Entry::Transfers { source, .. } = &mut self.users[user].entry else {
+            unreachable!("only a user of TCP has connections")
+        };
+        if !source.arrived() {
+            return;
+        }
+        let meter = &mut measures.users[user];
+        meter.ended(start, now, bytes);
+        let class = &mut measures.classes[meter.class as usize];
+        class.completion.record(now - start);
+        class.point_completed += 1;
     }
 
     /// The timer of a connection's sender, whose entry is at `key`.
@@ -337,25 +380,25 @@ impl Transport {
         if connection.receiver.deadline().is_some_and(|deadline| deadline <= now)
             && let Some(reply) = connection.receiver.on_deadline(now)
         {
-            self.acknowledge(now, flow, reply, fabric);
+            connection.acknowledge(now, flow, &reply, connection.backward, fabric);
         }
-        self.arm_receiver(flow, fabric);
+        connection.arm_receiver(flow, fabric);
     }
 
     /// Sends all that the sender may send now, and sees to its timer and its end.
     #[inline]
     fn transmit(&mut self, now: Time, flow: u32, fabric: &mut Fabric, measures: &mut Measures) {
-        loop {
-            let connection = &mut self.connections.places[flow as usize];
-            let Some(segment) = connection.sender.poll(now) else { break };
+        let connection = &mut self.connections.places[flow as usize];
+        let mut segment = Segment::default();
+        while connection.sender.poll_into(now, &mut segment) {
             let Connection { user, forward, marks, conditioner, number: address, life, .. } =
                 *connection;
             if let Some(trace) = &mut measures.segments {
                 trace.record(now, user, false, &segment, &connection.sender);
             }
-            let kind = kind_of(&segment);
+            let (kind, len) = (kind_of(&segment), segment.ip_len());
             let number = match kind {
-                PacketKind::Data => measures.users[user as usize].sends(segment.ip_len()),
+                PacketKind::Data => measures.users[user as usize].sends(len),
                 _ => 0,
             };
             let cargo = Cargo {
@@ -369,7 +412,7 @@ impl Transport {
                 user,
                 backward: false,
             };
-            let mut packet = Packet::new(fabric.hold.store(cargo), address, segment.ip_len());
+            let mut packet = Packet::new(fabric.hold.store(cargo), address, len);
             marks.apply(&mut packet);
             if let Some(conditioner) = conditioner {
                 self.conditioners[conditioner as usize].mark(now, &mut packet);
@@ -378,7 +421,6 @@ impl Transport {
             packet.set_ecn(segment.ecn());
             fabric.launch(packet, forward, now);
         }
-        let connection = &mut self.connections.places[flow as usize];
         match connection.sender.state() {
             State::Done => self.end(now, flow, false, fabric, measures),
             State::Aborted => self.end(now, flow, true, fabric, measures),
@@ -393,51 +435,17 @@ impl Transport {
         }
     }
 
-    #[inline]
-    fn acknowledge(&self, now: Time, flow: u32, segment: Segment, fabric: &mut Fabric) {
-        let stop = self.connections.places[flow as usize].backward;
-        self.acknowledge_from(now, flow, segment, stop, fabric);
-    }
-
-    /// Sends `segment` to the connection's sender, from the stop `stop` of the path on.
-    #[inline]
+    /// Sends `segment` to the sender of the connection in place `flow`, from the stop `stop` of the path
+    /// on.
     pub fn acknowledge_from(
         &self,
         now: Time,
         flow: u32,
-        segment: Segment,
+        segment: &Segment,
         stop: u32,
         fabric: &mut Fabric,
     ) {
-        let Connection { user, marks, number, life, .. } = self.connections.places[flow as usize];
-        let [source, destination] = marks.hosts;
-        let marks = Marks { drop_precedence: 0, hosts: [destination, source], ..marks };
-        let cargo = Cargo {
-            segment,
-            sent: now,
-            waited: Duration::ZERO,
-            stop,
-            flow,
-            life,
-            number: 0,
-            user,
-            backward: true,
-        };
-        let mut packet = Packet::new(fabric.hold.store(cargo), number, segment.ip_len());
-        marks.apply(&mut packet);
-        packet.kind = kind_of(&segment);
-        packet.set_ecn(segment.ecn());
-        fabric.launch(packet, stop, now);
-    }
-
-    #[inline]
-    fn arm_receiver(&mut self, flow: u32, fabric: &mut Fabric) {
-        let connection = &mut self.connections.places[flow as usize];
-        if let Some(deadline) = connection.receiver.deadline()
-            && connection.receiver_timer.is_none_or(|key| deadline < key.time)
-        {
-            connection.receiver_timer = Some(fabric.rest(deadline, Event::ReceiverTimer(flow)));
-        }
+        self.connections.places[flow as usize].acknowledge(now, flow, segment, stop, fabric);
     }
 
     /// The connection is over; its place is free, and its user may go on.

@@ -7,9 +7,11 @@
  * A line written to /proc/forebay/gates is carried out at once, in the network namespace of the
  * writer:
  *
- *   open NAME    a gate that NAME.toml of the folder of the run configures; the first one brings the
- *                devices NAME.0 (inside) and NAME.1 (outside)
+ *   open NAME    a gate that NAME.toml of the folder of the run configures
  *   close NAME   ends the gate; until the next one its devices lose what they are given
+ *   queue NAME N a device NAME.qN, whose discipline the gate may ask for what comes in at end N
+ *
+ * The first line with a name brings the devices NAME.0 (inside) and NAME.1 (outside).
  */
 #include <linux/hrtimer.h>
 #include <linux/module.h>
@@ -20,13 +22,16 @@
 #include <net/ip.h>
 #include <net/net_namespace.h>
 
+#include "forebay_qdisc.h"
+
 #define NEVER U64_MAX
-#define NAME 13 /* with the two letters of an end it is a device's */
+#define NAME 12 /* with the three letters of a queue it is a device's */
 
 struct link {
 	struct list_head list;
 	char name[NAME];
 	struct net_device *ends[2];
+	struct net_device *queues[2]; /* disciplines of the kernel, of what comes in at each end */
 	spinlock_t lock;
 	struct hrtimer timer;
 	void *gate;
@@ -37,12 +42,14 @@ struct end {
 	int side;
 };
 
-/* The gate's functions; times in ns of CLOCK_MONOTONIC. `arrive` and `turn` return when the
- * gate wants to be called next. Errors are written to NAME.log by the gate. */
+/* The gate's functions; times in ns of CLOCK_MONOTONIC. `arrive`, `ready` and `turn` return when
+ * the gate wants to be called next. Errors are written to NAME.log by the gate. */
 static struct {
 	void *(*open)(const char *name, void *link,
-		      void (*emit)(void *link, int side, const u8 *packet, size_t size));
+		      void (*emit)(void *link, int side, const u8 *packet, size_t size),
+		      const struct qdisc_calls *qdiscs);
 	u64 (*arrive)(void *gate, int side, const u8 *packet, size_t size, u64 now);
+	u64 (*ready)(void *gate, int side, u64 now);
 	u64 (*turn)(void *gate, u64 now);
 	void (*close)(void *gate);
 } library;
@@ -99,6 +106,18 @@ static netdev_tx_t end_xmit(struct sk_buff *skb, struct net_device *dev)
 	spin_unlock_irqrestore(&link->lock, flags);
 	consume_skb(skb);
 	return NETDEV_TX_OK;
+}
+
+/* The discipline of the kernel at `side` gives a packet by its own clock. */
+static void queue_ready(void *of, int side)
+{
+	struct link *link = of;
+	unsigned long flags;
+
+	spin_lock_irqsave(&link->lock, flags);
+	if (link->gate)
+		arm(link, library.ready(link->gate, side, ktime_get_ns()));
+	spin_unlock_irqrestore(&link->lock, flags);
 }
 
 static enum hrtimer_restart link_timer(struct hrtimer *timer)
@@ -178,27 +197,38 @@ static int add_link(const char *name)
 	return error;
 }
 
-static int open_gate(const char *name)
+static int open_gate(struct link *link)
 {
-	struct link *link = link_of(name);
-	int error = link ? 0 : add_link(name);
-
-	if (error)
-		return error;
-	link = link_of(name);
 	if (link->gate)
 		return -EEXIST;
-	link->gate = library.open(name, link, emit);
+	link->gate = library.open(link->name, link, emit, &qdisc_calls);
 	return link->gate ? 0 : -EINVAL;
 }
 
-static int close_gate(const char *name)
+static int add_queue(struct link *link, int side)
 {
-	struct link *link = link_of(name);
+	char name[IFNAMSIZ];
+	struct net_device *dev;
+
+	if (side != 0 && side != 1)
+		return -EINVAL;
+	if (link->queues[side])
+		return -EEXIST;
+	snprintf(name, sizeof(name), "%s.q%d", link->name, side);
+	dev = qdisc_device(name, link, side, queue_ready);
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	link->queues[side] = dev;
+	return 0;
+}
+
+static int close_gate(struct link *link)
+{
 	unsigned long flags;
 	void *gate;
+	int side;
 
-	if (!link || !link->gate)
+	if (!link->gate)
 		return -ENOENT;
 	spin_lock_irqsave(&link->lock, flags);
 	gate = link->gate;
@@ -206,26 +236,41 @@ static int close_gate(const char *name)
 	spin_unlock_irqrestore(&link->lock, flags);
 	hrtimer_cancel(&link->timer);
 	library.close(gate);
+	for (side = 0; side < 2; side++)
+		if (link->queues[side])
+			qdisc_clear(link->queues[side]);
 	return 0;
 }
 
 static ssize_t gates_write(struct file *file, const char __user *from, size_t size, loff_t *offset)
 {
 	char line[64], verb[8], name[NAME];
-	int error = -EINVAL;
+	int error = 0, side = -1;
+	struct link *link;
 
 	if (!library.open)
 		return -ENODEV;
 	if (size >= sizeof(line) || copy_from_user(line, from, size))
 		return -EINVAL;
 	line[size] = 0;
-	if (sscanf(line, "%7s %12s", verb, name) != 2)
+	if (sscanf(line, "%7s %11s %d", verb, name, &side) < 2)
 		return -EINVAL;
 	mutex_lock(&links_lock);
-	if (!strcmp(verb, "open"))
-		error = open_gate(name);
+	link = link_of(name);
+	if (!link) {
+		error = add_link(name);
+		link = link_of(name);
+	}
+	if (error)
+		;
+	else if (!strcmp(verb, "queue"))
+		error = add_queue(link, side);
+	else if (!strcmp(verb, "open"))
+		error = open_gate(link);
 	else if (!strcmp(verb, "close"))
-		error = close_gate(name);
+		error = close_gate(link);
+	else
+		error = -EINVAL;
 	mutex_unlock(&links_lock);
 	return error ?: size;
 }
@@ -236,6 +281,7 @@ static int __init forebay_gate_init(void)
 {
 	library.open = dlsym(NULL, "forebay_gate_open");
 	library.arrive = dlsym(NULL, "forebay_gate_arrive");
+	library.ready = dlsym(NULL, "forebay_gate_ready");
 	library.turn = dlsym(NULL, "forebay_gate_turn");
 	library.close = dlsym(NULL, "forebay_gate_close");
 	if (!proc_create("forebay/gates", 0200, NULL, &gates_ops))

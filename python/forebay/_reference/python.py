@@ -1,0 +1,176 @@
+"""The reference pages of the Python package: what its docstrings say, with types and examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import griffe
+
+SOURCES = Path(__file__).parents[2]
+"""The folder of the package."""
+MODULES = [
+    "forebay",
+    "forebay.sweep",
+    "forebay.tune",
+    "forebay.stats",
+    "forebay.testing",
+    "forebay.lab",
+    "forebay.lab.virtual",
+    "forebay.gym",
+]
+"""Modules for users' programs, in the order of the pages."""
+SETTING = """\
+>>> import forebay
+>>> scenario = forebay.load("examples/lab.toml")
+"""
+"""What stands before every example."""
+_LEFT_OUT = {"self", "cls"}
+
+
+def modules() -> list[str]:
+    """Those that there are."""
+    paths = [(name, SOURCES / name.replace(".", "/")) for name in MODULES]
+    return [name for name, path in paths if path.is_dir() or path.with_suffix(".py").is_file()]
+
+
+def file_of(module: str) -> str:
+    """The page of a module."""
+    return "-".join(["python", *module.split(".")[1:]]) + ".md"
+
+
+def public(module: str) -> dict[str, griffe.Object]:
+    """What a module offers, by name."""
+    loaded = griffe.load(module, search_paths=[SOURCES], docstring_parser="google")
+    names = loaded.exports or [
+        name for name, each in loaded.members.items() if not each.is_alias and name[0] != "_"
+    ]
+    return {str(name): _target(loaded[str(name)]) for name in names}
+
+
+def members(owner: griffe.Object) -> dict[str, griffe.Object]:
+    """What a class offers, by name."""
+    if not isinstance(owner, griffe.Class):
+        return {}
+    found = {name: _target(each) for name, each in owner.members.items() if name[0] != "_"}
+    return {name: each for name, each in found.items() if "ClassVar" not in _type(each)}
+
+
+def python_page(module: str) -> str:
+    """The page of a module, in Markdown."""
+    loaded = griffe.load(module, search_paths=[SOURCES], docstring_parser="google")
+    lines = [f"# `{module}`", "", "Generated from docstrings by `make docs`.", ""]
+    lines += _sections(_target(loaded))
+    if module == "forebay":
+        others = [f"[{each}]({file_of(each)})" for each in modules()[1:]]
+        lines += ["", f"Other modules: {', '.join(others)}."]
+    lines += ["", "Before every example stands:", "", "```pycon", *SETTING.splitlines(), "```"]
+    for name, each in sorted(public(module).items(), key=lambda pair: pair[0].lower()):
+        lines += ["", f"## `{name}`", "", *_entry(name, each)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _target(each: griffe.Object | griffe.Alias) -> griffe.Object:
+    return each.final_target if isinstance(each, griffe.Alias) else each
+
+
+def _entry(name: str, each: griffe.Object) -> Iterator[str]:
+    if isinstance(each, griffe.Function):
+        yield from ["```py", _signature(name, each), "```", ""]
+    yield from _sections(each)
+    within = members(each)
+    attributes = [(key, one) for key, one in within.items() if isinstance(one, griffe.Attribute)]
+    if attributes:
+        yield from ["", "| Attribute | Type | Meaning |", "|---|---|---|"]
+        for key, one in attributes:
+            about = one.docstring.value if one.docstring else ""
+            yield f"| `{key}` | {_code(_type(one))} | {_cell(about)} |"
+    for key, one in within.items():
+        if isinstance(one, griffe.Function):
+            yield from ["", f"### `{name}.{key}`", "", "```py", _signature(key, one), "```", ""]
+            yield from _sections(one)
+
+
+def _signature(name: str, function: griffe.Function) -> str:
+    """A function's head, a parameter a line if it is long."""
+    words, star = [], False
+    for each in function.parameters:
+        if each.name in _LEFT_OUT:
+            continue
+        if each.kind is griffe.ParameterKind.keyword_only and not star:
+            star = True
+            words.append("*")
+        prefix = {"variadic positional": "*", "variadic keyword": "**"}.get(_kind(each), "")
+        star = star or prefix == "*"
+        text = f"{prefix}{each.name}"
+        if each.annotation is not None:
+            text += f": {each.annotation}"
+        if each.default is not None and not prefix:
+            text += f" = {each.default}"
+        words.append(text)
+    returned = f" -> {function.returns}" if function.returns is not None else ""
+    line = f"{name}({', '.join(words)}){returned}"
+    if len(line) <= 88:
+        return line
+    return "\n".join([f"{name}(", *(f"    {word}," for word in words), f"){returned}"])
+
+
+def _kind(parameter: griffe.Parameter) -> str:
+    return parameter.kind.value if parameter.kind is not None else ""
+
+
+def _sections(each: griffe.Object) -> Iterator[str]:
+    """What a docstring says."""
+    for number, section in enumerate(each.docstring.parsed if each.docstring else ()):
+        if number:
+            yield ""
+        if isinstance(section, griffe.DocstringSectionText):
+            yield from _text(section.value)
+        elif isinstance(section, griffe.DocstringSectionAdmonition):
+            yield from _text(section.value.contents)
+        elif isinstance(section, griffe.DocstringSectionParameters):
+            yield from ["| Parameter | Type | Meaning |", "|---|---|---|"]
+            for one in section.value:
+                annotation = "" if one.annotation is None else str(one.annotation)
+                yield f"| `{one.name}` | {_code(annotation)} | {_cell(one.description)} |"
+        elif isinstance(section, griffe.DocstringSectionReturns):
+            yield "Returns: " + " ".join(_cell(one.description) for one in section.value)
+        elif isinstance(section, griffe.DocstringSectionRaises):
+            yield "Raises:"
+            yield ""
+            for one in section.value:
+                yield f"- `{one.annotation}`: {_cell(one.description)}"
+
+
+def _text(value: str) -> Iterator[str]:
+    """Text in which examples are blocks of code."""
+    inside = False
+    for line in map(_flush_left, value.splitlines()):
+        begins = line.lstrip().startswith(">>>")
+        if begins and not inside:
+            yield "```pycon"
+            inside = True
+        elif inside and not line.strip():
+            yield "```"
+            inside = False
+        yield line
+    if inside:
+        yield "```"
+
+
+def _flush_left(line: str) -> str:
+    """A line of an example without the indentation that its docstring gives it."""
+    return line.lstrip() if line.lstrip().startswith((">>>", "...")) else line
+
+
+def _type(each: griffe.Object) -> str:
+    annotation = getattr(each, "annotation", None)
+    return "" if annotation is None else str(annotation)
+
+
+def _code(text: str) -> str:
+    return f"`{_cell(text)}`" if text else ""
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
