@@ -73,6 +73,12 @@ export class Series {
   #shown = new Set(["queue", "delay", "throughput", "drops"]);
   #boxes = [];
   #span = null;
+  #seen = new Set();
+  #sight = new IntersectionObserver(entries => {
+    for (const { target, isIntersecting } of entries) {
+      if (isIntersecting) this.#seen.add(target.dataset.name); else this.#seen.delete(target.dataset.name);
+    }
+  });
   #speed = 1;
 
   constructor(host, toggles, window_) {
@@ -121,6 +127,9 @@ export class Series {
     }
     if (!this.#stage) return;
     this.#host.replaceChildren(...NAMES.filter(name => this.#shown.has(name)).map(name => this.#section(name)));
+    this.#sight.disconnect();
+    this.#seen.clear();
+    for (const section of this.#host.children) this.#sight.observe(section);
   }
 
   #section(name) {
@@ -160,14 +169,14 @@ export class Series {
     }));
   }
 
-  // Draw what the window shows at `now_s`.
+  // Draw what the window shows at `nowS`, of the charts that are in sight.
   draw(nowS, speed) {
     this.#speed = speed ?? 10;
     const span = this.#span ?? Math.min(20, Math.max(12 * this.#speed, 4 * (this.#stage?.grain_s ?? 0.1)));
     const earliest = Math.min(...this.#lanes.map(lane => lane.history.first?.t ?? nowS));
     const from = Number.isFinite(span) ? Math.max(nowS - span, Math.min(0, nowS)) : Math.min(earliest, nowS - 1e-3);
     const to = Number.isFinite(span) ? Math.max(nowS, from + span) : nowS;
-    for (const name of this.#shown) {
+    for (const name of this.#seen) {
       const boxes = this.#boxes.filter(box => box.name === name);
       if (name === "variables") { for (const box of boxes) this.#drawVariables(box, from, to); continue; }
       const found = boxes.map(box => this.#data(box, from, to));
