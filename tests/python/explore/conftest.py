@@ -55,8 +55,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def server(folder: Path) -> Iterator[Server]:
+def server(chromium: Browser, folder: Path) -> Iterator[Server]:
+    """A server whose scenario has begun to play with its first tab, and was paused."""
     with serving(folder, "home.toml", "--disciplines", "fifo,codel") as found:
+        page = chromium.new_page()
+        first = Tab(page)
+        first.open(found.address)
+        first.wait("() => document.querySelector('#play').ariaLabel === 'Pause'")
+        first.pause()
+        page.close()
         yield found
 
 

@@ -59,6 +59,8 @@ def test_packets_move_and_a_standing_picture_stands(tab: Tab) -> None:
 
 
 def test_series_are_chosen_and_have_values(tab: Tab) -> None:
+    # Charts out of sight are not drawn.
+    tab.page.set_viewport_size({"width": 1360, "height": 2800})
     tab.seek(5)
     sections = tab.page.locator("#charts .measure")
     tab.show_series()

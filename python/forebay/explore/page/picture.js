@@ -35,6 +35,7 @@ export class Picture {
   #rows = [];
   #enter = true;
   #most = 0;
+  #last = null;
   #arrived = 0;
   #gap = 33;
   #sending = null;
@@ -63,6 +64,7 @@ export class Picture {
   // so that packets are of one size in all of them.
   take(frame, most, now) {
     this.#most = most;
+    this.#last = frame;
     this.#gap = Math.min(250, Math.max(16, 0.7 * this.#gap + 0.3 * (now - this.#arrived)));
     this.#arrived = now;
     this.#measure();
@@ -76,21 +78,25 @@ export class Picture {
     for (const [, flow, kind, reason] of frame.gone) this.#drop(flow, kind, reason, now);
   }
 
+  // Whether the canvas has another size than before.
   #measure() {
     const { clientWidth: width, clientHeight: height } = this.#canvas;
-    if (width === this.#width && height === this.#height) return;
+    if (width === this.#width && height === this.#height) return false;
     this.#width = width;
     this.#height = height;
     const sharp = Math.min(2, devicePixelRatio || 1);
     this.#canvas.width = Math.round(width * sharp);
     this.#canvas.height = Math.round(height * sharp);
     this.#pen.setTransform(sharp, 0, 0, sharp, 0, 0);
+    return true;
   }
 
   get #tank() {
     const left = 26;
+    const low = this.#height < LOW;
     return {
-      left, top: this.#height < LOW ? 6 : STRIP + 18, right: this.#width - PIPE, bottom: this.#height - (this.#height < LOW ? FALL - 14 : FALL),
+      left, top: low ? 6 : STRIP + 18,
+      right: this.#width - PIPE, bottom: this.#height - (low ? FALL - 14 : FALL),
       get width() { return this.right - this.left; },
       get height() { return this.bottom - this.top; },
     };
@@ -217,7 +223,10 @@ export class Picture {
   }
 
   draw(now) {
-    this.#measure();
+    if (this.#measure() && this.#last) {
+      this.#waiting.clear();
+      this.#takeQueue(this.#last, now);
+    }
     if (!this.#stage || !this.#width) return;
     this.#pen.clearRect(0, 0, this.#width, this.#height);
     if (this.#height >= LOW) this.#drawNetwork(now);
@@ -239,7 +248,7 @@ export class Picture {
       a: nodes.get(link.source), b: nodes.get(link.target), link,
     }));
     for (const { a, b, link } of ends) {
-      if (!a || !b || link.reverse) continue;
+      if (!a || !b || (link.reverse && !link.watched)) continue;
       pen.strokeStyle = colour(link.watched ? "--accent" : "--wall");
       pen.lineWidth = link.watched ? 3 : 1.5;
       pen.beginPath();

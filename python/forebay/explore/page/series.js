@@ -10,13 +10,14 @@ const HEIGHT = 132;
 const MANY = 6;
 const SMOOTHED = 50;     // a rate is a mean over this part of the window
 
-// The measures: how each is called, on its button too, its unit, and the curves that a lane has.
+// The measures: how each is called, on its button too, its unit, the curves that a lane has, and
+// how high the axis is at least.
 const MEASURES = {
-  queue: { title: "Queue", button: "Queue", unit: "packets", show: String },
-  delay: { title: "Delay by class", button: "Delay", unit: "ms, one way", show: units.milliseconds, curves: delays },
-  throughput: { title: "Throughput by flow", button: "Throughput", unit: "bit/s", show: units.rate, curves: throughputs },
-  drops: { title: "Drops and marks", button: "Drops", unit: "packets, since the beginning", show: String, curves: drops },
-  cwnd: { title: "Congestion window by flow", button: "Windows", unit: "bytes", show: units.size, curves: windows },
+  queue: { title: "Queue", button: "Queue", unit: "packets", show: String, least: 4 },
+  delay: { title: "Delay by class", button: "Delay", unit: "ms, one way", show: units.milliseconds, curves: delays, least: 1 },
+  throughput: { title: "Throughput by flow", button: "Throughput", unit: "bit/s", show: units.rate, curves: throughputs, least: 1000 },
+  drops: { title: "Drops and marks", button: "Drops", unit: "packets, since the beginning", show: String, curves: drops, least: 4 },
+  cwnd: { title: "Congestion window by flow", button: "Windows", unit: "bytes", show: units.size, curves: windows, least: 1000 },
   variables: { title: "The discipline's own variables", button: "Variables", unit: "" },
 };
 export const NAMES = Object.keys(MEASURES);
@@ -72,6 +73,12 @@ export class Series {
   #shown = new Set(["queue", "delay", "throughput", "drops"]);
   #boxes = [];
   #span = null;
+  #seen = new Set();
+  #sight = new IntersectionObserver(entries => {
+    for (const { target, isIntersecting } of entries) {
+      if (isIntersecting) this.#seen.add(target.dataset.name); else this.#seen.delete(target.dataset.name);
+    }
+  });
   #speed = 1;
 
   constructor(host, toggles, window_) {
@@ -120,6 +127,9 @@ export class Series {
     }
     if (!this.#stage) return;
     this.#host.replaceChildren(...NAMES.filter(name => this.#shown.has(name)).map(name => this.#section(name)));
+    this.#sight.disconnect();
+    this.#seen.clear();
+    for (const section of this.#host.children) this.#sight.observe(section);
   }
 
   #section(name) {
@@ -159,18 +169,18 @@ export class Series {
     }));
   }
 
-  // Draw what the window shows at `now_s`.
+  // Draw what the window shows at `nowS`, of the charts that are in sight.
   draw(nowS, speed) {
     this.#speed = speed ?? 10;
     const span = this.#span ?? Math.min(20, Math.max(12 * this.#speed, 4 * (this.#stage?.grain_s ?? 0.1)));
     const earliest = Math.min(...this.#lanes.map(lane => lane.history.first?.t ?? nowS));
     const from = Number.isFinite(span) ? Math.max(nowS - span, Math.min(0, nowS)) : Math.min(earliest, nowS - 1e-3);
     const to = Number.isFinite(span) ? Math.max(nowS, from + span) : nowS;
-    for (const name of this.#shown) {
+    for (const name of this.#seen) {
       const boxes = this.#boxes.filter(box => box.name === name);
       if (name === "variables") { for (const box of boxes) this.#drawVariables(box, from, to); continue; }
       const found = boxes.map(box => this.#data(box, from, to));
-      const top = Math.max(...found.map(each => each.top), 1e-9);
+      const top = Math.max(...found.map(each => each.top), MEASURES[name].least);
       boxes.forEach((box, place) => this.#drawChart(box, found[place], from, to, top * 1.08));
     }
   }
