@@ -36,7 +36,7 @@ def gravity(network: Network, capacity: Mapping[str, float]) -> dict[Pair, float
 
     Each node weighs as much as its links carry together, and two exchange traffic in proportion to
     the product of their weights (Y. Zhang, M. Roughan, N. Duffield, A. Greenberg, Fast accurate
-    computation of large-scale IP traffic matrices from link loads, SIGMETRICS 2003, section 4.1).
+    computation of large-scale IP traffic matrices from link loads, SIGMETRICS 2003).
     In a tree the root sends to the leaves.
 
     Args:
