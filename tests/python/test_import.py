@@ -284,8 +284,8 @@ def test_what_is_no_network_is_refused(name: str, text: str, message: str, tmp_p
     [
         ({"LinkSpeedRaw": 0.0}, "edge a-b: LinkSpeedRaw: expected bit/s above 0"),
         ({"LinkSpeed": "1", "LinkSpeedUnits": "X"}, "LinkSpeedUnits: expected one of K, M, G"),
-        ({"rate": "5ms"}, 'rate: expected a value such as "10Mbit", got "5ms"'),
-        ({"delay": "fast"}, 'delay: expected a value such as "5ms", got "fast"'),
+        ({"rate": "5ms"}, 'rate: expected a rate such as "10Mbit", got "5ms"'),
+        ({"delay": "fast"}, 'delay: expected a time such as "5ms", got "fast"'),
     ],
 )
 def test_bad_edges_are_named(fields: dict[str, Any], message: str, tmp_path: Path) -> None:

@@ -51,8 +51,7 @@ class Commands(Group):
 
 app = typer.Typer(
     name="forebay",
-    help="A laboratory for packet queues: what every class of user gets from a congested link "
-    "under different queue disciplines.",
+    help="A laboratory for packet queues: who gets what from a congested link.",
     epilog="Start with: forebay compare examples/branch-uplink.toml",
     cls=Commands,
     no_args_is_help=True,

@@ -16,12 +16,12 @@ from forebay.scenario import Scenario, load_with, to_toml
 def command(
     scenario: ScenarioFile,
     set_: Settings = [],  # noqa: B006 - read only
-    fix: Annotated[bool, flag("--fix", "Print it with the proposed changes.")] = False,
+    fix: Annotated[bool, flag("--fix", "Print the scenario with these changes made.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a scenario and print it with every default filled in.
 
-    What an expert would change stands below, on standard error, with the --set that changes it.
+    Then lists, on standard error, what an expert would change, each with its --set option.
 
     Examples:
         forebay check examples/branch-uplink.toml

@@ -53,22 +53,25 @@ def command(
     link: Annotated[
         list[str],
         option(
-            "NAME", "Link on which to test the disciplines; repeatable.", completes=complete.links
+            "NAME",
+            "Link to test on; * for all with a queue. Repeatable.",
+            completes=complete.links,
         ),
     ] = [],  # noqa: B006 - read only
     baseline: Annotated[
         str | None,
-        option("LABEL", "Discipline that gain and efficiency are relative to.", hidden=True),
+        option("LABEL", "Give gain and efficiency relative to this discipline.", hidden=True),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     seed: FirstSeed = None,
     fix: Annotated[bool, flag("--fix", "Make the changes that forebay check proposes.")] = False,
     gate: Annotated[
-        Path | None, option("FILE", "Write a configuration of forebay-gate for the pick.")
+        Path | None,
+        option("FILE", "Write the recommended discipline's gate configuration."),
     ] = None,
     out: Annotated[
         Path | None,
-        out_option("Folder for the results; replaces an earlier result.", "out/SCENARIO"),
+        out_option("Folder for the results; an earlier result is replaced.", "out/SCENARIO"),
     ] = None,
     jobs: Jobs = None,
     no_report: Annotated[

@@ -20,8 +20,9 @@ def command(
 ) -> None:
     """Explain a field of a file: meaning, unit and default.
 
-    The file is a scenario unless --for says otherwise. Where several kinds have a field of that
-    name, each is explained; a kind in the path chooses one. docs/reference holds all of them.
+    The file is a scenario unless --for says otherwise. If several kinds have a field of that
+    name, all are explained; put a kind into the path to choose one. docs/reference lists all
+    fields.
 
     Examples:
         forebay explain link.rate

@@ -16,7 +16,7 @@ def command(
     parquet: Annotated[
         bool, flag("--parquet", "Write Parquet files: smaller, with types.")
     ] = False,
-    out: Annotated[Path | None, out_option("Where to.", "RESULTS-tables")] = None,
+    out: Annotated[Path | None, out_option("Folder for the tables.", "RESULTS-tables")] = None,
 ) -> None:
     """Write the tables of results as CSV or Parquet files.
 

@@ -22,38 +22,49 @@ def command(
         option("CSV", "Table of demands: columns from, to, and flows or demand."),
     ] = None,
     flows: Annotated[
-        int, option("N", "Bulk transfers spread by a gravity model.", minimum=1)
+        int, option("N", "Number of bulk transfers, spread by a gravity model.", minimum=1)
     ] = 1000,
-    load: Annotated[str | None, option("RATE", "Instead, files that add up to this rate.")] = None,
+    load: Annotated[
+        str | None, option("RATE", "Send files that add up to this rate instead.")
+    ] = None,
     queue: Annotated[
         list[str],
         option(
             "[WHICH:]QUEUE",
-            "Queue of all links, or of those of a type or name.",
+            "Queue for all links, or for links of one type or name.",
             default="fq-codel",
         ),
     ] = [],  # noqa: B006 - read only
     metric: Annotated[
         str,
-        option("METRIC", "What makes paths short: hops, delay, or rate as in OSPF.", hidden=True),
+        option(
+            "METRIC",
+            "What shortest paths minimise: hops, delay, or rate (OSPF's cost).",
+            hidden=True,
+        ),
     ] = "hops",
     rate: Annotated[
-        str, option("RATE", "Capacity of links of which none is given.", hidden=True)
+        str, option("RATE", "Capacity of links whose capacity the file does not give.", hidden=True)
     ] = "1Gbit",
     delay: Annotated[
         str,
-        option("TIME", "Delay of links without one, and without places of both ends.", hidden=True),
+        option(
+            "TIME",
+            "Delay of links for which the file has neither delay nor coordinates.",
+            hidden=True,
+        ),
     ] = "1ms",
     scale: Annotated[
-        float, option("X", "Multiply capacities and demands, to simulate less.")
+        float, option("X", "Multiply capacities and demands by this, to simulate less.")
     ] = 1.0,
     out: Annotated[
         Path | None, out_option("The scenario to write.", "NAME.toml", metavar="FILE")
     ] = None,
 ) -> None:
-    """Make a scenario of a network's file.
+    """Make a scenario from a network file.
 
-    Delays follow from longitude and latitude. What the file does not say is assumed, and said.
+    Computes delays from longitude and latitude. Where the file lacks something, it assumes a
+    default and prints what it assumed.
 
     Examples:
         forebay import examples/networks/towns.graphml --load 36Gbit --scale 0.01

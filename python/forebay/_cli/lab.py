@@ -36,7 +36,7 @@ def command(
         str | None,
         option(
             "A,B,...",
-            "Compare these; kernel:NAME is Linux' own.",
+            "Disciplines to compare; kernel:NAME is Linux's own.",
             completes=complete.kinds,
         ),
     ] = None,
@@ -44,7 +44,7 @@ def command(
         str | None,
         option(
             "NAME",
-            "That link.",
+            "Link that gets the disciplines.",
             default="the scenario's",
             completes=complete.links,
             hidden=True,
@@ -69,13 +69,13 @@ def command(
         Path | None,
         option(
             "FOLDER",
-            "Folder of its kernel.",
+            "Folder of that kernel.",
             default="the user's cache",
         ),
     ] = None,
     pcap: Annotated[
         Path | None,
-        option("DIR", "With it, write captures of hosts and links here."),
+        option("DIR", "With --virtual: write captures of hosts and links here."),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     seed: Seed = None,
@@ -95,8 +95,8 @@ def command(
 ) -> None:
     """Run a scenario on real packets, in Linux network namespaces.
 
-    Links are gates, and TCP is the kernel's: the machine's, as root, or with --virtual one that is
-    built once, in minutes. See docs/lab.md.
+    Every link is a gate, and TCP is that of a Linux kernel: this machine's, as root, or with
+    --virtual one that is built once, in minutes (docs/lab.md).
 
     Examples:
         forebay lab examples/lab.toml --virtual --against-sim -r 3

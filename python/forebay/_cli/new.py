@@ -65,12 +65,14 @@ def scenario(
 @app.command("discipline", cls=Command)
 def discipline(
     name: Annotated[str, argument("NAME", "What scenarios will call it, such as my-aqm.")],
-    folder: Annotated[Path, option("DIR", "Where the crate's folder is made.", "--in")] = Path(),
+    folder: Annotated[
+        Path, option("DIR", "Folder in which the crate is created.", "--in")
+    ] = Path(),
     source: Annotated[
-        Path | None, option("DIR", "Forebay's source tree, if it is not around here.")
+        Path | None, option("DIR", "Folder of forebay's source code, if you are not inside it.")
     ] = None,
 ) -> None:
-    """Write the crate of a queue discipline: a plug-in that builds, tests and runs at once.
+    """Write the Rust crate of a queue discipline: a plug-in that builds and runs at once.
 
     Examples:
         forebay new discipline my-aqm

@@ -73,16 +73,24 @@ Seed = Annotated[
 ]
 FirstSeed = Annotated[
     int | None,
-    option("N", "Seed of the first run; the following ones count up from it.", minimum=0),
+    option("N", "Seed of the first run; later runs count up from it.", minimum=0),
 ]
 Jobs = Annotated[
     int | None,
-    option("N", "Runs at a time.", "--jobs", "-j", default="one a core", minimum=1, hidden=True),
+    option(
+        "N",
+        "Number of runs at the same time.",
+        "--jobs",
+        "-j",
+        default="one a core",
+        minimum=1,
+        hidden=True,
+    ),
 ]
 For = Annotated[
     File, option("FILE", f"Kind of file: {', '.join(each.value for each in File)}.", "--for")
 ]
-AsJson = Annotated[bool, flag("--json", "Print as JSON and nothing else.")]
+AsJson = Annotated[bool, flag("--json", "Print only JSON.")]
 
 
 def names(text: str | None) -> list[str] | None:

@@ -84,7 +84,8 @@ def run_(
         str | None, option("N", "Only this figure, and the claims that its runs decide.")
     ] = None,
     quick: Annotated[
-        bool, flag("--quick", "Fewer and shorter runs, for a look; kept in a folder of their own.")
+        bool,
+        flag("--quick", "A quick look: fewer and shorter runs, kept in a folder of their own."),
     ] = False,
     partial: Annotated[
         bool,
@@ -93,7 +94,7 @@ def run_(
     set_: Settings = [],  # noqa: B006 - read only
     out: Annotated[
         Path | None,
-        out_option("Folder of the results, also of a run to go on with.", "out/papers/KEY"),
+        out_option("Folder for the results; a stopped run goes on there.", "out/papers/KEY"),
     ] = None,
     page: Annotated[
         bool,
@@ -108,8 +109,8 @@ def run_(
 ) -> None:
     """Run a paper's studies, draw its figures and judge its claims.
 
-    Every run is kept as soon as it ends. Stop it at any moment: the same command goes on where it
-    was. Exit code 1 if, in a full run, a claim differs and no reason is given, or the numbers
+    Every run is kept as soon as it ends. You can stop at any moment: the same command continues.
+    Exit code 1 if, in a full run, a claim differs and no reason is given, or the numbers
     contradict a sentence of the page.
 
     Examples:

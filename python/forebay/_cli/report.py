@@ -17,7 +17,7 @@ def command(
 ) -> None:
     """Write the report of a study.
 
-    One HTML file that needs no network: measures over the axes with intervals, differences
+    One HTML file that works offline: measures over the axes with intervals, differences
     between disciplines, and trade-offs. It may be written while the sweep is still running.
 
     Examples:

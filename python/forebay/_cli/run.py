@@ -16,10 +16,15 @@ from forebay.scenario import load_with
 def command(
     scenario: ScenarioFile,
     discipline: Annotated[
-        str | None, option("KIND", "Discipline to put on the link.", completes=complete.kinds)
+        str | None,
+        option(
+            "KIND",
+            "Put this discipline on the link instead of its queue.",
+            completes=complete.kinds,
+        ),
     ] = None,
     link: Annotated[
-        str | None, option("NAME", "Link on which to put --discipline.", completes=complete.links)
+        str | None, option("NAME", "Link that gets the discipline.", completes=complete.links)
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     seed: Seed = None,

@@ -18,7 +18,7 @@ def command(
         str | None,
         option(
             "KIND,KIND,...",
-            "What rfc7928 and l4s test, kinds of forebay kinds.",
+            "Disciplines for rfc7928 and l4s; forebay kinds lists them.",
             "--disciplines",
             "-d",
             default="those of the suite",
@@ -29,25 +29,25 @@ def command(
         str | None,
         option(
             "CONTROL,CONTROL,...",
-            "What rfc9743 tests, or the one that bbr does.",
+            "Congestion controls for rfc9743, or one for bbr.",
             "--controls",
             default="all; bbr3",
             completes=complete.controls,
         ),
     ] = None,
     quick: Annotated[
-        bool, flag("--quick", "Three runs of each point, one path of each case: for a look.")
+        bool, flag("--quick", "A quick look: three runs of each point, one path of each case.")
     ] = False,
     out: Annotated[
-        Path | None, out_option("Folder of the results, also of a run to go on with.", "out/NAME")
+        Path | None, out_option("Folder for the results; a stopped run goes on there.", "out/NAME")
     ] = None,
     jobs: Jobs = None,
 ) -> None:
     """Run a published set of tests on disciplines or controls.
 
-    rfc7928 tests queue disciplines, l4s holds them to RFC 9331 and 9332, rfc9743 tests congestion
-    controls against each other, bbr one's behaviour by the draft's cases (docs/suite-NAME.md).
-    Every run is kept as soon as it ends. Stop it at any moment: the same command goes on.
+    rfc7928 tests queue disciplines; l4s checks them against RFC 9331 and 9332. rfc9743 tests
+    congestion controls against each other; bbr checks one by the test cases of the BBR draft.
+    docs/suite-NAME.md explains each. Every run is kept: after a stop the same command continues.
 
     Examples:
         forebay suite l4s --disciplines dualpi2,fq-codel --quick

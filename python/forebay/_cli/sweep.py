@@ -15,25 +15,23 @@ def command(
     study_file: Annotated[Path, argument("STUDY", "The study file, TOML or JSON.")],
     out: Annotated[
         Path | None,
-        out_option("Folder of the results, also of a sweep to go on with.", "out/STUDY"),
+        out_option("Folder for the results; a stopped sweep goes on there.", "out/STUDY"),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     jobs: Jobs = None,
     cluster: Annotated[
         str | None,
-        option("ADDRESS", "Run on a Dask cluster: its scheduler, such as tcp://host:8786."),
+        option("ADDRESS", "Run on the Dask cluster of this scheduler, such as tcp://host:8786."),
     ] = None,
     repair: Annotated[
         bool,
-        flag(
-            "--repair", "Set damaged result files aside and run again what they held.", hidden=True
-        ),
+        flag("--repair", "Set damaged result files aside and repeat their runs.", hidden=True),
     ] = False,
 ) -> None:
     """Run a study: a scenario over axes of values and disciplines.
 
-    Every run is kept as soon as it ends. Stop it at any moment: the same command goes on where it
-    was, and ends with the same results. docs/studies.md explains study files.
+    Every run is kept as soon as it ends. You can stop at any moment: the same command continues,
+    and ends with the same results. docs/studies.md explains study files.
 
     Examples:
         forebay sweep examples/uplink-study.toml

@@ -19,17 +19,20 @@ def command(
     maximize: Annotated[
         str | None, option("KEY", "Make this measure large: a key of run --json.")
     ] = None,
-    minimize: Annotated[str | None, option("KEY", "Make this one small, instead.")] = None,
+    minimize: Annotated[str | None, option("KEY", "Make this measure small instead.")] = None,
     subject_to: Annotated[
         list[str],
-        option("BOUND", "What must hold: 'KEY <= VALUE', or >=. Repeatable.", "--subject-to"),
+        option("BOUND", "A bound: 'KEY <= VALUE' or 'KEY >= VALUE'. Repeatable.", "--subject-to"),
     ] = [],  # noqa: B006 - read only
     param: Annotated[
-        list[str], option("RANGE", "PATH=LOW..HIGH, LOW..HIGH:log or A,B,C. Repeatable.", "--param")
+        list[str],
+        option("RANGE", "Vary PATH=LOW..HIGH[:log] or PATH=A,B,C. Repeatable.", "--param"),
     ] = [],  # noqa: B006 - read only
     discipline: Annotated[
         str | None,
-        option("NAME", "Tune this kind or label, not the link's queue.", completes=complete.kinds),
+        option(
+            "NAME", "Tune this kind or label instead of the link's queue.", completes=complete.kinds
+        ),
     ] = None,
     link: Annotated[
         str | None,
@@ -41,13 +44,13 @@ def command(
         str | None,
         option(
             "NAME",
-            "Discipline that gain and efficiency are relative to.",
+            "Give gain and efficiency relative to this discipline.",
             default="the scenario's",
             hidden=True,
         ),
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
-    trials: Annotated[int, option("N", "Points that the search tries.", minimum=1)] = 40,
+    trials: Annotated[int, option("N", "Combinations of values to try.", minimum=1)] = 40,
     replications: Annotated[
         int, option("N", "Runs of each trial.", "--replications", "-r", minimum=2, hidden=True)
     ] = 8,
@@ -61,14 +64,14 @@ def command(
         int | None,
         option("N", "Seed of the first replication, and of the search.", minimum=0, hidden=True),
     ] = None,
-    out: Annotated[Path | None, out_option("Folder of results.", "out/SCENARIO-tune")] = None,
+    out: Annotated[Path | None, out_option("Folder for the results.", "out/SCENARIO-tune")] = None,
     as_json: AsJson = False,
     jobs: Jobs = None,
 ) -> None:
     r"""Find the parameter values that make a measure best within bounds.
 
     An optimiser proposes values; the best are judged again with fresh random numbers. Every run
-    is kept: the same command goes on where it was. docs/tune.md explains how values are found.
+    is kept: after a stop the same command continues. docs/tune.md explains how values are found.
 
     Examples:
         forebay tune examples/branch-uplink.toml --discipline codel \

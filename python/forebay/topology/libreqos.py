@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from forebay._engine import ScenarioError
 from forebay.topology.network import Link, Network, Node, Notes
+from forebay.topology.values import degrees, positive
 
 ROOT = "internet"
 """The node above the tree's first ones."""
@@ -113,25 +114,12 @@ def _place(node: Mapping[str, Any], where: str) -> tuple[float, float] | None:
     east, north = node.get("longitude"), node.get("latitude")
     if east is None or north is None:
         return None
-    for field, value, most in (("longitude", east, 180), ("latitude", north, 90)):
-        if not isinstance(value, int | float) or not -most <= value <= most:
-            raise ScenarioError(
-                f'{where}.{field}: expected degrees from -{most} to {most}, got "{value}"'
-            )
-    return float(east), float(north)
+    return degrees(east, 180, f"{where}.longitude"), degrees(north, 90, f"{where}.latitude")
 
 
 def _mbps(value: Any, where: str) -> float | None:
     """A rate in Mbit/s as one in bit/s; None if there is none."""
-    if value is None or value == "":
-        return None
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = 0.0
-    if isinstance(value, bool) or not 0 < number < float("inf"):
-        raise ScenarioError(f'{where}: expected Mbit/s above 0, got "{value}"')
-    return number * 1e6
+    return None if value is None or value == "" else 1e6 * positive(value, "Mbit/s", where)
 
 
 def _add_circuits(network: Network, parents: Mapping[str, str], path: Path, notes: Notes) -> None:

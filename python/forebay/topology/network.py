@@ -58,12 +58,13 @@ class Network:
     root: str | None = None
     """Of a tree, the node where the rest of the world is; it sends to the leaves."""
 
-    def graph(self) -> nx.MultiGraph:
-        """The links without their directions."""
-        graph = nx.MultiGraph()
+    def parts(self) -> dict[str, int]:
+        """For each node the number of the part that it is in: links lead only within one."""
+        graph = nx.Graph()
         graph.add_nodes_from(self.nodes)
         graph.add_edges_from((link.start, link.end) for link in self.links)
-        return graph
+        parts = enumerate(nx.connected_components(graph))
+        return {node: number for number, nodes in parts for node in nodes}
 
     def senders(self) -> list[str]:
         """Nodes between which traffic runs: those that may send, of a tree the leaves."""

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from forebay._engine import ScenarioError
-from forebay.scenario import Scenario, quantity, value_of
+from forebay.scenario import Scenario, value_of
 from forebay.topology import traffic
 from forebay.topology.network import EARTH_KM, FIBRE_KM_S, Link, Network, Notes
+from forebay.topology.values import measured
 
 DURATION_S = 10
 WARMUP_S = 2
@@ -112,7 +113,7 @@ def rate_text(bps: float) -> str:
 
 def _rates(network: Network, choices: Choices, notes: Notes) -> dict[str, tuple[float, float]]:
     """Capacities by link, in both directions, in bit/s."""
-    default = traffic.rate_of(choices.rate, "--rate")
+    default = measured(choices.rate, "bit/s", "--rate")
     without = [link.name for link in network.links if link.rate_bps is None]
     notes.add("link", f"without a capacity: {rate_text(default)} taken, --rate changes it", without)
 
@@ -126,7 +127,7 @@ def _rates(network: Network, choices: Choices, notes: Notes) -> dict[str, tuple[
 
 def _delays(network: Network, choices: Choices, notes: Notes) -> dict[str, int]:
     """Propagation delays by link, in us: as given, or of light in fibre along a great circle."""
-    default = _time_of(choices.delay, "--delay")
+    default = measured(choices.delay, "s", "--delay")
     found = {}
     without = []
     for link in network.links:
@@ -140,13 +141,6 @@ def _delays(network: Network, choices: Choices, notes: Notes) -> dict[str, int]:
     done = f"without a delay or places of both ends: {choices.delay} taken, --delay changes it"
     notes.add("link", done, without)
     return found
-
-
-def _time_of(text: str, where: str) -> float:
-    found = quantity(text)
-    if found is None or found.base_unit != "s" or not found.value > 0:
-        raise ScenarioError(f'{where}: expected a time such as "1ms", got "{text}"')
-    return found.value
 
 
 def _costs(
@@ -239,7 +233,7 @@ def _traffic(
         return [line for line, _ in table], [entry for _, entry in table]
     shares = traffic.gravity(network, {name: sum(both) for name, both in rates.items()})
     if choices.load is not None:
-        load = traffic.rate_of(choices.load, "--load")
+        load = measured(choices.load, "bit/s", "--load")
         return [], traffic.load_by_gravity(shares, load * choices.scale)
     if choices.flows < 1:
         raise ScenarioError(f"--flows: must be 1 or more, got {choices.flows}")

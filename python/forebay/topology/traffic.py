@@ -9,12 +9,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from forebay._engine import ScenarioError
-from forebay.scenario import quantity, value_of
+from forebay.scenario import value_of
 from forebay.topology.network import Network, Notes
+from forebay.topology.values import measured
 
 MOST_PAIRS = 20_000
 """Most pairs of nodes that a scenario's traffic names."""
@@ -36,7 +36,7 @@ def gravity(network: Network, capacity: Mapping[str, float]) -> dict[Pair, float
 
     Each node weighs as much as its links carry together, and two exchange traffic in proportion to
     the product of their weights (Y. Zhang, M. Roughan, N. Duffield, A. Greenberg, Fast accurate
-    computation of large-scale IP traffic matrices from link loads, SIGMETRICS 2003, section 4.1).
+    computation of large-scale IP traffic matrices from link loads, SIGMETRICS 2003).
     In a tree the root sends to the leaves.
 
     Args:
@@ -54,11 +54,7 @@ def gravity(network: Network, capacity: Mapping[str, float]) -> dict[Pair, float
     if network.root is not None:
         pairs = [(network.root, leaf) for leaf in senders]
     else:
-        part = {
-            node: number
-            for number, nodes in enumerate(nx.connected_components(network.graph()))
-            for node in nodes
-        }
+        part = network.parts()
         if len(senders) > MOST_NODES:
             raise ScenarioError(
                 f"{network.name}: gravity traffic is for at most {MOST_NODES} nodes, and there are "
@@ -143,11 +139,7 @@ def of_table(
     if not rows:
         raise ScenarioError(f"{path}: has no demands")
     entries = [_of_row(row, f"{path}: line {line}", network, scale) for line, row in rows]
-    part = {
-        node: number
-        for number, nodes in enumerate(nx.connected_components(network.graph()))
-        for node in nodes
-    }
+    part = network.parts()
     for (line, _), entry in zip(rows, entries, strict=True):
         if part[entry["from"]] != part[entry["to"]]:
             raise ScenarioError(
@@ -177,20 +169,8 @@ def _of_row(row: dict[str, Any], where: str, network: Network, scale: float) -> 
         return _entry(pair, {"kind": "bulk", "start": START} | fields)
     if "kind" in fields:
         raise ScenarioError(f"{where}: demand: goes with no kind; it makes files of its own")
-    rate = scale * rate_of(demand, f"{where}: demand")
+    rate = scale * measured(demand, "bit/s", f"{where}: demand")
     return _entry(pair, _files(rate) | fields)
-
-
-def rate_of(value: Any, where: str) -> float:
-    """A rate such as "10Mbit", or a number of bit/s, above 0.
-
-    Raises:
-        ScenarioError: it is none.
-    """
-    found = quantity(value)
-    if found is None or found.base_unit not in ("", "bit/s") or not 0 < found.value < float("inf"):
-        raise ScenarioError(f'{where}: expected a rate such as "10Mbit", got "{value}"')
-    return found.value
 
 
 def _files(rate_bps: float) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from xml.etree.ElementTree import ParseError
 import networkx as nx
 
 from forebay._engine import ScenarioError
-from forebay.scenario import quantity
 from forebay.topology.network import Link, Network, Node, Notes
+from forebay.topology.values import degrees, measured, positive
 
 NODE_FIELDS = {"id", "label", "name", "Longitude", "Latitude", "hyperedge"}
 EDGE_FIELDS = {
@@ -174,34 +174,23 @@ def _names(graph: nx.MultiGraph) -> dict[Hashable, str]:
 def _place(fields: Mapping[str, Any], where: str) -> tuple[float, float] | None:
     if fields.get("Longitude") is None or fields.get("Latitude") is None:
         return None
-    east = _number(fields["Longitude"], f"{where}: Longitude", 180)
-    north = _number(fields["Latitude"], f"{where}: Latitude", 90)
-    return east, north
-
-
-def _number(value: Any, where: str, most: float) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = float("nan")
-    if not -most <= number <= most:
-        raise ScenarioError(f'{where}: expected degrees from -{most} to {most}, got "{value}"')
-    return number
+    east = degrees(fields["Longitude"], 180, f"{where}: Longitude")
+    return east, degrees(fields["Latitude"], 90, f"{where}: Latitude")
 
 
 def _rate(fields: Mapping[str, Any], where: str) -> float | None:
     """Capacity in bit/s; None if there is none, or of a kind that has no rate."""
     if fields.get("rate") is not None:
-        return _quantity(fields["rate"], f"{where}: rate", "bit/s", "10Mbit")
+        return measured(fields["rate"], "bit/s", f"{where}: rate")
     if fields.get("LinkSpeedRaw") is not None:
-        return _positive(fields["LinkSpeedRaw"], f"{where}: LinkSpeedRaw", "bit/s")
+        return positive(fields["LinkSpeedRaw"], "bit/s", f"{where}: LinkSpeedRaw")
     if fields.get("LinkSpeed") not in (None, ""):
         unit = str(fields.get("LinkSpeedUnits", "")).strip().upper()
         if unit not in UNITS:
             raise ScenarioError(
                 f'{where}: LinkSpeedUnits: expected one of K, M, G and T, got "{unit}"'
             )
-        return _positive(fields["LinkSpeed"], f"{where}: LinkSpeed", "a number") * UNITS[unit]
+        return positive(fields["LinkSpeed"], "a number", f"{where}: LinkSpeed") * UNITS[unit]
     line = str(fields.get("LinkType", "")).upper()
     if match := re.fullmatch(r"(OC|STM)-(\d+)C?", line):
         return HIERARCHIES[match[1]] * int(match[2]) or None
@@ -209,26 +198,5 @@ def _rate(fields: Mapping[str, Any], where: str) -> float | None:
 
 
 def _delay(fields: Mapping[str, Any], where: str) -> float | None:
-    if fields.get("delay") is None:
-        return None
-    return _quantity(fields["delay"], f"{where}: delay", "s", "5ms")
-
-
-def _quantity(value: Any, where: str, unit: str, example: str) -> float:
-    """A quantity as scenarios write it, or a number in the base unit."""
-    found = quantity(value)
-    if found is None or found.base_unit not in ("", unit) or not found.value > 0:
-        raise ScenarioError(f'{where}: expected a value such as "{example}", got "{value}"')
-    return found.value
-
-
-def _positive(value: Any, where: str, what: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise ScenarioError(
-            f'{where}: expected {what} above 0, got "{value}"; mend it, or take it out for --rate'
-        )
-    return number
+    given = fields.get("delay")
+    return None if given is None else measured(given, "s", f"{where}: delay")

@@ -1,0 +1,57 @@
+"""Values of files and options, each refused with its place and what was expected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from forebay._engine import ScenarioError
+from forebay.scenario import quantity
+
+EXAMPLES = {"bit/s": ("rate", "10Mbit"), "s": ("time", "5ms")}
+"""What a quantity in a base unit is called, and how one is written."""
+
+
+def measured(value: Any, unit: str, where: str) -> float:
+    """A quantity as scenarios write it, or a number in the base unit, above 0.
+
+    Raises:
+        ScenarioError: it is none.
+    """
+    found = quantity(value)
+    if found is None or found.base_unit not in ("", unit) or not 0 < found.value < float("inf"):
+        noun, example = EXAMPLES[unit]
+        raise ScenarioError(f'{where}: expected a {noun} such as "{example}", got "{value}"')
+    return found.value
+
+
+def positive(value: Any, what: str, where: str) -> float:
+    """A number above 0, which may be written as a text.
+
+    Raises:
+        ScenarioError: it is none.
+    """
+    number = _number(value)
+    if not 0 < number < float("inf"):
+        raise ScenarioError(
+            f'{where}: expected {what} above 0, got "{value}"; mend it, or take it out for --rate'
+        )
+    return number
+
+
+def degrees(value: Any, most: float, where: str) -> float:
+    """A longitude or latitude, which may be written as a text.
+
+    Raises:
+        ScenarioError: it is none.
+    """
+    number = _number(value)
+    if not -most <= number <= most:
+        raise ScenarioError(f'{where}: expected degrees from -{most} to {most}, got "{value}"')
+    return number
+
+
+def _number(value: Any) -> float:
+    try:
+        return float("nan") if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        return float("nan")
