@@ -59,12 +59,14 @@ def members(owner: griffe.Object) -> dict[str, griffe.Object]:
     if not isinstance(owner, griffe.Class):
         return {}
     found = {name: _target(each) for name, each in owner.members.items() if name[0] != "_"}
-    # What a class attribute of a base is for, is said there.
-    return {
-        name: each
-        for name, each in found.items()
-        if each.docstring or each.labels != {"class-attribute"}
-    }
+    return {name: each for name, each in found.items() if not _of_base(each)}
+
+
+def _of_base(each: griffe.Object) -> bool:
+    """Whether a base of the class says what an attribute is for: it is set here, and no more."""
+    if each.docstring or not isinstance(each, griffe.Attribute):
+        return False
+    return not _type(each) or each.labels == {"class-attribute"}
 
 
 def python_page(module: str) -> str:
@@ -113,6 +115,10 @@ def _entry(name: str, each: griffe.Object) -> Iterator[str]:
     if isinstance(each, griffe.Function):
         yield from ["```py", _signature(name, each), "```", ""]
     yield from _sections(each)
+    made = each.members.get("__init__")
+    if isinstance(made, griffe.Function) and made.docstring:
+        yield from ["", "```py", _signature(name, made).removesuffix(" -> None"), "```", ""]
+        yield from _sections(made)
     within = members(each)
     attributes = [(key, one) for key, one in within.items() if isinstance(one, griffe.Attribute)]
     if attributes:

@@ -200,3 +200,124 @@ impl Drop for Qdisc {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forebay_core::{Rng, Sink};
+    use std::ptr;
+
+    /// Linux, as far as it is called: one queue for two packets.
+    #[derive(Default)]
+    struct Linux {
+        waiting: VecDeque<(u32, u8)>,
+        owner: Option<(*mut c_void, Lost)>,
+        waits: bool,
+    }
+
+    thread_local! {
+        static LINUX: RefCell<Linux> = RefCell::default();
+    }
+
+    fn linux<T>(act: impl FnOnce(&mut Linux) -> T) -> T {
+        LINUX.with_borrow_mut(act)
+    }
+
+    unsafe extern "C" fn attach(_: *const c_char, owner: *mut c_void, lost: Lost) -> *mut c_void {
+        linux(|linux| linux.owner = Some((owner, lost)));
+        ptr::without_provenance_mut(1)
+    }
+
+    unsafe extern "C" fn detach(_: *mut c_void, _: *const c_void) {
+        linux(|linux| linux.owner = None);
+    }
+
+    /// Marks what finds another, and pushes the first out if two wait.
+    unsafe extern "C" fn enqueue(_: *mut c_void, id: u32, packet: *const u8, _: usize) -> c_int {
+        // SAFETY: the packet has a header.
+        let tos = unsafe { *packet.add(1) };
+        let (tos, lost) = linux(|linux| {
+            let tos = if linux.waiting.is_empty() { tos } else { tos | 0b11 };
+            let full = linux.waiting.len() == 2;
+            let first = if full { linux.waiting.pop_front() } else { None };
+            linux.waiting.push_back((id, tos));
+            (tos, first.zip(linux.owner))
+        });
+        if let Some(((id, _), (owner, lost))) = lost {
+            // SAFETY: it is attached.
+            unsafe { lost(owner, id, 1) };
+        }
+        c_int::from(tos)
+    }
+
+    unsafe extern "C" fn dequeue(_: *mut c_void, id: *mut u32, tos: *mut u8) -> c_int {
+        let next = linux(|linux| if linux.waits { None } else { linux.waiting.pop_front() });
+        let Some(given) = next else { return 0 };
+        // SAFETY: the caller's variables.
+        unsafe { (*id, *tos) = given };
+        1
+    }
+
+    unsafe extern "C" fn state(_: *const c_void) -> c_int {
+        linux(|linux| match (linux.waiting.is_empty(), linux.waits) {
+            (true, _) => IDLE,
+            (false, waits) => 1 + c_int::from(waits),
+        })
+    }
+
+    #[derive(Default)]
+    struct Seen {
+        dropped: Vec<(u32, DropReason)>,
+        marked: u32,
+    }
+
+    const PACKET: [u8; 20] = [0x45, 0b10, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+    impl Sink for Seen {
+        fn dropped(&mut self, packet: Packet, reason: DropReason) {
+            self.dropped.push((packet.retire(), reason));
+        }
+
+        fn marked(&mut self, _: &Packet) {
+            self.marked += 1;
+        }
+
+        fn bytes(&mut self, arriving: &Packet) -> Option<&[u8]> {
+            (arriving.id != 9).then_some(&PACKET)
+        }
+    }
+
+    #[test]
+    fn what_linux_does_is_told_packet_by_packet() {
+        let mut queue =
+            Qdisc::attach(Calls { attach, detach, enqueue, dequeue, state }, "link0.q0").unwrap();
+        let (mut rng, mut seen) = (Rng::named(1, ""), Seen::default());
+        let mut offer = |queue: &mut Qdisc, seen: &mut Seen, id| {
+            let mut packet = Packet::new(id, 0, 20);
+            packet.tos = 0b10;
+            queue.enqueue(packet, &mut Context::new(Time::ZERO, &mut rng, seen))
+        };
+        assert_eq!(queue.wake(Time::ZERO), Wake::Idle);
+        for id in 1..=3 {
+            assert_eq!(offer(&mut queue, &mut seen, id), Verdict::Queued);
+        }
+        // The second and the third found others; the first had to go.
+        assert_eq!((seen.marked, &*seen.dropped), (2, &[(1, DropReason::Overflow)][..]));
+        assert_eq!(queue.backlog(), Backlog { packets: 2, bytes: 40 });
+        // Linux is not asked for what nobody can show it.
+        assert_eq!(offer(&mut queue, &mut seen, 9), Verdict::Dropped);
+        assert_eq!(seen.dropped.len(), 2);
+        let mut rng = Rng::named(1, "");
+        let mut cx = Context::new(Time::ZERO, &mut rng, &mut seen);
+        linux(|linux| linux.waits = true);
+        assert_eq!(queue.dequeue(&mut cx), None);
+        assert_eq!(queue.wake(Time::ZERO), Wake::At(Time::MAX));
+        linux(|linux| linux.waits = false);
+        assert_eq!(queue.wake(Time::ZERO), Wake::Ready);
+        let packet = queue.dequeue(&mut cx).unwrap();
+        assert_eq!((packet.tos, packet.retire()), (0b11, 2));
+        // What it holds at its end is nobody's loss.
+        drop(queue);
+        assert_eq!((seen.marked, linux(|linux| linux.owner.is_none())), (2, true));
+    }
+}
