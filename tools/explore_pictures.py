@@ -36,6 +36,7 @@ def page() -> None:
                 tab = Tab(context.new_page())
                 tab.open(server.address)
                 if at_s is not None:
+                    tab.wait("() => document.querySelector('#play').ariaLabel === 'Pause'")
                     tab.pause()
                     tab.seek(at_s)
                     tab.speed("-10")
