@@ -20,6 +20,7 @@
 #   make bench-peers     speed and memory beside them, on a quiet machine, likewise
 #   make suites   the suites of congestion controls and of L4S, and the pages of their results: ten minutes
 #   make docs     write the generated reference pages
+#   make site     the documentation site, target/site/index.html; a broken link ends it
 #   make lock     choose new versions of the Python packages
 
 PYTHON ?= python3
@@ -29,7 +30,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo library package hosted gate abuse soak test fuzz bench validate validate-peers bench-peers virtual-linux suites lint format docs lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: demo library package hosted gate abuse soak test fuzz bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -158,6 +159,11 @@ docs: build dev
 	@mv target/gate.schema.json python/forebay/_reference/gate.schema.json
 	$(BIN)/python -m forebay._reference docs/reference
 
+site: $(VENV)/installed-site
+	@echo "== building the site"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "target/site/index.html"
+
 # The extension module is built as it is used, optimised; cargo rebuilds only what has changed.
 build: $(VENV)/installed
 	@echo "== building forebay (release; the first time takes a few minutes)"
@@ -187,6 +193,11 @@ $(VENV)/installed-dev: requirements-dev.lock $(VENV)/installed
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.lock
 	@touch $@
 
+$(VENV)/installed-site: requirements-site.lock $(VENV)/installed
+	@echo "== installing what builds the site into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements-site.lock
+	@touch $@
+
 # For all platforms and Pythons from 3.10 at once; everything comes from PyPI.
 lock: | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet uv
@@ -194,6 +205,8 @@ lock: | $(VENV)/bin/python
 	  --extra build --extra tune pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
 	  --extra build --extra dev --extra tune -c requirements.lock pyproject.toml -o requirements-dev.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
+	  --extra build --extra site --extra tune -c requirements.lock pyproject.toml -o requirements-site.lock
 
 clean:
 	rm -rf $(VENV) target python/forebay/*.so

@@ -5,6 +5,9 @@ An extension module of somebody's own may stand here, which knows more (docs/ext
 
 from collections.abc import Callable
 
+from numpy import bool_, float32, float64
+from numpy.typing import NDArray
+
 version: str
 """Version of the engine, which is the version of the package."""
 
@@ -440,6 +443,46 @@ def flow_hash(
 ) -> int:
     """The number that a gate of this seed gives to a flow (ports: source, destination)."""
 
+class Episodes:
+    """Runs with agents that are stepped together; arrays are contiguous and shared, not copied."""
+
+    def reset(self, number: int, scenario: str, base: str) -> int:
+        """Begin a scenario (JSON) in a place; how many agents there are.
+
+        Raises:
+            ScenarioError: anything in it that could not run, or that the agent cannot set.
+        """
+
+    def begin(self, number: int, observations: NDArray[float32]) -> None:
+        """What the agents in a place see before they act, a row each."""
+
+    def step(
+        self,
+        actions: NDArray[float32],
+        observations: NDArray[float32],
+        rewards: NDArray[float64],
+        ended: NDArray[bool_],
+    ) -> None:
+        """Every agent of every run acts; runs that have ended stay as they are.
+
+        Raises:
+            ScenarioError: a run cannot go on.
+            ValueError: the arrays do not fit, or a place is empty.
+        """
+
+    def now(self, number: int) -> int:
+        """Simulated time of a run in ns."""
+
+    def finish(self, number: int) -> Output:
+        """What a complete run measured; its place is empty then."""
+
+def episodes(agent: str, count: int, threads: int) -> Episodes:
+    """Places for runs with an agent (JSON), stepped by a number of threads.
+
+    Raises:
+        ScenarioError: anything in the agent that is not understood.
+    """
+
 def open(scenario: str, base: str) -> Session:  # noqa: A001 - forebay._engine.open
     """The scenario (JSON) at its beginning, to be run step by step.
 
@@ -469,8 +512,65 @@ class Session:
     def flows(self) -> tuple[str, list[str]]:
         """Every flow, as JSON, whose `traffic` is an index of the names beside it."""
 
+    def watch(self, link: str | None, grain_ns: int) -> None:
+        """Watch the queue of a link; nothing of the run must have happened.
+
+        Args:
+            link: its name in results; none: only who sends.
+            grain_ns: time between two points of the series, above 0.
+
+        Raises:
+            ScenarioError: there is no such link.
+        """
+
+    def advance_to_packet(self) -> bool:
+        """Go on to the next instant at which a packet joins or leaves the watched queue.
+
+        Or for some milliseconds of real time; whether it is reached.
+
+        Raises:
+            ScenarioError: as `advance`.
+        """
+
+    def shown(self) -> str:
+        """Who takes part in pictures, as JSON.
+
+        `classes` (names), and `flows`: traffic entry, class and number of flows of each row.
+        """
+
+    def picture(self, most: int) -> str:
+        """What waits and what is under way, as the fields of a JSON object, without braces.
+
+        They are those of `forebay.explore.protocol.LaneFrame` from `queues` to `moving_total`, with
+        at most `most` packets in the queue and on the links.
+        """
+
+    def points(self, first: int) -> tuple[int, str]:
+        """How many points the series has, and those from `first` on, as a JSON list.
+
+        They are as `forebay.explore.protocol.Point`.
+        """
+
+    def story(self, number: int) -> str | None:
+        """The story of a packet, as JSON, with the fields of `forebay.explore.protocol.StoryOf`.
+
+        None if it is not kept.
+        """
+
+    def fingerprint(self) -> str:
+        """The fingerprint so far; at the end, that of the run."""
+
+    def instant(self) -> int:
+        """The present instant in ns, made ready for a change: all that happens at it has happened.
+
+        It is the next nanosecond if something has followed a change at this one.
+        """
+
+    def scenario(self) -> str:
+        """The scenario as it now is, as JSON, without its changes."""
+
     def change(self, scenario: str) -> None:
-        """Go on as another scenario (JSON) says.
+        """Go on as another scenario (JSON) says: the same with more changes from `instant` on.
 
         Raises:
             ScenarioError: something in it cannot change while it runs; nothing has changed.

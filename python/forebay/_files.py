@@ -40,6 +40,7 @@ def write(found: Result | Comparison, folder: str | Path, *, report: bool = True
         return write_folder(Path(folder), _of_run(found))
     files: dict[str, Content] = {
         "runs.parquet": found.runs_table,
+        "links.parquet": found.links,
         "flows.parquet": found.flows,
         "series.parquet": found.series,
         "delays.parquet": found.delays,

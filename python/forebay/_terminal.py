@@ -133,6 +133,19 @@ def print_link(console: Console, comparison: Comparison) -> None:
     console.print(table)
 
 
+def busiest(summary: dict[str, Any]) -> list[str]:
+    """The links to show of a run: all, or of many those that are used most, then drop most."""
+    names = list(summary["queues"])
+    if len(names) <= MOST_LINKS:
+        return names
+
+    def load(name: str) -> tuple[float, int]:
+        used = summary["links"].get(name, {}).get("utilization")
+        return round(used or 0.0, 3), summary["queues"][name]["dropped"]
+
+    return sorted(names, key=load, reverse=True)[:MOST_LINKS]
+
+
 def print_run(console: Console, summary: dict[str, Any]) -> None:
     """Print the summary of one run."""
     queues = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -140,7 +153,9 @@ def print_run(console: Console, summary: dict[str, Any]) -> None:
         queues.add_column(head)
     for head in ("used %", "mean packets", "mean ms", "p99 ms", "loss %"):
         queues.add_column(head, justify="right")
-    for name, queue in summary["queues"].items():
+    shown = busiest(summary)
+    for name in shown:
+        queue = summary["queues"][name]
         link = summary["links"].get(name, {})
         numbers = (
             _number(link.get("utilization"), 100),
@@ -151,6 +166,8 @@ def print_run(console: Console, summary: dict[str, Any]) -> None:
         )
         queues.add_row(name, queue["kind"], *numbers)
     console.print(queues)
+    if more := len(summary["queues"]) - len(shown):
+        console.print(f"and {more} more, which are used less", style="dim")
     measured = [
         measure
         for measure in MEASURES
@@ -230,6 +247,9 @@ def default_text(parameter: dict[str, Any]) -> str:
     value = parameter["default"]
     return "unset" if value is None else f"default {json.dumps(value, ensure_ascii=False)}"
 
+
+MOST_LINKS = 20
+"""Most links that are printed of a run."""
 
 GROUPS = {
     "kinds": "Queue disciplines",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,15 @@ from forebay.scenario import Queue, Scenario, labelled, named, plain
 
 DEFAULT_REPLICATIONS = 10
 """Replications if neither the caller nor the scenario says how many."""
+
+MOST_LINKS = 200
+"""Directions of links up to which each has columns of its own in the table of runs."""
+
+EVERY_LINK = "*"
+"""In place of a link's name: every link that has a queue."""
+
+AS_WRITTEN = "as written"
+"""In place of a discipline: the queues that the scenario has."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,7 @@ class Comparison:
     scenario: Scenario
     """What was run, as it was given."""
     link: str
-    """The link that carried the disciplines."""
+    """The link that carried the disciplines; of several, the one whose measures are shown."""
     variants: tuple[Variant, ...]
     """The disciplines, in the order in which they were given."""
     runs: tuple[Run, ...]
@@ -98,6 +107,8 @@ class Comparison:
     """Classes whose flows make system efficiency; all if empty."""
     command: str | None = field(default=None)
     """The command that made it, for the report."""
+    everywhere: bool = False
+    """Whether every link that has a queue carried the disciplines."""
 
     @property
     def title(self) -> str:
@@ -177,14 +188,33 @@ class Comparison:
 
     @cached_property
     def runs_table(self) -> pl.DataFrame:
-        """A row for each run; columns are the keys of its summary, joined by dots."""
+        """A row for each run; columns are the keys of its summary, joined by dots.
+
+        Of many links it has the shown one alone; `links` has all.
+        """
         rows = []
         for run in self.runs:
-            rows.append(_key(run) | flattened(run.result.summary))
+            summary = run.result.summary
+            if len(summary["links"]) > MOST_LINKS:
+                shown = {
+                    part: {self.link: summary[part][self.link]} for part in ("links", "queues")
+                }
+                summary = summary | shown
+            rows.append(_key(run) | flattened(summary))
         table = pl.from_dicts(rows, infer_schema_length=None)
         if self.baseline is None:
             return table
         return _relative.relative(table, ["replication"], self.baseline, self.efficient)
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """A row for each direction of a link of each run, with its keys and its queue's."""
+        rows = [
+            _key(run) | {"link": name} | link | flattened(run.result.summary["queues"][name])
+            for run in self.runs
+            for name, link in run.result.summary["links"].items()
+        ]
+        return pl.from_dicts(rows, infer_schema_length=None)
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -243,7 +273,8 @@ def compare(
         disciplines: kinds, classes, labels of the scenario's list, or tables such as
             `{"label": "short", "kind": "codel", "target": "2ms"}`.
         replications: how often each is run; each replication has a seed of its own.
-        link: the link that gets the disciplines.
+        link: the link that gets the disciplines; "*" for every link that has a queue. What is
+            shown of a link is then that of the one that is used most.
         seed: of the first replication; the following ones count up from it.
         jobs: runs at a time; one a core unless given.
         progress: called from this thread, about ten times a second.
@@ -281,11 +312,50 @@ def compare(
         )
     efficient = tuple(settings.get("efficiency") or ())
     _check_classes(scenario, efficient)
+    return run_variants(
+        Comparison(
+            scenario,
+            where,
+            variants,
+            (),
+            command=command,
+            baseline=baseline,
+            efficient=efficient,
+            everywhere=(link or settings.get("link")) == EVERY_LINK,
+        ),
+        range(first, first + count),
+        jobs=jobs,
+        progress=progress,
+        carry_out=carry_out,
+    )
+
+
+def run_variants(
+    comparison: Comparison,
+    seeds: range,
+    *,
+    jobs: int | None = None,
+    progress: Tell | None = None,
+    carry_out: Callable[[Sequence[Task]], Sequence[Result]] | None = None,
+) -> Comparison:
+    """A comparison without runs, with them.
+
+    Args:
+        comparison: what is compared.
+        seeds: of the replications of each variant.
+        jobs: runs at a time; one a core unless given.
+        progress: called from this thread, about ten times a second.
+        carry_out: what runs the tasks; the simulator unless given.
+
+    Raises:
+        ScenarioError: a variant could not run.
+        KeyboardInterrupt: interrupted; every run has stopped.
+    """
     # Replication by replication, so that a progress bar sees every discipline's cost early.
     tasks = [
-        Task(variant.label, number + 1, first + number, variant.scenario)
-        for number in range(count)
-        for variant in variants
+        Task(variant.label, number, seed, variant.scenario)
+        for number, seed in enumerate(seeds, start=1)
+        for variant in comparison.variants
     ]
     if carry_out is not None:
         results = carry_out(tasks)
@@ -293,13 +363,29 @@ def compare(
         results = run_all(tasks, result_of, jobs=jobs, tell=progress)
     found = {(task.id, task.replication): each for task, each in zip(tasks, results, strict=True)}
     runs = tuple(
-        Run(label, number, first + number - 1, found[label, number])
-        for label in labels
-        for number in range(1, count + 1)
+        Run(label, number, seed, found[label, number])
+        for label in comparison.labels
+        for number, seed in enumerate(seeds, start=1)
     )
-    return Comparison(
-        scenario, where, variants, runs, command=command, baseline=baseline, efficient=efficient
-    )
+    with_runs = replace(comparison, runs=runs)
+    if not comparison.everywhere:
+        return with_runs
+    return replace(with_runs, link=_busiest_link(comparison.scenario, runs))
+
+
+def _busiest_link(scenario: Scenario, runs: Sequence[Run]) -> str:
+    """Of the links with a queue the one that is used most, to a thousandth, and then drops most."""
+    links = scenario.resolved()["links"]
+    queued: list[str] = [link["name"] for link in links if link["queue"] is not None]
+
+    summaries = [run.result.summary for run in runs]
+
+    def load(name: str) -> tuple[float, int]:
+        used = sum(summary["links"][name]["utilization"] for summary in summaries)
+        dropped = sum(summary["queues"][name]["dropped"] for summary in summaries)
+        return round(used / len(runs), 3), dropped
+
+    return max(queued, key=load)
 
 
 def _check_classes(scenario: Scenario, wanted: Sequence[str]) -> None:
@@ -337,12 +423,24 @@ def variants_of(
                 'give one a name of its own with label = "..."'
             )
         with named(scenario, f'discipline "{label}": '):
-            changed = scenario.with_queue(queue, link).bare()
-            variant = Variant(label, plain(queue)[0], changed)
+            if queue == {"kind": AS_WRITTEN}:
+                written = _queue_of(scenario, scenario.compared_link(link))
+                variant = Variant(label, written, scenario.bare())
+            else:
+                changed = scenario.with_queue(queue, link).bare()
+                variant = Variant(label, plain(queue)[0], changed)
             # Everything that could not run is found before the first run begins.
             _ = variant.effective
         variants.append(variant)
     return tuple(variants)
+
+
+def _queue_of(scenario: Scenario, name: str) -> dict[str, Any]:
+    links = scenario.resolved()["links"]
+    queue: dict[str, Any] | None = next(each["queue"] for each in links if each["name"] == name)
+    if queue is None:
+        raise ScenarioError(f"{name} has no queue; write one in the scenario")
+    return queue
 
 
 def _key(run: Run) -> dict[str, Any]:

@@ -177,6 +177,26 @@ class Scenario:
             text = _engine.with_queue(text, self.base, link, json.dumps(table))
         return Scenario(text, self.name, self.base)
 
+    def with_change(
+        self, at_ns: int, change: Mapping[str, Any], plugins: Sequence[str] = ()
+    ) -> Scenario:
+        """A copy with one more `[[change]]`, behind those that are not later.
+
+        Args:
+            at_ns: when, in nanoseconds.
+            change: `set`, `join` or `leave`, as a scenario writes it.
+            plugins: all plug-ins that the copy names, if any.
+        """
+        document = self.document
+        if plugins:
+            document["plugins"] = list(plugins)
+        changes: list[dict[str, Any]] = document.setdefault("change", [])
+        place = len(changes)
+        while place > 0 and nanoseconds(changes[place - 1]["at"]) > at_ns:
+            place -= 1
+        changes.insert(place, {"at": instant(at_ns), **change})
+        return Scenario.of(document, self.name, self.base)
+
     def with_classes(self, *classes: type[Part]) -> Scenario:
         """A copy whose fields may name these classes of `forebay.Discipline` and so on.
 
@@ -196,8 +216,8 @@ class Scenario:
         return Scenario.of(document, self.name, self.base)
 
     def bare(self) -> Scenario:
-        """A copy without what to compare and tune, which means nothing to one run."""
-        return self.without("compare", "tune")
+        """A copy without what to compare, tune and learn, which means nothing to one run."""
+        return self.without("compare", "tune", "agent")
 
     def libraries(self) -> list[str]:
         """Its plug-ins by their absolute paths, as a gate takes them.
@@ -304,6 +324,26 @@ def quantity(value: Any) -> Quantity | None:
     except ScenarioError:
         return None
     return Quantity(found["value"], found["base_unit"], float(found["number"]), found["unit"])
+
+
+def nanoseconds(text: str) -> int:
+    """A time such as "100ms" in nanoseconds.
+
+    Raises:
+        ScenarioError: it is no time.
+    """
+    if not isinstance(text, str):
+        raise ScenarioError(f'expected a time such as "100ms", got {text!r}')
+    base: float = json.loads(_engine.quantity(text, "time"))["value"]
+    return round(base * 1e9)
+
+
+def instant(at_ns: int) -> str:
+    """An instant as a scenario writes it, without loss, such as "2s" or "1500ms"."""
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if at_ns % size == 0:
+            return f"{at_ns // size}{unit}"
+    return f"{at_ns}ns"
 
 
 def load(path: str | Path) -> Scenario:

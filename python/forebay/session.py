@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -13,7 +14,7 @@ from forebay import _engine
 from forebay._engine import ScenarioError
 from forebay._runs import Result
 from forebay._runs.service import prepared
-from forebay.scenario import Queue, Scenario, named
+from forebay.scenario import Queue, Scenario, named, nanoseconds
 
 _FLOWS = pl.Schema(
     {
@@ -71,8 +72,9 @@ class Session:
 
     def __init__(self, scenario: Scenario, link: str | None = None) -> None:
         """Begin a run of `scenario`; `set_queue` is for `link` unless it says otherwise."""
-        self._scenario = scenario
+        self._recorded = scenario
         self._link = link
+        self._last: Scenario | None = None
         with named(scenario):
             self._run = _engine.open(scenario.text, scenario.base)
 
@@ -91,7 +93,17 @@ class Session:
     @property
     def scenario(self) -> Scenario:
         """The scenario as it now is."""
-        return self._scenario
+        if self._last is not None:
+            return self._last
+        return Scenario(self._run.scenario(), self._recorded.name, self._recorded.base)
+
+    @property
+    def recorded(self) -> Scenario:
+        """The scenario with every change that was made, as `[[change]]`.
+
+        A run of it has the same fingerprint as this one.
+        """
+        return self._recorded
 
     @property
     def now_s(self) -> float:
@@ -110,7 +122,7 @@ class Session:
         Raises:
             ScenarioError: `span` is no time, or a plug-in broke the contract.
         """
-        return self._advance(self._run.times()[0] + _nanoseconds(span))
+        return self._advance(self._run.times()[0] + nanoseconds(span))
 
     def advance_to(self, instant: str) -> Session:
         """Go on to an instant of simulated time, such as "10s", at most to the scenario's end.
@@ -118,7 +130,7 @@ class Session:
         Raises:
             ScenarioError: it is no time, or is over; or a plug-in broke the contract.
         """
-        until = _nanoseconds(instant)
+        until = nanoseconds(instant)
         now = self._run.times()[0]
         if until < now:
             raise ScenarioError(f'"{instant}" is over: it is {now / 1e9:g} s')
@@ -161,7 +173,7 @@ class Session:
             ScenarioError: the field cannot change while it runs, or not to this value; nothing has
                 changed.
         """
-        return self._change(self._scenario.with_(path, value))
+        return self._change(set={path: value})
 
     def set_queue(self, queue: Queue, link: str | None = None) -> Session:
         """Put another queue on a link from now on, as `set`.
@@ -173,7 +185,31 @@ class Session:
         Raises:
             ScenarioError: as `set`.
         """
-        return self._change(self._scenario.with_queue(queue, link or self._link))
+        now = self.scenario
+        changed = now.with_queue(queue, link or self._link)
+        plugins = changed.document.get("plugins", [])
+        links = zip(now.resolved()["links"], changed.resolved()["links"], strict=True)
+        queues = {new["queue_path"]: new["queue"] for old, new in links if old != new}
+        return self._change(plugins, set=queues) if queues else self
+
+    def join(self, traffic: Mapping[str, Any]) -> Session:
+        """Let a traffic entry take part from now on.
+
+        Args:
+            traffic: as a scenario's [[traffic]]; its name must not be taken.
+
+        Raises:
+            ScenarioError: it could not run; nothing has changed.
+        """
+        return self._change(join=dict(traffic))
+
+    def leave(self, traffic: str) -> Session:
+        """Let a traffic entry send no more; what is left of its transfers is not sent.
+
+        Raises:
+            ScenarioError: none has this name.
+        """
+        return self._change(leave=traffic)
 
     def finish(self) -> Result:
         """Go on to the scenario's end. The session has ended then.
@@ -182,19 +218,21 @@ class Session:
             ScenarioError: a plug-in broke the contract.
         """
         self._advance(self._run.times()[1])
+        self._last = self.scenario
         return Result.of(self._run.finish())
 
     def _advance(self, until: int) -> Session:
         # A few milliseconds at a time, as Ctrl-C is heard in between.
-        with named(self._scenario):
+        with named(self._recorded):
             while not self._run.advance(until):
                 pass
         return self
 
-    def _change(self, changed: Scenario) -> Session:
-        with named(self._scenario):
-            self._run.change(changed.text)
-        self._scenario = changed
+    def _change(self, plugins: Sequence[str] = (), **change: Any) -> Session:
+        recorded = self._recorded.with_change(self._run.instant(), change, plugins)
+        with named(self._recorded):
+            self._run.change(recorded.text)
+        self._recorded = recorded
         return self
 
 
@@ -226,10 +264,3 @@ def open(  # noqa: A001 - as in forebay.open
     """
     compared = (scenario.document.get("compare") or {}).get("link")
     return Session(prepared(scenario, seed, discipline, link), link or compared)
-
-
-def _nanoseconds(text: str) -> int:
-    if not isinstance(text, str):
-        raise ScenarioError(f'expected a time such as "100ms", got {text!r}')
-    base: float = json.loads(_engine.quantity(text, "time"))["value"]
-    return round(base * 1e9)

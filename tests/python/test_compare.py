@@ -139,6 +139,7 @@ def test_written_tables(comparison: Comparison, tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == [
         "delays.parquet",
         "flows.parquet",
+        "links.parquet",
         "report.html",
         "runs.parquet",
         "series.parquet",

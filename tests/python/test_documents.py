@@ -37,6 +37,7 @@ PAGES = sorted(
     for path in [
         *ROOT.glob("*.md"),
         *ROOT.glob("docs/*.md"),
+        *ROOT.glob("docs/tutorials/*.md"),
         *ROOT.glob("docs/papers/README.md"),
         *ROOT.glob("docs/reference/*.md"),
         *ROOT.glob("examples/*.md"),
@@ -182,9 +183,12 @@ LONG = {
     "forebay suite": "takes minutes; test_suite.py runs one shortened",
     "forebay paper": "reads or runs whole papers; test_papers.py does with a small one",
     "forebay gate": "needs a program that is built without Python; test_lab.py calls it",
+    "forebay import network.json": "reads a provider's own files; docs/import.md reads a village's",
     "forebay lab": "needs a kernel, which it would build; test_virtual_lab.py runs labs",
     "forebay replay": "needs a recording; test_replay.py makes one",
     "forebay validate": "takes a minute; test_validate.py runs some checks",
+    "forebay explore": "plays until Ctrl-C; the tests in explore/ play it",
+    "forebay watch": "plays until a key ends it; test_watch.py plays it",
 }
 
 

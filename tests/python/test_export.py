@@ -22,7 +22,7 @@ def test_a_comparison_is_exported(scenario_file: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["export", str(tmp_path / "out"), "--csv"])
     assert done.exit_code == 0, done.output
     tables = tmp_path / "out-tables"
-    names = ["delays.csv", "flows.csv", "runs.csv", "series.csv"]
+    names = ["delays.csv", "flows.csv", "links.csv", "runs.csv", "series.csv"]
     assert sorted(path.name for path in tables.iterdir()) == names
     flows = pl.read_csv(tables / "flows.csv")
     assert flows.shape == found.flows.shape

@@ -146,15 +146,19 @@ pub fn differ(held: &ForebayPacket, given: &ForebayPacket) -> bool {
     u64::from(short) | wide(2) | wide(KIND + 2) != 0
 }
 
-/// Writes `packet`, which is the host's from now on, to `to`.
+/// Writes the packet that leaves, if one does, to `to`. It is the host's from now on. Whether one
+/// did.
 ///
 /// # Safety
 /// A packet may be written there.
 #[inline]
-pub unsafe fn give(packet: Packet, to: *mut ForebayPacket) {
+pub unsafe fn give(sent: Option<Packet>, to: *mut ForebayPacket) -> bool {
+    // By reference: moved first, it would be copied twice.
+    let Some(packet) = &sent else { return false };
     // SAFETY: by the contract above.
-    unsafe { copy(to_c(&packet), to) };
-    packet.retire();
+    unsafe { copy(to_c(packet), to) };
+    sent.map(Packet::retire);
+    true
 }
 
 /// `known` as a packet.

@@ -8,7 +8,7 @@ use forebay_core::{
 };
 use schemars::SchemaGenerator;
 use serde_json::{Value, json};
-use std::cell::RefCell;
+use std::cell::OnceCell;
 use std::ffi::{CString, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -81,7 +81,7 @@ struct Queue {
     /// A stream of its own, begun with the port's at the first call.
     rng: Option<Rng>,
     /// Why it cannot go on.
-    fault: RefCell<Option<CString>>,
+    fault: OnceCell<CString>,
 }
 
 /// What a caught panic said.
@@ -127,7 +127,7 @@ unsafe extern "C" fn create(
     }));
     let message = match made {
         Ok(Ok(discipline)) => {
-            let queue = Queue { discipline, rng: None, fault: RefCell::new(None) };
+            let queue = Queue { discipline, rng: None, fault: OnceCell::new() };
             return Box::into_raw(Box::new(queue)).cast();
         }
         Ok(Err(error)) => error.to_string(),
@@ -195,20 +195,22 @@ unsafe fn with(
     cx: *mut ForebayContext,
     act: impl FnOnce(&mut dyn Discipline, &mut Context) -> i32,
 ) -> i32 {
-    // SAFETY: by the contract above.
-    let (queue, now) = unsafe { (&mut *state.cast::<Queue>(), (*cx).now) };
-    let Queue { discipline, rng, fault } = queue;
-    if fault.borrow().is_some() {
-        return FOREBAY_FAILED;
-    }
-    // SAFETY: the context's own function.
-    let rng = rng.get_or_insert_with(|| Rng::named(unsafe { ((*cx).random)(cx) }, "plug-in"));
-    let answer = catch_unwind(AssertUnwindSafe(|| {
-        let mut host = Host(cx);
-        act(&mut **discipline, &mut Context::new(Time::from_nanos(now), rng, &mut host))
+    // All of it inside, so that little has to be carried in.
+    let answer = catch_unwind(AssertUnwindSafe(move || {
+        // SAFETY: by the contract above.
+        let (queue, now) = unsafe { (&mut *state.cast::<Queue>(), (*cx).now) };
+        if queue.fault.get().is_some() {
+            return FOREBAY_FAILED;
+        }
+        // SAFETY: the context's own function.
+        let begin = || Rng::named(unsafe { ((*cx).random)(cx) }, "plug-in");
+        let (rng, mut host) = (queue.rng.get_or_insert_with(begin), Host(cx));
+        act(&mut *queue.discipline, &mut Context::new(Time::from_nanos(now), rng, &mut host))
     }));
     answer.unwrap_or_else(|panic| {
-        *fault.borrow_mut() = Some(c_string(&said(&*panic)));
+        // SAFETY: as above.
+        let queue = unsafe { &*state.cast::<Queue>() };
+        queue.fault.get_or_init(|| c_string(&said(&*panic)));
         FOREBAY_FAILED
     })
 }
@@ -220,7 +222,7 @@ unsafe extern "C" fn enqueue(
 ) -> i32 {
     // SAFETY: the pointers are the caller's.
     unsafe {
-        with(state, cx, |discipline, cx| match discipline.enqueue(from_c(&*packet), cx) {
+        with(state, cx, move |discipline, cx| match discipline.enqueue(from_c(&*packet), cx) {
             Verdict::Queued => FOREBAY_QUEUED,
             Verdict::Dropped => FOREBAY_DROPPED,
         })
@@ -234,12 +236,8 @@ unsafe extern "C" fn dequeue(
 ) -> i32 {
     // SAFETY: the pointers are the caller's.
     unsafe {
-        with(state, cx, |discipline, cx| match discipline.dequeue(cx) {
-            None => FOREBAY_NONE,
-            Some(sent) => {
-                give(sent, packet);
-                FOREBAY_SENT
-            }
+        with(state, cx, move |discipline, cx| {
+            if give(discipline.dequeue(cx), packet) { FOREBAY_SENT } else { FOREBAY_NONE }
         })
     }
 }
@@ -251,11 +249,11 @@ unsafe extern "C" fn dequeue(
 unsafe fn ask<T>(state: *const c_void, otherwise: T, act: impl FnOnce(&dyn Discipline) -> T) -> T {
     // SAFETY: by the contract above.
     let queue = unsafe { &*state.cast::<Queue>() };
-    if queue.fault.borrow().is_some() {
+    if queue.fault.get().is_some() {
         return otherwise;
     }
     catch_unwind(AssertUnwindSafe(|| act(&*queue.discipline))).unwrap_or_else(|panic| {
-        *queue.fault.borrow_mut() = Some(c_string(&said(&*panic)));
+        queue.fault.get_or_init(|| c_string(&said(&*panic)));
         otherwise
     })
 }
@@ -282,10 +280,10 @@ unsafe extern "C" fn backlog(state: *const c_void) -> ForebayBacklog {
 unsafe extern "C" fn set_link_rate(state: *mut c_void, now: u64, rate: u64) {
     // SAFETY: the pointer is the caller's, and nobody else uses the queue now.
     let Queue { discipline, fault, .. } = unsafe { &mut *state.cast::<Queue>() };
-    if fault.borrow().is_none() {
+    if fault.get().is_none() {
         let tell = || discipline.set_link_rate(Time::from_nanos(now), Rate::from_bps(rate));
         if let Err(panic) = catch_unwind(AssertUnwindSafe(tell)) {
-            *fault.borrow_mut() = Some(c_string(&said(&*panic)));
+            fault.get_or_init(|| c_string(&said(&*panic)));
         }
     }
 }
@@ -310,5 +308,5 @@ unsafe extern "C" fn probe(
 unsafe extern "C" fn fault(state: *const c_void) -> *const c_char {
     // SAFETY: the pointer is the caller's; the text is set once.
     let queue = unsafe { &*state.cast::<Queue>() };
-    queue.fault.borrow().as_ref().map_or(ptr::null(), |text| text.as_ptr())
+    queue.fault.get().map_or(ptr::null(), |text| text.as_ptr())
 }

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-/// Calls between two questions what a plug-in holds, and whether it is ready: asking costs as much as
+/// Departures between two questions what a plug-in holds, and whether it is ready: asking costs as much as
 /// a packet.
 const QUESTIONS: u32 = 64;
 /// Times in a row that a queue may say that it is ready and give nothing.
@@ -85,7 +85,7 @@ pub struct Foreign<T> {
     ledger: Ledger,
     /// How often in a row nothing came of a call that was due.
     idle: u32,
-    /// Calls since the books were last closed.
+    /// Departures asked for since the books were last closed.
     asked: u32,
 }
 
@@ -122,12 +122,12 @@ impl<T: Outside> Foreign<T> {
     ) -> i32 {
         let mut call = Call { ledger: &mut self.ledger, cx };
         let outside = &mut self.outside;
-        let answer = self.under_way.during(function, || act(outside, &mut call));
-        if answer == FOREBAY_FAILED {
-            let said = self.outside.said();
-            self.ledger.accuse(said.unwrap_or("it failed, without saying why".into()).into_owned());
-        }
-        answer
+        self.under_way.during(function, || act(outside, &mut call))
+    }
+
+    /// Why it says that it cannot go on.
+    fn failed(&self) -> String {
+        self.outside.said().unwrap_or("it failed, without saying why".into()).into_owned()
     }
 
     /// Closes the books now and then.
@@ -178,14 +178,13 @@ impl<T: Outside> Foreign<T> {
         if held > 0 { Wake::Ready } else { Wake::Idle }
     }
 
-    /// What its enqueue says, of packet `number` with `before` packets in the queue, if it is not that
-    /// the packet is queued.
+    /// What its enqueue says of packet `number`, if it is not that the packet is queued.
     #[cold]
-    fn answered(&self, answer: i32, number: u32, before: u32) {
+    fn answered(&self, answer: i32, number: u32) {
         let complaint = match answer {
-            FOREBAY_DROPPED if self.ledger.packets() < before => return,
+            FOREBAY_DROPPED if !self.ledger.holds(number) => return,
             FOREBAY_DROPPED => format!("it says that it dropped packet {number}, and did not"),
-            FOREBAY_FAILED => return,
+            FOREBAY_FAILED => self.failed(),
             other => format!("its enqueue returned {other}"),
         };
         self.ledger.accuse(complaint);
@@ -194,8 +193,10 @@ impl<T: Outside> Foreign<T> {
     /// Its dequeue gave no packet, of `before` that it held.
     #[cold]
     fn gave_nothing(&mut self, answer: i32, before: u32, now: Time) {
-        if !(FOREBAY_FAILED..=FOREBAY_SENT).contains(&answer) {
-            self.ledger.accuse(format!("its dequeue returned {answer}"));
+        match answer {
+            FOREBAY_SENT | FOREBAY_NONE => {}
+            FOREBAY_FAILED => self.ledger.accuse(self.failed()),
+            other => self.ledger.accuse(format!("its dequeue returned {other}")),
         }
         let moved = self.ledger.packets() < before;
         self.idle = if moved || before == 0 { 0 } else { self.idle + 1 };
@@ -218,7 +219,7 @@ impl<T: Outside> Foreign<T> {
     }
 }
 
-impl<T: Outside> Discipline for Foreign<T> {
+impl<T: Outside + 'static> Discipline for Foreign<T> {
     fn enqueue(&mut self, packet: Packet, cx: &mut Context) -> Verdict {
         if self.ledger.fault().is_some() {
             self.flush(cx);
@@ -227,11 +228,9 @@ impl<T: Outside> Discipline for Foreign<T> {
         }
         let shown = &self.ledger.enters(convert::to_c(&packet));
         packet.retire();
-        let before = self.ledger.packets();
         let answer = self.call(Function::Enqueue, cx, |outside, call| outside.enqueue(shown, call));
-        self.settle(cx.now);
         if answer != FOREBAY_QUEUED {
-            self.answered(answer, shown.id, before);
+            self.answered(answer, shown.id);
         }
         if self.ledger.fault().is_some() {
             self.flush(cx);
@@ -290,6 +289,11 @@ impl<T: Outside> Discipline for Foreign<T> {
         }
         let mut named = |name: &str, value| out(interned(name), value);
         self.under_way.during(Function::Probe, || self.outside.probe(now, &mut named));
+    }
+
+    fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
+        // Its host knows what it holds, not in what queues.
+        self.ledger.show(&mut |packet| out(0, packet));
     }
 }
 

@@ -196,6 +196,14 @@ impl Ledger {
         (age.wrapping_sub(1) < self.next - self.first).then(|| self.next - age)
     }
 
+    /// Whether the packet that the plug-in knows by `number` is held.
+    pub fn holds(&self, number: u32) -> bool {
+        match self.arrival(number) {
+            Some(arrival) => self.ring[self.place(arrival)].kind != GONE,
+            None => self.passed.contains_key(&number),
+        }
+    }
+
     /// The packet that the plug-in gives back, if it is held.
     #[inline(always)]
     pub fn leaves(&mut self, given: &ForebayPacket, way: Way) -> Option<Packet> {
@@ -310,14 +318,28 @@ impl Ledger {
 
     /// Takes back every packet that is held, in the order in which they came.
     pub fn take_all(&mut self) -> Vec<Packet> {
-        let ring = (self.first..self.next).map(|arrival| (arrival, self.ring[self.place(arrival)]));
-        let mut held: Vec<_> = self.passed.values().copied().chain(ring).collect();
-        held.retain(|(_, packet)| packet.kind != GONE);
-        held.sort_unstable_by_key(|(arrival, _)| *arrival);
+        let held = self.in_order();
         self.ring.fill(gone());
         self.passed.clear();
         (self.first, self.packets, self.bytes) = (self.next, 0, 0);
         held.iter().map(|(_, packet)| from_c(packet)).collect()
+    }
+
+    /// Shows every packet that is held, in the order in which they came.
+    pub fn show(&self, out: &mut dyn FnMut(&Packet)) {
+        for (_, held) in self.in_order() {
+            let packet = from_c(&held);
+            out(&packet);
+            packet.retire();
+        }
+    }
+
+    fn in_order(&self) -> Vec<(u64, ForebayPacket)> {
+        let ring = (self.first..self.next).map(|arrival| (arrival, self.ring[self.place(arrival)]));
+        let mut held: Vec<_> = self.passed.values().copied().chain(ring).collect();
+        held.retain(|(_, packet)| packet.kind != GONE);
+        held.sort_unstable_by_key(|(arrival, _)| *arrival);
+        held
     }
 }
 

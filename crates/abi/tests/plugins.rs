@@ -3,7 +3,7 @@
 #![cfg(feature = "load")]
 
 use forebay::{Disciplines, Exports, import};
-use forebay_conformance::{Arrival, Fate, SETTING, adversarial, check, run};
+use forebay_conformance::{Arrival, Fate, Manner, SETTING, adversarial, check, run};
 use forebay_core::{Backlog, Conduct, ConfigError, Context, Discipline, DropReason, Ecn, Entry};
 use forebay_core::{Named, Packet, Rate, Rng, Setting, Sink, Time, Verdict, Wake};
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ fn there_and_back() -> Vec<Entry<dyn Discipline>> {
 
 fn fates(entry: &Entry<dyn Discipline>, block: &Value, arrivals: &[Arrival]) -> Vec<Fate> {
     let mut queue = entry.build(block, &SETTING).unwrap();
-    run(&mut *queue, arrivals, Conduct::REORDERS, false).unwrap()
+    run(&mut *queue, arrivals, Conduct::REORDERS, Manner::Plain).unwrap()
 }
 
 /// The shared library of the example in Rust, which Cargo puts beside this test.
@@ -119,7 +119,7 @@ fn every_discipline_does_the_same_behind_the_interface() {
         for (name, arrivals) in adversarial() {
             let inner = same.build(&json!({}), &SETTING).unwrap();
             let mut queue = Reseeded { inner, rng: None };
-            let ours = run(&mut queue, &arrivals, Conduct::REORDERS, false).unwrap();
+            let ours = run(&mut queue, &arrivals, Conduct::REORDERS, Manner::Plain).unwrap();
             assert!(ours == fates(&entry, &json!({}), &arrivals), "{} under {name}", entry.name);
         }
     }
@@ -359,8 +359,8 @@ fn a_fault_is_named_and_its_packets_are_dropped() {
         (Fault::Startles, "it panicked: when it was woken"),
     ] {
         let mut rig = Rig::new(broken.build(&json!({ "fault": fault }), &SETTING).unwrap());
-        // Who does not shape is asked only now and then whether it is ready.
-        let offers = if matches!(fault, Fault::Dozes) { 64 } else { 8 };
+        // Who does not shape is asked whether it is ready when 64 packets have left.
+        let offers = if matches!(fault, Fault::Dozes) { 128 } else { 8 };
         for _ in 0..offers {
             rig.offer(0);
         }

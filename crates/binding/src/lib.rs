@@ -20,11 +20,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+mod gym;
 mod live;
 mod plugins;
 mod python;
 mod session;
 
+use gym::Episodes;
 use live::Live;
 use session::Session;
 
@@ -241,6 +243,11 @@ impl Engine {
         self.with(py, scenario, base, |scenario| Live::of(scenario).map_err(refused))
     }
 
+    /// Places for runs with agents, to be stepped together.
+    fn episodes(&self, agent: &str, count: usize, threads: usize) -> PyResult<Episodes> {
+        Episodes::new(&self.registry, agent, count, threads)
+    }
+
     /// The scenario, to be run step by step.
     fn open(&self, py: Python, scenario: &str, base: &str) -> PyResult<Session> {
         Session::open(py, &self.registry, scenario, base)
@@ -297,10 +304,10 @@ fn output(scenario: &Scenario, world: &mut World, cost: impl FnOnce() -> Duratio
     Output { summary, tables }
 }
 
-/// Goes on for a slice, up to `until` at most; with the interpreter's lock if there are parts
+/// Goes on for `slice` events, up to `until` at most; with the interpreter's lock if there are parts
 /// `in_python`, each call of which would wait for it.
-fn advance(world: &mut World, until: Time, in_python: bool) -> PyResult<Progress> {
-    let mut advance = || world.advance_to(until, SLICE);
+fn advance(world: &mut World, until: Time, slice: u64, in_python: bool) -> PyResult<Progress> {
+    let mut advance = || world.advance_to(until, slice);
     let state = if in_python { Python::attach(|_| advance()) } else { advance() };
     let state = state.map_err(|error| ScenarioError::new_err(error.to_string()))?;
     python::fault().map_or(Ok(state), |fault| Err(ScenarioError::new_err(fault)))
@@ -315,7 +322,7 @@ fn complete(
 ) -> PyResult<()> {
     let mut told = 0.0;
     loop {
-        let state = advance(world, Time::MAX, in_python)?;
+        let state = advance(world, Time::MAX, SLICE, in_python)?;
         if state.complete {
             return Ok(());
         }
@@ -354,9 +361,10 @@ fn refused(error: ConfigError) -> PyErr {
 }
 
 /// The functions of the module that are methods of the engine.
-const METHODS: [&str; 12] = [
+const METHODS: [&str; 13] = [
     "compared_link",
     "effective",
+    "episodes",
     "identity",
     "kinds",
     "live",
@@ -394,6 +402,7 @@ pub fn engine(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> 
     module.add_class::<Cancel>()?;
     module.add_class::<Output>()?;
     module.add_class::<Live>()?;
+    module.add_class::<Episodes>()?;
     module.add_class::<Session>()?;
     module.add_class::<python::Port>()?;
     module.add_class::<python::View>()?;

@@ -1,9 +1,9 @@
 //! A run that stops where it is told to, to be looked at and changed.
 
-use crate::{Output, advance, in_python, json, output, plugins, refused};
+use crate::{Output, SLICE, ScenarioError, advance, in_python, json, output, plugins, refused};
 use cpu_time::ThreadTime;
 use forebay_core::Time;
-use forebay_sim::{Registry, Scenario, World};
+use forebay_sim::{Progress, Registry, Scenario, World};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -15,8 +15,20 @@ use std::time::Duration;
 struct Run {
     scenario: Scenario,
     world: World,
+    /// Whether anything has happened since the last change, so that the next one needs an instant of
+    /// its own.
+    has_moved: bool,
     /// Processor time of its steps so far.
     cost: Duration,
+}
+
+impl Run {
+    /// Goes on for a slice, up to `until` at most.
+    fn advance(&mut self, until: Time) -> PyResult<Progress> {
+        self.has_moved = true;
+        let slice = if self.world.is_watched() { SLICE / 20 } else { SLICE };
+        advance(&mut self.world, until, slice, in_python(&self.scenario))
+    }
 }
 
 /// A scenario that is run step by step.
@@ -29,10 +41,15 @@ pub struct Session {
     run: Mutex<Option<Run>>,
 }
 
-/// What `act` makes of the scenario in `tree`.
-fn read(own: &Arc<Registry>, tree: &Value, base: &Path) -> PyResult<Scenario> {
+/// The scenario in `tree`; what it has in common with a `known` one is not read again.
+fn read(
+    own: &Arc<Registry>,
+    tree: &Value,
+    base: &Path,
+    known: Option<&Scenario>,
+) -> PyResult<Scenario> {
     let registry = plugins::of_scenario(own, tree, base).map_err(refused)?;
-    Scenario::read(tree, base, &registry).map_err(refused)
+    Scenario::read_after(known, tree, base, &registry).map_err(refused)
 }
 
 impl Session {
@@ -46,9 +63,9 @@ impl Session {
         let (registry, folder) = (Arc::clone(own), base.clone());
         let open = move || {
             let start = ThreadTime::now();
-            let scenario = read(&registry, &tree, &folder)?;
+            let scenario = read(&registry, &tree, &folder, None)?;
             let world = scenario.world(scenario.table().seed).map_err(refused)?;
-            Ok(Run { scenario, world, cost: start.elapsed() })
+            Ok(Run { scenario, world, has_moved: true, cost: start.elapsed() })
         };
         let run = py.detach(|| plugins::watched_by(&watch, open))?;
         Ok(Session { own: Arc::clone(own), base, watch, run: Mutex::new(Some(run)) })
@@ -89,10 +106,47 @@ impl Session {
 
     /// Goes on for some milliseconds, up to `until_ns` at most; whether that is reached.
     fn advance(&self, py: Python, until_ns: u64) -> PyResult<bool> {
-        self.with(py, move |run| {
-            let in_python = in_python(&run.scenario);
-            Ok(advance(&mut run.world, Time::from_nanos(until_ns), in_python)?.arrived)
+        self.with(py, move |run| Ok(run.advance(Time::from_nanos(until_ns))?.arrived))
+    }
+
+    /// Goes on to the next instant at which a packet joins or leaves the watched queue, or for some
+    /// milliseconds; whether that is reached.
+    fn advance_to_packet(&self, py: Python) -> PyResult<bool> {
+        self.with(py, |run| {
+            run.has_moved = true;
+            let state = run.world.advance_to_packet(SLICE / 20);
+            Ok(state.map_err(|error| ScenarioError::new_err(error.to_string()))?.arrived)
         })
+    }
+
+    /// Watches the queue of a link, with a point of the series every `grain_ns`; only at the beginning.
+    fn watch(&self, py: Python, link: Option<String>, grain_ns: u64) -> PyResult<()> {
+        self.with(py, move |run| {
+            let link = link.map(|name| run.scenario.link(&name)).transpose().map_err(refused)?;
+            let grain = forebay_core::Duration::from_nanos(grain_ns.max(1));
+            run.world.watch(link.map(|link| link as u32), grain);
+            Ok(())
+        })
+    }
+
+    /// Who takes part in what is shown, as JSON.
+    fn shown(&self, py: Python) -> PyResult<String> {
+        self.with(py, |run| Ok(run.world.shown().to_string()))
+    }
+
+    /// What waits and what is under way, as the fields of a JSON object.
+    fn picture(&self, py: Python, most: usize) -> PyResult<String> {
+        self.with(py, move |run| Ok(run.world.picture(most)))
+    }
+
+    /// How many points the series has, and those from `first` on, as a JSON list.
+    fn points(&self, py: Python, first: usize) -> PyResult<(usize, String)> {
+        self.with(py, move |run| Ok(run.world.points(first)))
+    }
+
+    /// The story of a packet, as JSON; None if it is not kept.
+    fn story(&self, py: Python, number: u64) -> PyResult<Option<String>> {
+        self.with(py, move |run| Ok(run.world.story(number).map(|story| story.to_string())))
     }
 
     /// Every link, as JSON.
@@ -105,14 +159,45 @@ impl Session {
         self.with(py, |run| Ok((run.world.flows_now().to_string(), run.scenario.traffic_names())))
     }
 
-    /// Goes on as another scenario (JSON) says.
+    /// The fingerprint so far.
+    fn fingerprint(&self, py: Python) -> PyResult<String> {
+        self.with(py, |run| Ok(format!("{:016x}", run.world.counts().0)))
+    }
+
+    /// The present instant in ns, made ready for a change: all that happens at it has happened. It is
+    /// the next nanosecond if something has followed a change at this one.
+    fn instant(&self, py: Python) -> PyResult<u64> {
+        self.with(py, |run| {
+            let now = run.world.now();
+            if run.has_moved {
+                while !run.advance(now)?.arrived {}
+                let made = run.scenario.changes_made(&run.world);
+                let last = run.scenario.table().change[..made].last();
+                if last.is_some_and(|last| Time::ZERO + last.at == now) {
+                    let next = Time::from_nanos(now.as_nanos() + 1);
+                    while !run.advance(next)?.arrived {}
+                }
+            }
+            Ok(run.world.now().as_nanos())
+        })
+    }
+
+    /// The scenario as it now is, as JSON.
+    fn scenario(&self, py: Python) -> PyResult<String> {
+        self.with(py, |run| {
+            let made = run.scenario.changes_made(&run.world);
+            Ok(run.scenario.tree_after(made).to_string())
+        })
+    }
+
+    /// Goes on as another scenario (JSON) says: the same with other changes from `instant` on.
     fn change(&self, py: Python, scenario: &str) -> PyResult<()> {
         let (tree, own) = (json(scenario, "scenario")?, Arc::clone(&self.own));
         let base = self.base.clone();
         self.with(py, move |run| {
-            let to = read(&own, &tree, &base)?;
-            run.scenario.change(&to, &mut run.world).map_err(refused)?;
-            run.scenario = to;
+            let to = read(&own, &tree, &base, Some(&run.scenario))?;
+            run.scenario.go_on(&to, &mut run.world).map_err(refused)?;
+            (run.scenario, run.has_moved) = (to, false);
             Ok(())
         })
     }

@@ -5,7 +5,9 @@
 
 mod harness;
 
-pub use harness::{Arrival, Fate, SETTING, adversarial, arrivals, conforms, run, steady_state};
+pub use harness::{
+    Arrival, Fate, Manner, SETTING, adversarial, arrivals, conforms, run, steady_state,
+};
 
 use forebay_core::{Discipline, Entry, Family};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};

@@ -239,6 +239,13 @@ impl Bank {
         std::iter::successors(head, move |(next, _)| at(*next)).map(|(_, found)| found)
     }
 
+    /// Shows every packet and its queue; of higher queues, which strict priority serves first, first.
+    pub fn show(&self, out: &mut dyn FnMut(QueueId, &Packet)) {
+        for queue in (0..self.queues()).rev() {
+            self.iter(queue).for_each(|(_, packet)| out(queue, packet));
+        }
+    }
+
     /// Takes the packet at `place` out of the middle of `queue`.
     ///
     /// # Panics

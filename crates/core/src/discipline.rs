@@ -2,6 +2,7 @@
 
 use crate::tcp::Tcp;
 use crate::{Duration, Ecn, Packet, Rate, Rng, Time};
+use std::any::Any;
 
 /// Why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,6 +79,12 @@ impl<'a> Context<'a> {
         Context { now, rng, sink }
     }
 
+    /// The random stream and the sink, for whoever hands the call on and looks at what becomes of
+    /// packets.
+    pub fn parts(&mut self) -> (&mut Rng, &mut dyn Sink) {
+        (self.rng, self.sink)
+    }
+
     /// Drops `packet` for `reason`.
     #[inline]
     pub fn drop(&mut self, packet: Packet, reason: DropReason) {
@@ -150,7 +157,7 @@ pub struct Backlog {
 /// 4. No allocation in steady state.
 /// 5. No timers: a periodic law catches up at the start of *both* calls.
 /// 6. Work conserving, unless it shapes: backlog and [`Wake::Ready`] go together.
-pub trait Discipline: Send {
+pub trait Discipline: Any + Send {
     /// Takes an arriving packet. The packet itself, or others, may go to the sink.
     fn enqueue(&mut self, packet: Packet, cx: &mut Context) -> Verdict;
 
@@ -164,8 +171,23 @@ pub trait Discipline: Send {
     /// What is held now.
     fn backlog(&self) -> Backlog;
 
+    /// Whether `packet` need not come in at all: nothing is held, the link could send at once, and
+    /// to enqueue and dequeue the packet at this instant would give it back as it is and leave
+    /// everything as it was. Asked only while nothing is held.
+    fn passes(&self, _packet: &Packet) -> bool {
+        false
+    }
+
     /// Learns that the link's rate is now `rate`.
     fn set_link_rate(&mut self, _now: Time, _rate: Rate) {}
+
+    /// Goes on from `now` with the parameters of `fresh`, a discipline just built, and with the packets
+    /// and the state that it has. False if it cannot: `fresh` is of another type, or differs in more than
+    /// this one can take over. If the link's rate is not the one that `fresh` was built for,
+    /// [`Discipline::set_link_rate`] follows.
+    fn retune(&mut self, _now: Time, _fresh: &mut dyn Any) -> bool {
+        false
+    }
 
     /// What it did against the contract, if it is foreign and was caught; from then on it drops what
     /// arrives.
@@ -175,6 +197,11 @@ pub trait Discipline: Send {
 
     /// Reports internal variables by name (`"drop_probability"`), for plots.
     fn probe(&self, _now: Time, _out: &mut dyn FnMut(&'static str, f64)) {}
+
+    /// Shows what waits, for pictures: each packet with the number of its inner queue, those of one
+    /// queue in order of service, and queues that are served first first, as far as that is known.
+    /// Shows nothing if it cannot say.
+    fn waiting(&self, _out: &mut dyn FnMut(usize, &Packet)) {}
 }
 
 /// What a discipline knows of its port when it is built.

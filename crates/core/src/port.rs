@@ -1,6 +1,7 @@
 //! A discipline joined to a link: what simulator and gateway share.
 
 use crate::{Backlog, Capacity, Context, Discipline, Packet, Rate, Time, Verdict, Wake};
+use std::any::Any;
 use std::collections::VecDeque;
 
 /// What the port wants next.
@@ -39,6 +40,20 @@ impl Port {
     pub fn offer(&mut self, mut packet: Packet, cx: &mut Context) -> Verdict {
         packet.queued = cx.now;
         self.discipline.enqueue(packet, cx)
+    }
+
+    /// Whether `packet`, which comes at `now`, may [`Port::pass`] the discipline, which holds nothing:
+    /// the link is free, and nobody could tell the difference.
+    #[inline]
+    pub fn lets_pass(&self, now: Time, packet: &Packet) -> bool {
+        now >= self.free_at && self.discipline.passes(packet)
+    }
+
+    /// Sends a packet of `len` bytes that the discipline does not see; answers when its last bit leaves.
+    #[inline]
+    pub fn pass(&mut self, now: Time, len: u32) -> Time {
+        self.free_at = self.capacity.finish(now, len + self.overhead);
+        self.free_at
     }
 
     /// Starts the next transmission if the link is free.
@@ -86,6 +101,18 @@ impl Port {
         self.discipline = Box::new(Succession([before, discipline].into()));
     }
 
+    /// Puts what `wrap` makes of the discipline in its place: something that holds it, and the same
+    /// packets.
+    pub fn wrap(&mut self, wrap: impl FnOnce(Box<dyn Discipline>) -> Box<dyn Discipline>) {
+        let inner = std::mem::replace(&mut self.discipline, Box::new(Succession::default()));
+        self.discipline = wrap(inner);
+    }
+
+    /// What [`Discipline::retune`] answers: whether the discipline goes on with the parameters of `fresh`.
+    pub fn retune(&mut self, now: Time, fresh: &mut dyn Discipline) -> bool {
+        self.discipline.retune(now, fresh)
+    }
+
     /// Sends at `rate` from `now` on; a transmission under way ends as it was to end.
     pub fn change_rate(&mut self, now: Time, rate: Rate) {
         self.capacity.change(now, rate);
@@ -117,6 +144,11 @@ impl Port {
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         self.capacity = Capacity::constant(rate);
         self.discipline.set_link_rate(now, rate);
+    }
+
+    /// Shows what waits, as [`Discipline::waiting`].
+    pub fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
+        self.discipline.waiting(out);
     }
 
     /// Reports the discipline's internal variables.
@@ -164,12 +196,20 @@ impl Discipline for Succession {
         self.0.iter_mut().for_each(|each| each.set_link_rate(now, rate));
     }
 
+    fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
+        self.0.back_mut().expect("a port has a discipline").retune(now, fresh)
+    }
+
     fn fault(&self) -> Option<String> {
         self.0.iter().find_map(|each| each.fault())
     }
 
     fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64)) {
         self.last().probe(now, out);
+    }
+
+    fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
+        self.0.iter().for_each(|each| each.waiting(out));
     }
 }
 

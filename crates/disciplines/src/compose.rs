@@ -5,9 +5,10 @@ use crate::schedule::Fifo;
 use forebay_core::{
     Backlog, Bank, Context, Discipline, DropReason, Packet, QueueId, Rate, Time, Verdict, Wake,
 };
+use std::any::Any;
 
 /// Which queue does this packet join?
-pub trait Classify: Send {
+pub trait Classify: Any + Send {
     /// Number of queues; constant.
     fn queues(&self) -> usize;
 
@@ -23,15 +24,26 @@ pub trait Classify: Send {
     /// The queue, below [`Classify::queues`], that `packet` joins.
     fn classify(&mut self, packet: &Packet, bank: &Bank, cx: &mut Context) -> QueueId;
 
+    /// Whether it would do nothing to `packet`, nor to itself, in an empty bank
+    /// ([`Discipline::passes`]).
+    fn passes(&self, _packet: &Packet) -> bool {
+        false
+    }
+
     /// Learns that the link's rate is now `rate`.
     fn set_link_rate(&mut self, _rate: Rate) {}
+
+    /// As [`Discipline::retune`]; of itself, if it has neither parameters nor state.
+    fn retune(&mut self, _now: Time, _fresh: &mut dyn Any) -> bool {
+        size_of_val(self) == 0
+    }
 
     /// Reports internal variables by name, for plots.
     fn probe(&self, _now: Time, _bank: &Bank, _out: &mut dyn FnMut(&'static str, f64)) {}
 }
 
 /// May it stay, and if not who goes?
-pub trait Admit: Send + Alone {
+pub trait Admit: Any + Send + Alone {
     /// The bank that this rule works on; one with levels, if it takes packets from the middle.
     fn bank(&self, queues: usize) -> Bank {
         Bank::new(queues)
@@ -59,8 +71,19 @@ pub trait Admit: Send + Alone {
         bank.pop(queue)
     }
 
+    /// Whether it would let `packet` come and go in an empty bank of one queue, and do nothing to it
+    /// nor to itself ([`Discipline::passes`]).
+    fn passes(&self, _packet: &Packet) -> bool {
+        false
+    }
+
     /// Learns that the link's rate is now `rate`.
     fn set_link_rate(&mut self, _now: Time, _rate: Rate) {}
+
+    /// As [`Discipline::retune`].
+    fn retune(&mut self, _now: Time, _fresh: &mut dyn Any) -> bool {
+        false
+    }
 
     /// Reports internal variables by name, for plots.
     fn probe(&self, _now: Time, _bank: &Bank, _out: &mut dyn FnMut(&'static str, f64)) {}
@@ -79,7 +102,7 @@ impl<A: Admit + 'static> Alone for A {
 }
 
 /// Who is served next?
-pub trait Schedule: Send {
+pub trait Schedule: Any + Send {
     /// Is told that a packet joined `queue`.
     fn joined(&mut self, _queue: QueueId, _bank: &Bank) {}
 
@@ -90,6 +113,17 @@ pub trait Schedule: Send {
 
     /// Is told that a packet of `len` bytes of the chosen queue is sent.
     fn served(&mut self, _queue: QueueId, _len: u32, _bank: &Bank) {}
+
+    /// Whether a packet that comes into an empty bank and leaves it at once changes nothing here
+    /// ([`Discipline::passes`]).
+    fn passes(&self) -> bool {
+        false
+    }
+
+    /// As [`Discipline::retune`]; of itself, if it has neither parameters nor state.
+    fn retune(&mut self, _now: Time, _fresh: &mut dyn Any) -> bool {
+        size_of_val(self) == 0
+    }
 }
 
 /// A discipline made of one answer to each question.
@@ -109,6 +143,17 @@ impl<C: Classify, A: Admit, S: Schedule> Composed<C, A, S> {
 }
 
 impl<C: Classify, A: Admit, S: Schedule> Discipline for Composed<C, A, S> {
+    /// If each of its parts can.
+    fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
+        let Some(Composed { classify, admit, schedule, .. }) = fresh.downcast_mut() else {
+            return false;
+        };
+        let (classify, schedule): (&mut C, &mut S) = (classify, schedule);
+        self.classify.retune(now, classify)
+            && self.schedule.retune(now, schedule)
+            && self.admit.retune(now, admit as &mut A)
+    }
+
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Context) -> Verdict {
         self.classify.mark(&mut packet);
         let queue = self.classify.classify(&packet, &self.bank, cx);
@@ -144,6 +189,10 @@ impl<C: Classify, A: Admit, S: Schedule> Discipline for Composed<C, A, S> {
         self.bank.total()
     }
 
+    fn passes(&self, packet: &Packet) -> bool {
+        self.classify.passes(packet) && self.admit.passes(packet) && self.schedule.passes()
+    }
+
     fn set_link_rate(&mut self, now: Time, rate: Rate) {
         self.classify.set_link_rate(rate);
         self.admit.set_link_rate(now, rate);
@@ -152,6 +201,10 @@ impl<C: Classify, A: Admit, S: Schedule> Discipline for Composed<C, A, S> {
     fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64)) {
         self.classify.probe(now, &self.bank, out);
         self.admit.probe(now, &self.bank, out);
+    }
+
+    fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
+        self.bank.show(out);
     }
 }
 
@@ -168,8 +221,14 @@ impl Classify for Box<dyn Classify> {
     fn classify(&mut self, packet: &Packet, bank: &Bank, cx: &mut Context) -> QueueId {
         (**self).classify(packet, bank, cx)
     }
+    fn passes(&self, packet: &Packet) -> bool {
+        (**self).passes(packet)
+    }
     fn set_link_rate(&mut self, rate: Rate) {
         (**self).set_link_rate(rate);
+    }
+    fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
+        fresh.downcast_mut::<Self>().is_some_and(|fresh| (**self).retune(now, &mut **fresh))
     }
     fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
         (**self).probe(now, bank, out);
@@ -195,8 +254,14 @@ impl Admit for Box<dyn Admit> {
     fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet> {
         (**self).depart(queue, bank, cx)
     }
+    fn passes(&self, packet: &Packet) -> bool {
+        (**self).passes(packet)
+    }
     fn set_link_rate(&mut self, now: Time, rate: Rate) {
         (**self).set_link_rate(now, rate);
+    }
+    fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
+        fresh.downcast_mut::<Self>().is_some_and(|fresh| (**self).retune(now, &mut **fresh))
     }
     fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
         (**self).probe(now, bank, out);
@@ -212,5 +277,12 @@ impl Schedule for Box<dyn Schedule> {
     }
     fn served(&mut self, queue: QueueId, len: u32, bank: &Bank) {
         (**self).served(queue, len, bank);
+    }
+    fn passes(&self) -> bool {
+        (**self).passes()
+    }
+
+    fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
+        fresh.downcast_mut::<Self>().is_some_and(|fresh| (**self).retune(now, &mut **fresh))
     }
 }

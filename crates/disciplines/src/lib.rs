@@ -42,6 +42,7 @@ mod fixture;
 pub mod kinds;
 mod one_or_each;
 mod registry;
+mod retune;
 pub mod schedule;
 
 pub use compose::{Admit, Alone, Classify, Composed, Schedule};

@@ -146,6 +146,7 @@ impl Disciplines {
     /// Those of this crate: a line each.
     pub fn builtin() -> Self {
         Disciplines::default()
+            .with::<admit::Agent>()
             .with::<admit::Cobalt>()
             .with::<admit::Codel>()
             .with::<admit::CpAqm>()

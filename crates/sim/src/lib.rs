@@ -1,5 +1,6 @@
 //! The closed-loop simulator: engine, links, traffic, scenarios and measurements.
 
+pub mod agent;
 pub mod engine;
 pub mod kernel;
 pub mod live;

@@ -65,6 +65,7 @@ impl Serialize for Flows<'_> {
 
 /// Sums up a finished run of `scenario`, whose world is closed by it.
 pub fn summary<'a>(scenario: &Scenario, seed: u64, world: &'a mut World) -> Summary<'a> {
+    let scenario = scenario.last();
     let (from, until) = world.measured();
     let seconds = (until - from).as_secs_f64();
     world.close();
@@ -389,6 +390,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 /// distributions "delay" (by class) and "queue_delay" (by link); if the scenario asks for them,
 /// "flow_series" (a row a flow and sampling interval) and "transfers".
 pub fn tables(scenario: &Scenario, world: &mut World) -> Vec<Table> {
+    let scenario = scenario.last();
     let mut tables = Vec::new();
     let series = world.series().clone();
     let mut ends = series.time.clone();
@@ -413,6 +415,9 @@ pub fn tables(scenario: &Scenario, world: &mut World) -> Vec<Table> {
         rates.columns.push(column("completed", completed));
         rates.columns.push(column("cwnd_bytes", points.iter().map(|p| p.cwnd).collect()));
         tables.extend([rates, delays]);
+    }
+    if world.flow_series().is_none() && world.transfers().is_none() {
+        return tables;
     }
     for (entry, name) in scenario.traffic_names().into_iter().enumerate() {
         let users = world.user_meters().iter().enumerate();

@@ -460,15 +460,15 @@ impl Receiver {
     }
 
     fn forget(&mut self, gone: impl Fn(u64) -> bool) {
-        let mut kept = 0;
-        for at in 0..RECENT {
-            let offset = self.recent[at];
+        let mut kept = [0; RECENT];
+        let mut count = 0;
+        for offset in self.recent {
             if offset != 0 && !gone(offset) {
-                self.recent[kept] = offset;
-                kept += 1;
+                kept[count] = offset;
+                count += 1;
             }
         }
-        self.recent[kept..].fill(0);
+        self.recent = kept;
     }
 
     /// The right edge to advertise: it never retreats, and it moves by at least one segment or

@@ -161,6 +161,13 @@ impl Sender {
         }
     }
 
+    /// Goes on with the parameters of the control of `config`, which is of the same kind, and the state
+    /// that there is. False, and nothing has changed, if that cannot be. Call [`Sender::poll`] afterwards.
+    pub fn retune(&mut self, config: &Config) -> bool {
+        let own = self.linux.is_none() && self.stack.is_none();
+        own && self.controller.retune(&mut self.window, &mut *config.congestion.start(config))
+    }
+
     /// Adds `bytes` to the stream.
     ///
     /// # Panics
@@ -185,6 +192,15 @@ impl Sender {
         if self.state == State::Established {
             self.state = State::Closing;
         }
+    }
+
+    /// Ends the stream with what has been sent: the application has gone, and the rest with it.
+    pub fn cut(&mut self) {
+        // A FIN that is out says where the end is; a probe may have brought an octet more.
+        if self.next <= self.end {
+            self.end = (self.next + u64::from(self.probed)).clamp(1, self.end.max(1));
+        }
+        self.close();
     }
 
     /// Takes an arriving segment, whose packet came with the codepoint `ecn`.
@@ -243,31 +259,36 @@ impl Sender {
 
     /// The next segment to send now. Call until it answers None.
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
-        match self.state {
-            State::Established | State::Closing => {}
-            State::SynSent if std::mem::take(&mut self.handshake_due) => {
-                return Some(self.send_syn(now));
+        let mut segment = Segment::default();
+        self.poll_into(now, &mut segment).then_some(segment)
+    }
+
+    /// The same, into `segment`, where it is then copied from once; false if there is none.
+    #[inline]
+    pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
+        let settled = matches!(self.state, State::Established | State::Closing);
+        if !settled || self.handshake_due {
+            if !settled && !(self.state == State::SynSent && self.handshake_due) {
+                return false;
             }
-            _ => return None,
+            if let Some(first) = self.poll_handshake(now) {
+                *segment = first;
+                return true;
+            }
         }
         self.pace.release();
-        if self.handshake_due && self.acknowledges_first() {
-            return Some(self.emit(now, self.next, 0, Flags::ACK));
-        }
-        let segment = match self.recovery.phase {
-            _ if self.linux.is_some() => self.poll_linux(now),
-            _ if self.stack.is_some() => self.poll_stack(now),
-            Phase::Open => self.poll_new(now),
-            _ => self.poll_repair(now),
+        let sent = match self.recovery.phase {
+            _ if self.linux.is_some() => put(self.poll_linux(now), segment),
+            _ if self.stack.is_some() => put(self.poll_stack(now), segment),
+            Phase::Open => self.poll_new(now, segment),
+            _ => self.poll_repair(now, segment),
         };
-        if segment.is_some() {
-            return segment;
+        if sent {
+            return true;
         }
-        if self.probe_due {
-            return Some(self.send_probe(now));
-        }
-        if std::mem::take(&mut self.handshake_due) {
-            return Some(self.emit(now, self.next, 0, Flags::ACK));
+        if self.probe_due || self.handshake_due {
+            self.send_bare(now, segment);
+            return true;
         }
         if self.timer == Timer::Off
             && self.una == self.next
@@ -277,7 +298,18 @@ impl Sender {
             // Nothing in flight, data waiting, and the receiver has no room for it.
             self.set_timer(Timer::Persist, now + self.rto());
         }
-        None
+        false
+    }
+
+    /// What the handshake asks for ahead of data.
+    #[cold]
+    fn poll_handshake(&mut self, now: Time) -> Option<Segment> {
+        if self.state == State::SynSent {
+            self.handshake_due = false;
+            return Some(self.send_syn(now));
+        }
+        self.pace.release();
+        self.acknowledges_first().then(|| self.emitted(now, self.next, 0, Flags::ACK))
     }
 
     /// When to call [`Sender::on_deadline`], unless something arrives before.
@@ -521,8 +553,8 @@ impl Sender {
     }
 
     /// The next `len` bytes, and the FIN if they are the last.
-    #[inline]
-    fn send_new(&mut self, now: Time, len: u64) -> Segment {
+    #[inline(always)]
+    fn send_new(&mut self, now: Time, len: u64, segment: &mut Segment) {
         self.probe_due = false;
         self.probed = false;
         let start = self.next;
@@ -534,7 +566,7 @@ impl Sender {
             Flags::NONE
         });
         self.next = start + len + u64::from(fin);
-        self.emit(now, start, len as u32, flags)
+        self.emit(now, start, len as u32, flags, segment);
     }
 
     /// RFC 6298, section 5.1.
@@ -545,13 +577,17 @@ impl Sender {
         }
     }
 
-    /// One octet beyond the window, not ECN-capable (RFC 9293, section 3.8.6.1; RFC 3168, section
-    /// 6.1.6). It counts as sent only when it is acknowledged.
-    fn send_probe(&mut self, now: Time) -> Segment {
-        self.probe_due = false;
-        self.probed = true;
-        self.stats.probes += 1;
-        self.emit(now, self.next, 1, Flags::ACK)
+    /// A window probe, if it is due: one octet beyond the window, not ECN-capable (RFC 9293, section
+    /// 3.8.6.1; RFC 3168, section 6.1.6), which counts as sent only when it is acknowledged. Else the
+    /// ACK that ends the handshake.
+    #[cold]
+    fn send_bare(&mut self, now: Time, segment: &mut Segment) {
+        let probes = std::mem::take(&mut self.probe_due);
+        if probes {
+            self.probed = true;
+            self.stats.probes += 1;
+        }
+        self.emit(now, self.next, u32::from(probes), Flags::ACK, segment);
     }
 
     /// The timestamp clock.
@@ -560,8 +596,14 @@ impl Sender {
         if self.linux.is_some() { linux::stamp(now) } else { micros(now) }
     }
 
-    #[inline]
-    fn emit(&mut self, now: Time, seq: u64, len: u32, mut flags: Flags) -> Segment {
+    fn emitted(&mut self, now: Time, seq: u64, len: u32, flags: Flags) -> Segment {
+        let mut segment = Segment::default();
+        self.emit(now, seq, len, flags, &mut segment);
+        segment
+    }
+
+    #[inline(always)]
+    fn emit(&mut self, now: Time, seq: u64, len: u32, mut flags: Flags, segment: &mut Segment) {
         if let Some(accurate) = &mut self.accurate
             && !flags.has(Flags::SYN)
         {
@@ -572,7 +614,7 @@ impl Sender {
         self.stats.segments_sent += 1;
         self.stats.bytes_sent += u64::from(len);
         self.recovery.sent(u64::from(len));
-        let segment = Segment {
+        *segment = Segment {
             seq,
             ack: 1,
             len,
@@ -588,11 +630,15 @@ impl Sender {
                 self.pace.sent_by_machine(now, len, rate);
             } else {
                 let rate = self.pace.rate(&*self.controller, &self.window, self.srtt());
-                self.pace.sent(now, &segment, rate);
+                self.pace.sent(now, segment, rate);
             }
         }
-        segment
     }
+}
+
+/// Puts what is to be sent, if it is something, into `segment`.
+fn put(sent: Option<Segment>, segment: &mut Segment) -> bool {
+    sent.map(|sent| *segment = sent).is_some()
 }
 
 /// The timestamp clock: microseconds, wrapping.

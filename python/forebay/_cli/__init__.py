@@ -12,8 +12,10 @@ from forebay._cli import (
     check,
     compare,
     explain,
+    explore,
     export,
     gate,
+    import_,
     kinds,
     lab,
     new,
@@ -26,12 +28,13 @@ from forebay._cli import (
     sweep,
     tune,
     validate,
+    watch,
 )
 from forebay._cli.help import Group, add
 from forebay.scenario import plugins
 
 ORDER = (
-    *("compare", "run", "check", "new", "kinds", "explain"),
+    *("compare", "run", "explore", "watch", "check", "new", "import", "kinds", "explain"),
     *("sweep", "report", "export", "tune", "suite", "paper", "validate"),
     *("lab", "gate", "replay", "schema"),
 )
@@ -60,8 +63,11 @@ app = typer.Typer(
 
 add(app, "compare", compare.command)
 add(app, "run", run.command)
+add(app, "explore", explore.command)
+add(app, "watch", watch.command)
 add(app, "check", check.command)
 app.add_typer(new.app, name="new")
+add(app, "import", import_.command)
 add(app, "kinds", kinds.command)
 add(app, "explain", explain.command)
 add(app, "sweep", sweep.command)

@@ -20,7 +20,7 @@ def command(
 ) -> None:
     """Write the tables of results as CSV or Parquet files.
 
-    A run and a comparison have flows, series and delays, a comparison also runs; a study has runs.
+    A run has flows, series and delays; a comparison has runs and links besides; a study has runs.
     What a scenario's `tables` ask for comes with them: each flow's throughput over time, and
     every transfer. docs/summary.md explains the columns.
 

@@ -27,7 +27,7 @@ def command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List disciplines, traffic sources, congestion controls and profiles, or explain one.
+    """List disciplines, sources, controls and profiles, or explain one.
 
     Examples:
         forebay kinds

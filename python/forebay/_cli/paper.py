@@ -26,7 +26,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-VERDICTS = ("reproduced", "differs", "not testable")
 LEVELS = {"conclusions": "conclusions\nthat hold", "numbers": "numbers\nin range"}
 
 UNEXPLAINED = 1
@@ -59,19 +58,23 @@ def list_(as_json: AsJson = False) -> None:
             return
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
         table.add_column("paper", no_wrap=True)
-        table.add_column("title")
-        for name in (*LEVELS.values(), *(f"claims\n{name}" for name in VERDICTS)):
+        for name in (*LEVELS.values(), "claims\nreproduced"):
             table.add_column(name, justify="right")
         for each in states:
-            counts = each["claims"] or {}
+            claims = each["claims"] or {}
+            judged = {"good": claims.get("reproduced", 0), "of": sum(claims.values())}
             cells = [_of(each.get(level)) for level in LEVELS]
-            cells += [str(counts.get(name, "")) for name in VERDICTS]
-            table.add_row(each["paper"], escape(each["title"]), *cells)
+            table.add_row(each["paper"], *cells, _of(judged))
         console = Terminal()
         console.print(table)
-        console.print()
+        titles = Table(box=None, show_header=False, pad_edge=False)
         for each in states:
-            console.print(f"{each['paper']}: {escape(each['state'])}", style="dim", highlight=False)
+            titles.add_row(each["paper"], escape(each["title"]))
+        console.print("\nWhat they are:", titles, sep="\n")
+        console.print("\nWhen they were last run in full:")
+        for state in dict.fromkeys(each["state"] for each in states):
+            those = ", ".join(each["paper"] for each in states if each["state"] == state)
+            console.print(f"  {escape(state)}: {those}", style="dim", highlight=False)
 
 
 @app.command("run", cls=Command)

@@ -30,7 +30,7 @@ def command(
         ),
     ] = False,
 ) -> None:
-    """Run a study: a scenario over axes of values, under several disciplines.
+    """Run a study: a scenario over axes of values and disciplines.
 
     Every run is kept as soon as it ends. Stop it at any moment: the same command goes on where it
     was, and ends with the same results. docs/studies.md explains study files.

@@ -95,11 +95,16 @@ class Schema:
             default = f"default {json.dumps(whole['default'], ensure_ascii=False)}"
         values = tuple(
             (json.dumps(option["const"]), _line(option.get("description", "")))
-            for option in self.options(whole)
+            for option in self.options(self._each(whole))
             if "const" in option
         )
         about = _line(whole.get("description", ""))
         return Field(name, self.type(node), default, about, values)
+
+    def _each(self, node: Node) -> Node:
+        """What the entries of a list are, or the field itself."""
+        items = node.get("items")
+        return self.resolved(items) if isinstance(items, dict) else node
 
     def type(self, node: Node) -> str:
         """What a value must be, in words."""

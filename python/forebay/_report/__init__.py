@@ -7,6 +7,7 @@ import gzip
 import json
 from functools import cache
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from forebay._report.links import links_map
 from forebay._report.wireless import network
 from forebay._terminal import blocks, link_rows
 from forebay.advice import advise
@@ -26,17 +28,21 @@ _POINTS = 600
 
 _CDF_POINTS = 300
 
+_ENTRIES = 50
+"""Most links, entries of traffic and so on that are listed."""
+
 
 def render(comparison: Comparison) -> str:
     """The report as HTML, with everything it needs inside."""
     first = comparison.runs[0].result.summary
+    links = links_map(comparison)
     return template("_report").render(
         comparison=comparison,
         advice=advise(comparison),
         blocks=blocks(comparison),
         summary=first,
         link_rows=link_rows(comparison),
-        configuration=to_toml(_shared(comparison.variants[0].effective)),
+        configuration=_configuration(comparison.variants[0].effective),
         queues=[
             (variant.label, to_toml({"queue": _queue_of(comparison, variant)}))
             for variant in comparison.variants
@@ -45,9 +51,10 @@ def render(comparison: Comparison) -> str:
         cpu_seconds=sum(run.result.summary.get("cpu_seconds", 0) for run in comparison.runs),
         packets=sum(run.result.summary["packets"] for run in comparison.runs),
         style=Markup(resource("report.css")),
-        script=Markup(resource("report.js")),
+        network=links,
+        script=Markup(resource("links.js") + resource("report.js")),
         plotly=Markup(plotly_source()),
-        figures=Markup(embedded(_figures(comparison))),
+        figures=Markup(embedded(_figures(comparison) | {"network": links})),
     )
 
 
@@ -169,9 +176,19 @@ def _rounded(values: list[float | None], digits: int = 5) -> list[float | None]:
     return [None if value is None else float(f"{value:.{digits}g}") for value in values]
 
 
-def _shared(effective: dict[str, Any]) -> dict[str, Any]:
-    """The configuration without the seed, which differs between the runs."""
-    return {key: value for key, value in effective.items() if key != "seed"}
+def _configuration(effective: dict[str, Any]) -> str:
+    """The scenario without the seed, which runs differ in; of long lists the beginning."""
+    shown = {key: value for key, value in effective.items() if key != "seed"}
+    left = []
+    for key, value in effective.items():
+        if isinstance(value, list | dict) and len(value) > _ENTRIES:
+            kind = type(value)
+            entries = value.items() if isinstance(value, dict) else value
+            shown[key] = kind(islice(entries, _ENTRIES))
+            left.append(
+                f"# {key}: the first {_ENTRIES} of {len(value)}; forebay check prints all\n"
+            )
+    return "".join(left) + to_toml(shown)
 
 
 def _queue_of(comparison: Comparison, variant: Variant) -> Any:

@@ -162,6 +162,7 @@
     });
   }
 
+  const drawLinks = linksMap({ data, colour, layout, options });
   const redraw = () => { figures.forEach(draw); maps.forEach(drawMap); };
   data.labels.forEach((label, index) => {
     const button = document.createElement("button");
@@ -189,5 +190,6 @@
     document.getElementById("legend").append(button);
   });
   redraw();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  drawLinks();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { redraw(); drawLinks(); });
 })();

@@ -16,8 +16,8 @@ from forebay._engine import ScenarioError
 from forebay._runs.journal import write_whole
 
 _OURS = frozenset(
-    ("runs.parquet", "flows.parquet", "series.parquet", "delays.parquet", "flow_series.parquet",
-     "transfers.parquet", "summary.json", "report.html")
+    ("runs.parquet", "links.parquet", "flows.parquet", "series.parquet", "delays.parquet",
+     "flow_series.parquet", "transfers.parquet", "summary.json", "report.html")
 )  # fmt: skip
 
 

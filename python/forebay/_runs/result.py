@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -206,19 +206,53 @@ def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _frames(output: Output | Finished) -> dict[str, pl.DataFrame]:
     """The engine's tables, those of one name stacked with their labels as columns."""
+    # A network has thousands of tables of the same columns: they become one frame at once.
+    forms: dict[_Form, list[tuple[int, _Table]]] = {}
+    for place, (name, labels, columns) in enumerate(output.tables()):
+        form = _Form(name, tuple(sorted(labels)), tuple(sorted(columns, key=_order)))
+        forms.setdefault(form, []).append((place, (name, labels, columns)))
     parts: dict[str, list[pl.DataFrame]] = {}
-    for name, labels, columns in output.tables():
-        numbers = pl.DataFrame(
-            {key: np.frombuffer(columns[key], "<f8") for key in sorted(columns, key=_order)}
-        )
-        if name in ON_REQUEST:
-            whole = pl.col("flow", "bytes") if name == "transfers" else pl.col("flow")
-            numbers = numbers.fill_nan(None).with_columns(whole.cast(pl.Int64))
-        labelled = numbers.select(
-            *(pl.lit(labels[key], pl.String).alias(key) for key in sorted(labels)), pl.all()
-        )
-        parts.setdefault(name, []).append(labelled)
-    return {name: pl.concat(frames, how="diagonal") for name, frames in parts.items()}
+    for form, tables in forms.items():
+        parts.setdefault(form.name, []).append(_stacked(form, tables))
+    return {
+        name: pl.concat(frames, how="diagonal").sort(_PLACE, maintain_order=True).drop(_PLACE)
+        for name, frames in parts.items()
+    }
+
+
+_Table: TypeAlias = "tuple[str, Mapping[str, str], Mapping[str, bytes]]"
+
+_PLACE = "place"
+"""Column of the engine's order of tables."""
+
+
+class _Form(NamedTuple):
+    """What tables have in common that can be stacked: the names of what they hold."""
+
+    name: str
+    labels: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+def _stacked(form: _Form, tables: Sequence[tuple[int, _Table]]) -> pl.DataFrame:
+    """Tables of one form, one below the other, with their labels and places beside them."""
+    numbers = pl.DataFrame(
+        {
+            key: np.concatenate([np.frombuffer(columns[key], "<f8") for _, (*_, columns) in tables])
+            for key in form.columns
+        }
+    )
+    if form.name in ON_REQUEST:
+        whole = pl.col("flow", "bytes") if form.name == "transfers" else pl.col("flow")
+        numbers = numbers.fill_nan(None).with_columns(whole.cast(pl.Int64))
+    rows = [len(columns[form.columns[0]]) // 8 for _, (*_, columns) in tables]
+    which = np.repeat(np.arange(len(tables)), rows)
+    labels = [
+        pl.Series(key, [labels[key] for _, (_, labels, _) in tables], pl.String)[which]
+        for key in form.labels
+    ]
+    places = pl.Series(_PLACE, np.array([place for place, _ in tables])[which])
+    return numbers.select(*labels, pl.all(), places)
 
 
 def _order(column: str) -> tuple[int, str]:

@@ -21,14 +21,14 @@ def registered() -> dict[str, tuple[str, ...]]:
 
 
 def named(controls: Sequence[str] | None) -> list[str]:
-    """The controls of these names, all unless given.
+    """The controls of these names; unless given, all that do something of themselves.
 
     Raises:
         ScenarioError: there is no control of a name, or none is named.
     """
     known = list(registered())
     if controls is None:
-        return known
+        return [name for name in known if name != "agent"]
     for name in controls:
         if name not in known:
             near = _written.nearest(name, known)

@@ -11,6 +11,7 @@
 
 use crate::Admit;
 use forebay_core::{Bank, Context, DropReason, Duration, Packet, QueueId, Rate, Time};
+use std::any::Any;
 
 /// The rule `inner`, and marks above a threshold.
 pub struct CeThreshold<A> {
@@ -64,6 +65,13 @@ impl<A: Admit + 'static> Admit for CeThreshold<A> {
 
     fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
         self.inner.probe(now, bank, out);
+    }
+
+    fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
+        fresh.downcast_mut::<Self>().is_some_and(|fresh| {
+            (self.threshold, self.l4s_only) = (fresh.threshold, fresh.l4s_only);
+            self.inner.retune(now, &mut fresh.inner)
+        })
     }
 }
 

@@ -29,6 +29,7 @@
 //! BLUE's probability is above 0.
 
 use crate::Admit;
+use crate::retune::retuned;
 use forebay_core::config::require;
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rate, Setting,
@@ -36,6 +37,7 @@ use forebay_core::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// COBALT, with one state a queue.
 pub struct Cobalt {
@@ -302,6 +304,10 @@ impl Admit for Cobalt {
             out("count", f64::from(state.count));
             out("blue_probability", state.p_drop);
         }
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        retuned(self, fresh, |own| &mut own.states)
     }
 }
 

@@ -27,12 +27,14 @@
 
 use crate::Admit;
 use crate::admit::CeThreshold;
+use crate::retune::retuned;
 use forebay_core::config::require;
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// Controlled delay, with one state a queue.
 pub struct Codel {
@@ -262,6 +264,10 @@ impl Admit for Codel {
         let dropping = self.states.iter().filter(|state| state.is_dropping()).count();
         out("queues_dropping", dropping as f64);
         out("count", f64::from(self.states.iter().map(CodelState::count).max().unwrap_or(0)));
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        retuned(self, fresh, |own| &mut own.states)
     }
 }
 

@@ -48,6 +48,7 @@ use forebay_core::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// Admits what fits the buffer and the congestion allowance.
 pub struct CpAqm {
@@ -352,6 +353,21 @@ impl Admit for CpAqm {
             self.tokens.fill(now);
             self.tokens.rate = rate;
         }
+    }
+
+    /// The tokens stay; a bucket that becomes smaller loses what it has no room for.
+    fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
+        let kept = |of: &Self| (of.follow, of.policers);
+        let fits = |fresh: &&mut Self| kept(fresh) == kept(self);
+        let Some(fresh) = fresh.downcast_mut::<Self>().filter(fits) else { return false };
+        // What it follows has set the rate.
+        let rate =
+            if self.follow == Follow::Nothing { fresh.tokens.rate } else { self.tokens.rate };
+        self.tokens.retune(now, rate, &fresh.tokens);
+        std::mem::swap(&mut self.tokens, &mut fresh.tokens);
+        fresh.drain = self.drain;
+        std::mem::swap(self, fresh);
+        true
     }
 
     fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {

@@ -148,6 +148,11 @@ impl Curve {
         }
     }
 
+    /// Takes over the max_p that `other` has adapted.
+    pub fn adapted_as(&mut self, other: &Curve) {
+        self.max_p = other.max_p;
+    }
+
     /// The probability at max_th.
     pub fn max_p(&self) -> f64 {
         self.max_p

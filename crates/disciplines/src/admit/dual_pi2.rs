@@ -5,6 +5,7 @@ use super::{Pi2Law, Pi2State, Ramp, Recur, pi2};
 use crate::Admit;
 use crate::classify::CLASSIC;
 use forebay_core::{Bank, Context, DropReason, Limit, Packet, QueueId, Time};
+use std::any::Any;
 
 /// PI2 over the classic queue and all others, which are low-latency.
 pub struct DualPi2 {
@@ -87,5 +88,12 @@ impl Admit for DualPi2 {
 
     fn probe(&self, _: Time, _: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
         pi2::probe(&self.state, &self.law, out);
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        fresh.downcast_mut::<Self>().is_some_and(|fresh| {
+            (self.limit, self.law, self.ramp) = (fresh.limit, fresh.law, fresh.ramp);
+            true
+        })
     }
 }

@@ -13,6 +13,7 @@
 use crate::Admit;
 use forebay_core::config::require;
 use forebay_core::{Bank, ConfigError, Context, DropReason, Limit, Packet, QueueId, Rate, Time};
+use std::any::Any;
 
 /// Packets dropped at most at one overflow.
 const BATCH: usize = 64;
@@ -89,5 +90,12 @@ impl<A: Admit + 'static> Admit for FattestDrop<A> {
         self.inner.probe(now, bank, out);
         let used = (0..bank.queues()).filter(|queue| bank.packets(*queue) > 0).count();
         out("queues_used", used as f64);
+    }
+
+    fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
+        fresh.downcast_mut::<Self>().is_some_and(|fresh| {
+            self.limit = fresh.limit;
+            self.inner.retune(now, &mut fresh.inner)
+        })
     }
 }

@@ -36,12 +36,14 @@
 
 use super::curve::Measure;
 use crate::Admit;
+use crate::retune::retuned;
 use forebay_core::config::require;
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// Global synchronization protection, with one state a queue.
 pub struct Gsp {
@@ -245,6 +247,10 @@ impl Admit for Gsp {
             out("interval_ms", self.interval(state) * 1e-6);
             out("cumulative_time_ms", state.cumulative * 1e-6);
         }
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        retuned(self, fresh, |own| &mut own.states)
     }
 }
 

@@ -1,5 +1,6 @@
 //! May it stay, and if not who goes?
 
+mod agent;
 mod average;
 mod ce_threshold;
 mod cobalt;
@@ -20,6 +21,7 @@ mod step;
 mod tail_drop;
 mod wred;
 
+pub use agent::{Agent, AgentParams};
 pub use average::{Average, Idle, Pace};
 pub use ce_threshold::CeThreshold;
 pub use cobalt::{Cobalt, CobaltLaw, CobaltParams, CobaltState};

@@ -35,12 +35,14 @@
 
 use super::Recur;
 use crate::Admit;
+use crate::retune::retuned;
 use forebay_core::config::require;
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// Updates made up for at most at once.
 const CATCH_UP: u64 = 4096;
@@ -291,6 +293,10 @@ impl Admit for Pi2 {
         if let Some(state) = states.max_by(|a, b| a.base.total_cmp(&b.base)) {
             probe(state, &self.law, out);
         }
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        retuned(self, fresh, |own| &mut own.states)
     }
 }
 

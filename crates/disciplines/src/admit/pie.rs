@@ -35,6 +35,7 @@
 //! update of some twenty operations every `t_update`.
 
 use crate::Admit;
+use crate::retune::retuned;
 use forebay_core::config::require;
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rng, Setting,
@@ -42,6 +43,7 @@ use forebay_core::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// Proportional integral controller enhanced, with one state a queue.
 pub struct Pie {
@@ -403,6 +405,10 @@ impl Admit for Pie {
             out("delay_ms", state.delay.as_millis_f64());
             out("burst_allowance_ms", state.burst_allowance.as_millis_f64());
         }
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        retuned(self, fresh, |own| &mut own.states)
     }
 }
 

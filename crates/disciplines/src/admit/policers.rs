@@ -50,6 +50,20 @@ impl Policers {
         }
     }
 
+    /// Goes on at `rate` with buckets of the size of those of `fresh`.
+    pub(super) fn retune(&mut self, now: Time, rate: Rate, fresh: &Policers) {
+        if (rate, fresh.size) == (self.rate, self.size) {
+            return;
+        }
+        self.fill(now);
+        (self.rate, self.size) = (rate, fresh.size);
+        for level in &mut self.levels {
+            *level = self.size.min(*level);
+        }
+        let short = |queue: &QueueId| self.levels[*queue] < self.size;
+        self.short = (0..self.levels.len()).filter(short).collect();
+    }
+
     /// Pays back what a packet of `frame` bytes on the wire leaves `queue` by, from `now` until it
     /// has left.
     pub(super) fn pay(&mut self, now: Time, queue: QueueId, frame: u64) {

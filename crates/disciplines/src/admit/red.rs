@@ -44,6 +44,7 @@ use forebay_core::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// Random early detection, with one state a queue.
 pub struct Red {
@@ -329,6 +330,25 @@ impl Admit for Red {
             }
             out("count", state.spacing.count() as f64);
         }
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        let Some(fresh) = fresh.downcast_mut::<Self>() else { return false };
+        let adapts = self.adaptation.is_some();
+        if adapts != fresh.adaptation.is_some() {
+            return false;
+        }
+        for (own, fresh) in self.states.iter().zip(&mut fresh.states) {
+            (fresh.average, fresh.spacing) = (own.average, own.spacing);
+            if adapts {
+                fresh.curve.adapted_as(&own.curve);
+            }
+        }
+        if let (Some(own), Some(fresh)) = (&self.adaptation, &mut fresh.adaptation) {
+            fresh.next = own.next;
+        }
+        std::mem::swap(self, fresh);
+        true
     }
 }
 

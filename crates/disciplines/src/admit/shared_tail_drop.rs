@@ -6,12 +6,14 @@
 //! what ns-2's `Queue/DropTail/PriQueue` does. Cost: one comparison a packet.
 
 use crate::Admit;
+use crate::retune::replaced;
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, Conduct, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Setting,
+    Bank, Conduct, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Setting, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// Drops what arrives when the queues together are full.
 pub struct SharedTailDrop {
@@ -81,5 +83,9 @@ impl Admit for SharedTailDrop {
             let victim = bank.remove(queue, place);
             cx.drop(victim, DropReason::PushedOut);
         }
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        replaced(self, fresh)
     }
 }

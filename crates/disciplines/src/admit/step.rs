@@ -21,12 +21,14 @@
 
 use super::Recur;
 use crate::Admit;
+use crate::retune::retuned;
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting,
+    Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// A marking probability that rises with the time that a packet has waited.
 #[derive(Debug, Clone, Copy)]
@@ -125,6 +127,10 @@ impl Admit for Step {
             cx.mark(&mut packet);
         }
         Some(packet)
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        retuned(self, fresh, |own| &mut own.signals)
     }
 }
 

@@ -2,13 +2,15 @@
 //!
 //! Source: RFC 7567, section 2 (the traditional technique). Cost: one comparison a packet.
 
+use crate::retune::replaced;
 use crate::{Admit, OneOrEach};
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, Conduct, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Setting,
+    Bank, Conduct, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Setting, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// Drops what arrives at a full queue.
 pub struct TailDrop {
@@ -67,5 +69,14 @@ impl Admit for TailDrop {
         _: &mut Context,
     ) -> Result<(), DropReason> {
         bank.room(queue, self.limits[queue], packet.len)
+    }
+
+    #[inline]
+    fn passes(&self, packet: &Packet) -> bool {
+        self.limits.first().is_some_and(|limit| limit.admits(0, 0, packet.len))
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        replaced(self, fresh)
     }
 }

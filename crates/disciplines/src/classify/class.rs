@@ -3,12 +3,15 @@
 //! Cost: one comparison a packet.
 
 use crate::Classify;
+use crate::retune::unchanged;
 use forebay_core::config::require;
-use forebay_core::{Bank, ConfigError, Context, Named, Packet, QueueId, Setting};
+use forebay_core::{Bank, ConfigError, Context, Named, Packet, QueueId, Setting, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// Queue q for class q; classes above the highest queue join the highest.
+#[derive(PartialEq)]
 pub struct Class {
     queues: usize,
 }
@@ -72,5 +75,9 @@ impl Classify for Class {
     #[inline]
     fn classify(&mut self, packet: &Packet, _: &Bank, _: &mut Context) -> QueueId {
         usize::from(packet.class).min(self.queues - 1)
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        unchanged(self, fresh)
     }
 }

@@ -24,13 +24,16 @@
 
 use super::class::check_queues;
 use crate::Classify;
+use crate::retune::unchanged;
 use forebay_core::config::require;
-use forebay_core::{Bank, Codepoint, ConfigError, Context, Named, Packet, QueueId, Setting};
+use forebay_core::{Bank, Codepoint, ConfigError, Context, Named, Packet, QueueId, Setting, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 use std::collections::BTreeMap;
 
 /// A queue for each codepoint, by table.
+#[derive(PartialEq)]
 pub struct Dscp {
     table: [u8; 64],
     /// Precedence of each codepoint; [`AS_IT_CAME`] where the table gives none.
@@ -174,6 +177,10 @@ impl Classify for Dscp {
     #[inline]
     fn classify(&mut self, packet: &Packet, _: &Bank, _: &mut Context) -> QueueId {
         usize::from(self.table[usize::from(packet.dscp() & 63)])
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        unchanged(self, fresh)
     }
 }
 

@@ -9,12 +9,15 @@
 //! repeated. Cost: three multiplications a packet.
 
 use crate::Classify;
+use crate::retune::unchanged;
 use forebay_core::config::require;
-use forebay_core::{Bank, ConfigError, Context, Named, Packet, QueueId, Setting};
+use forebay_core::{Bank, ConfigError, Context, Named, Packet, QueueId, Setting, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// A queue for every bucket of a hash over flows.
+#[derive(PartialEq)]
 pub struct FlowHash {
     queues: u32,
     salt: u64,
@@ -84,6 +87,10 @@ impl Classify for FlowHash {
     #[inline]
     fn classify(&mut self, packet: &Packet, _: &Bank, _: &mut Context) -> QueueId {
         self.queue_of(packet.flow)
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        unchanged(self, fresh)
     }
 }
 

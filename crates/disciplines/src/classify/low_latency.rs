@@ -20,6 +20,7 @@ use forebay_core::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// The queue of all that is not low-latency.
 pub const CLASSIC: QueueId = 0;
@@ -120,6 +121,14 @@ impl Classify for LowLatency {
             out("sanctioned_packets", protection.sanctioned() as f64);
             out("highest_score_ms", protection.highest(now).as_millis_f64());
         }
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        fresh.downcast_mut::<Self>().is_some_and(|fresh| {
+            let protection =
+                |of: &Self| of.protection.as_ref().map(QueueProtection::params).cloned();
+            (self.ecn, self.dscp, protection(self)) == (fresh.ecn, fresh.dscp, protection(fresh))
+        })
     }
 }
 

@@ -5,11 +5,14 @@
 
 use super::class::check_queues;
 use crate::Classify;
-use forebay_core::{Bank, Conduct, ConfigError, Context, Named, Packet, QueueId, Setting};
+use crate::retune::unchanged;
+use forebay_core::{Bank, Conduct, ConfigError, Context, Named, Packet, QueueId, Setting, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// Queue p for precedence p; precedences above the highest queue join the highest.
+#[derive(PartialEq)]
 pub struct Precedence {
     queues: usize,
 }
@@ -51,5 +54,9 @@ impl Classify for Precedence {
     #[inline]
     fn classify(&mut self, packet: &Packet, _: &Bank, _: &mut Context) -> QueueId {
         usize::from(packet.precedence).min(self.queues - 1)
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        unchanged(self, fresh)
     }
 }

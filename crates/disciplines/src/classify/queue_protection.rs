@@ -36,7 +36,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of queue protection, by their names in RFC 9957.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueueProtectionParams {
     /// Delay above which packets count as congesting (MINTH). On links where two of the largest packets
@@ -105,6 +105,11 @@ pub struct QueueProtection {
 }
 
 impl QueueProtection {
+    /// What it was made from.
+    pub fn params(&self) -> &QueueProtectionParams {
+        &self.params
+    }
+
     /// Queue protection on a port of that rate.
     ///
     /// # Errors

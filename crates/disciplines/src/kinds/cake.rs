@@ -432,6 +432,10 @@ impl Discipline for Cake {
         out("sparse_flows", sum(Flows::sparse) as f64);
         out("bulk_flows", sum(Flows::bulk) as f64);
     }
+
+    fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
+        self.bank.show(out);
+    }
 }
 
 #[cfg(test)]

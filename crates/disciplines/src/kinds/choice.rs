@@ -1,13 +1,15 @@
 //! Choices of a part that several kinds offer, without the cost of a virtual call.
 
 use crate::classify::{Class, ClassParams, Dscp, DscpParams, MOST_QUEUES};
+use crate::retune::unchanged;
 use crate::schedule::{
     Drr, DrrParams, StrictPriority, StrictPriorityParams, Wfq, WfqParams, Wrr, WrrParams,
 };
 use crate::{Classify, Schedule};
-use forebay_core::{Bank, ConfigError, Context, Packet, QueueId, Setting};
+use forebay_core::{Bank, ConfigError, Context, Packet, QueueId, Setting, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// How a kind with queues by class sorts packets.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +22,7 @@ pub enum SorterParams {
 }
 
 /// By class or by codepoint.
+#[derive(PartialEq)]
 pub(super) enum Sorter {
     Class(Class),
     Dscp(Dscp),
@@ -77,6 +80,10 @@ impl Classify for Sorter {
             Sorter::Class(class) => class.classify(packet, bank, cx),
             Sorter::Dscp(dscp) => dscp.classify(packet, bank, cx),
         }
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        unchanged(self, fresh)
     }
 }
 

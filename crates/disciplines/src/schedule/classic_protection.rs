@@ -21,10 +21,12 @@
 
 use crate::Schedule;
 use crate::classify::CLASSIC;
+use crate::retune::retuned;
 use forebay_core::config::require;
-use forebay_core::{Bank, ConfigError, Named, QueueId, Setting};
+use forebay_core::{Bank, ConfigError, Named, QueueId, Setting, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// Priority for higher queues, and a share for queue 0.
 pub struct ClassicProtection {
@@ -99,6 +101,10 @@ impl Schedule for ClassicProtection {
         } else if queue != CLASSIC && classic > 0 {
             self.credit += self.share * len;
         }
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        retuned(self, fresh, |own| &mut own.credit)
     }
 }
 

@@ -24,9 +24,10 @@
 use super::weights::check_weights;
 use crate::Schedule;
 use forebay_core::config::require;
-use forebay_core::{Bank, Bytes, ConfigError, Named, QueueId, Setting};
+use forebay_core::{Bank, Bytes, ConfigError, Named, QueueId, Setting, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 use std::collections::VecDeque;
 
 /// Serves each queue that holds packets in turn, up to its quantum and what it saved.
@@ -156,6 +157,15 @@ impl Schedule for Drr {
         if bank.packets(queue) == 0 {
             self.retire_front();
         }
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        fresh.downcast_mut::<Self>().is_some_and(|fresh| {
+            for (own, fresh) in self.queues.iter_mut().zip(&fresh.queues) {
+                own.quantum = fresh.quantum;
+            }
+            true
+        })
     }
 }
 

@@ -23,9 +23,10 @@
 
 use crate::Schedule;
 use forebay_core::config::require;
-use forebay_core::{Bank, Bytes, ConfigError, Named, QueueId, Setting};
+use forebay_core::{Bank, Bytes, ConfigError, Named, QueueId, Setting, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// Deficit round robin over new and old queues.
 pub struct Fair {
@@ -158,6 +159,13 @@ impl Schedule for Fair {
     #[inline]
     fn served(&mut self, queue: QueueId, len: u32, _: &Bank) {
         self.queues[queue].deficit -= i64::from(len);
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        fresh.downcast_mut::<Self>().is_some_and(|fresh| {
+            self.quantum = fresh.quantum;
+            true
+        })
     }
 }
 

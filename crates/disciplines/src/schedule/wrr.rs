@@ -14,9 +14,10 @@
 
 use super::weights::check_weights;
 use crate::Schedule;
-use forebay_core::{Bank, ConfigError, Named, QueueId, Setting};
+use forebay_core::{Bank, ConfigError, Named, QueueId, Setting, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// Serves up to a weight of packets from each queue in turn.
 pub struct Wrr {
@@ -95,5 +96,12 @@ impl Schedule for Wrr {
     #[inline]
     fn served(&mut self, _: QueueId, _: u32, _: &Bank) {
         self.left -= 1;
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        fresh.downcast_mut::<Self>().is_some_and(|fresh| {
+            std::mem::swap(&mut self.weights, &mut fresh.weights);
+            true
+        })
     }
 }

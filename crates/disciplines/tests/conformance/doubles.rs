@@ -26,12 +26,14 @@ enum Fault {
     SharesState,
     Allocates,
     Shapes,
+    LetsPass,
 }
 
 /// A FIFO with a fault.
 struct Broken {
     inner: Box<dyn Discipline>,
     fault: Fault,
+    arrivals: u32,
     calls: u32,
     wakes: Cell<u32>,
     aside: Option<Packet>,
@@ -43,7 +45,7 @@ impl Broken {
     fn new(fault: Fault) -> Self {
         let fifo = json!({ "kind": "fifo", "limit": "50p" });
         let inner = Disciplines::builtin().build(&fifo, &SETTING).unwrap();
-        Broken { inner, fault, calls: 0, wakes: Cell::new(0), aside: None }
+        Broken { inner, fault, arrivals: 0, calls: 0, wakes: Cell::new(0), aside: None }
     }
 }
 
@@ -56,9 +58,11 @@ impl Discipline for Broken {
             Fault::Allocates => drop(std::hint::black_box(Box::new(packet.id))),
             _ => {}
         }
+        self.arrivals += 1;
         let whim = match self.fault {
             Fault::CountsWakes => self.wakes.get(),
             Fault::SharesState => SHARED.fetch_add(1, Ordering::Relaxed),
+            Fault::LetsPass => self.arrivals,
             _ => 1,
         };
         if whim % 7 == 0 {
@@ -95,6 +99,10 @@ impl Discipline for Broken {
             Wake::Idle if self.aside.is_some() => Wake::Ready,
             wake => wake,
         }
+    }
+
+    fn passes(&self, _: &Packet) -> bool {
+        self.fault == Fault::LetsPass
     }
 
     fn backlog(&self) -> Backlog {
@@ -160,6 +168,7 @@ fn the_suite_catches_what_is_broken() {
         (Fault::CountsWakes, "purity"),
         (Fault::SharesState, "purity"),
         (Fault::Shapes, "work conservation"),
+        (Fault::LetsPass, "passing"),
     ] {
         let answer = verdict(fault);
         let caught = answer.as_ref().is_err_and(|answer| answer.contains(complaint));

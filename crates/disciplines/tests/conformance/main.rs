@@ -2,9 +2,11 @@
 //! [`forebay_core::Discipline`], configuration, and every combination of parts.
 
 mod doubles;
+mod retune;
 
 use forebay_conformance::{
-    Fate, SETTING, adversarial, adverse, arrivals, configuration, conforms, random, run, runner,
+    Fate, Manner, SETTING, adversarial, adverse, arrivals, configuration, conforms, random, run,
+    runner,
 };
 use forebay_core::{Conduct, Discipline, Entry, Family, Registry, Setting};
 use forebay_disciplines::Disciplines;
@@ -14,6 +16,7 @@ use serde_json::{Value, json};
 /// Parameters beside the defaults with which a kind is checked.
 fn variants(kind: &str) -> Vec<Value> {
     match kind {
+        "agent" => vec![json!({ "limit": "30p", "drop_probability": 0.1, "mark_probability": 0.5 })],
         "cake" => vec![
             json!({ "bandwidth": "8Mbit", "diffserv": "diffserv4", "framing": "atm", "overhead": 44 }),
             json!({ "diffserv": "diffserv8", "isolation": "hosts", "memory_limit": "20KB", "wash": true }),
@@ -218,7 +221,7 @@ fn cq_aqm_without_thresholds_is_plain_priority() {
         let test = |arrivals: Vec<_>| {
             let fates = |block| {
                 let mut queue = Disciplines::builtin().build(block, &SETTING).unwrap();
-                run(&mut *queue, &arrivals, Conduct::USUAL, false).unwrap()
+                run(&mut *queue, &arrivals, Conduct::USUAL, Manner::Plain).unwrap()
             };
             proptest::prop_assert_eq!(fates(&cq), fates(&plain));
             Ok(())
@@ -250,7 +253,7 @@ fn the_check_of_equality_can_fail() {
     let (_, overload) = adversarial().pop().unwrap();
     let fates = |block: Value| -> Vec<Fate> {
         let mut queue = Disciplines::builtin().build(&block, &SETTING).unwrap();
-        run(&mut *queue, &overload, Conduct::USUAL, false).unwrap()
+        run(&mut *queue, &overload, Conduct::USUAL, Manner::Plain).unwrap()
     };
     let low = json!({ "limit": "10p", "local": 9, "non_local": 9 });
     let cq = fates(json!({ "kind": "cq-aqm", "queues": [low, { "limit": "5p" }] }));

@@ -130,7 +130,7 @@ impl Boxes {
             Verdict::Rewrite { window } => ends.rewrite(&packet, window),
             Verdict::Answer(_) => unreachable!("only what goes forward is answered"),
         }
-        ends.fabric.launch(packet, next, now);
+        ends.fabric.forward(packet, next, now);
         self.tend(now, index, ends);
     }
 
@@ -198,6 +198,6 @@ impl Ends<'_> {
         let Some(stop) = self.fabric.behind(Target::GuardBackward(index), first) else { return };
         let shift = shift_for(self.transport.users()[user as usize].receive_window());
         let segment = segment_of(ack, acked, shift);
-        self.transport.acknowledge_from(now, flow, segment, stop, self.fabric);
+        self.transport.acknowledge_from(now, flow, &segment, stop, self.fabric);
     }
 }

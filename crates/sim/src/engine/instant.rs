@@ -1,9 +1,11 @@
-//! The world at an instant: what an observer sees of it, and what he may change.
+//! The world at an instant: what an observer sees of it.
 
-use super::fabric::LinkChange;
+use super::fabric::Link;
 use super::world::World;
-use forebay_core::Time;
+use forebay_core::{Discipline, Rate, Time};
+use forebay_tcp::{Config as TcpConfig, Sender};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 impl World {
     /// The present instant.
@@ -66,9 +68,27 @@ impl World {
         Value::Array(flows)
     }
 
-    /// Makes what `change` says hold on the link of this index from now on.
-    pub fn change(&mut self, link: usize, change: LinkChange) {
+    /// The link of this index.
+    pub fn link(&self, link: usize) -> &Link {
+        &self.fabric.links()[link]
+    }
+
+    /// (user, sender) of every connection that is open.
+    pub fn senders(&self) -> impl Iterator<Item = (u32, &Sender)> {
+        self.transport.connections().open()
+    }
+
+    /// The discipline of a link goes on with the parameters of `fresh`, which was built for a link of
+    /// `rate`, and its own state. False if it cannot ([`Discipline::retune`]).
+    pub fn retune(&mut self, link: usize, fresh: &mut dyn Discipline, rate: Rate) -> bool {
         let now = self.now;
-        self.fabric.links_mut()[link].change(now, change);
+        self.fabric.links_mut()[link].retune(now, fresh, rate)
+    }
+
+    /// The connections of a user are as `tcp` says from now on, those that are open too. False if its
+    /// congestion control cannot be changed.
+    pub fn control(&mut self, user: u32, tcp: &Arc<TcpConfig>) -> bool {
+        let World { now, fabric, transport, measures, .. } = self;
+        transport.control(*now, user, tcp, fabric, measures)
     }
 }

@@ -10,6 +10,7 @@
 //! computed when the packet enters it. An acknowledgment costs two.
 
 mod boxes;
+mod change;
 mod event;
 mod fabric;
 mod foresight;
@@ -19,9 +20,11 @@ mod measures;
 mod tests;
 mod transport;
 mod unfinished;
+mod watch;
 mod world;
 
 pub use boxes::Guard;
+pub use change::{Change, Join};
 pub use event::{Agenda, Event, Key, Sequence};
 pub use fabric::{
     Capture, Course, FabricSpec, Lane, Link, LinkChange, LinkSpec, Stop, Target, Wire,

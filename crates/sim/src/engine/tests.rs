@@ -69,17 +69,15 @@ fn drain(
     while let Some(&(key, event)) = fabric.next() {
         match event {
             Event::Arrival(lane) => {
-                let Some((packet, next)) = fabric.arrive(key, lane) else {
-                    // The entry of one that was overtaken.
-                    fabric.moved(None, lane);
-                    continue;
-                };
-                fabric.moved(next, lane);
-                match fabric.target(lane) {
-                    Target::Link(link) => {
+                // The entry of one that was overtaken brings nobody.
+                match fabric.arrive(key, lane) {
+                    Some((packet, Target::Link(link))) => {
                         fabric.enter(key.time, link, packet, &mut measures.users);
                     }
-                    target => host(key, Came::Packet(packet, target), fabric, measures),
+                    Some((packet, target)) => {
+                        host(key, Came::Packet(packet, target), fabric, measures)
+                    }
+                    None => {}
                 }
             }
             Event::LinkFree(link) => {

@@ -1,14 +1,17 @@
 //! The world: all state of one run, and the loop that hands events on to its parts.
 
 use super::boxes::{Boxes, Ends, Guard};
+use super::change::Change;
 use super::event::{Event, Key};
 use super::fabric::{Fabric, FabricSpec, Link, Target};
 use super::foresight::{FEW_USERS, foresee};
 use super::measures::{Measures, MeasuresSpec, Series};
 use super::transport::{Transport, TransportSpec};
+use super::watch::Watch;
 use crate::measure::{ClassMeter, FlowSeries, TransferLog, UserMeter};
 use crate::wireless::Network;
 use forebay_core::{Duration, Packet, Time};
+use std::collections::VecDeque;
 use std::fmt;
 
 /// What a world is made from.
@@ -68,6 +71,10 @@ pub struct World {
     end: Time,
     /// Events after this instant have to wait; never after the end.
     stop: Time,
+    /// What is to change, in order of time.
+    pub(super) planned: VecDeque<(Time, Change)>,
+    /// What a run that is watched has beside.
+    pub(super) watch: Option<Box<Watch>>,
     warmup_end: Time,
     sample: Option<Duration>,
     pub(super) fabric: Fabric,
@@ -86,6 +93,8 @@ impl World {
             now: Time::ZERO,
             end: Time::ZERO + spec.duration,
             stop: Time::ZERO,
+            planned: VecDeque::new(),
+            watch: None,
             warmup_end: Time::ZERO + spec.warmup,
             sample: spec.sample,
             fabric: Fabric::new(spec.fabric, seed, many),
@@ -122,22 +131,20 @@ impl World {
     /// # Errors
     /// As [`World::advance`].
     pub fn advance_to(&mut self, until: Time, budget: u64) -> Result<Progress, RunError> {
-        self.stop = until.min(self.end);
-        for _ in 0..budget {
-            if !self.step() {
+        let until = until.min(self.end);
+        let mut left = budget;
+        while left > 0 {
+            self.stop = until.min(self.next_change()).min(self.next_point());
+            let is_over = match self.watch {
+                None => self.go::<false>(&mut left),
+                Some(_) => self.go::<true>(&mut left),
+            };
+            if is_over {
                 self.now = self.now.max(self.stop);
-                if self.stop < self.end {
-                    self.check_disciplines()?;
-                    return Ok(Progress { share: self.share(), arrived: true, complete: false });
+                // A point shows an instant as it was before what changes then.
+                if !self.point_as_due() && !self.change_as_planned() {
+                    return self.arrive();
                 }
-                self.check_disciplines()?;
-                for link in self.fabric.links_mut() {
-                    link.finish().map_err(RunError)?;
-                }
-                if let Some(segments) = self.measures.segments.take() {
-                    segments.finish().map_err(RunError)?;
-                }
-                return Ok(Progress { share: 1.0, arrived: true, complete: true });
             }
         }
         self.check_disciplines()?;
@@ -162,6 +169,33 @@ impl World {
             )));
         }
         Ok(Progress { share: self.share(), arrived: false, complete: false })
+    }
+
+    /// Handles events until `stop` or until none are `left`; whether it is the former.
+    #[inline(always)]
+    fn go<const WATCHED: bool>(&mut self, left: &mut u64) -> bool {
+        while *left > 0 {
+            if !self.step::<WATCHED>() {
+                return true;
+            }
+            *left -= 1;
+        }
+        false
+    }
+
+    /// The instant is reached up to which it was to go.
+    fn arrive(&mut self) -> Result<Progress, RunError> {
+        self.check_disciplines()?;
+        if self.stop < self.end {
+            return Ok(Progress { share: self.share(), arrived: true, complete: false });
+        }
+        for link in self.fabric.links_mut() {
+            link.finish().map_err(RunError)?;
+        }
+        if let Some(segments) = self.measures.segments.take() {
+            segments.finish().map_err(RunError)?;
+        }
+        Ok(Progress { share: 1.0, arrived: true, complete: true })
     }
 
     /// Share of the simulated time that is over.
@@ -198,7 +232,7 @@ impl World {
 
     /// Handles the next event; false if none is left before the end.
     #[inline(always)]
-    fn step(&mut self) -> bool {
+    fn step<const WATCHED: bool>(&mut self) -> bool {
         let Some(&(key, event)) = self.fabric.next() else { return false };
         if key.time > self.stop {
             return false;
@@ -206,18 +240,18 @@ impl World {
         debug_assert!(key.time >= self.now);
         self.now = key.time;
         match event {
-            Event::Arrival(lane) => match self.fabric.arrive(key, lane) {
-                Some((packet, next)) => {
-                    self.fabric.moved(next, lane);
-                    if self.fabric.many() {
-                        let connections = self.transport.connections();
-                        foresee(&self.fabric, connections, &self.measures.users, lane);
-                    }
-                    self.measures.note(key.time, packet.flow);
-                    self.on_arrival(packet, self.fabric.target(lane));
+            Event::Arrival(lane) => {
+                let Some((packet, target)) = self.fabric.arrive(key, lane) else { return true };
+                if self.fabric.many() {
+                    let connections = self.transport.connections();
+                    foresee(&self.fabric, connections, &self.measures.users, lane);
                 }
-                None => self.fabric.moved(None, lane),
-            },
+                self.measures.note(key.time, packet.flow);
+                if WATCHED {
+                    self.look_at(&packet, target);
+                }
+                self.on_arrival(packet, target);
+            }
             Event::LinkFree(link) => {
                 if self.fabric.wakes(key, link) {
                     self.measures.note(key.time, link);
@@ -229,6 +263,9 @@ impl World {
                 self.on_resting(key, event);
                 self.measures.note(key.time, u32::MAX);
             }
+        }
+        if WATCHED {
+            self.look_back();
         }
         true
     }

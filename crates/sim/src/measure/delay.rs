@@ -6,16 +6,108 @@ use hdrhistogram::Histogram;
 /// Collects spans of time.
 #[derive(Debug, Clone, Default)]
 pub struct DelayMeter {
-    /// In microseconds and tenths, so that three digits hold from 100 us up; made at first use.
-    histogram: Option<Box<Histogram<u64>>>,
+    spans: Spans,
     count: u64,
     /// In nanoseconds; of long delays and many packets, more than 64 bits hold.
     total: u128,
     max: u64,
 }
 
-/// Resolution of the histogram: 100 ns.
+/// Spans in ticks.
+#[derive(Debug, Clone)]
+enum Spans {
+    /// Each by itself: counts take tens of kilobytes, and most of many links send little.
+    Few(Vec<u32>),
+    /// How many are in each step; as long as the longest span needs. Steps are those that
+    /// [`Histogram`] has for three digits, and become one when they are asked for: to record a span
+    /// in one costs three times as much, and every packet is recorded three times.
+    Many(Vec<u64>),
+}
+
+/// Most spans that are kept each by itself.
+const FEW: usize = 2048;
+
+/// Resolution of the histogram in nanoseconds: tenths of a microsecond, so that three digits hold from
+/// 100 us up.
 const TICK: u64 = 100;
+
+/// Steps to twice the value; one is less than a thousandth of what lies in it.
+const OCTAVE: usize = 1 << OCTAVE_BITS;
+const OCTAVE_BITS: u32 = 10;
+
+/// The step that holds `ticks`: its highest eleven bits, and how many follow. The first two octaves'
+/// steps are ticks.
+#[inline]
+fn step(ticks: u64) -> usize {
+    let below = (u64::BITS - OCTAVE_BITS - 1) - (ticks | (2 * OCTAVE as u64 - 1)).leading_zeros();
+    ((below as usize) << OCTAVE_BITS) + (ticks >> below) as usize
+}
+
+/// The least ticks that step `step` holds.
+fn least(step: usize) -> u64 {
+    let below = (step / OCTAVE).saturating_sub(1);
+    ((step - below * OCTAVE) as u64) << below
+}
+
+impl Default for Spans {
+    fn default() -> Self {
+        Spans::Few(Vec::new())
+    }
+}
+
+impl Spans {
+    #[inline]
+    fn record(&mut self, ticks: u64) {
+        match self {
+            Spans::Many(counts) => add(counts, ticks),
+            Spans::Few(spans) => match u32::try_from(ticks) {
+                Ok(ticks) if spans.len() < FEW => spans.push(ticks),
+                _ => self.become_many(ticks),
+            },
+        }
+    }
+
+    #[cold]
+    fn become_many(&mut self, ticks: u64) {
+        let mut counts = Vec::new();
+        if let Spans::Few(spans) = self {
+            spans.iter().for_each(|ticks| add(&mut counts, (*ticks).into()));
+        }
+        add(&mut counts, ticks);
+        *self = Spans::Many(counts);
+    }
+
+    fn histogram(&self) -> Histogram<u64> {
+        let mut histogram = Histogram::new(3).expect("three digits are allowed");
+        let mut add = |ticks, count| {
+            histogram.record_n(ticks, count).expect("the histogram grows with its values");
+        };
+        match self {
+            Spans::Few(spans) => spans.iter().for_each(|ticks| add((*ticks).into(), 1)),
+            Spans::Many(counts) => {
+                let steps = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+                steps.for_each(|(step, count)| add(least(step), *count));
+            }
+        }
+        histogram
+    }
+}
+
+#[inline]
+fn add(counts: &mut Vec<u64>, ticks: u64) {
+    let step = step(ticks);
+    match counts.get_mut(step) {
+        Some(count) => *count += 1,
+        None => grow(counts, step),
+    }
+}
+
+/// The first span of an octave longer than all before.
+#[cold]
+fn grow(counts: &mut Vec<u64>, step: usize) {
+    counts.resize((step / OCTAVE + 1) * OCTAVE, 0);
+    counts[step] = 1;
+}
 
 impl DelayMeter {
     /// Adds one span.
@@ -25,15 +117,17 @@ impl DelayMeter {
         self.count += 1;
         self.total += u128::from(nanos);
         self.max = self.max.max(nanos);
-        self.histogram
-            .get_or_insert_with(|| Box::new(Histogram::new(3).expect("three digits are allowed")))
-            .record(nanos / TICK)
-            .expect("the histogram grows with its values");
+        self.spans.record(nanos / TICK);
     }
 
     /// Number of spans.
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// Their sum in ns.
+    pub fn total(&self) -> u128 {
+        self.total
     }
 
     /// Mean in ms; None without spans, likewise below.
@@ -48,9 +142,11 @@ impl DelayMeter {
 
     /// Quantile `q` (0 to 1) in ms, to three significant digits.
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
-        let histogram = self.histogram.as_ref()?;
-        let upper = (histogram.value_at_quantile(q).saturating_mul(TICK)).min(self.max);
-        Some(upper as f64 * 1e-6)
+        if self.count == 0 {
+            return None;
+        }
+        let upper = self.spans.histogram().value_at_quantile(q).saturating_mul(TICK);
+        Some(upper.min(self.max) as f64 * 1e-6)
     }
 
     /// The distribution for plots, in steps of a hundredth: (delay in ms, number of spans up to it
@@ -58,8 +154,7 @@ impl DelayMeter {
     pub fn distribution(&self) -> Vec<(f64, f64)> {
         let mut steps: Vec<(f64, f64)> = Vec::new();
         let mut begin = 0.0;
-        let recorded = self.histogram.iter().flat_map(|histogram| histogram.iter_recorded());
-        for step in recorded {
+        for step in self.spans.histogram().iter_recorded() {
             let delay = step.value_iterated_to() as f64 * TICK as f64 / 1e6;
             let count = step.count_at_value() as f64;
             match steps.last_mut() {
@@ -98,6 +193,38 @@ mod tests {
         let steps = meter.distribution();
         assert_eq!(steps.iter().map(|(_, count)| count).sum::<f64>(), 1000.0);
         assert!(steps.len() < 400 && steps.is_sorted(), "{} steps", steps.len());
+    }
+
+    #[test]
+    fn few_spans_and_many_say_the_same() {
+        let (mut few, mut many) = (DelayMeter::default(), DelayMeter::default());
+        // One longer than 32 bits hold is counted at once.
+        many.record(Duration::from_secs(1000));
+        few.record(Duration::from_secs(400));
+        for micros in (0..FEW as u64 - 1).map(|step| step * step % 40_009) {
+            few.record(Duration::from_micros(micros));
+            many.record(Duration::from_micros(micros));
+        }
+        assert!(matches!((&few.spans, &many.spans), (Spans::Few(_), Spans::Many(_))));
+        for q in [0.01, 0.5, 0.9, 0.99, 0.999] {
+            assert_eq!(few.quantile_ms(q), many.quantile_ms(q), "{q}");
+        }
+        let [before, beside] = [&few, &many].map(DelayMeter::distribution);
+        assert_eq!(before[..before.len() - 1], beside[..beside.len() - 1]);
+        few.record(Duration::ZERO);
+        assert!(matches!(few.spans, Spans::Many(_)));
+        assert_eq!(few.distribution().iter().map(|(_, count)| count).sum::<f64>(), 2049.0);
+    }
+
+    #[test]
+    fn steps_are_the_histograms() {
+        let histogram = Histogram::<u64>::new(3).unwrap();
+        let edges = (0..64).flat_map(|bits| [1_u64 << bits, (1 << bits) - 1, 5 << bits >> 2]);
+        for ticks in edges.chain([u64::MAX, 2049, 4097, 123_456_789]) {
+            let least = least(step(ticks));
+            assert_eq!(least, histogram.lowest_equivalent(ticks), "{ticks}");
+            assert_eq!(step(least), step(ticks), "{ticks}");
+        }
     }
 
     #[test]

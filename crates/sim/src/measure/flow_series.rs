@@ -15,6 +15,15 @@ impl FlowSeries {
         FlowSeries { now: vec![0; flows], points: Vec::new() }
     }
 
+    /// So many flows more, of which nothing has arrived.
+    pub fn join(&mut self, flows: usize) {
+        let before = self.now.len();
+        self.now.resize(before + flows, 0);
+        let intervals = self.points.chunks_exact(before);
+        let wider = intervals.flat_map(|each| each.iter().copied().chain((0..flows).map(|_| 0)));
+        self.points = wider.collect();
+    }
+
     /// Is told that `bytes` of payload arrived for `flow`.
     #[inline]
     pub fn arrived(&mut self, flow: u32, bytes: u32) {
@@ -49,6 +58,13 @@ mod tests {
         series.arrived(1, 99);
         let of = |flow| series.of(flow).collect::<Vec<_>>();
         assert_eq!([of(0), of(1), of(2)], [[10, 0], [0, 20], [33, 0]]);
+        let mut wider = series.clone();
+        wider.join(2);
+        wider.arrived(4, 7);
+        wider.sample();
+        let of = |flow| wider.of(flow).collect::<Vec<_>>();
+        assert_eq!([of(1), of(2), of(3)], [[0, 20, 99], [33, 0, 0], [0, 0, 0]]);
+        assert_eq!(of(4), [0, 0, 7]);
         assert_eq!(FlowSeries::new(2).of(1).count(), 0);
     }
 }

@@ -98,6 +98,15 @@ impl QueueMeter {
         self.bytes += u64::from(packet.len);
     }
 
+    /// `packet` arrives at `now`, finds nobody waiting, and leaves at once.
+    #[inline]
+    pub fn passed(&mut self, now: Time, packet: &Packet) {
+        self.last = now;
+        self.offered[level(packet)] += 1;
+        self.point_max = self.point_max.max(1);
+        self.delay.record(Duration::ZERO);
+    }
+
     /// The arrival has been dealt with.
     #[inline]
     pub fn settled(&mut self) {
@@ -135,12 +144,13 @@ impl QueueMeter {
     #[inline]
     pub fn advance(&mut self, now: Time) {
         if self.packets > 0 {
-            let span = now.since(self.last).as_nanos() as f64;
+            // As signed numbers, which the processor converts at once.
+            let span = now.since(self.last).as_nanos() as i64 as f64;
             let packets = f64::from(self.packets);
             let packet_time = packets * span;
             self.packet_time += packet_time;
             self.packet_square_time += packets * packet_time;
-            self.byte_time += self.bytes as f64 * span;
+            self.byte_time += self.bytes as i64 as f64 * span;
         }
         self.last = now;
     }

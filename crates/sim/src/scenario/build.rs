@@ -6,8 +6,8 @@ use super::link::{Channel, channels};
 use super::profile::Conditioners;
 use super::{Row, Scenario, Traffic};
 use crate::engine::{
-    self, Entry, FabricSpec, Guard, LinkSpec, MeasuresSpec, SegmentTrace, Stop, Target,
-    TransportSpec, User, Wire, World, WorldSpec,
+    self, Conditioner, Entry, FabricSpec, Guard, LinkSpec, MeasuresSpec, SegmentTrace, Stop,
+    Target, TransportSpec, User, Wire, World, WorldSpec,
 };
 use crate::measure::UserMeter;
 use crate::traffic::{BuildSite, Generator, Marks};
@@ -24,15 +24,15 @@ type WireKind = (Rate, Duration, u32);
 
 /// Collects stops and lanes while paths are laid.
 #[derive(Default)]
-struct Layout {
-    stops: Vec<Stop>,
-    lanes: Vec<(Target, Option<Wire>)>,
+pub(super) struct Layout {
+    pub(super) stops: Vec<Stop>,
+    pub(super) lanes: Vec<(Target, Option<Wire>)>,
     /// (hop that the packets come from, wire that follows, where to): one lane each.
     known: HashMap<(Option<Hop>, Option<WireKind>, Target), u32>,
     /// Boxes by the link that they stand in front of.
     guards: HashMap<LinkIndex, u32>,
     /// Ways through the wireless network.
-    crossings: Vec<(Station, Station)>,
+    pub(super) crossings: Vec<(Station, Station)>,
 }
 
 impl Layout {
@@ -80,6 +80,18 @@ impl Layout {
     }
 }
 
+/// Everyone who sends, with what they bring to the fabric.
+pub(super) struct Cast {
+    pub(super) users: Vec<(User, UserMeter)>,
+    /// Names of the classes.
+    pub(super) classes: Vec<String>,
+    pub(super) conditioners: Vec<Conditioner>,
+    pub(super) layout: Layout,
+    guards: Vec<Guard>,
+    /// Number of the first connection.
+    first_connection: u32,
+}
+
 /// One flow of a traffic entry, before it is laid on links.
 pub struct Participant {
     /// Index of the traffic entry.
@@ -124,21 +136,10 @@ impl Scenario {
     /// Whatever [`Scenario::effective`] would refuse.
     pub fn world(&self, seed: u64) -> Result<World, ConfigError> {
         let channels = channels(&self.links, seed, self.table.duration, &self.base)?;
-        let graph = self.graph()?;
-        let ways = self.ways(&graph)?;
-        let mut layout = Layout::default();
-        let mut guards = Vec::new();
-        for (index, link) in self.links.iter().enumerate() {
-            if let Some((kind, controller)) = link.controller(&self.registry.boxes)? {
-                layout.guards.insert(index, guards.len() as u32);
-                guards.push(Guard::new(index as u32, kind, controller));
-            }
-        }
+        let Cast { users, classes, conditioners, layout, guards, first_connection } =
+            self.cast(seed)?;
         let link = |channel: Channel| channel.link(&self.registry.disciplines);
         let links = channels.into_iter().map(link).collect::<Result<Vec<_>, _>>()?;
-        let mut conditioners = Conditioners::new(&self.profiles, &self.registry.markers, seed);
-        let (users, classes, first_connection) =
-            self.users(&ways, &mut layout, &mut conditioners, seed)?;
         let trace = self.table.tcp_trace.as_ref();
         let wireless = self.network(layout.crossings)?;
         let trace = trace.map(|file| SegmentTrace::create(&self.base.join(file))).transpose()?;
@@ -150,7 +151,7 @@ impl Scenario {
             seed,
             fabric: FabricSpec { links, lanes: layout.lanes, stops: layout.stops, wireless },
             guards,
-            transport: TransportSpec { users, conditioners: conditioners.made, first_connection },
+            transport: TransportSpec { users, conditioners, first_connection },
             measures: MeasuresSpec {
                 users: meters,
                 classes,
@@ -159,7 +160,27 @@ impl Scenario {
                 transfers: self.table.tables.contains(&Wanted::Transfers),
             },
         };
-        Ok(World::new(spec))
+        let mut world = World::new(spec);
+        world.plan_anew(self.later(0, seed)?);
+        Ok(world)
+    }
+
+    /// Everyone who sends, and the ways that their packets take.
+    pub(super) fn cast(&self, seed: u64) -> Result<Cast, ConfigError> {
+        let ways = self.ways(&self.graph()?)?;
+        let mut layout = Layout::default();
+        let mut guards = Vec::new();
+        for (index, link) in self.links.iter().enumerate() {
+            if let Some((kind, controller)) = link.controller(&self.registry.boxes)? {
+                layout.guards.insert(index, guards.len() as u32);
+                guards.push(Guard::new(index as u32, kind, controller));
+            }
+        }
+        let mut conditioners = Conditioners::new(&self.profiles, &self.registry.markers, seed);
+        let (users, classes, first_connection) =
+            self.users(&ways, &mut layout, &mut conditioners, seed)?;
+        let conditioners = conditioners.made;
+        Ok(Cast { users, classes, conditioners, layout, guards, first_connection })
     }
 
     /// The wireless network, with the ways through it.
@@ -182,23 +203,32 @@ impl Scenario {
 
     /// The ways of every traffic entry; its flows take them in turn.
     pub(super) fn ways(&self, graph: &Graph) -> Result<Vec<Vec<Ways>>, ConfigError> {
-        let lay = |traffic: &Traffic| {
+        let ends = self.traffic.iter().map(|traffic| {
             let (from, to) = self.ends(&traffic.table)?;
             let (from, to) = (self.nodes(from), self.nodes(to));
-            let way = |flow: usize| {
-                let (from, to) = (&from[flow % from.len()], &to[flow % to.len()]);
-                let (forward, backward) = (graph.path(from, to)?, graph.path(to, from)?);
-                let place = self.sites.iter().find(|site| site.name == *from);
-                let place = place.map(|site| site.track.clone());
-                Ok(Ways { forward, backward, place })
-            };
             let pairs = (from.len() * to.len()).min(traffic.table.flows as usize);
-            (0..pairs).map(way).collect::<Result<_, ConfigError>>()
+            let pair = |flow: usize| (from[flow % from.len()].clone(), to[flow % to.len()].clone());
+            Ok((0..pairs).map(pair).collect::<Vec<_>>())
+        });
+        let at =
+            |index: usize| move |error: ConfigError| error.within(&format!("traffic[{index}]"));
+        let ends = ends.enumerate().map(|(index, ends)| ends.map_err(at(index)));
+        let ends = ends.collect::<Result<Vec<_>, _>>()?;
+        let mut pairs: Vec<(&str, &str)> = Vec::new();
+        for (from, to) in ends.iter().flatten() {
+            pairs.extend([(from.as_str(), to.as_str()), (to.as_str(), from.as_str())]);
+        }
+        let mut paths = graph.paths(&pairs).into_iter();
+        let mut next = || paths.next().expect("two a pair");
+        let mut way = |(from, _): &(String, String)| {
+            let (forward, backward) = (next()?, next()?);
+            let place = self.sites.iter().find(|site| site.name == *from);
+            Ok(Ways { forward, backward, place: place.map(|site| site.track.clone()) })
         };
-        let within = |(index, traffic)| {
-            lay(traffic).map_err(|error: ConfigError| error.within(&format!("traffic[{index}]")))
+        let mut lay = |(index, ends): (usize, &Vec<_>)| {
+            ends.iter().map(&mut way).collect::<Result<_, _>>().map_err(at(index))
         };
-        self.traffic.iter().enumerate().map(within).collect()
+        ends.iter().enumerate().map(&mut lay).collect()
     }
 
     /// The least of the capacities on the way of each traffic entry, in bit/s; `capacity` tells that

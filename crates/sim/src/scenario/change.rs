@@ -1,45 +1,274 @@
-//! What may change in a scenario while it runs: rates, delays, losses and queues of links.
+//! What changes in a scenario while it runs: links and their queues, and who takes part.
 
-use super::Scenario;
+use super::grammar::ChangeTable;
 use super::link::DirectedLink;
-use crate::engine::{LinkChange, World};
-use forebay_core::ConfigError;
+use super::{Scenario, path};
+use crate::engine::{self, Join, LinkChange, World};
 use forebay_core::config::require;
-use serde_json::Value;
+use forebay_core::{ConfigError, Duration, Time};
+use serde_json::{Map, Value, json};
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Fields of a link's table that may change.
 const CHANGEABLE: [&str; 4] = ["rate", "delay", "loss", "queue"];
-/// Fields of a scenario that speak of links, or of nothing that runs.
-const LINKS: [&str; 7] = ["dumbbell", "parking_lot", "link", "plugins", "title", "compare", "tune"];
+/// Fields of a scenario that are compared one by one, or speak of nothing that runs.
+const APART: [&str; 11] = [
+    "dumbbell",
+    "parking_lot",
+    "link",
+    "traffic",
+    "change",
+    "plugins",
+    "title",
+    "compare",
+    "tune",
+    "positions",
+    "agent",
+];
+
+/// Most changes in a scenario.
+const MOST: usize = 2000;
+
+/// A change, and the scenario from then on.
+#[derive(Clone)]
+pub(crate) struct Dated {
+    pub(crate) table: ChangeTable,
+    pub(crate) after: Arc<Scenario>,
+    /// Place in the list.
+    index: usize,
+    /// Place of the traffic entry that joins.
+    joins: Option<usize>,
+}
+
+impl Dated {
+    /// Its table, the entry that joins with every default filled in.
+    pub(super) fn effective(&self) -> Value {
+        let mut table = json!(self.table);
+        if let Some(entry) = self.joins {
+            table["join"] = self.after.traffic[entry].effective();
+        }
+        table
+    }
+
+    /// An error in the scenario from then on, at the place in the change that caused it.
+    fn blame(&self, error: ConfigError) -> ConfigError {
+        blame(self.index, self.joins, error)
+    }
+}
+
+fn blame(index: usize, joins: Option<usize>, error: ConfigError) -> ConfigError {
+    let joined = joins.map(|entry| format!("traffic[{entry}]"));
+    match joined.and_then(|entry| error.path.strip_prefix(&entry).map(str::to_owned)) {
+        Some(path) => {
+            let path = path.trim_start_matches('.').to_owned();
+            ConfigError { path, ..error }.within(&format!("change[{index}].join"))
+        }
+        None => error.within(&format!("change[{index}].set")),
+    }
+}
 
 impl Scenario {
-    /// Makes `world`, which runs this scenario, go on as `to` says. Nothing has changed if that is
-    /// refused. A queue that changes begins anew; what waits in the old one leaves first.
+    /// Reads the changes that its table names. Those that begin as `known` has them, which has been read
+    /// before, are taken from there.
+    pub(super) fn read_changes(&self, known: Option<&Scenario>) -> Result<Vec<Dated>, ConfigError> {
+        require(self.table.change.len() <= MOST, "change", || {
+            format!("{} are too many, at most {MOST}", self.table.change.len())
+        })?;
+        let known = known.filter(|known| {
+            let is_same = (&known.tree, &known.base) == (&self.tree, &self.base);
+            is_same && Arc::ptr_eq(&known.registry, &self.registry)
+        });
+        let known = known.iter().flat_map(|known| &known.changes);
+        let same =
+            known.zip(&self.table.change).take_while(|(known, table)| known.table == **table);
+        let mut dated: Vec<Dated> = same.map(|(known, _)| known.clone()).collect();
+        for (index, table) in self.table.change.iter().enumerate().skip(dated.len()) {
+            let within = |error: ConfigError| error.within(&format!("change[{index}]"));
+            let before = dated.last().map_or(Duration::ZERO, |last| last.table.at);
+            self.check_change(table, before).map_err(within)?;
+            let last = dated.last().map_or(self, |last| &*last.after);
+            let (tree, joins) = last.changed(table).map_err(within)?;
+            let after = Scenario::read(&tree, &self.base, &self.registry);
+            let after = after.map_err(|error| blame(index, joins, error))?;
+            dated.push(Dated { table: table.clone(), after: Arc::new(after), index, joins });
+        }
+        Ok(dated)
+    }
+
+    fn check_change(&self, table: &ChangeTable, before: Duration) -> Result<(), ConfigError> {
+        require(table.at < self.table.duration, "at", || {
+            format!("must be below the duration of {}, got \"{}\"", self.table.duration, table.at)
+        })?;
+        require(table.at >= before, "at", || {
+            format!("\"{}\" is before the change above it; put changes in order of time", table.at)
+        })?;
+        let given = [!table.set.is_empty(), table.join.is_some(), table.leave.is_some()];
+        require(given.iter().filter(|given| **given).count() == 1, "", || {
+            "must have one of `set`, `join` and `leave`".into()
+        })
+    }
+
+    /// The tree of the scenario after `table`, and the place of the traffic entry that joins.
+    fn changed(&self, table: &ChangeTable) -> Result<(Value, Option<usize>), ConfigError> {
+        let mut tree = self.tree.clone();
+        for (field, value) in &table.set {
+            let set = path::set(&mut tree, field, value.clone());
+            set.map_err(|error| error.within("set"))?;
+        }
+        if let Some(name) = &table.leave {
+            let names = self.traffic_names();
+            let place = names.iter().position(|known| known == name).ok_or_else(|| {
+                let known: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
+                let known = known.join(", ");
+                let message = format!("no traffic entry is called \"{name}\"; one of {known}");
+                ConfigError::new("leave", message)
+            })?;
+            tree["traffic"][place]["stop"] = json!(table.at);
+        }
+        let entries = tree["traffic"].as_array_mut().expect("it has been read as a list");
+        let joins = table.join.as_ref().map(|_| entries.len());
+        entries.extend(table.join.iter().cloned().map(Value::Object));
+        Ok((tree, joins))
+    }
+
+    /// The scenario when all its changes have been made.
+    pub fn last(&self) -> &Scenario {
+        self.changes.last().map_or(self, |dated| &*dated.after)
+    }
+
+    /// The tree of the scenario as it is when `count` of its changes have been made.
+    pub fn tree_after(&self, count: usize) -> &Value {
+        count.checked_sub(1).map_or(&self.tree, |last| &self.changes[last].after.tree)
+    }
+
+    /// How many changes have been made in `world`, which runs this scenario.
+    pub fn changes_made(&self, world: &World) -> usize {
+        self.changes.len() - world.planned_changes()
+    }
+
+    /// The changes from the one of index `first` on, for a world with `seed`.
+    pub(super) fn later(
+        &self,
+        first: usize,
+        seed: u64,
+    ) -> Result<VecDeque<(Time, engine::Change)>, ConfigError> {
+        let mut before = first.checked_sub(1).map_or(self, |last| &*self.changes[last].after);
+        let mut later = VecDeque::new();
+        for dated in &self.changes[first..] {
+            let change = before.difference(&dated.after, dated.table.at, seed);
+            let change = change.map_err(|error| dated.blame(error))?;
+            later.push_back((Time::ZERO + dated.table.at, change));
+            before = &dated.after;
+        }
+        Ok(later)
+    }
+
+    /// Makes `world`, which runs this scenario and has come to a halt, go on as `to` says: the same
+    /// with other changes from the present instant on. Nothing has changed if that is refused.
     ///
     /// # Errors
     /// Something differs that cannot change while it runs; or anything in `to` that could not run.
-    pub fn change(&self, to: &Scenario, world: &mut World) -> Result<(), ConfigError> {
-        let (old, new) = (self.effective()?, to.effective()?);
-        let fields = |tree: &'_ Value| tree.as_object().map(|tree| tree.keys().cloned().collect());
-        let fields: Vec<Vec<String>> = [&old, &new].into_iter().filter_map(fields).collect();
-        for field in fields.iter().flatten().filter(|field| !LINKS.contains(&field.as_str())) {
+    pub fn go_on(&self, to: &Scenario, world: &mut World) -> Result<(), ConfigError> {
+        let made = self.changes_made(world);
+        let past = |scenario: &Scenario| -> Vec<Value> {
+            scenario.table.change.iter().take(made).map(|change| json!(change)).collect()
+        };
+        require(past(self) == past(to), "change", || "what has been cannot change".into())?;
+        let now = Duration::from_nanos(world.now().as_nanos());
+        if let Some(next) = to.table.change.get(made) {
+            require(next.at >= now, &format!("change[{made}].at"), || {
+                format!("\"{}\" is over: it is {now}", next.at)
+            })?;
+        }
+        require(self.fixed() == to.fixed(), "", cannot)?;
+        world.plan_anew(to.later(made, self.table.seed)?);
+        world.change_as_planned();
+        Ok(())
+    }
+
+    /// As written, without what may differ in a scenario that goes on.
+    fn fixed(&self) -> Value {
+        let mut tree = self.tree.clone();
+        for field in ["plugins", "title", "compare", "tune"] {
+            tree.as_object_mut().expect("it has been read as a table").remove(field);
+        }
+        tree
+    }
+
+    /// What is `to` beside this scenario, from `at` on.
+    fn difference(
+        &self,
+        to: &Scenario,
+        at: Duration,
+        seed: u64,
+    ) -> Result<engine::Change, ConfigError> {
+        let (old, new) = (super::to_object(&self.table), super::to_object(&to.table));
+        for field in old.keys().chain(new.keys()).filter(|field| !APART.contains(&field.as_str())) {
             require(old.get(field) == new.get(field), field, cannot)?;
         }
         let row = |scenario: &Scenario| {
             scenario.row.as_ref().map(|row| (row.path, row.hops, super::to_object(&row.access)))
         };
         require(row(self) == row(to) && self.links.len() == to.links.len(), "link", cannot)?;
-        let changes = self.links.iter().zip(&to.links).map(|(old, new)| to.of_link(old, new));
-        let changes: Vec<_> = changes.collect::<Result<_, _>>()?;
-        for (index, change) in changes.into_iter().enumerate() {
-            world.change(index, change);
-        }
-        Ok(())
+        let links = self.links.iter().zip(&to.links).map(|(old, new)| to.of_link(old, new));
+        let links = links.collect::<Result<Vec<_>, _>>()?;
+        let links = links.into_iter().enumerate();
+        let links = links.filter_map(|(index, change)| change.map(|change| (index, change)));
+        Ok(engine::Change {
+            links: links.collect(),
+            leave: self.leavers(to, at)?,
+            join: self.joiners(to, seed)?,
+        })
     }
 
-    /// What is `new`, a link of this scenario, beside `old`.
-    fn of_link(&self, old: &DirectedLink, new: &DirectedLink) -> Result<LinkChange, ConfigError> {
-        let fixed = |link: &DirectedLink| {
+    /// The users of the traffic entries that end at `at` in `to`.
+    fn leavers(&self, to: &Scenario, at: Duration) -> Result<Vec<u32>, ConfigError> {
+        let mut leavers = Vec::new();
+        let mut first = 0;
+        require(self.traffic.len() <= to.traffic.len(), "traffic", cannot)?;
+        for (old, new) in self.traffic.iter().zip(&to.traffic) {
+            let leaves = old.table.stop != new.table.stop && new.table.stop == Some(at);
+            let rest = |entry: &super::Traffic| {
+                let mut table = entry.effective();
+                if leaves {
+                    table.as_object_mut().expect("a table").remove("stop");
+                }
+                table
+            };
+            require(rest(old) == rest(new), "traffic", cannot)?;
+            if leaves {
+                leavers.extend(first..first + old.table.flows);
+            }
+            first += old.table.flows;
+        }
+        Ok(leavers)
+    }
+
+    /// The users of the traffic entries that `to` has more. It is built as a whole, so that what comes
+    /// behind what is there now has its numbers.
+    fn joiners(&self, to: &Scenario, seed: u64) -> Result<Option<Join>, ConfigError> {
+        if self.traffic.len() == to.traffic.len() {
+            return Ok(None);
+        }
+        let (old, mut new) = (self.cast(seed)?, to.cast(seed)?);
+        Ok(Some(Join {
+            users: new.users.split_off(old.users.len()),
+            classes: new.classes.split_off(old.classes.len()),
+            conditioners: new.conditioners.split_off(old.conditioners.len()),
+            lanes: new.layout.lanes.split_off(old.layout.lanes.len()),
+            stops: new.layout.stops.split_off(old.layout.stops.len()),
+            crossings: new.layout.crossings.split_off(old.layout.crossings.len()),
+        }))
+    }
+
+    /// What becomes of `old` if it is to be `new`, a link of this scenario; None: it stays.
+    fn of_link(
+        &self,
+        old: &DirectedLink,
+        new: &DirectedLink,
+    ) -> Result<Option<LinkChange>, ConfigError> {
+        let fixed = |link: &DirectedLink| -> Map<String, Value> {
             let mut table = super::to_object(&link.table);
             table.retain(|field, _| !CHANGEABLE.contains(&field.as_str()));
             table
@@ -55,12 +284,15 @@ impl Scenario {
         let queue = (was.queue != is.queue)
             .then(|| new.discipline(&self.base, &self.registry.disciplines))
             .transpose()?;
-        Ok(LinkChange {
+        let change = LinkChange {
             queue,
             rate: is.rate.filter(|_| was.rate != is.rate),
             delay: (was.delay != is.delay).then_some(is.delay),
             loss: (was.loss != is.loss).then_some(is.loss),
-        })
+        };
+        let LinkChange { queue, rate, delay, loss } = &change;
+        let stays = queue.is_none() && rate.is_none() && delay.is_none() && loss.is_none();
+        Ok((!stays).then_some(change))
     }
 }
 

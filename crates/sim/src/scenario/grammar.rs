@@ -1,5 +1,6 @@
 //! What a scenario file may say: its tables, fields, units and defaults.
 
+use super::agent::AgentTable;
 use crate::wireless::WirelessTable;
 use forebay_core::{Bytes, Codepoint, Duration, Ecn, Overhead, Rate, config};
 use forebay_shaper::link_table;
@@ -61,12 +62,21 @@ pub struct ScenarioTable {
     /// Next hops that replace those of the shortest path.
     #[serde(default)]
     pub route: Vec<RouteTable>,
+    /// Where nodes stand on the map of a report: x and y by the node's name, in any unit, such as
+    /// longitude and latitude. Runs take no notice of it.
+    #[serde(default)]
+    pub positions: BTreeMap<String, [f64; 2]>,
     /// Who sends what; the parameters of the source's kind stand beside the common ones.
     pub traffic: Vec<Map<String, Value>>,
+    /// What changes while it runs, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub change: Vec<ChangeTable>,
     /// What `forebay compare` compares.
     pub compare: Option<CompareTable>,
     /// What `forebay tune` tunes.
     pub tune: Option<TuneTable>,
+    /// What an agent of `forebay.gym` sets, sees and is paid for.
+    pub agent: Option<AgentTable>,
 }
 
 fn one() -> u64 {
@@ -112,6 +122,10 @@ link_table! {
             /// Rates (in place of `rate`) and delays drawn anew at random again and again.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub draw: Option<DrawTable>,
+            /// What a way over it costs, 1 or more, as in OSPF: packets take the way of the least
+            /// sum, which is that of the fewest links unless costs are given.
+            #[serde(default = "least_cost", skip_serializing_if = "is_least_cost")]
+            pub cost: u32,
             /// Share of packets lost on the wire at random, 0 to 1. Congestion needs no loss here:
             /// the queue drops.
             #[serde(default)]
@@ -147,6 +161,15 @@ link_table! {
             pub reverse: Option<Map<String, Value>>,
         }
     }
+}
+
+fn least_cost() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_least_cost(cost: &u32) -> bool {
+    *cost == least_cost()
 }
 
 fn mahimahi_quantum() -> Bytes {
@@ -377,18 +400,39 @@ pub enum Direction {
     Reverse,
 }
 
+/// What changes at an instant while a scenario runs: it has one of `set`, `join` and `leave`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeTable {
+    /// When; below `duration`. All that happens at that instant comes before.
+    pub at: Duration,
+    /// Fields by path, and what they are from then on: `{ "link.uplink.rate" = "5Mbit" }`. Constant
+    /// rate, delay and loss of links may change, and queues: of one of which anything changes, arrivals
+    /// join a new queue, and what waits in the old one leaves first.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub set: Map<String, Value>,
+    /// A traffic entry that takes part from then on, written as [[traffic]]; a `start` before is now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub join: Option<Map<String, Value>>,
+    /// Name of a traffic entry that sends no more from then on. What is under way is still delivered; what
+    /// is left of its transfers is not sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leave: Option<String>,
+}
+
 /// What `forebay compare` compares.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompareTable {
-    /// Link whose queue is replaced; it may be left out where there is one only, on a dumbbell
-    /// (`bottleneck`) and on a parking lot (every hop, forward).
+    /// Link whose queue is replaced, or "*" for every link that has a queue. It may be left out where
+    /// there is one link only, on a dumbbell (`bottleneck`) and on a parking lot (every hop, forward).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// Runs of each discipline, with seeds that all disciplines share; 2 or more give intervals.
     #[serde(default = "ten")]
     pub replications: u32,
-    /// Disciplines: names of kinds, or queue tables; a table may carry a `label`.
+    /// Disciplines: names of kinds, or queue tables; a table may carry a `label`. "as written" leaves
+    /// every queue as it is.
     pub disciplines: Vec<Value>,
     /// Discipline beside which gain and system efficiency are given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,7 +4,8 @@ use super::grammar::RouteTable;
 use crate::wireless::Site;
 use crate::wireless::medium::Station;
 use forebay_core::ConfigError;
-use std::collections::{HashMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
 
 /// Index of a directed link.
 pub type LinkIndex = usize;
@@ -14,12 +15,14 @@ pub struct Graph {
     nodes: HashMap<String, usize>,
     /// (from, to) of each directed link.
     ends: Vec<(usize, usize)>,
+    /// Cost of each directed link.
+    costs: Vec<u32>,
+    /// The directed links that end at each node, in the order of the file.
+    into: Vec<Vec<LinkIndex>>,
     /// Links by name.
     names: HashMap<String, LinkIndex>,
     /// (at, destination) to link.
     routes: HashMap<(usize, usize), LinkIndex>,
-    /// How many nodes there are; one more than have names if there is a wireless network.
-    count: usize,
     /// How many links come from tables; then follow those to and from the air.
     wired: usize,
 }
@@ -33,36 +36,64 @@ pub enum Hop {
     Air(Station, Station),
 }
 
+/// A directed link as the graph sees it.
+pub struct Edge<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Node where it begins.
+    pub from: &'a str,
+    /// Node where it ends.
+    pub to: &'a str,
+    /// What a way over it costs.
+    pub cost: u32,
+}
+
+/// Most names of nodes or links that a message lists.
+const MOST_NAMES: usize = 20;
+
+/// Names for a message, not all of them if there are many.
+pub fn listed(names: &[&str]) -> String {
+    let (shown, more) = names.split_at(names.len().min(MOST_NAMES));
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    shown.join(", ") + &more
+}
+
 impl Graph {
-    /// The graph of directed links given as (name, from, to), with next hops that differ from the
-    /// shortest path. From each of the `stations` to each other there are two hops, by way of the
-    /// air, whatever the radio's range: that is the network's own concern.
+    /// The graph of directed links, with next hops that differ from the shortest path. From each of
+    /// the `stations` to each other there are two hops, by way of the air, whatever the radio's
+    /// range: that is the network's own concern.
     ///
     /// # Errors
     /// A route that names an unknown node or link, or a link that begins elsewhere.
     pub fn new<'a>(
-        links: impl Iterator<Item = (&'a str, &'a str, &'a str)>,
+        links: impl Iterator<Item = Edge<'a>>,
         stations: &[Site],
         routes: &[RouteTable],
     ) -> Result<Self, ConfigError> {
         let mut graph = Graph {
-            count: 0,
             wired: 0,
             nodes: HashMap::new(),
             ends: Vec::new(),
+            costs: Vec::new(),
+            into: Vec::new(),
             names: HashMap::new(),
             routes: HashMap::new(),
         };
-        for (index, (name, from, to)) in links.enumerate() {
-            let ends = (graph.add_node(from), graph.add_node(to));
+        for (index, edge) in links.enumerate() {
+            let ends = (graph.add_node(edge.from), graph.add_node(edge.to));
             graph.ends.push(ends);
-            graph.names.insert(name.to_owned(), index);
+            graph.costs.push(edge.cost);
+            graph.names.insert(edge.name.to_owned(), index);
         }
         graph.wired = graph.ends.len();
         let at: Vec<_> = stations.iter().map(|site| graph.add_node(&site.name)).collect();
         let air = graph.nodes.len();
-        graph.count = air + usize::from(!stations.is_empty());
         graph.ends.extend(at.into_iter().flat_map(|station| [(station, air), (air, station)]));
+        graph.costs.resize(graph.ends.len(), 1);
+        graph.into.resize(air + usize::from(!stations.is_empty()), Vec::new());
+        for (link, &(_, to)) in graph.ends.iter().enumerate() {
+            graph.into[to].push(link);
+        }
         for (index, route) in routes.iter().enumerate() {
             graph.add_route(route).map_err(|error| error.within(&format!("route[{index}]")))?;
         }
@@ -92,19 +123,98 @@ impl Graph {
         self.nodes.get(name).copied().ok_or_else(|| {
             let mut known: Vec<_> = self.nodes.keys().map(String::as_str).collect();
             known.sort_unstable();
-            let known = known.join(", ");
+            let known = listed(&known);
             ConfigError::new("", format!("no link names a node \"{name}\"; nodes are: {known}"))
         })
     }
 
-    /// The links from node `from` to node `to`: fewest hops, then the order of the file.
+    /// Checks that a link names this node.
     ///
     /// # Errors
-    /// An unknown node (at `from` or `to`), or no way between the two, or a route that turns in a
-    /// circle.
+    /// None does.
+    pub fn knows(&self, node: &str) -> Result<(), ConfigError> {
+        self.node(node).map(drop)
+    }
+
+    /// The ways of `pairs` of nodes (from, to), each that of the least cost and then that of the
+    /// links which the file names first.
+    ///
+    /// # Errors
+    /// For a pair, an unknown node (at `from` or `to`), or no way between the two, or a route that
+    /// turns in a circle.
+    pub fn paths(&self, pairs: &[(&str, &str)]) -> Vec<Result<Vec<Hop>, ConfigError>> {
+        let ends: Vec<_> = pairs.iter().map(|(from, to)| self.pair(from, to)).collect();
+        let with_routes: HashSet<usize> = self.routes.keys().map(|(_, to)| *to).collect();
+        let mut sources: HashMap<usize, HashSet<usize>> = HashMap::new();
+        for (from, to) in ends.iter().flatten() {
+            sources.entry(*to).or_default().insert(*from);
+        }
+        // One search for each destination; its result is kept no longer than it is used.
+        let mut order: Vec<usize> = (0..pairs.len()).collect();
+        let goal = |index: &usize| ends[*index].as_ref().ok().map(|(_, to)| *to);
+        order.sort_by_key(goal);
+        let mut ways: Vec<Option<Result<Vec<Hop>, ConfigError>>> = vec![None; pairs.len()];
+        for group in order.chunk_by(|one, other| goal(one) == goal(other)) {
+            let next = goal(&group[0]).map_or_else(Vec::new, |goal| {
+                let all = with_routes.contains(&goal);
+                self.next_hops(goal, if all { None } else { sources.remove(&goal) })
+            });
+            for &index in group {
+                let walk = |&(start, goal): &(usize, usize)| {
+                    self.walk(start, goal, &next, pairs[index]).map(|links| self.hops(links))
+                };
+                ways[index] = Some(ends[index].as_ref().map_err(Clone::clone).and_then(walk));
+            }
+        }
+        ways.into_iter().map(|way| way.expect("each is in a group")).collect()
+    }
+
+    /// The way from node `from` to node `to`.
+    ///
+    /// # Errors
+    /// As [`Graph::paths`].
     pub fn path(&self, from: &str, to: &str) -> Result<Vec<Hop>, ConfigError> {
-        let links = self.links(from, to)?;
-        let mut hops = Vec::new();
+        self.paths(&[(from, to)]).pop().expect("one a pair")
+    }
+
+    fn pair(&self, from: &str, to: &str) -> Result<(usize, usize), ConfigError> {
+        let start = self.node(from).map_err(|error| error.within("from"))?;
+        let goal = self.node(to).map_err(|error| error.within("to"))?;
+        if start == goal {
+            let message = format!("must differ from `from`, both are \"{to}\"");
+            return Err(ConfigError::new("to", message));
+        }
+        Ok((start, goal))
+    }
+
+    /// The links from `start` to `goal`, which messages call by the names in `pair`.
+    fn walk(
+        &self,
+        start: usize,
+        goal: usize,
+        next: &[Option<LinkIndex>],
+        pair: (&str, &str),
+    ) -> Result<Vec<LinkIndex>, ConfigError> {
+        let (from, to) = pair;
+        let mut path = Vec::new();
+        let mut at = start;
+        while at != goal {
+            let link = self.routes.get(&(at, goal)).copied().or(next[at]).ok_or_else(|| {
+                ConfigError::new("to", format!("no links lead from \"{from}\" to \"{to}\""))
+            })?;
+            path.push(link);
+            at = self.ends[link].1;
+            if path.len() > self.into.len() {
+                let message = format!("the routes from \"{from}\" to \"{to}\" turn in a circle");
+                return Err(ConfigError::new("to", message));
+            }
+        }
+        Ok(path)
+    }
+
+    /// What packets pass on `links`: two of them, up and down, are one way through the air.
+    fn hops(&self, links: Vec<LinkIndex>) -> Vec<Hop> {
+        let mut hops = Vec::with_capacity(links.len());
         let mut links = links.into_iter();
         while let Some(link) = links.next() {
             hops.push(match link.checked_sub(self.wired) {
@@ -115,44 +225,39 @@ impl Graph {
                 }
             });
         }
-        Ok(hops)
+        hops
     }
 
-    fn links(&self, from: &str, to: &str) -> Result<Vec<LinkIndex>, ConfigError> {
-        let start = self.node(from).map_err(|error| error.within("from"))?;
-        let goal = self.node(to).map_err(|error| error.within("to"))?;
-        if start == goal {
-            return Err(ConfigError::new(
-                "to",
-                format!("must differ from `from`, both are \"{to}\""),
-            ));
-        }
-        let next = self.next_hops(goal);
-        let mut path = Vec::new();
-        let mut at = start;
-        while at != goal {
-            let link = self.routes.get(&(at, goal)).copied().or(next[at]).ok_or_else(|| {
-                ConfigError::new("to", format!("no links lead from \"{from}\" to \"{to}\""))
-            })?;
-            path.push(link);
-            at = self.ends[link].1;
-            if path.len() > self.count {
-                let message = format!("the routes from \"{from}\" to \"{to}\" turn in a circle");
-                return Err(ConfigError::new("to", message));
+    /// For every node the first link of a shortest path to `goal` (Dijkstra's algorithm, from the
+    /// goal); of some nodes none, if the paths of the `sources` that are given need none.
+    fn next_hops(
+        &self,
+        goal: usize,
+        mut sources: Option<HashSet<usize>>,
+    ) -> Vec<Option<LinkIndex>> {
+        let mut next = vec![None; self.into.len()];
+        let mut costs = vec![u64::MAX; self.into.len()];
+        costs[goal] = 0;
+        // Of equal costs what was found first goes first.
+        let mut found = 0_u32;
+        let mut open = BinaryHeap::from([Reverse((0, found, goal))]);
+        while let Some(Reverse((cost, _, node))) = open.pop() {
+            if cost > costs[node] {
+                continue;
             }
-        }
-        Ok(path)
-    }
-
-    /// For every node the first link of a shortest path to `goal`.
-    fn next_hops(&self, goal: usize) -> Vec<Option<LinkIndex>> {
-        let mut next = vec![None; self.count];
-        let mut open = VecDeque::from([goal]);
-        while let Some(node) = open.pop_front() {
-            for (link, &(from, to)) in self.ends.iter().enumerate() {
-                if to == node && from != goal && next[from].is_none() {
-                    next[from] = Some(link);
-                    open.push_back(from);
+            if let Some(sources) = &mut sources {
+                sources.remove(&node);
+                if sources.is_empty() {
+                    break;
+                }
+            }
+            for &link in &self.into[node] {
+                let from = self.ends[link].0;
+                let cost = cost + u64::from(self.costs[link]);
+                if cost < costs[from] {
+                    (costs[from], next[from]) = (cost, Some(link));
+                    found += 1;
+                    open.push(Reverse((cost, found, from)));
                 }
             }
         }
@@ -167,7 +272,11 @@ mod tests {
 
     fn graph(routes: &[RouteTable]) -> Result<Graph, ConfigError> {
         let links = [("ab", "a", "b"), ("bc", "b", "c"), ("ac", "a", "c"), ("cd", "c", "d")];
-        Graph::new(links.into_iter(), &[], routes)
+        Graph::new(links.map(|link| edge(link, 1)).into_iter(), &[], routes)
+    }
+
+    fn edge<'a>((name, from, to): (&'a str, &'a str, &'a str), cost: u32) -> Edge<'a> {
+        Edge { name, from, to, cost }
     }
 
     #[test]
@@ -175,7 +284,8 @@ mod tests {
         let site = |name: &str| Site { name: name.into(), track: Track::fixed(Point::default()) };
         let links = [("base", "b", "c"), ("back", "c", "b")];
         let stations = ["s", "b", "t"].map(site);
-        let graph = Graph::new(links.into_iter(), &stations, &[]).unwrap();
+        let links = links.map(|link| edge(link, 1)).into_iter();
+        let graph = Graph::new(links, &stations, &[]).unwrap();
         assert_eq!(graph.path("s", "c").unwrap(), [Hop::Air(0, 1), Hop::Link(0)]);
         assert_eq!(graph.path("c", "t").unwrap(), [Hop::Link(1), Hop::Air(1, 2)]);
         assert_eq!(graph.path("t", "s").unwrap(), [Hop::Air(2, 0)]);
@@ -186,6 +296,39 @@ mod tests {
         assert_eq!(graph(&[]).unwrap().path("a", "d").unwrap(), [2, 3].map(Hop::Link));
         let detour = RouteTable { at: "a".into(), to: "d".into(), link: "ab".into() };
         assert_eq!(graph(&[detour]).unwrap().path("a", "d").unwrap(), [0, 1, 3].map(Hop::Link));
+    }
+
+    #[test]
+    fn the_cheapest_path_if_links_have_costs() {
+        let links = [("ad", "a", "d"), ("ab", "a", "b"), ("ac", "a", "c"), ("bd", "b", "d")];
+        let costs = [5, 1, 1, 3];
+        let edges = links.into_iter().chain([("cd", "c", "d")]).zip(costs.into_iter().chain([3]));
+        let graph = Graph::new(edges.map(|(link, cost)| edge(link, cost)), &[], &[]).unwrap();
+        // Over b and c it costs the same; the file names the links by b first.
+        assert_eq!(graph.path("a", "d").unwrap(), [1, 3].map(Hop::Link));
+    }
+
+    #[test]
+    fn many_pairs_have_the_ways_that_each_has_alone() {
+        let names: Vec<String> = (0..30).map(|node| format!("n{node}")).collect();
+        let mut rng = forebay_core::Rng::named(1, "graph");
+        let mut node = || (rng.uniform() * 30.0) as usize;
+        let ends: Vec<_> = (0..120).map(|link| (format!("l{link}"), node(), node())).collect();
+        let edges = ends.iter().map(|(name, from, to)| {
+            let cost = (from * to) as u32 % 5 + 1;
+            edge((name, &names[*from], &names[*to]), cost)
+        });
+        let graph = Graph::new(edges, &[], &[]).unwrap();
+        let known = |name: &&String| graph.knows(name).is_ok();
+        let pairs: Vec<(&str, &str)> = names
+            .iter()
+            .filter(known)
+            .flat_map(|from| names.iter().filter(known).map(|to| (from.as_str(), to.as_str())))
+            .collect();
+        let say = |way: Result<Vec<Hop>, ConfigError>| way.map_err(|error| error.to_string());
+        for (way, (from, to)) in graph.paths(&pairs).into_iter().zip(&pairs) {
+            assert_eq!(say(way), say(graph.path(from, to)), "{from} to {to}");
+        }
     }
 
     #[test]

@@ -151,6 +151,7 @@ impl DirectedLink {
                 format!("must be greater than 0 and at most {most}, got \"{}\"", table.quantum)
             })?;
             check_mtu(table.mtu, 65_535)?;
+            require(table.cost > 0, "cost", || "must be 1 or more".into())?;
             check_share(table.loss, "loss")?;
             if let Some(losses) = &table.losses {
                 check_steps("losses", losses, table.period)?;

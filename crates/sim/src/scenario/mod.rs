@@ -1,10 +1,13 @@
 //! Scenarios: what a file says, with every default filled in, ready to run.
 
+mod agent;
 mod build;
 mod change;
 mod grammar;
 mod graph;
 mod link;
+mod path;
+mod place;
 mod plan;
 mod profile;
 mod resolve;
@@ -12,8 +15,10 @@ mod row;
 mod schema;
 mod size;
 
+pub use agent::{AgentTable, Seen};
 pub use build::Participant;
 pub use grammar::{AccessTable as Access, CompareTable, ScenarioTable, TrafficTable};
+pub(crate) use place::{Flows, QueuePlace};
 pub use resolve::with_queue;
 pub use schema::{catalogue, schema};
 pub use size::MOST_MEMORY;
@@ -21,11 +26,12 @@ pub use size::MOST_MEMORY;
 use crate::Registry;
 use crate::traffic::{BuildSite, Codec, Generator, Marks, Transport};
 use crate::wireless::{Site, WirelessTable};
+use change::Dated;
 use forebay_core::config::{read, require, unknown};
 use forebay_core::{ConfigError, Duration, Entry};
 use forebay_tcp::Config as TcpConfig;
 use grammar::{LinkTable, TRAFFIC_FIELDS};
-use graph::Graph;
+use graph::{Edge, Graph};
 use link::{DirectedLink, directions};
 use profile::NamedProfile;
 use row::Row;
@@ -47,6 +53,9 @@ pub struct Scenario {
     /// Stations of the wireless network.
     sites: Vec<Site>,
     traffic: Vec<Traffic>,
+    /// As written, without its changes.
+    tree: Value,
+    changes: Vec<Dated>,
     base: PathBuf,
     registry: Arc<Registry>,
 }
@@ -76,6 +85,20 @@ impl Scenario {
     /// # Errors
     /// What is wrong, with its path and the remedy.
     pub fn read(tree: &Value, base: &Path, registry: &Arc<Registry>) -> Result<Self, ConfigError> {
+        Scenario::read_after(None, tree, base, registry)
+    }
+
+    /// The same of a tree that may have more changes than the one of `known`: what both have in common
+    /// is not read again.
+    ///
+    /// # Errors
+    /// As [`Scenario::read`].
+    pub fn read_after(
+        known: Option<&Scenario>,
+        tree: &Value,
+        base: &Path,
+        registry: &Arc<Registry>,
+    ) -> Result<Self, ConfigError> {
         let table: ScenarioTable = read(tree)?;
         let (links, row) = read_links(&table)?;
         let profile = |(name, given): (&String, &Value)| NamedProfile::read(name, given, registry);
@@ -90,8 +113,13 @@ impl Scenario {
         let traffic = table.traffic.iter().enumerate().map(read_entry);
         let traffic = traffic.collect::<Result<Vec<_>, _>>()?;
         let (base, registry) = (base.to_owned(), Arc::clone(registry));
-        let scenario = Scenario { links, row, sites, profiles, traffic, table, base, registry };
+        let mut tree = tree.clone();
+        tree.as_object_mut().expect("it has been read as a table").remove("change");
+        let changes = Vec::new();
+        let mut scenario =
+            Scenario { links, row, sites, profiles, traffic, table, tree, changes, base, registry };
         scenario.check()?;
+        scenario.changes = scenario.read_changes(known)?;
         Ok(scenario)
     }
 
@@ -110,14 +138,32 @@ impl Scenario {
         self.check_captures()?;
         check_unique("traffic", self.traffic.iter().map(|entry| entry.table.name.as_str()))?;
         if let Some(compare) = &table.compare {
-            if let Some(link) = &compare.link {
-                self.link(link).map_err(|error| error.within("compare.link"))?;
+            if compare.link.is_some() {
+                self.compared(None).map_err(|error| error.within("compare.link"))?;
             }
             require(compare.replications > 0, "compare.replications", || {
                 "must be 1 or more".into()
             })?;
         }
+        self.check_positions()?;
         self.check_size()
+    }
+
+    /// What has a position is a node.
+    fn check_positions(&self) -> Result<(), ConfigError> {
+        if self.table.positions.is_empty() {
+            return Ok(());
+        }
+        let graph = self.graph()?;
+        for (node, at) in &self.table.positions {
+            let check = graph.knows(node).and_then(|()| {
+                require(at.iter().all(|value| value.is_finite()), "", || {
+                    "must be two finite numbers".into()
+                })
+            });
+            check.map_err(|error| error.within(&format!("positions.{node}")))?;
+        }
+        Ok(())
     }
 
     /// Every link that records does so in a file of its own.
@@ -135,14 +181,11 @@ impl Scenario {
     }
 
     fn graph(&self) -> Result<Graph, ConfigError> {
-        let ends = |link: &'_ DirectedLink| {
-            let LinkTable { name, from, to, .. } = &link.table;
-            (name.clone(), from.clone(), to.clone())
-        };
-        let links: Vec<_> = self.links.iter().map(ends).collect();
-        let links =
-            links.iter().map(|(name, from, to)| (name.as_str(), from.as_str(), to.as_str()));
-        Graph::new(links, &self.sites, &self.table.route)
+        let edges = self.links.iter().map(|link| {
+            let LinkTable { name, from, to, cost, .. } = &link.table;
+            Edge { name, from, to, cost: *cost }
+        });
+        Graph::new(edges, &self.sites, &self.table.route)
     }
 
     /// Interval of the time series.
@@ -232,15 +275,24 @@ impl Scenario {
             tree["wireless"] = Value::Object(table);
         }
         tree["route"] = json!(self.table.route);
+        if !self.table.positions.is_empty() {
+            tree["positions"] = json!(self.table.positions);
+        }
         if !self.profiles.is_empty() {
             tree["profile"] = self.profiles.iter().map(NamedProfile::effective).collect();
         }
         tree["traffic"] = self.traffic.iter().map(Traffic::effective).collect();
+        if !self.changes.is_empty() {
+            tree["change"] = self.changes.iter().map(Dated::effective).collect();
+        }
         if let Some(compare) = &self.table.compare {
             tree["compare"] = json!(compare);
         }
         if let Some(tune) = &self.table.tune {
             tree["tune"] = json!(tune);
+        }
+        if let Some(agent) = &self.table.agent {
+            tree["agent"] = json!(agent);
         }
         Ok(tree)
     }

@@ -22,6 +22,9 @@ impl Scenario {
     /// As [`Scenario::effective`].
     pub fn plan(&self) -> Result<Value, ConfigError> {
         self.effective()?;
+        require(self.changes.is_empty(), "change", || {
+            "cannot be emulated: links and traffic stay as they are; take it out".into()
+        })?;
         let graph = self.graph()?;
         let links = self.links.iter().map(|link| self.plan_link(link)).collect::<Result<_, _>>()?;
         require(self.table.wireless.is_none(), "wireless", || {

@@ -1,15 +1,21 @@
 //! What a scenario comes to: its links by name, its traffic, the files that it reads, and a queue put
 //! on one of its links.
 
+use super::graph::listed;
 use super::link::DirectedLink;
 use super::{Scenario, Traffic};
 use crate::Registry;
 use crate::pcap_in;
+use forebay_core::config::require;
 use forebay_core::{ConfigError, file};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+
+/// What stands in place of a link's name for all that have a queue.
+const EVERY_LINK: &str = "*";
 
 impl Scenario {
     /// Links, traffic and files, as [`Scenario::summary`](crate::summary()) names them:
@@ -21,14 +27,21 @@ impl Scenario {
     ///   replays a capture (`open_loop`), its ends and the links on its way.
     /// - `files`: every file that is read, with the path of the field that names it first.
     /// - `default_link`: the link on which disciplines are compared, if it must be named once the
-    ///   `[compare]` table is gone: that of `compare`, or the only one; null for a dumbbell and a
+    ///   `[compare]` table is gone: that of `compare`, "*" for all, or the only one; null for a dumbbell and a
     ///   parking lot, whose tables have one place for a queue, and where a link must be chosen.
     ///
     /// # Errors
     /// A queue that is not understood, a trace that cannot be read, ends without a way.
     pub fn resolve(&self) -> Result<Value, ConfigError> {
         let table = &self.table;
-        let links = self.links.iter().enumerate().map(|(index, link)| self.link_of(index, link));
+        let mut sharing: HashMap<&str, Vec<&str>> = HashMap::new();
+        for link in &self.links {
+            sharing.entry(&link.queue_path).or_default().push(&link.table.name);
+        }
+        let link = |(index, link): (usize, &DirectedLink)| {
+            self.link_of(index, link, &sharing[link.queue_path.as_str()])
+        };
+        let links = self.links.iter().enumerate().map(link);
         Ok(json!({
             "title": table.title,
             "duration_s": table.duration.as_secs_f64(),
@@ -42,23 +55,25 @@ impl Scenario {
     }
 
     fn default_link(&self) -> Option<&str> {
-        let chosen = self.table.compare.as_ref().and_then(|compare| compare.link.as_deref());
         let only = match self.links.as_slice() {
             [forward, _] if matches!(forward.path.as_str(), "dumbbell" | "parking_lot") => None,
             [forward, _] => Some(forward.table.name.as_str()),
             _ => None,
         };
-        chosen.or(only)
+        self.chosen(None).or(only)
     }
 
-    fn link_of(&self, index: usize, link: &DirectedLink) -> Result<Value, ConfigError> {
+    /// What is said of a link, one of the `sharing` that have the place of their queue in common.
+    fn link_of(
+        &self,
+        index: usize,
+        link: &DirectedLink,
+        sharing: &[&str],
+    ) -> Result<Value, ConfigError> {
         let table = &link.table;
         let draw = table.draw.as_ref();
         let varies = table.delays.is_some() || draw.is_some_and(|draw| !draw.delays.is_empty());
-        let shares = |other: &&DirectedLink| {
-            other.queue_path == link.queue_path && other.table.name != table.name
-        };
-        let shares = self.links.iter().filter(shares).map(|other| &other.table.name);
+        let shares = sharing.iter().filter(|other| **other != table.name);
         Ok(json!({
             "name": table.name,
             "from": table.from,
@@ -115,7 +130,7 @@ impl Scenario {
             let trace = link.table.trace.clone()?;
             Some((trace, format!("{}.trace", link.path)))
         });
-        let captures = self.traffic.iter().enumerate().filter_map(|(index, entry)| {
+        let captures = self.last().traffic.iter().enumerate().filter_map(|(index, entry)| {
             Some((entry.capture()?, format!("traffic[{index}].file")))
         });
         let mut files: Vec<(String, String)> = Vec::new();
@@ -129,14 +144,14 @@ impl Scenario {
 
     /// A hash, in hexadecimal digits, of all that decides what a run does except its seed: the
     /// effective scenario, the content of the files that it reads and the version of the engine.
-    /// Its title, which tables are kept, and what to compare or tune, do not count.
+    /// Its title, which tables are kept, what to compare or tune, and positions on a map do not count.
     ///
     /// # Errors
     /// As [`Scenario::effective`], or a file that cannot be read.
     pub fn identity(&self) -> Result<String, ConfigError> {
         let mut tree = self.effective()?;
         if let Value::Object(tree) = &mut tree {
-            for field in ["title", "seed", "tables", "compare", "tune"] {
+            for field in ["title", "seed", "tables", "compare", "tune", "positions", "agent"] {
                 tree.remove(field);
             }
         }
@@ -175,7 +190,7 @@ impl Scenario {
     ///
     /// # Errors
     /// There is none; the message names those that there are.
-    pub(super) fn link(&self, name: &str) -> Result<usize, ConfigError> {
+    pub fn link(&self, name: &str) -> Result<usize, ConfigError> {
         self.links.iter().position(|link| link.table.name == name).ok_or_else(|| {
             let message = format!("no link is called \"{name}\"; {}", self.link_names());
             ConfigError::new("", message)
@@ -188,19 +203,26 @@ impl Scenario {
         if names.is_empty() {
             return "there is none".into();
         }
-        format!("one of {}, or its name with \"-reverse\"", names.join(", "))
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        format!("one of {}, or its name with \"-reverse\"", listed(&names))
     }
 
-    /// The links on which disciplines are compared: `link`, or else that of `compare`, or else the
-    /// only one, a dumbbell's, or every hop of a parking lot, forward. The first is the one whose
-    /// measures are shown.
+    /// The link that is chosen for disciplines: `link`, or else that of `compare`.
+    fn chosen<'a>(&'a self, link: Option<&'a str>) -> Option<&'a str> {
+        link.or_else(|| self.table.compare.as_ref()?.link.as_deref())
+    }
+
+    /// The links on which disciplines are compared: the one that is chosen, or every one that has a
+    /// queue if that is "*"; or else the only one, a dumbbell's, or every hop of a parking lot,
+    /// forward. The first is the one whose measures are shown.
     ///
     /// # Errors
     /// There is no such link, or there are several and none is chosen.
-    fn compared(&self, link: Option<&str>) -> Result<Vec<usize>, ConfigError> {
-        let chosen = self.table.compare.as_ref().and_then(|compare| compare.link.as_deref());
-        if let Some(name) = link.or(chosen) {
-            return Ok(vec![self.link(name)?]);
+    pub(super) fn compared(&self, link: Option<&str>) -> Result<Vec<usize>, ConfigError> {
+        match self.chosen(link) {
+            Some(EVERY_LINK) => return self.with_queues(),
+            Some(name) => return Ok(vec![self.link(name)?]),
+            None => {}
         }
         match (&self.row, self.links.len()) {
             (Some(row), _) => Ok((0..row.hops as usize).map(|hop| 2 * hop).collect()),
@@ -215,6 +237,22 @@ impl Scenario {
         }
     }
 
+    /// The links that have a queue.
+    ///
+    /// # Errors
+    /// None has one.
+    fn with_queues(&self) -> Result<Vec<usize>, ConfigError> {
+        let links = self.links.iter().enumerate();
+        let found: Vec<_> =
+            links.filter_map(|(index, link)| link.table.queue.as_ref().map(|_| index)).collect();
+        require(!found.is_empty(), "", || {
+            "no link has a queue that could be replaced; write one, such as \
+             queue = { kind = \"fifo\" }"
+                .into()
+        })?;
+        Ok(found)
+    }
+
     /// Name of the link whose measures a comparison shows, if disciplines are put on `link`.
     ///
     /// # Errors
@@ -224,9 +262,9 @@ impl Scenario {
     }
 }
 
-/// The document `tree` with `queue` on `link`, which is any name of a link; without, the link of
-/// `compare`, or else the only one, a dumbbell's, or every hop of a parking lot, forward. The rest
-/// of the document stays as it is written.
+/// The document `tree` with `queue` on `link`, which is any name of a link, or "*" for every link that
+/// has a queue; without, the link of `compare`, or else the only one, a dumbbell's, or every hop of a
+/// parking lot, forward. The rest of the document stays as it is written.
 ///
 /// # Errors
 /// The document is not a scenario, there is no such link, or there are several and none is chosen.
@@ -242,15 +280,17 @@ pub fn with_queue(
     let mut tree = tree.clone();
     match (&scenario.row, links.as_slice()) {
         // What all hops have in common is said once, and no hop says otherwise.
-        (Some(row), [_, _, ..]) => {
+        (Some(row), [_, _, ..]) if scenario.chosen(link) != Some(EVERY_LINK) => {
             for hop in &row.own {
                 table_at(&mut tree, &format!("{}.hop.{hop}", row.path)).remove("queue");
             }
             table_at(&mut tree, row.path).insert("queue".into(), queue.clone());
         }
         (_, links) => {
-            let place = &scenario.links[links[0]].place;
-            table_at(&mut tree, place).insert("queue".into(), queue.clone());
+            for &link in links {
+                let place = &scenario.links[link].place;
+                table_at(&mut tree, place).insert("queue".into(), queue.clone());
+            }
         }
     }
     Ok(tree)

@@ -201,6 +201,11 @@ impl Network {
         }
     }
 
+    /// Adds ways through the network.
+    pub fn extend(&mut self, crossings: Vec<(Station, Station)>) {
+        self.crossings.extend(crossings);
+    }
+
     /// A packet enters for the way `crossing`.
     pub fn enter(&mut self, now: Time, crossing: u32, packet: Packet, fx: &mut Effects) {
         let (source, destination) = self.crossings[crossing as usize];

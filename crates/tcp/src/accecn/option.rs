@@ -26,36 +26,38 @@ impl AccEcnOption {
 
 /// What of an AccECN option has no room in other fields; by default, of none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct OptionTail {
-    /// 0 if there is no option; else 1, the number of fields and four times the order.
-    form: u8,
-    e0b: [u8; 3],
-}
+pub struct OptionTail(
+    /// The first eight bits: 0 if there is no option; else 1, the number of fields and four times the
+    /// order. The others: e0b. As one word, so that segments are copied in few parts.
+    u32,
+);
 
 impl OptionTail {
     pub(crate) fn of(option: &AccEcnOption) -> Self {
-        let [_, high, middle, low] = option.e0b.to_be_bytes();
-        OptionTail { form: 1 + option.fields + 4 * option.order, e0b: [high, middle, low] }
+        OptionTail(option.e0b << 8 | u32::from(1 + option.fields + 4 * option.order))
+    }
+
+    fn form(self) -> u8 {
+        self.0 as u8
     }
 
     #[inline]
     pub(crate) fn is_present(self) -> bool {
-        self.form != 0
+        self.0 != 0
     }
 
     /// Kind, length and three bytes a field.
     pub(crate) fn wire_len(self) -> u32 {
-        2 + 3 * u32::from((self.form - 1) % 4)
+        2 + 3 * u32::from((self.form() - 1) % 4)
     }
 
     pub(crate) fn read(self, e1b: u32, ceb: u32) -> AccEcnOption {
-        let [high, middle, low] = self.e0b;
         AccEcnOption {
-            e0b: u32::from_be_bytes([0, high, middle, low]),
+            e0b: self.0 >> 8,
             ceb: ceb % DIVOPT,
             e1b: e1b % DIVOPT,
-            order: (self.form - 1) / 4 % 2,
-            fields: (self.form - 1) % 4,
+            order: (self.form() - 1) / 4 % 2,
+            fields: (self.form() - 1) % 4,
         }
     }
 }

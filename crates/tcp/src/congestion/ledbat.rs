@@ -25,6 +25,7 @@ use forebay_core::config::require;
 use forebay_core::{ConfigError, Duration, Named, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 use std::sync::Arc;
 
 /// Section 2.5: minutes over which the base delay is the least.
@@ -167,6 +168,13 @@ impl CongestionController for Ledbat {
         // Section 2.4.2, "on data loss"; after a timeout the caller goes down to one segment.
         window.ssthresh = window.cwnd.min((window.cwnd / 2).max(MIN_CWND * window.mss));
         self.credit = 0.0;
+    }
+
+    fn retune(&mut self, _: &mut Window, fresh: &mut dyn Any) -> bool {
+        fresh.downcast_ref::<Self>().is_some_and(|fresh| {
+            (self.target, self.gain) = (fresh.target, fresh.gain);
+            true
+        })
     }
 
     fn heap(&self) -> usize {

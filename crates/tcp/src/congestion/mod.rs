@@ -8,6 +8,7 @@
 //!
 //! [`registry`] has all of them by name, and [`CongestionControl`] is one that has been chosen.
 
+mod agent;
 mod bbr;
 mod bbr3;
 mod cubic;
@@ -26,9 +27,11 @@ mod slow_start;
 
 use crate::Config;
 use forebay_core::{Duration, Rate, Time};
+use std::any::Any;
 use std::fmt;
 
 pub use crate::accecn::Feedback;
+pub use agent::{Agent, AgentParams};
 pub use bbr::Bbr;
 pub(crate) use bbr::law;
 pub use bbr3::Bbr3;
@@ -239,7 +242,7 @@ impl<T> Fetch for T {
 }
 
 /// A congestion control algorithm: the state of one connection.
-pub trait CongestionController: fmt::Debug + Fetch + Send {
+pub trait CongestionController: Any + fmt::Debug + Fetch + Send {
     /// New data were acknowledged outside recovery: grow the window.
     fn on_ack(&mut self, window: &mut Window, sample: &AckSample);
 
@@ -296,6 +299,12 @@ pub trait CongestionController: fmt::Debug + Fetch + Send {
     /// The rate to send at, on the wire, if it paces; None sends whatever the window allows at once.
     fn pacing_rate(&self, _window: &Window, _srtt: Option<Duration>) -> Option<Rate> {
         None
+    }
+
+    /// Goes on with the parameters of `fresh`, a controller just started, and the state that it has.
+    /// False, and nothing has changed, if it cannot.
+    fn retune(&mut self, _window: &mut Window, _fresh: &mut dyn Any) -> bool {
+        false
     }
 
     /// Bytes of payload that leave together when segments are paced, at least one segment.

@@ -1,8 +1,8 @@
 //! Every congestion control, by name.
 
 use super::{
-    Bbr, Bbr3, CongestionController, Cubic, Cubic2008, Dctcp, Ledbat, LinuxReno, NewReno, Prague,
-    Rfc2581,
+    Agent, Bbr, Bbr3, CongestionController, Cubic, Cubic2008, Dctcp, Ledbat, LinuxReno, NewReno,
+    Prague, Rfc2581,
 };
 use crate::{Config, Flags};
 use forebay_core::config::require;
@@ -76,6 +76,7 @@ impl Family for dyn CongestionController {
 /// The congestion controls of this crate: a line each.
 pub fn builtin() -> Registry<dyn CongestionController> {
     Registry::default()
+        .with::<Agent>()
         .with::<Bbr>()
         .with::<Bbr3>()
         .with::<Cubic>()

@@ -24,7 +24,7 @@ impl Sender {
             // RFC 3168, section 6.1.1.
             None => Flags::NONE.with_if(self.ecn, Flags::ECE.with(Flags::CWR)),
         };
-        let mut syn = self.emit(now, 0, 0, Flags::SYN.with(asking));
+        let mut syn = self.emitted(now, 0, 0, Flags::SYN.with(asking));
         if asking == Flags::NONE {
             syn.flags = Flags::SYN;
         }

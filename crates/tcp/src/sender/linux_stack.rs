@@ -80,14 +80,15 @@ impl Sender {
                 let pushed = self.machine().pushes(seq, len);
                 self.follow();
                 let flags = Flags::ACK.with_if(fin, Flags::FIN).with_if(pushed, Flags::PSH);
-                return Some(self.emit(now, seq, len, flags));
+                return Some(self.emitted(now, seq, len, flags));
             }
             let probe = std::mem::take(&mut self.loss_probe_due);
             if !held
                 && (probe || self.machine().lets_new())
                 && let Some(len) = self.new_len(self.probe_due)
             {
-                let mut segment = self.send_new(now, len);
+                let mut segment = Segment::default();
+                self.send_new(now, len, &mut segment);
                 let pushed = self.machine().pushes(segment.seq, segment.len);
                 segment.flags = segment.flags.with_if(pushed, Flags::PSH);
                 let fin = segment.flags.has(Flags::FIN);

@@ -60,7 +60,7 @@ impl Sender {
         }
         let cwr = std::mem::take(&mut self.cwr_due);
         let flags = Flags::ACK.with_if(fin, Flags::FIN).with_if(cwr, Flags::CWR).with(self.ect);
-        Some(self.emit(now, start, (end - start) as u32, flags))
+        Some(self.emitted(now, start, (end - start) as u32, flags))
     }
 
     pub(super) fn on_stack_timeout(&mut self, now: Time, mut stack: Box<Stack>) {

@@ -100,12 +100,17 @@ impl Sender {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn watch_sent(&mut self, now: Time, start: u64, end: u64) {
         if self.watch.is_some() {
-            let in_flight = self.in_flight();
-            self.watch.iter_mut().for_each(|watch| watch.on_sent(now, start, end, in_flight));
+            self.tell_sent(now, start, end);
         }
+    }
+
+    #[inline(never)]
+    fn tell_sent(&mut self, now: Time, start: u64, end: u64) {
+        let in_flight = self.in_flight();
+        self.watch.iter_mut().for_each(|watch| watch.on_sent(now, start, end, in_flight));
     }
 
     /// The application has no more, and the window has room.
@@ -219,9 +224,9 @@ impl Sender {
     }
 
     #[cold]
-    pub(super) fn poll_repair(&mut self, now: Time) -> Option<Segment> {
+    pub(super) fn poll_repair(&mut self, now: Time, segment: &mut Segment) -> bool {
         if self.pace.held(now, &*self.controller, &self.window) {
-            return None;
+            return false;
         }
         let new_data = self.new_len(false).is_some();
         let (una, next) = (self.una, self.next);
@@ -230,9 +235,9 @@ impl Sender {
                 Repair::Send(start, end) => (start, end),
                 Repair::Held => {
                     self.limited = true;
-                    return None;
+                    return false;
                 }
-                Repair::Nothing => return self.poll_new(now),
+                Repair::Nothing => return self.poll_new(now, segment),
             };
         self.stats.retransmissions += 1;
         let fin = self.closed && end > self.end;
@@ -246,16 +251,17 @@ impl Sender {
             self.arm(now);
         }
         self.watch_sent(now, start, start + len);
-        Some(self.emit(now, start, len as u32, flags))
+        self.emit(now, start, len as u32, flags, segment);
+        true
     }
 
     #[inline]
-    pub(super) fn poll_new(&mut self, now: Time) -> Option<Segment> {
+    pub(super) fn poll_new(&mut self, now: Time, segment: &mut Segment) -> bool {
         let outstanding = self.next - self.una;
         let Some(len) = self.new_len(self.probe_due) else {
             self.limited = false;
             self.watch_idle();
-            return None;
+            return false;
         };
         if outstanding == 0 && self.next > 1 {
             self.restart(now);
@@ -263,20 +269,20 @@ impl Sender {
         let in_flight = self.recovery.in_flight(outstanding, self.window.mss);
         if in_flight + len > self.window.cwnd {
             self.limited = true;
-            return None;
+            return false;
         }
         if self.pace.held(now, &*self.controller, &self.window) {
             // A window of its own does not hold a controller back that paces.
             self.limited &= !self.governed;
-            return None;
+            return false;
         }
         self.watch_sent(now, self.next, self.next + len);
-        let segment = self.send_new(now, len);
+        self.send_new(now, len, segment);
         if !self.timestamps {
             self.timed.sent(now, self.next, self.window.cwnd);
         }
         self.arm(now);
-        Some(segment)
+        true
     }
 
     /// Something is sent after everything was acknowledged.

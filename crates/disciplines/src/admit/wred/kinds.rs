@@ -7,6 +7,7 @@ use forebay_core::config::require;
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Named, Packet, QueueId, Rate, Setting, Time,
 };
+use std::any::Any;
 
 /// Weighted RED: every level is judged by the average of the whole queue.
 pub struct Wred(Differentiated);
@@ -98,6 +99,10 @@ macro_rules! mechanism {
             }
             fn set_link_rate(&mut self, now: Time, rate: Rate) {
                 self.0.set_link_rate(now, rate);
+            }
+            fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
+                let fresh = fresh.downcast_mut::<Self>();
+                fresh.is_some_and(|fresh| self.0.retune(now, &mut fresh.0))
             }
             fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
                 self.0.probe(now, bank, out);

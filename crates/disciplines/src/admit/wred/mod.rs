@@ -54,9 +54,11 @@ pub use params::{DropStrategy, Level, RioParams, Victim, WredParams, WrtParams};
 use super::average::{Average, Pace};
 use super::curve::{Curve, Measure, Signal, Spacing};
 use crate::Admit;
+use crate::retune::retuned;
 use forebay_core::{
     Bank, Context, DropReason, LevelOrder, Limit, Packet, Place, QueueId, Rate, Setting, Time,
 };
+use std::any::Any;
 
 const MAX_LEVELS: usize = 8;
 
@@ -332,6 +334,13 @@ impl Admit for Differentiated {
             out(PROBABILITY[level], curve.probability(self.average(queue, level)));
         }
         out("drop_deferred", f64::from(u8::from(state.deferred.is_some())));
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        // The bank has an index of levels, or none.
+        let fits = |fresh: &&mut Self| fresh.victim.is_some() == self.victim.is_some();
+        let Some(fresh) = fresh.downcast_mut::<Self>().filter(fits) else { return false };
+        retuned(self, fresh, |own| &mut own.states)
     }
 }
 

@@ -71,6 +71,16 @@ impl Leaves {
         }
     }
 
+    /// Shows every packet and its leaf.
+    pub fn show(&self, out: &mut dyn FnMut(usize, &Packet)) {
+        self.bank.show(out);
+        for (number, leaf) in self.leaves.iter().enumerate() {
+            if let Queue::Other(queue, _) = leaf.queue {
+                self.queues[queue as usize].0.waiting(&mut |_, packet| out(number, packet));
+            }
+        }
+    }
+
     /// What all of them hold.
     #[inline]
     pub fn backlog(&self) -> Backlog {

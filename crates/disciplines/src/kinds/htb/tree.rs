@@ -459,4 +459,8 @@ impl Discipline for Tree {
         out("classes_at_ceil", count(Mode::Cannot));
         self.classify.probe(now, &self.nothing, out);
     }
+
+    fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
+        self.leaves.show(out);
+    }
 }

@@ -31,7 +31,7 @@ impl Lane {
 
     /// Adds a packet that arrives at `key` after waiting for `wait` for its access link; true if it
     /// is now the first, so that the lane needs an agenda entry at `key`.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, key: Key, packet: Packet, wait: Duration) -> bool {
         if wait > Duration::ZERO && self.is_late(key.time, wait) {
             return self.push_late(key, packet);
@@ -39,21 +39,28 @@ impl Lane {
         if !self.late.is_empty() {
             self.admit_until(key);
         }
-        self.packets.push_back((key, packet));
-        let at = self.settle(key);
-        at == 0 && (self.late.is_empty() || self.first() == Some(key))
+        match self.packets.back() {
+            Some((last, _)) if key.precedes(*last) => {
+                self.packets.push_back((key, packet));
+                self.settle(key);
+                self.first() == Some(key)
+            }
+            last => {
+                let first = last.is_none();
+                self.packets.push_back((key, packet));
+                first && (self.late.is_empty() || self.first() == Some(key))
+            }
+        }
     }
 
-    /// Moves the last packet of the ring, which arrives at `key`, before all that arrive later; the
-    /// answer is its place.
-    #[inline]
-    fn settle(&mut self, key: Key) -> usize {
+    /// Moves the last packet of the ring, which arrives at `key`, before all that arrive later.
+    #[cold]
+    fn settle(&mut self, key: Key) {
         let mut at = self.packets.len() - 1;
         while at > 0 && self.packets[at - 1].0 > key {
             self.packets.swap(at - 1, at);
             at -= 1;
         }
-        at
     }
 
     /// Puts the late packets that arrive before `key` into the ring: what enters from now on
@@ -82,36 +89,58 @@ impl Lane {
         self.first() == Some(key)
     }
 
-    /// Takes the first packet, if the agenda entry at `key` is its and not stale; the second answer
-    /// is the key of the entry that the lane needs next.
+    /// Whether the agenda entry at `key` is the first packet's, and not stale: then
+    /// [`Lane::take`] gives it, and [`Lane::second`] is the key of the entry that the lane needs next.
     #[inline]
-    pub fn pop(&mut self, key: Key) -> Option<(Packet, Option<Key>)> {
+    pub fn is_due(&mut self, key: Key) -> bool {
         if !self.late.is_empty() {
-            return self.pop_with_late(key);
+            self.bring_forward(key);
         }
-        if self.packets.front()?.0 != key {
-            return None;
-        }
-        let (_, packet) = self.packets.pop_front()?;
-        Some((packet, self.packets.front().map(|(next, _)| *next)))
+        self.packets.front().is_some_and(|(first, _)| *first == key)
     }
 
+    /// A late packet that arrives at `key` goes on into the ring.
     #[cold]
-    fn pop_with_late(&mut self, key: Key) -> Option<(Packet, Option<Key>)> {
-        let packet = if self.late.peek()?.0 == key {
-            self.late.pop()?.1
-        } else if self.packets.front()?.0 == key {
-            self.packets.pop_front()?.1
-        } else {
-            return None;
-        };
-        Some((packet, self.first()))
+    fn bring_forward(&mut self, key: Key) {
+        if self.late.peek().is_some_and(|first| first.0 == key)
+            && let Some(Late(key, packet)) = self.late.pop()
+        {
+            self.packets.push_front((key, packet));
+        }
+    }
+
+    /// When the packet behind the first of the ring arrives, or a late one before it.
+    #[inline]
+    pub fn second(&self) -> Option<Key> {
+        let next = self.packets.get(1).map(|(key, _)| *key);
+        if self.late.is_empty() { next } else { next.into_iter().chain(self.first_late()).min() }
+    }
+
+    /// Takes the first packet of the ring.
+    #[inline]
+    pub fn take(&mut self) -> Option<Packet> {
+        self.packets.pop_front().map(|(_, packet)| packet)
     }
 
     /// When the first packet arrives.
     fn first(&self) -> Option<Key> {
-        let keys = [self.packets.front().map(|(key, _)| *key), self.late.peek().map(|late| late.0)];
-        keys.into_iter().flatten().min()
+        self.packets.front().map(|(key, _)| *key).into_iter().chain(self.first_late()).min()
+    }
+
+    /// When the first of the late packets does.
+    fn first_late(&self) -> Option<Key> {
+        self.late.peek().map(|late| late.0)
+    }
+
+    /// How many packets are on it.
+    pub fn len(&self) -> usize {
+        self.packets.len() + self.late.len()
+    }
+
+    /// Every packet, and when it arrives; not in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Time, &Packet)> {
+        let late = self.late.iter().map(|Late(key, packet)| (key.time, packet));
+        self.packets.iter().map(|(key, packet)| (key.time, packet)).chain(late)
     }
 
     /// The packet of the ring that arrives after `count` others.
@@ -197,11 +226,10 @@ mod tests {
         let early = sequence.key(Time::from_nanos(5), Event::Arrival(0));
         assert!(lane.push(late, Packet::new(1, 0, 100), Duration::ZERO));
         assert!(lane.push(early, Packet::new(2, 0, 100), Duration::ZERO));
-        let (packet, next) = lane.pop(early).unwrap();
-        assert_eq!((packet.retire(), next), (2, Some(late)));
-        assert!(lane.pop(early).is_none());
-        let (packet, next) = lane.pop(late).unwrap();
-        assert_eq!((packet.retire(), next), (1, None));
+        assert!(lane.is_due(early));
+        assert_eq!((lane.second(), lane.take().unwrap().retire()), (Some(late), 2));
+        assert!(!lane.is_due(early) && lane.is_due(late));
+        assert_eq!((lane.second(), lane.take().unwrap().retire()), (None, 1));
     }
 
     #[test]
@@ -229,8 +257,9 @@ mod tests {
     fn check_first(lane: &mut Lane, keys: &mut Vec<(Key, u32)>) {
         keys.sort();
         let (first, id) = keys.remove(0);
-        let (packet, next) = lane.pop(first).unwrap();
-        assert_eq!((packet.retire(), next), (id, keys.first().map(|(key, _)| *key)));
+        assert!(lane.is_due(first));
+        assert_eq!(lane.second(), keys.first().map(|(key, _)| *key));
+        assert_eq!(lane.take().unwrap().retire(), id);
     }
 
     #[test]

@@ -235,14 +235,39 @@ impl Link {
         verdict
     }
 
-    /// Sends the next packet if the link is free. `launch` gets a packet that is sent, when it
-    /// arrives at the other end, and how much earlier it would if it were not held back.
+    /// Whether `packet`, which comes at `now`, would meet nobody: the link is free, nothing waits, and
+    /// the queue would make no difference. Then it is to [`Link::pass`], else it is offered.
+    #[inline]
+    pub fn lets_pass(&self, now: Time, packet: &Packet) -> bool {
+        self.meter.waiting() == 0
+            && self.armed.is_none()
+            && self.policer.is_none()
+            && self.port.lets_pass(now, packet)
+    }
+
+    /// Sends `packet`, which comes at `now`, at once. `launch` as in [`Link::poll`].
+    #[inline]
+    pub fn pass(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        loss: &mut Loss,
+        launch: impl FnOnce(Packet, u32, Time, Duration),
+    ) {
+        self.meter.passed(now, &packet);
+        let done_at = self.port.pass(now, packet.len);
+        self.send(now, packet, done_at, loss, launch);
+    }
+
+    /// Sends the next packet if the link is free. `launch` gets a packet that is sent, the stop that it
+    /// goes to, when it arrives at the other end, and how much earlier it would if it were not held
+    /// back.
     #[inline]
     pub fn poll(
         &mut self,
         now: Time,
         loss: &mut Loss,
-        launch: impl FnOnce(&mut Hold, Packet, Time, Duration),
+        launch: impl FnOnce(Packet, u32, Time, Duration),
     ) -> Action {
         self.meter.advance(now);
         let mut charge = Charge { loss, meter: &mut self.meter };
@@ -253,32 +278,47 @@ impl Link {
                 let wait = now.since(packet.queued);
                 self.meter.sent(packet.len, wait);
                 loss.hold.of(&packet).waited += wait;
-                self.sent.0 += 1;
-                self.sent.1 += u64::from(packet.len + self.port.overhead());
-                if let Some(capture) = &mut self.capture {
-                    capture.record(now, &packet, loss.hold.of(&packet));
-                }
-                // An outage without end loses the packet too.
-                let loss_rate = self.loss.at(done_at);
-                if done_at == Time::MAX || (loss_rate > 0.0 && self.rng.chance(loss_rate)) {
-                    self.wire_lost += 1;
-                    loss.charge(packet);
-                } else {
-                    // A delay that falls does not let packets overtake.
-                    self.last_arrival = self.last_arrival.max(done_at + self.delay.at(done_at));
-                    let held = self.reorder.as_mut().map_or(Duration::ZERO, Reorder::draw);
-                    let at = self.last_arrival + held;
-                    // Apart, so that a packet that keeps its codepoint is not copied once more.
-                    match &self.remark {
-                        None => launch(loss.hold, packet, at, held),
-                        Some(remark) => {
-                            let mut packet = packet;
-                            packet.set_ecn(remark[packet.ecn() as usize]);
-                            launch(loss.hold, packet, at, held);
-                        }
-                    }
-                }
+                self.send(now, packet, done_at, loss, launch);
                 if self.meter.waiting() == 0 { Action::Rest } else { Action::Wake(done_at) }
+            }
+        }
+    }
+
+    /// Sends `packet` from `now` until `done_at`.
+    #[inline]
+    fn send(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        done_at: Time,
+        loss: &mut Loss,
+        launch: impl FnOnce(Packet, u32, Time, Duration),
+    ) {
+        self.sent.0 += 1;
+        self.sent.1 += u64::from(packet.len + self.port.overhead());
+        let cargo = loss.hold.of(&packet);
+        if let Some(capture) = &mut self.capture {
+            capture.record(now, &packet, cargo);
+        }
+        // An outage without end loses the packet too.
+        let loss_rate = self.loss.at(done_at);
+        if done_at == Time::MAX || (loss_rate > 0.0 && self.rng.chance(loss_rate)) {
+            self.wire_lost += 1;
+            return loss.charge(packet);
+        }
+        cargo.stop += 1;
+        let stop = cargo.stop;
+        // A delay that falls does not let packets overtake.
+        self.last_arrival = self.last_arrival.max(done_at + self.delay.at(done_at));
+        let held = self.reorder.as_mut().map_or(Duration::ZERO, Reorder::draw);
+        let at = self.last_arrival + held;
+        // Apart, so that a packet that keeps its codepoint is not copied once more.
+        match &self.remark {
+            None => launch(packet, stop, at, held),
+            Some(remark) => {
+                let mut packet = packet;
+                packet.set_ecn(remark[packet.ecn() as usize]);
+                launch(packet, stop, at, held);
             }
         }
     }
@@ -332,6 +372,21 @@ impl Link {
         }
         self.delay = change.delay.map_or(self.delay.clone(), Course::Constant);
         self.loss = change.loss.map_or(self.loss.clone(), Course::Constant);
+    }
+
+    /// Puts what `wrap` makes of the discipline in its place.
+    pub fn wrap(&mut self, wrap: impl FnOnce(Box<dyn Discipline>) -> Box<dyn Discipline>) {
+        self.port.wrap(wrap);
+    }
+
+    /// The discipline goes on with the parameters of `fresh`, built for a link of `rate`, and its own
+    /// state, if it can.
+    pub fn retune(&mut self, now: Time, fresh: &mut dyn Discipline, rate: Rate) -> bool {
+        let can = self.port.retune(now, fresh);
+        if can && self.port.capacity().rate(now) != rate {
+            self.port.rate_changed(now);
+        }
+        can
     }
 
     /// Ends the capture, if there is one.

@@ -13,6 +13,7 @@ pub use link::{Course, Link, LinkChange, LinkSpec, Loss};
 
 use super::event::{Agenda, Event, Key, Sequence};
 use crate::measure::UserMeter;
+use crate::wireless::medium::Station;
 use crate::wireless::{Effects, Network, NetworkSpec};
 use cargo::Hold;
 use forebay_core::{Duration, Packet, Time, fetch};
@@ -57,14 +58,10 @@ pub struct FabricSpec {
 
 /// Packets under way, and the agenda.
 pub struct Fabric {
-    sequence: Sequence,
-    /// Lanes and links: entries that move with every packet.
-    moving: Agenda,
+    ways: Ways,
     /// Timers and sources: entries that mostly rest.
     resting: Agenda,
     links: Vec<Link>,
-    lanes: Vec<(Lane, Target)>,
-    stops: Vec<Stop>,
     air: Option<Box<(Network, Effects)>>,
     /// What is known of the packets under way.
     pub hold: Hold,
@@ -75,17 +72,61 @@ pub struct Fabric {
 /// How many packets ahead memory is read.
 pub const AHEAD: usize = 8;
 
+/// What lies between links: a link that sends a packet puts it on its way itself.
+struct Ways {
+    sequence: Sequence,
+    /// Lanes and links: entries that move with every packet.
+    moving: Agenda,
+    lanes: Vec<(Lane, Target)>,
+    stops: Vec<Stop>,
+}
+
+impl Ways {
+    /// Sends a packet over the stretch to stop `stop`, from `at` on; others may overtake it if it was
+    /// `held` back on its way.
+    #[inline(always)]
+    fn launch(&mut self, packet: Packet, stop: u32, at: Time, held: Duration) {
+        let Stop { lane: index, ref mut free_at } = self.stops[stop as usize];
+        let lane = &mut self.lanes[index as usize].0;
+        let (at, wait) = match &lane.wire {
+            // What overtakes it finds the host's link free.
+            Some(wire) if held > Duration::ZERO => (wire.carry(&mut { at }, at, packet.len), held),
+            Some(wire) => {
+                let wait = free_at.since(at);
+                (wire.carry(free_at, at, packet.len), wait)
+            }
+            None => (at, held),
+        };
+        let key = self.sequence.key(at, Event::Arrival(index));
+        if lane.push(key, packet, wait) {
+            self.moving.push(key, Event::Arrival(index));
+        }
+    }
+
+    /// The link `index` is to be woken at `time`, unless it is before.
+    #[inline]
+    fn wake(&mut self, link: &mut Link, index: u32, time: Time) {
+        let event = Event::LinkFree(index);
+        let key = self.sequence.key(time, event);
+        if link.arm(key) {
+            self.moving.push(key, event);
+        }
+    }
+}
+
 impl Fabric {
     /// The fabric of `spec` with the random streams of `seed`, for `many` users or few.
     pub fn new(spec: FabricSpec, seed: u64, many: bool) -> Self {
         let air = spec.wireless;
         Fabric {
-            sequence: Sequence::default(),
-            moving: Agenda::default(),
+            ways: Ways {
+                sequence: Sequence::default(),
+                moving: Agenda::default(),
+                lanes: spec.lanes.into_iter().map(|(to, wire)| (Lane::new(wire), to)).collect(),
+                stops: spec.stops,
+            },
             resting: Agenda::default(),
             links: spec.links.into_iter().map(|link| Link::new(link, seed)).collect(),
-            lanes: spec.lanes.into_iter().map(|(to, wire)| (Lane::new(wire), to)).collect(),
-            stops: spec.stops,
             air: air.map(|spec| Box::new((Network::new(spec, seed), Effects::default()))),
             hold: Hold::default(),
             many,
@@ -121,8 +162,8 @@ impl Fabric {
     /// What is next.
     #[inline]
     pub fn next(&self) -> Option<&(Key, Event)> {
-        match (self.moving.first(), self.resting.first()) {
-            (Some(moving), Some(resting)) if resting.0 < moving.0 => Some(resting),
+        match (self.ways.moving.first(), self.resting.first()) {
+            (Some(moving), Some(resting)) if resting.0.precedes(moving.0) => Some(resting),
             (None, resting) => resting,
             (moving, _) => moving,
         }
@@ -131,7 +172,7 @@ impl Fabric {
     /// Schedules an event among those that rest.
     #[inline]
     pub fn rest(&mut self, time: Time, event: Event) -> Key {
-        let key = self.sequence.key(time, event);
+        let key = self.ways.sequence.key(time, event);
         self.resting.push(key, event);
         key
     }
@@ -142,68 +183,52 @@ impl Fabric {
         self.resting.pop();
     }
 
-    /// The packet at the end of lane `index`, if the entry at `key`, which is the first, is its; and
-    /// the lane's next entry, which [`Fabric::moved`] is told of. (They stay apart, so that a packet is
-    /// not copied once more.)
+    /// The entry at `key` of lane `index`, which is the first, is used up: the packet at the end of the
+    /// lane, if it is its, and where the lane leads.
     #[inline(always)]
-    pub fn arrive(&mut self, key: Key, index: u32) -> Option<(Packet, Option<Key>)> {
-        self.lanes[index as usize].0.pop(key)
-    }
-
-    /// Puts lane `index`'s entry, which is the first, at `next`, or away.
-    #[inline]
-    pub fn moved(&mut self, next: Option<Key>, index: u32) {
-        match next {
-            Some(next) => self.moving.replace_first(next, Event::Arrival(index)),
-            None => self.moving.pop(),
+    pub fn arrive(&mut self, key: Key, index: u32) -> Option<(Packet, Target)> {
+        let Ways { moving, lanes, .. } = &mut self.ways;
+        let (lane, target) = &mut lanes[index as usize];
+        moving.pop();
+        if !lane.is_due(key) {
+            return None;
         }
-    }
-
-    /// Where lane `index` leads.
-    #[inline]
-    pub fn target(&self, index: u32) -> Target {
-        self.lanes[index as usize].1
+        // The packet stays where it is meanwhile, so that it is not copied once more.
+        if let Some(next) = lane.second() {
+            moving.push(next, Event::Arrival(index));
+        }
+        Some((lane.take()?, *target))
     }
 
     /// Whether the entry at `key`, which is the first, wakes link `index`; it is used up.
     #[inline]
     pub fn wakes(&mut self, key: Key, index: u32) -> bool {
-        self.moving.pop();
+        self.ways.moving.pop();
         self.links[index as usize].wakes(key)
     }
 
-    /// Sends a packet over the stretch to stop `stop`, from `at` on.
+    /// Sends a packet over the stretch to stop `stop`, of which its cargo knows, from `at` on.
     #[inline]
     pub fn launch(&mut self, packet: Packet, stop: u32, at: Time) {
-        self.launch_late(packet, stop, at, Duration::ZERO);
+        self.ways.launch(packet, stop, at, Duration::ZERO);
     }
 
-    /// The same with a packet that others may overtake, for it was held back on its way.
-    #[inline]
-    fn launch_late(&mut self, packet: Packet, stop: u32, at: Time, held: Duration) {
+    /// The same with a packet that comes from another stop.
+    pub fn forward(&mut self, packet: Packet, stop: u32, at: Time) {
         self.hold.of(&packet).stop = stop;
-        let Stop { lane: index, ref mut free_at } = self.stops[stop as usize];
-        let lane = &mut self.lanes[index as usize].0;
-        let (at, wait) = match &lane.wire {
-            // What overtakes it finds the host's link free.
-            Some(wire) if held > Duration::ZERO => (wire.carry(&mut { at }, at, packet.len), held),
-            Some(wire) => {
-                let wait = free_at.since(at);
-                (wire.carry(free_at, at, packet.len), wait)
-            }
-            None => (at, held),
-        };
-        let key = self.sequence.key(at, Event::Arrival(index));
-        if lane.push(key, packet, wait) {
-            self.moving.push(key, Event::Arrival(index));
-        }
+        self.launch(packet, stop, at);
     }
 
     /// A packet comes to the queue of a link.
     #[inline]
     pub fn enter(&mut self, now: Time, index: u32, packet: Packet, users: &mut [UserMeter]) {
-        let link = &mut self.links[index as usize];
-        let mut loss = Loss { hold: &mut self.hold, users };
+        let Fabric { ways, links, hold, .. } = self;
+        let link = &mut links[index as usize];
+        let mut loss = Loss { hold, users };
+        if link.lets_pass(now, &packet) {
+            let launch = |packet, stop, at, held| ways.launch(packet, stop, at, held);
+            return link.pass(now, packet, &mut loss, launch);
+        }
         if self.many {
             link.expect(packet.id);
         }
@@ -216,27 +241,22 @@ impl Fabric {
     /// Link `index` sends the next packet of its queue, if it is free.
     #[inline]
     pub fn poll_link(&mut self, now: Time, index: u32, users: &mut [UserMeter]) {
-        let link = &mut self.links[index as usize];
-        let mut loss = Loss { hold: &mut self.hold, users };
-        let mut sent = None;
-        let action = link.poll(now, &mut loss, |hold, packet, at, held| {
-            let stop = hold.of(&packet).stop + 1;
-            sent = Some((packet, stop, at, held));
+        let Fabric { ways, links, hold, .. } = self;
+        let link = &mut links[index as usize];
+        let mut left = None;
+        let action = link.poll(now, &mut Loss { hold, users }, |packet, stop, at, held| {
+            left = Some(packet.id);
+            ways.launch(packet, stop, at, held);
         });
         if let Action::Wake(time) = action
             && time < Time::MAX
         {
-            let event = Event::LinkFree(index);
-            let key = self.sequence.key(time, event);
-            if link.arm(key) {
-                self.moving.push(key, event);
-            }
+            ways.wake(link, index, time);
         }
-        if let Some((packet, stop, at, held)) = sent {
-            if self.many {
-                self.foresee_queue(index, packet.id);
-            }
-            self.launch_late(packet, stop, at, held);
+        if self.many
+            && let Some(id) = left
+        {
+            self.foresee_queue(index, id);
         }
     }
 
@@ -265,7 +285,7 @@ impl Fabric {
         }
         for packet in fx.arrived.drain(..) {
             let stop = self.hold.of(&packet).stop + 1;
-            self.launch(packet, stop, now);
+            self.forward(packet, stop, now);
         }
         self.air = Some(air);
     }
@@ -291,7 +311,9 @@ impl Fabric {
     /// Where on the path that begins at stop `first` packets reach `target`, before its host: the stop
     /// behind it.
     pub fn behind(&self, target: Target, first: u32) -> Option<u32> {
-        let path = self.stops[first as usize..].iter().map(|stop| self.lanes[stop.lane as usize].1);
+        let path = self.ways.stops[first as usize..]
+            .iter()
+            .map(|stop| self.ways.lanes[stop.lane as usize].1);
         let mut path = path.take_while(|target| *target != Target::Host);
         path.position(|each| each == target).map(|at| first + at as u32 + 1)
     }
@@ -299,21 +321,45 @@ impl Fabric {
     /// The packet that arrives over lane `index` after `count` others, and where.
     #[inline]
     pub fn after(&self, index: u32, count: usize) -> Option<(&Packet, Target)> {
-        let (lane, target) = &self.lanes[index as usize];
+        let (lane, target) = &self.ways.lanes[index as usize];
         lane.after(count).map(|packet| (packet, *target))
+    }
+
+    /// Every packet on a lane, and when it arrives at the lane's end.
+    pub fn under_way(&self) -> impl Iterator<Item = (Time, &Packet)> {
+        self.ways.lanes.iter().flat_map(|(lane, _)| lane.iter())
+    }
+
+    /// How many packets are on lanes.
+    pub fn count_under_way(&self) -> usize {
+        self.ways.lanes.iter().map(|(lane, _)| lane.len()).sum()
+    }
+
+    /// Adds lanes, stretches and ways through the air.
+    pub fn extend(
+        &mut self,
+        lanes: Vec<(Target, Option<Wire>)>,
+        stops: Vec<Stop>,
+        crossings: Vec<(Station, Station)>,
+    ) {
+        self.ways.lanes.extend(lanes.into_iter().map(|(to, wire)| (Lane::new(wire), to)));
+        self.ways.stops.extend(stops);
+        if let Some(air) = &mut self.air {
+            air.0.extend(crossings);
+        }
     }
 
     /// Fetches the place of that packet in the lane.
     #[inline]
     pub fn fetch_place(&self, index: u32, count: usize) {
-        self.lanes[index as usize].0.after(count).into_iter().for_each(fetch);
+        self.ways.lanes[index as usize].0.after(count).into_iter().for_each(fetch);
     }
 
     /// Fetches what a packet that leaves stop `stop` touches.
     #[inline]
     pub fn fetch_stop(&self, stop: u32) {
         // A packet that a queue has dropped may still be expected, its place another's.
-        self.stops.get(stop as usize).into_iter().for_each(fetch);
+        self.ways.stops.get(stop as usize).into_iter().for_each(fetch);
     }
 
     /// Fetches what packets will touch that leave a link's queue later than the one with handle `id`.

@@ -90,6 +90,19 @@ impl Measures {
         }
     }
 
+    /// Users take part from now on, and their classes, which had nothing so far.
+    pub fn join(&mut self, users: Vec<UserMeter>, classes: Vec<String>) {
+        let points = self.series.time.len();
+        let nothing = ClassPoint { cwnd: f64::NAN, ..ClassPoint::default() };
+        self.series.classes.extend(classes.iter().map(|_| vec![nothing; points]));
+        let meters = classes.into_iter().map(|name| ClassMeter { name, ..ClassMeter::default() });
+        self.classes.extend(meters);
+        if let Some(flows) = &mut self.flow_series {
+            flows.join(users.len());
+        }
+        self.users.extend(users);
+    }
+
     /// The measurement begins.
     pub fn restart(&mut self) {
         self.users.iter_mut().for_each(UserMeter::restart);

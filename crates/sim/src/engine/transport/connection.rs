@@ -8,8 +8,9 @@ use crate::engine::measures::Measures;
 use crate::measure::{TransferRow, UserMeter};
 use crate::traffic::{Marks, Transfer};
 use forebay_core::{Duration, Ecn, Packet, PacketKind, Time, fetch};
-use forebay_tcp::{Flags, Receiver, Segment, Sender, State};
+use forebay_tcp::{Config as TcpConfig, Flags, Receiver, Segment, Sender, State};
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 /// One connection. What a packet needs on its way to the sender lies together, and likewise what
 /// it needs on its way to the receiver.
@@ -118,6 +119,13 @@ impl Connections {
         }
     }
 
+    /// The first of `count` numbers that no flow has had.
+    pub fn take_numbers(&mut self, count: u32) -> u32 {
+        let first = self.next_number;
+        self.next_number += count;
+        first
+    }
+
     fn plan(&mut self, planned: Planned) -> u32 {
         if let Some(index) = self.free_planned.pop() {
             self.planned[index as usize] = planned;
@@ -147,6 +155,42 @@ impl Connection {
         meter.retransmissions += counts[0] - last[0];
         meter.timeouts += counts[1] - last[1];
         meter.probes += counts[2] - last[2];
+    }
+}
+
+impl Connection {
+    /// Sends `segment` to the sender, from the stop `stop` of the path on. `flow` is the connection's
+    /// place, likewise below.
+    #[inline]
+    fn acknowledge(&self, now: Time, flow: u32, segment: &Segment, stop: u32, fabric: &mut Fabric) {
+        let [source, destination] = self.marks.hosts;
+        let marks = Marks { drop_precedence: 0, hosts: [destination, source], ..self.marks };
+        let cargo = Cargo {
+            segment: *segment,
+            sent: now,
+            waited: Duration::ZERO,
+            stop,
+            flow,
+            life: self.life,
+            number: 0,
+            user: self.user,
+            backward: true,
+        };
+        let mut packet = Packet::new(fabric.hold.store(cargo), self.number, segment.ip_len());
+        marks.apply(&mut packet);
+        packet.kind = kind_of(segment);
+        packet.set_ecn(segment.ecn());
+        fabric.launch(packet, stop, now);
+    }
+
+    /// Sees to the receiver's timer.
+    #[inline]
+    fn arm_receiver(&mut self, flow: u32, fabric: &mut Fabric) {
+        if let Some(deadline) = self.receiver.deadline()
+            && self.receiver_timer.is_none_or(|key| deadline < key.time)
+        {
+            self.receiver_timer = Some(fabric.rest(deadline, Event::ReceiverTimer(flow)));
+        }
     }
 }
 
@@ -180,6 +224,9 @@ impl Transport {
         let planned = self.connections.planned[index as usize];
         self.connections.free_planned.push(index);
         let Planned { user, bytes, stays_open } = planned;
+        if now >= self.users[user as usize].stop {
+            return;
+        }
         let Entry::Transfers { open, .. } = &mut self.users[user as usize].entry else {
             unreachable!("the transfer belongs to a user of TCP")
         };
@@ -270,29 +317,62 @@ impl Transport {
         let reply = connection.receiver.on_segment(now, &cargo.segment, ecn);
         let delivered = connection.receiver.delivered() - before;
         measures.users[user as usize].bytes += delivered;
-        if let Some(reply) = reply {
-            self.acknowledge(now, flow, reply, fabric);
+        if let Some(reply) = &reply {
+            connection.acknowledge(now, flow, reply, connection.backward, fabric);
         }
-        self.arm_receiver(flow, fabric);
-        let connection = &mut self.connections.places[flow as usize];
+        connection.arm_receiver(flow, fabric);
         if connection.receiver.finished() && !connection.finished {
-            connection.finished = true;
-            let (start, bytes) = (connection.start, connection.receiver.delivered());
-            if let Some(log) = &mut measures.transfers {
-                log.ends(flow, now);
-            }
-            let Entry::Transfers { source, .. } = &mut self.users[user as usize].entry else {
-                unreachable!("only a user of TCP has connections")
-            };
-            if !source.arrived() {
-                return;
-            }
-            let meter = &mut measures.users[user as usize];
-            meter.ended(start, now, bytes);
-            let class = &mut measures.classes[meter.class as usize];
-            class.completion.record(now - start);
-            class.point_completed += 1;
+            self.finish(now, flow, measures);
         }
+    }
+
+    /// All data of a connection have arrived.
+    #[cold]
+    fn finish(&mut self, now: Time, flow: u32, measures: &mut Measures) {
+        let connection = &mut self.connections.places[flow as usize];
+        connection.finished = true;
+        let (start, bytes) = (connection.start, connection.receiver.delivered());
+        let user = connection.user as usize;
+        if let Some(log) = &mut measures.transfers {
+            log.ends(flow, now);
+        }
+        let Entry::Transfers { source, .. } = &mut self.users[user].entry else {
+            unreachable!("only a user of TCP has connections")
+        };
+        if !source.arrived() {
+            return;
+        }
+        let meter = &mut measures.users[user];
+        meter.ended(start, now, bytes);
+        let class = &mut measures.classes[meter.class as usize];
+        class.completion.record(now - start);
+        class.point_completed += 1;
+    }
+
+    /// The connections of user `index` are as `tcp` says from now on, those that are open too. False if
+    /// it has none, or one cannot change.
+    pub fn control(
+        &mut self,
+        now: Time,
+        index: u32,
+        tcp: &Arc<TcpConfig>,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) -> bool {
+        let Entry::Transfers { tcp: own, .. } = &mut self.users[index as usize].entry else {
+            return false;
+        };
+        *own = Arc::clone(tcp);
+        let mut can = true;
+        for flow in 0..self.connections.places.len() as u32 {
+            let Connection { user, sender, .. } = &mut self.connections.places[flow as usize];
+            let ended = matches!(sender.state(), State::Done | State::Aborted);
+            if *user == index && !ended {
+                can &= sender.retune(tcp);
+                self.transmit(now, flow, fabric, measures);
+            }
+        }
+        can
     }
 
     /// The timer of a connection's sender, whose entry is at `key`.
@@ -327,25 +407,25 @@ impl Transport {
         if connection.receiver.deadline().is_some_and(|deadline| deadline <= now)
             && let Some(reply) = connection.receiver.on_deadline(now)
         {
-            self.acknowledge(now, flow, reply, fabric);
+            connection.acknowledge(now, flow, &reply, connection.backward, fabric);
         }
-        self.arm_receiver(flow, fabric);
+        connection.arm_receiver(flow, fabric);
     }
 
     /// Sends all that the sender may send now, and sees to its timer and its end.
     #[inline]
     fn transmit(&mut self, now: Time, flow: u32, fabric: &mut Fabric, measures: &mut Measures) {
-        loop {
-            let connection = &mut self.connections.places[flow as usize];
-            let Some(segment) = connection.sender.poll(now) else { break };
+        let connection = &mut self.connections.places[flow as usize];
+        let mut segment = Segment::default();
+        while connection.sender.poll_into(now, &mut segment) {
             let Connection { user, forward, marks, conditioner, number: address, life, .. } =
                 *connection;
             if let Some(trace) = &mut measures.segments {
                 trace.record(now, user, false, &segment, &connection.sender);
             }
-            let kind = kind_of(&segment);
+            let (kind, len) = (kind_of(&segment), segment.ip_len());
             let number = match kind {
-                PacketKind::Data => measures.users[user as usize].sends(segment.ip_len()),
+                PacketKind::Data => measures.users[user as usize].sends(len),
                 _ => 0,
             };
             let cargo = Cargo {
@@ -359,7 +439,7 @@ impl Transport {
                 user,
                 backward: false,
             };
-            let mut packet = Packet::new(fabric.hold.store(cargo), address, segment.ip_len());
+            let mut packet = Packet::new(fabric.hold.store(cargo), address, len);
             marks.apply(&mut packet);
             if let Some(conditioner) = conditioner {
                 self.conditioners[conditioner as usize].mark(now, &mut packet);
@@ -368,7 +448,6 @@ impl Transport {
             packet.set_ecn(segment.ecn());
             fabric.launch(packet, forward, now);
         }
-        let connection = &mut self.connections.places[flow as usize];
         match connection.sender.state() {
             State::Done => self.end(now, flow, false, fabric, measures),
             State::Aborted => self.end(now, flow, true, fabric, measures),
@@ -383,51 +462,17 @@ impl Transport {
         }
     }
 
-    #[inline]
-    fn acknowledge(&self, now: Time, flow: u32, segment: Segment, fabric: &mut Fabric) {
-        let stop = self.connections.places[flow as usize].backward;
-        self.acknowledge_from(now, flow, segment, stop, fabric);
-    }
-
-    /// Sends `segment` to the connection's sender, from the stop `stop` of the path on.
-    #[inline]
+    /// Sends `segment` to the sender of the connection in place `flow`, from the stop `stop` of the path
+    /// on.
     pub fn acknowledge_from(
         &self,
         now: Time,
         flow: u32,
-        segment: Segment,
+        segment: &Segment,
         stop: u32,
         fabric: &mut Fabric,
     ) {
-        let Connection { user, marks, number, life, .. } = self.connections.places[flow as usize];
-        let [source, destination] = marks.hosts;
-        let marks = Marks { drop_precedence: 0, hosts: [destination, source], ..marks };
-        let cargo = Cargo {
-            segment,
-            sent: now,
-            waited: Duration::ZERO,
-            stop,
-            flow,
-            life,
-            number: 0,
-            user,
-            backward: true,
-        };
-        let mut packet = Packet::new(fabric.hold.store(cargo), number, segment.ip_len());
-        marks.apply(&mut packet);
-        packet.kind = kind_of(&segment);
-        packet.set_ecn(segment.ecn());
-        fabric.launch(packet, stop, now);
-    }
-
-    #[inline]
-    fn arm_receiver(&mut self, flow: u32, fabric: &mut Fabric) {
-        let connection = &mut self.connections.places[flow as usize];
-        if let Some(deadline) = connection.receiver.deadline()
-            && connection.receiver_timer.is_none_or(|key| deadline < key.time)
-        {
-            connection.receiver_timer = Some(fabric.rest(deadline, Event::ReceiverTimer(flow)));
-        }
+        self.connections.places[flow as usize].acknowledge(now, flow, segment, stop, fabric);
     }
 
     /// The connection is over; its place is free, and its user may go on.
@@ -455,6 +500,24 @@ impl Transport {
         open.take_if(|open| *open == flow);
         let next = source.completed(now, rng);
         self.plan_transfer(user, next, fabric);
+    }
+
+    /// Ends the connections of user `index` with what they have sent.
+    pub(super) fn cut(
+        &mut self,
+        now: Time,
+        index: u32,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) {
+        for flow in 0..self.connections.places.len() as u32 {
+            let connection = &mut self.connections.places[flow as usize];
+            let is_over = matches!(connection.sender.state(), State::Done | State::Aborted);
+            if connection.user == index && !is_over {
+                connection.sender.cut();
+                self.transmit(now, flow, fabric, measures);
+            }
+        }
     }
 
     /// Charges what the connection's sender counted to its user.

@@ -117,11 +117,49 @@ impl Transport {
 
     /// Lets every user plan what it sends first.
     pub fn begin(&mut self, fabric: &mut Fabric) {
-        for index in 0..self.users.len() as u32 {
+        self.begin_from(0, fabric);
+    }
+
+    fn begin_from(&mut self, first: u32, fabric: &mut Fabric) {
+        for index in first..self.users.len() as u32 {
             let start = self.users[index as usize].start;
             match self.users[index as usize].entry {
                 Entry::Datagrams { .. } => self.next_datagram(index, start, fabric),
                 Entry::Transfers { .. } => self.next_transfer(index, start, fabric),
+            }
+        }
+    }
+
+    /// Users take part from `now` on. Flows of datagrams among them have numbers that nobody has had.
+    pub fn join(
+        &mut self,
+        now: Time,
+        users: Vec<User>,
+        conditioners: Vec<Conditioner>,
+        fabric: &mut Fabric,
+    ) {
+        let first = self.users.len() as u32;
+        self.conditioners.extend(conditioners);
+        for mut user in users {
+            user.start = user.start.max(now);
+            if let Entry::Datagrams { source, first_flow, .. } = &mut user.entry {
+                *first_flow = self.connections.take_numbers(source.flows());
+            }
+            self.users.push(user);
+        }
+        self.begin_from(first, fabric);
+    }
+
+    /// User `index` sends no more from `now` on: what is under way is still delivered, what is left of
+    /// its transfers is not sent.
+    pub fn leave(&mut self, now: Time, index: u32, fabric: &mut Fabric, measures: &mut Measures) {
+        let user = &mut self.users[index as usize];
+        user.stop = user.stop.min(now);
+        match &mut user.entry {
+            Entry::Datagrams { pending, .. } => *pending = None,
+            Entry::Transfers { open, .. } => {
+                *open = None;
+                self.cut(now, index, fabric, measures);
             }
         }
     }
@@ -187,8 +225,9 @@ impl Transport {
     ) {
         let user = &mut self.users[index as usize];
         let forward = user.forward;
+        // Who has left has none any more.
         let Entry::Datagrams { first_flow, pending: Some(datagram), .. } = user.entry else {
-            unreachable!("the event belongs to a datagram source with a datagram to send")
+            return;
         };
         let cargo = Cargo {
             segment: Segment::default(),

@@ -1,0 +1,115 @@
+//! Parameters that change while packets wait.
+
+use super::subjects;
+use forebay_conformance::{SETTING, adversarial, arrivals, run, runner};
+use forebay_core::{Backlog, Context, Discipline, Entry, Packet, Rate, Time, Verdict, Wake};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// Kinds whose parameters cannot change while packets wait.
+const CANNOT: [&str; 4] = ["cake", "cq-aqm", "htb", "ncq"];
+
+/// A discipline that is given the parameters of a fresh one before every call.
+struct Retuned<F> {
+    inner: Box<dyn Discipline>,
+    fresh: F,
+    /// The link's rate, once it is another than what a fresh one is built for.
+    rate: Option<Rate>,
+}
+
+impl<F: Fn() -> Box<dyn Discipline>> Retuned<F> {
+    fn retune(&mut self, now: Time) {
+        assert!(self.inner.retune(now, &mut *(self.fresh)()));
+        self.rate.into_iter().for_each(|rate| self.inner.set_link_rate(now, rate));
+    }
+}
+
+impl<F: Fn() -> Box<dyn Discipline> + Send + 'static> Discipline for Retuned<F> {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context) -> Verdict {
+        self.retune(cx.now);
+        self.inner.enqueue(packet, cx)
+    }
+    fn dequeue(&mut self, cx: &mut Context) -> Option<Packet> {
+        self.retune(cx.now);
+        self.inner.dequeue(cx)
+    }
+    fn wake(&self, now: Time) -> Wake {
+        self.inner.wake(now)
+    }
+    fn backlog(&self) -> Backlog {
+        self.inner.backlog()
+    }
+    fn set_link_rate(&mut self, now: Time, rate: Rate) {
+        self.rate = Some(rate);
+        self.inner.set_link_rate(now, rate);
+    }
+}
+
+fn build(entry: &Entry<dyn Discipline>, block: &Value) -> Box<dyn Discipline> {
+    entry.build(block, &SETTING).unwrap()
+}
+
+#[test]
+fn the_same_parameters_change_nothing() {
+    let mut cannot = BTreeSet::new();
+    let random = arrivals(600);
+    for (entry, block) in subjects() {
+        if !build(&entry, &block).retune(Time::ZERO, &mut *build(&entry, &block)) {
+            cannot.insert(entry.name.to_string());
+            continue;
+        }
+        let same = |arrivals: &[_]| {
+            let inner = build(&entry, &block);
+            let (again, parameters) = (entry.clone(), block.clone());
+            let mut retuned =
+                Retuned { inner, fresh: move || build(&again, &parameters), rate: None };
+            let left_alone = run(&mut *build(&entry, &block), arrivals, entry.facts, false);
+            let turned = run(&mut retuned, arrivals, entry.facts, false);
+            assert!(turned.unwrap() == left_alone.unwrap(), "{} {block}", entry.name);
+        };
+        adversarial().iter().for_each(|(_, arrivals)| same(arrivals));
+        let test = |arrivals: Vec<_>| {
+            same(&arrivals);
+            Ok(())
+        };
+        runner(4).run(&random, test).unwrap();
+    }
+    assert_eq!(cannot, CANNOT.map(str::to_owned).into());
+}
+
+/// Before the first packet there is no state: other parameters make it what is built with them.
+#[test]
+fn every_parameter_that_can_change_does() {
+    let mut changed = 0;
+    for (entry, block) in subjects() {
+        let turned = || {
+            let mut queue = build(&entry, &json!({}));
+            queue.retune(Time::ZERO, &mut *build(&entry, &block)).then_some(queue)
+        };
+        if turned().is_none() {
+            continue;
+        }
+        changed += usize::from(block != json!({}));
+        for (name, arrivals) in adversarial() {
+            let built = run(&mut *build(&entry, &block), &arrivals, entry.facts, false);
+            let turned = run(&mut *turned().unwrap(), &arrivals, entry.facts, false);
+            assert!(turned.unwrap() == built.unwrap(), "{} {block}, {name}", entry.name);
+        }
+    }
+    assert!(changed > 20, "{changed}");
+}
+
+#[test]
+fn another_kind_is_refused() {
+    let kinds: Vec<_> = subjects().into_iter().filter(|(_, block)| *block == json!({})).collect();
+    for (own, _) in &kinds {
+        for (other, _) in kinds.iter().filter(|(other, _)| other.name != own.name) {
+            // One queue with a limit is what both of these are.
+            if [&*own.name, &*other.name].iter().all(|name| ["fifo", "tail-drop"].contains(name)) {
+                continue;
+            }
+            let other = &mut *build(other, &json!({}));
+            assert!(!build(own, &json!({})).retune(Time::ZERO, other), "{}", own.name);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What an agent sets: numeric parameters of a discipline or of a congestion control.
+
+use forebay_core::ConfigError;
+use forebay_core::config::require;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A parameter, and how an action from -1 to 1 becomes a value of it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Range {
+    /// Its path inside the table: `target`, `admit.target`, `queues[0].limit`.
+    pub path: String,
+    /// What -1 stands for, in `unit`.
+    pub low: f64,
+    /// What 1 stands for.
+    pub high: f64,
+    /// Unit behind the number; empty: a plain number.
+    pub unit: String,
+    /// Whether equal differences of the action are equal ratios of the value.
+    pub log: bool,
+}
+
+/// The table of a part and the parameters in it that are set.
+#[derive(Debug, Clone)]
+pub struct Knobs {
+    block: Value,
+    ranges: Vec<(Range, String, bool)>,
+}
+
+impl Knobs {
+    /// The parameters of `ranges` in `block`. `accepts` tries a table.
+    ///
+    /// # Errors
+    /// A parameter that there is not, or a range with values that it may not have.
+    pub fn new(
+        block: Value,
+        ranges: &[Range],
+        accepts: impl Fn(&Value) -> Result<(), ConfigError>,
+    ) -> Result<Self, ConfigError> {
+        let mut knobs = Knobs { block, ranges: Vec::with_capacity(ranges.len()) };
+        for range in ranges {
+            let at = |error: ConfigError| ConfigError::new(&range.path, error.message);
+            let pointer = pointer(&range.path).ok_or_else(|| {
+                let message = "is no path such as target, admit.target or queues[0].limit";
+                ConfigError::new(&range.path, message)
+            })?;
+            // A value that is whole only if the ends are: those who count packets refuse it.
+            let between = range.low + (range.high - range.low) * 0.381_966;
+            let mut trial = knobs.block.clone();
+            let mut refused = |value: f64, whole: bool| {
+                set(&mut trial, &pointer, written(range, value, whole));
+                accepts(&trial).err()
+            };
+            let whole = refused(between, false).is_some();
+            for value in [range.low, range.high, between] {
+                refused(value, whole).map_or(Ok(()), |error| Err(at(error)))?;
+            }
+            set(&mut knobs.block, &pointer, written(range, between, whole));
+            knobs.ranges.push((range.clone(), pointer, whole));
+        }
+        Ok(knobs)
+    }
+
+    /// How many are set.
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Whether none is set.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The table after these actions, one a parameter, from -1 to 1; what is beyond counts as that.
+    pub fn turn(&mut self, actions: &[f32]) -> &Value {
+        for ((range, pointer, whole), action) in self.ranges.iter().zip(actions) {
+            let share = f64::midpoint(f64::from(action.clamp(-1.0, 1.0)), 1.0);
+            let value = if range.log {
+                libm::exp(libm::log(range.low) + share * libm::log(range.high / range.low))
+            } else {
+                range.low + share * (range.high - range.low)
+            };
+            set(&mut self.block, pointer, written(range, value, *whole));
+        }
+        &self.block
+    }
+}
+
+fn written(range: &Range, value: f64, whole: bool) -> Value {
+    let value = if whole { value.round() } else { value };
+    match (range.unit.is_empty(), whole) {
+        (true, true) => Value::from(value as i64),
+        (true, false) => Value::from(value),
+        (false, _) => Value::from(format!("{value}{}", range.unit)),
+    }
+}
+
+/// The JSON pointer (RFC 6901) of a path.
+fn pointer(path: &str) -> Option<String> {
+    let mut pointer = String::new();
+    for step in path.split('.') {
+        let (name, mut rest) = step.split_at(step.find('[').unwrap_or(step.len()));
+        if name.is_empty() {
+            return None;
+        }
+        pointer = format!("{pointer}/{name}");
+        while !rest.is_empty() {
+            let (index, after) = rest.strip_prefix('[')?.split_once(']')?;
+            index.parse::<usize>().ok()?;
+            pointer = format!("{pointer}/{index}");
+            rest = after;
+        }
+    }
+    Some(pointer)
+}
+
+/// Sets what `pointer` shows; a table or a field on the way that is missing is made.
+fn set(block: &mut Value, pointer: &str, value: Value) {
+    if let Some(place) = block.pointer_mut(pointer) {
+        *place = value;
+        return;
+    }
+    let mut place = block;
+    for step in pointer.split('/').skip(1) {
+        let next = match place {
+            Value::Array(list) => step.parse().ok().and_then(|index: usize| list.get_mut(index)),
+            Value::Object(table) => Some(table.entry(step).or_insert(Value::Null)),
+            other => {
+                *other = Value::Object(serde_json::Map::new());
+                other.as_object_mut().map(|table| table.entry(step).or_insert(Value::Null))
+            }
+        };
+        let Some(next) = next else { return };
+        place = next;
+    }
+    *place = value;
+}
+
+/// Checks what is said of the ranges beside their values.
+///
+/// # Errors
+/// There is none, or one is empty or has no logarithm.
+pub fn check(ranges: &[Range]) -> Result<(), ConfigError> {
+    require(!ranges.is_empty(), "", || "is empty; name a parameter to set".into())?;
+    for range in ranges {
+        require(range.low < range.high, &range.path, || "must have its low end first".into())?;
+        require(!range.log || range.low > 0.0, &range.path, || "must be above 0 for :log".into())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! Agents that learn: a scenario that goes on step by step, acted on and seen by numbers.
+//!
+//! An [`Episode`] is a world with one agent at a link's queue, or one at each flow of a traffic entry. In
+//! a step every agent sets parameters ([`Knobs`]), the world goes on, and each sees what came of it
+//! ([`Seen`]), by differences of the counts that the world keeps anyway. Nothing of it costs a run
+//! without an agent.
+
+mod knob;
+mod post;
+mod seen;
+
+pub use knob::{Knobs, Range};
+
+use crate::engine::{RunError, World};
+use crate::scenario::Scenario;
+pub use crate::scenario::{AgentTable, Seen};
+use forebay_core::config::{read, require};
+use forebay_core::{ConfigError, Duration, Time};
+use post::Post;
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// An agent, all defaults filled in.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Agent {
+    /// Where it sits.
+    pub place: Place,
+    /// Time from one action to the next.
+    pub step: Duration,
+    /// What it sets.
+    pub actions: Vec<Range>,
+    /// What it sees.
+    pub observations: Vec<Seen>,
+    /// What it is paid for.
+    pub reward: Vec<(Seen, f64)>,
+}
+
+/// Where an agent sits.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// At the queue of the link of this name.
+    Link(String),
+    /// At every flow of the traffic entry of this name.
+    Traffic(String),
+}
+
+impl Agent {
+    /// Reads it from plain values.
+    ///
+    /// # Errors
+    /// What is wrong, with its place and the remedy.
+    pub fn read(tree: &Value) -> Result<Self, ConfigError> {
+        let agent: Agent = read(tree)?;
+        require(agent.step > Duration::ZERO, "step", || {
+            "must be above 0, such as \"10ms\"".into()
+        })?;
+        knob::check(&agent.actions).map_err(|error| error.within("actions"))?;
+        let (known, whose): (&[Seen], _) = match agent.place {
+            Place::Link(_) => (&Seen::LINK, "at a link"),
+            Place::Traffic(_) => (&Seen::SENDER, "at a sender"),
+        };
+        let seen = agent.observations.iter().map(|seen| ("observations", seen));
+        let paid = agent.reward.iter().map(|(seen, _)| ("reward", seen));
+        for (field, seen) in seen.chain(paid) {
+            require(known.contains(seen), field, || {
+                let names: Vec<_> = known.iter().map(|seen| name(*seen)).collect();
+                format!("{} is not seen {whose}; one of {}", name(*seen), names.join(", "))
+            })?;
+        }
+        for (field, is_empty) in
+            [("observations", agent.observations.is_empty()), ("reward", agent.reward.is_empty())]
+        {
+            require(!is_empty, field, || "is empty; name something that is seen".into())?;
+        }
+        Ok(agent)
+    }
+}
+
+fn name(seen: Seen) -> String {
+    serde_json::to_value(seen)
+        .ok()
+        .and_then(|name| name.as_str().map(str::to_owned))
+        .unwrap_or_default()
+}
+
+/// A run with agents.
+pub struct Episode {
+    scenario: Scenario,
+    agent: Arc<Agent>,
+    world: World,
+    post: Post,
+    /// The last actions of every agent; nothing is set that they have set already.
+    actions: Vec<f32>,
+    complete: bool,
+}
+
+impl Episode {
+    /// `scenario` at its beginning, acted on by `agent`.
+    ///
+    /// # Errors
+    /// Anything in the scenario that could not run, or that the agent cannot set there.
+    pub fn new(scenario: Scenario, agent: &Arc<Agent>) -> Result<Self, ConfigError> {
+        let world = scenario.world(scenario.table().seed)?;
+        let post = match &agent.place {
+            Place::Link(name) => Post::at_link(&scenario, name, &agent.actions),
+            Place::Traffic(name) => Post::at_flows(&scenario, name, &agent.actions),
+        };
+        let post = post.map_err(|error| error.within("agent"))?;
+        let agents = post.agents();
+        Ok(Episode {
+            actions: vec![f32::NAN; agents * agent.actions.len()],
+            agent: Arc::clone(agent),
+            scenario,
+            world,
+            post,
+            complete: false,
+        })
+    }
+
+    /// How many agents there are.
+    pub fn agents(&self) -> usize {
+        self.post.agents()
+    }
+
+    /// Whether the scenario's end is reached.
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// The world as it is.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// The world and the scenario, for a summary of the complete run.
+    pub fn ended(&mut self) -> (&Scenario, &mut World) {
+        (&self.scenario, &mut self.world)
+    }
+
+    /// Every agent acts, a row of `actions` each, and the world goes on for a step. Each sees a row of
+    /// `observations` and is paid one of `rewards`. Nothing happens when the scenario has ended.
+    ///
+    /// # Errors
+    /// The run cannot go on.
+    pub fn step(
+        &mut self,
+        actions: &[f32],
+        observations: &mut [f32],
+        rewards: &mut [f64],
+    ) -> Result<(), RunError> {
+        if self.complete {
+            return Ok(());
+        }
+        self.act(actions)?;
+        let from = self.world.now();
+        let until = from + self.agent.step;
+        // The counts begin anew when the warm-up ends.
+        let (warm, _) = self.world.measured();
+        if from < warm && until >= warm {
+            self.advance(Time::from_nanos(warm.as_nanos() - 1))?;
+            self.post.pause(&self.world);
+            self.advance(warm)?;
+        }
+        self.advance(until)?;
+        self.observe(self.world.now() - from, observations, rewards);
+        Ok(())
+    }
+
+    /// What is seen before anything has happened.
+    pub fn begin(&mut self, observations: &mut [f32]) {
+        let mut unpaid = vec![0.0; self.agents()];
+        self.observe(self.agent.step, observations, &mut unpaid);
+    }
+
+    fn advance(&mut self, until: Time) -> Result<(), RunError> {
+        while !self.world.advance_to(until, SLICE)?.arrived {}
+        self.complete = self.world.now() >= self.world.measured().1;
+        Ok(())
+    }
+
+    fn act(&mut self, actions: &[f32]) -> Result<(), RunError> {
+        let width = self.agent.actions.len();
+        for (number, (wanted, last)) in
+            actions.chunks(width).zip(self.actions.chunks_mut(width)).enumerate()
+        {
+            if wanted != last {
+                last.copy_from_slice(wanted);
+                self.post.set(number, wanted, &self.scenario, &mut self.world)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn observe(&mut self, span: Duration, observations: &mut [f32], rewards: &mut [f64]) {
+        let Agent { observations: wanted, reward, .. } = &*self.agent;
+        self.post.see(&self.world, span, |number, see| {
+            let row = &mut observations[number * wanted.len()..][..wanted.len()];
+            for (what, place) in wanted.iter().zip(row) {
+                *place = see(*what) as f32;
+            }
+            rewards[number] = reward.iter().map(|(what, weight)| weight * see(*what)).sum();
+        });
+    }
+}
+
+/// Events between two looks at whether the instant is reached.
+const SLICE: u64 = 1 << 40;

@@ -1,0 +1,188 @@
+//! Where agents sit: how what they set reaches the world, and what they see of it.
+
+use super::seen::{FlowCounts, FlowStep, LinkCounts, LinkStep, Open};
+use super::{Knobs, Range, Seen};
+use crate::engine::{RunError, World};
+use crate::scenario::{Flows, QueuePlace, Scenario};
+use forebay_core::{ConfigError, Discipline, Duration, config};
+use forebay_tcp::{Config as TcpConfig, CongestionControl};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// One agent at a link's queue, or one at each flow of a traffic entry.
+pub enum Post {
+    /// At a queue.
+    Queue {
+        /// Where it is built.
+        place: QueuePlace,
+        /// Its parameters that are set.
+        knobs: Knobs,
+        /// Counts at the end of the last step, and of this one so far.
+        before: LinkCounts,
+        so_far: LinkCounts,
+        /// Mean waiting time of the last packets that left.
+        sojourn_ms: f64,
+    },
+    /// At flows.
+    Senders { flows: Flows, senders: Vec<Sender> },
+}
+
+/// The agent of a flow.
+pub struct Sender {
+    knobs: Knobs,
+    before: FlowCounts,
+    so_far: FlowCounts,
+    srtt_ms: f64,
+}
+
+impl Post {
+    /// At the queue of link `name`.
+    pub fn at_link(scenario: &Scenario, name: &str, ranges: &[Range]) -> Result<Self, ConfigError> {
+        let place = scenario.queue_place(name).map_err(|error| error.within("link"))?;
+        let build = |block: &Value| scenario.build_queue(&place, block);
+        let knobs = Knobs::new(place.block.clone(), ranges, |block| build(block).map(drop));
+        let knobs = knobs.map_err(|error| error.within("actions"))?;
+        let mut turned = knobs.clone();
+        let fresh = || build(&place.block);
+        if !can_retune(&mut *fresh()?, &mut *build(turned.turn(&vec![0.5; ranges.len()]))?) {
+            let kind = place.block["kind"].as_str().unwrap_or("combination");
+            let message = format!(
+                "a queue of the kind \"{kind}\" cannot change so while packets wait in it; one of \
+                 {} can",
+                scenario.kinds_that(&place.setting, can_retune).join(", ")
+            );
+            return Err(ConfigError::new("actions", message));
+        }
+        let (before, so_far) = Default::default();
+        Ok(Post::Queue { place, knobs, before, so_far, sojourn_ms: 0.0 })
+    }
+
+    /// At the flows of the traffic entry `name`.
+    pub fn at_flows(
+        scenario: &Scenario,
+        name: &str,
+        ranges: &[Range],
+    ) -> Result<Self, ConfigError> {
+        let flows = scenario.flows_of(name).map_err(|error| error.within("traffic"))?;
+        let control = &flows.tcp.congestion;
+        let choose = |block: &Value| controlled(scenario, &flows.tcp, block).map(drop);
+        let knobs = Knobs::new(Value::Object(control.params().clone()), ranges, choose);
+        let knobs = knobs.map_err(|error| error.within("actions"))?;
+        let mut turned = knobs.clone();
+        let fresh = controlled(scenario, &flows.tcp, turned.turn(&vec![0.5; ranges.len()]))?;
+        let mut sender = forebay_tcp::Sender::new(&flows.tcp, forebay_core::Time::ZERO);
+        config::require(sender.retune(&fresh), "actions", || {
+            format!(
+                "the congestion control \"{}\" of this stack cannot change while a connection is \
+                 open; agent can, with `tcp.congestion = \"agent\"` and no other `tcp.stack`",
+                control.name()
+            )
+        })?;
+        let (before, so_far) = Default::default();
+        let sender = |_| Sender { knobs: knobs.clone(), before, so_far, srtt_ms: 0.0 };
+        let senders = flows.users.clone().map(sender).collect();
+        Ok(Post::Senders { flows, senders })
+    }
+
+    /// How many agents there are.
+    pub fn agents(&self) -> usize {
+        match self {
+            Post::Queue { .. } => 1,
+            Post::Senders { senders, .. } => senders.len(),
+        }
+    }
+
+    /// Agent `number` acts.
+    pub fn set(
+        &mut self,
+        number: usize,
+        actions: &[f32],
+        scenario: &Scenario,
+        world: &mut World,
+    ) -> Result<(), RunError> {
+        let set = match self {
+            Post::Queue { place, knobs, .. } => {
+                let fresh = scenario.build_queue(place, knobs.turn(actions));
+                fresh.map(|mut fresh| world.retune(place.link, &mut *fresh, place.setting.rate))
+            }
+            Post::Senders { flows, senders } => {
+                let block = senders[number].knobs.turn(actions);
+                let tcp = controlled(scenario, &flows.tcp, block);
+                tcp.map(|tcp| world.control(flows.users.start + number as u32, &Arc::new(tcp)))
+            }
+        };
+        match set {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(RunError("what the agent sets cannot be changed here".into())),
+            // Ranges were tried one by one; together they may not fit.
+            Err(error) => Err(RunError(format!("agent.actions: {error}"))),
+        }
+    }
+
+    /// The world's counts begin anew, and are kept so far.
+    pub fn pause(&mut self, world: &World) {
+        match self {
+            Post::Queue { place, before, so_far, .. } => {
+                *so_far = LinkCounts::of(world.link(place.link)).since(before);
+                *before = LinkCounts::default();
+            }
+            Post::Senders { flows, senders } => {
+                for (sender, user) in senders.iter_mut().zip(flows.users.clone()) {
+                    let now = FlowCounts::of(&world.user_meters()[user as usize]);
+                    sender.so_far = now.since(&sender.before);
+                    sender.before = FlowCounts::default();
+                }
+            }
+        }
+    }
+
+    /// Shows every agent in turn what has come in the last `span`.
+    pub fn see(
+        &mut self,
+        world: &World,
+        span: Duration,
+        mut show: impl FnMut(usize, &mut dyn FnMut(Seen) -> f64),
+    ) {
+        match self {
+            Post::Queue { place, before, so_far, sojourn_ms, .. } => {
+                let link = world.link(place.link);
+                let now = LinkCounts::of(link);
+                let counts = now.since(before) + std::mem::take(so_far);
+                *before = now;
+                let mut step = LinkStep { counts, span, sojourn_ms };
+                show(0, &mut |what| step.see(what, link, world.now()));
+            }
+            Post::Senders { flows, senders } => {
+                let mut open = vec![Open::default(); senders.len()];
+                for (user, sender) in world.senders().filter(|(user, _)| flows.users.contains(user))
+                {
+                    open[(user - flows.users.start) as usize].add(sender);
+                }
+                for (number, (sender, open)) in senders.iter_mut().zip(open).enumerate() {
+                    let user = flows.users.start as usize + number;
+                    let now = FlowCounts::of(&world.user_meters()[user]);
+                    let counts = now.since(&sender.before) + std::mem::take(&mut sender.so_far);
+                    sender.before = now;
+                    let srtt_ms = &mut sender.srtt_ms;
+                    let mut step = FlowStep { counts, span, open, srtt_ms };
+                    show(number, &mut |what| step.see(what));
+                }
+            }
+        }
+    }
+}
+
+fn can_retune(own: &mut dyn Discipline, fresh: &mut dyn Discipline) -> bool {
+    own.retune(forebay_core::Time::ZERO, fresh)
+}
+
+/// `tcp` with the parameters of `block` for its congestion control.
+fn controlled(
+    scenario: &Scenario,
+    tcp: &TcpConfig,
+    block: &Value,
+) -> Result<TcpConfig, ConfigError> {
+    let params: &Map<String, Value> = block.as_object().unwrap_or_else(|| unreachable!("a table"));
+    let control = CongestionControl::choose(scenario.controls(), tcp.congestion.name(), params);
+    Ok(TcpConfig { congestion: control?, ..tcp.clone() })
+}

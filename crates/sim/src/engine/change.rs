@@ -1,0 +1,91 @@
+//! What changes while a world runs: links, and who takes part.
+
+use super::fabric::{LinkChange, Stop, Target, Wire};
+use super::transport::{Conditioner, User};
+use super::world::World;
+use crate::measure::UserMeter;
+use crate::wireless::medium::Station;
+use forebay_core::Time;
+use std::collections::VecDeque;
+
+/// What changes at one instant.
+#[derive(Default)]
+pub struct Change {
+    /// Links by index, and what becomes of them.
+    pub links: Vec<(usize, LinkChange)>,
+    /// Users by index who send no more; what they have left is not sent.
+    pub leave: Vec<u32>,
+    /// Who takes part from now on.
+    pub join: Option<Join>,
+}
+
+/// Users who join, and what they bring. Everything stands behind what is there, in the same order as
+/// in a world that had it from the beginning, so that indices in it mean the same.
+pub struct Join {
+    /// Who sends, with their meters.
+    pub users: Vec<(User, UserMeter)>,
+    /// Markers at the senders' edge.
+    pub conditioners: Vec<Conditioner>,
+    /// Names of classes.
+    pub classes: Vec<String>,
+    /// Where each lane leads, over which access links.
+    pub lanes: Vec<(Target, Option<Wire>)>,
+    /// Stretches.
+    pub stops: Vec<Stop>,
+    /// Ways through the wireless network.
+    pub crossings: Vec<(Station, Station)>,
+}
+
+impl World {
+    /// Makes each of these changes hold from its instant on, when every event of that instant has been
+    /// handled; they are in order of time. Those planned before are forgotten.
+    pub fn plan_anew(&mut self, changes: VecDeque<(Time, Change)>) {
+        self.planned = changes;
+    }
+
+    /// Planned changes that have not been made.
+    pub fn planned_changes(&self) -> usize {
+        self.planned.len()
+    }
+
+    /// When the next planned change is due.
+    pub(super) fn next_change(&self) -> Time {
+        self.planned.front().map_or(Time::MAX, |(at, _)| *at)
+    }
+
+    /// Makes the planned changes that are due; false if there are none.
+    pub fn change_as_planned(&mut self) -> bool {
+        let before = self.planned.len();
+        while self.next_change() <= self.now
+            && let Some((_, change)) = self.planned.pop_front()
+        {
+            self.change(change);
+        }
+        self.planned.len() < before
+    }
+
+    fn change(&mut self, change: Change) {
+        let now = self.now;
+        for (link, change) in change.links {
+            let change = match &self.watch {
+                Some(watch) => watch.change(link as u32, change),
+                None => change,
+            };
+            self.fabric.links_mut()[link].change(now, change);
+        }
+        for user in change.leave {
+            self.transport.leave(now, user, &mut self.fabric, &mut self.measures);
+        }
+        if let Some(join) = change.join {
+            self.join(join);
+        }
+    }
+
+    fn join(&mut self, join: Join) {
+        let (users, meters): (Vec<_>, Vec<_>) = join.users.into_iter().unzip();
+        self.fabric.extend(join.lanes, join.stops, join.crossings);
+        self.measures.join(meters, join.classes);
+        self.transport.join(self.now, users, join.conditioners, &mut self.fabric);
+        self.cast();
+    }
+}

@@ -1,0 +1,355 @@
+//! What has become of packets: their stories, and the counts of the series.
+
+use crate::engine::fabric::cargo::Cargo;
+use crate::measure::UserMeter;
+use forebay_core::{DropReason, Duration, Packet, PacketKind, Time};
+use std::collections::VecDeque;
+
+/// Stories that are kept: the latest.
+const MOST_STORIES: usize = 20_000;
+/// Dropped packets that are kept for the next picture.
+const MOST_GONE: usize = 100;
+/// Flows of a traffic entry up to which each is shown by itself.
+const FEW_FLOWS: usize = 10;
+
+/// A packet's number in the run, from 1; 0: nothing is known of it.
+pub type Serial = u64;
+
+/// What happened to a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    Sent,
+    Queued,
+    Dropped(DropReason),
+    Marked,
+    Transmitted,
+    /// On the wire, in the air or in a box.
+    Lost,
+    Delivered,
+}
+
+/// One step of a story.
+#[derive(Debug, Clone)]
+pub struct Step {
+    pub at: Time,
+    pub what: What,
+    /// None at the ends of the path.
+    pub link: Option<u32>,
+    /// Packets that waited before, where the queue decided.
+    pub waiting: Option<u32>,
+    /// The discipline's variables then, if it is the watched one.
+    pub variables: Box<[(&'static str, f64)]>,
+}
+
+/// What a packet has gone through so far.
+#[derive(Debug)]
+pub struct Story {
+    pub user: u32,
+    pub bytes: u32,
+    pub kind: PacketKind,
+    pub backward: bool,
+    pub steps: Vec<Step>,
+    /// The link that it was last sent over, and when it had left it.
+    pub left: Option<(u32, Time)>,
+    /// Tells it from others in the same place.
+    sent: Time,
+    number: u64,
+    life: u32,
+}
+
+/// What has been since the last point of the series.
+#[derive(Debug, Default)]
+pub struct Since {
+    /// By class: data packets delivered, and the sum of their delays.
+    pub delays: Vec<(u32, Duration)>,
+    /// By row: bytes of IP packets delivered.
+    pub bytes: Vec<u64>,
+    /// By reason, at the watched queue.
+    pub dropped: [u32; DropReason::ALL.len()],
+    /// Packets that it marked.
+    pub marked: u32,
+}
+
+/// Flows that are shown as one.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// Traffic entry.
+    pub traffic: u32,
+    pub class: u32,
+    /// How many they are.
+    pub flows: u32,
+}
+
+/// What is known of all packets.
+#[derive(Default)]
+pub struct Ledger {
+    /// By packet handle.
+    open: Vec<Serial>,
+    stories: VecDeque<Story>,
+    /// Stories that are no longer kept.
+    forgotten: u64,
+    /// By user.
+    pub rows: Vec<u32>,
+    pub shown: Vec<Row>,
+    pub classes: Vec<u32>,
+    pub since: Since,
+    /// The series, a JSON object a point.
+    pub points: Vec<String>,
+    /// Dropped by the watched queue since the last picture.
+    pub gone: VecDeque<(Serial, DropReason)>,
+    /// The watched queue's packet in transmission, since when.
+    pub sending: Option<(Serial, Time)>,
+    /// Packets that joined or left the watched queue.
+    moves: u64,
+    /// Steps to which the variables are still to be added.
+    decided: Vec<(Serial, usize)>,
+    /// Who is on the way into a link's queue: the queue has not seen it yet.
+    arriving: Option<(u32, u32)>,
+    /// Whom a queue has just given away.
+    sent: Option<(u32, u32)>,
+    /// By link.
+    wire_lost: Vec<u64>,
+}
+
+impl Ledger {
+    /// Learns who takes part; those already known stay where they are.
+    pub fn cast(&mut self, users: &[UserMeter], classes: usize) {
+        let known = self.rows.len();
+        for entry in users[known..].chunk_by(|one, other| one.traffic == other.traffic) {
+            let (traffic, class) = (entry[0].traffic, entry[0].class);
+            let (rows, flows) =
+                if entry.len() > FEW_FLOWS { (1, entry.len()) } else { (entry.len(), 1) };
+            let first = self.shown.len() as u32;
+            let rows = rows as u32;
+            self.rows.extend((0..entry.len() as u32).map(|flow| first + flow.min(rows - 1)));
+            let row = Row { traffic, class, flows: flows as u32 };
+            self.shown.resize(self.shown.len() + rows as usize, row);
+        }
+        self.classes.extend(users[known..].iter().map(|user| user.class));
+        self.since.bytes.resize(self.shown.len(), 0);
+        self.since.delays.resize(classes, Default::default());
+    }
+
+    /// The packet with handle `id`, if it is the one that has this cargo.
+    pub fn serial(&self, id: u32, cargo: &Cargo) -> Serial {
+        let serial = self.open.get(id as usize).copied().unwrap_or_default();
+        let is_it = self.story(serial).is_some_and(|story| {
+            let Cargo { sent, user, number, life, backward, .. } = *cargo;
+            (story.sent, story.user, story.number, story.life, story.backward)
+                == (sent, user, number, life, backward)
+        });
+        if is_it { serial } else { 0 }
+    }
+
+    /// Row and class of a user.
+    pub fn place(&self, user: u32) -> (u32, u32) {
+        (self.rows[user as usize], self.classes[user as usize])
+    }
+
+    /// A packet's story, if it is kept.
+    pub fn story(&self, serial: Serial) -> Option<&Story> {
+        let place = serial.checked_sub(self.forgotten + 1)?;
+        self.stories.get(place as usize)
+    }
+
+    /// The same of the packet with handle `id`, to be continued.
+    fn of(&mut self, id: u32) -> Option<(Serial, &mut Story)> {
+        let serial = *self.open.get(id as usize)?;
+        let place = serial.checked_sub(self.forgotten + 1)?;
+        self.stories.get_mut(place as usize).map(|story| (serial, story))
+    }
+
+    /// A packet is at the end of a stretch: its story begins, unless it has.
+    pub fn comes(&mut self, packet: &Packet, cargo: &Cargo) {
+        if self.serial(packet.id, cargo) > 0 {
+            return;
+        }
+        // Who was in this place ended where nobody looked: in the air or in a box.
+        self.end(packet.id, cargo.sent, What::Lost, None);
+        if self.stories.len() == MOST_STORIES {
+            self.stories.pop_front();
+            self.forgotten += 1;
+        }
+        let sent = Step {
+            at: cargo.sent,
+            what: What::Sent,
+            link: None,
+            waiting: None,
+            variables: Box::default(),
+        };
+        self.stories.push_back(Story {
+            user: cargo.user,
+            bytes: packet.len,
+            kind: packet.kind,
+            backward: cargo.backward,
+            steps: vec![sent],
+            left: None,
+            sent: cargo.sent,
+            number: cargo.number,
+            life: cargo.life,
+        });
+        let id = packet.id as usize;
+        if id >= self.open.len() {
+            self.open.resize(id + 1, 0);
+        }
+        self.open[id] = self.forgotten + self.stories.len() as u64;
+    }
+
+    /// Adds a step; its packet's number and the step's place are the answer.
+    fn step(
+        &mut self,
+        at: Time,
+        id: u32,
+        what: What,
+        link: Option<u32>,
+        waiting: Option<usize>,
+    ) -> Option<(Serial, usize)> {
+        let (serial, story) = self.of(id)?;
+        let waiting = waiting.map(|waiting| waiting as u32);
+        story.steps.push(Step { at, what, link, waiting, variables: Box::default() });
+        Some((serial, story.steps.len() - 1))
+    }
+
+    /// The last step of the packet with handle `id`.
+    fn end(&mut self, id: u32, at: Time, what: What, link: Option<u32>) {
+        self.step(at, id, what, link, None);
+        if let Some(open) = self.open.get_mut(id as usize) {
+            *open = 0;
+        }
+    }
+
+    /// A packet comes to the queue of `link`.
+    pub fn arrives(&mut self, id: u32, link: u32) {
+        self.arriving = Some((id, link));
+    }
+
+    /// The queue has been handed the packet with handle `id`.
+    pub fn reached(&mut self, id: u32) {
+        self.arriving.take_if(|(arriving, _)| *arriving == id);
+    }
+
+    /// Who has not reached the queue by now was stopped in front of it.
+    pub fn policed(&mut self, now: Time, watched: Option<u32>) {
+        if let Some((id, link)) = self.arriving.take() {
+            let is_watched = watched == Some(link);
+            self.dropped(now, link, id, DropReason::Policed, is_watched, 0);
+            self.settle(&[]);
+        }
+    }
+
+    /// A queue took a packet behind so many that waited.
+    pub fn queued(&mut self, now: Time, link: u32, id: u32, is_watched: bool, waiting: usize) {
+        let step = self.step(now, id, What::Queued, Some(link), Some(waiting));
+        if is_watched {
+            self.moves += 1;
+            self.decided.extend(step);
+        }
+    }
+
+    /// A queue dropped a packet.
+    pub fn dropped(
+        &mut self,
+        now: Time,
+        link: u32,
+        id: u32,
+        reason: DropReason,
+        is_watched: bool,
+        waiting: usize,
+    ) {
+        let step = self.step(now, id, What::Dropped(reason), Some(link), Some(waiting));
+        if let Some(open) = self.open.get_mut(id as usize) {
+            *open = 0;
+        }
+        if is_watched {
+            self.moves += 1;
+            self.since.dropped[reason as usize] += 1;
+            if let Some((serial, _)) = step {
+                self.gone.push_back((serial, reason));
+                self.gone.drain(..self.gone.len().saturating_sub(MOST_GONE));
+            }
+            self.decided.extend(step);
+        }
+    }
+
+    /// A queue marked a packet.
+    pub fn marked(&mut self, now: Time, link: u32, id: u32, is_watched: bool, waiting: usize) {
+        let step = self.step(now, id, What::Marked, Some(link), Some(waiting));
+        if is_watched {
+            self.since.marked += 1;
+            self.decided.extend(step);
+        }
+    }
+
+    /// A queue gave a packet away to be sent.
+    pub fn sent(&mut self, link: u32, id: u32, is_watched: bool) {
+        self.sent = Some((id, link));
+        self.moves += u64::from(is_watched);
+        if is_watched {
+            self.sending = None;
+        }
+    }
+
+    /// The link whose queue has just given a packet away.
+    pub fn sender(&self) -> Option<u32> {
+        self.sent.map(|(_, link)| link)
+    }
+
+    /// That packet is on the link from `now` until `free_at`; the link has lost so many on the wire.
+    pub fn transmitted(
+        &mut self,
+        now: Time,
+        link: u32,
+        free_at: Time,
+        wire_lost: u64,
+        is_watched: bool,
+    ) {
+        let Some((id, _)) = self.sent.take() else { return };
+        if let Some((serial, story)) = self.of(id) {
+            story.left = Some((link, free_at));
+            if is_watched {
+                self.sending = Some((serial, now));
+            }
+        }
+        self.step(now, id, What::Transmitted, Some(link), None);
+        let link_index = link as usize;
+        if link_index >= self.wire_lost.len() {
+            self.wire_lost.resize(link_index + 1, 0);
+        }
+        // It begins anew when the warm-up ends.
+        if wire_lost > std::mem::replace(&mut self.wire_lost[link_index], wire_lost) {
+            self.end(id, free_at, What::Lost, Some(link));
+        }
+    }
+
+    /// A packet is at its host.
+    pub fn delivered(&mut self, now: Time, packet: &Packet, cargo: &Cargo) {
+        if packet.kind == PacketKind::Data {
+            let row = self.rows[cargo.user as usize] as usize;
+            self.since.bytes[row] += u64::from(packet.len);
+            let (count, sum) = &mut self.since.delays[self.classes[cargo.user as usize] as usize];
+            *count += 1;
+            *sum += now - cargo.sent;
+        }
+        self.end(packet.id, now, What::Delivered, None);
+    }
+
+    /// Whether variables are to be added to steps.
+    pub fn has_decided(&self) -> bool {
+        !self.decided.is_empty()
+    }
+
+    /// Adds the variables to what was decided.
+    pub fn settle(&mut self, variables: &[(&'static str, f64)]) {
+        for (serial, step) in std::mem::take(&mut self.decided) {
+            let place = serial.checked_sub(self.forgotten + 1);
+            if let Some(story) = place.and_then(|place| self.stories.get_mut(place as usize)) {
+                story.steps[step].variables = variables.into();
+            }
+        }
+    }
+
+    /// Packets that have joined or left the watched queue.
+    pub fn moves(&self) -> u64 {
+        self.moves
+    }
+}

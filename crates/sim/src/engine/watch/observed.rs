@@ -1,0 +1,125 @@
+//! A queue that reports what it does.
+
+use super::ledger::Ledger;
+use forebay_core::tcp::Tcp;
+use forebay_core::{
+    Backlog, Context, Discipline, DropReason, Packet, Rate, Sink, Time, Verdict, Wake,
+};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// A discipline that does what the one in it does, and tells of it.
+pub struct Observed {
+    inner: Box<dyn Discipline>,
+    link: u32,
+    /// Whether its variables are of interest, too.
+    is_watched: bool,
+    ledger: Arc<Mutex<Ledger>>,
+}
+
+/// Hands on what becomes of packets, and tells of it.
+struct Through<'a, 'b> {
+    sink: &'a mut dyn Sink,
+    ledger: &'a mut MutexGuard<'b, Ledger>,
+    now: Time,
+    link: u32,
+    is_watched: bool,
+    waiting: usize,
+}
+
+impl Sink for Through<'_, '_> {
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        self.ledger.dropped(self.now, self.link, packet.id, reason, self.is_watched, self.waiting);
+        self.sink.dropped(packet, reason);
+    }
+
+    fn marked(&mut self, packet: &Packet) {
+        self.ledger.marked(self.now, self.link, packet.id, self.is_watched, self.waiting);
+        self.sink.marked(packet);
+    }
+
+    fn tcp_header(&mut self, arriving: &Packet) -> Option<Tcp> {
+        self.sink.tcp_header(arriving)
+    }
+}
+
+impl Observed {
+    /// `inner`, in front of `link`.
+    pub fn new(
+        inner: Box<dyn Discipline>,
+        link: u32,
+        is_watched: bool,
+        ledger: Arc<Mutex<Ledger>>,
+    ) -> Self {
+        Observed { inner, link, is_watched, ledger }
+    }
+
+    /// What `act` answers, with the packets that it drops and marks seen. What was decided is told with
+    /// the variables as they are afterwards.
+    fn during<T>(
+        &mut self,
+        cx: &mut Context,
+        act: impl FnOnce(&mut dyn Discipline, &mut Context) -> T,
+        told: impl FnOnce(&mut Ledger, &T, usize),
+    ) -> T {
+        let Observed { ref mut inner, link, is_watched, ref ledger } = *self;
+        let mut ledger = ledger.lock().expect("nothing panics while it is held");
+        let (now, waiting) = (cx.now, inner.backlog().packets);
+        let (rng, sink) = cx.parts();
+        let mut through = Through { sink, ledger: &mut ledger, now, link, is_watched, waiting };
+        let answer = act(&mut **inner, &mut Context::new(now, rng, &mut through));
+        told(&mut ledger, &answer, waiting);
+        if is_watched && ledger.has_decided() {
+            let mut variables = Vec::new();
+            inner.probe(now, &mut |name, value| variables.push((name, value)));
+            ledger.settle(&variables);
+        }
+        answer
+    }
+}
+
+impl Discipline for Observed {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context) -> Verdict {
+        let (id, now, link, is_watched) = (packet.id, cx.now, self.link, self.is_watched);
+        let told = |ledger: &mut Ledger, verdict: &Verdict, waiting| {
+            ledger.reached(id);
+            if *verdict == Verdict::Queued {
+                ledger.queued(now, link, id, is_watched, waiting);
+            }
+        };
+        self.during(cx, |inner, cx| inner.enqueue(packet, cx), told)
+    }
+
+    fn dequeue(&mut self, cx: &mut Context) -> Option<Packet> {
+        let (link, is_watched) = (self.link, self.is_watched);
+        let told = |ledger: &mut Ledger, packet: &Option<Packet>, _| {
+            if let Some(packet) = packet {
+                ledger.sent(link, packet.id, is_watched);
+            }
+        };
+        self.during(cx, |inner, cx| inner.dequeue(cx), told)
+    }
+
+    fn wake(&self, now: Time) -> Wake {
+        self.inner.wake(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.inner.backlog()
+    }
+
+    fn set_link_rate(&mut self, now: Time, rate: Rate) {
+        self.inner.set_link_rate(now, rate);
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.inner.fault()
+    }
+
+    fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64)) {
+        self.inner.probe(now, out);
+    }
+
+    fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
+        self.inner.waiting(out);
+    }
+}

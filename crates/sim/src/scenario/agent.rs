@@ -1,0 +1,123 @@
+//! What a scenario says of its agent.
+
+use forebay_core::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// An agent that learns (`forebay.gym`): where it sits, what it sets and sees, what it is paid for.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentTable {
+    /// Link at whose queue it sits; the compared link if neither this nor `traffic` is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// Traffic entry of which it is the congestion control: each flow has an agent of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<String>,
+    /// Simulated time from one action to the next; above 0. Default 10ms.
+    #[serde(default = "ten_milliseconds")]
+    pub step: Duration,
+    /// What it sets: parameters of the queue or of the congestion control, and the range of each:
+    /// `{ target = "1ms..100ms:log" }`. Without any the queue becomes one of the kind `agent`, whose
+    /// `drop_probability` is set, 0 to 1; and the congestion control `agent`, whose `window` is set, 1 to
+    /// 1000 segments.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub actions: BTreeMap<String, String>,
+    /// What it sees of each step, in order. Default, at a link: `sojourn_ms`, `backlog_packets`,
+    /// `arrival_pps`, `departure_pps`, `dropped` and `marked`; at a sender: `srtt_ms`, `throughput_bps`,
+    /// `cwnd_packets`, `in_flight_packets`, `dropped` and `marked`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observations: Vec<Seen>,
+    /// What it is paid for each step: things seen, each times a weight, added up. Default, at a link:
+    /// `{ log_utilization = 1.0, sojourn_ms = -0.01 }`; at a sender: `{ log_throughput = 1.0,
+    /// srtt_ms = -0.01 }`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reward: BTreeMap<Seen, f64>,
+    /// Fields of the scenario, by path, that each episode draws anew, and from what:
+    /// `{ "dumbbell.rate" = "2Mbit..50Mbit:log", "traffic[0].flows" = "1..20" }`, or values such as
+    /// `"fifo,codel"`, one of which is chosen.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub draws: BTreeMap<String, String>,
+}
+
+fn ten_milliseconds() -> Duration {
+    Duration::from_millis(10)
+}
+
+/// What is seen of a step, at a link or at a sender; without a packet a share is 0, and a delay what it
+/// was in the step before.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Seen {
+    /// Link: mean waiting time of the packets that left the queue, in ms.
+    SojournMs,
+    /// Link: packets that wait at its end.
+    BacklogPackets,
+    /// Link: their bytes.
+    BacklogBytes,
+    /// Link: how long these would take to send at the link's rate, in ms.
+    BacklogMs,
+    /// Link: packets that arrived, a second.
+    ArrivalPps,
+    /// Link: packets that were sent, a second.
+    DeparturePps,
+    /// Link: bits that were sent, link overhead included, a second.
+    DepartureBps,
+    /// Packets that the queue dropped; of a sender's, all that were dropped on the way.
+    Dropped,
+    /// Packets that were marked congestion-experienced, likewise.
+    Marked,
+    /// Link: share of the arrivals that were dropped, 0 to 1.
+    DropShare,
+    /// Link: share of the arrivals that were marked, 0 to 1.
+    MarkShare,
+    /// Link: `departure_bps` over the link's rate, about 0 to 1.
+    Utilization,
+    /// Link: the natural logarithm of that, at least that of 0.01.
+    LogUtilization,
+    /// Link: its rate in bit/s; the mean rate of a trace.
+    RateBps,
+    /// Sender: smoothed round-trip time in ms.
+    SrttMs,
+    /// Sender: payload delivered in order, in bit/s.
+    ThroughputBps,
+    /// Sender: the natural logarithm of that in Mbit/s, at least that of 0.01.
+    LogThroughput,
+    /// Sender: congestion window in segments.
+    CwndPackets,
+    /// Sender: segments in flight.
+    InFlightPackets,
+}
+
+impl Seen {
+    /// What is seen at a link.
+    pub const LINK: [Seen; 14] = [
+        Seen::SojournMs,
+        Seen::BacklogPackets,
+        Seen::BacklogBytes,
+        Seen::BacklogMs,
+        Seen::ArrivalPps,
+        Seen::DeparturePps,
+        Seen::DepartureBps,
+        Seen::Dropped,
+        Seen::Marked,
+        Seen::DropShare,
+        Seen::MarkShare,
+        Seen::Utilization,
+        Seen::LogUtilization,
+        Seen::RateBps,
+    ];
+    /// What is seen at a sender.
+    pub const SENDER: [Seen; 7] = [
+        Seen::SrttMs,
+        Seen::ThroughputBps,
+        Seen::LogThroughput,
+        Seen::CwndPackets,
+        Seen::InFlightPackets,
+        Seen::Dropped,
+        Seen::Marked,
+    ];
+}

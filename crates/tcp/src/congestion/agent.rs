@@ -1,0 +1,131 @@
+//! Agent: a congestion window and a pacing rate that somebody else sets.
+//!
+//! Nothing is measured and nothing adapted: whoever runs the connection, such as an agent that learns,
+//! sets both while it runs ([`CongestionController::retune`]). Losses change neither; recovery says what
+//! is sent again. Until the first acknowledgment the window is the connection's initial one.
+
+use super::{AckSample, Attention, CongestionController, CongestionEvent, Delivery, Start, Window};
+use forebay_core::config::require;
+use forebay_core::{ConfigError, Duration, Named, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::any::Any;
+use std::sync::Arc;
+
+/// Parameters of `agent`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentParams {
+    /// Congestion window in segments, at most the connection's `max_window`; above 0. Default 10.
+    pub window: f64,
+    /// Rate at which segments leave; above 0. Default: none, what the window allows leaves at once.
+    pub rate: Option<Rate>,
+}
+
+impl Default for AgentParams {
+    fn default() -> Self {
+        AgentParams { window: 10.0, rate: None }
+    }
+}
+
+/// A window and a rate that are given.
+#[derive(Debug)]
+pub struct Agent(AgentParams);
+
+impl Agent {
+    fn open(&self, window: &mut Window) {
+        let bytes = (self.0.window * window.mss as f64) as u64;
+        window.cwnd = bytes.clamp(window.mss, window.maximum.max(window.mss));
+    }
+}
+
+impl Named for Agent {
+    type Family = dyn CongestionController;
+    const NAME: &'static str = "agent";
+    const SUMMARY: &'static str = "a window and a rate that an agent sets";
+    const SOURCE: &'static str = "forebay";
+    type Params = AgentParams;
+
+    fn build(params: &AgentParams, _: &()) -> Result<Start, ConfigError> {
+        let AgentParams { window, rate } = *params;
+        require(window > 0.0 && window <= 1e6, "window", || {
+            format!("must be above 0 and at most 1000000, got {window}")
+        })?;
+        require(rate != Some(Rate::from_bps(0)), "rate", || {
+            "must be above 0; leave it out to have none".into()
+        })?;
+        let params = *params;
+        Ok(Arc::new(move |_| Box::new(Agent(params))))
+    }
+}
+
+impl CongestionController for Agent {
+    /// Growth is told of only while the window holds the sender back; a rate may do so as well.
+    fn on_ack(&mut self, _: &mut Window, _: &AckSample) {}
+
+    fn attention(&self) -> Attention {
+        Attention::Acknowledgments
+    }
+
+    fn on_delivery(&mut self, window: &mut Window, _: &Delivery) {
+        self.open(window);
+    }
+
+    /// It never begins slow start again.
+    fn on_congestion(&mut self, window: &mut Window, _: &CongestionEvent) {
+        window.ssthresh = window.cwnd;
+    }
+
+    fn governs(&self) -> bool {
+        true
+    }
+
+    fn paces(&self) -> bool {
+        true
+    }
+
+    fn pacing_rate(&self, _: &Window, _: Option<Duration>) -> Option<Rate> {
+        self.0.rate
+    }
+
+    fn retune(&mut self, window: &mut Window, fresh: &mut dyn Any) -> bool {
+        fresh.downcast_ref::<Self>().is_some_and(|fresh| {
+            self.0 = fresh.0;
+            self.open(window);
+            true
+        })
+    }
+
+    fn heap(&self) -> usize {
+        size_of::<Self>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    #[test]
+    fn the_window_and_the_rate_are_those_that_are_set() {
+        let config = Config::default();
+        let mut window = Window::new(&config);
+        let mut agent = Agent(AgentParams { window: 20.0, rate: None });
+        agent.on_delivery(&mut window, &Delivery::default());
+        assert_eq!(window.cwnd, 20 * window.mss);
+        let rate = Some(Rate::from_bps(1_000_000));
+        let mut fresh = Agent(AgentParams { window: 2.5, rate });
+        assert!(agent.retune(&mut window, &mut fresh));
+        assert_eq!(window.cwnd, window.mss * 5 / 2);
+        assert_eq!(agent.pacing_rate(&window, None), rate);
+        // At least a segment, at most what the connection may have.
+        for (segments, bytes) in [(0.1, window.mss), (1e6, 40 * window.mss)] {
+            window.maximum = 40 * window.mss;
+            agent.retune(&mut window, &mut Agent(AgentParams { window: segments, rate: None }));
+            assert_eq!(window.cwnd, bytes);
+        }
+        for (window, rate) in [(0.0, None), (-1.0, None), (1.0, Some(Rate::from_bps(0)))] {
+            assert!(Agent::build(&AgentParams { window, rate }, &()).is_err());
+        }
+    }
+}

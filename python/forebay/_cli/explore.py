@@ -1,0 +1,77 @@
+"""The command `forebay explore`."""
+
+from __future__ import annotations
+
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+from forebay._cli import complete
+from forebay._cli.console import friendly, say
+from forebay._cli.options import Settings, argument, flag, names, option
+from forebay._engine import ScenarioError
+from forebay.scenario import load_with
+
+
+def command(
+    scenario: Annotated[
+        Path | None, argument("[SCENARIO]", "The scenario file, TOML or JSON.")
+    ] = None,
+    disciplines: Annotated[
+        str | None,
+        option(
+            "A,B,...",
+            "Disciplines side by side.",
+            completes=complete.kinds,
+            default="two of the scenario's list",
+        ),
+    ] = None,
+    link: Annotated[
+        str | None,
+        option("NAME", "Link whose queue is shown.", completes=complete.links),
+    ] = None,
+    story: Annotated[
+        str | None, option("NAME", "Guided story to begin with, such as bufferbloat.")
+    ] = None,
+    set_: Settings = [],  # noqa: B006 - read only
+    port: Annotated[int, option("N", "Port of the page.", default="a free one", minimum=0)] = 0,
+    no_browser: Annotated[bool, flag("--no-browser", "Only print the page's address.")] = False,
+) -> None:
+    """Watch a scenario live, in the browser.
+
+    Shows the packets in the queue and on the links, under several disciplines side by side, at any
+    speed, and lets you change rates, delays, queues and traffic while it runs. What you changed can
+    be saved as a scenario that forebay run repeats. Without a scenario a guided story begins.
+
+    Examples:
+        forebay explore
+        forebay explore examples/branch-uplink.toml
+        forebay explore examples/branch-uplink.toml --disciplines fifo,fq-codel,cq-aqm
+    """
+    with friendly():
+        # The server needs libraries that help and completion do without.
+        from forebay.explore import stories
+        from forebay.explore.server import run
+        from forebay.explore.stage import Stage
+
+        if scenario is not None and story is not None:
+            raise ScenarioError("--story has a scenario of its own; give one of the two")
+        if scenario is None:
+            told = stories.load(story or stories.names()[0])
+            stage = Stage(told.run, told.lanes_of(1), told.link)
+            story = told.name
+        else:
+            stage = Stage(load_with(scenario, set_), names(disciplines), link, plays=True)
+
+        def ready(address: str) -> None:
+            say(f"{address}\nCtrl-C ends it.")
+            if not no_browser:
+                webbrowser.open(address)
+
+        try:
+            # Ctrl-C is how it ends.
+            with suppress(KeyboardInterrupt):
+                run(stage, port, ready=ready, story=story)
+        except OSError as error:
+            raise ScenarioError(f"--port: {port} cannot be used: {error.strerror}") from None

@@ -1,0 +1,152 @@
+"""One of the disciplines side by side: a run under way, and the scenario that it records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from forebay import _engine
+from forebay.explore.protocol import MOST_PACKETS
+from forebay.scenario import Scenario, named
+
+Entry = dict[str, Any]
+"""What changes, as `[[change]]` has it, without its instant."""
+
+
+class Lane:
+    """A discipline on the watched link."""
+
+    def __init__(self, label: str, scenario: Scenario, link: str | None, grain_ns: int) -> None:
+        """The run of `scenario` at its beginning.
+
+        Args:
+            label: what the page calls it.
+            scenario: what is run, with its changes.
+            link: the link whose queue is watched; None: there is none.
+            grain_ns: time between two points of the series.
+
+        Raises:
+            ScenarioError: anything in it that could not run.
+        """
+        self.label = label
+        self.scenario = scenario
+        self._link = link
+        self._grain_ns = grain_ns
+        self.epoch = 0
+        """Counts how often what has been became something else."""
+        self._run = self._open(scenario)
+
+    def _open(self, scenario: Scenario) -> _engine.Session:
+        with named(scenario):
+            run = _engine.open(scenario.text, scenario.base)
+            run.watch(self._link, self._grain_ns)
+        return run
+
+    @property
+    def times(self) -> tuple[int, int]:
+        """The present instant, and the end, in ns."""
+        return self._run.times()
+
+    def advance(self, until_ns: int) -> None:
+        """Go on to an instant."""
+        with named(self.scenario):
+            while not self._run.advance(until_ns):
+                pass
+
+    def advance_to_packet(self) -> None:
+        """Go on to the next instant at which a packet joins or leaves the watched queue."""
+        with named(self.scenario):
+            while not self._run.advance_to_packet():
+                pass
+
+    def seek(self, at_ns: int) -> None:
+        """Be at an instant: from the beginning if it is over."""
+        if at_ns < self.times[0]:
+            self._run = self._open(self.scenario)
+        self.advance(at_ns)
+
+    def become(self, scenario: Scenario, at_ns: int) -> None:
+        """Run another scenario from the beginning to an instant.
+
+        Raises:
+            ScenarioError: it could not run; nothing has changed.
+        """
+        run = self._open(scenario)
+        self._run, self.scenario = run, scenario
+        self.epoch += 1
+        self.advance(at_ns)
+
+    def fingerprint(self) -> str | None:
+        """The run's fingerprint, if it is complete."""
+        now, end = self.times
+        return self._run.fingerprint() if now >= end else None
+
+    def instant(self) -> int:
+        """The instant of a change that is made now."""
+        return self._run.instant()
+
+    def change(self, at_ns: int, entry: Mapping[str, Any]) -> None:
+        """Change something from now on, which is `at_ns`, and record it.
+
+        Raises:
+            ScenarioError: it cannot change; nothing has.
+        """
+        recorded = self.scenario.with_change(at_ns, entry)
+        with named(self.scenario):
+            self._run.change(recorded.text)
+        self.scenario = recorded
+
+    @property
+    def now(self) -> Scenario:
+        """The scenario as it now is."""
+        return Scenario(self._run.scenario(), self.scenario.name, self.scenario.base)
+
+    def scenario_at_end(self) -> Scenario:
+        """The scenario when all its recorded changes have been made, as far as who takes part."""
+        document = self.scenario.document
+        changes = document.pop("change", [])
+        document["traffic"] += [each["join"] for each in changes if "join" in each]
+        return Scenario.of(document, self.scenario.name, self.scenario.base)
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """Classes and flows by their numbers in pictures."""
+        found: dict[str, Any] = json.loads(self._run.shown())
+        return found
+
+    def picture(self) -> str:
+        """What waits and what is under way, as fields of a JSON object."""
+        return self._run.picture(MOST_PACKETS)
+
+    def points(self, first: int) -> tuple[int, str]:
+        """How many points the series has, and those from `first` on, as a JSON list."""
+        return self._run.points(first)
+
+    def story(self, number: int) -> dict[str, Any] | None:
+        """The story of a packet; None if it is not kept."""
+        found = self._run.story(number)
+        return None if found is None else json.loads(found)
+
+
+def in_words(entry: Mapping[str, Any]) -> str:
+    """A change as the page shows it."""
+    if "set" in entry:
+        return ", ".join(f"{path} = {_value(value)}" for path, value in entry["set"].items())
+    if "join" in entry:
+        traffic = entry["join"]
+        return f"{traffic.get('name', traffic.get('kind'))} joins"
+    return f"{entry['leave']} leaves"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return str(value.get("label") or value.get("kind") or json.dumps(value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def recorded_at(scenario: Scenario, changes: list[tuple[int, Entry]]) -> Scenario:
+    """The scenario with these changes, each at its instant in ns, beside its own."""
+    for at_ns, entry in changes:
+        scenario = scenario.with_change(at_ns, entry)
+    return scenario

@@ -1,0 +1,182 @@
+"""What is kept of the stage: scenarios with their changes, comparisons, reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forebay._engine import ScenarioError
+from forebay.explore import protocol
+from forebay.explore.protocol import ComparedRow
+from forebay.explore.stage import Stage, said
+from forebay.scenario import Scenario
+
+if TYPE_CHECKING:
+    from forebay.comparison import Comparison
+
+Lanes = list[tuple[str, Scenario]]
+RUNS = 10
+"""Replications of a report, unless there is a comparison."""
+Tell = Callable[[str], None]
+
+
+class Results:
+    """Answers `save`, `compare` and `report`; the last two in a thread of their own."""
+
+    def __init__(self, stage: Stage, address: str) -> None:
+        """What is kept of `stage`; its report is to be had at `address`."""
+        self._stage = stage
+        self._address = address
+        self._busy = threading.Lock()
+        self._comparison: Comparison | None = None
+        self.page: str | None = None
+        """The report, once there is one."""
+
+    def takes(self, command: protocol.Command, tell: Tell) -> bool:
+        """Whether it answers the command, through `tell`, when what came before is done."""
+        match command:
+            case protocol.Save():
+                self._stage.call(lambda: self._save(tell), tell)
+            case protocol.Compare(runs=runs):
+                self._stage.call(lambda: self._beside(self._compare, runs, tell), tell)
+            case protocol.Report():
+                self._stage.call(lambda: self._beside(self._report, RUNS, tell), tell)
+            case _:
+                return False
+        return True
+
+    def _beside(self, act: Callable[[Lanes, int, Tell], None], runs: int, tell: Tell) -> None:
+        """Do what takes long in a thread of its own, for the lanes as they are."""
+        if not self._busy.acquire(blocking=False):
+            raise ScenarioError("a comparison is being run; wait for its end")
+        lanes = self._stage.lanes()
+
+        def work() -> None:
+            try:
+                act(lanes, runs, tell)
+            except (ScenarioError, OSError) as error:
+                tell(said("error", str(error)))
+            finally:
+                self._busy.release()
+
+        threading.Thread(target=work, name="compare", daemon=True).start()
+
+    def _save(self, tell: Tell) -> None:
+        files: list[protocol.SavedFile] = []
+        fingerprints = self._stage.fingerprints()
+        for number, (label, scenario) in enumerate(self._stage.lanes()):
+            files.append(
+                {
+                    "lane": number,
+                    "path": str(save(label, scenario)),
+                    "text": scenario.to_toml(),
+                    "fingerprint": fingerprints[number],
+                }
+            )
+        tell(json.dumps({"type": "saved", "files": files}))
+
+    def _compare(self, lanes: Lanes, runs: int, tell: Tell) -> None:
+        head = {"type": "compared", "runs": runs, "lanes": [label for label, _ in lanes]}
+        found = self._run(
+            lanes, runs, lambda done: tell(json.dumps(head | {"done": done, "rows": []}))
+        )
+        tell(json.dumps(head | {"done": 1.0, "rows": _rows(found)}))
+
+    def _report(self, lanes: Lanes, runs: int, tell: Tell) -> None:
+        from forebay._report import render  # and plotly, which takes its time
+
+        def told(done: float, address: str | None = None) -> None:
+            tell(json.dumps({"type": "reported", "done": done, "address": address}))
+
+        found = self._comparison
+        if found is None or [(each.label, each.scenario) for each in found.variants] != lanes:
+            found = self._run(lanes, runs, told)
+        self.page = render(found)
+        told(1.0, self._address)
+
+    def _run(self, lanes: Lanes, runs: int, told: Callable[[float], None]) -> Comparison:
+        """Run all lanes, with replications, and keep what was found."""
+        from forebay import comparison
+
+        watched = self._stage.watched
+        if watched is None:
+            raise ScenarioError("there is no link on which disciplines could be compared")
+        variants = tuple(
+            comparison.Variant(label, _queue(scenario, watched), scenario)
+            for label, scenario in lanes
+        )
+        first = int(lanes[0][1].document.get("seed", 1))
+        self._comparison = comparison.run_variants(
+            comparison.Comparison(lanes[0][1], watched, variants, ()),
+            range(first, first + runs),
+            progress=lambda progress: told(min(progress.fraction, 0.99)),
+        )
+        return self._comparison
+
+
+def save(label: str, scenario: Scenario) -> Path:
+    """Write the scenario of a lane, beside the file that it comes from.
+
+    A name that is taken is not used; those of no file go to the present folder.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    package = Path(__file__).parent
+    base = Path(scenario.base).resolve()
+    folder = Path.cwd() if base.is_relative_to(package) else base
+    stem = scenario.name.removesuffix(".toml").removesuffix(".json")
+    name = re.sub(r"[^A-Za-z0-9]+", "-", f"{stem} {label}").strip("-").lower()
+    number = 1
+    while True:
+        path = folder / (f"{name}.toml" if number == 1 else f"{name}-{number}.toml")
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        except FileExistsError:
+            number += 1
+            continue
+        with os.fdopen(file, "w", encoding="utf-8") as out:
+            out.write(scenario.to_toml())
+        return path
+
+
+def _queue(scenario: Scenario, watched: str) -> dict[str, object]:
+    for link in scenario.resolved()["links"]:
+        if link["name"] == watched:
+            return dict(link["queue"] or {"kind": "fifo"})
+    raise ScenarioError(f'there is no link "{watched}"')
+
+
+def _rows(found: Comparison) -> list[ComparedRow]:
+    """The measures of every class that were found, each with its interval under each lane."""
+    from forebay.measures import MEASURES
+
+    rows: list[ComparedRow] = []
+    for class_ in found.classes:
+        for measure in MEASURES:
+            intervals = [found.interval(each, class_, measure.key) for each in found.labels]
+            if all(each is None for each in intervals):
+                continue
+            best = found.best(class_, measure)
+            cells: list[protocol.ComparedCell] = []
+            for label, each in zip(found.labels, intervals, strict=True):
+                mean, low, high = (None,) * 3 if each is None else (each.mean, each.low, each.high)
+                scaled = [
+                    None if value is None else value * measure.scale for value in (mean, low, high)
+                ]
+                cells.append(
+                    {"mean": scaled[0], "low": scaled[1], "high": scaled[2], "best": label in best}
+                )
+            rows.append(
+                {
+                    "class_name": class_,
+                    "measure": f"{measure.title} ({measure.unit})",
+                    "cells": cells,
+                }
+            )
+    return rows

@@ -1,0 +1,126 @@
+"""PettingZoo's environment for many senders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pettingzoo
+from gymnasium import Space
+from gymnasium.utils import seeding
+from numpy.typing import NDArray
+
+from forebay._runs import Result
+from forebay.gym.setup import set_up
+from forebay.scenario import Scenario
+
+Array = NDArray[np.float32]
+
+
+class ParallelEnv(pettingzoo.ParallelEnv[str, Array, Array]):  # type: ignore[misc]
+    """A scenario with an agent at each flow of a traffic entry; all act at once.
+
+    Agents are called after the entry and the number of the flow, such as `downloads/0`. Actions,
+    observations and episodes are as those of `Env`.
+
+    Example:
+        >>> env = forebay.gym.ParallelEnv("examples/branch-uplink.toml", traffic="downloads")
+        >>> observations, infos = env.reset(seed=1)
+        >>> actions = {agent: env.action_space(agent).sample() for agent in env.agents}
+        >>> observations, rewards, terminated, truncated, infos = env.step(actions)
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"name": "forebay", "render_modes": []}
+
+    def __init__(
+        self, scenario: Scenario | str | Path, render_mode: None = None, **agent: Any
+    ) -> None:
+        """Make the environment of a scenario.
+
+        Args:
+            scenario: the scenario, or its file.
+            render_mode: None; nothing is drawn.
+            agent: fields of the `[agent]` table, instead of the scenario's.
+
+        Raises:
+            ScenarioError: anything in it that is not understood or could not run.
+        """
+        self.render_mode = render_mode
+        self._setup = set_up(scenario, agent)
+        self.possible_agents = list(self._setup.agents)
+        self.agents: list[str] = []
+        self._run = self._setup.episodes(1, 1)
+        self._random = seeding.np_random()[0]
+        self._action_space = self._setup.action_space
+        self._observation_space = self._setup.observation_space
+        self.action_spaces = dict.fromkeys(self.possible_agents, self._action_space)
+        self.observation_spaces = dict.fromkeys(self.possible_agents, self._observation_space)
+        count = len(self.possible_agents)
+        self._actions = np.zeros((count, len(self._setup.actions)), np.float32)
+        self._observations = np.zeros((count, len(self._setup.observations)), np.float32)
+        self._rewards = np.zeros(count, np.float64)
+        self._ended = np.zeros(1, np.bool_)
+
+    def action_space(self, agent: str) -> Space[Array]:
+        """The space of an agent's actions, the same for all."""
+        return self.action_spaces[agent]
+
+    def observation_space(self, agent: str) -> Space[Array]:
+        """The space of what an agent sees, the same for all."""
+        return self.observation_spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Array], dict[str, dict[str, Any]]]:
+        """Begin an episode, as `Env.reset`; every agent is told the same of it."""
+        del options
+        if seed is not None:
+            self._random, _ = seeding.np_random(seed)
+        info = self._setup.begin(self._run, 0, self._random)
+        self._run.begin(0, self._observations.reshape(-1))
+        self.agents = list(self.possible_agents)
+        return self._seen(), {agent: dict(info) for agent in self.agents}
+
+    def step(
+        self, actions: dict[str, Array]
+    ) -> tuple[
+        dict[str, Array],
+        dict[str, float],
+        dict[str, bool],
+        dict[str, bool],
+        dict[str, dict[str, Any]],
+    ]:
+        """Every agent acts, and the scenario goes on for a step.
+
+        Args:
+            actions: by agent; who is not named acts as in the step before.
+
+        Raises:
+            ValueError: there is no episode.
+        """
+        for number, agent in enumerate(self.possible_agents):
+            if agent in actions:
+                self._actions[number] = actions[agent]
+        observations = self._observations.reshape(-1)
+        self._run.step(self._actions.reshape(-1), observations, self._rewards, self._ended)
+        over, agents = bool(self._ended[0]), self.agents
+        rewards = {agent: float(self._rewards[number]) for number, agent in enumerate(agents)}
+        if over:
+            self.agents = []
+        return (
+            {agent: self._observations[number].copy() for number, agent in enumerate(agents)},
+            rewards,
+            dict.fromkeys(agents, False),
+            dict.fromkeys(agents, over),
+            {agent: {} for agent in agents},
+        )
+
+    def finish(self) -> Result:
+        """As `Env.finish`."""
+        return Result.of(self._run.finish(0))
+
+    def _seen(self) -> dict[str, Array]:
+        return {
+            agent: self._observations[number].copy() for number, agent in enumerate(self.agents)
+        }

@@ -1,0 +1,236 @@
+"""From a scenario and its `[agent]` table to what the engine is told, and to spaces."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from gymnasium import Space
+from gymnasium.spaces import Box
+from numpy.typing import NDArray
+
+from forebay import _engine
+from forebay._engine import ScenarioError
+from forebay.scenario import Scenario, load, named
+from forebay.tune.space import Parameter, read_parameter
+
+_AT_LINK: dict[str, Any] = {
+    "actions": {"drop_probability": "0.0001..1:log"},
+    "observations": [
+        "sojourn_ms",
+        "backlog_packets",
+        "arrival_pps",
+        "departure_pps",
+        "dropped",
+        "marked",
+    ],
+    "reward": {"log_utilization": 1.0, "sojourn_ms": -0.01},
+}
+_AT_SENDER: dict[str, Any] = {
+    "actions": {"window": "1..1000:log"},
+    "observations": [
+        "srtt_ms",
+        "throughput_bps",
+        "cwnd_packets",
+        "in_flight_packets",
+        "dropped",
+        "marked",
+    ],
+    "reward": {"log_throughput": 1.0, "srtt_ms": -0.01},
+}
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A scenario with an agent, all defaults filled in."""
+
+    scenario: Scenario
+    """What an episode runs, before anything is drawn."""
+    agent: str
+    """What the engine is told of the agent (JSON)."""
+    draws: tuple[Parameter, ...]
+    """What each episode draws."""
+    agents: tuple[str, ...]
+    """Names of the agents: that of the link, or of each flow of a traffic entry."""
+    actions: tuple[str, ...]
+    """Parameters that are set, in the order of the action space."""
+    observations: tuple[str, ...]
+    """What is seen, in the order of the observation space."""
+
+    @property
+    def action_space(self) -> Space[NDArray[np.float32]]:
+        """From -1 to 1 for each parameter."""
+        return _floats(Box(-1.0, 1.0, (len(self.actions),), np.float32))
+
+    @property
+    def observation_space(self) -> Space[NDArray[np.float32]]:
+        """What can be seen: logarithms may be negative."""
+        low = [-np.inf if name.startswith("log_") else 0.0 for name in self.observations]
+        return _floats(Box(np.array(low, np.float32), np.inf, (len(low),), np.float32))
+
+    def episodes(self, count: int, threads: int) -> _engine.Episodes:
+        """Places for `count` runs."""
+        return _engine.episodes(self.agent, count, threads)
+
+    def draw(self, random: np.random.Generator) -> tuple[Scenario, int, dict[str, Any]]:
+        """An episode's scenario, its seed, and the values that were drawn for it, by path."""
+        scenario, drawn = self.scenario, {}
+        for parameter in self.draws:
+            value = drawn[parameter.path] = parameter.value(_drawn(parameter, random))
+            scenario = scenario.with_(parameter.path, value)
+        seed = int(random.integers(2**63))
+        return scenario.with_("seed", seed), seed, drawn
+
+    def begin(
+        self, run: _engine.Episodes, number: int, random: np.random.Generator
+    ) -> dict[str, Any]:
+        """Begin an episode in a place; what is said of it."""
+        scenario, seed, drawn = self.draw(random)
+        with named(scenario):
+            agents = run.reset(number, scenario.text, scenario.base)
+        if agents != len(self.agents):
+            raise ScenarioError(
+                f"{scenario.name}: agent.draws: the number of agents cannot change from episode to "
+                f"episode; there were {len(self.agents)}, now {agents}"
+            )
+        return {"seed": seed, "drawn": drawn}
+
+
+def set_up(scenario: Scenario | str | Path, given: Mapping[str, Any]) -> Setup:
+    """The scenario with its `[agent]` table, whose fields those that are given replace.
+
+    Raises:
+        ScenarioError: anything in it that is not understood or could not run.
+    """
+    base = scenario if isinstance(scenario, Scenario) else load(scenario)
+    table = {**base.document.get("agent", {}), **given}
+    whole = Scenario.of({**base.document, "agent": table}, base.name, base.base)
+    checked = whole.effective()
+    table = checked["agent"]
+    if "link" in table and "traffic" in table:
+        raise ScenarioError(f"{base.name}: agent: give `link` or `traffic`, not both")
+    traffic = table.get("traffic")
+    defaults = _AT_LINK if traffic is None else _AT_SENDER
+    agents: tuple[str, ...]
+    if traffic is None:
+        link = _link(whole, table.get("link"))
+        agents, place = (link,), {"link": link}
+        if "actions" not in table and _kind(whole, link) != "agent":
+            whole = whole.with_queue("agent", link)
+    else:
+        index, flows = _entry(checked, traffic, base.name)
+        agents = tuple(f"{traffic}/{flow}" for flow in range(flows))
+        place = {"traffic": traffic}
+        if "actions" not in table:
+            whole = whole.with_(f"traffic[{index}].tcp.congestion", "agent")
+    table = {**defaults, **table}
+    actions = [_parameter(base.name, "actions", *each) for each in table["actions"].items()]
+    draws = [_parameter(base.name, "draws", *each) for each in table.get("draws", {}).items()]
+    agent = {
+        "place": place,
+        "step": table["step"],
+        "actions": [_range(base.name, each) for each in actions],
+        "observations": table["observations"],
+        "reward": sorted(table["reward"].items()),
+    }
+    whole = whole.bare()
+    for draw in draws:
+        _try(whole, draw)
+    return Setup(
+        whole,
+        json.dumps(agent),
+        tuple(draws),
+        agents,
+        tuple(each.path for each in actions),
+        tuple(table["observations"]),
+    )
+
+
+def single(made: Setup, name: str) -> Setup:
+    """`made`, if it has one agent.
+
+    Raises:
+        ScenarioError: it has several.
+    """
+    if len(made.agents) != 1:
+        raise ScenarioError(
+            f"{made.scenario.name}: agent.traffic: {name} has one agent, there are "
+            f"{len(made.agents)} flows; set flows = 1, or use forebay.gym.ParallelEnv"
+        )
+    return made
+
+
+def _link(scenario: Scenario, name: str | None) -> str:
+    """The link at which the agent sits."""
+    if name is None:
+        return scenario.compared_link()
+    known = [link["name"] for link in scenario.resolved()["links"]]
+    if name not in known:
+        raise ScenarioError(
+            f'{scenario.name}: agent.link: there is no "{name}"; one of {", ".join(known)}'
+        )
+    return name
+
+
+def _kind(scenario: Scenario, link: str) -> Any:
+    links = scenario.resolved()["links"]
+    return next((each.get("kind") for each in links if each["name"] == link), None)
+
+
+def _entry(checked: dict[str, Any], name: str, file: str) -> tuple[int, int]:
+    """Place and number of flows of a traffic entry."""
+    names = [entry["name"] for entry in checked["traffic"]]
+    if name not in names:
+        known = ", ".join(names)
+        raise ScenarioError(f'{file}: agent.traffic: there is no "{name}"; one of {known}')
+    index = names.index(name)
+    return index, checked["traffic"][index]["flows"]
+
+
+def _parameter(file: str, field: str, path: str, values: str) -> Parameter:
+    try:
+        return read_parameter(f"{path}={values}")
+    except ScenarioError as error:
+        what = str(error).partition(": ")[2]
+        raise ScenarioError(f'{file}: agent.{field}: "{path} = {values}": {what}') from None
+
+
+def _range(file: str, action: Parameter) -> dict[str, Any]:
+    if action.choices:
+        raise ScenarioError(
+            f"{file}: agent.actions: {action.path}: takes a range such as 1ms..100ms, not a choice"
+        )
+    return {
+        "path": action.path,
+        "low": action.low,
+        "high": action.high,
+        "unit": action.unit,
+        "log": action.log,
+    }
+
+
+def _try(scenario: Scenario, draw: Parameter) -> None:
+    """Check that what is drawn could run."""
+    ends = draw.choices or (draw.value(draw.low), draw.value(draw.high))
+    for value in ends:
+        scenario.with_(draw.path, value).effective()
+
+
+def _floats(space: Box) -> Space[NDArray[np.float32]]:
+    return cast("Space[NDArray[np.float32]]", space)
+
+
+def _drawn(parameter: Parameter, random: np.random.Generator) -> float | int:
+    if parameter.choices:
+        return int(random.integers(len(parameter.choices)))
+    if parameter.log:
+        value = math.exp(random.uniform(math.log(parameter.low), math.log(parameter.high)))
+        return round(value) if parameter.whole else value
+    if parameter.whole:
+        return int(random.integers(int(parameter.low), int(parameter.high), endpoint=True))
+    return float(random.uniform(parameter.low, parameter.high))

@@ -1,0 +1,270 @@
+"""The page of `forebay explore`: every control acts, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+import forebay
+from explore.browser import FASTEST, Server, Tab, serving
+
+
+def drawn(tab: Tab, place: int = 0) -> str:
+    """The picture of a lane, as it is now."""
+    image: str = tab.page.locator(".lane canvas").nth(place).evaluate("it => it.toDataURL()")
+    return image
+
+
+def test_time_obeys(tab: Tab) -> None:
+    assert tab.now_s == 0 and not tab.playing
+    tab.click("#play")
+    tab.wait("() => Number(document.querySelector('#clock b').textContent) > 0.3")
+    assert tab.playing
+    tab.pause()
+    there = tab.now_s
+    tab.click("#step")
+    tab.wait("at => Number(document.querySelector('#clock b').textContent) > at", there)
+    assert tab.now_s < there + 0.1
+    tab.seek(5)
+    picture = drawn(tab)
+    tab.click("#back")
+    tab.wait("() => Number(document.querySelector('#clock b').textContent) === 4")
+    tab.seek(5)
+    tab.page.wait_for_timeout(400)
+    assert drawn(tab) == drawn(tab), "a picture that stands moves"
+    assert picture
+    tab.speed(FASTEST)
+    expect(tab.page.locator("#speed-text")).to_contain_text("as fast as it goes")
+    tab.click("#play")
+    tab.wait("() => Number(document.querySelector('#clock b').textContent) === 20")
+
+
+def test_packets_move_and_a_standing_picture_stands(tab: Tab) -> None:
+    tab.seek(5)
+    tab.page.wait_for_timeout(400)
+    standing = drawn(tab)
+    tab.page.wait_for_timeout(200)
+    assert drawn(tab) == standing
+    tab.speed("-10")
+    tab.click("#play")
+    tab.page.wait_for_timeout(400)
+    moving = drawn(tab)
+    tab.page.wait_for_timeout(50)
+    assert len({standing, moving, drawn(tab)}) == 3
+    assert drawn(tab, 0) != drawn(tab, 1)
+
+
+def test_series_are_chosen_and_have_values(tab: Tab) -> None:
+    tab.seek(5)
+    sections = tab.page.locator("#charts .measure")
+    tab.show_series()
+    expect(sections).to_have_count(6)
+    names = ["queue", "delay", "throughput", "drops", "cwnd", "variables"]
+    assert [each.get_attribute("data-name") for each in sections.all()] == names
+    tab.wait(
+        "() => /fifo\\s*\\d/.test(document.querySelector('.measure[data-name=queue]').innerText)"
+    )
+    for name in ("delay", "throughput", "cwnd"):
+        values = tab.page.locator(f".measure[data-name={name}] .values").first
+        assert "upload" in values.inner_text() and any(map(str.isdigit, values.inner_text()))
+    assert "by the rule" in tab.page.locator(".measure[data-name=drops]").inner_text()
+    assert "count" in tab.page.locator(".measure[data-name=variables]").inner_text()
+    tab.page.locator("#toggles button").first.click()
+    expect(sections).to_have_count(5)
+    tab.page.locator("#window").select_option("inf")
+
+
+def test_links_and_parameters_change(tab: Tab) -> None:
+    tab.seek(3)
+    tab.show_changes()
+    rate = tab.page.get_by_label("rate", exact=True).first
+    expect(rate).to_have_value("2Mbit")
+    rate.fill("1Mbit")
+    rate.press("Enter")
+    expect(tab.page.locator("#change summary").last).to_contain_text("(1)")
+    assert "1Mbit" in tab.page.locator("#change details").last.inner_text()
+    slider = tab.page.locator("#change input[type=range]").first
+    slider.focus()
+    slider.press("ArrowRight")
+    tab.wait("() => !document.querySelector('#change input[type=text]').value.startsWith('1Mbit')")
+    target = tab.page.get_by_label("target", exact=True).first
+    target.fill("15ms")
+    target.press("Enter")
+    tab.wait("() => /target = 15ms/.test(document.querySelector('#change').innerText)")
+    recorded = tab.recorded()
+    tab.page.get_by_role("button", name="Take back").first.click()
+    expect(tab.page.locator("#change summary").last).to_contain_text(f"({recorded - 1})")
+
+
+def test_another_queue_is_shown(tab: Tab) -> None:
+    tab.seek(3)
+    tab.show_changes()
+    tab.page.locator("#watched").select_option("uplink-reverse")
+    tab.wait("() => /^0 p/.test(document.querySelector('.now dd').innerText)")
+    tab.show_changes()
+    expect(tab.page.locator("#watched")).to_have_value("uplink-reverse")
+    assert tab.now_s == 3
+    tab.page.locator("#watched").select_option("uplink")
+    tab.wait("() => !/^0 p/.test(document.querySelector('.now dd').innerText)")
+
+
+def test_a_wrong_value_is_said_where_it_stands(tab: Tab) -> None:
+    tab.show_changes()
+    rate = tab.page.get_by_label("rate", exact=True).first
+    rate.fill("fast")
+    rate.press("Enter")
+    wrong = tab.page.locator("#change .wrong", has_text="fast").first
+    expect(wrong).to_be_visible()
+    expect(rate).to_have_attribute("aria-invalid", "true")
+    assert tab.recorded() == 0
+    tab.click("#play")
+    tab.wait("() => Number(document.querySelector('#clock b').textContent) > 0.2")
+
+
+def test_traffic_joins_bursts_and_leaves(tab: Tab) -> None:
+    tab.seek(3)
+    tab.show_changes()
+    tab.page.locator("#joiner").select_option("A constant stream of 2 Mbit/s")
+    tab.click("#join")
+    expect(tab.page.locator("#legend [role=listitem]")).to_have_count(3)
+    tab.page.locator("#burst-packets").fill("50")
+    tab.click("#burst")
+    expect(tab.page.locator("#legend [role=listitem]")).to_have_count(4)
+    upload = tab.page.get_by_role("button", name="upload leaves", exact=True)
+    upload.click()
+    expect(upload).to_be_disabled()
+    assert tab.recorded() == 3
+
+
+def test_disciplines_are_exchanged_added_and_removed(tab: Tab) -> None:
+    tab.seek(2)
+    tab.show_changes()
+    kinds = {each.get_attribute("value") for each in tab.page.locator("#kind-more option").all()}
+    assert {"cp-aqm", "cq-aqm", "ncq", "aspq", "wred", "fifo", "codel", "fq-codel", "pie"} <= kinds
+    tab.page.locator("#kind-more").select_option("cp-aqm")
+    tab.click("#add-lane")
+    expect(tab.page.locator(".lane")).to_have_count(3)
+    expect(tab.page.locator(".lane h2").nth(2)).to_contain_text("cp-aqm")
+    tab.show_changes()
+    tab.page.locator("#change select[id^=kind-]").first.select_option("pie")
+    tab.wait("() => /pie/.test(document.querySelector('.lane h2').textContent)")
+    tab.show_changes()
+    for count in (2, 1):
+        tab.page.get_by_role("button", name="Remove").last.click()
+        expect(tab.page.locator(".lane")).to_have_count(count)
+    tab.page.locator("#kind-more").select_option("codel")
+    tab.click("#add-lane")
+    expect(tab.page.locator(".lane")).to_have_count(2)
+    tab.page.locator("#change select[id^=kind-]").first.select_option("fifo")
+
+
+def test_a_packet_tells_its_story(tab: Tab) -> None:
+    tab.seek(5)
+    tab.page.wait_for_timeout(400)
+    picture = tab.page.locator(".lane canvas").first
+    picture.focus()
+    for key in ("ArrowLeft", "ArrowLeft", "Enter"):
+        picture.press(key)
+    dialog = tab.page.locator("dialog")
+    expect(dialog).to_contain_text("Joins the queue of uplink")
+    expect(dialog).to_contain_text("It is still under way")
+    tab.press("Escape")
+    expect(dialog).to_be_hidden()
+    size = picture.bounding_box()
+    assert size is not None
+    for share in (0.55, 0.6, 0.65, 0.7, 0.5):
+        picture.click(position={"x": size["width"] * 0.8, "y": size["height"] * share})
+        if dialog.is_visible():
+            break
+    expect(dialog).to_contain_text("Packet")
+
+
+def test_what_is_saved_repeats_the_run(tab: Tab, folder: Path) -> None:
+    tab.seek(3)
+    tab.show_changes()
+    rate = tab.page.get_by_label("rate", exact=True).first
+    rate.fill("3Mbit")
+    rate.press("Enter")
+    expect(tab.page.locator("#change summary").last).to_contain_text("(1)")
+    tab.seek(20)
+    tab.click("#save")
+    dialog = tab.page.locator("dialog")
+    expect(dialog).to_contain_text("forebay run")
+    sections = dialog.locator("section").all()
+    assert len(sections) == 2
+    for section in sections:
+        path = section.locator("code").first.inner_text()
+        shown = section.locator(".fingerprint").inner_text()
+        done = subprocess.run(
+            [sys.executable, "-m", "forebay", "run", path, "--json"],
+            capture_output=True, cwd=folder, check=True, text=True,
+        )  # fmt: skip
+        assert f'"fingerprint": "{shown}"' in done.stdout
+        saved = forebay.load(folder / path)
+        assert saved.document["change"]
+
+
+def test_compare_and_report(tab: Tab) -> None:
+    tab.click("#compare")
+    table = tab.page.locator("#compared table")
+    expect(table).to_be_visible(timeout=60_000)
+    heads = [each.inner_text() for each in table.locator("thead th").all()]
+    assert heads[2:] == ["fifo", "codel"]
+    assert "±" in table.inner_text() and table.locator("td.best").count() > 0
+    with tab.page.context.expect_page() as opened:
+        tab.click("#report")
+    report = opened.value
+    report.wait_for_url("**/report", timeout=60_000)
+    expect(report.locator("h1")).to_contain_text("Calls beside uploads")
+    report.close()
+
+
+def test_a_reload_and_a_second_tab_see_the_same(tab: Tab, server: Server) -> None:
+    tab.seek(7.5)
+    tab.show_changes()
+    rate = tab.page.get_by_label("rate", exact=True).first
+    rate.fill("4Mbit")
+    rate.press("Enter")
+    expect(tab.page.locator("#change summary").last).to_contain_text("(1)")
+    second = Tab(tab.page.context.new_page())
+    for other in (tab, second):
+        other.open(server.address)
+        other.wait("() => Number(document.querySelector('#clock b').textContent) === 7.5")
+        other.show_changes()
+        assert other.recorded() == 1
+        expect(other.page.get_by_label("rate", exact=True).first).to_have_value("4Mbit")
+        assert other.page.locator(".uplot").count() > 0
+    second.click("#play")
+    tab.wait("() => Number(document.querySelector('#clock b').textContent) > 7.6")
+    second.pause()
+    second.page.close()
+    assert second.errors == []
+
+
+def test_a_server_that_ends_is_said_and_found_again(chromium: Browser, folder: Path) -> None:
+    context = chromium.new_context()
+    with serving(folder, "home.toml") as server:
+        tab = Tab(context.new_page())
+        tab.open(server.address)
+        expect(tab.page.locator("#said")).to_be_empty()
+    expect(tab.page.locator("#said")).to_contain_text("The server does not answer")
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark(tab: Tab, scheme: str) -> None:
+    tab.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    brightness = "() => Number(getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0])"
+    light = tab.page.evaluate(brightness) > 128
+    assert light == (scheme == "light")
+    tab.click("#theme")
+    assert (tab.page.evaluate(brightness) > 128) != light
+    tab.page.reload()
+    tab.wait("() => document.querySelector('.lane')")
+    assert (tab.page.evaluate(brightness) > 128) != light, "it is forgotten"
+    tab.click("#theme")
+    assert (tab.page.evaluate(brightness) > 128) == light

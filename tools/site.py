@@ -1,0 +1,96 @@
+"""What the documentation site has beside the pages of `docs`: README as its home, and sources.
+
+Pages link to files of the source tree, such as examples. Each of them becomes a page of its own, so
+that the site needs nothing from elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath
+from posixpath import normpath, relpath
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[1]
+DOCS = PurePosixPath("docs")
+HOME = "index.md"
+SOURCES = PurePosixPath("source")
+LANGUAGES = {".rs": "rust", ".toml": "toml", ".py": "python", ".c": "c", ".cpp": "cpp", ".h": "c"}
+PLAIN = {".md", ".ipynb", ".png", ".svg", ".json"}
+
+_LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
+
+
+def _written(page: str) -> PurePosixPath:
+    """Where the text of a page of the site stands in the source tree."""
+    if page == HOME:
+        return PurePosixPath("README.md")
+    path = PurePosixPath(page)
+    if path.is_relative_to(SOURCES):
+        return path.relative_to(SOURCES)
+    return DOCS / page
+
+
+def _page_of(target: PurePosixPath) -> str:
+    """The page or file of the site that shows a file of the source tree."""
+    if target == PurePosixPath("README.md"):
+        return HOME
+    if target.is_relative_to(DOCS):
+        return str(target.relative_to(DOCS))
+    shown = SOURCES / target
+    return str(shown if target.suffix in PLAIN else shown.with_name(f"{shown.name}.md"))
+
+
+def _targets(page: str, text: str) -> set[PurePosixPath]:
+    """Files of the source tree that a page links to."""
+    folder = _written(page).parent
+    found = {PurePosixPath(normpath(folder / link[1])) for link in _LINK.findall(text)}
+    return {path for path in found if (ROOT / path).exists()}
+
+
+def _source(path: PurePosixPath) -> str:
+    """A page that shows a file, or what is in a folder."""
+    whole = ROOT / path
+    if whole.is_dir():
+        names = sorted(each.name for each in whole.iterdir() if each.suffix in LANGUAGES)
+        return f"# {path}/\n\n" + "".join(f"- [{name}]({path.name}/{name})\n" for name in names)
+    text = whole.read_text("utf-8")
+    return f"# {path}\n\n````{LANGUAGES.get(path.suffix, 'text')}\n{text}\n````\n"
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the home page, and every file of the source tree that a page links to."""
+    files.append(File.generated(config, HOME, content=(ROOT / "README.md").read_text("utf-8")))
+    new = [file for file in files if file.is_documentation_page()]
+    while new:
+        linked = {path for file in new for path in _targets(file.src_uri, file.content_string)}
+        new = []
+        for path in sorted(linked):
+            name = _page_of(path)
+            if files.get_file_from_path(name) is not None or path.is_relative_to(DOCS):
+                continue
+            if path.suffix in PLAIN:
+                file = File.generated(config, name, content=(ROOT / path).read_bytes())
+            else:
+                file = File.generated(config, name, content=_source(path))
+            files.append(file)
+            new += [file] if file.is_documentation_page() else []
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Point links into the source tree at the pages that show it."""
+    here = page.file.src_uri
+    folder = _written(here).parent
+
+    def moved(link: re.Match[str]) -> str:
+        target = PurePosixPath(normpath(folder / link[2]))
+        if not (ROOT / target).exists():
+            return link[0]
+        to = relpath(_page_of(target), PurePosixPath(here).parent)
+        return f"{link[1]}{to}{link[3]}"
+
+    return _LINK.sub(moved, markdown)
