@@ -50,6 +50,7 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Array, Array]):  # type: ignore[mi
         self._setup = set_up(scenario, agent)
         self.possible_agents = list(self._setup.agents)
         self.agents: list[str] = []
+        """Those whose episode has not ended."""
         self._run = self._setup.episodes(1, 1)
         self._random = seeding.np_random()[0]
         self._action_space = self._setup.action_space
