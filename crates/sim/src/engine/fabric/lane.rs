@@ -133,7 +133,7 @@ impl Lane {
     }
 
     /// How many packets are on it.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.packets.len() + self.late.len()
     }
 

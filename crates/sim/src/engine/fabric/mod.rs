@@ -332,7 +332,7 @@ impl Fabric {
 
     /// How many packets are on lanes.
     pub fn count_under_way(&self) -> usize {
-        self.ways.lanes.iter().map(|(lane, _)| lane.len()).sum()
+        self.ways.lanes.iter().map(|(lane, _)| lane.count()).sum()
     }
 
     /// Adds lanes, stretches and ways through the air.

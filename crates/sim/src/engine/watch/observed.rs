@@ -40,6 +40,10 @@ impl Sink for Through<'_, '_> {
     fn tcp_header(&mut self, arriving: &Packet) -> Option<Tcp> {
         self.sink.tcp_header(arriving)
     }
+
+    fn bytes(&mut self, arriving: &Packet) -> Option<&[u8]> {
+        self.sink.bytes(arriving)
+    }
 }
 
 impl Observed {
