@@ -1,7 +1,7 @@
 //! Parameters that change while packets wait.
 
 use super::subjects;
-use forebay_conformance::{SETTING, adversarial, arrivals, run, runner};
+use forebay_conformance::{Manner, SETTING, adversarial, arrivals, run, runner};
 use forebay_core::{Backlog, Context, Discipline, Entry, Packet, Rate, Time, Verdict, Wake};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -63,8 +63,8 @@ fn the_same_parameters_change_nothing() {
             let (again, parameters) = (entry.clone(), block.clone());
             let mut retuned =
                 Retuned { inner, fresh: move || build(&again, &parameters), rate: None };
-            let left_alone = run(&mut *build(&entry, &block), arrivals, entry.facts, false);
-            let turned = run(&mut retuned, arrivals, entry.facts, false);
+            let left_alone = run(&mut *build(&entry, &block), arrivals, entry.facts, Manner::Plain);
+            let turned = run(&mut retuned, arrivals, entry.facts, Manner::Plain);
             assert!(turned.unwrap() == left_alone.unwrap(), "{} {block}", entry.name);
         };
         adversarial().iter().for_each(|(_, arrivals)| same(arrivals));
@@ -91,8 +91,8 @@ fn every_parameter_that_can_change_does() {
         }
         changed += usize::from(block != json!({}));
         for (name, arrivals) in adversarial() {
-            let built = run(&mut *build(&entry, &block), &arrivals, entry.facts, false);
-            let turned = run(&mut *turned().unwrap(), &arrivals, entry.facts, false);
+            let built = run(&mut *build(&entry, &block), &arrivals, entry.facts, Manner::Plain);
+            let turned = run(&mut *turned().unwrap(), &arrivals, entry.facts, Manner::Plain);
             assert!(turned.unwrap() == built.unwrap(), "{} {block}, {name}", entry.name);
         }
     }
