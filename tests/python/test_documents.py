@@ -30,6 +30,7 @@ from typer.testing import CliRunner
 from forebay import _written
 from forebay._cli import app
 from forebay._cli.help import examples
+from forebay.scenario import plugins
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -93,6 +94,8 @@ def commands(block: Block) -> list[str]:
 def forebay(words: list[str]) -> None:
     """Run a command of forebay in this process, which has read its modules already."""
     done = CliRunner().invoke(app, words, prog_name="forebay")
+    # The plug-ins of a command line are those of a process.
+    plugins.clear()
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     assert done.exit_code == 0, f"forebay {shlex.join(words)}: {done.output}"

@@ -52,6 +52,34 @@ fn a_change_that_is_planned_is_one_that_is_made() {
     assert_ne!(planned, complete(&mut scenario(json!([])).world(1).unwrap()));
 }
 
+/// Delivered payload of the flows of `bulk`, in bytes, with `stop` or without.
+fn delivered(stop: Option<&str>) -> (u64, Value) {
+    let mut tree = tree(json!([]));
+    tree["traffic"][0]["stop"] = json!(stop);
+    tree["traffic"].as_array_mut().unwrap().truncate(1);
+    let mut world = common::scenario(&tree).world(1).unwrap();
+    complete(&mut world);
+    let flows = world.flows_now();
+    (
+        flows
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|flow| flow["delivered_bytes"].as_u64().unwrap())
+            .sum(),
+        flows,
+    )
+}
+
+#[test]
+fn an_endless_transfer_ends_when_it_is_to_stop() {
+    let ((whole, open), (half, ended)) = (delivered(None), delivered(Some("2s")));
+    let share = half as f64 / whole as f64;
+    assert!((0.45..0.55).contains(&share), "{share}");
+    let connections = |flows: &Value| flows[0]["connections"].as_u64().unwrap();
+    assert_eq!((connections(&open), connections(&ended)), (1, 0));
+}
+
 #[test]
 fn what_has_been_cannot_change() {
     let known = scenario(json!([{ "at": "1s", "leave": "bulk" }]));

@@ -186,6 +186,11 @@ impl Sender {
         self.write(FOREVER);
     }
 
+    /// Whether the stream has no end.
+    pub fn is_endless(&self) -> bool {
+        self.end == FOREVER
+    }
+
     /// Ends the stream: a FIN follows the last byte written.
     pub fn close(&mut self) {
         self.closed = true;

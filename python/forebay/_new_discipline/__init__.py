@@ -114,7 +114,7 @@ forebay::plugin!($type);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forebay_conformance::{Arrival, Fate, SETTING, check, run};
+    use forebay_conformance::{Arrival, Fate, Manner, SETTING, check, run};
     use forebay_core::Conduct;
     use serde_json::json;
 
@@ -135,7 +135,8 @@ mod tests {
     fn above_the_threshold_certain_drops_leave_so_many_packets() {
         let block = json!({ "kind": "$name", "threshold": 5, "probability": 1.0 });
         let mut queue = registry().build(&block, &SETTING).unwrap();
-        let fates = run(&mut *queue, &[Arrival::of(1500); 12], Conduct::USUAL, false).unwrap();
+        let twelve = [Arrival::of(1500); 12];
+        let fates = run(&mut *queue, &twelve, Conduct::USUAL, Manner::Plain).unwrap();
         let dropped = |fate: &&Fate| matches!(fate, Fate::Dropped(_, DropReason::Aqm));
         // One of twelve is in transmission at once, five wait.
         assert_eq!(fates.iter().filter(dropped).count(), 6);

@@ -4,7 +4,7 @@ An agent sits at a link's queue and sets a parameter of it, or at a sender and s
 What it sees and what it is paid for are the scenario's `[agent]` table (docs/gym.md).
 
     >>> import forebay.gym
-    >>> env = forebay.gym.Env("examples/agent.toml")
+    >>> env = forebay.gym.Env("examples/branch-uplink.toml")
     >>> observation, info = env.reset(seed=1)
     >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
 

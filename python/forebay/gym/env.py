@@ -24,7 +24,7 @@ class Env(gymnasium.Env[Array, Array]):
     scenario's end, and never terminated. Equal seeds give equal episodes.
 
     Example:
-        >>> env = forebay.gym.Env("examples/agent.toml", step="20ms")
+        >>> env = forebay.gym.Env("examples/branch-uplink.toml", step="20ms")
         >>> observation, info = env.reset(seed=1)
         >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
     """

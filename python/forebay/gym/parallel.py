@@ -21,11 +21,11 @@ Array = NDArray[np.float32]
 class ParallelEnv(pettingzoo.ParallelEnv[str, Array, Array]):  # type: ignore[misc]
     """A scenario with an agent at each flow of a traffic entry; all act at once.
 
-    Agents are called after the entry and the number of the flow, such as `downloads/0`. Actions,
+    Agents are called after the entry and the number of the flow, such as `web/0`. Actions,
     observations and episodes are as those of `Env`.
 
     Example:
-        >>> env = forebay.gym.ParallelEnv("examples/branch-uplink.toml", traffic="downloads")
+        >>> env = forebay.gym.ParallelEnv("examples/branch-uplink.toml", traffic="web")
         >>> observations, infos = env.reset(seed=1)
         >>> actions = {agent: env.action_space(agent).sample() for agent in env.agents}
         >>> observations, rewards, terminated, truncated, infos = env.step(actions)

@@ -26,7 +26,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
     for. Actions, observations and rewards are arrays that the engine reads and writes itself.
 
     Example:
-        >>> envs = forebay.gym.VectorEnv("examples/agent.toml", num_envs=64)
+        >>> envs = forebay.gym.VectorEnv("examples/branch-uplink.toml", num_envs=64)
         >>> observations, infos = envs.reset(seed=1)
         >>> observations, rewards, terminated, truncated, infos = envs.step(
         ...     envs.action_space.sample()

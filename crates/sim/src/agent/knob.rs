@@ -80,6 +80,8 @@ impl Knobs {
             } else {
                 range.low + share * (range.high - range.low)
             };
+            // Rounded, it may lie beyond an end.
+            let value = value.clamp(range.low, range.high);
             set(&mut self.block, pointer, written(range, value, *whole));
         }
         &self.block
@@ -147,4 +149,29 @@ pub fn check(ranges: &[Range]) -> Result<(), ConfigError> {
         require(!range.log || range.low > 0.0, &range.path, || "must be above 0 for :log".into())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_ends_of_an_action_are_the_ends_of_the_range() {
+        for (low, high) in [(1e-4, 1.0), (0.1, 0.3), (3.0, 7e9)] {
+            for log in [false, true] {
+                let unit = String::new();
+                let range = Range { path: "share".into(), low, high, unit, log };
+                let mut knobs = Knobs::new(json!({}), &[range], |_| Ok(())).unwrap();
+                let mut value = |action| knobs.turn(&[action])["share"].as_f64().unwrap();
+                for (action, end) in [(-1.0, low), (-9.0, low), (1.0, high), (9.0, high)] {
+                    let value = value(action);
+                    assert!(low <= value && value <= high, "{action}: {value}");
+                    assert!((value / end - 1.0).abs() < 1e-12, "{action}: {value}");
+                }
+                let mean = if log { (low * high).sqrt() } else { f64::midpoint(low, high) };
+                assert!((value(0.0) / mean - 1.0).abs() < 1e-12, "{log}: {}", value(0.0));
+            }
+        }
+    }
 }

@@ -22,6 +22,8 @@ pub enum Event {
     Datagram(u32),
     /// A scheduled transfer begins.
     Transfer(u32),
+    /// The endless transfer of a connection ends.
+    End(u32),
     /// Something in the wireless network.
     Wireless(Wake),
     /// The warm-up ends: measurements begin.
@@ -43,7 +45,7 @@ impl Event {
             | Event::ReceiverTimer(_)
             | Event::GuardTimer(_)
             | Event::Wireless(_) => 3,
-            Event::Datagram(_) | Event::Transfer(_) => 4,
+            Event::Datagram(_) | Event::Transfer(_) | Event::End(_) => 4,
             Event::Sample => 5,
             Event::WarmupEnd => 6,
         }

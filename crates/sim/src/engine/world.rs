@@ -307,6 +307,7 @@ impl World {
             }
             Event::Datagram(user) => transport.send_datagram(now, user, fabric, measures),
             Event::Transfer(transfer) => transport.start_transfer(now, transfer, fabric, measures),
+            Event::End(flow) => transport.stop_endless(now, flow, fabric, measures),
             Event::RateChange(link) => fabric.change_rate(now, link),
             Event::Wireless(wake) => {
                 fabric.in_air(now, &mut measures.users, |network, fx| network.wake(now, wake, fx))

@@ -298,7 +298,8 @@ pub struct TrafficTable {
     /// When each flow begins: a time, or two between which each draws its own.
     #[serde(default)]
     pub start: Start,
-    /// When the flows end; at the run's end if absent.
+    /// When the flows end; at the run's end if absent. Then no datagram leaves and no transfer begins;
+    /// what has begun is completed, and endless transfers are cut off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
     /// Class under which the flows are reported, the name if absent. It is a heading only: what

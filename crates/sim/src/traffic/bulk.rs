@@ -36,6 +36,11 @@ impl Transfers for Bulk {
         }
         Some(Transfer::whole(after, None))
     }
+
+    /// What is cut off is not whole.
+    fn arrived(&mut self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -240,8 +240,28 @@ impl Transport {
         if stays_open && let Entry::Transfers { open, .. } = &mut self.users[user as usize].entry {
             *open = Some(flow);
         }
+        let stop = self.users[user as usize].stop;
+        if bytes.is_none() && stop < Time::MAX {
+            fabric.rest(stop, Event::End(flow));
+        }
         self.transmit(now, flow, fabric, measures);
         self.next_transfer(user, now, fabric);
+    }
+
+    /// The endless transfer of connection `flow`, if it still has it, ends with what it has sent.
+    pub fn stop_endless(
+        &mut self,
+        now: Time,
+        flow: u32,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) {
+        let connection = &mut self.connections.places[flow as usize];
+        let stop = self.users[connection.user as usize].stop;
+        if now >= stop && connection.sender.is_endless() && !is_over(&connection.sender) {
+            connection.sender.cut();
+            self.transmit(now, flow, fabric, measures);
+        }
     }
 
     /// Opens a connection for a transfer; its place is the answer.
@@ -366,8 +386,7 @@ impl Transport {
         let mut can = true;
         for flow in 0..self.connections.places.len() as u32 {
             let Connection { user, sender, .. } = &mut self.connections.places[flow as usize];
-            let ended = matches!(sender.state(), State::Done | State::Aborted);
-            if *user == index && !ended {
+            if *user == index && !is_over(sender) {
                 can &= sender.retune(tcp);
                 self.transmit(now, flow, fabric, measures);
             }
@@ -512,8 +531,7 @@ impl Transport {
     ) {
         for flow in 0..self.connections.places.len() as u32 {
             let connection = &mut self.connections.places[flow as usize];
-            let is_over = matches!(connection.sender.state(), State::Done | State::Aborted);
-            if connection.user == index && !is_over {
+            if connection.user == index && !is_over(&connection.sender) {
                 connection.sender.cut();
                 self.transmit(now, flow, fabric, measures);
             }
@@ -547,6 +565,10 @@ fn write(sender: &mut Sender, bytes: Option<u64>, stays_open: bool) {
     if !stays_open {
         sender.close();
     }
+}
+
+fn is_over(sender: &Sender) -> bool {
+    matches!(sender.state(), State::Done | State::Aborted)
 }
 
 fn kind_of(segment: &Segment) -> PacketKind {
