@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from forebay._engine import ScenarioError
 from forebay.explore import protocol
 from forebay.explore.protocol import ComparedRow
-from forebay.explore.stage import Stage, said
+from forebay.explore.stage import Stage, attempt
 from forebay.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -58,9 +58,7 @@ class Results:
 
         def work() -> None:
             try:
-                act(lanes, runs, tell)
-            except (ScenarioError, OSError) as error:
-                tell(said("error", str(error)))
+                attempt(lambda: act(lanes, runs, tell), tell)
             finally:
                 self._busy.release()
 

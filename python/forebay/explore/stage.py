@@ -43,6 +43,18 @@ class Client:
         """Of each lane: its epoch, and the points of its series that the tab has."""
 
 
+def attempt(act: Callable[[], None], tell: Callable[[str], None], field: str | None = None) -> None:
+    """Do something; what is wrong is told, beside `field` if it is one's."""
+    try:
+        act()
+    except (ScenarioError, ValueError, OSError) as error:
+        tell(said("error", str(error), field))
+    except Exception as error:
+        # A defect of ours ends what was asked for, and nothing else.
+        traceback.print_exc()
+        tell(said("error", f"this failed: {error!r}", field))
+
+
 class Stage:
     """What is played."""
 
@@ -140,18 +152,7 @@ class Stage:
         self, act: Callable[[], None], tell: Callable[[str], None], field: str | None = None
     ) -> None:
         """Do something when all that was asked for before is done; what is wrong is told."""
-
-        def guarded() -> None:
-            try:
-                act()
-            except (ScenarioError, ValueError, OSError) as error:
-                tell(said("error", str(error), field))
-            except Exception as error:
-                # A defect of ours ends what was asked for, and nothing else.
-                traceback.print_exc()
-                tell(said("error", f"this failed: {error!r}", field))
-
-        self._inbox.put(guarded)
+        self._inbox.put(lambda: attempt(act, tell, field))
 
     def lanes(self) -> list[tuple[str, Scenario]]:
         """Label and recorded scenario of each lane."""

@@ -365,6 +365,16 @@ def test_lanes_are_compared_and_reported(page: Page, server: Server) -> None:
     assert "<html" in server.get(f"/{TOKEN}/report")[2]
 
 
+def test_a_comparison_that_fails_is_told(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("no memory")
+
+    monkeypatch.setattr("forebay.explore.results.Results._run", fails)
+    page.send("compare", runs=2)
+    assert "no memory" in page.said("this failed")["text"]
+    page.send("play").until(lambda: page.now > 100_000_000)
+
+
 def test_the_command_prints_an_address_and_refuses_a_port_that_is_taken(tmp_path: Path) -> None:
     file = tmp_path / "small.toml"
     file.write_text(forebay.Scenario.of(SMALL).to_toml())
