@@ -30,8 +30,12 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo library package hosted gate abuse soak test fuzz bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
-.DEFAULT_GOAL := demo
+.PHONY: help demo library package hosted gate abuse soak test fuzz bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
+.DEFAULT_GOAL := help
+
+# What stands at the head of this file.
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
 demo: build
 	$(BIN)/forebay compare examples/branch-uplink.toml
