@@ -56,7 +56,8 @@ def test_a_step_can_be_linked_to(teller: Tab, told: Server) -> None:
         teller.open(f"{address}#story={name}&step={number}")
         arrived(teller, name, number)
         begin = stories.load(name).step[number - 1].at_ns / 1e9
-        assert teller.now_s >= begin
+        # The text may be there before the picture.
+        teller.wait("begin => Number(document.querySelector('#clock b').innerText) >= begin", begin)
     teller.press("p")
     arrived(teller, "ncq", 1)
     teller.press("n")
