@@ -162,6 +162,7 @@ docs: build dev
 	@$(CARGO) run --quiet --locked -p forebay-gate -- schema --without-queues > target/gate.schema.json
 	@mv target/gate.schema.json python/forebay/_reference/gate.schema.json
 	$(BIN)/python -m forebay._reference docs/reference
+	$(BIN)/python -m forebay._cli.page docs/reference/cli.md
 
 site: $(VENV)/installed-site
 	@echo "== building the site"
