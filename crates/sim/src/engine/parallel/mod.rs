@@ -17,6 +17,7 @@ pub use plan::Plan;
 use super::fabric::{Crossing, Lost};
 use super::transport::Notice;
 use super::world::{Progress, RunError, World, WorldSpec};
+use cpu_time::ThreadTime;
 use forebay_core::{Duration, Time};
 use meeting::Meeting;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,6 +52,14 @@ impl Run {
         }
     }
 
+    /// Processor time that threads have taken beside the one that advances it.
+    pub fn spent_beside(&self) -> std::time::Duration {
+        match self {
+            Run::Alone(_) => std::time::Duration::ZERO,
+            Run::Together(parallel) => parallel.spent,
+        }
+    }
+
     /// The world, when the run is complete.
     ///
     /// # Errors
@@ -67,6 +76,8 @@ impl Run {
 pub struct Parallel {
     parts: Vec<Part>,
     plan: Plan,
+    /// Processor time of all threads but the one that advances it.
+    spent: std::time::Duration,
 }
 
 /// A part of a network, and when its measurements are due.
@@ -116,7 +127,8 @@ impl Parallel {
             next_sample: Time::ZERO + sample,
             warmup: Some(warmup),
         };
-        Parallel { parts: spec.split(&plan).into_iter().map(part).collect(), plan }
+        let parts = spec.split(&plan).into_iter().map(part).collect();
+        Parallel { parts, plan, spent: std::time::Duration::ZERO }
     }
 
     /// Handles `budget` events or somewhat more.
@@ -136,16 +148,23 @@ impl Parallel {
             next.store(part.world.fabric.next_time().as_nanos(), Ordering::Relaxed);
         }
         let (shared, plan) = (&shared, &self.plan);
-        thread::scope(|scope| {
+        let spent = thread::scope(|scope| {
             let mut parts = self.parts.iter_mut().enumerate();
             let own = parts.next();
-            for (index, part) in parts {
-                scope.spawn(move || part.work(index, plan, budget, shared));
-            }
-            if let Some((index, part)) = own {
+            let work = |(index, part): (usize, &mut Part)| {
+                let start = ThreadTime::now();
                 part.work(index, plan, budget, shared);
-            }
+                start.elapsed()
+            };
+            let others: Vec<_> = parts.map(|part| scope.spawn(move || work(part))).collect();
+            own.map(work);
+            let spent = others.into_iter().map(|other| match other.join() {
+                Ok(spent) => spent,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            spent.sum::<std::time::Duration>()
         });
+        self.spent += spent;
         for part in &self.parts {
             part.world.check()?;
         }
