@@ -301,7 +301,7 @@ fn run(
     let start = ThreadTime::now();
     let mut run = scenario.run(scenario.table().seed, threads).map_err(refused)?;
     complete(&mut run, in_python(scenario), flag, progress)?;
-    let (threads, beside) = (run.threads(), run.spent_beside());
+    let (threads, beside) = (run.parts(), run.spent_beside());
     let mut world = run.whole().map_err(broken)?;
     let output = output(scenario, &mut world, || start.elapsed() + beside);
     Ok(Output { threads, ..output })

@@ -46,7 +46,7 @@ fn dumbbell(flows: u32, rate: &str, limit: &str, duration: &str) -> Scenario {
 /// set-up.
 fn once(scenario: &Scenario, threads: usize) -> (usize, f64, f64, Value, Value) {
     let mut run = scenario.run(1, threads).expect("the scenario is valid");
-    let taken = run.threads();
+    let taken = run.parts();
     let (start, cpu) = (Instant::now(), ProcessTime::now());
     while !run.advance(200_000).expect("it fits memory").complete {}
     let (elapsed, spent) = (start.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());

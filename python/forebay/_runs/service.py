@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
-from forebay._runs.pool import Outcome, Pool, Threads, Work, idle_cores
+from forebay._runs.pool import Outcome, Pool, Threads, Work, cores, idle_cores
 from forebay._runs.result import Result
 from forebay._runs.task import Change, Task, result_of
 from forebay.scenario import Queue, Scenario
@@ -183,7 +183,8 @@ def run(
             `{"kind": "codel", "target": "5ms"}`.
         link: which link gets `discipline`, by its name in results; the compared link unless given.
         progress: called a few times a second with the share of simulated time that has passed.
-        threads: threads to take at most, from 1; one for each core that is idle unless given.
+        threads: threads to take at most, from 1, and never more than cores; one for each core
+            that is idle unless given.
 
     Raises:
         ScenarioError: anything in the scenario that could not run.
@@ -201,6 +202,7 @@ def run(
     task = Task(base.name, 1, int(base.document.get("seed", 1)), base)
     # In a thread, as a signal reaches the main thread only while that is not in the engine.
     tell = None if progress is None else (lambda now: progress(now.fraction))
-    work = partial(result_of, threads=threads or idle_cores())
+    threads = idle_cores() if threads is None else min(threads, cores())
+    work = partial(result_of, threads=threads)
     [result] = run_all([task], work, jobs=1, tell=tell)
     return result
