@@ -75,13 +75,13 @@ def terminal() -> None:
 
 
 def reports() -> None:
-    """The head of a report, and the maps of a wired and of a wireless network."""
+    """The top of a report, and the maps of a wired and of a wireless network."""
     with TemporaryDirectory() as name, browsing() as browser:
         folder = Path(name)
         towns = ROOT / "examples" / "networks" / "towns.graphml"
         forebay_("import", towns, "--load", "36Gbit", "--scale", "0.01", cwd=folder)
         for picture, scenario, size, part in (
-            ("report", EXAMPLE, (1240, 2000), None),
+            ("report", EXAMPLE, (1240, 1235), None),
             ("map", folder / "towns.toml", (1100, 1090), "section[aria-labelledby=links]"),
             ("wireless", EXAMPLE.with_name("sensors.toml"), (1160, 480), "#map"),
         ):
