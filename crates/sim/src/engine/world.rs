@@ -108,9 +108,9 @@ impl World {
 
     /// Schedules what is known from the start.
     fn begin(&mut self) {
-        self.fabric.rest(self.warmup_end, Event::WarmupEnd);
+        self.fabric.rest(self.warmup_end, Event::WarmupEnd, 0);
         if let Some(sample) = self.sample {
-            self.fabric.rest(Time::ZERO + sample, Event::Sample);
+            self.fabric.rest(Time::ZERO + sample, Event::Sample, 0);
         }
         for index in 0..self.fabric.links().len() {
             self.fabric.schedule_rate_change(Time::ZERO, index as u32);
@@ -334,7 +334,7 @@ impl World {
         let open = self.transport.connections().windows();
         self.measures.sample(self.now, self.fabric.links_mut(), self.boxes.guards(), open);
         let sample = self.sample.expect("a sample was due");
-        self.fabric.rest(self.now + sample, Event::Sample);
+        self.fabric.rest(self.now + sample, Event::Sample, 0);
     }
 
     /// Ends the run for good: what only its going on would need is given back, ahead of a summary

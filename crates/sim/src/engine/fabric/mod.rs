@@ -97,7 +97,7 @@ impl Ways {
             }
             None => (at, held),
         };
-        let key = self.sequence.key(at, Event::Arrival(index));
+        let key = self.sequence.key(at, Event::Arrival(index), stop);
         if lane.push(key, packet, wait) {
             self.moving.push(key, Event::Arrival(index));
         }
@@ -107,7 +107,7 @@ impl Ways {
     #[inline]
     fn wake(&mut self, link: &mut Link, index: u32, time: Time) {
         let event = Event::LinkFree(index);
-        let key = self.sequence.key(time, event);
+        let key = self.sequence.key(time, event, index);
         if link.arm(key) {
             self.moving.push(key, event);
         }
@@ -169,10 +169,10 @@ impl Fabric {
         }
     }
 
-    /// Schedules an event among those that rest.
+    /// Schedules an event of the party `whose` among those that rest.
     #[inline]
-    pub fn rest(&mut self, time: Time, event: Event) -> Key {
-        let key = self.ways.sequence.key(time, event);
+    pub fn rest(&mut self, time: Time, event: Event, whose: u32) -> Key {
+        let key = self.ways.sequence.key(time, event, whose);
         self.resting.push(key, event);
         key
     }
@@ -271,7 +271,8 @@ impl Fabric {
         let (network, fx) = &mut *air;
         act(network, fx);
         for (time, wake) in fx.wakes.drain(..) {
-            self.rest(time, Event::Wireless(wake));
+            // In the order in which the network asks, whichever station it is.
+            self.rest(time, Event::Wireless(wake), 0);
         }
         for (id, wait) in fx.waited.drain(..) {
             self.hold.at(id).waited += wait;
@@ -298,7 +299,7 @@ impl Fabric {
     /// Schedules the next change of link `index`'s rate after `now`.
     pub fn schedule_rate_change(&mut self, now: Time, index: u32) {
         if let Some(time) = self.links[index as usize].port().capacity().next_change(now) {
-            self.rest(time, Event::RateChange(index));
+            self.rest(time, Event::RateChange(index), index);
         }
     }
 

@@ -67,12 +67,14 @@ impl Measures {
         }
     }
 
-    /// Counts an event at `time`, and mixes it and `whose` it is into the fingerprint.
+    /// Counts an event at `time`, and adds it and `whose` it is to the fingerprint: a sum, so that parts
+    /// of a network may be computed apart.
     #[inline]
     pub fn note(&mut self, time: Time, whose: u32) {
         self.events += 1;
-        let mixed = self.fingerprint ^ time.as_nanos() ^ (u64::from(whose) << 40);
-        self.fingerprint = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        let mixed = (time.as_nanos() ^ u64::from(whose) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        self.fingerprint = self.fingerprint.wrapping_add(mixed ^ mixed >> 32);
     }
 
     /// A data packet of `user` with `payload` bytes has arrived after `delay`, of which it has `waited`

@@ -189,7 +189,8 @@ impl Connection {
         if let Some(deadline) = self.receiver.deadline()
             && self.receiver_timer.is_none_or(|key| deadline < key.time)
         {
-            self.receiver_timer = Some(fabric.rest(deadline, Event::ReceiverTimer(flow)));
+            self.receiver_timer =
+                Some(fabric.rest(deadline, Event::ReceiverTimer(flow), self.user));
         }
     }
 }
@@ -209,7 +210,7 @@ impl Transport {
         let Some(Transfer { at, bytes, stays_open }) = transfer else { return };
         if at < self.users[user as usize].stop {
             let planned = self.connections.plan(Planned { user, bytes, stays_open });
-            fabric.rest(at, Event::Transfer(planned));
+            fabric.rest(at, Event::Transfer(planned), user);
         }
     }
 
@@ -242,7 +243,7 @@ impl Transport {
         }
         let stop = self.users[user as usize].stop;
         if bytes.is_none() && stop < Time::MAX {
-            fabric.rest(stop, Event::End(flow));
+            fabric.rest(stop, Event::End(flow), user);
         }
         self.transmit(now, flow, fabric, measures);
         self.next_transfer(user, now, fabric);
@@ -474,7 +475,8 @@ impl Transport {
                 if let Some(deadline) = connection.sender.deadline()
                     && connection.sender_timer.is_none_or(|key| deadline < key.time)
                 {
-                    let key = fabric.rest(deadline.max(now), Event::SenderTimer(flow));
+                    let key =
+                        fabric.rest(deadline.max(now), Event::SenderTimer(flow), connection.user);
                     connection.sender_timer = Some(key);
                 }
             }

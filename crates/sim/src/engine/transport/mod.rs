@@ -211,7 +211,7 @@ impl Transport {
         };
         *pending = source.next(after, &mut user.rng).filter(|datagram| datagram.at < user.stop);
         if let Some(datagram) = *pending {
-            fabric.rest(datagram.at, Event::Datagram(index));
+            fabric.rest(datagram.at, Event::Datagram(index), index);
         }
     }
 
