@@ -374,6 +374,25 @@ def identity(scenario: str, base: str) -> str:
         ScenarioError: anything in it that could not run.
     """
 
+def field(document: str, path: str) -> str | None:
+    """What stands at a path such as `link[0].queue.target` of a document (JSON), as JSON.
+
+    None if nothing does.
+
+    Raises:
+        ScenarioError: it is no path.
+    """
+
+def with_field(document: str, path: str, value: str) -> str:
+    """The document (JSON) with a value (JSON) at a path; a table that is missing there is made.
+
+    An entry of a list whose entries have names may be addressed by its name; a name that holds a
+    dot stands in quotes. The order of the keys stays.
+
+    Raises:
+        ScenarioError: it is no path, or cannot be followed.
+    """
+
 def quantity(text: str, dimension: str | None) -> str:
     """A number with its unit, such as "5ms", read as a field of a scenario reads it, as JSON.
 

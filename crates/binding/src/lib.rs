@@ -6,6 +6,7 @@
 use cpu_time::ThreadTime;
 use forebay_core::{ConfigError, Dimension, Quantity, Time, UnitError, file};
 use forebay_shaper::FlowHash;
+use forebay_sim::scenario::path;
 use forebay_sim::{
     Progress, Registry, Run, RunError, Scenario, Table, World, scenario, summary, tables,
 };
@@ -125,6 +126,21 @@ fn load(path: &str) -> PyResult<String> {
     } else {
         scenario::parse(&text).map_err(|error| refuse(error.to_string()))?
     };
+    Ok(tree.to_string())
+}
+
+/// What stands at a path of a document, as JSON.
+#[pyfunction]
+fn field(document: &str, path: &str) -> PyResult<Option<String>> {
+    let tree = json(document, "document")?;
+    Ok(path::get(&tree, path).map_err(refused)?.map(Value::to_string))
+}
+
+/// The document with a value (JSON) at a path.
+#[pyfunction]
+fn with_field(document: &str, path: &str, value: &str) -> PyResult<String> {
+    let (mut tree, value) = (json(document, "document")?, json(value, "value")?);
+    path::set(&mut tree, path, value).map_err(refused)?;
     Ok(tree.to_string())
 }
 
@@ -442,6 +458,8 @@ pub fn engine(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> 
     module.add_class::<python::Ack>()?;
     module.add_class::<python::Congestion>()?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(field, module)?)?;
+    module.add_function(wrap_pyfunction!(with_field, module)?)?;
     module.add_function(wrap_pyfunction!(quantity, module)?)?;
     module.add_function(wrap_pyfunction!(format_quantity, module)?)?;
     module.add_function(wrap_pyfunction!(flow_hash, module)?)?;
