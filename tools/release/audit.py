@@ -107,16 +107,15 @@ def python() -> bool:
 
 def crates() -> bool:
     """Have cargo-deny check the crates."""
-    tool = ROOT / "target/tools/bin/cargo-deny"
-    fetched = subprocess.run([tool, "fetch", "db"], cwd=ROOT, capture_output=True)
+    tool = [str(ROOT / "target/tools/bin/cargo-deny"), "--config", str(ROOT / "deny.toml")]
+    fetched = subprocess.run([*tool, "fetch", "db"], cwd=ROOT, capture_output=True)
     good = True
     for manifest in MANIFESTS:
-        print(f"cargo deny: {manifest.relative_to(ROOT)}")
-        words = [str(tool), "--manifest-path", str(manifest), "--log-level", "error", "--locked"]
-        words += ["check", "--config", str(ROOT / "deny.toml"), "--hide-inclusion-graph"]
+        print(f"cargo deny: {manifest.relative_to(ROOT)}", flush=True)
+        words = ["--manifest-path", str(manifest), "--log-level", "error", "--locked", "check"]
         if fetched.returncode:
-            words.append("--disable-fetch")
-        good &= subprocess.run(words, cwd=ROOT).returncode == 0
+            words.insert(0, "--offline")
+        good &= subprocess.run([*tool, *words, "--hide-inclusion-graph"], cwd=ROOT).returncode == 0
     return good
 
 
