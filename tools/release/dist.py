@@ -96,9 +96,19 @@ def source() -> Path:
     return WORK / name
 
 
+def packages(where: Path) -> set[tuple[str, str]]:
+    """Names and versions in a lock file of Cargo."""
+    lock = tomllib.loads((where / "Cargo.lock").read_text("utf-8"))
+    return {(each["name"], each["version"]) for each in lock["package"]}
+
+
 def wheels() -> None:
     """A wheel for each machine, for every Python from 3.10."""
     where = source()
+    # Cargo leaves out of the lock file what the other crates of the workspace need.
+    run("cargo", "update", "--quiet", "--workspace", where=where)
+    if others := packages(where) - packages(ROOT):
+        raise SystemExit(f"error: the source distribution needs others than Cargo.lock: {others}")
     for machine in machines():
         words = ["maturin", "build", "--release", "--locked", "--strip", "--zig"]
         words += ["--compatibility", "manylinux2014", "--target", machine.target]
