@@ -89,7 +89,6 @@ package:
 	@$(CARGO) package --locked --allow-dirty --target-dir target/packages \
 	  -p forebay-core -p forebay-disciplines -p forebay-shaper -p forebay-tcp
 
-# dist holds the files of a release; only what runs elsewhere is linked by zig.
 CARGO_DEB := target/tools/bin/cargo-deb
 dist: $(VENV)/installed-release $(CARGO_DEB)
 	@$(BIN)/python tools/release/dist.py
@@ -193,6 +192,7 @@ docs: build dev
 	@$(CARGO) run --quiet --locked -p forebay-gate -- schema --without-queues > target/gate.schema.json
 	@mv target/gate.schema.json python/forebay/_reference/gate.schema.json
 	$(BIN)/python -m forebay._reference docs/reference
+	$(BIN)/python -m forebay._cli.page docs/reference/cli.md
 
 site: $(VENV)/installed-site
 	@echo "== building the site"

@@ -107,7 +107,7 @@ def link_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
     rows = [("used, %", [text(comparison.utilization(label), LOSS) for label in labels])]
     if comparison.baseline is not None:
         cells = [text(comparison.efficiency(label), GAIN) for label in labels]
-        rows.append((f"efficiency beside {comparison.baseline}, x", cells))
+        rows.append((f"efficiency relative to {comparison.baseline}, x", cells))
     for title, key, measure in (
         ("mean queue, packets", "mean_packets", QUEUE_DELAY),
         (f"{QUEUE_DELAY.short}, ms", QUEUE_DELAY.key, QUEUE_DELAY),
@@ -254,9 +254,9 @@ MOST_LINKS = 20
 GROUPS = {
     "kinds": "Queue disciplines",
     "classifiers": "Classifiers (which queue a packet joins)",
-    "admissions": "Admissions (whether it may stay, and if not who goes)",
-    "schedulers": "Schedulers (who is served next)",
-    "boxes": "Boxes (before a link's queue, seeing both directions)",
+    "admissions": "Admissions (may a packet stay, and if not, which one goes)",
+    "schedulers": "Schedulers (which packet is sent next)",
+    "boxes": "Boxes (in front of a link's queue; they see both directions)",
     "sources": "Traffic sources",
     "controls": "Congestion controls (tcp.congestion)",
     "profiles": "Traffic profiles (how a sender's packets get their drop precedence)",

@@ -1,5 +1,6 @@
 //! What an agent sets: numeric parameters of a discipline or of a congestion control.
 
+use crate::scenario::path;
 use forebay_core::ConfigError;
 use forebay_core::config::require;
 use serde::Deserialize;
@@ -40,13 +41,10 @@ impl Knobs {
         let mut knobs = Knobs { block, ranges: Vec::with_capacity(ranges.len()) };
         for range in ranges {
             let at = |error: ConfigError| ConfigError::new(&range.path, error.message);
-            let pointer = pointer(&range.path).ok_or_else(|| {
-                let message = "is no path such as target, admit.target or queues[0].limit";
-                ConfigError::new(&range.path, message)
-            })?;
             // A value that is whole only if the ends are: those who count packets refuse it.
             let between = range.low + (range.high - range.low) * 0.381_966;
             let mut trial = knobs.block.clone();
+            let pointer = path::set(&mut trial, &range.path, Value::Null).map_err(at)?;
             let mut refused = |value: f64, whole: bool| {
                 set(&mut trial, &pointer, written(range, value, whole));
                 accepts(&trial).err()
@@ -55,7 +53,7 @@ impl Knobs {
             for value in [range.low, range.high, between] {
                 refused(value, whole).map_or(Ok(()), |error| Err(at(error)))?;
             }
-            set(&mut knobs.block, &pointer, written(range, between, whole));
+            path::set(&mut knobs.block, &range.path, written(range, between, whole)).map_err(at)?;
             knobs.ranges.push((range.clone(), pointer, whole));
         }
         Ok(knobs)
@@ -88,6 +86,11 @@ impl Knobs {
     }
 }
 
+/// Sets the field at `pointer`, which there is.
+fn set(block: &mut Value, pointer: &str, value: Value) {
+    *block.pointer_mut(pointer).expect("it has been set before") = value;
+}
+
 fn written(range: &Range, value: f64, whole: bool) -> Value {
     let value = if whole { value.round() } else { value };
     match (range.unit.is_empty(), whole) {
@@ -95,47 +98,6 @@ fn written(range: &Range, value: f64, whole: bool) -> Value {
         (true, false) => Value::from(value),
         (false, _) => Value::from(format!("{value}{}", range.unit)),
     }
-}
-
-/// The JSON pointer (RFC 6901) of a path.
-fn pointer(path: &str) -> Option<String> {
-    let mut pointer = String::new();
-    for step in path.split('.') {
-        let (name, mut rest) = step.split_at(step.find('[').unwrap_or(step.len()));
-        if name.is_empty() {
-            return None;
-        }
-        pointer = format!("{pointer}/{name}");
-        while !rest.is_empty() {
-            let (index, after) = rest.strip_prefix('[')?.split_once(']')?;
-            index.parse::<usize>().ok()?;
-            pointer = format!("{pointer}/{index}");
-            rest = after;
-        }
-    }
-    Some(pointer)
-}
-
-/// Sets what `pointer` shows; a table or a field on the way that is missing is made.
-fn set(block: &mut Value, pointer: &str, value: Value) {
-    if let Some(place) = block.pointer_mut(pointer) {
-        *place = value;
-        return;
-    }
-    let mut place = block;
-    for step in pointer.split('/').skip(1) {
-        let next = match place {
-            Value::Array(list) => step.parse().ok().and_then(|index: usize| list.get_mut(index)),
-            Value::Object(table) => Some(table.entry(step).or_insert(Value::Null)),
-            other => {
-                *other = Value::Object(serde_json::Map::new());
-                other.as_object_mut().map(|table| table.entry(step).or_insert(Value::Null))
-            }
-        };
-        let Some(next) = next else { return };
-        place = next;
-    }
-    *place = value;
 }
 
 /// Checks what is said of the ranges beside their values.

@@ -152,7 +152,7 @@ impl Boxes {
         if let Some(wake) = guard.controller.wake()
             && guard.armed.is_none_or(|key| wake < key.time)
         {
-            guard.armed = Some(ends.fabric.rest(wake.max(now), Event::GuardTimer(index)));
+            guard.armed = Some(ends.fabric.rest(wake.max(now), Event::GuardTimer(index), index));
         }
     }
 }

@@ -24,6 +24,10 @@ pub enum Event {
     Transfer(u32),
     /// The endless transfer of a connection ends.
     End(u32),
+    /// The receiver of a connection that is over takes no more.
+    Closed(u32),
+    /// The same, where its sender is in another part of the network. Not counted: the sender's is.
+    Forgotten(u32),
     /// Something in the wireless network.
     Wireless(Wake),
     /// The warm-up ends: measurements begin.
@@ -41,25 +45,36 @@ impl Event {
             Event::RateChange(_) => 0,
             Event::LinkFree(_) => 1,
             Event::Arrival(_) | Event::Wireless(Wake::FrameEnd(_)) => 2,
-            Event::SenderTimer(_)
-            | Event::ReceiverTimer(_)
-            | Event::GuardTimer(_)
-            | Event::Wireless(_) => 3,
-            Event::Datagram(_) | Event::Transfer(_) | Event::End(_) => 4,
-            Event::Sample => 5,
-            Event::WarmupEnd => 6,
+            Event::Wireless(_) => 3,
+            Event::SenderTimer(_) => 4,
+            Event::ReceiverTimer(_) => 5,
+            Event::GuardTimer(_) => 6,
+            Event::Datagram(_) => 7,
+            Event::Transfer(_) => 8,
+            Event::End(_) => 9,
+            Event::Closed(_) | Event::Forgotten(_) => 10,
+            Event::Sample => 11,
+            Event::WarmupEnd => 12,
         }
     }
 }
 
-/// An event's place: time, then rank, then the order in which events were scheduled.
+/// An event's place: time, then rank, then whose it is, then the order in which events were scheduled.
+///
+/// Whose it is comes first, so that the order does not depend on when an event was scheduled relative
+/// to those of others: parts of a network that are computed apart have the same order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// When.
     pub time: Time,
-    /// Rank in the upper eight bits, sequence below.
+    /// Rank in the upper four bits, whose it is in 26, sequence below.
     order: u64,
 }
+
+/// Bits of the sequence. Two events of one party at one instant are never so far apart.
+const SEQUENCE: u32 = 34;
+/// Bits of rank and sequence.
+const RANK: u32 = 60;
 
 impl Key {
     /// Whether it comes before `other`: `<`, as one comparison of 128 bits.
@@ -93,11 +108,13 @@ const CHILDREN: usize = 4;
 pub struct Sequence(u64);
 
 impl Sequence {
-    /// The key of the next event scheduled.
+    /// The key of the next event scheduled. `whose` it is: a stop, a link or a user, below 2^26.
     #[inline]
-    pub fn key(&mut self, time: Time, event: Event) -> Key {
+    pub fn key(&mut self, time: Time, event: Event, whose: u32) -> Key {
+        debug_assert!(whose < 1 << (RANK - SEQUENCE), "{whose}");
         self.0 += 1;
-        Key { time, order: event.rank() << 56 | self.0 }
+        let sequence = self.0 & ((1 << SEQUENCE) - 1);
+        Key { time, order: event.rank() << RANK | u64::from(whose) << SEQUENCE | sequence }
     }
 }
 
@@ -234,13 +251,19 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_instant_is_ordered_by_rank_then_sequence() {
+    fn an_instant_is_ordered_by_rank_then_party_then_sequence() {
         let mut sequence = Sequence::default();
         let mut agenda = Agenda::default();
         let now = Time::from_nanos(5);
-        let events = [Event::Sample, Event::Arrival(2), Event::Arrival(1), Event::LinkFree(0)];
-        for event in events {
-            agenda.push(sequence.key(now, event), event);
+        let events = [
+            (Event::Sample, 0),
+            (Event::Arrival(3), 8),
+            (Event::Arrival(2), 7),
+            (Event::Arrival(1), 7),
+            (Event::LinkFree(0), 9),
+        ];
+        for (event, whose) in events {
+            agenda.push(sequence.key(now, event, whose), event);
         }
         let mut order = Vec::new();
         while let Some(&(_, event)) = agenda.first() {
@@ -249,7 +272,13 @@ mod tests {
         }
         assert_eq!(
             order,
-            [Event::LinkFree(0), Event::Arrival(2), Event::Arrival(1), Event::Sample]
+            [
+                Event::LinkFree(0),
+                Event::Arrival(2),
+                Event::Arrival(1),
+                Event::Arrival(3),
+                Event::Sample
+            ]
         );
     }
 
@@ -260,7 +289,7 @@ mod tests {
             let mut agenda = Agenda::default();
             let mut model = Vec::new();
             for (time, pops) in times {
-                let key = sequence.key(Time::from_nanos(time), Event::Arrival(0));
+                let key = sequence.key(Time::from_nanos(time), Event::Arrival(0), 0);
                 if pops == 0 && agenda.first().is_some() {
                     model.sort();
                     prop_assert_eq!(agenda.first().unwrap().0, model.remove(0));

@@ -6,7 +6,7 @@ mod change;
 mod grammar;
 mod graph;
 mod link;
-mod path;
+pub(crate) mod path;
 mod place;
 mod plan;
 mod profile;

@@ -12,17 +12,20 @@ enum Step {
 
 /// Makes `value` what stands at `path` of `tree`. An entry of a list whose entries have names may be
 /// addressed by its name; a name that holds a dot stands in quotes. A table on the way that is missing
-/// is made.
+/// is made. The field's JSON pointer (RFC 6901) is returned.
 ///
 /// # Errors
 /// It is no path, or cannot be followed.
-pub fn set(tree: &mut Value, path: &str, value: Value) -> Result<(), ConfigError> {
+pub fn set(tree: &mut Value, path: &str, value: Value) -> Result<String, ConfigError> {
     let steps = steps(path)?;
+    let mut pointer = String::new();
     let mut at = tree;
     for (place, step) in steps.iter().enumerate() {
         let step = in_list(at, step).map_err(|message| ConfigError::new(path, message))?;
+        pointer.push('/');
         at = match (at, step) {
             (Value::Object(table), Step::Name(name)) => {
+                pointer += &name.replace('~', "~0").replace('/', "~1");
                 if !table.contains_key(&name)
                     && matches!(steps.get(place + 1), Some(Step::Index(_)))
                 {
@@ -31,12 +34,15 @@ pub fn set(tree: &mut Value, path: &str, value: Value) -> Result<(), ConfigError
                 }
                 table.entry(name).or_insert_with(|| json!({}))
             }
-            (at, Step::Index(index)) => &mut at[index],
+            (at, Step::Index(index)) => {
+                pointer += &index.to_string();
+                &mut at[index]
+            }
             (_, Step::Name(_)) => unreachable!("a name leads into a table"),
         };
     }
     *at = value;
-    Ok(())
+    Ok(pointer)
 }
 
 /// The step from `at`, a name in a list as its number.
@@ -126,7 +132,8 @@ mod tests {
             ("link.\"b.c\".rate", json!("2Mbit")),
             ("dumbbell.queue", json!({ "kind": "pie" })),
         ] {
-            set(&mut tree, path, value).unwrap();
+            let pointer = set(&mut tree, path, value.clone()).unwrap();
+            assert_eq!(tree.pointer(&pointer), Some(&value), "{path}");
         }
         let expected = json!({
             "link": [

@@ -180,7 +180,8 @@ impl Eq for Late {}
 pub struct Wire {
     /// Nanoseconds a byte times 2^20, rounded up: 1 Gbit/s is exact.
     cost: u64,
-    delay: Duration,
+    /// Propagation delay.
+    pub delay: Duration,
     overhead: u32,
 }
 
@@ -222,8 +223,8 @@ mod tests {
     fn a_packet_that_overtakes_arrives_first_and_the_old_entry_is_stale() {
         let mut sequence = Sequence::default();
         let mut lane = Lane::default();
-        let late = sequence.key(Time::from_nanos(10), Event::Arrival(0));
-        let early = sequence.key(Time::from_nanos(5), Event::Arrival(0));
+        let late = sequence.key(Time::from_nanos(10), Event::Arrival(0), 0);
+        let early = sequence.key(Time::from_nanos(5), Event::Arrival(0), 0);
         assert!(lane.push(late, Packet::new(1, 0, 100), Duration::ZERO));
         assert!(lane.push(early, Packet::new(2, 0, 100), Duration::ZERO));
         assert!(lane.is_due(early));
@@ -241,7 +242,7 @@ mod tests {
             // Every seventh is overtaken by those of the next 90 ns.
             let wait = if id % 7 == 0 { 90 } else { 0 };
             let time = u64::from(id) + wait;
-            let key = sequence.key(Time::from_nanos(time), Event::Arrival(0));
+            let key = sequence.key(Time::from_nanos(time), Event::Arrival(0), 0);
             let first = keys.iter().all(|(other, _)| key < *other);
             assert_eq!(lane.push(key, Packet::new(id, 0, 100), Duration::from_nanos(wait)), first);
             keys.push((key, id));
