@@ -303,7 +303,7 @@ def test_sentences_that_the_numbers_do_not_bear_out_are_struck_out(papers: Path)
     outcome = RUNNER.invoke(_cli.app, ["paper", "run", "toy", "--page"])
     assert outcome.exit_code == 1 and "Not borne out: Two and two are four." in outcome.output
     text = Path("docs/papers/toy.md").read_text()
-    assert "- ~~Two and two are four.~~ **This does not hold**, 0 of 1 do: 2 + 2: 5" in text
+    assert "- ~~Two and two are four.~~ **This does not hold**, 0 of 1 numbers do: 2 + 2: 5" in text
     listed = RUNNER.invoke(_cli.app, ["paper", "list", "--json"])
     assert "not borne out" in json.loads(listed.output)[0]["state"]
 
