@@ -118,7 +118,7 @@ def test_a_run_judges_draws_and_writes_its_page() -> None:
     assert "Codel's queue is" in begins
     assert "| Codel shortens queues. | holds |" in begins
     assert "| Codel lengthens queues. | does not hold |" in begins
-    assert "Numbers that the paper states: 1 of 1 lie in range." in begins
+    assert "Numbers that the paper states: 1 of 1 are in range." in begins
     assert "| T-3 | 2 + 2 | 5 (3 to 5) | 4 | 4.5 | reproduced, -20.0% |" in begins
     assert "| [T-3](#t-3-reproduced) | reproduced | 2/2 | a sum |" in begins
     # A hypothesis of ours is judged, and not among the claims.
@@ -303,7 +303,7 @@ def test_sentences_that_the_numbers_do_not_bear_out_are_struck_out(papers: Path)
     outcome = RUNNER.invoke(_cli.app, ["paper", "run", "toy", "--page"])
     assert outcome.exit_code == 1 and "Not borne out: Two and two are four." in outcome.output
     text = Path("docs/papers/toy.md").read_text()
-    assert "- ~~Two and two are four.~~ **This does not hold**, 0 of 1 do: 2 + 2: 5" in text
+    assert "- ~~Two and two are four.~~ **This does not hold**, 0 of 1 numbers do: 2 + 2: 5" in text
     listed = RUNNER.invoke(_cli.app, ["paper", "list", "--json"])
     assert "not borne out" in json.loads(listed.output)[0]["state"]
 

@@ -82,12 +82,16 @@ def _claim(claim: Mapping[str, Any], words: str = "") -> list[str]:
     return parts
 
 
-_OURS = "Not the authors' words, and not counted among their claims; judged in the same way."
+_OURS = (
+    "These hypotheses are ours and not the authors'. They are judged in the same way, but not "
+    "counted among the claims."
+)
 _RULE = (
-    "Here stand the numbers that are not in the tables above, what the paper's words allow, and "
-    "why a claim differs. Of a reproduced claim only those nearest to the range's end do. "
-    "*Reproduced*: the whole 95 % interval lies in that range; *differs*: outside; *not testable*: "
-    "neither. A number without an interval is a count over all runs, or a calculation."
+    "This section has the numbers that are not in the tables above, the range that the paper's "
+    "words allow, and the reason if a claim differs. A reproduced claim shows only the numbers "
+    "closest to the ends of their ranges. *Reproduced* means that the whole 95 % interval is in "
+    "the range, *differs* that it is outside, and *not testable* neither. A number without an "
+    "interval is a count over all runs, or a calculation."
 )
 
 
@@ -98,12 +102,14 @@ def _statement(found: Mapping[str, Any]) -> str:
     if len(good) == len(parts):
         return f"- {found['words']} *({_evidence(parts)})*"
     bad = "; ".join(
-        f"{_quoted(part)}, wanted {_range(part['allowed'], part['unit'])}"
+        f"{_quoted(part)}, expected {_range(part['allowed'], part['unit'])}"
         for part in parts
         if part["verdict"] != "reproduced"
     )
     verdict = "does not hold" if found["verdict"] == "differs" else "is not shown"
-    return f"- ~~{found['words']}~~ **This {verdict}**, {len(good)} of {len(parts)} do: {bad}"
+    return (
+        f"- ~~{found['words']}~~ **This {verdict}**, {len(good)} of {len(parts)} numbers do: {bad}"
+    )
 
 
 def _evidence(parts: Sequence[Mapping[str, Any]]) -> str:
@@ -198,7 +204,7 @@ def _numbers(found: Mapping[str, Any]) -> list[str]:
         "referee",
         "verdict, relative error",
     ]
-    told = f"Numbers that the paper states: {good} of {len(stated)} lie in range."
+    told = f"Numbers that the paper states: {good} of {len(stated)} are in range."
     if all(part.get("referee") is None for part in stated):
         at = head.index("referee")
         head, rows = head[:at] + head[at + 1 :], [row[:at] + row[at + 1 :] for row in rows]
@@ -237,11 +243,11 @@ def _studies(found: Mapping[str, Any]) -> str:
     ]
     if not rows:
         return ""
-    head = ["study", "about", "points", "runs a point", "first seed"]
+    head = ["study", "about", "points", "runs per point", "first seed"]
     table = markdown(head, rows)
     if found.get("missing", []):
         names = ", ".join(f"`{name}`" for name in found.get("missing", []))
-        return f"{table}\n\nNot run yet, and left out below: {names}."
+        return f"{table}\n\nThese studies have not been run yet, and are left out below: {names}."
     return table
 
 
