@@ -123,7 +123,7 @@ def pages() -> None:
     with (ROOT / "crates/gate/Cargo.toml").open("rb") as file:
         maintainer = tomllib.load(file)["package"]["metadata"]["deb"]["maintainer"]
     when = datetime.fromtimestamp(moment(), timezone.utc)
-    entry = f"forebay-gate ({version()}) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n"
+    entry = f"forebay-gate ({version()}-1) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n"
     entry += f" -- {maintainer}  {when:%a, %d %b %Y %H:%M:%S +0000}\n"
     (WORK / "changelog").write_text(entry, "utf-8")
 
@@ -156,7 +156,7 @@ def static() -> None:
     name = f"forebay-gate-{version()}-x86_64-linux-static"
     files = [ROOT / "target" / X86_64.target / "release/forebay-gate"]
     files += [ROOT / each for each in ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.md")]
-    names = ("forebay-gate.service", "bridge.conf", "gate.toml", "sysusers.conf")
+    names = ("forebay-gate.service", "bridge.conf", "upgrade.conf", "gate.toml", "forebay-gate.sysusers")
     files += [ROOT / "contrib/gate" / each for each in names]
     files += (WORK / "pages").iterdir()
     with (
