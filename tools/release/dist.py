@@ -156,8 +156,8 @@ def static() -> None:
     name = f"forebay-gate-{version()}-x86_64-linux-static"
     files = [ROOT / "target" / X86_64.target / "release/forebay-gate"]
     files += [ROOT / each for each in ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.md")]
-    names = ("forebay-gate.service", "bridge.conf", "upgrade.conf", "gate.toml", "forebay-gate.sysusers")
-    files += [ROOT / "contrib/gate" / each for each in names]
+    others = ("README.md", "copyright")
+    files += [path for path in (ROOT / "contrib/gate").iterdir() if path.name not in others]
     files += (WORK / "pages").iterdir()
     with (
         (DIST / f"{name}.tar.gz").open("wb") as file,
