@@ -144,7 +144,15 @@ def debian() -> None:
         run("cargo-zigbuild", "zigbuild", *words, "--target", f"{machine.target}.{GLIBC}")
         words = ["--no-build", "--no-strip", "--target", machine.target, "--output"]
         tool = ROOT / "target/tools/bin/cargo-deb"
-        run(tool, "-p", "forebay-gate", *words, machine.folder, SOURCE_DATE_EPOCH=str(moment()))
+        run(
+            tool,
+            "--quiet",
+            "-p",
+            "forebay-gate",
+            *words,
+            machine.folder,
+            SOURCE_DATE_EPOCH=str(moment()),
+        )
 
 
 def static() -> None:
