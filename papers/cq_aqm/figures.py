@@ -9,16 +9,18 @@ import polars as pl
 from forebay.papers import Data, Panel, Series
 from forebay.papers.points import line, loss_of
 
-from .claims import P0_PPS, P1_PPS, TCP1_PPS
 from .points import (
     ALL_DELIVERED,
     CQ,
     HIGH,
     LOW,
     NONE,
+    P0_PPS,
+    P1_PPS,
     PAIRS_AXIS,
     Q0,
     Q1,
+    TCP1_PPS,
     TCP_AXIS,
     TCP_DELIVERED,
     View,

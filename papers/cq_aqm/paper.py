@@ -5,16 +5,7 @@ from __future__ import annotations
 from forebay.papers import Figure, Paper, Quick, Section, StudyFile
 
 from .claims import CLAIMS, CONCLUSIONS
-from .figures import (
-    figure_2,
-    figure_3,
-    figure_4,
-    figure_5,
-    figure_6,
-    figure_7,
-    figure_8,
-    figure_9,
-)
+from .figures import figure_2, figure_3, figure_4, figure_5, figure_6, figure_7, figure_8, figure_9
 from .points import TEXT
 from .sections import choices, found
 

@@ -137,3 +137,6 @@ def of_p(p: int, kinds: Sequence[str] = (*Q0, *Q1)) -> list[str]:
 
 TCP_DELIVERED = delivered(["p1", "p0"])
 ALL_DELIVERED = delivered([*of_p(1), *of_p(0)])
+P1_PPS, P0_PPS = pps("p1"), pps("p0", OTHERS)
+TCP1_PPS = pps("tcp-p1")
+TCP1_DELAY = queueing(["tcp-p1"])

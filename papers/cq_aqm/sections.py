@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from forebay.papers import Data, Part, Table
 from forebay.papers.points import verdicts
 
-from .claims import ON_MIXED, ON_TCP, P1_PPS, TCP1_PPS
-from .points import CQ, HIGH, LOW, TAKEN, TEXT, View, load, mixed, tcp
+from .claims import ON_MIXED, ON_TCP
+from .points import CQ, HIGH, LOW, P1_PPS, TAKEN, TCP1_PPS, TEXT, View, load, mixed, tcp
 
 
 def judged(

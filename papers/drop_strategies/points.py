@@ -17,6 +17,8 @@ from forebay.stats import Interval
 HERE = Path(__file__).parent
 MAIN, CHOICES, TRACES, CONDITIONERS = "strategies", "choices", "traces", "conditioners"
 LONGER = "round-trips"
+ELSEWHERE, MIDDLE = "cross traffic ends at R3", "round trips of 24 to 48 ms"
+LEFT_OUT = "no drop deferred"
 ARRIVALS, QUEUE = "drop-arrivals", "drop-from-queue"
 STRATEGIES = (ARRIVALS, QUEUE)
 Case = tuple[str, bool]
@@ -128,3 +130,9 @@ def measured_cost() -> Mapping[str, Any]:
     """What the benchmark wrote."""
     found: Mapping[str, Any] = json.loads((HERE / "cost.json").read_text("utf-8"))
     return found
+
+
+def chosen(data: Data) -> list[View]:
+    """Every choice of what the paper leaves open."""
+    titles = data.study(CHOICES).runs["title"].unique(maintain_order=True)
+    return [View(data, CHOICES, each) for each in titles]

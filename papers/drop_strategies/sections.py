@@ -8,7 +8,8 @@ from itertools import product
 from forebay.papers import Data, Part, Statement, Table
 from forebay.papers.judge import verdict_of
 
-from .claims import JUDGED, LEFT_OUT, chosen, lowest
+from .claims import JUDGED
+from .parts import lowest
 from .points import (
     ARRIVALS,
     AT_HALF,
@@ -18,6 +19,7 @@ from .points import (
     GENTLE_RENO,
     GOODPUT,
     KINDS,
+    LEFT_OUT,
     LONGER,
     LOSS,
     MOST,
@@ -26,6 +28,7 @@ from .points import (
     RENO,
     VICTIMS,
     View,
+    chosen,
     victim,
 )
 

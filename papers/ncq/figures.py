@@ -13,7 +13,6 @@ from forebay.papers import Data, Panel, Series
 from forebay.papers.data import Where
 from forebay.papers.points import curve, line, mean
 
-from .claims import PACKETS, cost_of
 from .points import (
     ASI,
     BEST,
@@ -24,6 +23,7 @@ from .points import (
     LARGE_GOODPUT,
     MANY,
     MEAN_TIME,
+    PACKETS,
     RATING,
     RATINGS,
     ROUTERS,
@@ -36,6 +36,7 @@ from .points import (
     SensorView,
     View,
     calls_at,
+    cost_of,
     deployed,
     potential,
     rated,

@@ -22,6 +22,10 @@ LOADS = [f"traffic.{name}.flows" for name in (
     "ftp-along", "ftp-cross-ab", "ftp-cross-bc", "ftp-cross-cd", "ftp-back", "calls-along",
     "calls-back")]  # fmt: skip
 TAKEN, TAKEN_SENSORS = "all within 1 s, RTO 0.2 s", "as taken"
+STATED_GAIN = 10.43
+"""Of the small flows' goodput in scenario 1, times, as the paper has it."""
+PACKETS = ("120B", "240B", "480B", "1040B")
+"""Sizes of the small packets in study `limit`."""
 ARRIVING = "drops arriving, "
 BUFFERS = {"50 packets": "50 p, ", "200 packets": "200 p, "}
 """Other buffers of scenario 1, and what their disciplines are called before their own name."""
@@ -198,3 +202,13 @@ def rated(data: Data, n: int, label: str) -> list[float | None]:
 def level(r: float) -> int:
     """Its rating: 0 below poor, 5 best."""
     return sum(r >= each for each in RATINGS)
+
+
+def limited(packet: str, label: str) -> Where:
+    """A size of the small packets, and a discipline."""
+    return {"traffic.small.tcp.mtu": packet, "discipline": label}
+
+
+def cost_of(data: Data, packet: str) -> stats.Interval:
+    """Change of the congestive flows' goodput beside small packets of this size, %."""
+    return change(data, "limit", LARGE_GOODPUT, limited(packet, BEST), limited(packet, TAIL))

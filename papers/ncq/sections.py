@@ -10,16 +10,8 @@ from forebay.papers import Data, Part, Statement, Table
 from forebay.papers.judge import verdict_of
 from forebay.papers.points import MARKS, Measure, table
 
-from .claims import (
-    JUDGED,
-    STATED_GAIN,
-    call_change,
-    dearest,
-    gains,
-    more_done,
-    ncq_7,
-    spread,
-)
+from .claims import JUDGED
+from .parts import call_change, dearest, gains, more_done, ncq_7
 from .points import (
     ARRIVING,
     BUFFERS,
@@ -32,6 +24,7 @@ from .points import (
     SENSORS,
     SHORT,
     SMALL_GOODPUT,
+    STATED_GAIN,
     TAKEN,
     TAKEN_SENSORS,
     TEXT,
@@ -41,6 +34,7 @@ from .points import (
     choices,
     sensor_choices,
 )
+from .reasons import spread
 
 OURS = "proposed"
 DROPS = "a full buffer drops what arrives"

@@ -40,6 +40,10 @@ class Output:
     def summary(self) -> str:
         """The summary as JSON; the keys are documented in `docs/summary.md`."""
 
+    @property
+    def threads(self) -> int:
+        """How many threads the run took."""
+
     def tables(self) -> list[tuple[str, dict[str, str], dict[str, bytes]]]:
         """Every table of the run.
 
@@ -370,6 +374,25 @@ def identity(scenario: str, base: str) -> str:
         ScenarioError: anything in it that could not run.
     """
 
+def field(document: str, path: str) -> str | None:
+    """What stands at a path such as `link[0].queue.target` of a document (JSON), as JSON.
+
+    None if nothing does.
+
+    Raises:
+        ScenarioError: it is no path.
+    """
+
+def with_field(document: str, path: str, value: str) -> str:
+    """The document (JSON) with a value (JSON) at a path; a table that is missing there is made.
+
+    An entry of a list whose entries have names may be addressed by its name; a name that holds a
+    dot stands in quotes. The order of the keys stays.
+
+    Raises:
+        ScenarioError: it is no path, or cannot be followed.
+    """
+
 def quantity(text: str, dimension: str | None) -> str:
     """A number with its unit, such as "5ms", read as a field of a scenario reads it, as JSON.
 
@@ -393,10 +416,12 @@ def run(
     base: str,
     cancel: Cancel | None = None,
     progress: Callable[[float], None] | None = None,
+    threads: int = 1,
 ) -> Output:
     """Run the scenario (JSON) without holding the interpreter's lock.
 
-    `progress` receives the fraction of simulated time that has passed, a few times a second.
+    `progress` receives the fraction of simulated time that has passed, a few times a second. On at
+    most `threads` threads the results are the same.
 
     Raises:
         ScenarioError: anything in it that could not run, or a plug-in's call that does not return.

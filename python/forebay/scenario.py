@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -94,16 +92,9 @@ class Scenario:
         Raises:
             ScenarioError: the path cannot be followed.
         """
-        document = self.document
-        steps = _steps(path)
-        try:
-            holder = document
-            for step, following in pairwise(steps):
-                holder = _descend(holder, step, following)
-            _assign(holder, steps[-1], value)
-        except _NoSuchPlace as error:
-            raise ScenarioError(f"{self.name}: {path}: {error}") from None
-        return Scenario(json.dumps(document), self.name, self.base)
+        with named(self):
+            text = _engine.with_field(self.text, path, json.dumps(value))
+        return Scenario(text, self.name, self.base)
 
     def with_text(self, assignment: str) -> Scenario:
         """A copy changed by `path=value`, the value written as in TOML.
@@ -372,13 +363,8 @@ def lookup(document: dict[str, Any], path: str) -> Any:
     Raises:
         ScenarioError: it is not a path.
     """
-    found: Any = document
-    for step in _steps(path):
-        try:
-            found = found[step if isinstance(found, dict) else _index(found, step)]
-        except (KeyError, _NoSuchPlace):
-            return None
-    return found
+    found = _engine.field(json.dumps(document), path)
+    return None if found is None else json.loads(found)
 
 
 def load_with(path: str | Path, settings: Sequence[str]) -> Scenario:
@@ -413,73 +399,6 @@ class named:  # noqa: N801 - a context manager, used like a function
         """Prefix the error, if there is one."""
         if isinstance(error, ScenarioError):
             raise ScenarioError(self._prefix + str(error).removeprefix(self._name)) from None
-
-
-class _NoSuchPlace(Exception):
-    """Why a path could not be followed."""
-
-
-_STEP = re.compile(r'"(?P<quoted>[^"]*)"|(?P<plain>[^.\[\]"]+)|\[(?P<index>\d+)\]')
-
-
-def _steps(path: str) -> list[str | int]:
-    """The steps of a path: names, and indices as numbers."""
-    steps: list[str | int] = []
-    at = 0
-    while at < len(path):
-        if steps and path[at] == ".":
-            at += 1
-        match = _STEP.match(path, at)
-        if match is None:
-            raise ScenarioError(f'"{path}": not a path; expected one such as link[0].queue.target')
-        if match["index"] is not None:
-            steps.append(int(match["index"]))
-        else:
-            steps.append(match["quoted"] if match["quoted"] is not None else match["plain"])
-        at = match.end()
-    if not steps or isinstance(steps[0], int):
-        raise ScenarioError(f'"{path}": a path starts with a name, such as link[0].rate')
-    return steps
-
-
-def _descend(holder: Any, step: str | int, following: str | int) -> Any:
-    """What `step` leads to; a table that is missing is made."""
-    if isinstance(holder, dict) and isinstance(step, str):
-        if step not in holder:
-            if isinstance(following, int):
-                raise _NoSuchPlace(f'there is no list "{step}"')
-            holder[step] = {}
-        return holder[step]
-    return holder[_index(holder, step)]
-
-
-def _assign(holder: Any, step: str | int, value: Any) -> None:
-    if isinstance(holder, dict) and isinstance(step, str):
-        holder[step] = value
-    else:
-        holder[_index(holder, step)] = value
-
-
-def _index(holder: Any, step: str | int) -> int:
-    """The place in a list that `step` names, by number or by the entry's name."""
-    if not isinstance(holder, list):
-        found = "a table" if isinstance(holder, dict) else f"{json.dumps(holder)}, which is a value"
-        raise _NoSuchPlace(f"{_shown(step)} leads nowhere: what stands there is {found}")
-    if isinstance(step, int):
-        if step >= len(holder):
-            raise _NoSuchPlace(
-                f"[{step}] leads nowhere: the list has {len(holder)} entries, from 0"
-            )
-        return step
-    names = [entry.get("name") if isinstance(entry, dict) else None for entry in holder]
-    if step not in names:
-        known = ", ".join(f'"{name}"' for name in names if name is not None) or "without names"
-        raise _NoSuchPlace(f'no entry is called "{step}"; the entries are {known}')
-    return names.index(step)
-
-
-def _shown(step: str | int) -> str:
-    return f"[{step}]" if isinstance(step, int) else f'"{step}"'
 
 
 def value_of(text: str) -> Any:

@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import disciplines_page
 import draws
 import law
 import numpy as np
 import replay
 import scipy.stats
 from referee import Missing, run, versions
-from replay import MTU, Arrivals, Verdicts
+from replay import MTU, OUTCOMES, Arrivals, Verdicts
 
 import forebay
 from forebay import _engine
@@ -204,9 +205,6 @@ def differing(one: Verdicts, other: Verdicts) -> int:
     return int((one.outcome != other.outcome).sum())
 
 
-OUTCOMES = ("sent", "marked", "dropped")
-
-
 def verdicts(kernel: Verdicts, ours: Verdicts) -> dict[str, dict[str, int]]:
     """Packets by forebay's verdict, and of these by the kernel's."""
     return {
@@ -363,141 +361,6 @@ def gaps(runs: Sequence[Verdicts]) -> Any:
     return np.concatenate([np.diff(np.flatnonzero(each.outcome > 0)) for each in runs])
 
 
-def section(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The section of the validation page."""
-    lawful = [row for row in document["rows"] if "differ" in row]
-    drawing = [row for row in document["rows"] if "source" in row]
-    sourced = [row for row in document["rows"] if "other_times" in row]
-    explained = sum(row["kernel_apart"] == row["forebay_apart"] == 0 for row in lawful)
-    said = ". ".join(f"*{name}*: {about}" for name, about in document["traces"].items())
-    return {
-        "section": "Queue disciplines beside the kernel's own",
-        "order": 3,
-        "version": forebay.__version__,
-        "command": "python benches/peers/linux/disciplines.py",
-        "text": [
-            f"The same arrivals through forebay's disciplines and those of Linux "
-            f"{document['linux']} in virtual time, with the same link behind them; nothing answers "
-            f"a drop. The arrivals last {document['seconds']} s. {said}.",
-        ],
-        "tables": [
-            {
-                "heading": "Laws without random numbers",
-                "text": LAW_TEXT.format(explained=explained, rows=len(lawful)),
-                "columns": [
-                    *("arrivals", "discipline", "packets", "dropped: forebay / Linux"),
-                    *("marked: forebay / Linux", "other verdict, forebay and Linux"),
-                    *("apart, law and Linux", "apart, law and forebay"),
-                    *("other verdict if an idle link asked", "dropped / marked then"),
-                ],
-                "rows": [lawful_line(row) for row in lawful],
-            },
-            {
-                "heading": "Verdict by verdict",
-                "text": VERDICTS_TEXT,
-                "columns": ["arrivals", "discipline", *(f"{a} / {b}" for a, b in PAIRS)],
-                "rows": [
-                    [
-                        *(row["trace"], described(row["queue"])),
-                        *(row["verdicts"][a][b] for a, b in PAIRS),
-                    ]
-                    for row in lawful
-                ],
-            },
-            {
-                "heading": "Laws that draw",
-                "text": DRAW_TEXT.format(
-                    seeds=document["seeds"],
-                    rows=len(drawing),
-                    explained=sum(not row["open"] for row in drawing),
-                    idle=most(drawing, ("red", "wred"), "source"),
-                    capped=most(drawing, ("pie", "fq-pie"), "linux"),
-                ),
-                "columns": [
-                    *("arrivals", "discipline", "dropped, %: forebay / Linux"),
-                    *("marked, %: forebay / Linux", "mean wait, ms: forebay / Linux"),
-                    *("the same by source / by Linux's rules", "with one rule changed"),
-                    *("distance of gaps", "open"),
-                ],
-                "rows": [drawing_line(row) for row in drawing],
-            },
-            {
-                "heading": "Laws whose source is Linux",
-                "text": SOURCED_TEXT.format(seeds=document["seeds"]),
-                "columns": [
-                    *("arrivals", "discipline", "packets", "other time or verdict, first seed"),
-                    *("dropped, %: forebay / Linux", "marked, %: forebay / Linux"),
-                    *("mean wait, ms: forebay / Linux", "open"),
-                ],
-                "rows": [sourced_line(row) for row in sourced],
-            },
-        ],
-        "results": dict(document),
-    }
-
-
-LAW_TEXT = (
-    "Beside both stands the law once more in plain Python (`benches/peers/linux/law.py`), once "
-    "with the arithmetic of the RFCs and once with Linux's. The columns *apart* count packets "
-    "that left at another nanosecond or with another verdict than that says; in {explained} of "
-    "{rows} rows there are none, so that what forebay and Linux differ in is that arithmetic and "
-    "nothing else: Linux's clock of 1024 ns; its root of 16 bits, for which one step of Newton's "
-    "iteration "
-    "is made at a time, so that the third drop comes half an interval after the second, where RFC "
-    "8289 has interval / sqrt(2); in FQ-CoDel the backlog of all queues where RFC 8289 has the "
-    "queue's own, an emptied new queue that is forgotten at once if there is no old one, and a "
-    "packet that finds nothing waiting, which passes the discipline by. Where forebay is not the "
-    "RFC's: an idle link does not ask the empty queues of FQ-CoDel, so that one that ran empty "
-    "stays on its list until the next packet (D1 of `schedule/fair.rs`), and CoDel's state is left "
-    "until then: a discipline has no timers, and is asked when there is something to send. The "
-    "last two columns have the packets that would have another verdict if it asked, and what would "
-    "be dropped and marked then."
-)
-VERDICTS_TEXT = (
-    "Packets by forebay's verdict / Linux's. Where one has dropped and the other has not, the "
-    "delays of all that follows are others, and the two go on to drop other packets."
-)
-PAIRS = [(a, b) for a in OUTCOMES for b in OUTCOMES]
-DRAW_TEXT = (
-    "{seeds} seeds; mean and 95 % interval. Beside them stands the mean wait of the same law in "
-    "plain Python (`benches/peers/linux/draws.py`), by its source and by Linux's rules: what these "
-    "two differ by is what the rules explain. *Open* is where forebay and its source's rules, or "
-    "Linux and Linux's, are further apart than both intervals; {explained} of {rows} rows have "
-    "nothing open.\n\n"
-    "RED and GRED: Linux draws gaps of 1 to 1/p arrivals, figure 2 of the paper gives 1 to 1/p - "
-    "1. Linux counts an arrival that finds nothing waiting while the last packet is being sent as "
-    "a length of zero. The paper takes the idle time of an empty queue; forebay's begins when "
-    "the link falls idle, so that such an arrival changes nothing (D1 of `admit/average.rs`). "
-    "*With one rule changed* has the source's rules with that one of Linux's: {idle:.2f} ms more "
-    "at most.\n\n"
-    "PIE: Linux asks for the delay of the last departure where RFC 8033 has that of the last "
-    "update, lets the probability decay by 1/64 rather than 2 %, and adds 2 % for delays above "
-    "250 ms, which FQ-PIE's queues reach. Its probability may rise above 1, because what is looked "
-    "for is the overflow of a word in which 1 is 2^56: a queue whose packets are all dropped goes "
-    "on being dropped until the probability is below 1 again, and waits less. RFC 8033 bounds it "
-    "(appendix A). *With one rule changed* has Linux's rules with the probability held at 1: "
-    "{capped:.2f} ms more at most. Updates of Linux come a tick of 4 ms later than it is told, "
-    "which the harness takes into account: told RFC 8033's 15 ms, Linux updates every 20 ms.\n\n"
-    "*Distance of gaps* is the Kolmogorov-Smirnov distance between the distributions of the gaps "
-    "from one drop or mark to the next, in arrivals, of forebay and Linux."
-)
-SOURCED_TEXT = (
-    "{seeds} seeds; mean and 95 % interval. Both CAKEs round the bytes of a flow's round at "
-    "random, so "
-    "that single packets part sooner or later; where the rounding decides nothing, as in the "
-    "second row, none leaves at another nanosecond. All flows are of one pair of hosts. With 32 "
-    "seeds the second row of *mixed* has nothing open. The ACK filter finds the same "
-    "acknowledgments to drop. HTB draws "
-    "nothing: it differs only by the laws of its leaves. Over FIFOs every packet leaves at the "
-    "kernel's nanosecond. Most of the difference is FQ-CoDel's. Its arrivals of *mixed* were "
-    "replayed alone, on a link of the 2.5 Mbit/s that the leaf had. They wait 47.5 ms by forebay's "
-    "law in plain Python and 41.0 ms by Linux's. One rule makes it 41.7 ms: Linux's looks at the "
-    "backlog of all its queues before it spares one that holds no more than a packet. The first "
-    "packet of *recorded* "
-    "with another fate is a drop of CoDel's, which Linux's root of 16 bits puts a packet earlier. "
-    "*Open* is what is further apart than both "
-    "intervals."
-)
 CODEL = "Linux's clock of 1024 ns and its root of 16 bits, one step of Newton's iteration at a time"
 CURVE = "Linux's gaps of 1 to 1/p arrivals, and arrivals during the last transmission that count"
 READ = ("disciplines", "replay", "law", "draws", "qdisc", "records")
@@ -513,69 +376,6 @@ WHY = {
     "htb": "the law of the leaves; the tree itself has no difference",
 }
 """Why Linux's verdicts are others, in a few words."""
-
-
-def most(rows: Sequence[Mapping[str, Any]], kinds: Sequence[str], rules: str) -> float:
-    """By how much the one changed rule moves the mean wait, ms: the most of all rows."""
-    moved = [
-        row["changed"]["wait_ms"]["mean"] - row[rules]["wait_ms"]["mean"]
-        for row in rows
-        if row["queue"]["kind"] in kinds
-    ]
-    return max(moved, key=abs, default=0.0)
-
-
-def described(queue: Mapping[str, Any]) -> str:
-    """A discipline, as short as it can be told from the others."""
-    return f"{queue['kind']}, marks" if queue.get("ecn") else str(queue["kind"])
-
-
-def lawful_line(row: Mapping[str, Any]) -> list[Any]:
-    """A line of the first table."""
-    both = [f"{row['forebay'][name]} / {row['kernel'][name]}" for name in ("dropped", "marked")]
-    head = [row["trace"], described(row["queue"]), row["packets"], *both, row["differ"]]
-    asked = "{dropped} / {marked}".format(**row["idle_asks"]) if "idle_asks" in row else ""
-    return [*head, row["kernel_apart"], row["forebay_apart"], row.get("idle_apart", ""), asked]
-
-
-def pair(
-    row: Mapping[str, Any], name: str, scale: float, whose: Sequence[str] = ("forebay", "kernel")
-) -> str:
-    """Means and intervals of two."""
-    each = (row[who][name] for who in whose)
-    return " / ".join(
-        f"{one['mean'] * scale:.4g} ± {one['half_width'] * scale:.1g}" for one in each
-    )
-
-
-def drawing_line(row: Mapping[str, Any]) -> list[Any]:
-    """A line of the second table."""
-    cells = [pair(row, "dropped", 100), pair(row, "marked", 100), pair(row, "wait_ms", 1)]
-    cells.append(pair(row, "wait_ms", 1, ("source", "linux")))
-    cells.append(pair(row, "wait_ms", 1, ("changed",)))
-    distance = f"{row['gap_distance']:.3f}"
-    return [row["trace"], described(row["queue"]), *cells, distance, ", ".join(row["open"])]
-
-
-def branch(table: Mapping[str, Any]) -> str:
-    """A class of a tree in one line: its rates, and what is below it."""
-    rates = f"{table['rate']} to {table.get('ceil', table['rate'])}"
-    if "classes" in table:
-        return f"{rates} over ({'; '.join(map(branch, table['classes']))})"
-    more = [f"priority {table['priority']}"] if "priority" in table else []
-    more += [f"{name} {table[name]}" for name in ("quantum",) if name in table]
-    more += [" ".join(table["queue"].values())] if "queue" in table else []
-    return ", ".join([rates, *more])
-
-
-def sourced_line(row: Mapping[str, Any]) -> list[Any]:
-    """A line of the third table."""
-    queue = row["queue"]
-    fields = [f"{name} {value}" for name, value in queue.items() if name not in ("kind", "classes")]
-    fields += ["; ".join(map(branch, queue["classes"]))] if "classes" in queue else []
-    head = [row["trace"], ", ".join([queue["kind"], *fields]), row["packets"]]
-    cells = [pair(row, "dropped", 100), pair(row, "marked", 100), pair(row, "wait_ms", 1)]
-    return [*head, row["other_times"], *cells, ", ".join(row["open"])]
 
 
 def main() -> int:
@@ -633,7 +433,9 @@ def main() -> int:
         "rows": rows,
     }
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps(section(document), indent=1) + "\n", "utf-8")
+    options.output.write_text(
+        json.dumps(disciplines_page.section(document), indent=1) + "\n", "utf-8"
+    )
     return 0
 
 

@@ -39,6 +39,9 @@ FIN, SYN, RST = 1, 2, 4
 NOP = 1
 Arrivals = npt.NDArray[Any]
 
+OUTCOMES = ("sent", "marked", "dropped")
+"""What may become of a packet."""
+
 
 @dataclass(frozen=True)
 class Verdicts:
@@ -50,7 +53,7 @@ class Verdicts:
 
     @property
     def outcome(self) -> npt.NDArray[np.int8]:
-        """0 sent, 1 marked, 2 dropped."""
+        """By their place in `OUTCOMES`."""
         return np.where(self.left < 0, 2, self.marked.astype(np.int8)).astype(np.int8)
 
 

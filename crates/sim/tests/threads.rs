@@ -7,10 +7,10 @@ use forebay_core::Rng;
 use forebay_sim::{Scenario, summary, tables};
 use serde_json::{Value, json};
 
-/// How many threads a run takes, its summary and its tables.
+/// In how many parts a run is, its summary and its tables.
 fn run(scenario: &Scenario, seed: u64, threads: usize) -> (usize, Value, Vec<forebay_sim::Table>) {
     let mut run = scenario.run(seed, threads).unwrap_or_else(|error| panic!("{error}"));
-    let taken = run.threads();
+    let taken = run.parts();
     // Small budgets, so that it stops and goes on in between.
     while !run.advance(50_000).expect("it fits memory").complete {}
     let mut world = run.whole().expect("nothing is written");
@@ -158,6 +158,6 @@ fn what_cannot_be_parted_or_would_not_be_faster_takes_one_thread() {
     let mut changes = parking_lot(6, "20Mbit");
     changes["change"] = json!([{ "at": "2s", "leave": "long" }]);
     for tree in [short, changes, parking_lot(2, "100kbit")] {
-        assert_eq!(scenario(&tree).run(1, 2).unwrap().threads(), 1, "{tree:#}");
+        assert_eq!(scenario(&tree).run(1, 2).unwrap().parts(), 1, "{tree:#}");
     }
 }

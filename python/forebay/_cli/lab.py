@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.table import Table
 
@@ -128,48 +128,30 @@ def command(
         try:
             with bar:
                 found_kernel = a_kernel(kernel, bar) if virtual else None
+                how: dict[str, Any] = {
+                    "seed": seed,
+                    "congestion": congestion,
+                    "gate": gate,
+                    "progress": bar.set,
+                }
+                in_kernel = how | {"kernel": found_kernel, "captures": pcap}
+                found: Agreement | None = None
                 if disciplines is not None:
                     compared = compare(
                         chosen,
                         names(disciplines) or [],
                         link=link,
-                        seed=seed,
                         replications=replications,
-                        congestion=congestion,
-                        gate=gate,
-                        kernel=found_kernel,
-                        captures=pcap,
-                        progress=bar.set,
                         command=command_line(),
+                        **in_kernel,
                     )
                 elif against_sim or replications > 1:
-                    found = against_simulation(
-                        chosen,
-                        seed=seed,
-                        replications=replications,
-                        congestion=congestion,
-                        gate=gate,
-                        kernel=found_kernel,
-                        captures=pcap,
-                        progress=bar.set,
-                    )
+                    found = against_simulation(chosen, replications=replications, **in_kernel)
                     result = found.live[-1]
-                elif found_kernel is not None:
-                    found = None
-                    result = run_virtual(
-                        chosen,
-                        seed=seed,
-                        congestion=congestion,
-                        kernel=found_kernel,
-                        gate=gate,
-                        captures=pcap,
-                        progress=bar.set,
-                    )
+                elif virtual:
+                    result = run_virtual(chosen, **in_kernel)
                 else:
-                    found = None
-                    result = run(
-                        chosen, seed=seed, congestion=congestion, gate=gate, progress=bar.set
-                    )
+                    result = run(chosen, **how)
         except KeyboardInterrupt:
             stopped("The lab has been taken away; nothing of the run is kept.")
         if disciplines is not None:

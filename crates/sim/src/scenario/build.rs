@@ -140,8 +140,8 @@ impl Scenario {
         Ok(world)
     }
 
-    /// A run of this scenario with `seed` for its random streams, on at most `threads` threads: on one,
-    /// if it cannot be computed in parts or would not be faster. Results are the same.
+    /// A run of this scenario with `seed` for its random streams, in at most `threads` parts: in one, if
+    /// it cannot be parted or would not be faster on so many threads. Results are the same.
     ///
     /// Boxes, wireless networks, `[[change]]`, plug-ins and `tcp_trace` need one.
     ///

@@ -6,7 +6,7 @@ mod change;
 mod grammar;
 mod graph;
 mod link;
-pub(crate) mod path;
+pub mod path;
 mod place;
 mod plan;
 mod profile;

@@ -45,6 +45,18 @@ pub fn set(tree: &mut Value, path: &str, value: Value) -> Result<String, ConfigE
     Ok(pointer)
 }
 
+/// What stands at `path` of `tree`; None if nothing does.
+///
+/// # Errors
+/// It is no path.
+pub fn get<'a>(tree: &'a Value, path: &str) -> Result<Option<&'a Value>, ConfigError> {
+    let step = |at: &'a Value, step: &Step| match in_list(at, step).ok()? {
+        Step::Name(name) => at.get(name),
+        Step::Index(index) => at.get(index),
+    };
+    Ok(steps(path)?.iter().try_fold(tree, step))
+}
+
 /// The step from `at`, a name in a list as its number.
 fn in_list(at: &Value, step: &Step) -> Result<Step, String> {
     match (at, step) {
@@ -134,6 +146,7 @@ mod tests {
         ] {
             let pointer = set(&mut tree, path, value.clone()).unwrap();
             assert_eq!(tree.pointer(&pointer), Some(&value), "{path}");
+            assert_eq!(get(&tree, path).unwrap(), Some(&value), "{path}");
         }
         let expected = json!({
             "link": [
@@ -161,6 +174,10 @@ mod tests {
         ] {
             let error = set(&mut tree, path, json!(1)).unwrap_err().to_string();
             assert!(error.contains(said), "{path}: {error}");
+            match get(&tree, path) {
+                Ok(found) => assert_eq!(found, None, "{path}"),
+                Err(refused) => assert_eq!(refused.to_string(), error),
+            }
         }
     }
 }

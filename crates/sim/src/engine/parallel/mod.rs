@@ -17,8 +17,10 @@ pub use plan::Plan;
 use super::fabric::{Crossing, Lost};
 use super::transport::Notice;
 use super::world::{Progress, RunError, World, WorldSpec};
+use cpu_time::ThreadTime;
 use forebay_core::{Duration, Time};
 use meeting::Meeting;
+use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -32,8 +34,8 @@ pub enum Run {
 }
 
 impl Run {
-    /// How many threads it takes.
-    pub fn threads(&self) -> usize {
+    /// In how many parts it is, on as many threads if there are as many cores.
+    pub fn parts(&self) -> usize {
         match self {
             Run::Alone(_) => 1,
             Run::Together(parallel) => parallel.parts.len(),
@@ -48,6 +50,14 @@ impl Run {
         match self {
             Run::Alone(world) => world.advance(budget),
             Run::Together(parallel) => parallel.advance(budget),
+        }
+    }
+
+    /// Processor time that threads have taken beside the one that advances it.
+    pub fn spent_beside(&self) -> std::time::Duration {
+        match self {
+            Run::Alone(_) => std::time::Duration::ZERO,
+            Run::Together(parallel) => parallel.spent,
         }
     }
 
@@ -67,6 +77,8 @@ impl Run {
 pub struct Parallel {
     parts: Vec<Part>,
     plan: Plan,
+    /// Processor time of all threads but the one that advances it.
+    spent: std::time::Duration,
 }
 
 /// A part of a network, and when its measurements are due.
@@ -116,7 +128,8 @@ impl Parallel {
             next_sample: Time::ZERO + sample,
             warmup: Some(warmup),
         };
-        Parallel { parts: spec.split(&plan).into_iter().map(part).collect(), plan }
+        let parts = spec.split(&plan).into_iter().map(part).collect();
+        Parallel { parts, plan, spent: std::time::Duration::ZERO }
     }
 
     /// Handles `budget` events or somewhat more.
@@ -127,8 +140,12 @@ impl Parallel {
         let count = self.parts.len();
         let state = || (0..count).map(|_| Default::default()).collect();
         let mail = || (0..count * count).map(|_| Mutex::default()).collect();
+        // A thread that waits for one which has no core waits long.
+        let cores = thread::available_parallelism().map_or(count, NonZero::get);
+        let share = count.div_ceil(cores.min(count));
+        let threads = count.div_ceil(share);
         let shared = Shared {
-            meeting: Meeting::new(count),
+            meeting: Meeting::new(threads),
             state: [state(), state()],
             mail: [mail(), mail()],
         };
@@ -136,16 +153,23 @@ impl Parallel {
             next.store(part.world.fabric.next_time().as_nanos(), Ordering::Relaxed);
         }
         let (shared, plan) = (&shared, &self.plan);
-        thread::scope(|scope| {
-            let mut parts = self.parts.iter_mut().enumerate();
+        let spent = thread::scope(|scope| {
+            let mut parts = self.parts.chunks_mut(share).enumerate();
             let own = parts.next();
-            for (index, part) in parts {
-                scope.spawn(move || part.work(index, plan, budget, shared));
-            }
-            if let Some((index, part)) = own {
-                part.work(index, plan, budget, shared);
-            }
+            let work = move |(index, parts): (usize, &mut [Part])| {
+                let start = ThreadTime::now();
+                work(index * share, parts, plan, budget, shared);
+                start.elapsed()
+            };
+            let others: Vec<_> = parts.map(|part| scope.spawn(move || work(part))).collect();
+            own.map(work);
+            let spent = others.into_iter().map(|other| match other.join() {
+                Ok(spent) => spent,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            spent.sum::<std::time::Duration>()
         });
+        self.spent += spent;
         for part in &self.parts {
             part.world.check()?;
         }
@@ -174,41 +198,49 @@ impl Parallel {
     }
 }
 
-impl Part {
-    /// Goes on in rounds with the other parts, until all have handled `budget` events or the run ends.
-    fn work(&mut self, index: usize, plan: &Plan, budget: u64, shared: &Shared) {
-        let present = shared.meeting.attend();
-        let count = shared.state[0].len();
-        let begun = self.world.measures.counts().1;
-        let mut out: Vec<Vec<Message>> = (0..count).map(|_| Vec::new()).collect();
-        for round in 0.. {
-            let (now, then) = (round % 2, (round + 1) % 2);
-            let until = self.until(plan.lookahead(), &shared.state[now]);
-            self.world.proceed(until);
-            let mut next = self.world.fabric.next_time();
-            self.world.post(plan, |to, message| {
-                next = next.min(message.time());
-                out[usize::from(to)].push(message);
-            });
-            for (to, messages) in out.iter_mut().enumerate().filter(|(_, out)| !out.is_empty()) {
-                let mut mail = shared.mail[now][index * count + to].lock().expect("nobody panics");
-                std::mem::swap(&mut *mail, messages);
-            }
+/// Goes on in rounds with `parts`, the first of which is number `first`, and with those that other
+/// threads have, until all have handled `budget` events or the run ends.
+fn work(first: usize, parts: &mut [Part], plan: &Plan, budget: u64, shared: &Shared) {
+    let present = shared.meeting.attend();
+    let count = shared.state[0].len();
+    let begun: Vec<u64> = parts.iter().map(|part| part.world.measures.counts().1).collect();
+    for round in 0.. {
+        let (now, then) = (round % 2, (round + 1) % 2);
+        let until = parts[0].until(plan.lookahead(), &shared.state[now]);
+        for (at, part) in parts.iter_mut().enumerate() {
+            let index = first + at;
+            let next = part.go_on(until, plan, &shared.mail[now][index * count..][..count]);
             let (due, handled) = &shared.state[then][index];
             due.store(next.as_nanos(), Ordering::Relaxed);
-            handled.store(self.world.measures.counts().1 - begun, Ordering::Relaxed);
-            if !present.meet() {
-                return;
-            }
-            let from = (0..count).map(|from| &shared.mail[now][from * count + index]);
-            self.read(from);
-            self.measure(until, index == 0);
-            let handled = shared.state[then].iter().map(|(_, handled)| handled);
-            let handled: u64 = handled.map(|handled| handled.load(Ordering::Relaxed)).sum();
-            if until == self.world.end() || handled >= budget {
-                return;
-            }
+            handled.store(part.world.measures.counts().1 - begun[at], Ordering::Relaxed);
         }
+        if !present.meet() {
+            return;
+        }
+        for (at, part) in parts.iter_mut().enumerate() {
+            let index = first + at;
+            part.read((0..count).map(|from| &shared.mail[now][from * count + index]));
+            part.measure(until, index == 0);
+        }
+        let handled = shared.state[then].iter().map(|(_, handled)| handled);
+        let handled: u64 = handled.map(|handled| handled.load(Ordering::Relaxed)).sum();
+        if until == parts[0].world.end() || handled >= budget {
+            return;
+        }
+    }
+}
+
+impl Part {
+    /// Goes on until `until`, and hands over what is for other parts, for each of which there is `mail`.
+    /// When the next event is due here, or one there by what is handed over.
+    fn go_on(&mut self, until: Time, plan: &Plan, mail: &[Mutex<Vec<Message>>]) -> Time {
+        self.world.proceed(until);
+        let mut next = self.world.fabric.next_time();
+        self.world.post(plan, |to, message| {
+            next = next.min(message.time());
+            mail[usize::from(to)].lock().expect("nobody panics").push(message);
+        });
+        next
     }
 
     /// Until when no part hears of what another does from now on, nor is anything to be measured.
