@@ -123,7 +123,7 @@ def pages() -> None:
     with (ROOT / "crates/gate/Cargo.toml").open("rb") as file:
         maintainer = tomllib.load(file)["package"]["metadata"]["deb"]["maintainer"]
     when = datetime.fromtimestamp(moment(), timezone.utc)
-    entry = f"forebay-gate ({version()}) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n"
+    entry = f"forebay-gate ({version()}-1) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n"
     entry += f" -- {maintainer}  {when:%a, %d %b %Y %H:%M:%S +0000}\n"
     (WORK / "changelog").write_text(entry, "utf-8")
 
@@ -144,7 +144,15 @@ def debian() -> None:
         run("cargo-zigbuild", "zigbuild", *words, "--target", f"{machine.target}.{GLIBC}")
         words = ["--no-build", "--no-strip", "--target", machine.target, "--output"]
         tool = ROOT / "target/tools/bin/cargo-deb"
-        run(tool, "-p", "forebay-gate", *words, machine.folder, SOURCE_DATE_EPOCH=str(moment()))
+        run(
+            tool,
+            "--quiet",
+            "-p",
+            "forebay-gate",
+            *words,
+            machine.folder,
+            SOURCE_DATE_EPOCH=str(moment()),
+        )
 
 
 def static() -> None:
@@ -156,8 +164,8 @@ def static() -> None:
     name = f"forebay-gate-{version()}-x86_64-linux-static"
     files = [ROOT / "target" / X86_64.target / "release/forebay-gate"]
     files += [ROOT / each for each in ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.md")]
-    names = ("forebay-gate.service", "bridge.conf", "gate.toml", "sysusers.conf")
-    files += [ROOT / "contrib/gate" / each for each in names]
+    others = ("README.md", "copyright")
+    files += [path for path in (ROOT / "contrib/gate").iterdir() if path.name not in others]
     files += (WORK / "pages").iterdir()
     with (
         (DIST / f"{name}.tar.gz").open("wb") as file,

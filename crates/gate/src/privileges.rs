@@ -105,8 +105,19 @@ fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
         SeccompCmpOp::MaskedEq((libc::O_ACCMODE | libc::O_CREAT) as u64),
         libc::O_RDONLY as u64,
     )?;
-    let reads = (libc::SYS_openat, vec![SeccompRule::new(vec![read_only])?]);
-    let rules = CALLS.iter().map(|call| (*call, Vec::new())).chain([reads]);
+    // How the C library makes threads where clone3 is not to be had, as under systemd's
+    // RestrictNamespaces.
+    let thread = SeccompCondition::new(
+        0,
+        SeccompCmpArgLen::Qword,
+        SeccompCmpOp::MaskedEq(libc::CLONE_THREAD as u64),
+        libc::CLONE_THREAD as u64,
+    )?;
+    let some = [
+        (libc::SYS_openat, vec![SeccompRule::new(vec![read_only])?]),
+        (libc::SYS_clone, vec![SeccompRule::new(vec![thread])?]),
+    ];
+    let rules = CALLS.iter().map(|call| (*call, Vec::new())).chain(some);
     SeccompFilter::new(
         rules.collect(),
         SeccompAction::Errno(libc::EPERM as u32),

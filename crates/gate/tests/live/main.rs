@@ -15,6 +15,7 @@ use forebay_gate::config::Config;
 use forebay_gate::io::{Side, open};
 use forebay_gate::plugins::Parts;
 use net::{Gate, Net, Transfer, Way, congestion_controls, conserved, possible};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -420,6 +421,34 @@ fn privileges_are_given_up() {
         assert_eq!(numbers.len(), 50, "{way:?}: {status}");
         gate.stop();
     }
+}
+
+/// systemd's RestrictNamespaces hides clone3, so that the C library makes threads by clone.
+#[test]
+fn threads_start_without_clone3() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new(Way::Tun);
+    let hides = SeccompFilter::new(
+        [(libc::SYS_clone3, vec![])].into(),
+        SeccompAction::Allow,
+        SeccompAction::Errno(libc::ENOSYS as u32),
+        std::env::consts::ARCH.try_into().unwrap(),
+    );
+    let hides = BpfProgram::try_from(hides.unwrap()).unwrap();
+    // A filter holds for the thread that applies it, and for what that thread starts.
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            seccompiler::apply_filter(&hides).unwrap();
+            let mut gate = net.gate(
+                "user = \"nobody\"\nlink = { rate = \"20Mbit\", queue = { kind = \"fifo\" } }",
+                &[],
+            );
+            gate.status();
+            gate.stop();
+        });
+    });
 }
 
 /// Tagged frames pass with their tags, and their IP packets are classified behind them. The hosts'
