@@ -98,7 +98,7 @@ def test_advice_names_pick_price_and_notes(scenario_file: Path) -> None:
     advice = advise(forebay.compare(forebay.load(scenario_file), seed=50))
     assert advice.pick in ("codel", "short codel")
     findings = [str(finding) for finding in advice.findings]
-    assert any("web: lowest completion time under" in finding for finding in findings)
+    assert any("voice: highest MOS under codel" in finding for finding in findings)
     assert any("open loop" in hint.text for hint in advice.hints)
 
 
