@@ -5,7 +5,7 @@
 //! [`LevelOrder`] it also links the packets of each drop precedence, so that the first, the last
 //! or a random packet of a level leaves from the middle of a queue in constant time.
 
-use crate::{Backlog, DropReason, Limit, Packet, Rng, Time, fetch};
+use crate::{Backlog, DropReason, Limit, Packet, Rng, Row, Time, fetch};
 
 /// Index of a queue in its [`Bank`].
 pub type QueueId = usize;
@@ -88,7 +88,7 @@ enum Levels {
 pub struct Bank {
     slots: Vec<Slot>,
     free: u32,
-    fifos: Vec<Fifo>,
+    fifos: Row<Fifo>,
     total: Backlog,
     levels: Levels,
 }
@@ -100,7 +100,7 @@ impl Bank {
         Bank {
             slots: Vec::new(),
             free: NONE,
-            fifos: vec![fifo; queues],
+            fifos: Row::new(fifo, queues),
             total: Backlog::default(),
             levels: Levels::None,
         }

@@ -1,6 +1,6 @@
 //! A discipline joined to a link: what simulator and gateway share.
 
-use crate::{Backlog, Capacity, Context, Discipline, Packet, Rate, Time, Verdict, Wake};
+use crate::{Backlog, Capacity, Context, Discipline, Fifo, Packet, Rate, Time, Verdict, Wake};
 use std::any::Any;
 use std::collections::VecDeque;
 
@@ -20,9 +20,79 @@ pub enum Poll {
     Idle,
 }
 
+/// A discipline, and the commonest one so that its code is part of what calls it.
+enum Queue {
+    Fifo(Fifo),
+    Other(Box<dyn Discipline>),
+}
+
+impl Queue {
+    fn new(discipline: Box<dyn Discipline>) -> Self {
+        if !(&*discipline as &dyn Any).is::<Fifo>() {
+            return Queue::Other(discipline);
+        }
+        let fifo = (discipline as Box<dyn Any>).downcast().expect("its type has been looked at");
+        Queue::Fifo(*fifo)
+    }
+
+    fn into_box(self) -> Box<dyn Discipline> {
+        match self {
+            Queue::Fifo(fifo) => Box::new(fifo),
+            Queue::Other(discipline) => discipline,
+        }
+    }
+
+    /// Calls that do not come with every packet.
+    fn any(&self) -> &dyn Discipline {
+        match self {
+            Queue::Fifo(fifo) => fifo,
+            Queue::Other(discipline) => &**discipline,
+        }
+    }
+
+    fn any_mut(&mut self) -> &mut dyn Discipline {
+        match self {
+            Queue::Fifo(fifo) => fifo,
+            Queue::Other(discipline) => &mut **discipline,
+        }
+    }
+
+    #[inline(always)]
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context) -> Verdict {
+        match self {
+            Queue::Fifo(fifo) => fifo.enqueue(packet, cx),
+            Queue::Other(discipline) => discipline.enqueue(packet, cx),
+        }
+    }
+
+    #[inline(always)]
+    fn dequeue(&mut self, cx: &mut Context) -> Option<Packet> {
+        match self {
+            Queue::Fifo(fifo) => fifo.dequeue(cx),
+            Queue::Other(discipline) => discipline.dequeue(cx),
+        }
+    }
+
+    #[inline(always)]
+    fn wake(&self, now: Time) -> Wake {
+        match self {
+            Queue::Fifo(fifo) => fifo.wake(now),
+            Queue::Other(discipline) => discipline.wake(now),
+        }
+    }
+
+    #[inline(always)]
+    fn passes(&self, packet: &Packet) -> bool {
+        match self {
+            Queue::Fifo(fifo) => fifo.passes(packet),
+            Queue::Other(discipline) => discipline.passes(packet),
+        }
+    }
+}
+
 /// A discipline and the link that it feeds.
 pub struct Port {
-    discipline: Box<dyn Discipline>,
+    queue: Queue,
     capacity: Capacity,
     overhead: u32,
     free_at: Time,
@@ -32,21 +102,21 @@ impl Port {
     /// A port that sends what `discipline` gives over a link of `capacity` that adds `overhead`
     /// bytes to every packet.
     pub fn new(discipline: Box<dyn Discipline>, capacity: Capacity, overhead: u32) -> Self {
-        Port { discipline, capacity, overhead, free_at: Time::ZERO }
+        Port { queue: Queue::new(discipline), capacity, overhead, free_at: Time::ZERO }
     }
 
     /// Hands an arriving packet to the discipline.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, mut packet: Packet, cx: &mut Context) -> Verdict {
         packet.queued = cx.now;
-        self.discipline.enqueue(packet, cx)
+        self.queue.enqueue(packet, cx)
     }
 
     /// Whether `packet`, which comes at `now`, may [`Port::pass`] the discipline, which holds nothing:
     /// the link is free, and nobody could tell the difference.
     #[inline]
     pub fn lets_pass(&self, now: Time, packet: &Packet) -> bool {
-        now >= self.free_at && self.discipline.passes(packet)
+        now >= self.free_at && self.queue.passes(packet)
     }
 
     /// Sends a packet of `len` bytes that the discipline does not see; answers when its last bit leaves.
@@ -57,7 +127,7 @@ impl Port {
     }
 
     /// Starts the next transmission if the link is free.
-    #[inline]
+    #[inline(always)]
     pub fn poll(&mut self, cx: &mut Context) -> Poll {
         if cx.now < self.free_at {
             return if self.backlog().packets == 0 {
@@ -67,13 +137,13 @@ impl Port {
             };
         }
         loop {
-            match self.discipline.wake(cx.now) {
+            match self.queue.wake(cx.now) {
                 Wake::Idle => return Poll::Idle,
                 Wake::At(time) if time > cx.now => return Poll::Until(time),
                 Wake::Ready | Wake::At(_) => {}
             }
             // An AQM that drops all that it looks at gives nothing; ask it again.
-            if let Some(packet) = self.discipline.dequeue(cx) {
+            if let Some(packet) = self.queue.dequeue(cx) {
                 let done_at = self.capacity.finish(cx.now, packet.len + self.overhead);
                 self.free_at = done_at;
                 return Poll::Send { packet, done_at };
@@ -91,26 +161,25 @@ impl Port {
     /// What the discipline holds; the packet in transmission not counted.
     #[inline]
     pub fn backlog(&self) -> Backlog {
-        self.discipline.backlog()
+        self.queue.any().backlog()
     }
 
     /// What arrives from now on joins `discipline`; what waits leaves first. So nothing is dropped, and
     /// the order is kept.
     pub fn exchange(&mut self, discipline: Box<dyn Discipline>) {
-        let before = std::mem::replace(&mut self.discipline, Box::new(Succession::default()));
-        self.discipline = Box::new(Succession([before, discipline].into()));
+        self.wrap(|before| Box::new(Succession([before, discipline].into())));
     }
 
     /// Puts what `wrap` makes of the discipline in its place: something that holds it, and the same
     /// packets.
     pub fn wrap(&mut self, wrap: impl FnOnce(Box<dyn Discipline>) -> Box<dyn Discipline>) {
-        let inner = std::mem::replace(&mut self.discipline, Box::new(Succession::default()));
-        self.discipline = wrap(inner);
+        let nothing = Queue::Other(Box::new(Succession::default()));
+        self.queue = Queue::new(wrap(std::mem::replace(&mut self.queue, nothing).into_box()));
     }
 
     /// What [`Discipline::retune`] answers: whether the discipline goes on with the parameters of `fresh`.
     pub fn retune(&mut self, now: Time, fresh: &mut dyn Discipline) -> bool {
-        self.discipline.retune(now, fresh)
+        self.queue.any_mut().retune(now, fresh)
     }
 
     /// Sends at `rate` from `now` on; a transmission under way ends as it was to end.
@@ -121,7 +190,7 @@ impl Port {
 
     /// What the discipline did against the contract, if it was caught.
     pub fn fault(&self) -> Option<String> {
-        self.discipline.fault()
+        self.queue.any().fault()
     }
 
     /// The link.
@@ -137,23 +206,23 @@ impl Port {
 
     /// Tells the discipline that the rate has changed by schedule.
     pub fn rate_changed(&mut self, now: Time) {
-        self.discipline.set_link_rate(now, self.capacity.rate(now));
+        self.queue.any_mut().set_link_rate(now, self.capacity.rate(now));
     }
 
     /// Sets a new constant rate (the gateway's reload).
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         self.capacity = Capacity::constant(rate);
-        self.discipline.set_link_rate(now, rate);
+        self.queue.any_mut().set_link_rate(now, rate);
     }
 
     /// Shows what waits, as [`Discipline::waiting`].
     pub fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
-        self.discipline.waiting(out);
+        self.queue.any().waiting(out);
     }
 
     /// Reports the discipline's internal variables.
     pub fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64)) {
-        self.discipline.probe(now, out);
+        self.queue.any().probe(now, out);
     }
 }
 

@@ -7,6 +7,7 @@ mod marks;
 use crate::accecn::DataReceiver;
 use crate::linux::{self, Acknowledging, Version};
 use crate::ranges::RangeSet;
+use crate::segment::put;
 use crate::sender::micros;
 use crate::{Config, Flags, LossRecovery, SackBlock, Segment};
 use adaptive::Adaptive;
@@ -139,10 +140,17 @@ impl Receiver {
 
     /// Takes an arriving segment, whose packet came with the codepoint `ecn`; answers the
     /// acknowledgment to send now, if any.
-    #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Option<Segment> {
+        let mut segment = *segment;
+        self.answer(now, &mut segment, ecn).then_some(segment)
+    }
+
+    /// The same, with the acknowledgment written over the segment that it answers; false if there is
+    /// none.
+    #[inline]
+    pub fn answer(&mut self, now: Time, segment: &mut Segment, ecn: Ecn) -> bool {
         if self.closed || segment.flags.has(Flags::SYN.with(Flags::RST)) || self.next == 0 {
-            return self.on_control(now, segment, ecn);
+            return put(self.on_control(now, segment, ecn), segment);
         }
         // RFC 7323, section 4.3, (2).
         if segment.has_timestamp && segment.seq <= self.last_ack {
@@ -152,21 +160,27 @@ impl Receiver {
             let (ce, reduced) = (ecn == Ecn::Ce, segment.flags.has(Flags::CWR));
             if self.every_mark || self.is_6_1 {
                 if ce != self.echo || reduced || !segment.is_ect() {
-                    return self.on_news_of_marks(now, segment, ce);
+                    return put(self.on_news_of_marks(now, segment, ce), segment);
                 }
             } else {
                 // RFC 3168, section 6.1.3: CWR answers what came before; CE is new.
                 self.echo = (self.echo && !reduced) || ce;
             }
         } else if self.accurate.is_some() {
-            return self.on_counted(now, segment, ecn);
+            return put(self.on_counted(now, segment, ecn), segment);
         }
-        self.take(now, segment)
+        self.take_over(now, segment)
     }
 
     /// Data, and what else an established connection is sent.
-    #[inline]
     fn take(&mut self, now: Time, segment: &Segment) -> Option<Segment> {
+        let mut segment = *segment;
+        self.take_over(now, &mut segment).then_some(segment)
+    }
+
+    /// The same, with the acknowledgment written over the segment.
+    #[inline]
+    fn take_over(&mut self, now: Time, segment: &mut Segment) -> bool {
         let start = segment.seq;
         let end = start.saturating_add(u64::from(segment.len));
         let has_fin = segment.flags.has(Flags::FIN);
@@ -195,18 +209,18 @@ impl Receiver {
         let edge = if self.is_6_1 { self.advertised } else { self.read + self.buffer };
         if start == self.next && end <= edge && self.early.is_empty() && !has_fin {
             if segment.len == 0 {
-                return None;
+                return false;
             }
             self.next = end;
             if self.is_6_1 {
-                return self.on_in_order_6_1(now, segment);
+                return put(self.on_in_order_6_1(now, segment), segment);
             }
             if self.reading {
                 self.read = end;
             }
-            return self.acknowledge_in_order(now);
+            return self.acknowledge_in_order(now, segment);
         }
-        self.on_irregular(now, start, end, edge, has_fin, segment.len)
+        self.on_irregular(now, start, end, edge, has_fin, segment)
     }
 
     /// Fetches what every segment touches, ahead of its use.
@@ -335,25 +349,26 @@ impl Receiver {
     /// In-order data: an acknowledgment for every second segment or after the delay (RFC 9293,
     /// section 3.8.6.3).
     #[inline]
-    fn acknowledge_in_order(&mut self, now: Time) -> Option<Segment> {
+    fn acknowledge_in_order(&mut self, now: Time, reply: &mut Segment) -> bool {
         self.pending += 1;
         if let Some(linux) = &mut self.linux {
             linux.on_data_2_6(now, self.mss);
             self.buffer = linux.window();
             if self.pending >= self.count || linux.is_quick() || self.at_once {
-                return Some(self.acknowledge(now));
+                return put(Some(self.acknowledge(now)), reply);
             }
             self.deadline = linux.delayed_until(now, self.deadline);
-            return None;
+            return false;
         }
         if self.pending >= self.count || self.quick > 0 || self.at_once {
             self.quick = self.quick.saturating_sub(1);
-            return Some(self.acknowledge(now));
+            self.acknowledge_into(now, reply);
+            return true;
         }
         if self.deadline == Time::MAX {
             self.deadline = now + self.delay;
         }
-        None
+        false
     }
 
     /// Anything but the next bytes in order: always answered at once (RFC 5681, section 4.2).
@@ -365,8 +380,9 @@ impl Receiver {
         end: u64,
         edge: u64,
         has_fin: bool,
-        len: u32,
-    ) -> Option<Segment> {
+        segment: &mut Segment,
+    ) -> bool {
+        let len = segment.len;
         let (from, to) = (start.max(self.next), end.min(edge));
         let fin_fits = has_fin && end <= edge && self.fin.is_none_or(|fin| fin == end);
         if fin_fits {
@@ -420,7 +436,7 @@ impl Receiver {
             let waits = !self.early.is_empty() && len > 0 && old == 0;
             let due = self.next - self.last_ack > self.mss && linux.keeps_window();
             if waits && !due && !self.at_once && linux.compresses(now, self.next) {
-                return first;
+                return put(first, segment);
             }
         }
         if let Some(accurate) = &mut self.accurate {
@@ -430,11 +446,11 @@ impl Receiver {
                 accurate.on_duplicate(from, to);
             }
         }
-        let ack = self.acknowledge(now);
+        self.acknowledge_into(now, segment);
         if self.is_6_1 {
             self.on_read_6_1(now);
         }
-        Some(ack)
+        true
     }
 
     /// Moves RCV.NXT over what has become contiguous, and over the FIN.
@@ -442,6 +458,7 @@ impl Receiver {
         if let Some((_, end)) = self.early.containing(self.next) {
             self.early.remove_below(end);
             self.next = end;
+            self.forget(|offset| offset < end);
         }
         if self.reading {
             self.read = self.read.max(self.data_end());
@@ -449,8 +466,6 @@ impl Receiver {
         if self.fin == Some(self.next) {
             self.next += 1;
         }
-        let next = self.next;
-        self.forget(|offset| offset < next);
     }
 
     fn remember(&mut self, block: (u64, u64)) {
@@ -486,8 +501,13 @@ impl Receiver {
         if edge >= worthwhile { edge } else { self.advertised }
     }
 
-    #[inline]
     fn acknowledge(&mut self, now: Time) -> Segment {
+        let mut segment = Segment::default();
+        self.acknowledge_into(now, &mut segment);
+        segment
+    }
+
+    fn acknowledge_into(&mut self, now: Time, segment: &mut Segment) {
         let mut tsval = if self.timestamps { micros(now) } else { 0 };
         let mut duplicate = None;
         if let Some(linux) = &mut self.linux {
@@ -509,7 +529,7 @@ impl Receiver {
             self.unread = 0;
             self.advertised.saturating_sub(self.next)
         };
-        let mut segment = Segment {
+        *segment = Segment {
             seq: 1,
             ack: self.next,
             window: window as u32,
@@ -520,27 +540,34 @@ impl Receiver {
             ..Segment::default()
         };
         if self.sack && (!self.early.is_empty() || duplicate.is_some()) {
-            self.report(&mut segment, duplicate);
+            self.report(segment, duplicate);
         }
         if let Some(accurate) = &mut self.accurate {
-            accurate.complete(&mut segment);
+            accurate.complete(segment);
         }
-        segment
     }
 
     /// What arrived a second time (RFC 2883, section 4), then the block with the newest segment and
     /// those before it (RFC 2018, section 4).
     fn report(&self, segment: &mut Segment, duplicate: Option<(u64, u64)>) {
-        let known = self.linux.as_ref().map(|linux| linux.reported_blocks().iter().copied());
-        let recent = known.is_none().then_some(self.recent.iter());
-        let recent = recent.into_iter().flatten();
-        let blocks = recent.filter_map(|offset| self.early.containing(*offset));
-        let blocks = known.into_iter().flatten().chain(blocks);
-        for (slot, (start, end)) in segment.sack.iter_mut().zip(duplicate.into_iter().chain(blocks))
-        {
-            let relative = |offset: u64| offset.wrapping_sub(segment.ack) as u32;
+        let Segment { ack, ref mut sack, ref mut sack_count, .. } = *segment;
+        let mut tell = |(start, end): (u64, u64)| {
+            let relative = |offset: u64| offset.wrapping_sub(ack) as u32;
+            let slot = sack.get_mut(usize::from(*sack_count))?;
             *slot = SackBlock { start: relative(start), end: relative(end) };
-            segment.sack_count += 1;
+            *sack_count += 1;
+            Some(())
+        };
+        duplicate.map(&mut tell);
+        match &self.linux {
+            Some(linux) => {
+                let _ = linux.reported_blocks().iter().try_for_each(|block| tell(*block));
+            }
+            None => {
+                let recent = self.recent.iter().take_while(|offset| **offset != 0);
+                let mut blocks = recent.filter_map(|offset| self.early.containing(*offset));
+                let _ = blocks.try_for_each(tell);
+            }
         }
     }
 }

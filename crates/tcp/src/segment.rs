@@ -204,6 +204,12 @@ impl Segment {
     }
 }
 
+/// Puts what is to be sent, if it is something, into `place`; whether it is.
+#[inline]
+pub(crate) fn put(sent: Option<Segment>, place: &mut Segment) -> bool {
+    sent.map(|sent| *place = sent).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,7 @@ use crate::congestion::{CongestionController, CongestionKind, Window};
 use crate::linux::{self, Machine, Version};
 use crate::recovery::{Phase, Recovery};
 use crate::rtt::{RttEstimator, TimedSegments};
+use crate::segment::put;
 use crate::stacks::Stack;
 use crate::{Config, Flags, Segment, SenderStats, State};
 use forebay_core::{Duration, Ecn, Time, fetch};
@@ -59,6 +60,9 @@ pub struct Sender {
     timer: Timer,
     state: State,
     closed: bool,
+    /// By the standards' rules, without pacing, accurate ECN or a controller with attention: nothing of
+    /// these need be asked for, segment by segment.
+    plain: bool,
     timestamps: bool,
     /// Marks are echoed and echoes answered (RFC 3168); until the handshake is over, ECN is wanted.
     ecn: bool,
@@ -110,6 +114,10 @@ impl Sender {
         let machine_paces = linux.as_ref().is_some_and(|machine| machine.pacing().is_some());
         let always = if config.ecn { config.congestion.always_ect() } else { Flags::NONE };
         let accurate = config.accurate_ecn.then(|| Box::new(DataSender::new()));
+        let stack = Stack::new(config);
+        let watch = Watch::new(controller.attention());
+        let pace = Pace::new(config, &*controller, machine_paces, now);
+        let special = linux.is_some() || stack.is_some() || accurate.is_some() || watch.is_some();
         if !config.handshake {
             controller.on_feedback(if accurate.is_some() {
                 Feedback::Accurate
@@ -130,6 +138,7 @@ impl Sender {
             timer: Timer::Off,
             state: if config.handshake { State::SynSent } else { State::Established },
             closed: false,
+            plain: !special && !pace.paces(),
             timestamps: config.timestamps,
             ecn: config.ecn && (config.handshake || accurate.is_none()),
             ect: Flags::NONE.with_if(config.ecn && always == Flags::NONE, Flags::ECT).with(always),
@@ -145,13 +154,13 @@ impl Sender {
             retries_allowed: config.max_retransmissions.unwrap_or(u32::MAX),
             reduced_at: 0,
             last_sent: now,
-            pace: Pace::new(config, &*controller, machine_paces, now),
+            pace,
             governed: controller.governs(),
-            watch: Watch::new(controller.attention()),
+            watch,
             ts_recent: 0,
             recovery: Recovery::new(config),
             controller,
-            stack: Stack::new(config),
+            stack,
             rtt: RttEstimator::new(config),
             timed: TimedSegments::default(),
             linux,
@@ -232,7 +241,9 @@ impl Sender {
         if segment.has_timestamp {
             self.ts_recent = segment.tsval;
         }
-        if let Some(accurate) = &mut self.accurate {
+        if !self.plain
+            && let Some(accurate) = &mut self.accurate
+        {
             self.handshake_due |= accurate.on_packet(ecn);
         }
         if segment.ack > self.next {
@@ -249,10 +260,12 @@ impl Sender {
             // RFC 9293, section 3.8.6.1: as long as probes are answered, the connection stays.
             self.retries = 0;
         }
-        if self.linux.is_some() {
+        if !self.plain && self.linux.is_some() {
             return self.on_linux_ack(now, segment, widened);
         }
-        if let Some(stack) = self.stack.take() {
+        if !self.plain
+            && let Some(stack) = self.stack.take()
+        {
             self.on_stack_ack(now, segment, stack);
         } else {
             self.on_own_ack(now, segment, repeats);
@@ -280,10 +293,12 @@ impl Sender {
             }
             _ => return false,
         }
-        self.pace.release();
+        if !self.plain {
+            self.pace.release();
+        }
         let sent = match self.recovery.phase {
-            _ if self.linux.is_some() => put(self.poll_linux(now), segment),
-            _ if self.stack.is_some() => put(self.poll_stack(now), segment),
+            _ if !self.plain && self.linux.is_some() => put(self.poll_linux(now), segment),
+            _ if !self.plain && self.stack.is_some() => put(self.poll_stack(now), segment),
             Phase::Open => self.poll_new(now, segment),
             _ => self.poll_repair(now, segment),
         };
@@ -319,7 +334,8 @@ impl Sender {
     /// When to call [`Sender::on_deadline`], unless something arrives before.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        let deadline = self.pace.deadline().min(self.deadline);
+        let deadline =
+            if self.plain { self.deadline } else { self.pace.deadline().min(self.deadline) };
         (deadline != Time::MAX).then_some(deadline)
     }
 
@@ -608,10 +624,8 @@ impl Sender {
 
     #[inline(always)]
     fn emit(&mut self, now: Time, seq: u64, len: u32, mut flags: Flags, segment: &mut Segment) {
-        if let Some(accurate) = &mut self.accurate
-            && !flags.has(Flags::SYN)
-        {
-            flags = flags.with_ace(accurate.ace(len == 0 && !flags.has(Flags::FIN)));
+        if !self.plain {
+            flags = self.counted(flags, len);
         }
         self.last_sent = now;
         self.handshake_due = false;
@@ -629,7 +643,7 @@ impl Sender {
             has_timestamp: self.timestamps,
             ..Segment::default()
         };
-        if len > 0 && self.pace.paces() {
+        if !self.plain && len > 0 && self.pace.paces() {
             if let Some(rate) = self.linux.as_ref().and_then(|machine| machine.pacing()) {
                 self.pace.sent_by_machine(now, len, rate);
             } else {
@@ -638,11 +652,16 @@ impl Sender {
             }
         }
     }
-}
 
-/// Puts what is to be sent, if it is something, into `segment`.
-fn put(sent: Option<Segment>, segment: &mut Segment) -> bool {
-    sent.map(|sent| *segment = sent).is_some()
+    /// `flags` of a segment with `len` bytes of payload, with what AccECN tells in them.
+    fn counted(&mut self, flags: Flags, len: u32) -> Flags {
+        match &mut self.accurate {
+            Some(accurate) if !flags.has(Flags::SYN) => {
+                flags.with_ace(accurate.ace(len == 0 && !flags.has(Flags::FIN)))
+            }
+            _ => flags,
+        }
+    }
 }
 
 /// The timestamp clock: microseconds, wrapping.

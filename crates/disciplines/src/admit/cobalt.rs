@@ -32,8 +32,8 @@ use crate::Admit;
 use crate::retune::retuned;
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rate, Setting,
-    Time,
+    Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rate, Row,
+    Setting, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ pub struct Cobalt {
     limit: Limit,
     law: CobaltLaw,
     setting: Setting,
-    states: Vec<CobaltState>,
+    states: Row<CobaltState>,
 }
 
 /// Parameters of COBALT.
@@ -255,7 +255,7 @@ impl Named for Cobalt {
     fn build(params: &CobaltParams, setting: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
         require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
         let law = CobaltLaw::new(params, setting)?;
-        let states = vec![CobaltState::default(); setting.queues];
+        let states = Row::new(CobaltState::default(), setting.queues);
         Ok(Box::new(Cobalt { limit: params.limit, law, setting: *setting, states }))
     }
 }

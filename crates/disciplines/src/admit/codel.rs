@@ -30,7 +30,8 @@ use crate::admit::CeThreshold;
 use crate::retune::retuned;
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
+    Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Row, Setting,
+    Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,7 @@ use std::any::Any;
 pub struct Codel {
     limit: Limit,
     law: CodelLaw,
-    states: Vec<CodelState>,
+    states: Row<CodelState>,
 }
 
 /// Parameters of CoDel.
@@ -224,7 +225,7 @@ impl Codel {
     pub fn new(params: &CodelParams, setting: &Setting) -> Result<Self, ConfigError> {
         require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
         let law = CodelLaw::new(params.target, params.interval, params.ecn, setting)?;
-        let states = vec![CodelState::default(); setting.queues];
+        let states = Row::new(CodelState::default(), setting.queues);
         Ok(Codel { limit: params.limit, law, states })
     }
 }
@@ -251,6 +252,8 @@ impl Admit for Codel {
         bank: &mut Bank,
         _: &mut Context,
     ) -> Result<(), DropReason> {
+        // Now, with the other state of the queue, so that a departure allocates nothing.
+        self.states.touch(queue);
         bank.room(queue, self.limit, packet.len)
     }
 

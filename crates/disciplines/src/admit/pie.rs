@@ -38,8 +38,8 @@ use crate::Admit;
 use crate::retune::retuned;
 use forebay_core::config::require;
 use forebay_core::{
-    Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rng, Setting,
-    Time,
+    Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rng, Row,
+    Setting, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ use std::any::Any;
 pub struct Pie {
     limit: Limit,
     law: PieLaw,
-    states: Vec<PieState>,
+    states: Row<PieState>,
 }
 
 /// How PIE learns the queueing delay.
@@ -353,7 +353,7 @@ impl Pie {
     pub fn new(params: &PieParams, setting: &Setting) -> Result<Self, ConfigError> {
         require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
         let law = PieLaw::new(params, setting)?;
-        let states = vec![PieState::new(&law); setting.queues];
+        let states = Row::new(PieState::new(&law), setting.queues);
         Ok(Pie { limit: params.limit, law, states })
     }
 }

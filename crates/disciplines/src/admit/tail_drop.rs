@@ -44,6 +44,11 @@ impl TailDrop {
         })?;
         Ok(TailDrop { limits })
     }
+
+    /// Room in the first queue.
+    pub(crate) fn limit(&self) -> Limit {
+        self.limits[0]
+    }
 }
 
 impl Named for TailDrop {

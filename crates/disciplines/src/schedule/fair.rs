@@ -23,7 +23,7 @@
 
 use crate::Schedule;
 use forebay_core::config::require;
-use forebay_core::{Bank, Bytes, ConfigError, Named, QueueId, Setting, Time};
+use forebay_core::{Bank, Bytes, ConfigError, Named, QueueId, Row, Setting, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
@@ -33,7 +33,7 @@ pub struct Fair {
     quantum: i64,
     new: List,
     old: List,
-    queues: Vec<Queue>,
+    queues: Row<Queue>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -81,7 +81,7 @@ impl Fair {
             quantum: quantum.0 as i64,
             new: List::EMPTY,
             old: List::EMPTY,
-            queues: vec![queue; setting.queues],
+            queues: Row::new(queue, setting.queues),
         })
     }
 }
@@ -90,7 +90,7 @@ impl List {
     const EMPTY: List = List { head: NONE, tail: NONE };
 
     #[inline]
-    fn push(&mut self, queue: u32, queues: &mut [Queue]) {
+    fn push(&mut self, queue: u32, queues: &mut Row<Queue>) {
         queues[queue as usize].next = NONE;
         if self.tail == NONE {
             self.head = queue;
@@ -101,7 +101,7 @@ impl List {
     }
 
     #[inline]
-    fn pop(&mut self, queues: &[Queue]) {
+    fn pop(&mut self, queues: &Row<Queue>) {
         self.head = queues[self.head as usize].next;
         if self.head == NONE {
             self.tail = NONE;

@@ -8,7 +8,10 @@ use forebay_conformance::{
     Fate, Manner, SETTING, adversarial, adverse, arrivals, configuration, conforms, random, run,
     runner,
 };
-use forebay_core::{Conduct, Discipline, Entry, Family, Registry, Setting};
+use forebay_core::{
+    Conduct, Context, Discipline, DropReason, Entry, Family, Packet, Registry, Rng, Setting, Sink,
+    Time,
+};
 use forebay_disciplines::Disciplines;
 use proptest::strategy::{Strategy, ValueTree};
 use serde_json::{Value, json};
@@ -170,6 +173,25 @@ fn every_kind_keeps_its_contracts_under_adversarial_arrivals() {
     }
 }
 
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn dropped(&mut self, packet: Packet, _: DropReason) {
+        panic!("packet {} was dropped", packet.retire());
+    }
+    fn marked(&mut self, _: &Packet) {}
+}
+
+/// A packet of each of `flows` flows comes and goes.
+fn pass(queue: &mut dyn Discipline, flows: u32) {
+    let (mut rng, mut sink) = (Rng::named(1, "pass"), Nowhere);
+    for flow in 0..flows {
+        let mut cx = Context::new(Time::from_nanos(u64::from(flow)), &mut rng, &mut sink);
+        queue.enqueue(Packet::new(flow, flow, 1000), &mut cx);
+        queue.dequeue(&mut cx).map(Packet::retire);
+    }
+}
+
 /// Allocations in steady state.
 fn allocations(queue: &mut dyn Discipline) -> u64 {
     let mut count = 0;
@@ -184,6 +206,32 @@ fn no_kind_allocates_in_steady_state() {
     for (entry, block) in subjects() {
         let mut queue = entry.build(&block, &SETTING).unwrap();
         assert_eq!(allocations(&mut *queue), 0, "{} {block}", entry.name);
+    }
+}
+
+/// Bytes that a queue of this kind takes, and with ten flows that have passed it.
+fn bytes_of(kind: &str) -> [u64; 2] {
+    let entries = Disciplines::builtin().every_kind();
+    let entry = entries.iter().find(|entry| entry.name == kind).unwrap();
+    [0, 10].map(|flows| {
+        let mut queue = None;
+        let info = allocation_counter::measure(|| {
+            let mut built = entry.build(&json!({}), &SETTING).unwrap();
+            pass(&mut *built, flows);
+            queue = Some(built);
+        });
+        info.bytes_current as u64
+    })
+}
+
+#[test]
+fn queues_that_nobody_uses_take_little_memory() {
+    for (kind, most, with_flows) in
+        [("fq-codel", 10_000, 20_000), ("fq-pie", 10_000, 25_000), ("cake", 40_000, 60_000)]
+    {
+        let [empty, used] = bytes_of(kind);
+        println!("{kind}: {empty} bytes, with ten flows {used}");
+        assert!(empty < most && used < with_flows, "{kind}: {empty} and {used} bytes");
     }
 }
 

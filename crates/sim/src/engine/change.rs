@@ -66,6 +66,7 @@ impl World {
 
     fn change(&mut self, change: Change) {
         let now = self.now;
+        self.fabric.look_at_once();
         for (link, change) in change.links {
             let change = match &self.watch {
                 Some(watch) => watch.change(link as u32, change),
@@ -79,6 +80,7 @@ impl World {
         if let Some(join) = change.join {
             self.join(join);
         }
+        self.look_late();
     }
 
     fn join(&mut self, join: Join) {

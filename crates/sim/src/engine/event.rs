@@ -12,6 +12,8 @@ pub enum Event {
     LinkFree(u32),
     /// The first packet of a lane arrives.
     Arrival(u32),
+    /// A link that is looked at late is looked at.
+    CatchUp(u32),
     /// A TCP sender's timer: retransmission, persist or pacing.
     SenderTimer(u32),
     /// A TCP receiver's timer: delayed acknowledgment.
@@ -37,24 +39,26 @@ pub enum Event {
 }
 
 impl Event {
-    /// Order among events of the same instant: a link's new rate holds for what leaves then; a
+    /// Order among events of the same instant: what a link has sent that is looked at late may arrive
+    /// then; a link's new rate holds for what leaves then; a
     /// place that a departure frees is there for what arrives then; timers and sources follow; a
     /// measurement sees the instant's end, and the warm-up ends after a point that is due with it.
     fn rank(self) -> u64 {
         match self {
-            Event::RateChange(_) => 0,
-            Event::LinkFree(_) => 1,
-            Event::Arrival(_) | Event::Wireless(Wake::FrameEnd(_)) => 2,
-            Event::Wireless(_) => 3,
-            Event::SenderTimer(_) => 4,
-            Event::ReceiverTimer(_) => 5,
-            Event::GuardTimer(_) => 6,
-            Event::Datagram(_) => 7,
-            Event::Transfer(_) => 8,
-            Event::End(_) => 9,
-            Event::Closed(_) | Event::Forgotten(_) => 10,
-            Event::Sample => 11,
-            Event::WarmupEnd => 12,
+            Event::CatchUp(_) => 0,
+            Event::RateChange(_) => 1,
+            Event::LinkFree(_) => 2,
+            Event::Arrival(_) | Event::Wireless(Wake::FrameEnd(_)) => 3,
+            Event::Wireless(_) => 4,
+            Event::SenderTimer(_) => 5,
+            Event::ReceiverTimer(_) => 6,
+            Event::GuardTimer(_) => 7,
+            Event::Datagram(_) => 8,
+            Event::Transfer(_) => 9,
+            Event::End(_) => 10,
+            Event::Closed(_) | Event::Forgotten(_) => 11,
+            Event::Sample => 12,
+            Event::WarmupEnd => 13,
         }
     }
 }
@@ -118,6 +122,41 @@ impl Sequence {
     }
 }
 
+/// What has happened so far: how many events, and their fingerprint.
+#[derive(Debug, Default)]
+pub struct Tally {
+    fingerprint: u64,
+    events: u64,
+}
+
+impl Tally {
+    /// Nothing yet; the fingerprint begins as `fingerprint`.
+    pub fn new(fingerprint: u64) -> Self {
+        Tally { fingerprint, events: 0 }
+    }
+
+    /// Counts an event at `time`, and adds it and `whose` it is to the fingerprint: a sum, so that parts
+    /// of a network may be computed apart.
+    #[inline]
+    pub fn note(&mut self, time: Time, whose: u32) {
+        self.events += 1;
+        let mixed = (time.as_nanos() ^ u64::from(whose) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        self.fingerprint = self.fingerprint.wrapping_add(mixed ^ mixed >> 32);
+    }
+
+    /// Adds what has happened elsewhere.
+    pub fn absorb(&mut self, other: Tally) {
+        self.events += other.events;
+        self.fingerprint = self.fingerprint.wrapping_add(other.fingerprint);
+    }
+
+    /// Fingerprint, and how many events.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.fingerprint, self.events)
+    }
+}
+
 impl Default for Agenda {
     fn default() -> Self {
         let nothing = (Key { time: Time::MAX, order: u64::MAX }, Event::Sample);
@@ -149,6 +188,37 @@ impl Agenda {
         self.len -= 1;
         if self.len == 0 && !self.later.is_empty() {
             self.refill();
+        }
+    }
+
+    /// Takes the first entry away and adds another.
+    #[inline]
+    pub fn replace_first(&mut self, key: Key, event: Event) {
+        if !self.later.is_empty() {
+            self.pop();
+            return self.push(key, event);
+        }
+        let (mut place, last) = (self.head, self.head + self.len - 1);
+        while place < last {
+            let next = self.soon[(place + 1) % SOON];
+            if key.precedes(next.0) {
+                break;
+            }
+            self.soon[place % SOON] = next;
+            place += 1;
+        }
+        self.soon[place % SOON] = (key, event);
+    }
+
+    /// Takes away all entries but those of events that `stays` answers true for.
+    pub fn retain(&mut self, stays: impl Fn(Event) -> bool) {
+        let mut entries = Vec::new();
+        while let Some(&entry) = self.first() {
+            entries.push(entry);
+            self.pop();
+        }
+        for (key, event) in entries.into_iter().filter(|(_, event)| stays(*event)) {
+            self.push(key, event);
         }
     }
 

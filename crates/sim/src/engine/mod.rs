@@ -7,7 +7,8 @@
 //!
 //! Speed comes from few events. A data packet on a dumbbell costs three: it arrives at the
 //! bottleneck, the bottleneck is free to send it, it arrives at its receiver; what lies between is
-//! computed when the packet enters it. An acknowledgment costs two.
+//! computed when the packet enters it. An acknowledgment costs two. What happens at links mostly needs no
+//! place in the agenda: they are looked at late.
 
 mod boxes;
 mod change;

@@ -331,7 +331,7 @@ fn measures_count_by_user_and_class_and_begin_anew() {
     measures.restart();
     assert_eq!((measures.users[0].delivered, measures.counts().2), (0, 2));
     let before = measures.counts().0;
-    measures.note(at(1), 7);
+    measures.tally.note(at(1), 7);
     assert!(measures.counts().0 != before && measures.counts().1 == 1);
 }
 

@@ -122,6 +122,21 @@ impl World {
             self.fabric.schedule_rate_change(Time::ZERO, index as u32);
         }
         self.transport.begin(&mut self.fabric);
+        self.look_late();
+    }
+
+    /// Looks at links late where that makes no difference, unless somebody watches.
+    pub(super) fn look_late(&mut self) {
+        if self.watch.is_none() {
+            let guards = self.boxes.guards();
+            self.fabric.look_late(|link| guards.iter().any(|guard| guard.link == link));
+        }
+    }
+
+    /// Brings links that are looked at late up to now.
+    pub(super) fn settle(&mut self) {
+        let Measures { users, tally, .. } = &mut self.measures;
+        self.fabric.settle(self.now, users, tally);
     }
 
     /// Handles up to `budget` events.
@@ -147,6 +162,7 @@ impl World {
             };
             if is_over {
                 self.now = self.now.max(self.stop);
+                self.settle();
                 // A point shows an instant as it was before what changes then.
                 if !self.point_as_due() && !self.change_as_planned() {
                     return self.arrive();
@@ -270,7 +286,7 @@ impl World {
                     let connections = self.transport.connections();
                     foresee(&self.fabric, connections, &self.measures.users, lane);
                 }
-                self.measures.note(key.time, packet.flow);
+                self.measures.tally.note(key.time, packet.flow);
                 if WATCHED {
                     self.look_at(&packet, target);
                 }
@@ -278,9 +294,13 @@ impl World {
             }
             Event::LinkFree(link) => {
                 if let Some(number) = self.fabric.wakes(key, link) {
-                    self.measures.note(key.time, number);
+                    self.measures.tally.note(key.time, number);
                     self.fabric.poll_link(key.time, link, &mut self.measures.users);
                 }
+            }
+            Event::CatchUp(link) => {
+                let Measures { users, tally, .. } = &mut self.measures;
+                self.fabric.catch_up(key, link, users, tally);
             }
             Event::Forgotten(flow) => {
                 self.fabric.rested();
@@ -289,7 +309,7 @@ impl World {
             _ => {
                 self.fabric.rested();
                 self.on_resting(key, event);
-                self.measures.note(key.time, u32::MAX);
+                self.measures.tally.note(key.time, u32::MAX);
             }
         }
         if WATCHED {
@@ -343,7 +363,7 @@ impl World {
             }
             Event::WarmupEnd => self.restart(),
             Event::Sample => self.take_sample(),
-            Event::Arrival(_) | Event::LinkFree(_) | Event::Forgotten(_) => {
+            Event::Arrival(_) | Event::LinkFree(_) | Event::CatchUp(_) | Event::Forgotten(_) => {
                 unreachable!("they are dealt with")
             }
         }
@@ -351,6 +371,7 @@ impl World {
 
     /// The measurement begins.
     pub(super) fn restart(&mut self) {
+        self.settle();
         for link in self.fabric.links_mut() {
             link.restart(self.now);
         }
@@ -363,6 +384,7 @@ impl World {
 
     /// Adds a point to every series.
     pub(super) fn sample(&mut self) {
+        self.settle();
         let open = self.transport.connections().windows();
         self.measures.sample(self.now, self.fabric.links_mut(), self.boxes.guards(), open);
     }

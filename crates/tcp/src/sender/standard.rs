@@ -11,7 +11,7 @@ impl Sender {
     #[inline]
     pub(super) fn on_own_ack(&mut self, now: Time, segment: &Segment, repeats: bool) {
         let una = self.una;
-        let before = self.watch.is_some().then(|| self.in_flight());
+        let before = (!self.plain && self.watch.is_some()).then(|| self.in_flight());
         let progress = self.recovery.read(segment, una, self.next, self.window.mss, repeats);
         let rtt = if progress.acked > 0 { self.on_progress(now, segment) } else { None };
         let news = self.read_marks(segment, &progress);
@@ -26,7 +26,8 @@ impl Sender {
     /// What `segment` says of marks.
     #[inline]
     fn read_marks(&mut self, segment: &Segment, progress: &Progress) -> News {
-        let Some(accurate) = &mut self.accurate else {
+        let accurate = if self.plain { None } else { self.accurate.as_mut() };
+        let Some(accurate) = accurate else {
             let marks = self.ecn && segment.flags.has(Flags::ECE);
             return News { marks, marked: if marks { progress.acked } else { 0 }, mangled: false };
         };
@@ -102,15 +103,17 @@ impl Sender {
 
     #[inline(always)]
     fn watch_sent(&mut self, now: Time, start: u64, end: u64) {
-        if self.watch.is_some() {
+        if !self.plain {
             self.tell_sent(now, start, end);
         }
     }
 
     #[inline(never)]
     fn tell_sent(&mut self, now: Time, start: u64, end: u64) {
-        let in_flight = self.in_flight();
-        self.watch.iter_mut().for_each(|watch| watch.on_sent(now, start, end, in_flight));
+        if self.watch.is_some() {
+            let in_flight = self.in_flight();
+            self.watch.iter_mut().for_each(|watch| watch.on_sent(now, start, end, in_flight));
+        }
     }
 
     /// The application has no more, and the window has room.
@@ -225,7 +228,7 @@ impl Sender {
 
     #[cold]
     pub(super) fn poll_repair(&mut self, now: Time, segment: &mut Segment) -> bool {
-        if self.pace.held(now, &*self.controller, &self.window) {
+        if !self.plain && self.pace.held(now, &*self.controller, &self.window) {
             return false;
         }
         let new_data = self.new_len(false).is_some();
@@ -271,7 +274,7 @@ impl Sender {
             self.limited = true;
             return false;
         }
-        if self.pace.held(now, &*self.controller, &self.window) {
+        if !self.plain && self.pace.held(now, &*self.controller, &self.window) {
             // A window of its own does not hold a controller back that paces.
             self.limited &= !self.governed;
             return false;

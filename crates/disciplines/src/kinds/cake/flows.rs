@@ -2,7 +2,7 @@
 
 use crate::admit::CobaltState;
 use crate::classify::mix;
-use forebay_core::Rng;
+use forebay_core::{Rng, Row};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -94,8 +94,8 @@ struct List {
 
 /// The flows of a tin.
 pub struct Flows {
-    flows: Vec<Flow>,
-    hosts: Vec<Host>,
+    flows: Row<Flow>,
+    hosts: Row<Host>,
     /// New, old and decaying ones.
     lists: [List; 3],
     isolation: Isolation,
@@ -140,8 +140,8 @@ impl Flows {
             set: Set::None,
         };
         Flows {
-            flows: vec![flow; QUEUES],
-            hosts: vec![Host::default(); if isolation.sides() == [false; 2] { 0 } else { QUEUES }],
+            flows: Row::new(flow, QUEUES),
+            hosts: Row::new(Host::default(), QUEUES),
             lists: [List { head: NOWHERE, tail: NOWHERE }; 3],
             isolation,
             salt,

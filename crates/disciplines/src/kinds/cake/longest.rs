@@ -5,6 +5,8 @@ pub struct Longest {
     heap: Vec<u32>,
     /// Where each queue is in the heap.
     places: Vec<u32>,
+    /// How many queues there are; before the first overflow, neither of these.
+    queues: usize,
     /// Packets to send without an overflow until it is given up; 0: it is not kept up.
     patience: u32,
 }
@@ -15,12 +17,15 @@ const PATIENCE: u32 = 65_535;
 impl Longest {
     /// Of `queues` queues.
     pub fn new(queues: usize) -> Self {
-        let all: Vec<u32> = (0..queues as u32).collect();
-        Longest { heap: all.clone(), places: all, patience: 0 }
+        Longest { heap: Vec::new(), places: Vec::new(), queues, patience: 0 }
     }
 
     /// The longest queue; `bytes` tells how long each is.
     pub fn get(&mut self, bytes: impl Fn(usize) -> u64) -> usize {
+        if self.heap.is_empty() {
+            self.heap = (0..self.queues as u32).collect();
+            self.places = self.heap.clone();
+        }
         if self.patience == 0 {
             for at in (0..self.heap.len() / 2).rev() {
                 self.sink(at, &bytes);

@@ -6,7 +6,7 @@ use forebay_tcp::{Flags, Segment};
 use std::collections::VecDeque;
 
 /// The rest of a packet; the packet's `id` is its index.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct Cargo {
     /// TCP header; unused by datagrams.
@@ -33,6 +33,26 @@ pub struct Cargo {
 pub const DATAGRAM: u32 = u32::MAX;
 
 impl Cargo {
+    /// Its segment is sent at `now`, by way of the stop `stop`, between the ends of connection `flow` of
+    /// that life.
+    #[inline]
+    pub fn sets_out(
+        &mut self,
+        now: Time,
+        stop: u32,
+        (flow, life): (u32, u32),
+        user: u32,
+        backward: bool,
+    ) {
+        self.sent = now;
+        self.waited = Duration::ZERO;
+        self.stop = stop;
+        self.flow = flow;
+        self.life = life;
+        self.user = user;
+        self.backward = backward;
+    }
+
     /// The segment as it stands in a header, its window in units of 2^`shift` bytes; None of a
     /// datagram.
     pub fn tcp_header(&self, shift: u8) -> Option<Tcp> {
@@ -69,19 +89,39 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Stores `cargo` and gives its index.
+    /// The place for what is stored next; until [`Hold::occupy`] it remains free.
     #[inline]
-    pub fn store(&mut self, cargo: Cargo) -> u32 {
-        if let Some(index) = self.free.pop_front() {
-            self.places[index as usize] = cargo;
-            return index;
+    pub fn vacant(&mut self) -> u32 {
+        match self.free.front() {
+            Some(index) => *index,
+            None => self.grow(),
         }
+    }
+
+    /// The place that [`Hold::vacant`] gave is free no more.
+    #[inline]
+    pub fn occupy(&mut self) {
+        self.free.pop_front();
+    }
+
+    #[cold]
+    fn grow(&mut self) -> u32 {
         if self.places.len() == self.places.capacity() {
             // By a quarter, not twofold: of many packets the room not used is much.
             self.places.reserve_exact((self.places.len() / 4).max(64));
         }
-        self.places.push(cargo);
-        (self.places.len() - 1) as u32
+        let index = self.places.len() as u32;
+        self.places.push(Cargo::default());
+        self.free.push_back(index);
+        index
+    }
+
+    /// Stores `cargo` and gives its index.
+    pub fn store(&mut self, cargo: Cargo) -> u32 {
+        let index = self.vacant();
+        self.occupy();
+        *self.at(index) = cargo;
+        index
     }
 
     /// The cargo of `packet`.
@@ -120,21 +160,20 @@ impl Hold {
 
     /// Takes the cargo with handle `id` out.
     pub fn lift(&mut self, id: u32) -> Cargo {
-        self.free.push_back(id);
+        self.free(id);
         self.places[id as usize]
     }
 
-    /// Ends `packet`'s life; answers where its cargo lies until something is stored again.
+    /// Whoever had the cargo with handle `id` needs it no more.
     #[inline]
-    pub fn release(&mut self, packet: Packet) -> u32 {
-        let index = packet.retire();
-        self.free.push_back(index);
-        index
+    pub fn free(&mut self, id: u32) {
+        self.free.push_back(id);
     }
 
     /// Ends `packet`'s life and gives back its cargo.
     pub fn retire(&mut self, packet: Packet) -> &Cargo {
-        let index = self.release(packet);
+        let index = packet.retire();
+        self.free(index);
         &self.places[index as usize]
     }
 

@@ -18,6 +18,8 @@ pub struct Lane {
     late: BinaryHeap<Late>,
     /// The hosts' access links, if they are on the stretch.
     pub wire: Option<Wire>,
+    /// The link at its end, if that is looked at late: then there is no agenda entry for it.
+    pub link: Option<u32>,
 }
 
 /// How many packets one may overtake in the ring.
@@ -26,7 +28,7 @@ const FEW: usize = 32;
 impl Lane {
     /// An empty lane.
     pub fn new(wire: Option<Wire>) -> Self {
-        Lane { packets: VecDeque::new(), late: BinaryHeap::new(), wire }
+        Lane { packets: VecDeque::new(), late: BinaryHeap::new(), wire, link: None }
     }
 
     /// Adds a packet that arrives at `key` after waiting for `wait` for its access link; true if it
@@ -122,9 +124,22 @@ impl Lane {
         self.packets.pop_front().map(|(_, packet)| packet)
     }
 
+    /// The first packet, whether it was late or not; [`Lane::take`] gives it.
+    #[inline(always)]
+    pub fn front(&mut self) -> Option<&Packet> {
+        if !self.late.is_empty()
+            && let Some(key) = self.first()
+        {
+            self.bring_forward(key);
+        }
+        self.packets.front().map(|(_, packet)| packet)
+    }
+
     /// When the first packet arrives.
-    fn first(&self) -> Option<Key> {
-        self.packets.front().map(|(key, _)| *key).into_iter().chain(self.first_late()).min()
+    #[inline]
+    pub fn first(&self) -> Option<Key> {
+        let first = self.packets.front().map(|(key, _)| *key);
+        if self.late.is_empty() { first } else { first.into_iter().chain(self.first_late()).min() }
     }
 
     /// When the first of the late packets does.
@@ -190,6 +205,11 @@ impl Wire {
     pub fn new(rate: Rate, delay: Duration, overhead: u32) -> Self {
         let cost = ((8_000_000_000_u128 << 20).div_ceil(u128::from(rate.bps()))) as u64;
         Wire { cost, delay, overhead }
+    }
+
+    /// Whether a packet is never there in the instant in which it enters: it has 20 bytes or more.
+    pub fn takes_time(&self) -> bool {
+        self.delay > Duration::ZERO || (20 * u128::from(self.cost)) >> 20 > 0
     }
 
     /// When a packet of `len` bytes that enters at `at` arrives at the other end of the wire that

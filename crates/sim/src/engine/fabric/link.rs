@@ -1,5 +1,6 @@
 //! A link with a queue in front of it.
 
+use super::Ways;
 use super::border::Lost;
 use super::capture::Capture;
 use super::cargo::{Cargo, Hold};
@@ -111,9 +112,9 @@ pub struct Link {
     pub sent: (u64, u64),
     /// Packets lost on the wire since then.
     pub wire_lost: u64,
-    port: Port,
+    pub(super) port: Port,
     rng: Rng,
-    delay: Course<Duration>,
+    pub(super) delay: Course<Duration>,
     loss: Course<f64>,
     policer: Option<TokenBucket>,
     reorder: Option<Reorder>,
@@ -122,6 +123,9 @@ pub struct Link {
     /// Key of the agenda entry at which the link is free; earlier entries are stale.
     armed: Option<Key>,
     capture: Option<Capture>,
+    /// The delay, if nothing else befalls what is sent: no loss, nobody is held back, marked anew or
+    /// recorded. So this need not be asked packet by packet.
+    plain_delay: Option<Duration>,
     /// What came and has not left, in order of arrival: what will likely leave next.
     expected: VecDeque<u32>,
 }
@@ -140,12 +144,12 @@ impl Reorder {
     }
 }
 
-/// What a link does next.
-pub enum Action {
-    /// Nothing until another packet arrives.
-    Rest,
-    /// Wake it at this instant.
-    Wake(Time),
+/// What came of a link's looking at its queue.
+pub struct Polled {
+    /// Handle of the packet that is sent.
+    pub left: Option<u32>,
+    /// When to wake it; None: not before another packet arrives.
+    pub next: Option<Time>,
 }
 
 /// Receives the packets that a link's queue drops, and charges them to their users.
@@ -206,7 +210,7 @@ impl Link {
             delay,
             rng: Rng::named(seed, &format!("link/{}/reorder", spec.name)),
         });
-        Link {
+        let mut link = Link {
             name: spec.name,
             number: spec.number,
             kind: spec.kind,
@@ -223,7 +227,18 @@ impl Link {
             last_arrival: Time::ZERO,
             armed: None,
             capture: spec.capture,
+            plain_delay: None,
             expected: VecDeque::new(),
+        };
+        link.plain_delay = link.find_plain_delay();
+        link
+    }
+
+    fn find_plain_delay(&self) -> Option<Duration> {
+        let special = self.reorder.is_some() || self.remark.is_some() || self.capture.is_some();
+        match (&self.delay, &self.loss) {
+            (Course::Constant(delay), Course::Constant(0.0)) if !special => Some(*delay),
+            _ => None,
         }
     }
 
@@ -245,7 +260,7 @@ impl Link {
     }
 
     /// Takes an arriving packet into the queue.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, now: Time, packet: Packet, loss: &mut Loss) -> Verdict {
         self.meter.arrived(now, &packet);
         let mut charge = Charge { loss, meter: &mut self.meter };
@@ -271,57 +286,60 @@ impl Link {
             && self.port.lets_pass(now, packet)
     }
 
-    /// Sends `packet`, which comes at `now`, at once. `launch` as in [`Link::poll`].
-    #[inline]
-    pub fn pass(
-        &mut self,
-        now: Time,
-        packet: Packet,
-        loss: &mut Loss,
-        launch: impl FnOnce(Packet, u32, Time, Duration),
-    ) {
+    /// Sends `packet`, which comes at `now`, at once.
+    #[inline(always)]
+    pub fn pass(&mut self, now: Time, packet: Packet, loss: &mut Loss, ways: &mut Ways) {
         self.meter.passed(now, &packet);
         let done_at = self.port.pass(now, packet.len);
-        self.send(now, packet, done_at, loss, launch);
+        self.send(now, packet, done_at, loss, ways);
     }
 
-    /// Sends the next packet if the link is free. `launch` gets a packet that is sent, the stop that it
-    /// goes to, when it arrives at the other end, and how much earlier it would if it were not held
-    /// back.
-    #[inline]
-    pub fn poll(
-        &mut self,
-        now: Time,
-        loss: &mut Loss,
-        launch: impl FnOnce(Packet, u32, Time, Duration),
-    ) -> Action {
+    /// Sends the next packet if the link is free.
+    #[inline(always)]
+    pub fn poll(&mut self, now: Time, loss: &mut Loss, ways: &mut Ways) -> Polled {
         self.meter.advance(now);
         let mut charge = Charge { loss, meter: &mut self.meter };
         match self.port.poll(&mut Context::new(now, &mut self.rng, &mut charge)) {
-            Poll::Idle => Action::Rest,
-            Poll::Until(time) => Action::Wake(time),
+            Poll::Idle => Polled { left: None, next: None },
+            Poll::Until(time) => Polled { left: None, next: Some(time) },
             Poll::Send { packet, done_at } => {
                 let wait = now.since(packet.queued);
                 self.meter.sent(packet.len, wait);
                 loss.hold.of(&packet).waited += wait;
-                self.send(now, packet, done_at, loss, launch);
-                if self.meter.waiting() == 0 { Action::Rest } else { Action::Wake(done_at) }
+                let left = Some(packet.id);
+                self.send(now, packet, done_at, loss, ways);
+                Polled { left, next: (self.meter.waiting() > 0).then_some(done_at) }
             }
         }
     }
 
-    /// Sends `packet` from `now` until `done_at`.
-    #[inline]
-    fn send(
+    /// Sends `packet` from `now` until `done_at`, over the stretch behind the link.
+    #[inline(always)]
+    fn send(&mut self, now: Time, packet: Packet, done_at: Time, loss: &mut Loss, ways: &mut Ways) {
+        self.sent.0 += 1;
+        self.sent.1 += u64::from(packet.len + self.port.overhead());
+        if let Some(delay) = self.plain_delay
+            && done_at < Time::MAX
+        {
+            let cargo = loss.hold.of(&packet);
+            cargo.stop += 1;
+            // A delay that fell does not let packets overtake.
+            self.last_arrival = self.last_arrival.max(done_at + delay);
+            return ways.launch(packet, cargo.stop, self.last_arrival, Duration::ZERO);
+        }
+        self.send_specially(now, packet, done_at, loss, ways);
+    }
+
+    /// Puts `packet`, sent from `now` until `done_at`, on its way, if it is not lost.
+    #[inline(never)]
+    fn send_specially(
         &mut self,
         now: Time,
         packet: Packet,
         done_at: Time,
         loss: &mut Loss,
-        launch: impl FnOnce(Packet, u32, Time, Duration),
+        ways: &mut Ways,
     ) {
-        self.sent.0 += 1;
-        self.sent.1 += u64::from(packet.len + self.port.overhead());
         let cargo = loss.hold.of(&packet);
         if let Some(capture) = &mut self.capture {
             capture.record(now, &packet, cargo);
@@ -338,15 +356,11 @@ impl Link {
         self.last_arrival = self.last_arrival.max(done_at + self.delay.at(done_at));
         let held = self.reorder.as_mut().map_or(Duration::ZERO, Reorder::draw);
         let at = self.last_arrival + held;
-        // Apart, so that a packet that keeps its codepoint is not copied once more.
-        match &self.remark {
-            None => launch(packet, stop, at, held),
-            Some(remark) => {
-                let mut packet = packet;
-                packet.set_ecn(remark[packet.ecn() as usize]);
-                launch(packet, stop, at, held);
-            }
+        let mut packet = packet;
+        if let Some(remark) = &self.remark {
+            packet.set_ecn(remark[packet.ecn() as usize]);
         }
+        ways.launch(packet, stop, at, held);
     }
 
     /// Notes that the agenda entry at `key` wakes the link, if none before it does; true if the
@@ -368,6 +382,23 @@ impl Link {
             self.armed = None;
         }
         current
+    }
+
+    /// The key of the agenda entry that wakes it.
+    pub fn armed(&self) -> Option<Key> {
+        self.armed
+    }
+
+    /// When that is; the end of time, if nothing does.
+    #[inline]
+    pub fn wakes_at(&self) -> Time {
+        self.armed.map_or(Time::MAX, |key| key.time)
+    }
+
+    /// It is awake.
+    #[inline]
+    pub fn woken(&mut self) {
+        self.armed = None;
     }
 
     /// Whether the link sleeps until it is free, and will look at its queue by itself. While its queue
@@ -403,6 +434,7 @@ impl Link {
         }
         self.delay = change.delay.map_or(self.delay.clone(), Course::Constant);
         self.loss = change.loss.map_or(self.loss.clone(), Course::Constant);
+        self.plain_delay = self.find_plain_delay();
     }
 
     /// Puts what `wrap` makes of the discipline in its place.

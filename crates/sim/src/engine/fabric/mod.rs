@@ -6,11 +6,13 @@ mod border;
 mod capture;
 pub mod cargo;
 mod lane;
+mod late;
 mod link;
 
 pub use border::{Border, Crossing, Lost};
 pub use capture::Capture;
 pub use lane::{Lane, Wire};
+use link::Polled;
 pub use link::{Course, Link, LinkChange, LinkSpec, Loss};
 
 use super::event::{Agenda, Event, Key, Sequence};
@@ -20,7 +22,7 @@ use crate::wireless::{Effects, Network, NetworkSpec};
 use border::Leaving;
 use cargo::Hold;
 use forebay_core::{Duration, Packet, Time, fetch};
-use link::Action;
+use late::Late;
 use std::sync::Arc;
 
 /// Where a packet goes at the end of a lane.
@@ -100,12 +102,14 @@ pub struct Fabric {
 pub const AHEAD: usize = 8;
 
 /// What lies between links: a link that sends a packet puts it on its way itself.
-struct Ways {
+pub struct Ways {
     sequence: Sequence,
     /// Lanes and links: entries that move with every packet.
     moving: Agenda,
     lanes: Vec<(Lane, Target)>,
     stops: Vec<Stop>,
+    /// Of each link, when it is looked at.
+    late: Vec<Late>,
     border: Option<Border>,
 }
 
@@ -132,8 +136,18 @@ impl Ways {
             return border.leave(Leaving { lane: index, key, packet, wait });
         }
         if lane.push(key, packet, wait) {
-            self.moving.push(key, Event::Arrival(index));
+            match lane.link {
+                None => self.moving.push(key, Event::Arrival(index)),
+                Some(link) => self.expect(link, key.time),
+            }
         }
+    }
+
+    /// Fetches what a packet that leaves stop `stop` touches.
+    #[inline]
+    fn fetch_stop(&self, stop: u32) {
+        // A packet that a queue has dropped may still be expected, its place another's.
+        self.stops.get(stop as usize).into_iter().for_each(fetch);
     }
 
     /// The link `index` is to be woken at `time`, unless it is before.
@@ -141,7 +155,7 @@ impl Ways {
     fn wake(&mut self, link: &mut Link, index: u32, time: Time) {
         let event = Event::LinkFree(index);
         let key = self.sequence.key(time, event, link.number);
-        if link.arm(key) {
+        if link.arm(key) && !self.is_late(index) {
             self.moving.push(key, event);
         }
     }
@@ -161,6 +175,7 @@ impl Fabric {
                 moving: Agenda::default(),
                 lanes: spec.lanes.into_iter().map(|(to, wire)| (Lane::new(wire), to)).collect(),
                 stops: spec.stops,
+                late: spec.links.iter().map(|_| Late::default()).collect(),
                 border: spec.border,
             },
             resting: Agenda::default(),
@@ -233,13 +248,14 @@ impl Fabric {
     pub fn arrive(&mut self, key: Key, index: u32) -> Option<(Packet, Target)> {
         let Ways { moving, lanes, .. } = &mut self.ways;
         let (lane, target) = &mut lanes[index as usize];
-        moving.pop();
         if !lane.is_due(key) {
+            moving.pop();
             return None;
         }
         // The packet stays where it is meanwhile, so that it is not copied once more.
-        if let Some(next) = lane.second() {
-            moving.push(next, Event::Arrival(index));
+        match lane.second() {
+            Some(next) => moving.replace_first(next, Event::Arrival(index)),
+            None => moving.pop(),
         }
         Some((lane.take()?, *target))
     }
@@ -265,45 +281,18 @@ impl Fabric {
     }
 
     /// A packet comes to the queue of a link.
-    #[inline]
     pub fn enter(&mut self, now: Time, index: u32, packet: Packet, users: &mut [UserMeter]) {
-        let Fabric { ways, links, hold, lost, .. } = self;
-        let link = &mut links[index as usize];
-        let mut loss = Loss { now, hold, users, lost };
-        if link.lets_pass(now, &packet) {
-            let launch = |packet, stop, at, held| ways.launch(packet, stop, at, held);
-            return link.pass(now, packet, &mut loss, launch);
-        }
-        if self.many {
-            link.expect(packet.id);
-        }
-        link.offer(now, packet, &mut loss);
-        if !link.is_busy() {
-            self.poll_link(now, index, users);
-        }
+        self.at(index, users).enter(now, packet);
     }
 
     /// Link `index` sends the next packet of its queue, if it is free.
-    #[inline]
     pub fn poll_link(&mut self, now: Time, index: u32, users: &mut [UserMeter]) {
-        let Fabric { ways, links, hold, lost, .. } = self;
-        let link = &mut links[index as usize];
-        let mut left = None;
-        let mut loss = Loss { now, hold, users, lost };
-        let action = link.poll(now, &mut loss, |packet, stop, at, held| {
-            left = Some(packet.id);
-            ways.launch(packet, stop, at, held);
-        });
-        if let Action::Wake(time) = action
-            && time < Time::MAX
-        {
-            ways.wake(link, index, time);
-        }
-        if self.many
-            && let Some(id) = left
-        {
-            self.foresee_queue(index, id);
-        }
+        self.at(index, users).poll(now);
+    }
+
+    fn at<'a>(&'a mut self, index: u32, users: &'a mut [UserMeter]) -> At<'a> {
+        let Fabric { ways, links, hold, many, lost, .. } = self;
+        At { index, link: &mut links[index as usize], ways, hold, users, lost, many: *many }
     }
 
     /// Does something in the wireless network, and what follows from it.
@@ -454,20 +443,78 @@ impl Fabric {
     /// Fetches what a packet that leaves stop `stop` touches.
     #[inline]
     pub fn fetch_stop(&self, stop: u32) {
-        // A packet that a queue has dropped may still be expected, its place another's.
-        self.ways.stops.get(stop as usize).into_iter().for_each(fetch);
+        self.ways.fetch_stop(stop);
+    }
+}
+
+/// A link, and what it needs to do its work.
+struct At<'a> {
+    index: u32,
+    link: &'a mut Link,
+    ways: &'a mut Ways,
+    hold: &'a mut Hold,
+    users: &'a mut [UserMeter],
+    lost: &'a mut Option<Vec<Lost>>,
+    many: bool,
+}
+
+impl At<'_> {
+    /// A packet comes to the link.
+    fn enter(&mut self, now: Time, packet: Packet) {
+        if self.link.lets_pass(now, &packet) {
+            self.pass(now, packet);
+        } else {
+            self.queue(now, packet);
+        }
     }
 
-    /// Fetches what packets will touch that leave a link's queue later than the one with handle `id`.
+    /// A packet comes that the link lets pass.
+    #[inline(always)]
+    fn pass(&mut self, now: Time, packet: Packet) {
+        let mut loss = Loss { now, hold: self.hold, users: self.users, lost: self.lost };
+        self.link.pass(now, packet, &mut loss, self.ways);
+    }
+
+    /// A packet comes to the link's queue.
+    #[inline(always)]
+    fn queue(&mut self, now: Time, packet: Packet) {
+        if self.many {
+            self.link.expect(packet.id);
+        }
+        let mut loss = Loss { now, hold: self.hold, users: self.users, lost: self.lost };
+        self.link.offer(now, packet, &mut loss);
+        if !self.link.is_busy() {
+            self.poll(now);
+        }
+    }
+
+    /// The link sends the next packet of its queue, if it is free.
+    #[inline]
+    fn poll(&mut self, now: Time) {
+        let mut loss = Loss { now, hold: self.hold, users: self.users, lost: self.lost };
+        let Polled { left, next } = self.link.poll(now, &mut loss, self.ways);
+        if let Some(time) = next
+            && time < Time::MAX
+        {
+            self.ways.wake(self.link, self.index, time);
+        }
+        if self.many
+            && let Some(id) = left
+        {
+            self.foresee_queue(id);
+        }
+    }
+
+    /// Fetches what packets will touch that leave the link's queue later than the one with handle `id`.
     // Not inlined, so that it costs nothing where it is not called.
     #[inline(never)]
-    fn foresee_queue(&mut self, link: u32, id: u32) {
-        let [near, far] = self.links[link as usize].foresee(id, AHEAD, 2 * AHEAD);
+    fn foresee_queue(&mut self, id: u32) {
+        let [near, far] = self.link.foresee(id, AHEAD, 2 * AHEAD);
         if let Some(id) = far {
             self.hold.fetch(id);
         }
         if let Some(id) = near {
-            self.fetch_stop(self.hold.look(id).stop + 1);
+            self.ways.fetch_stop(self.hold.look(id).stop + 1);
         }
     }
 }

@@ -9,6 +9,7 @@ pub use segments::SegmentTrace;
 pub use series::{ClassPoint, LinkSeries, Series};
 
 use super::boxes::Guard;
+use super::event::Tally;
 use super::fabric::Link;
 use crate::measure::{ClassMeter, FlowSeries, TransferLog, UserMeter};
 use forebay_core::{Duration, Time};
@@ -39,8 +40,8 @@ pub struct Measures {
     pub segments: Option<Box<SegmentTrace>>,
     series: Series,
     flow_series: Option<Box<FlowSeries>>,
-    fingerprint: u64,
-    events: u64,
+    /// Events.
+    pub tally: Tally,
     packets: u64,
 }
 
@@ -61,20 +62,9 @@ impl Measures {
             classes,
             transfers: spec.transfers.then(Box::default),
             segments: spec.segments.map(Box::new),
-            fingerprint,
-            events: 0,
+            tally: Tally::new(fingerprint),
             packets: 0,
         }
-    }
-
-    /// Counts an event at `time`, and adds it and `whose` it is to the fingerprint: a sum, so that parts
-    /// of a network may be computed apart.
-    #[inline]
-    pub fn note(&mut self, time: Time, whose: u32) {
-        self.events += 1;
-        let mixed = (time.as_nanos() ^ u64::from(whose) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        self.fingerprint = self.fingerprint.wrapping_add(mixed ^ mixed >> 32);
     }
 
     /// A data packet of `user` with `payload` bytes has arrived after `delay`, of which it has `waited`
@@ -152,8 +142,7 @@ impl Measures {
 
     /// Adds what was measured of another part of the same network. Series of links stay apart.
     pub fn absorb(&mut self, other: Measures) {
-        self.fingerprint = self.fingerprint.wrapping_add(other.fingerprint);
-        self.events += other.events;
+        self.tally.absorb(other.tally);
         self.packets += other.packets;
         self.users.iter_mut().zip(&other.users).for_each(|(own, more)| own.absorb(more));
         self.classes.iter_mut().zip(&other.classes).for_each(|(own, more)| own.absorb(more));
@@ -183,6 +172,7 @@ impl Measures {
 
     /// (fingerprint, events handled, data packets delivered), the warm-up included.
     pub fn counts(&self) -> (u64, u64, u64) {
-        (self.fingerprint, self.events, self.packets)
+        let (fingerprint, events) = self.tally.counts();
+        (fingerprint, events, self.packets)
     }
 }

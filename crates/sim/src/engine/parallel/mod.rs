@@ -285,7 +285,7 @@ impl Part {
             due += 1;
         }
         for _ in 0..if counts { due } else { 0 } {
-            self.world.measures.note(now, u32::MAX);
+            self.world.measures.tally.note(now, u32::MAX);
         }
     }
 }

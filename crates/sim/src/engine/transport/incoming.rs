@@ -5,8 +5,8 @@ use crate::engine::fabric::Fabric;
 use crate::engine::fabric::cargo::Cargo;
 use crate::engine::measures::Measures;
 use crate::traffic::Marks;
-use forebay_core::{Duration, Ecn, Packet, Time};
-use forebay_tcp::{Config as TcpConfig, Receiver, Segment};
+use forebay_core::{Ecn, Packet, Time};
+use forebay_tcp::{Config as TcpConfig, Receiver};
 use std::sync::Arc;
 
 /// What a sender that connects says of the connection.
@@ -92,15 +92,18 @@ impl Incoming {
     ) -> Option<u64> {
         let cargo = fabric.hold.at(id);
         if self.life != cargo.life {
+            fabric.hold.free(id);
             return None;
         }
         let flow = cargo.flow;
         let before = self.receiver.delivered();
-        let reply = self.receiver.on_segment(now, &cargo.segment, ecn);
+        let replies = self.receiver.answer(now, &mut cargo.segment, ecn);
         let delivered = self.receiver.delivered();
         measures.users[self.user as usize].bytes += delivered - before;
-        if let Some(reply) = &reply {
-            self.acknowledge(now, flow, reply, self.backward, fabric);
+        if replies {
+            self.acknowledge(now, flow, id, self.backward, fabric);
+        } else {
+            fabric.hold.free(id);
         }
         self.arm(flow, fabric);
         if self.receiver.finished() && !self.finished {
@@ -118,35 +121,21 @@ impl Incoming {
         }
         self.timer = None;
         if self.receiver.deadline().is_some_and(|deadline| deadline <= now)
-            && let Some(reply) = self.receiver.on_deadline(now)
+            && let Some(segment) = self.receiver.on_deadline(now)
         {
-            self.acknowledge(now, flow, &reply, self.backward, fabric);
+            let id = fabric.hold.store(Cargo { segment, ..Cargo::default() });
+            self.acknowledge(now, flow, id, self.backward, fabric);
         }
         self.arm(flow, fabric);
     }
 
     /// Sends `segment` to the sender, from the stop `stop` of the path on.
     #[inline]
-    pub fn acknowledge(
-        &self,
-        now: Time,
-        flow: u32,
-        segment: &Segment,
-        stop: u32,
-        fabric: &mut Fabric,
-    ) {
-        let cargo = Cargo {
-            segment: *segment,
-            sent: now,
-            waited: Duration::ZERO,
-            stop,
-            flow,
-            life: self.life,
-            number: 0,
-            user: self.user,
-            backward: true,
-        };
-        let mut packet = Packet::new(fabric.hold.store(cargo), self.number, segment.ip_len());
+    pub fn acknowledge(&self, now: Time, flow: u32, id: u32, stop: u32, fabric: &mut Fabric) {
+        let cargo = fabric.hold.at(id);
+        cargo.sets_out(now, stop, (flow, self.life), self.user, true);
+        let segment = &cargo.segment;
+        let mut packet = Packet::new(id, self.number, segment.ip_len());
         self.marks.apply(&mut packet);
         packet.kind = super::kind_of(segment);
         packet.set_ecn(segment.ecn());

@@ -263,7 +263,8 @@ impl Transport {
         let is_data = packet.kind == PacketKind::Data;
         let len = packet.len;
         let ecn = packet.ecn();
-        let id = fabric.hold.release(packet);
+        // What answers it is put into its place, which is near.
+        let id = packet.retire();
         let cargo = fabric.hold.at(id);
         let payload = match cargo.flow {
             DATAGRAM => len.saturating_sub(UDP_HEADERS),
@@ -275,6 +276,7 @@ impl Transport {
         }
         if flow == DATAGRAM {
             measures.users[user as usize].bytes += u64::from(payload);
+            fabric.hold.free(id);
         } else {
             self.on_segment(now, id, ecn, fabric, measures);
         }

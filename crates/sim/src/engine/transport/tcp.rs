@@ -9,7 +9,7 @@ use crate::engine::fabric::cargo::Cargo;
 use crate::engine::measures::Measures;
 use crate::measure::TransferRow;
 use crate::traffic::Transfer;
-use forebay_core::{Duration, Ecn, Packet, PacketKind, Time};
+use forebay_core::{Ecn, Packet, PacketKind, Time};
 use forebay_tcp::{Config as TcpConfig, Segment, Sender, State};
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -149,17 +149,19 @@ impl Transport {
         let cargo = fabric.hold.at(id);
         let (flow, user) = (cargo.flow, cargo.user);
         if !cargo.backward {
-            let Some(incoming) = self.connections.incoming(flow) else { return };
+            let Some(incoming) = self.connections.incoming(flow) else {
+                return fabric.hold.free(id);
+            };
             if let Some(bytes) = incoming.on_segment(now, id, ecn, fabric, measures) {
                 self.finish(now, flow, bytes, measures);
             }
             return;
         }
         let place = self.connections.place_of(flow);
-        let Some(connection) = self.connections.places.get_mut(place) else { return };
-        if connection.life != cargo.life {
-            return;
-        }
+        let connection = match self.connections.places.get_mut(place) {
+            Some(connection) if connection.life == cargo.life => connection,
+            _ => return fabric.hold.free(id),
+        };
         let opening = connection.sender.state() == State::SynSent;
         if let Some(trace) = &mut measures.segments {
             trace.record(now, user, true, &cargo.segment, &connection.sender);
@@ -169,7 +171,7 @@ impl Transport {
             let class = measures.users[user as usize].class;
             measures.classes[class as usize].opened(connection.start, now);
         }
-        self.transmit(now, flow, fabric, measures);
+        self.transmit_from(now, flow, Some(id), fabric, measures);
     }
 
     /// All data of a connection, so many bytes, have arrived.
@@ -257,41 +259,51 @@ impl Transport {
     }
 
     /// Sends all that the sender may send now, and sees to its timer and its end.
-    #[inline]
     fn transmit(&mut self, now: Time, flow: u32, fabric: &mut Fabric, measures: &mut Measures) {
+        self.transmit_from(now, flow, None, fabric, measures);
+    }
+
+    /// The same, the first segment from the place `spare` of the hold, which is given back.
+    #[inline]
+    fn transmit_from(
+        &mut self,
+        now: Time,
+        flow: u32,
+        mut spare: Option<u32>,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) {
         let place = self.connections.place_of(flow);
         let connection = &mut self.connections.places[place];
-        let mut segment = Segment::default();
-        while connection.sender.poll_into(now, &mut segment) {
-            let Connection { user, forward, marks, conditioner, number: address, life, .. } =
-                *connection;
-            if let Some(trace) = &mut measures.segments {
-                trace.record(now, user, false, &segment, &connection.sender);
+        loop {
+            let id = spare.unwrap_or_else(|| fabric.hold.vacant());
+            let cargo = fabric.hold.at(id);
+            if !connection.sender.poll_into(now, &mut cargo.segment) {
+                break;
             }
-            let (kind, len) = (kind_of(&segment), segment.ip_len());
-            let number = match kind {
-                PacketKind::Data => measures.users[user as usize].sends(len),
-                _ => 0,
-            };
-            let cargo = Cargo {
-                segment,
-                sent: now,
-                waited: Duration::ZERO,
-                stop: forward,
-                flow,
-                life,
-                number,
-                user,
-                backward: false,
-            };
-            let mut packet = Packet::new(fabric.hold.store(cargo), address, len);
-            marks.apply(&mut packet);
-            if let Some(conditioner) = conditioner {
+            if let Some(trace) = &mut measures.segments {
+                trace.record(now, connection.user, false, &cargo.segment, &connection.sender);
+            }
+            let forward = connection.forward;
+            cargo.sets_out(now, forward, (flow, connection.life), connection.user, false);
+            let segment = &cargo.segment;
+            let mut packet = Packet::new(id, connection.number, segment.ip_len());
+            connection.marks.apply(&mut packet);
+            packet.set_ecn(segment.ecn());
+            packet.kind = kind_of(segment);
+            if packet.kind == PacketKind::Data {
+                cargo.number = measures.users[connection.user as usize].sends(packet.len);
+            }
+            if spare.take().is_none() {
+                fabric.hold.occupy();
+            }
+            if let Some(conditioner) = connection.conditioner {
                 self.conditioners[conditioner as usize].mark(now, &mut packet);
             }
-            packet.kind = kind;
-            packet.set_ecn(segment.ecn());
             fabric.launch(packet, forward, now);
+        }
+        if let Some(id) = spare {
+            fabric.hold.free(id);
         }
         match connection.sender.state() {
             State::Done => self.end(now, flow, false, fabric, measures),
@@ -319,7 +331,8 @@ impl Transport {
         fabric: &mut Fabric,
     ) {
         let place = self.connections.place_of(flow);
-        self.connections.places[place].incoming.acknowledge(now, flow, segment, stop, fabric);
+        let id = fabric.hold.store(Cargo { segment: *segment, ..Cargo::default() });
+        self.connections.places[place].incoming.acknowledge(now, flow, id, stop, fabric);
     }
 
     /// The connection is over for its sender, whose user may go on. The receiver cannot know; it takes

@@ -55,6 +55,7 @@ impl World {
             link.wrap(|inner| watch.observed(index as u32, inner));
         }
         self.watch = Some(Box::new(watch));
+        self.fabric.look_at_once();
         self.cast();
     }
 

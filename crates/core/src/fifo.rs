@@ -1,0 +1,80 @@
+//! One queue with a limit, first in, first out: the discipline that most links have.
+
+use crate::{Backlog, Context, Discipline, DropReason, Limit, Packet, Time, Verdict, Wake};
+use std::any::Any;
+use std::collections::VecDeque;
+
+/// One queue; what arrives when it is full is dropped. Its packets lie in a ring instead of a
+/// [`crate::Bank`], which a packet enters and leaves in a third of the instructions, and a
+/// [`crate::Port`] calls it without a table of functions.
+pub struct Fifo {
+    limit: Limit,
+    held: Held,
+}
+
+/// What waits, in order.
+#[derive(Default)]
+struct Held {
+    packets: VecDeque<Packet>,
+    bytes: u64,
+}
+
+impl Fifo {
+    /// An empty queue with room for `limit`.
+    pub fn new(limit: Limit) -> Self {
+        Fifo { limit, held: Held::default() }
+    }
+}
+
+impl Discipline for Fifo {
+    #[inline(always)]
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context) -> Verdict {
+        let Held { packets, bytes } = &mut self.held;
+        if !self.limit.admits(packets.len(), *bytes, packet.len) {
+            cx.drop(packet, DropReason::Overflow);
+            return Verdict::Dropped;
+        }
+        *bytes += u64::from(packet.len);
+        packets.push_back(packet);
+        Verdict::Queued
+    }
+
+    #[inline(always)]
+    fn dequeue(&mut self, _: &mut Context) -> Option<Packet> {
+        let packet = self.held.packets.pop_front()?;
+        self.held.bytes -= u64::from(packet.len);
+        Some(packet)
+    }
+
+    #[inline]
+    fn wake(&self, _: Time) -> Wake {
+        if self.held.packets.is_empty() { Wake::Idle } else { Wake::Ready }
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.held.packets.len(), bytes: self.held.bytes }
+    }
+
+    #[inline]
+    fn passes(&self, packet: &Packet) -> bool {
+        self.limit.admits(0, 0, packet.len)
+    }
+
+    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
+        fresh.downcast_mut::<Fifo>().map(|fresh| self.limit = fresh.limit).is_some()
+    }
+
+    fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
+        self.held.packets.iter().for_each(|packet| out(0, packet));
+    }
+}
+
+/// Retires what is still held when a run is dropped.
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.packets.drain(..).for_each(|packet| {
+            packet.retire();
+        });
+    }
+}

@@ -1,0 +1,226 @@
+//! Links that are looked at late: what comes to them and leaves them is computed together, some time
+//! afterwards, without an event each.
+//!
+//! What a link sends arrives only after the link's propagation delay, and until then nobody can know
+//! what it did. So it is enough to look at it when the first thing it could have sent might arrive: all
+//! packets that have come to it since lie in its lanes, in order. Whoever wants to see it earlier (a
+//! point of a series, the end of the warm-up, of a run, or of a step) has it [settled](Fabric::settle)
+//! before. Every packet meets the link at the same instants and in the same order as with an event each,
+//! and is counted as such an event.
+//!
+//! That needs links of constant rate and delay, and lanes into them whose packets are known before they
+//! arrive: over a delay, or over an access link. The others go on as before, as do all in a run that is
+//! watched.
+
+use super::cargo::Hold;
+use super::{AHEAD, Course, Fabric, Lane, Link, Stop, Target, Ways};
+use crate::engine::event::{Event, Key, Tally};
+use crate::measure::UserMeter;
+use forebay_core::{Capacity, Duration, Time, fetch};
+
+/// Most lanes into a link that is looked at late: all of them are looked at for the first packet.
+const FEW_LANES: usize = 4;
+
+/// When a link is looked at.
+#[derive(Debug, Default)]
+pub(super) struct Late {
+    /// The lanes into it; none, if there is an event for each packet.
+    lanes: Vec<u32>,
+    /// How much later than the first of what happens it is looked at.
+    slack: Duration,
+    /// When it will be by the agenda's entry that counts; others are stale.
+    due: Option<Time>,
+}
+
+impl Ways {
+    /// Something happens to link `index`, which is looked at late, at `time`.
+    #[inline]
+    pub(super) fn expect(&mut self, index: u32, time: Time) {
+        let late = &mut self.late[index as usize];
+        let at = time + late.slack;
+        if late.due.is_none_or(|due| at < due) {
+            late.due = Some(at);
+            let event = Event::CatchUp(index);
+            self.moving.push(self.sequence.key(at, event, index), event);
+        }
+    }
+
+    /// When the next packet comes to link `index`, and over which lane; the end of time, if none does.
+    #[inline(always)]
+    fn first_into(&self, index: u32) -> (Time, u32) {
+        let lanes = &self.late[index as usize].lanes;
+        let first = |lane: u32| self.lanes[lane as usize].0.first();
+        if let [lane] = lanes[..] {
+            return (first(lane).map_or(Time::MAX, |key| key.time), lane);
+        }
+        let keys = lanes.iter().filter_map(|lane| Some((first(*lane)?, *lane)));
+        keys.min().map_or((Time::MAX, 0), |(key, lane)| (key.time, lane))
+    }
+
+    /// Whether link `index` is looked at late.
+    #[inline]
+    pub(super) fn is_late(&self, index: u32) -> bool {
+        !self.late[index as usize].lanes.is_empty()
+    }
+}
+
+impl Fabric {
+    /// The entry at `key`, which is the first, is used up: link `index` is looked at, if it is not stale.
+    pub fn catch_up(&mut self, key: Key, index: u32, users: &mut [UserMeter], tally: &mut Tally) {
+        self.ways.moving.pop();
+        let due = &mut self.ways.late[index as usize].due;
+        if *due == Some(key.time) {
+            *due = None;
+            // What comes at this very instant may not be known yet.
+            self.look_at(index, key.time, users, tally);
+        }
+    }
+
+    /// Brings all links that are looked at late up to `now`, all of whose events have been handled.
+    pub fn settle(&mut self, now: Time, users: &mut [UserMeter], tally: &mut Tally) {
+        let until = now + Duration::from_nanos(1);
+        for index in 0..self.links.len() as u32 {
+            if self.ways.is_late(index) {
+                self.look_at(index, until, users, tally);
+            }
+        }
+    }
+
+    /// Handles what happens to link `index` before `until`.
+    fn look_at(&mut self, index: u32, until: Time, users: &mut [UserMeter], tally: &mut Tally) {
+        let mut at = self.at(index, users);
+        let (mut arrival, mut lane) = at.ways.first_into(index);
+        let next = loop {
+            let free = at.link.wakes_at();
+            if arrival < free {
+                if arrival >= until {
+                    break arrival;
+                }
+                let from = &mut at.ways.lanes[lane as usize].0;
+                let Some(packet) = from.front() else { break free };
+                tally.note(arrival, packet.flow);
+                // The packet stays where it is meanwhile, so that it is not copied once more.
+                let passes = at.link.lets_pass(arrival, packet);
+                if at.many {
+                    foresee(from, &at.ways.stops, at.hold);
+                }
+                let Some(packet) = from.take() else { break free };
+                if passes {
+                    at.pass(arrival, packet);
+                } else {
+                    at.queue(arrival, packet);
+                }
+                (arrival, lane) = at.ways.first_into(index);
+            } else {
+                // A place that a departure frees is there for what arrives then.
+                if free >= until {
+                    break free;
+                }
+                at.link.woken();
+                tally.note(free, at.link.number);
+                at.poll(free);
+            }
+        };
+        if next < Time::MAX {
+            self.ways.expect(index, next);
+        }
+    }
+
+    /// Looks at links late from now on where that makes no difference; `apart` tells of a link whether
+    /// others than lanes hand packets to it. In a part of a network all have their events.
+    pub fn look_late(&mut self, apart: impl Fn(u32) -> bool) {
+        if self.ways.border.is_some() {
+            return;
+        }
+        let known = self.known_ahead();
+        let mut into: Vec<Vec<u32>> = vec![Vec::new(); self.links.len()];
+        for (lane, (_, target)) in self.ways.lanes.iter().enumerate() {
+            if let Target::Link(link) = target {
+                into[*link as usize].push(lane as u32);
+            }
+        }
+        for (index, lanes) in into.into_iter().enumerate() {
+            let few = (1..=FEW_LANES).contains(&lanes.len());
+            let slack = self.links[index].slack().filter(|_| few && !apart(index as u32));
+            if let Some(slack) = slack.filter(|_| lanes.iter().all(|lane| known[*lane as usize])) {
+                for &lane in &lanes {
+                    self.ways.lanes[lane as usize].0.link = Some(index as u32);
+                }
+                self.ways.late[index] = Late { lanes, slack, due: None };
+            }
+        }
+        // Their events are no longer on the agenda, but when they are looked at.
+        let Ways { moving, late, lanes, .. } = &mut self.ways;
+        moving.retain(|event| match event {
+            Event::Arrival(lane) => lanes[lane as usize].0.link.is_none(),
+            Event::LinkFree(link) => late[link as usize].lanes.is_empty(),
+            _ => true,
+        });
+        for index in 0..self.links.len() as u32 {
+            if self.ways.is_late(index) {
+                self.look_at(index, Time::ZERO, &mut [], &mut Tally::default());
+            }
+        }
+    }
+
+    /// Gives every packet its event again, from `now` on, up to which all links are settled.
+    pub fn look_at_once(&mut self) {
+        let Ways { moving, late, lanes, .. } = &mut self.ways;
+        moving.retain(|event| !matches!(event, Event::CatchUp(_)));
+        for (index, late) in late.iter_mut().enumerate() {
+            let into = std::mem::take(late).lanes;
+            if let Some(key) = self.links[index].armed().filter(|_| !into.is_empty()) {
+                moving.push(key, Event::LinkFree(index as u32));
+            }
+            for lane in into {
+                let event = Event::Arrival(lane);
+                let lane = &mut lanes[lane as usize].0;
+                lane.link = None;
+                lane.first().into_iter().for_each(|key| moving.push(key, event));
+            }
+        }
+    }
+
+    /// Of each lane, whether what enters it always arrives later than at that instant.
+    fn known_ahead(&self) -> Vec<bool> {
+        let Ways { lanes, stops, .. } = &self.ways;
+        let mut known: Vec<bool> = vec![true; lanes.len()];
+        // Where packets come from; a host at the beginning of a path, which follows the end of another.
+        let mut from = Target::Host;
+        for stop in stops {
+            let (lane, target) = &lanes[stop.lane as usize];
+            let waits = match from {
+                Target::Link(link) => self.links[link as usize].slack().is_some(),
+                _ => false,
+            };
+            known[stop.lane as usize] &= waits || lane.wire.is_some_and(|wire| wire.takes_time());
+            from = *target;
+        }
+        known
+    }
+}
+
+/// Fetches what those that arrive later over `lane`, which leads to a link, will touch.
+// Not inlined, so that it costs nothing where it is not called.
+#[inline(never)]
+fn foresee(lane: &Lane, stops: &[Stop], hold: &Hold) {
+    lane.after(4 * AHEAD).into_iter().for_each(fetch);
+    if let Some(packet) = lane.after(2 * AHEAD) {
+        hold.fetch(packet.id);
+    }
+    if let Some(packet) = lane.after(AHEAD) {
+        stops.get(hold.look(packet.id).stop as usize + 1).into_iter().for_each(fetch);
+    }
+}
+
+impl Link {
+    /// The time between what happens to it and what that can bring about, if it is always the same.
+    fn slack(&self) -> Option<Duration> {
+        match (&self.delay, self.port.capacity()) {
+            (Course::Constant(delay), Capacity::Constant { .. }) => {
+                Some(*delay).filter(|delay| *delay > Duration::ZERO)
+            }
+            _ => None,
+        }
+    }
+}
