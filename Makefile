@@ -19,6 +19,11 @@
 #   make validate-peers  the referees alone, likewise; PEER_GROUPS="--only sack" a part of ns-2, ns-3
 #   make virtual-linux   build Linux 6.1 in virtual time, a referee (Debian: linux-source-6.1), once
 #   make bench-peers     speed and memory beside them, on a quiet machine, likewise
+#   make dist     what a release holds: wheels, source, Debian packages and a static gate (needs rustup)
+#   make test-dist     what `make dist` made, installed without a compiler and tried
+#   make audit    known vulnerabilities, licences and sources of all dependencies
+#   make licences write THIRD-PARTY.md
+#   make release  VERSION=0.2.0: test, build, commit and tag it (docs/release.md)
 #   make suites   the suites of congestion controls and of L4S, and the pages of their results: ten minutes
 #   make docs     write the generated reference pages
 #   make site     the documentation site, target/site/index.html; a broken link ends it
@@ -31,7 +36,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo library package hosted gate abuse soak test fuzz fuzz-corpus bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: help dist test-dist audit licences release demo library package hosted gate abuse soak test fuzz fuzz-corpus bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := help
 
 # What stands at the head of this file.
@@ -85,6 +90,26 @@ package:
 	@$(CARGO) package --locked --allow-dirty --target-dir target/packages \
 	  -p forebay-core -p forebay-disciplines -p forebay-shaper -p forebay-tcp
 
+CARGO_DEB := target/tools/bin/cargo-deb
+dist: $(VENV)/installed-release $(CARGO_DEB)
+	@$(BIN)/python tools/release/dist.py
+	@$(BIN)/twine check --strict dist/*.whl dist/forebay-?.*.tar.gz
+
+test-dist: $(VENV)/installed-dev
+	@FOREBAY_DIST=1 $(BIN)/pytest tests/python/test_dist.py
+
+CARGO_DENY := target/tools/bin/cargo-deny
+audit: $(VENV)/installed-dev $(CARGO_DENY)
+	@$(BIN)/python tools/release/audit.py
+
+CARGO_ABOUT := target/tools/bin/cargo-about
+licences: $(CARGO_ABOUT)
+	@$(CARGO_ABOUT) generate --offline --locked --fail --workspace -c tools/release/about.toml \
+	  tools/release/third-party.hbs -o THIRD-PARTY.md
+
+release:
+	@$(PYTHON) tools/release/release.py $(VERSION)
+
 # Inputs that fail are kept in fuzz/artifacts; the corpus, inputs that reach new code, and logs in
 # fuzz/found.
 FUZZ_SECONDS ?= 60
@@ -116,9 +141,14 @@ fuzz-corpus: $(CARGO_FUZZ)
 	  echo "$$target: $$(ls $$found.kept | wc -l) inputs"; \
 	done
 
-$(CARGO_FUZZ):
-	@echo "== installing cargo-fuzz into target/tools"
-	@$(CARGO) install --quiet --locked --root target/tools cargo-fuzz@0.13.2
+target/tools/bin/%:
+	@echo "== installing $* into target/tools"
+	@$(CARGO) install --quiet --locked --root target/tools $(VERSION_OF_$*)
+
+VERSION_OF_cargo-about := cargo-about@0.9.3 --features cli
+VERSION_OF_cargo-deb := cargo-deb@3.8.0
+VERSION_OF_cargo-deny := cargo-deny@0.20.2
+VERSION_OF_cargo-fuzz := cargo-fuzz@0.13.2
 
 bench: build
 	$(CARGO) bench --workspace --locked
@@ -175,6 +205,7 @@ docs: build dev
 	@$(CARGO) run --quiet --locked -p forebay-gate -- schema --without-queues > target/gate.schema.json
 	@mv target/gate.schema.json python/forebay/_reference/gate.schema.json
 	$(BIN)/python -m forebay._reference docs/reference
+	$(BIN)/python -m forebay._cli.page docs/reference/cli.md
 
 site: $(VENV)/installed-site
 	@echo "== building the site"
@@ -215,6 +246,11 @@ $(VENV)/installed-site: requirements-site.lock $(VENV)/installed
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements-site.lock
 	@touch $@
 
+$(VENV)/installed-release: requirements-release.lock $(VENV)/installed-dev
+	@echo "== installing what makes releases into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements-release.lock
+	@touch $@
+
 # For all platforms and Pythons from 3.10 at once; everything comes from PyPI.
 lock: | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet uv
@@ -224,6 +260,8 @@ lock: | $(VENV)/bin/python
 	  --extra build --extra dev --extra tune -c requirements.lock pyproject.toml -o requirements-dev.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
 	  --extra build --extra site --extra tune -c requirements.lock pyproject.toml -o requirements-site.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
+	  --group release -c requirements-dev.lock -o requirements-release.lock
 
 clean:
 	rm -rf $(VENV) target python/forebay/*.so

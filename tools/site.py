@@ -1,7 +1,7 @@
 """What the documentation site has beside the pages of `docs`: README as its home, and sources.
 
-Pages link to files of the source tree, such as examples. Each of them becomes a page of its own, so
-that the site needs nothing from elsewhere.
+Pages link to files of the source tree, such as examples. Each of them becomes a page of its own.
+Nothing is loaded from elsewhere, also not for the search of pages that are opened as files.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
@@ -21,6 +22,14 @@ SOURCES = PurePosixPath("source")
 LANGUAGES = {".rs": "rust", ".toml": "toml", ".py": "python", ".c": "c", ".cpp": "cpp", ".h": "c"}
 PLAIN = {".md", ".ipynb", ".png", ".svg", ".json"}
 
+SHIM = "https://unpkg.com/iframe-worker/shim"
+"""What the theme would load for the search of pages that are opened as files."""
+WORKER = "site/worker.js"
+"""What does this here."""
+
+_ELSEWHERE = re.compile(
+    r"<(?:script|img|iframe)[^>]* src=\"https?:|<link rel=\"stylesheet\" href=\"https?:"
+)
 _LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
 
 
@@ -84,6 +93,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Point links into the source tree at the pages that show it."""
     here = page.file.src_uri
+    if here == HOME:
+        page.meta["hide"] = ["navigation"]
     folder = _written(here).parent
 
     def moved(link: re.Match[str]) -> str:
@@ -94,3 +105,12 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
         return f"{link[1]}{to}{link[3]}"
 
     return _LINK.sub(moved, markdown)
+
+
+def on_post_page(output: str, page: Page, **_: object) -> str:
+    """Let the search work without a network, and refuse pages that load anything from elsewhere."""
+    worker = relpath(WORKER, PurePosixPath(page.file.dest_uri).parent)
+    output = output.replace(SHIM, worker)
+    if found := _ELSEWHERE.search(output):
+        raise PluginError(f"{page.file.src_uri}: loads from elsewhere: {found[0]}")
+    return output

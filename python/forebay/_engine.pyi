@@ -40,6 +40,10 @@ class Output:
     def summary(self) -> str:
         """The summary as JSON; the keys are documented in `docs/summary.md`."""
 
+    @property
+    def threads(self) -> int:
+        """How many threads the run took."""
+
     def tables(self) -> list[tuple[str, dict[str, str], dict[str, bytes]]]:
         """Every table of the run.
 
@@ -412,10 +416,12 @@ def run(
     base: str,
     cancel: Cancel | None = None,
     progress: Callable[[float], None] | None = None,
+    threads: int = 1,
 ) -> Output:
     """Run the scenario (JSON) without holding the interpreter's lock.
 
-    `progress` receives the fraction of simulated time that has passed, a few times a second.
+    `progress` receives the fraction of simulated time that has passed, a few times a second. On at
+    most `threads` threads the results are the same.
 
     Raises:
         ScenarioError: anything in it that could not run, or a plug-in's call that does not return.

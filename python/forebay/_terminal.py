@@ -107,7 +107,7 @@ def link_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
     rows = [("used, %", [text(comparison.utilization(label), LOSS) for label in labels])]
     if comparison.baseline is not None:
         cells = [text(comparison.efficiency(label), GAIN) for label in labels]
-        rows.append((f"efficiency beside {comparison.baseline}, x", cells))
+        rows.append((f"efficiency relative to {comparison.baseline}, x", cells))
     for title, key, measure in (
         ("mean queue, packets", "mean_packets", QUEUE_DELAY),
         (f"{QUEUE_DELAY.short}, ms", QUEUE_DELAY.key, QUEUE_DELAY),
@@ -146,7 +146,7 @@ def busiest(summary: dict[str, Any]) -> list[str]:
     return sorted(names, key=load, reverse=True)[:MOST_LINKS]
 
 
-def print_run(console: Console, summary: dict[str, Any]) -> None:
+def print_run(console: Console, summary: dict[str, Any], threads: int = 1) -> None:
     """Print the summary of one run."""
     queues = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for head in ("link", "queue"):
@@ -185,7 +185,8 @@ def print_run(console: Console, summary: dict[str, Any]) -> None:
     simulated = f"{summary['duration_s']:g} s"
     if "cpu_seconds" in summary:  # A run on real packets has none of these.
         simulated += (
-            f" simulated in {summary['cpu_seconds']:.2f} s of CPU time, "
+            f" simulated in {summary['cpu_seconds']:.2f} s of CPU time"
+            f"{f' on {threads} threads' if threads > 1 else ''}, "
             f"{summary['events']:,} events, {summary['packets']:,} packets"
         )
     seed = f"seed {summary['seed']}"
@@ -254,9 +255,9 @@ MOST_LINKS = 20
 GROUPS = {
     "kinds": "Queue disciplines",
     "classifiers": "Classifiers (which queue a packet joins)",
-    "admissions": "Admissions (whether it may stay, and if not who goes)",
-    "schedulers": "Schedulers (who is served next)",
-    "boxes": "Boxes (before a link's queue, seeing both directions)",
+    "admissions": "Admissions (may a packet stay, and if not, which one goes)",
+    "schedulers": "Schedulers (which packet is sent next)",
+    "boxes": "Boxes (in front of a link's queue; they see both directions)",
     "sources": "Traffic sources",
     "controls": "Congestion controls (tcp.congestion)",
     "profiles": "Traffic profiles (how a sender's packets get their drop precedence)",

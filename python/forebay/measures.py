@@ -52,7 +52,7 @@ TAIL_DELAY = Measure(
     False,
     0.05,
     2.0,
-    explained="99 of 100 packets arrived at least so soon",
+    explained="99 of 100 packets arrived within this time",
 )
 LOSS = Measure("loss", "Loss", "loss", "%", 100.0, 2, False, 0.05, 0.001)
 COMPLETION = Measure(

@@ -76,7 +76,7 @@ def satisfaction(
     """
     waits, brought = np.asarray(delays, float), np.asarray(data, float)
     if longest <= 0 or brought.sum() <= 0:
-        raise ValueError("satisfaction is not defined where nobody waits or nothing arrives")
+        raise ValueError("satisfaction is not defined if no flow waits or no data arrives")
     excess = waits - brought / brought.sum() * longest
     whole = np.abs(excess).sum() if by_flow else abs(excess.sum())
     return float(1 - whole / (len(waits) * longest))
@@ -110,5 +110,5 @@ def jain(shares: npt.ArrayLike) -> float:
     values = np.asarray(shares, float)
     squares = float((values * values).sum())
     if squares <= 0:
-        raise ValueError("fairness is not defined where nobody has anything")
+        raise ValueError("fairness is not defined if all values are zero")
     return float(values.sum()) ** 2 / (len(values) * squares)

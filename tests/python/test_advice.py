@@ -182,7 +182,7 @@ def test_nothing_but_transfers_is_judged_by_what_others_get_too() -> None:
     assert advice.pick == "codel"
     assert "lowest queueing delay on up" in advice.why
     assert any(price.startswith("goodput of class") for price in advice.price)
-    assert "anyone else on up" in advice.judged
+    assert "up, for anyone else who uses it" in advice.judged
 
 
 def test_a_wait_counts_as_much_as_it_lengthens_the_round_trip() -> None:

@@ -234,6 +234,6 @@ def test_gain_and_efficiency_beside_a_baseline(comparison: Comparison, scenario_
     )
     screen = StringIO()
     print_comparison(Console(file=screen, width=120), beside)
-    assert "efficiency" in screen.getvalue() and "beside fifo" in screen.getvalue()
+    assert "efficiency" in screen.getvalue() and "relative to fifo" in screen.getvalue()
     with pytest.raises(ScenarioError, match=r"compare\.baseline.*one of fifo"):
         forebay.compare(forebay.load(scenario_file), baseline="fio")

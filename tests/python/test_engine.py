@@ -208,3 +208,42 @@ def test_a_scenario_is_a_regular_file_of_a_size(kind: str, message: str, tmp_pat
             file.truncate(1 << 30)
     with pytest.raises(_engine.ScenarioError, match=message):
         _engine.load(str(path))
+
+
+def test_a_run_on_several_threads_is_the_run_on_one(tmp_path: Path) -> None:
+    path = tmp_path / "row.toml"
+    path.write_text(
+        """\
+duration = "4s"
+tables = ["flow_series"]
+[parking_lot]
+hops = 8
+rate = "20Mbit"
+delay = "10ms"
+queue = { kind = "fq-codel" }
+[[traffic]]
+name = "long"
+kind = "bulk"
+flows = 8
+[[traffic]]
+name = "web"
+kind = "web"
+hop = 3
+flows = 20
+""",
+        encoding="utf-8",
+    )
+    scenario = forebay.load(path)
+    one, two = (forebay.run(scenario, threads=threads) for threads in (1, 2))
+    assert (one.threads, two.threads) == (1, 2)
+    without_cost = [result.summary | {"cpu_seconds": 0} for result in (one, two)]
+    assert without_cost[0] == without_cost[1]
+    for name, table in one.tables.items():
+        assert table.equals(two.tables[name], null_equal=True), name
+    with pytest.raises(ValueError, match="at least 1"):
+        forebay.run(scenario, threads=0)
+    ran = subprocess.run(
+        [COMMAND, "run", str(path), "--threads", "2"], capture_output=True, text=True, check=True
+    )
+    assert "on 2 threads" in " ".join(ran.stdout.split())
+    assert one.summary["fingerprint"] in ran.stdout

@@ -222,9 +222,9 @@ def test_a_flat_network_needs_its_subscribers(tmp_path: Path) -> None:
 BAD_TREES: dict[str, tuple[Any, str]] = {
     "twice": (
         {"a": {"children": {"b": {}}}, "c": {"children": {"b": {}}}},
-        r"c.children.b: the name stands twice, also at a.children.b; .* rename one",
+        r"c.children.b: the name occurs twice, also at a.children.b; .* rename one",
     ),
-    "below itself": ({"a": {"children": {"a": {}}}}, "a.children.a: the name stands twice"),
+    "below itself": ({"a": {"children": {"a": {}}}}, "a.children.a: the name occurs twice"),
     "no object": ({"a": 5}, "a: expected an object with downloadBandwidthMbps"),
     "children": ({"a": {"children": [1]}}, "a.children: expected an object of nodes by name"),
     "rate": ({"a": {"downloadBandwidthMbps": -1}}, 'Mbps: expected Mbit/s above 0, got "-1"'),
@@ -263,9 +263,9 @@ def test_bad_devices_are_named(old: str, new: str, message: str, tmp_path: Path)
         ("a.gml", "graph []", "expected a file that ends in .graphml"),
         ("a.json", "[1]", "expected a JSON object, got list"),
         ("a.json", "{", "is not JSON: "),
-        ("a.json", '{"a": {}, "a": {}}', '"a" stands twice in one object; rename one'),
+        ("a.json", '{"a": {}, "a": {}}', '"a" occurs twice in one object; rename one'),
         ("a.json", '{"nodes": 1, "links": []}', "nodes: expected a list of objects"),
-        ("a.json", '{"nodes": [{"id": 1}, {"id": 1}], "links": []}', "1 stands twice"),
+        ("a.json", '{"nodes": [{"id": 1}, {"id": 1}], "links": []}', "1 occurs twice"),
         (
             "a.json",
             '{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 2}]}',

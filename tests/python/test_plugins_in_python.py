@@ -283,7 +283,7 @@ def test_who_breaks_the_contract_is_named(
         (' = "20p"', "", "class Short: limit: a parameter needs a default value"),
         ("forebay.Packets", "forebay.Package", r"mine.py:6, in Short: AttributeError"),
         ("class Short", "class (Short", "line 4: invalid syntax"),
-        ("(forebay.Discipline)", "", "it holds no part"),
+        ("(forebay.Discipline)", "", "it defines no part"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused(

@@ -13,9 +13,11 @@ from typer.testing import CliRunner
 
 from forebay import Scenario, ScenarioError, _written, sweep
 from forebay._cli import app
+from forebay._cli.page import cli_page
 from forebay._reference.controls import controls_page
 from forebay._reference.fields import Schema
 from forebay._reference.files import File, open_schema
+from forebay._reference.header import FILE, c_page
 from forebay._reference.kinds import kinds_page
 from forebay._reference.pages import PAGED, page
 
@@ -37,6 +39,23 @@ def test_the_page_of_congestion_controls_is_current_and_names_deviations() -> No
     kept = (ROOT / "docs/reference/congestion.md").read_text(encoding="utf-8")
     assert kept == controls_page(ROOT), "run make docs"
     assert kept.count("### Deviations") > 5 and "[`" not in kept
+
+
+def test_the_page_of_the_command_line_is_current() -> None:
+    kept = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
+    assert kept == cli_page(), "run make docs"
+
+
+def test_the_page_of_the_c_interface_is_current_and_has_every_name() -> None:
+    kept = (ROOT / "docs/reference/c.md").read_text(encoding="utf-8")
+    assert kept == c_page(ROOT), "run make docs"
+    header = (ROOT / FILE).read_text(encoding="utf-8")
+    names = set(re.findall(r"#define (FOREBAY_\w+) ", header))
+    names |= set(re.findall(r"^} (Forebay\w+);", header, flags=re.M))
+    names |= set(re.findall(r"\b(forebay_\w+)\(", header)) - {"forebay_number"}
+    names |= set(re.findall(r"^  [\w *]+?\(?\*?(\w+)(?:;|\)\()", header, flags=re.M))
+    assert len(names) > 40
+    assert {name for name in names if name not in kept} == set()
 
 
 def every_field(schema: Schema) -> list[tuple[str, str]]:

@@ -122,6 +122,6 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     silent = CliRunner().invoke(
         _cli.app, ["suite", "bbr", "--controls", "cubic", "-o", str(tmp_path / "y")]
     )
-    assert silent.exit_code == 2 and "tells nothing of its states" in silent.output.replace(
+    assert silent.exit_code == 2 and "does not report its states" in silent.output.replace(
         "\n", " "
     )

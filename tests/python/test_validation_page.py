@@ -79,14 +79,14 @@ def test_every_row_of_every_file_is_in_the_opening() -> None:
     count += len(DOCUMENTS["stacks"]["results"]["rows"])
     count += sum(len(table["rows"]) for table in DOCUMENTS["lab"]["tables"])
     assert sum(each.is_preset for each in rows) == count
-    said = table_of(opening.section(DOCUMENTS), "Who was asked, and how far apart")
+    said = table_of(opening.section(DOCUMENTS), "How far forebay is from each referee")
     assert sum(int(line[1].split(" of ")[1]) for line in said) == len(rows)
 
 
 def test_a_changed_number_changes_the_opening() -> None:
     before = opening.section({"linux": linux(measured(20.0))})
     after = opening.section({"linux": linux(measured(22.0))})
-    heading = "Who was asked, and how far apart"
+    heading = "How far forebay is from each referee"
     assert table_of(before, heading)[0][:3] == [
         "Linux 6.1 in virtual time",
         "1 of 1",
@@ -95,7 +95,7 @@ def test_a_changed_number_changes_the_opening() -> None:
     assert table_of(after, heading)[0][:3] == ["Linux 6.1 in virtual time", "0 of 1", "10.0 / 10.0"]
     assert after["text"][1].startswith("In 1 scenarios")
     assert "0 of them are within the goal" in after["text"][1]
-    [worst] = table_of(after, "The worst scenario of each")
+    [worst] = table_of(after, "The worst scenario of each referee")
     assert worst[2:] == ["mean queue, packets", "22 / 20", "+10.0 %", "not yet explained"]
 
 

@@ -34,6 +34,12 @@ type Loaded = HashMap<PathBuf, ((u64, Option<SystemTime>), Plugin)>;
 pub fn load(path: &Path) -> Result<Plugin, String> {
     static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
     let refuse = |what: String| format!("plug-in {}: {what}", path.display());
+    // Its own C library and the plug-in's would be two in one process, which ends in a crash.
+    if cfg!(target_feature = "crt-static") {
+        return Err(refuse(
+            "a static program loads none; use one that is linked dynamically".into(),
+        ));
+    }
     let whole = path.canonicalize().map_err(|error| refuse(error.to_string()))?;
     let about = whole.metadata().map_err(|error| refuse(error.to_string()))?;
     let stamp = (about.len(), about.modified().ok());

@@ -7,7 +7,9 @@ use cpu_time::ThreadTime;
 use forebay_core::{ConfigError, Dimension, Quantity, Time, UnitError, file};
 use forebay_shaper::FlowHash;
 use forebay_sim::scenario::path;
-use forebay_sim::{Progress, Registry, Scenario, Table, World, scenario, summary, tables};
+use forebay_sim::{
+    Progress, Registry, Run, RunError, Scenario, Table, World, scenario, summary, tables,
+};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyImportError, PyValueError};
 use pyo3::prelude::*;
@@ -72,6 +74,7 @@ impl Cancel {
 struct Output {
     summary: String,
     tables: Vec<Table>,
+    threads: usize,
 }
 
 type Columns<'py> = HashMap<String, Bound<'py, PyBytes>>;
@@ -82,6 +85,12 @@ impl Output {
     #[getter]
     fn summary(&self) -> &str {
         &self.summary
+    }
+
+    /// How many threads the run took.
+    #[getter]
+    fn threads(&self) -> usize {
+        self.threads
     }
 
     /// Every table: its name, its labels, its columns as little-endian 64-bit floats.
@@ -199,7 +208,7 @@ impl Engine {
     }
 
     /// Run the scenario without holding the interpreter's lock.
-    #[pyo3(signature = (scenario, base, cancel=None, progress=None))]
+    #[pyo3(signature = (scenario, base, cancel=None, progress=None, threads=1))]
     fn run(
         &self,
         py: Python,
@@ -207,9 +216,11 @@ impl Engine {
         base: &str,
         cancel: Option<&Cancel>,
         progress: Option<Py<PyAny>>,
+        threads: usize,
     ) -> PyResult<Output> {
         let flag = cancel.map(|cancel| cancel.flag.clone()).unwrap_or_default();
-        self.with(py, scenario, base, move |scenario| run(&scenario, &flag, progress.as_ref()))
+        let act = move |scenario: Scenario| run(&scenario, threads, &flag, progress.as_ref());
+        self.with(py, scenario, base, act)
     }
 
     /// What a scenario asks of an emulation, as JSON.
@@ -296,12 +307,20 @@ impl Engine {
     }
 }
 
-/// Runs `scenario` to its end.
-fn run(scenario: &Scenario, flag: &AtomicBool, progress: Option<&Py<PyAny>>) -> PyResult<Output> {
+/// Runs `scenario` to its end, on at most `threads` threads.
+fn run(
+    scenario: &Scenario,
+    threads: usize,
+    flag: &AtomicBool,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<Output> {
     let start = ThreadTime::now();
-    let mut world = scenario.world(scenario.table().seed).map_err(refused)?;
-    complete(&mut world, in_python(scenario), flag, progress)?;
-    Ok(output(scenario, &mut world, || start.elapsed()))
+    let mut run = scenario.run(scenario.table().seed, threads).map_err(refused)?;
+    complete(&mut run, in_python(scenario), flag, progress)?;
+    let (threads, beside) = (run.parts(), run.spent_beside());
+    let mut world = run.whole().map_err(broken)?;
+    let output = output(scenario, &mut world, || start.elapsed() + beside);
+    Ok(Output { threads, ..output })
 }
 
 /// Whether parts of `scenario` are in Python.
@@ -317,28 +336,39 @@ fn output(scenario: &Scenario, world: &mut World, cost: impl FnOnce() -> Duratio
     // The last key tells what all before it cost.
     summary.truncate(summary.len() - 1);
     summary += &format!(",\"cpu_seconds\":{}}}", cost().as_secs_f64());
-    Output { summary, tables }
+    Output { summary, tables, threads: 1 }
 }
 
-/// Goes on for `slice` events, up to `until` at most; with the interpreter's lock if there are parts
-/// `in_python`, each call of which would wait for it.
+/// Goes on for `slice` events, up to `until` at most; as [`going_on`].
 fn advance(world: &mut World, until: Time, slice: u64, in_python: bool) -> PyResult<Progress> {
-    let mut advance = || world.advance_to(until, slice);
-    let state = if in_python { Python::attach(|_| advance()) } else { advance() };
-    let state = state.map_err(|error| ScenarioError::new_err(error.to_string()))?;
+    going_on(in_python, || world.advance_to(until, slice))
+}
+
+/// Lets a run go on by `act`; with the interpreter's lock if there are parts `in_python`, each call of
+/// which would wait for it.
+fn going_on(
+    in_python: bool,
+    act: impl FnOnce() -> Result<Progress, RunError> + Send,
+) -> PyResult<Progress> {
+    let state = if in_python { Python::attach(|_| act()) } else { act() };
+    let state = state.map_err(broken)?;
     python::fault().map_or(Ok(state), |fault| Err(ScenarioError::new_err(fault)))
+}
+
+fn broken(error: RunError) -> PyErr {
+    ScenarioError::new_err(error.to_string())
 }
 
 /// Runs to the end, a slice at a time.
 fn complete(
-    world: &mut World,
+    run: &mut Run,
     in_python: bool,
     flag: &AtomicBool,
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<()> {
     let mut told = 0.0;
     loop {
-        let state = advance(world, Time::MAX, SLICE, in_python)?;
+        let state = going_on(in_python, || run.advance(SLICE))?;
         if state.complete {
             return Ok(());
         }

@@ -7,7 +7,7 @@ use crate::run::{self, Run};
 use crate::show;
 use crate::status::Status;
 use crate::text;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use forebay_core::file;
 use forebay_shaper::replay;
 use std::io::{self, BufReader, IsTerminal, Write};
@@ -116,6 +116,12 @@ fn seconds(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|span| (0.1..=3600.0).contains(span))
         .ok_or_else(|| format!("expected a number of seconds from 0.1 to 3600, got \"{text}\""))
+}
+
+/// The command line as data, for its manual pages and completions.
+#[must_use]
+pub fn line() -> clap::Command {
+    Line::command()
 }
 
 /// Runs the command line of a gate whose configurations name `parts`.

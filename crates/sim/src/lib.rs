@@ -14,7 +14,7 @@ pub mod trace;
 pub mod traffic;
 pub mod wireless;
 
-pub use engine::{Progress, RunError, World};
+pub use engine::{Progress, Run, RunError, World};
 pub use live::Live;
 pub use registry::{Nameable, Registry};
 pub use scenario::Scenario;

@@ -413,7 +413,7 @@ pub fn tables(scenario: &Scenario, world: &mut World) -> Vec<Table> {
         let [mut rates, delays] = class_tables(class, &series.time, rates);
         let completed = points.iter().map(|point| f64::from(point.completed)).collect();
         rates.columns.push(column("completed", completed));
-        rates.columns.push(column("cwnd_bytes", points.iter().map(|p| p.cwnd).collect()));
+        rates.columns.push(column("cwnd_bytes", points.iter().map(ClassPoint::cwnd).collect()));
         tables.extend([rates, delays]);
     }
     if world.flow_series().is_none() && world.transfers().is_none() {

@@ -188,7 +188,7 @@ def _gate(console: Terminal, comparison: Comparison, advice: Advice, file: Path 
     pick = advice.pick if len(labels) > 1 else labels[0]
     if pick is None:
         if file is not None:
-            raise ScenarioError("--gate: there is no pick; name one with --disciplines")
+            raise ScenarioError("--gate: no discipline is recommended; name one with --disciplines")
         return
     if file is None and not gate.fits(comparison):
         return

@@ -30,29 +30,24 @@ class Command(TyperCommand):
 
     def format_usage(self, ctx: Any, formatter: Any) -> None:
         """Options last, as they are usually typed; arguments without braces."""
-        names = [each.display_name_raw for each in _arguments(self)]
-        shown = [
-            name if each.required else f"[{name}]"
-            for name, each in zip(names, _arguments(self), strict=True)
-        ]
-        formatter.write_usage(ctx.command_path, " ".join([*shown, "[OPTIONS]"]))
+        formatter.write_usage(ctx.command_path, usage(self))
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         """What the command does."""
         del ctx
         formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(_parts(self.help)[0])
+            formatter.write_text(prose(self.help))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments and options, each with what it means and its default."""
-        arguments = [(each.display_name_raw, each.help or "") for each in _arguments(self)]
-        if arguments:
+        rows = arguments(self)
+        if rows:
             with formatter.section("Arguments"):
-                formatter.write_dl(arguments)
-        options = [each for each in self.get_params(ctx) if isinstance(each, TyperOption)]
-        hidden = any(each.hidden for each in options)
-        rows = [_row(each) for each in options if ctx.meta.get(ALL) or not each.hidden]
+                formatter.write_dl(rows)
+        found = [each for each in self.get_params(ctx) if isinstance(each, TyperOption)]
+        hidden = any(each.hidden for each in found)
+        rows = [_row(each) for each in found if ctx.meta.get(ALL) or not each.hidden]
         if hidden and not ctx.meta.get(ALL):
             rows.append((ALL, "Show the other options too."))
         with formatter.section("Options"):
@@ -79,9 +74,9 @@ class Group(TyperGroup):
         ]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
-        options = [each for each in self.get_params(ctx) if isinstance(each, TyperOption)]
+        found = [each for each in self.get_params(ctx) if isinstance(each, TyperOption)]
         with formatter.section("Options"):
-            formatter.write_dl([_row(each) for each in options if not each.hidden])
+            formatter.write_dl([_row(each) for each in found if not each.hidden])
 
     def format_usage(self, ctx: Any, formatter: Any) -> None:
         """The command's name comes before its options."""
@@ -99,6 +94,28 @@ def examples(help_: str | None) -> list[str]:
     return text.splitlines()
 
 
+def prose(help_: str | None) -> str:
+    """A docstring without its examples."""
+    return _parts(help_)[0]
+
+
+def usage(command: TyperCommand) -> str:
+    """What is typed after the name of a command."""
+    shown = [_name(each) if each.required else f"[{_name(each)}]" for each in _arguments(command)]
+    return " ".join([*shown, "[OPTIONS]"])
+
+
+def arguments(command: TyperCommand) -> list[tuple[str, str]]:
+    """The arguments of a command and what they mean."""
+    return [(_name(each), each.help or "") for each in _arguments(command)]
+
+
+def options(command: TyperCommand | TyperGroup) -> list[tuple[str, str]]:
+    """The options of a command and what they mean, those for few included."""
+    found = [each for each in command.params if isinstance(each, TyperOption)]
+    return [_row(each) for each in found]
+
+
 def _parts(help_: str | None) -> tuple[str, str]:
     text, _, lines = (help_ or "").partition("\n\nExamples:\n")
     return text.strip(), textwrap.dedent(lines).rstrip()
@@ -106,6 +123,11 @@ def _parts(help_: str | None) -> tuple[str, str]:
 
 def _arguments(command: TyperCommand) -> list[TyperArgument]:
     return [each for each in command.params if isinstance(each, TyperArgument)]
+
+
+def _name(argument: TyperArgument) -> str:
+    """Typer puts one that may be left out in brackets."""
+    return argument.display_name_raw.strip("[]")
 
 
 def _first_sentence(text: str) -> str:

@@ -95,8 +95,8 @@ def command(
 ) -> None:
     """Run a scenario on real packets, in Linux network namespaces.
 
-    Every link is a gate, and TCP is that of a Linux kernel: this machine's, as root, or with
-    --virtual one that is built once, in minutes (docs/lab.md).
+    Every link is a gate, and Linux sends the traffic: live, as root, or with --virtual in a
+    kernel of its own, which the first use builds (docs/lab.md).
 
     Examples:
         forebay lab examples/lab.toml --virtual --against-sim -r 3
@@ -117,7 +117,9 @@ def command(
             )
         if disciplines is not None and (against_sim or as_json):
             other = "--against-sim" if against_sim else "--json"
-            raise ValueError(f"{other}: has no place beside --disciplines; leave one of them out")
+            raise ValueError(
+                f"{other}: cannot be combined with --disciplines; leave one of them out"
+            )
         if link is not None and disciplines is None:
             raise ValueError("--link: needs --disciplines, which the link gets")
         if out is not None:

@@ -28,6 +28,15 @@ def command(
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
     seed: Seed = None,
+    threads: Annotated[
+        int | None,
+        option(
+            "N",
+            "Threads to take at most, for a network of several links; the results are the same.",
+            default="one for each idle core",
+            minimum=1,
+        ),
+    ] = None,
     as_json: AsJson = False,
     out: Annotated[Path | None, out_option("Write tables and summary to this folder.")] = None,
 ) -> None:
@@ -55,7 +64,12 @@ def command(
         try:
             with progress:
                 result = run_once(
-                    prepared, seed=seed, discipline=discipline, link=link, progress=progress.set
+                    prepared,
+                    seed=seed,
+                    discipline=discipline,
+                    link=link,
+                    progress=progress.set,
+                    threads=threads,
                 )
         except KeyboardInterrupt:
             kept = "" if out is None else f" {unchanged(out)}"
@@ -65,4 +79,4 @@ def command(
         if as_json:
             print(json.dumps(result.summary, indent=2, ensure_ascii=False))
         else:
-            _terminal.print_run(Terminal(), result.summary)
+            _terminal.print_run(Terminal(), result.summary, result.threads)

@@ -195,7 +195,8 @@ def write(name: str, folder: Path, source: Path) -> Path:
     """
     if re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) is None:
         raise ScenarioError(
-            f'"{name}" is no name of a discipline: small letters, digits, hyphens, as in my-aqm'
+            f'"{name}" is not a name for a discipline; use small letters, '
+            "digits and hyphens, as in my-aqm"
         )
     crate = folder / name
     if crate.exists():

@@ -15,7 +15,9 @@ def kinds_page() -> str:
     lines = [
         "# Disciplines, parts, sources, congestion controls and profiles",
         "",
-        "Generated from the engine by `make docs`; `forebay kinds NAME` prints the same.",
+        "This page lists everything that a scenario can name, with its parameters. `forebay kinds "
+        "NAME` prints the same on the command line. (`make docs` generates this page from the "
+        "engine.)",
     ]
     for group, title in GROUPS.items():
         lines += ["", f"## {title}"]

@@ -72,14 +72,14 @@ def _of_base(each: griffe.Object) -> bool:
 def python_page(module: str) -> str:
     """The page of a module, in Markdown."""
     loaded = _load(module)
-    lines = [f"# `{module}`", "", "Generated from docstrings by `make docs`.", ""]
+    lines = [f"# `{module}`", "", "(`make docs` generates this page from the docstrings.)", ""]
     lines += _sections(loaded)
     if module == "forebay":
         others = [f"[{each}]({file_of(each)})" for each in modules()[1:]]
         lines += ["", f"Other modules: {', '.join(others)}."]
     lines += [
         "",
-        "Before every example stands:",
+        "Every example begins with:",
         "",
         "```pycon",
         *setting(module).splitlines(),

@@ -54,6 +54,13 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def idle_cores() -> int:
+    """Cores that this process may use and that others left idle in the last minute; at least 1."""
+    if not hasattr(os, "getloadavg"):
+        return cores()
+    return max(1, cores() - round(os.getloadavg()[0]))
+
+
 class Threads(Generic[Outcome]):
     """One task at a time in each of some threads; the engine holds no lock while it runs."""
 

@@ -85,11 +85,13 @@ class Result:
     """Totals of the run; the keys are documented in `docs/summary.md`."""
     tables: Mapping[str, pl.DataFrame]
     """Every table of the engine by its name."""
+    threads: int = 1
+    """Threads that the run took."""
 
     @classmethod
     def of(cls, output: Output | Finished) -> Result:
         """The result that the engine's output holds."""
-        return cls(json.loads(output.summary), _frames(output))
+        return cls(json.loads(output.summary), _frames(output), output.threads)
 
     @cached_property
     def queue(self) -> pl.DataFrame:
@@ -176,10 +178,12 @@ def run_engine(
     scenario: Scenario,
     cancel: Cancel | None = None,
     progress: Callable[[float], None] | None = None,
+    threads: int = 1,
 ) -> Output | Finished:
     """Run a scenario in the calling thread, which can be interrupted only through `cancel`.
 
-    Of several at a time with parts in Python, one runs here and the others in processes.
+    The engine may take others beside it, `threads` in all. Of several runs at a time with parts in
+    Python, one runs here and the others in processes.
 
     Raises:
         ScenarioError: anything in the scenario that could not run.
@@ -187,7 +191,7 @@ def run_engine(
     """
     with named(scenario):
         if not scenario.has_plugins:
-            return _engine.run(scenario.text, scenario.base, cancel, progress)
+            return _engine.run(scenario.text, scenario.base, cancel, progress, threads)
         from forebay.plugin import process
 
         return process.run(scenario.text, scenario.base, cancel, progress)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
-from forebay._runs.pool import Outcome, Pool, Threads, Work
+from forebay._runs.pool import Outcome, Pool, Threads, Work, cores, idle_cores
 from forebay._runs.result import Result
 from forebay._runs.task import Change, Task, result_of
 from forebay.scenario import Queue, Scenario
@@ -168,8 +169,12 @@ def run(
     discipline: Queue | None = None,
     link: str | None = None,
     progress: Callable[[float], None] | None = None,
+    threads: int | None = None,
 ) -> Result:
     """Run a scenario once.
+
+    A network of several links may be computed in parts, on several threads. The results are the
+    same, the fingerprint included; `Result.threads` says how many it took.
 
     Args:
         scenario: what to run.
@@ -178,10 +183,12 @@ def run(
             `{"kind": "codel", "target": "5ms"}`.
         link: which link gets `discipline`, by its name in results; the compared link unless given.
         progress: called a few times a second with the share of simulated time that has passed.
+        threads: threads to take at most, from 1, and never more than cores; one for each core
+            that is idle unless given.
 
     Raises:
         ScenarioError: anything in the scenario that could not run.
-        ValueError: there is a link and no discipline.
+        ValueError: there is a link and no discipline, or `threads` is below 1.
         KeyboardInterrupt: interrupted; the run has stopped.
 
     Example:
@@ -189,9 +196,13 @@ def run(
         >>> result.summary["queues"]["bottleneck"]["kind"], result.summary["seed"]
         ('codel', 7)
     """
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
     base = prepared(scenario, seed, discipline, link)
     task = Task(base.name, 1, int(base.document.get("seed", 1)), base)
     # In a thread, as a signal reaches the main thread only while that is not in the engine.
     tell = None if progress is None else (lambda now: progress(now.fraction))
-    [result] = run_all([task], result_of, jobs=1, tell=tell)
+    threads = idle_cores() if threads is None else min(threads, cores())
+    work = partial(result_of, threads=threads)
+    [result] = run_all([task], work, jobs=1, tell=tell)
     return result

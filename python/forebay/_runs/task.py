@@ -107,9 +107,14 @@ Progress = Callable[[float], None]
 """Called a few times a second with the share of simulated time that has passed."""
 
 
-def result_of(task: Task, cancel: Cancel | None = None, progress: Progress | None = None) -> Result:
-    """Run a task and keep everything."""
-    return Result.of(run_engine(task.scenario, cancel, progress))
+def result_of(
+    task: Task,
+    cancel: Cancel | None = None,
+    progress: Progress | None = None,
+    threads: int = 1,
+) -> Result:
+    """Run a task, on at most so many threads, and keep everything."""
+    return Result.of(run_engine(task.scenario, cancel, progress, threads))
 
 
 def summary_of(

@@ -161,8 +161,8 @@ class _Reading:
             if ranking.open:
                 return "open", None, "Run more.", self._undecided(ranking), more
             why = (
-                "By none of the measures that decide do these disciplines differ by more than "
-                "chance and enough for a user to notice."
+                "In none of the deciding measures do these disciplines differ by more than chance "
+                "and by enough for a user to notice."
             )
             return "none", None, "Take the simplest.", why, None
         pick = ranking.order[0]
@@ -183,7 +183,7 @@ class _Reading:
         if ranking.needed is None:
             return f"One run cannot say how much of that is chance: run it with -r {FEW} or more."
         much = (
-            f"more than {MOST} would be needed, so that choosing by other reasons is wiser"
+            f"that would take more than {MOST}, so choose for other reasons"
             if ranking.needed > MOST
             else f"about {ranking.needed} would (-r {ranking.needed})"
         )
@@ -201,9 +201,9 @@ def _why(criteria: Sequence[Criterion], pick: str) -> str:
     if first:
         parts.append(f"It has the {grouped(first, best=True)}.")
     else:
-        parts.append("It is best by no single measure, but on average nearest to the best.")
+        parts.append("It is best in no single measure, but closest to the best on average.")
     if close:
-        parts.append(f"By {grouped(close)} it cannot be distinguished from the best.")
+        parts.append(f"In {grouped(close)} it cannot be distinguished from the best.")
     return " ".join(parts)
 
 
@@ -218,11 +218,11 @@ def _judged(criteria: Sequence[Criterion]) -> str:
         subjects.setdefault(listed(titles), []).append(subject)
     parts = [f"{listed(names)} by {titles}" for titles, names in subjects.items()]
     parts += [
-        f"what anyone else on {each.subject} would get by {_inside(each.measure.title)}"
+        f"{each.subject}, for anyone else who uses it, by {_inside(each.measure.title)}"
         for each in criteria
         if each.of_link
     ]
-    return f"Judged: {'; '.join(parts)}. Every class weighs the same, and so does the link."
+    return f"Judged: {'; '.join(parts)}. All classes and the link have the same weight."
 
 
 def _inside(title: str) -> str:
@@ -295,8 +295,9 @@ def _notes(replications: int, level: float) -> Iterable[str]:
     else:
         yield (
             f"Intervals are {100 * level:g} % Student t intervals over {replications} "
-            "replications; differences are paired, as every discipline faced the same traffic. "
-            "Each interval stands for itself: among many comparisons a few differ by chance."
+            "replications. Differences are paired, because every discipline had the same traffic. "
+            "Intervals are not corrected for their number: among many comparisons, a few differ "
+            "by chance."
         )
 
 

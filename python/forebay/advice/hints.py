@@ -165,8 +165,8 @@ def _intervals(network: Network, disciplines: Sequence[Discipline]) -> Iterable[
     yield Hint(
         "interval-below-rtt",
         f"The interval of {_labels(low)} ({shown}) is shorter than the round trip "
-        f"of {spoken(rtt)}: packets are dropped before a sender can have reacted to the last "
-        "drop, and the link is not used. The interval should be the longest usual round trip, "
+        f"of {spoken(rtt)}: packets are dropped before a sender can react to the last drop, and "
+        "the link is not fully used. The interval should be the longest usual round trip, and "
         "CoDel's target a twentieth of it (RFC 8289, sections 4.3 and 4.4).",
         tuple(changes),
     )
@@ -195,9 +195,10 @@ def _targets(network: Network, disciplines: Sequence[Discipline]) -> Iterable[Hi
             changes.append(Change(path, duration(20 * target), each.label))
     yield Hint(
         "target-below-packet",
-        f"The target of {_labels(low)} ({listed(_values(low, 'target'))}) is shorter than one "
-        f"packet of {network.mtu_bytes:.0f} B takes on {network.link} ({spoken(packet)}): a "
-        "single packet counts as a standing queue (RFC 8290, section 5.2.5).",
+        f"The target of {_labels(low)} ({listed(_values(low, 'target'))}) is shorter than the "
+        f"time that a packet of {network.mtu_bytes:.0f} B takes on {network.link} "
+        f"({spoken(packet)}), so a single packet counts as a standing queue (RFC 8290, section "
+        "5.2.5).",
         tuple(changes),
     )
 
@@ -216,10 +217,11 @@ def _hasty_pie(network: Network, disciplines: Sequence[Discipline]) -> Iterable[
     if low:
         yield Hint(
             "pie-for-short-rtt",
-            f"{_labels(low)} {'moves' if len(low) == 1 else 'move'} the drop probability every "
-            f"{listed(_values(low, 't_update'))}, and senders react after a round trip of "
-            f"{spoken(rtt)}: it overshoots, and the link is not used. Its gains are per update "
-            "(RFC 8033, section 4.2): fewer updates slow it down (measured: docs/advice.md).",
+            f"{_labels(low)} {'changes' if len(low) == 1 else 'change'} the drop probability every "
+            f"{listed(_values(low, 't_update'))}, but senders react after a round trip of "
+            f"{spoken(rtt)}. The probability overshoots, and the link is not fully used. PIE's "
+            "gains are per update (RFC 8033, section 4.2), so fewer updates slow it down "
+            "(measured: docs/advice.md).",
             tuple(Change(each.field("t_update")[0], duration(update), each.label) for each in low),
         )
 
@@ -237,8 +239,8 @@ def _one_class(network: Network, disciplines: Sequence[Discipline]) -> Iterable[
         if len(used) != 1:
             continue
         text = (
-            f"{_labels(sorting)} {_serve(sorting)} classes differently, and all traffic on "
-            f"{network.link} is of one class: {_they(sorting)} like one queue."
+            f"{_labels(sorting)} {_serve(sorting)} classes differently, but all traffic on "
+            f"{network.link} is in one class, so {_they(sorting)} like one queue."
         )
         changes: tuple[Change, ...] = ()
         if reads == "class":
@@ -256,9 +258,9 @@ def _one_class(network: Network, disciplines: Sequence[Discipline]) -> Iterable[
             if raised and len(raised) < len(network.entries):
                 changes = tuple(Change(f"traffic[{entry.place}].q", 1) for entry in raised)
             if not changes:
-                text += " Give what should go first a q of 1."
+                text += " Set q = 1 for the traffic that should be served first."
         else:
-            text += " Give traffic that should be treated differently a dscp."
+            text += " Set a dscp for traffic that should be treated differently."
         yield Hint("one-class", text, changes)
 
 
@@ -275,8 +277,8 @@ def _classes_beyond(network: Network, disciplines: Sequence[Discipline]) -> Iter
             names = listed([f"{name} (q = {q})" for name, q in beyond.items()])
             yield Hint(
                 "class-without-queue",
-                f"{each.label} has queues for the classes 0 to {queues - 1}; what is above, "
-                f"{names}, joins the highest.",
+                f"{each.label} has queues for the classes 0 to {queues - 1}. Traffic of higher "
+                f"classes joins the highest queue: {names}.",
             )
 
 
@@ -303,8 +305,8 @@ def _long_buffers(network: Network, disciplines: Sequence[Discipline]) -> Iterab
         rate = "rate" if network.constant else "lowest rate"
         yield Hint(
             "buffer-of-seconds",
-            f"{shown} at the {rate} of {network.link}: once transfers fill it, everyone waits so "
-            f"long. What {network.link} sends in {spoken(enough_s)} is enough to keep it busy.",
+            f"{shown} at the {rate} of {network.link}. When transfers fill such a buffer, every "
+            f"packet waits that long. Room for {spoken(enough_s)} is enough to keep the link busy.",
             tuple(changes),
         )
 
@@ -318,8 +320,8 @@ def _ecn(network: Network, disciplines: Sequence[Discipline]) -> Iterable[Hint]:
     if asked and transfers and not speaking:
         yield Hint(
             "ecn-not-spoken",
-            f"{_labels(asked)} would mark packets rather than drop them, but no transfer on "
-            f"{network.link} uses ECN: {'it drops' if len(asked) == 1 else 'they drop'}.",
+            f"{_labels(asked)} could mark packets instead of dropping them, but no transfer on "
+            f"{network.link} uses ECN.",
             (Change("tcp.ecn", True),),
         )
     silent = [each for each in able if each.field("ecn")[1] is False]
@@ -328,8 +330,8 @@ def _ecn(network: Network, disciplines: Sequence[Discipline]) -> Iterable[Hint]:
         yield Hint(
             "ecn-not-marked",
             f"{listed(speaking)} {'uses' if len(speaking) == 1 else 'use'} ECN, but "
-            f"{_labels(silent)} {'does' if own else 'do'} not mark: "
-            f"{'it drops' if own else 'they drop'}.",
+            f"{_labels(silent)} {'does' if own else 'do'} not mark. "
+            f"{'It drops' if own else 'They drop'} packets instead.",
             tuple(Change(each.field("ecn")[0], True, each.label) for each in silent),
         )
 
@@ -346,17 +348,17 @@ def _time(network: Network) -> Iterable[Hint]:
             changes.append(Change("duration", duration(_round_up(warmup + measured))))
         yield Hint(
             "warm-up-too-short",
-            f"A warm-up of {spoken(network.warmup_s)} is {network.warmup_s / rtt:.0f} round trips"
-            f" of {spoken(rtt)}: how transfers start is measured with the rest. If it is not the "
-            "start that you study, wait for it to pass.",
+            f"The warm-up of {spoken(network.warmup_s)} lasts {network.warmup_s / rtt:.0f} round "
+            f"trips of {spoken(rtt)}, so the start of transfers is measured with the rest. Unless "
+            "you study the start, use a longer warm-up.",
             tuple(changes),
         )
     if reacts and rtt and measured < FEWEST_ROUND_TRIPS * rtt:
         duration_s = _round_up(warmup + 2 * FEWEST_ROUND_TRIPS * rtt)
         yield Hint(
             "too-short",
-            f"{spoken(measured)} are measured, {measured / rtt:.0f} round trips of "
-            f"{spoken(rtt)}: too few for transfers to settle.",
+            f"Only {spoken(measured)} are measured. This is {measured / rtt:.0f} round trips of "
+            f"{spoken(rtt)}, too few for transfers to reach a steady state.",
             (Change("duration", duration(duration_s)),),
         )
 
@@ -366,15 +368,16 @@ def _open_loop(network: Network) -> Iterable[Hint]:
     if replayed:
         yield Hint(
             "replayed",
-            f"A capture is replayed as {listed(replayed)}: open loop, so it sends what was "
-            "recorded and does not slow down when the link is congested.",
+            f"{listed(replayed)} {'is a' if len(replayed) == 1 else 'are'} replayed "
+            f"{'capture' if len(replayed) == 1 else 'captures'} (open loop): it sends what was "
+            "recorded, and does not slow down when the link is congested.",
         )
     if network.entries and not any(entry.reacts for entry in network.entries):
         yield Hint(
             "open-loop",
-            f"Nothing on {network.link} slows down when packets are lost or late: all of it is "
-            "open loop. What a discipline does to TCP, which is what most of them are for, does "
-            'not show; add a transfer such as kind = "bulk".',
+            f"No traffic on {network.link} slows down when packets are lost or late (all of it is "
+            "open loop). Most disciplines are made for TCP, and this scenario does not show what "
+            'they do to it. Add a transfer, such as kind = "bulk".',
         )
 
 

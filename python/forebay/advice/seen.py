@@ -52,8 +52,8 @@ def _never_full(comparison: Comparison, network: Network) -> Iterable[Hint]:
         name, share = fuller
         yield Hint(
             "another-link-full",
-            f"{network.link} was used to {100 * most:.0f} % at most, and {name}, which the same "
-            f"traffic crosses, to {100 * share:.0f} %: the queue of {name} decides more. Compare "
+            f"At most {100 * most:.0f} % of {network.link} was used, but {100 * share:.0f} % of "
+            f"{name}, which the same traffic crosses. The queue of {name} matters more. Compare "
             f"with --link {name}, too.",
             before=False,
         )
@@ -65,9 +65,9 @@ def _never_full(comparison: Comparison, network: Network) -> Iterable[Hint]:
     if max(lost, default=0.0) > _NO_LOSS or max(waits, default=0.0) > _NO_QUEUE_MS:
         yield Hint(
             "not-filled",
-            f"{network.link} was used to {100 * most:.0f} % at most, although packets waited or "
-            "were dropped there: the load comes in bursts, or windows cannot fill the link between "
-            "drops.",
+            f"At most {100 * most:.0f} % of {network.link} was used, although packets waited or "
+            "were dropped there. Either the load comes in bursts, or congestion windows cannot "
+            "fill the link between drops.",
         )
         return
     changes: tuple[Change, ...] = ()
@@ -76,9 +76,8 @@ def _never_full(comparison: Comparison, network: Network) -> Iterable[Hint]:
         changes = (Change(f"{network.path}.rate", rate(lower)),)
     yield Hint(
         "never-full",
-        f"{network.link} was used to {100 * most:.0f} % at most and had no queue to speak of: it "
-        "was hardly congested, and disciplines differ only under congestion. More flows or a lower "
-        "rate would show more.",
+        f"At most {100 * most:.0f} % of {network.link} was used, and hardly any packet waited. "
+        "Disciplines differ only under congestion. Add flows, or lower the rate.",
         changes,
         before=False,
     )
@@ -112,8 +111,8 @@ def _overload(comparison: Comparison, network: Network) -> Iterable[Hint]:
         yield Hint(
             "overload",
             f"{listed(sorted(names))} {'sends' if len(names) == 1 else 'send'} "
-            f"{sum(sent) / 1e6:.3g} Mbit/s whatever happens, and {network.link} carries "
-            f"{capacity / 1e6:.3g}: no discipline can keep up, they only choose whom to drop.",
+            f"{sum(sent) / 1e6:.3g} Mbit/s whatever happens, but {network.link} carries only "
+            f"{capacity / 1e6:.3g}. Disciplines can then only choose which packets to drop.",
         )
 
 
@@ -141,8 +140,8 @@ def _rare(comparison: Comparison, network: Network) -> Iterable[Hint]:
     longer = network.warmup_s + measured / max(min(shares), 0.05)
     yield Hint(
         "rare",
-        f"A run saw {listed(shown)} at most: too few for a mean or a 99th percentile that means "
-        "something. Longer runs, or more flows, would show more.",
+        f"A run had at most {listed(shown)}. This is too few for a useful mean or 99th percentile. "
+        "Use longer runs or more flows.",
         (Change("duration", duration(float(f"{1.05 * longer:.2g}"))),),
         before=False,
     )

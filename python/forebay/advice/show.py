@@ -80,7 +80,7 @@ def print_picks(
         path = resolved_link(variant.scenario, comparison.link)["queue_path"]
         sets.append(f"--set {shlex.quote(f'{path}={inline(variant.queue)}')}")
     console.print(
-        f"To test {escape(first[0].link)} again beside the picks of the others: forebay compare "
+        f"To test {escape(first[0].link)} again with the picks of the others: forebay compare "
         f"{escape(scenario)} --link {escape(first[0].link)} {escape(' '.join(sets))}",
         soft_wrap=True,
         highlight=False,

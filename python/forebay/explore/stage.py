@@ -395,7 +395,7 @@ class Stage:
         lane = self._lane(number)
         label, table = labelled(fields.with_box(chosen))
         if "box" in table:
-            raise ScenarioError(f"{label}: a box stands there from the beginning; choose new lanes")
+            raise ScenarioError(f"{label}: has a box from the beginning; choose new lanes")
         for link in lane.now.resolved()["links"]:
             if link["name"] == self._watched:
                 self._record({"set": {link["queue_path"]: table}}, number)

@@ -175,7 +175,8 @@ def read(scenario: Scenario, congestion: str | None = None) -> Topology:
                 if entry["tcp"]["linux"] is None:
                     raise ScenarioError(
                         f"traffic[{number}]: tcp.congestion: Linux has no "
-                        f'"{entry["tcp"]["congestion"]}"; take another, or name one by --congestion'
+                        f'"{entry["tcp"]["congestion"]}"; choose another, '
+                        "or give one with --congestion"
                     )
         _check_hosts(plan["traffic"])
     pairs = zip(links[::2], links[1::2], strict=True)

@@ -193,7 +193,7 @@ def _classes(path: Path, content: bytes, digest: str) -> list[Kind]:
     own = [each for each in found if each.__module__ == module.__name__]
     if not own:
         raise PluginError(
-            "it holds no part: no class of forebay.Discipline, CongestionControl or Source"
+            "it defines no part: no subclass of forebay.Discipline, CongestionControl or Source"
         )
     return [kind_of(each) for each in own]
 

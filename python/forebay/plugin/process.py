@@ -40,6 +40,7 @@ class Finished:
 
     summary: str
     _tables: Tables
+    threads: int = 1
 
     def tables(self) -> Tables:
         """Every table of the run."""

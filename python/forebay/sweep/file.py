@@ -70,7 +70,7 @@ class Range(Table):
 
     def _stepped(self, start: float, end: float, unit: str) -> list[float]:
         if self.scale == "log":
-            raise ValueError("step: a logarithmic range is given by its count")
+            raise ValueError("step: a logarithmic range needs count instead of step")
         size = quantity(self.step)
         if size is None or size.unit != unit or size.number <= 0:
             raise ValueError("step: expected a number above 0 in the unit of from and to")

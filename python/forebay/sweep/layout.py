@@ -158,8 +158,8 @@ def _readable(path: Path) -> Iterator[None]:
         yield
     except pl.exceptions.PolarsError as error:
         raise ScenarioError(
-            f"{path}: is damaged ({error}); `forebay sweep STUDY --repair` sets it aside, keeps "
-            "all other runs and makes its runs anew"
+            f"{path}: is damaged ({error}); `forebay sweep STUDY --repair` moves it away, "
+            "keeps all other runs and repeats the runs of this file"
         ) from None
 
 

@@ -41,7 +41,7 @@ def read(
     """The tree of `document`, with the circuits of `devices` as its leaves.
 
     Raises:
-        ScenarioError: a node is not of that form or stands twice, or a circuit has no place.
+        ScenarioError: a node is not of that form or occurs twice, or a circuit has no place.
         OSError: a file cannot be read.
     """
     tree = _Tree(path)
@@ -82,7 +82,7 @@ class _Tree:
         if name == ROOT or name in self._at:
             other = self._at.get(name, "the node above all")
             raise ScenarioError(
-                f"{self._path}: {at}: the name stands twice, also at {other}; a tree has each node "
+                f"{self._path}: {at}: the name occurs twice, also at {other}; a tree has each node "
                 "once, so rename one"
             )
         self._at[name] = at

@@ -51,14 +51,14 @@ def read(path: str | Path, notes: Notes, devices: str | Path | None = None) -> N
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """A JSON object in which no key stands twice."""
+    """A JSON object in which no key occurs twice."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         table = dict(pairs)
         if len(table) < len(pairs):
             keys = [key for key, _ in pairs]
             twice = next(key for key in keys if keys.count(key) > 1)
-            raise ScenarioError(f'{path}: "{twice}" stands twice in one object; rename one')
+            raise ScenarioError(f'{path}: "{twice}" occurs twice in one object; rename one')
         return table
 
     try:

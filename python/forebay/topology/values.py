@@ -33,7 +33,8 @@ def positive(value: Any, what: str, where: str) -> float:
     number = _number(value)
     if not 0 < number < float("inf"):
         raise ScenarioError(
-            f'{where}: expected {what} above 0, got "{value}"; mend it, or take it out for --rate'
+            f'{where}: expected {what} above 0, got "{value}"; correct it, '
+            "or remove it to use --rate"
         )
     return number
 

@@ -93,7 +93,7 @@ def from_node_link(document: Mapping[str, Any], path: Path, notes: Notes) -> Net
         if not isinstance(name, str | int):
             raise ScenarioError(f"{path}: nodes[{number}].id: expected a text or a whole number")
         if name in known:
-            raise ScenarioError(f"{path}: nodes[{number}].id: {name!r} stands twice; rename one")
+            raise ScenarioError(f"{path}: nodes[{number}].id: {name!r} occurs twice; rename one")
         known.add(name)
     for number, link in enumerate(links):
         for end in ("source", "target"):

@@ -236,7 +236,7 @@ class _Search:
             known.add(_relative.EFFICIENCY)
         elif any(key.endswith(".gain") or key == _relative.EFFICIENCY for key in plan.goal.keys):
             raise ScenarioError(
-                "gain and efficiency are beside a baseline; name a discipline with --baseline, or "
+                "gain and efficiency need a baseline; name a discipline with --baseline, or "
                 "in the scenario's [compare] table"
             )
         plan.goal.check(known)

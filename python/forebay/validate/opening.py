@@ -1,4 +1,4 @@
-"""How the validation page opens: who was asked, how far apart, and where it is worst.
+"""How the validation page opens: the answer, how far forebay is from each referee, and the worst.
 
 Also the parts of later sections that follow from rows beside a referee (`beside`): the rows that
 miss the goal, each with the decision that differs, and the whole section of Linux 2.6.
@@ -15,10 +15,11 @@ from forebay.validate.beside import BOUNDS, LIVE, QUANTITIES, WIDE, WIDE_WINDOW,
 Table = dict[str, Any]
 
 GOAL = (
-    f"The goal: mean queue within {100 * BOUNDS['queue']:g} % of the referee's, loss within "
-    f"{100 * BOUNDS['loss']:g} %, utilization within {100 * BOUNDS['utilization']:g} points of the "
-    f"link. Where windows are above {WIDE_WINDOW:g} segments, queue and loss within "
-    f"{100 * WIDE:g} %. Live, on a machine's own clock, all within {100 * LIVE:g} %."
+    f"**The goal** is a mean queue within {100 * BOUNDS['queue']:g} % of the referee's, a loss "
+    f"within {100 * BOUNDS['loss']:g} %, and a utilization within "
+    f"{100 * BOUNDS['utilization']:g} percentage points. If windows are above {WIDE_WINDOW:g} "
+    f"segments, queue and loss must be within {100 * WIDE:g} %. On a live link, with a machine's "
+    f"own clock, all must be within {100 * LIVE:g} %."
 )
 
 
@@ -31,18 +32,25 @@ def section(documents: Mapping[str, Document]) -> Document:
     if rows:
         presets = [row for row in rows if row.is_preset]
         good = sum(not row.missed for row in presets)
+        known, noise, unknown = _outside(rows)
         text = [
-            "The same scenarios were run in forebay and in others: in kernels, in simulators and "
-            "on a live link.",
-            f"In {len(presets)} scenarios a preset of forebay's TCP stands beside the stack whose "
-            f"name it has. {good} of them are within the goal. In {len(rows) - len(presets)} more "
-            "a simulator has forebay's conventions, but *own rules* that no preset claims to have; "
-            "they show how far such rules move the figures.",
+            "The same scenarios were run in forebay and in other programs: in Linux kernels, in "
+            "other simulators, and with Linux on a live link. On this page such a program is "
+            "called a *referee*.",
+            f"In {len(presets)} scenarios, one of forebay's TCP presets is compared with the stack "
+            f"that it is named after. {good} of them are within the goal.",
+            f"In {len(rows) - len(presets)} more scenarios, a simulator is set up like forebay but "
+            "follows its *own rules*, which no preset claims to follow. These show how much such "
+            "rules change the figures.",
+            f"{known + noise + unknown} scenarios are outside the goal. In {known} of them the "
+            f"cause is known. In {noise} the 95 % intervals overlap, so that more seeds are "
+            f"needed. {unknown or 'None'} {'is' if unknown in (0, 1) else 'are'} left without an "
+            "explanation.",
             GOAL,
-            "Why a scenario misses the goal is asked of packet traces of both. `python "
-            "benches/peers/trace_diff.py REFEREE.csv FOREBAY.csv` puts two side by side and names "
-            "the first decision that differs: window, what was sent, and when. `tcp_trace` in a "
-            "scenario writes forebay's.",
+            "To find out why a scenario misses the goal, compare packet traces of both programs. "
+            "`tcp_trace` in a scenario writes forebay's. `python benches/peers/trace_diff.py "
+            "REFEREE.csv FOREBAY.csv` names the first decision that differs: the window, what was "
+            "sent, or when.",
         ]
         tables = [_distances(asked), _worst(asked)]
     if "disciplines" in documents:
@@ -55,26 +63,34 @@ def section(documents: Mapping[str, Document]) -> Document:
 def _distances(asked: Mapping[str, Sequence[Row]]) -> Table:
     lines = []
     for referee, rows in asked.items():
-        missed = [row for row in rows if row.missed]
-        noise = sum(row.is_noise for row in missed)
-        unknown = sum(row.why == beside.NOT_EXPLAINED for row in missed)
+        known, noise, unknown = _outside(rows)
         spreads = [_spread(rows, quantity) for quantity in QUANTITIES]
-        good = f"{len(rows) - len(missed)} of {len(rows)}"
-        lines.append([referee, good, *spreads, len(missed) - noise - unknown, noise, unknown])
+        good = f"{len(rows) - known - noise - unknown} of {len(rows)}"
+        lines.append([referee, good, *spreads, known, noise, unknown])
     return {
-        "heading": "Who was asked, and how far apart",
-        "text": "Under each quantity: median / worst of the scenarios in which the referee has "
-        "any. The last three columns divide the scenarios that miss the goal.",
+        "heading": "How far forebay is from each referee",
+        "text": "Each quantity has the median / the worst difference, over the scenarios in which "
+        "the referee's value is not zero. The last three columns count the scenarios that miss the "
+        "goal: those whose cause is known, those whose 95 % intervals overlap, so that more seeds "
+        "are needed, and the others.",
         "columns": [
             "referee",
             "within the goal",
             *(f"{words}, {_unit(name)}" for name, words in QUANTITIES.items()),
-            "decision or reason named",
+            "cause known",
             "intervals overlap",
             beside.NOT_EXPLAINED,
         ],
         "rows": lines,
     }
+
+
+def _outside(rows: Sequence[Row]) -> tuple[int, int, int]:
+    """Rows outside the goal: the cause is known, intervals overlap, neither."""
+    missed = [row for row in rows if row.missed]
+    noise = sum(row.is_noise for row in missed)
+    unknown = sum(row.why == beside.NOT_EXPLAINED for row in missed)
+    return len(missed) - noise - unknown, noise, unknown
 
 
 def _unit(quantity: str) -> str:
@@ -93,11 +109,12 @@ def _worst(asked: Mapping[str, Sequence[Row]]) -> Table:
     lines = []
     for referee, rows in asked.items():
         row = max(rows, key=lambda row: row.excess)
-        why = row.why if row.missed else "within the goal"
+        why = row.why.partition(" (time ")[0] if row.missed else "within the goal"
         lines.append([referee, row.scenario, *_apart(row, row.worst), why])
     return {
-        "heading": "The worst scenario of each",
-        "text": "That which is furthest from its referee, counted in what the goal allows.",
+        "heading": "The worst scenario of each referee",
+        "text": "This is the scenario that exceeds the goal most, or comes closest to exceeding "
+        "it. The sections below have the details of the cause.",
         "columns": ["referee", "scenario", "quantity", "forebay / referee", "apart", "why"],
         "rows": lines,
     }
@@ -136,9 +153,11 @@ def _disciplines(results: Mapping[str, Any]) -> Table:
         lines.append([kind, len(rows), packets, same, why, rest])
     return {
         "heading": "The kernel's own queue disciplines",
-        "text": f"Identical arrivals through both, packet by packet, Linux {results['linux']}. "
-        "*Not explained* is what the law, written once more with Linux's arithmetic and rules and "
-        "once with those of paper or RFC, leaves open of either side.",
+        "text": "forebay's disciplines and those of Linux "
+        f"{results['linux']} got identical arrivals, and were compared packet by packet. To "
+        "explain the differences, each law was written once more in two ways: with Linux' "
+        "arithmetic and rules, and with those of the paper or RFC. *Not explained* is what then "
+        "still differs from Linux or from forebay.",
         "columns": [
             "discipline",
             "replays",
@@ -169,8 +188,9 @@ def _theory(results: Sequence[Mapping[str, Any]]) -> Table:
         lines.append([rule, f"{agree} of {len(those)}", said, where])
     return {
         "heading": "Closed forms",
-        "text": "Queueing theory, schedulers' shares and TCP formulas. The rule is what a quantity "
-        "that agrees must satisfy; *equal* is to the last digit in every run.",
+        "text": "forebay was compared with queueing theory, with the shares that schedulers must "
+        "give, and with TCP formulas. A quantity agrees if it satisfies the rule. *Equal* means "
+        "equal to the last digit in every run.",
         "columns": ["rule", "agree", "largest error of a mean", "where"],
         "rows": lines,
     }
@@ -192,9 +212,9 @@ def missed(rows: Sequence[Row]) -> Table | None:
     count = sum(bool(row.missed) for row in rows)
     return {
         "heading": f"Outside the goal: {count} of {len(rows)}",
-        "text": "The goal stands at the head of this page. The last column has the first decision "
-        "in which the two senders differ, from packet traces put side by side, and both sides of "
-        "it; or it says that it is not known.",
+        "text": "The goal is at the top of this page. The last column has the first decision in "
+        "which the two senders differ, found by comparing packet traces, with the state of both. "
+        "If the decision is not known, it says so.",
         "columns": [
             *("referee", "scenario", "window, segments", "quantity", "forebay / referee", "apart"),
             "the decision that differs",
@@ -224,10 +244,11 @@ def old_linux(document: Document, rows: Sequence[Row]) -> Document:
         "order": 3,
         "command": "python benches/peers/nsc/compare.py",
         "text": [
-            "Presets `linux-2.6.18` and `linux-2.6.26` beside the kernels of 2006 and 2008, run by "
-            "the Network Simulation Cradle (`benches/peers/nsc`): a dumbbell of 10 Mbit/s with "
-            "room for 30 packets, flows that start at the same instants in both. "
             f"{good} of {len(document['cases'])} scenarios are within the goal.",
+            "The presets `linux-2.6.18` and `linux-2.6.26` are compared with the kernels of 2006 "
+            "and 2008, which the Network Simulation Cradle runs (`benches/peers/nsc`). The "
+            "scenarios are a dumbbell of 10 Mbit/s with room for 30 packets. Flows start at the "
+            "same instants in both programs.",
         ],
         "tables": [
             {

@@ -16,6 +16,7 @@ the goal are shown with it.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -32,9 +33,16 @@ from forebay.validate.runner import FAMILIES, MODULES, Outcome
 HEAD = """\
 # Validation
 
-Generated from results in `docs/validation/`, from which every figure of its tables comes. `make
-validate` asks every referee that the machine has, names those that it lacks, and writes this page.
-Equal versions and seeds give equal figures on any machine, times excepted.
+How far can you trust forebay's results? The first section gives the answer in two minutes. The
+others have every comparison in full.
+"""
+
+MADE = """\
+## How this page is made
+
+Every figure comes from the results in `docs/validation/`. `make validate` runs all comparisons that
+are possible on your machine, names the programs that are missing, and writes this page. Equal
+versions and seeds give equal figures on any machine, except for times.
 """
 
 COLUMNS = ["quantity", "unit", "reference", "ours", "95 % interval", "runs", "error", "verdict"]
@@ -92,11 +100,11 @@ def record_efficiency(found: Efficiency, command: str) -> dict[str, Any]:
         "version": version,
         "command": command,
         "text": [
-            f"{each} replications of 16 TCP flows on 10 Mbit/s, first one after another, then one "
-            f"thread a core, then one process a core; the best of {replications.TRIALS} trials "
-            "each, on a quiet machine. Efficiency is the speed-up over the number of cores; at "
-            f"least {replications.GOAL} is wanted of the threads. Processes share nothing but the "
-            "machine: what they lack is not the program's."
+            f"{each} replications of 16 TCP flows on 10 Mbit/s ran one after another, then in one "
+            "thread for each core, then in one process for each core. Figures are the best of "
+            f"{replications.TRIALS} trials each, on a quiet machine. Efficiency is the speed-up "
+            f"divided by the number of cores; the goal for threads is {replications.GOAL}. "
+            "Processes share only the machine, so what they lack is not the program's fault."
         ],
         "tables": [
             {
@@ -115,17 +123,26 @@ def record_efficiency(found: Efficiency, command: str) -> dict[str, Any]:
 
 def assemble(documents: Mapping[str, Mapping[str, Any]]) -> str:
     """The page in Markdown; `documents` by the names of their files without `.json`."""
-    parts = [HEAD]
     sections = [opening.section(documents)]
     sections += [_with_missed(name, documents) for name in documents]
-    for section in sorted(sections, key=lambda each: (each["order"], each["section"])):
+    sections.sort(key=lambda each: (each["order"], each["section"]))
+    parts = [HEAD]
+    for place, section in enumerate(sections):
+        if place == 1:
+            links = "".join(f"- {_link(each['section'])}\n" for each in sections[1:])
+            parts.append(f"## All comparisons\n\n{links}")
         parts.append(f"## {section['section']}\n")
         if "command" in section:
             known = f"forebay {section['version']}; " if "version" in section else ""
             parts.append(f"{known}`{section['command']}`.\n")
         parts.extend(f"{paragraph}\n" for paragraph in section["text"])
         parts.extend(part for table in section["tables"] for part in _table(table))
-    return "\n".join(parts)
+    return "\n".join([*parts, MADE])
+
+
+def _link(heading: str) -> str:
+    """A link to a heading of the page."""
+    return f"[{heading}](#{re.sub(r'[^a-z0-9 -]', '', heading.lower()).replace(' ', '-')})"
 
 
 def _with_missed(name: str, documents: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -173,17 +190,17 @@ def _text(outcome: Outcome) -> list[str]:
     return [
         f"{len(findings)} quantities: {said}. {outcome.packets / 1e6:.0f} million packets in "
         f"{outcome.cpu_seconds:.0f} s of processor time.",
-        "Where theory is exact, a quantity agrees if it lies in the 99.9 % interval of the "
+        "**If the theory is exact**, a quantity agrees if it is in the 99.9 % interval of the "
         "replications, differs by less than 1 % from their mean, and the 95 % interval is within "
-        "1 % of the mean to either side (`imprecise` if not). The table shows 95 % intervals, but "
-        "they do not decide: of a hundred right quantities about five lie outside. Here "
-        f"{missed} of {len(exact)} do; quantities of one check come from the same runs and miss "
-        "together. At 99.9 % the chance of any false alarm among them is "
-        f"{100 * (1 - 0.999 ** len(exact)):.0f} % at most for seeds chosen anew.",
-        "Where theory is an approximation, or bounds a difference that is not random, the whole "
-        "95 % interval must lie within a stated share of the reference, and the reason for that "
-        "share is given. Replications of a check have consecutive seeds that follow from its "
-        "name; `forebay validate --only NAME` gives the figures of one check again.",
+        "1 % of the mean on either side (otherwise it is `imprecise`). The table shows 95 % "
+        "intervals, but they do not decide: of a hundred correct quantities, about five are "
+        f"outside. Here {missed} of {len(exact)} are. Quantities of one check come from the same "
+        "runs and are outside together. At 99.9 %, the chance of any false alarm among them is at "
+        f"most {100 * (1 - 0.999 ** len(exact)):.0f} % for new seeds.",
+        "**If the theory is an approximation**, or bounds a difference that is not random, the "
+        "whole 95 % interval must be within a stated share of the reference, and the reason for "
+        "that share is given. The seeds of a check are consecutive and follow from its name. "
+        "`forebay validate --only NAME` repeats one check.",
     ]
 
 

@@ -52,7 +52,7 @@ def select(checks: Sequence[Check], names: Sequence[str]) -> list[Check]:
     for name in names:
         if name not in known:
             raise ScenarioError(
-                f'there is no check "{name}"; there are the families {", ".join(FAMILIES)} and '
+                f'there is no check "{name}"; the families are {", ".join(FAMILIES)} and '
                 f"the checks {', '.join(check.name for check in checks)}"
             )
     return [check for check in checks if check.name in names or check.family in names]

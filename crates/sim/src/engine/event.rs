@@ -24,6 +24,10 @@ pub enum Event {
     Transfer(u32),
     /// The endless transfer of a connection ends.
     End(u32),
+    /// The receiver of a connection that is over takes no more.
+    Closed(u32),
+    /// The same, where its sender is in another part of the network. Not counted: the sender's is.
+    Forgotten(u32),
     /// Something in the wireless network.
     Wireless(Wake),
     /// The warm-up ends: measurements begin.
@@ -48,8 +52,9 @@ impl Event {
             Event::Datagram(_) => 7,
             Event::Transfer(_) => 8,
             Event::End(_) => 9,
-            Event::Sample => 10,
-            Event::WarmupEnd => 11,
+            Event::Closed(_) | Event::Forgotten(_) => 10,
+            Event::Sample => 11,
+            Event::WarmupEnd => 12,
         }
     }
 }

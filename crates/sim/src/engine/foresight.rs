@@ -25,7 +25,8 @@ pub fn foresee(fabric: &Fabric, connections: &Connections, users: &[UserMeter], 
     if let Some((packet, Target::Host)) = fabric.after(lane, AHEAD / 2) {
         let cargo = hold.look(packet.id);
         if cargo.flow != DATAGRAM {
-            fabric.fetch_stop(connections.fetch_further(cargo.flow, cargo.backward));
+            let reply = connections.fetch_further(cargo.flow, cargo.backward);
+            reply.into_iter().for_each(|stop| fabric.fetch_stop(stop));
         }
     }
     let Some((packet, target)) = fabric.after(lane, AHEAD) else { return };

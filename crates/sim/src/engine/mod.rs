@@ -16,6 +16,7 @@ mod fabric;
 mod foresight;
 mod instant;
 mod measures;
+mod parallel;
 #[cfg(test)]
 mod tests;
 mod transport;
@@ -27,8 +28,9 @@ pub use boxes::Guard;
 pub use change::{Change, Join};
 pub use event::{Agenda, Event, Key, Sequence};
 pub use fabric::{
-    Capture, Course, FabricSpec, Lane, Link, LinkChange, LinkSpec, Stop, Target, Wire,
+    Border, Capture, Course, FabricSpec, Lane, Link, LinkChange, LinkSpec, Stop, Target, Wire,
 };
 pub use measures::{ClassPoint, LinkSeries, MeasuresSpec, SegmentTrace, Series};
-pub use transport::{Conditioner, Entry, TransportSpec, UDP_HEADERS, User};
+pub use parallel::{Parallel, Plan, Run};
+pub use transport::{Conditioner, Entry, Homes, TransportSpec, UDP_HEADERS, User};
 pub use world::{Progress, RunError, World, WorldSpec};

@@ -30,6 +30,8 @@ fn link(name: &str, limit: &str) -> LinkSpec {
     let setting = Setting { rate, overhead: 0, mtu: 1500, queues: 1 };
     LinkSpec {
         name: name.into(),
+        number: 0,
+        ends: (0, 1),
         kind: "fifo".into(),
         discipline: Disciplines::builtin().build(&queue, &setting).unwrap(),
         capacity: Capacity::constant(rate),
@@ -46,7 +48,7 @@ fn link(name: &str, limit: &str) -> LinkSpec {
 /// Lanes to these places, and a path over all of them in turn.
 fn fabric(links: Vec<LinkSpec>, lanes: Vec<(Target, Option<Wire>)>) -> Fabric {
     let stops = (0..lanes.len() as u32).map(|lane| Stop { lane, free_at: Time::ZERO }).collect();
-    Fabric::new(FabricSpec { links, lanes, stops, wireless: None }, 1, false)
+    Fabric::new(FabricSpec { links, lanes, stops, wireless: None, border: None }, 1, false)
 }
 
 fn measures() -> Measures {
@@ -81,7 +83,7 @@ fn drain(
                 }
             }
             Event::LinkFree(link) => {
-                if fabric.wakes(key, link) {
+                if fabric.wakes(key, link).is_some() {
                     fabric.poll_link(key.time, link, &mut measures.users);
                 }
             }
@@ -159,6 +161,7 @@ fn transport(bytes: u64, backward: u32) -> Transport {
         tcp: Arc::new(Config::default()),
         backward,
         open: None,
+        connections: 0,
     };
     let user = User {
         entry,
@@ -170,7 +173,12 @@ fn transport(bytes: u64, backward: u32) -> Transport {
         conditioner: None,
         port: 5201,
     };
-    Transport::new(TransportSpec { users: vec![user], conditioners: vec![], first_connection: 0 })
+    Transport::new(TransportSpec {
+        users: vec![user],
+        conditioners: vec![],
+        first_connection: 0,
+        homes: None,
+    })
 }
 
 fn on_event(
@@ -184,6 +192,7 @@ fn on_event(
         Event::Transfer(transfer) => transport.start_transfer(key.time, transfer, fabric, measures),
         Event::SenderTimer(flow) => transport.on_sender_timer(flow, key, fabric, measures),
         Event::ReceiverTimer(flow) => transport.on_receiver_timer(flow, key, fabric),
+        Event::Closed(flow) => transport.close_receiver(flow),
         other => panic!("nobody asked for {other:?}"),
     }
 }
@@ -317,7 +326,7 @@ fn measures_count_by_user_and_class_and_begin_anew() {
     measures.arrived(0, MS * 30, MS * 15, 200);
     measures.sample(at(100), &mut [], &[], [(0, 3000), (0, 5000)].into_iter());
     let point = measures.series().classes[0][0];
-    assert_eq!((point.bytes, point.cwnd), (300, 4000.0));
+    assert_eq!((point.bytes, point.cwnd()), (300, 4000.0));
     assert_eq!(measures.users[0].delivered, 2);
     measures.restart();
     assert_eq!((measures.users[0].delivered, measures.counts().2), (0, 2));

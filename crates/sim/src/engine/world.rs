@@ -3,9 +3,9 @@
 use super::boxes::{Boxes, Ends, Guard};
 use super::change::Change;
 use super::event::{Event, Key};
-use super::fabric::{Fabric, FabricSpec, Link, Target};
+use super::fabric::{Border, Fabric, FabricSpec, Link, Target};
 use super::foresight::{FEW_USERS, foresee};
-use super::measures::{Measures, MeasuresSpec, Series};
+use super::measures::{LinkSeries, Measures, MeasuresSpec, Series};
 use super::transport::{Transport, TransportSpec};
 use super::watch::Watch;
 use crate::measure::{ClassMeter, FlowSeries, TransferLog, UserMeter};
@@ -70,7 +70,7 @@ pub struct World {
     pub(super) now: Time,
     end: Time,
     /// Events after this instant have to wait; never after the end.
-    stop: Time,
+    pub(super) stop: Time,
     /// What is to change, in order of time.
     pub(super) planned: VecDeque<(Time, Change)>,
     /// What a run that is watched has beside.
@@ -89,6 +89,9 @@ impl World {
         let seed = spec.seed;
         let many = spec.transport.users.len() > FEW_USERS;
         let links = spec.fabric.links.len();
+        // The first part of a network stands for all.
+        let is_first = spec.fabric.border.as_ref().is_none_or(Border::is_first);
+        let fingerprint = if is_first { seed } else { 0 };
         let mut world = World {
             now: Time::ZERO,
             end: Time::ZERO + spec.duration,
@@ -100,7 +103,7 @@ impl World {
             fabric: Fabric::new(spec.fabric, seed, many),
             boxes: Boxes::new(spec.guards),
             transport: Transport::new(spec.transport),
-            measures: Measures::new(spec.measures, links, seed),
+            measures: Measures::new(spec.measures, links, fingerprint),
         };
         world.begin();
         world
@@ -108,9 +111,12 @@ impl World {
 
     /// Schedules what is known from the start.
     fn begin(&mut self) {
-        self.fabric.rest(self.warmup_end, Event::WarmupEnd, 0);
-        if let Some(sample) = self.sample {
-            self.fabric.rest(Time::ZERO + sample, Event::Sample, 0);
+        // Parts of a network measure together.
+        if !self.fabric.is_part() {
+            self.fabric.rest(self.warmup_end, Event::WarmupEnd, 0);
+            if let Some(sample) = self.sample {
+                self.fabric.rest(Time::ZERO + sample, Event::Sample, 0);
+            }
         }
         for index in 0..self.fabric.links().len() {
             self.fabric.schedule_rate_change(Time::ZERO, index as u32);
@@ -147,6 +153,12 @@ impl World {
                 }
             }
         }
+        self.check()?;
+        Ok(Progress { share: self.share(), arrived: false, complete: false })
+    }
+
+    /// Whether it can go on.
+    pub(super) fn check(&self) -> Result<(), RunError> {
         self.check_disciplines()?;
         if self.fabric.hold.peak() > MOST_UNDER_WAY {
             return Err(self.overflowed());
@@ -168,12 +180,12 @@ impl World {
                 self.now.as_secs_f64()
             )));
         }
-        Ok(Progress { share: self.share(), arrived: false, complete: false })
+        Ok(())
     }
 
     /// Handles events until `stop` or until none are `left`; whether it is the former.
     #[inline(always)]
-    fn go<const WATCHED: bool>(&mut self, left: &mut u64) -> bool {
+    pub(super) fn go<const WATCHED: bool>(&mut self, left: &mut u64) -> bool {
         while *left > 0 {
             if !self.step::<WATCHED>() {
                 return true;
@@ -189,17 +201,29 @@ impl World {
         if self.stop < self.end {
             return Ok(Progress { share: self.share(), arrived: true, complete: false });
         }
+        self.finish()?;
+        Ok(Progress { share: 1.0, arrived: true, complete: true })
+    }
+
+    /// Ends what is written while it runs, and collects what connections have counted.
+    pub(super) fn finish(&mut self) -> Result<(), RunError> {
         for link in self.fabric.links_mut() {
             link.finish().map_err(RunError)?;
         }
         if let Some(segments) = self.measures.segments.take() {
             segments.finish().map_err(RunError)?;
         }
-        Ok(Progress { share: 1.0, arrived: true, complete: true })
+        self.transport.collect(&mut self.measures);
+        Ok(())
+    }
+
+    /// When the run ends.
+    pub(super) fn end(&self) -> Time {
+        self.end
     }
 
     /// Share of the simulated time that is over.
-    fn share(&self) -> f64 {
+    pub(super) fn share(&self) -> f64 {
         self.now.as_nanos() as f64 / self.end.as_nanos() as f64
     }
 
@@ -253,10 +277,14 @@ impl World {
                 self.on_arrival(packet, target);
             }
             Event::LinkFree(link) => {
-                if self.fabric.wakes(key, link) {
-                    self.measures.note(key.time, link);
+                if let Some(number) = self.fabric.wakes(key, link) {
+                    self.measures.note(key.time, number);
                     self.fabric.poll_link(key.time, link, &mut self.measures.users);
                 }
+            }
+            Event::Forgotten(flow) => {
+                self.fabric.rested();
+                self.transport.forget(flow);
             }
             _ => {
                 self.fabric.rested();
@@ -308,18 +336,21 @@ impl World {
             Event::Datagram(user) => transport.send_datagram(now, user, fabric, measures),
             Event::Transfer(transfer) => transport.start_transfer(now, transfer, fabric, measures),
             Event::End(flow) => transport.stop_endless(now, flow, fabric, measures),
+            Event::Closed(flow) => transport.close_receiver(flow),
             Event::RateChange(link) => fabric.change_rate(now, link),
             Event::Wireless(wake) => {
                 fabric.in_air(now, &mut measures.users, |network, fx| network.wake(now, wake, fx))
             }
             Event::WarmupEnd => self.restart(),
             Event::Sample => self.take_sample(),
-            Event::Arrival(_) | Event::LinkFree(_) => unreachable!("these move"),
+            Event::Arrival(_) | Event::LinkFree(_) | Event::Forgotten(_) => {
+                unreachable!("they are dealt with")
+            }
         }
     }
 
     /// The measurement begins.
-    fn restart(&mut self) {
+    pub(super) fn restart(&mut self) {
         for link in self.fabric.links_mut() {
             link.restart(self.now);
         }
@@ -330,9 +361,14 @@ impl World {
         self.measures.restart();
     }
 
-    fn take_sample(&mut self) {
+    /// Adds a point to every series.
+    pub(super) fn sample(&mut self) {
         let open = self.transport.connections().windows();
         self.measures.sample(self.now, self.fabric.links_mut(), self.boxes.guards(), open);
+    }
+
+    fn take_sample(&mut self) {
+        self.sample();
         let sample = self.sample.expect("a sample was due");
         self.fabric.rest(self.now + sample, Event::Sample, 0);
     }
@@ -343,6 +379,19 @@ impl World {
         self.transport.collect(&mut self.measures);
         self.transport.close();
         self.fabric.close();
+    }
+
+    /// Its links with their series, which are elsewhere from now on.
+    pub(super) fn take_links(&mut self) -> Vec<(Link, LinkSeries)> {
+        let series = std::mem::take(self.measures.links_mut());
+        self.fabric.exchange_links(Vec::new()).into_iter().zip(series).collect()
+    }
+
+    /// These are its links.
+    pub(super) fn put_links(&mut self, links: impl Iterator<Item = (Link, LinkSeries)>) {
+        let (links, series) = links.unzip();
+        self.fabric.exchange_links(links);
+        *self.measures.links_mut() = series;
     }
 
     /// Links, for the summary.

@@ -77,6 +77,25 @@ impl Spans {
         *self = Spans::Many(counts);
     }
 
+    fn absorb(&mut self, other: &Spans) {
+        let counts = match other {
+            Spans::Few(spans) => {
+                return spans.iter().for_each(|ticks| self.record((*ticks).into()));
+            }
+            Spans::Many(counts) => counts,
+        };
+        match self {
+            Spans::Few(_) => {
+                let few = std::mem::replace(self, Spans::Many(counts.clone()));
+                self.absorb(&few);
+            }
+            Spans::Many(own) => {
+                own.resize(own.len().max(counts.len()), 0);
+                own.iter_mut().zip(counts).for_each(|(own, more)| *own += more);
+            }
+        }
+    }
+
     fn histogram(&self) -> Histogram<u64> {
         let mut histogram = Histogram::new(3).expect("three digits are allowed");
         let mut add = |ticks, count| {
@@ -118,6 +137,14 @@ impl DelayMeter {
         self.total += u128::from(nanos);
         self.max = self.max.max(nanos);
         self.spans.record(nanos / TICK);
+    }
+
+    /// Adds the spans that another one has.
+    pub fn absorb(&mut self, other: &DelayMeter) {
+        self.count += other.count;
+        self.total += other.total;
+        self.max = self.max.max(other.max);
+        self.spans.absorb(&other.spans);
     }
 
     /// Number of spans.
@@ -214,6 +241,23 @@ mod tests {
         few.record(Duration::ZERO);
         assert!(matches!(few.spans, Spans::Many(_)));
         assert_eq!(few.distribution().iter().map(|(_, count)| count).sum::<f64>(), 2049.0);
+    }
+
+    #[test]
+    fn what_is_measured_apart_is_as_if_measured_together() {
+        for (first, second) in [(10, 20), (10, 5000), (5000, 10), (5000, 6000)] {
+            let (mut one, mut other) = (DelayMeter::default(), DelayMeter::default());
+            let mut together = DelayMeter::default();
+            for span in 0..first + second {
+                let delay = Duration::from_micros(span * span % 99_991);
+                together.record(delay);
+                if span < first { one.record(delay) } else { other.record(delay) }
+            }
+            one.absorb(&other);
+            assert_eq!(one.distribution(), together.distribution());
+            let found = |meter: &DelayMeter| (meter.count(), meter.total(), meter.max_ms());
+            assert_eq!(found(&one), found(&together));
+        }
     }
 
     #[test]

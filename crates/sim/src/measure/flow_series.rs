@@ -36,6 +36,11 @@ impl FlowSeries {
         self.now.fill(0);
     }
 
+    /// Adds what another part of the network found in the same intervals.
+    pub fn absorb(&mut self, other: &FlowSeries) {
+        self.points.iter_mut().zip(&other.points).for_each(|(own, more)| *own += more);
+    }
+
     /// Bytes of `flow` in every interval.
     pub fn of(&self, flow: usize) -> impl Iterator<Item = u64> + '_ {
         self.points.iter().skip(flow).step_by(self.now.len()).copied()

@@ -41,6 +41,12 @@ impl TransferLog {
         self.rows[self.last[place as usize] as usize].end = Some(now);
     }
 
+    /// Adds the transfers of another part of the network; none begins or ends any more.
+    pub fn absorb(&mut self, other: TransferLog) {
+        self.rows.extend(other.rows);
+        self.rows.sort_by_key(|row| (row.start, row.flow));
+    }
+
     /// All of them.
     pub fn rows(&self) -> &[TransferRow] {
         &self.rows

@@ -31,6 +31,14 @@ impl ClassMeter {
         self.opening_time += u128::from(now.since(start).as_nanos());
     }
 
+    /// Adds what another part of the network found.
+    pub fn absorb(&mut self, other: &ClassMeter) {
+        self.delay.absorb(&other.delay);
+        self.completion.absorb(&other.completion);
+        self.opened += other.opened;
+        self.opening_time += other.opening_time;
+    }
+
     /// Mean time from a connection's beginning until it may send data, in ms.
     pub fn mean_startup_ms(&self) -> Option<f64> {
         (self.opened > 0).then(|| self.opening_time as f64 / self.opened as f64 * 1e-6)
@@ -147,6 +155,31 @@ impl UserMeter {
         self.completed += 1;
         self.completion_rate += bytes as f64 * 8.0 / now.since(start).as_secs_f64();
         self.completion_time += u128::from(now.since(start).as_nanos());
+    }
+
+    /// Adds what another part of the network found of the same user. Packets arrive in one part alone,
+    /// and losses are told to one part alone.
+    pub fn absorb(&mut self, other: &UserMeter) {
+        self.offered += other.offered;
+        self.offered_bytes += other.offered_bytes;
+        self.sent += other.sent;
+        self.delivered += other.delivered;
+        self.bytes += other.bytes;
+        self.last_delay = self.last_delay.or(other.last_delay);
+        self.delay_time += other.delay_time;
+        self.jitter_time += other.jitter_time;
+        self.wait_time += other.wait_time;
+        self.longest_wait = self.longest_wait.max(other.longest_wait);
+        self.dropped += other.dropped;
+        self.marked += other.marked;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.probes += other.probes;
+        self.completed += other.completed;
+        self.aborted += other.aborted;
+        self.completion_time += other.completion_time;
+        self.completion_rate += other.completion_rate;
+        self.pattern = self.pattern.take().or_else(|| other.pattern.clone());
     }
 
     /// Dropped over dropped and delivered; None before any packet.

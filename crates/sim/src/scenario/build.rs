@@ -6,8 +6,8 @@ use super::link::{Channel, channels};
 use super::profile::Conditioners;
 use super::{Row, Scenario, Traffic};
 use crate::engine::{
-    self, Conditioner, Entry, FabricSpec, Guard, LinkSpec, MeasuresSpec, SegmentTrace, Stop,
-    Target, TransportSpec, User, Wire, World, WorldSpec,
+    self, Conditioner, Entry, FabricSpec, Guard, LinkSpec, MeasuresSpec, Parallel, Plan, Run,
+    SegmentTrace, Stop, Target, TransportSpec, User, Wire, World, WorldSpec,
 };
 use crate::measure::UserMeter;
 use crate::traffic::{BuildSite, Generator, Marks};
@@ -135,23 +135,58 @@ impl Scenario {
     /// # Errors
     /// Whatever [`Scenario::effective`] would refuse.
     pub fn world(&self, seed: u64) -> Result<World, ConfigError> {
+        let mut world = World::new(self.spec(seed)?);
+        world.plan_anew(self.later(0, seed)?);
+        Ok(world)
+    }
+
+    /// A run of this scenario with `seed` for its random streams, in at most `threads` parts: in one, if
+    /// it cannot be parted or would not be faster on so many threads. Results are the same.
+    ///
+    /// Boxes, wireless networks, `[[change]]`, plug-ins and `tcp_trace` need one.
+    ///
+    /// # Errors
+    /// As [`Scenario::world`].
+    pub fn run(&self, seed: u64, threads: usize) -> Result<Run, ConfigError> {
+        let spec = self.spec(seed)?;
+        let may_part = self.table.plugins.is_empty() && self.table.change.is_empty();
+        let plan = if may_part { Plan::new(&spec, threads) } else { None };
+        if let Some(plan) = plan {
+            return Ok(Run::Together(Parallel::new(spec, plan)));
+        }
+        let mut world = World::new(spec);
+        world.plan_anew(self.later(0, seed)?);
+        Ok(Run::Alone(Box::new(world)))
+    }
+
+    /// What the world of this scenario is made from.
+    fn spec(&self, seed: u64) -> Result<WorldSpec, ConfigError> {
         let channels = channels(&self.links, seed, self.table.duration, &self.base)?;
+        let graph = self.graph()?;
         let Cast { users, classes, conditioners, layout, guards, first_connection } =
-            self.cast(seed)?;
-        let link = |channel: Channel| channel.link(&self.registry.disciplines);
-        let links = channels.into_iter().map(link).collect::<Result<Vec<_>, _>>()?;
+            self.cast(&graph, seed)?;
+        let link = |(index, channel): (usize, Channel)| {
+            channel.link(index as u32, graph.ends(index), &self.registry.disciplines)
+        };
+        let links = channels.into_iter().enumerate().map(link).collect::<Result<Vec<_>, _>>()?;
         let trace = self.table.tcp_trace.as_ref();
         let wireless = self.network(layout.crossings)?;
         let trace = trace.map(|file| SegmentTrace::create(&self.base.join(file))).transpose()?;
         let (users, meters) = users.into_iter().unzip();
-        let spec = WorldSpec {
+        Ok(WorldSpec {
             duration: self.table.duration,
             warmup: self.table.warmup,
             sample: Some(self.sample()),
             seed,
-            fabric: FabricSpec { links, lanes: layout.lanes, stops: layout.stops, wireless },
+            fabric: FabricSpec {
+                links,
+                lanes: layout.lanes,
+                stops: layout.stops,
+                wireless,
+                border: None,
+            },
             guards,
-            transport: TransportSpec { users, conditioners, first_connection },
+            transport: TransportSpec { users, conditioners, first_connection, homes: None },
             measures: MeasuresSpec {
                 users: meters,
                 classes,
@@ -159,15 +194,12 @@ impl Scenario {
                 flow_series: self.table.tables.contains(&Wanted::FlowSeries),
                 transfers: self.table.tables.contains(&Wanted::Transfers),
             },
-        };
-        let mut world = World::new(spec);
-        world.plan_anew(self.later(0, seed)?);
-        Ok(world)
+        })
     }
 
     /// Everyone who sends, and the ways that their packets take.
-    pub(super) fn cast(&self, seed: u64) -> Result<Cast, ConfigError> {
-        let ways = self.ways(&self.graph()?)?;
+    pub(super) fn cast(&self, graph: &Graph, seed: u64) -> Result<Cast, ConfigError> {
+        let ways = self.ways(graph)?;
         let mut layout = Layout::default();
         let mut guards = Vec::new();
         for (index, link) in self.links.iter().enumerate() {
@@ -325,7 +357,8 @@ impl Scenario {
                     }
                     Generator::Transfers(source) => {
                         let backward = lay(&ways.backward, layout);
-                        Entry::Transfers { source, tcp: Arc::clone(&tcp), backward, open: None }
+                        let tcp = Arc::clone(&tcp);
+                        Entry::Transfers { source, tcp, backward, open: None, connections: 0 }
                     }
                 };
                 let conditioner = table.profile.as_ref();
@@ -442,10 +475,17 @@ impl Row {
 }
 
 impl Channel {
-    fn link(self, disciplines: &Disciplines) -> Result<engine::LinkSpec, ConfigError> {
+    fn link(
+        self,
+        number: u32,
+        ends: (u32, u32),
+        disciplines: &Disciplines,
+    ) -> Result<engine::LinkSpec, ConfigError> {
         let (kind, discipline) = self.discipline(disciplines)?;
         Ok(LinkSpec {
             name: self.name,
+            number,
+            ends,
             kind,
             discipline,
             capacity: self.capacity,

@@ -251,7 +251,8 @@ impl Scenario {
         if self.traffic.len() == to.traffic.len() {
             return Ok(None);
         }
-        let (old, mut new) = (self.cast(seed)?, to.cast(seed)?);
+        let cast = |scenario: &Scenario| scenario.cast(&scenario.graph()?, seed);
+        let (old, mut new) = (cast(self)?, cast(to)?);
         Ok(Some(Join {
             users: new.users.split_off(old.users.len()),
             classes: new.classes.split_off(old.classes.len()),

@@ -100,6 +100,12 @@ impl Graph {
         Ok(graph)
     }
 
+    /// The nodes where link `index` begins and ends, by number.
+    pub fn ends(&self, index: LinkIndex) -> (u32, u32) {
+        let (from, to) = self.ends[index];
+        (from as u32, to as u32)
+    }
+
     fn add_node(&mut self, name: &str) -> usize {
         let next = self.nodes.len();
         *self.nodes.entry(name.to_owned()).or_insert(next)

@@ -97,7 +97,7 @@ def _outcome(case: Case, rig: Rig) -> Outcome:
     except ScenarioError as error:
         if "nothing of its states" in str(error):
             raise ScenarioError(
-                f'"{rig.control}" tells nothing of its states; take one that does, such as bbr3'
+                f'"{rig.control}" does not report its states; choose one that does, such as bbr3'
             ) from None
         out = Outcome(rig.title)
         out.check("what the case begins with", False, str(error), "reached")

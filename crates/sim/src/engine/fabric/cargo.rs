@@ -118,6 +118,12 @@ impl Hold {
         }
     }
 
+    /// Takes the cargo with handle `id` out.
+    pub fn lift(&mut self, id: u32) -> Cargo {
+        self.free.push_back(id);
+        self.places[id as usize]
+    }
+
     /// Ends `packet`'s life; answers where its cargo lies until something is stored again.
     #[inline]
     pub fn release(&mut self, packet: Packet) -> u32 {

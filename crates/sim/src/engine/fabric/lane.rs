@@ -180,7 +180,8 @@ impl Eq for Late {}
 pub struct Wire {
     /// Nanoseconds a byte times 2^20, rounded up: 1 Gbit/s is exact.
     cost: u64,
-    delay: Duration,
+    /// Propagation delay.
+    pub delay: Duration,
     overhead: u32,
 }
 

@@ -1,7 +1,8 @@
 //! A link with a queue in front of it.
 
+use super::border::Lost;
 use super::capture::Capture;
-use super::cargo::Hold;
+use super::cargo::{Cargo, Hold};
 use crate::engine::event::Key;
 use crate::measure::{QueueMeter, UserMeter};
 use crate::pcap_out::WINDOW_SCALE;
@@ -41,10 +42,26 @@ impl<T: Copy> Course<T> {
     }
 }
 
+impl<T: Copy + Ord> Course<T> {
+    /// The least that it is at any time.
+    pub fn least(&self) -> T {
+        match self {
+            Course::Constant(value) => *value,
+            Course::Steps { steps, .. } => {
+                steps.iter().map(|(_, value)| *value).min().expect("the first one is from zero")
+            }
+        }
+    }
+}
+
 /// What a link is made from.
 pub struct LinkSpec {
     /// Name in summaries.
     pub name: String,
+    /// Its number among all links.
+    pub number: u32,
+    /// Numbers of the nodes where it begins and ends.
+    pub ends: (u32, u32),
     /// Kind of its queue, for summaries.
     pub kind: String,
     /// Its queue discipline.
@@ -84,6 +101,8 @@ pub struct LinkChange {
 pub struct Link {
     /// Name in summaries.
     pub name: String,
+    /// Its number among all links.
+    pub number: u32,
     /// Kind of its queue.
     pub kind: String,
     /// What its queue did.
@@ -131,10 +150,14 @@ pub enum Action {
 
 /// Receives the packets that a link's queue drops, and charges them to their users.
 pub struct Loss<'a> {
+    /// The present instant.
+    pub now: Time,
     /// Cargo under way.
     pub hold: &'a mut Hold,
     /// Everyone's meters.
     pub users: &'a mut [UserMeter],
+    /// Where it is noted instead, in a part of a network: packets of a user may be lost in several.
+    pub lost: &'a mut Option<Vec<Lost>>,
 }
 
 struct Charge<'a, 'b> {
@@ -146,9 +169,11 @@ impl Loss<'_> {
     /// Ends a lost packet's life, at its user's charge.
     pub fn charge(&mut self, packet: Packet) {
         let counts = packet.kind == PacketKind::Data;
-        let cargo = self.hold.retire(packet);
-        if counts {
-            self.users[cargo.user as usize].lost(cargo.number);
+        let &Cargo { user, number, .. } = self.hold.retire(packet);
+        match self.lost {
+            _ if !counts => {}
+            None => self.users[user as usize].lost(number),
+            Some(lost) => lost.push(Lost { at: self.now, user, number }),
         }
     }
 }
@@ -183,6 +208,7 @@ impl Link {
         });
         Link {
             name: spec.name,
+            number: spec.number,
             kind: spec.kind,
             meter: QueueMeter::new(Time::ZERO),
             sent: (0, 0),
@@ -349,6 +375,11 @@ impl Link {
     #[inline]
     pub fn is_busy(&self) -> bool {
         self.armed.is_some_and(|key| key.time <= self.port.free_at())
+    }
+
+    /// The least propagation delay that it has at any time.
+    pub fn least_delay(&self) -> Duration {
+        self.delay.least()
     }
 
     /// The link and its queue's state.

@@ -2,11 +2,13 @@
 //!
 //! It knows no host. What it gives back has reached the end of a stretch, and the world hands it on.
 
+mod border;
 mod capture;
 pub mod cargo;
 mod lane;
 mod link;
 
+pub use border::{Border, Crossing, Lost};
 pub use capture::Capture;
 pub use lane::{Lane, Wire};
 pub use link::{Course, Link, LinkChange, LinkSpec, Loss};
@@ -15,9 +17,11 @@ use super::event::{Agenda, Event, Key, Sequence};
 use crate::measure::UserMeter;
 use crate::wireless::medium::Station;
 use crate::wireless::{Effects, Network, NetworkSpec};
+use border::Leaving;
 use cargo::Hold;
 use forebay_core::{Duration, Packet, Time, fetch};
 use link::Action;
+use std::sync::Arc;
 
 /// Where a packet goes at the end of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,6 +58,25 @@ pub struct FabricSpec {
     pub stops: Vec<Stop>,
     /// The wireless network, if there is one.
     pub wireless: Option<NetworkSpec>,
+    /// What lies beyond, if this is a part of a network.
+    pub border: Option<Border>,
+}
+
+impl FabricSpec {
+    /// The least time over each lane, and over the link that follows.
+    pub fn ahead(&self) -> Arc<[Duration]> {
+        let least = |link: u32| self.links[link as usize].delay.least();
+        self.lanes.iter().map(|lane| ahead(lane, least)).collect()
+    }
+}
+
+/// The least time over a lane and the link that follows; `least` is that over a link.
+fn ahead(lane: &(Target, Option<Wire>), least: impl Fn(u32) -> Duration) -> Duration {
+    let wire = lane.1.map_or(Duration::ZERO, |wire| wire.delay);
+    match lane.0 {
+        Target::Link(link) => wire + least(link),
+        _ => wire,
+    }
 }
 
 /// Packets under way, and the agenda.
@@ -63,10 +86,14 @@ pub struct Fabric {
     resting: Agenda,
     links: Vec<Link>,
     air: Option<Box<(Network, Effects)>>,
+    /// The least time over each lane and the link that follows.
+    ahead: Arc<[Duration]>,
     /// What is known of the packets under way.
     pub hold: Hold,
     /// Whether there are so many users that memory is worth reading ahead.
     many: bool,
+    /// What was lost, if this is a part of a network: whose it was is told there.
+    lost: Option<Vec<Lost>>,
 }
 
 /// How many packets ahead memory is read.
@@ -79,6 +106,7 @@ struct Ways {
     moving: Agenda,
     lanes: Vec<(Lane, Target)>,
     stops: Vec<Stop>,
+    border: Option<Border>,
 }
 
 impl Ways {
@@ -98,6 +126,11 @@ impl Ways {
             None => (at, held),
         };
         let key = self.sequence.key(at, Event::Arrival(index), stop);
+        if let Some(border) = &mut self.border
+            && border.is_beyond(index)
+        {
+            return border.leave(Leaving { lane: index, key, packet, wait });
+        }
         if lane.push(key, packet, wait) {
             self.moving.push(key, Event::Arrival(index));
         }
@@ -107,7 +140,7 @@ impl Ways {
     #[inline]
     fn wake(&mut self, link: &mut Link, index: u32, time: Time) {
         let event = Event::LinkFree(index);
-        let key = self.sequence.key(time, event, index);
+        let key = self.sequence.key(time, event, link.number);
         if link.arm(key) {
             self.moving.push(key, event);
         }
@@ -117,19 +150,25 @@ impl Ways {
 impl Fabric {
     /// The fabric of `spec` with the random streams of `seed`, for `many` users or few.
     pub fn new(spec: FabricSpec, seed: u64, many: bool) -> Self {
+        let ahead = spec.border.as_ref().map(|border| border.ahead.clone());
+        let ahead = ahead.unwrap_or_else(|| spec.ahead());
+        let lost = spec.border.is_some().then(Vec::new);
         let air = spec.wireless;
         Fabric {
+            ahead,
             ways: Ways {
                 sequence: Sequence::default(),
                 moving: Agenda::default(),
                 lanes: spec.lanes.into_iter().map(|(to, wire)| (Lane::new(wire), to)).collect(),
                 stops: spec.stops,
+                border: spec.border,
             },
             resting: Agenda::default(),
             links: spec.links.into_iter().map(|link| Link::new(link, seed)).collect(),
             air: air.map(|spec| Box::new((Network::new(spec, seed), Effects::default()))),
             hold: Hold::default(),
             many,
+            lost,
         }
     }
 
@@ -141,6 +180,11 @@ impl Fabric {
     /// Links, by index, to be changed.
     pub fn links_mut(&mut self) -> &mut [Link] {
         &mut self.links
+    }
+
+    /// Gives `links` the place of those that it has.
+    pub fn exchange_links(&mut self, links: Vec<Link>) -> Vec<Link> {
+        std::mem::replace(&mut self.links, links)
     }
 
     /// The wireless network, if there is one.
@@ -200,11 +244,12 @@ impl Fabric {
         Some((lane.take()?, *target))
     }
 
-    /// Whether the entry at `key`, which is the first, wakes link `index`; it is used up.
+    /// The number of link `index`, if the entry at `key`, which is the first, wakes it; it is used up.
     #[inline]
-    pub fn wakes(&mut self, key: Key, index: u32) -> bool {
+    pub fn wakes(&mut self, key: Key, index: u32) -> Option<u32> {
         self.ways.moving.pop();
-        self.links[index as usize].wakes(key)
+        let link = &mut self.links[index as usize];
+        link.wakes(key).then_some(link.number)
     }
 
     /// Sends a packet over the stretch to stop `stop`, of which its cargo knows, from `at` on.
@@ -222,9 +267,9 @@ impl Fabric {
     /// A packet comes to the queue of a link.
     #[inline]
     pub fn enter(&mut self, now: Time, index: u32, packet: Packet, users: &mut [UserMeter]) {
-        let Fabric { ways, links, hold, .. } = self;
+        let Fabric { ways, links, hold, lost, .. } = self;
         let link = &mut links[index as usize];
-        let mut loss = Loss { hold, users };
+        let mut loss = Loss { now, hold, users, lost };
         if link.lets_pass(now, &packet) {
             let launch = |packet, stop, at, held| ways.launch(packet, stop, at, held);
             return link.pass(now, packet, &mut loss, launch);
@@ -241,10 +286,11 @@ impl Fabric {
     /// Link `index` sends the next packet of its queue, if it is free.
     #[inline]
     pub fn poll_link(&mut self, now: Time, index: u32, users: &mut [UserMeter]) {
-        let Fabric { ways, links, hold, .. } = self;
+        let Fabric { ways, links, hold, lost, .. } = self;
         let link = &mut links[index as usize];
         let mut left = None;
-        let action = link.poll(now, &mut Loss { hold, users }, |packet, stop, at, held| {
+        let mut loss = Loss { now, hold, users, lost };
+        let action = link.poll(now, &mut loss, |packet, stop, at, held| {
             left = Some(packet.id);
             ways.launch(packet, stop, at, held);
         });
@@ -282,13 +328,46 @@ impl Fabric {
             users[user as usize].marked += 1;
         }
         for (packet, _) in fx.lost.drain(..) {
-            Loss { hold: &mut self.hold, users }.charge(packet);
+            Loss { now, hold: &mut self.hold, users, lost: &mut self.lost }.charge(packet);
         }
         for packet in fx.arrived.drain(..) {
             let stop = self.hold.of(&packet).stop + 1;
             self.forward(packet, stop, now);
         }
         self.air = Some(air);
+    }
+
+    /// When the next event is due; never, without any.
+    pub fn next_time(&self) -> Time {
+        self.next().map_or(Time::MAX, |(key, _)| key.time)
+    }
+
+    /// Whether it is a part of a network, beside others.
+    pub fn is_part(&self) -> bool {
+        self.ways.border.is_some()
+    }
+
+    /// Hands on what has left for other parts since the last call.
+    pub fn emigrate(&mut self, mut to: impl FnMut(u16, Crossing)) {
+        let Fabric { ways, hold, .. } = self;
+        for (part, leaving) in ways.border.iter_mut().flat_map(Border::take) {
+            let cargo = hold.lift(leaving.packet.id);
+            to(part, Crossing { leaving, cargo });
+        }
+    }
+
+    /// A packet comes from another part.
+    pub fn immigrate(&mut self, crossing: Crossing) {
+        let Crossing { leaving: Leaving { lane, key, mut packet, wait }, cargo } = crossing;
+        packet.id = self.hold.store(cargo);
+        if self.ways.lanes[lane as usize].0.push(key, packet, wait) {
+            self.ways.moving.push(key, Event::Arrival(lane));
+        }
+    }
+
+    /// What was lost since the last call, if this is a part of a network.
+    pub fn take_lost(&mut self) -> impl Iterator<Item = Lost> {
+        self.lost.iter_mut().flat_map(|lost| lost.drain(..))
     }
 
     /// Gives back what only going on would need.
@@ -298,8 +377,9 @@ impl Fabric {
 
     /// Schedules the next change of link `index`'s rate after `now`.
     pub fn schedule_rate_change(&mut self, now: Time, index: u32) {
-        if let Some(time) = self.links[index as usize].port().capacity().next_change(now) {
-            self.rest(time, Event::RateChange(index), index);
+        let link = &self.links[index as usize];
+        if let Some(time) = link.port().capacity().next_change(now) {
+            self.rest(time, Event::RateChange(index), link.number);
         }
     }
 
@@ -317,6 +397,18 @@ impl Fabric {
             .map(|stop| self.ways.lanes[stop.lane as usize].1);
         let mut path = path.take_while(|target| *target != Target::Host);
         path.position(|each| each == target).map(|at| first + at as u32 + 1)
+    }
+
+    /// The least time that a packet needs over the path that begins at stop `first`.
+    pub fn distance(&self, first: u32) -> Duration {
+        let mut distance = Duration::ZERO;
+        for stop in &self.ways.stops[first as usize..] {
+            distance += self.ahead[stop.lane as usize];
+            if self.ways.lanes[stop.lane as usize].1 == Target::Host {
+                break;
+            }
+        }
+        distance
     }
 
     /// The packet that arrives over lane `index` after `count` others, and where.
@@ -343,6 +435,9 @@ impl Fabric {
         stops: Vec<Stop>,
         crossings: Vec<(Station, Station)>,
     ) {
+        let least = |link: u32| self.links[link as usize].least_delay();
+        let more = lanes.iter().map(|lane| ahead(lane, least));
+        self.ahead = self.ahead.iter().copied().chain(more).collect();
         self.ways.lanes.extend(lanes.into_iter().map(|(to, wire)| (Lane::new(wire), to)));
         self.ways.stops.extend(stops);
         if let Some(air) = &mut self.air {

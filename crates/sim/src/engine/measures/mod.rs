@@ -45,8 +45,8 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// Nothing measured yet, on `links` links with the seed `seed`.
-    pub fn new(spec: MeasuresSpec, links: usize, seed: u64) -> Self {
+    /// Nothing measured yet, on `links` links; the fingerprint begins as `fingerprint`.
+    pub fn new(spec: MeasuresSpec, links: usize, fingerprint: u64) -> Self {
         let classes = spec.classes.into_iter();
         let classes = classes.map(|name| ClassMeter { name, ..ClassMeter::default() });
         let classes: Vec<_> = classes.collect();
@@ -61,7 +61,7 @@ impl Measures {
             classes,
             transfers: spec.transfers.then(Box::default),
             segments: spec.segments.map(Box::new),
-            fingerprint: seed,
+            fingerprint,
             events: 0,
             packets: 0,
         }
@@ -95,7 +95,7 @@ impl Measures {
     /// Users take part from now on, and their classes, which had nothing so far.
     pub fn join(&mut self, users: Vec<UserMeter>, classes: Vec<String>) {
         let points = self.series.time.len();
-        let nothing = ClassPoint { cwnd: f64::NAN, ..ClassPoint::default() };
+        let nothing = ClassPoint::default();
         self.series.classes.extend(classes.iter().map(|_| vec![nothing; points]));
         let meters = classes.into_iter().map(|name| ClassMeter { name, ..ClassMeter::default() });
         self.classes.extend(meters);
@@ -131,22 +131,44 @@ impl Measures {
             let series = &mut self.series.links[guard.link as usize];
             guard.controller.probe(&mut |name, value| series.variable(name, value));
         }
-        let mut windows = vec![(0_u64, 0_u64); self.classes.len()];
+        let mut windows = vec![(0_u64, 0_u32); self.classes.len()];
         for (user, cwnd) in open {
             let (sum, count) = &mut windows[self.users[user as usize].class as usize];
             (*sum, *count) = (*sum + cwnd, *count + 1);
         }
         let classes = self.classes.iter_mut().zip(windows);
-        for ((class, (sum, count)), series) in classes.zip(&mut self.series.classes) {
+        for ((class, (windows, open)), series) in classes.zip(&mut self.series.classes) {
             series.push(ClassPoint {
                 bytes: std::mem::take(&mut class.point_bytes),
                 completed: std::mem::take(&mut class.point_completed),
-                cwnd: if count > 0 { sum as f64 / count as f64 } else { f64::NAN },
+                open,
+                windows,
             });
         }
         if let Some(flows) = &mut self.flow_series {
             flows.sample();
         }
+    }
+
+    /// Adds what was measured of another part of the same network. Series of links stay apart.
+    pub fn absorb(&mut self, other: Measures) {
+        self.fingerprint = self.fingerprint.wrapping_add(other.fingerprint);
+        self.events += other.events;
+        self.packets += other.packets;
+        self.users.iter_mut().zip(&other.users).for_each(|(own, more)| own.absorb(more));
+        self.classes.iter_mut().zip(&other.classes).for_each(|(own, more)| own.absorb(more));
+        self.series.absorb(&other.series);
+        if let (Some(own), Some(more)) = (&mut self.flow_series, &other.flow_series) {
+            own.absorb(more);
+        }
+        if let (Some(own), Some(more)) = (&mut self.transfers, other.transfers) {
+            own.absorb(*more);
+        }
+    }
+
+    /// Series of links, to be moved.
+    pub fn links_mut(&mut self) -> &mut Vec<LinkSeries> {
+        &mut self.series.links
     }
 
     /// Time series.

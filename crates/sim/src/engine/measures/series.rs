@@ -45,6 +45,32 @@ pub struct ClassPoint {
     pub bytes: u64,
     /// Transfers that ended.
     pub completed: u32,
+    /// Connections that were open at its end.
+    pub open: u32,
+    /// Their congestion windows together, in bytes.
+    pub windows: u64,
+}
+
+impl ClassPoint {
     /// Mean congestion window of the open connections in bytes; NaN without any.
-    pub cwnd: f64,
+    pub fn cwnd(&self) -> f64 {
+        if self.open > 0 { self.windows as f64 / f64::from(self.open) } else { f64::NAN }
+    }
+
+    /// Adds what another part of the network found.
+    fn absorb(&mut self, other: &ClassPoint) {
+        self.bytes += other.bytes;
+        self.completed += other.completed;
+        self.open += other.open;
+        self.windows += other.windows;
+    }
+}
+
+impl Series {
+    /// Adds what another part of the network found; links stand apart.
+    pub fn absorb(&mut self, other: &Series) {
+        for (own, more) in self.classes.iter_mut().zip(&other.classes) {
+            own.iter_mut().zip(more).for_each(|(own, more)| own.absorb(more));
+        }
+    }
 }

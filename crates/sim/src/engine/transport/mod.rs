@@ -4,8 +4,11 @@
 //! What it sends goes into the fabric, what it finds into the measures; it knows no box and no world.
 
 mod connection;
+mod incoming;
+mod tcp;
 
 pub use connection::Connections;
+use incoming::Opening;
 
 use super::event::Event;
 use super::fabric::Fabric;
@@ -14,7 +17,7 @@ use super::measures::Measures;
 use crate::traffic::{Datagram, Datagrams, Marks, Transfers};
 use forebay_core::{Duration, Packet, PacketKind, Rng, Time};
 use forebay_middlebox::marker::Marker;
-use forebay_tcp::{Config as TcpConfig, Segment};
+use forebay_tcp::{Config as TcpConfig, Flags, Segment};
 use std::sync::Arc;
 
 /// What generates a user's traffic.
@@ -36,8 +39,36 @@ pub enum Entry {
         tcp: Arc<TcpConfig>,
         /// First stop of the acknowledgments' path.
         backward: u32,
-        /// Place of the connection that stays open for the next transfer.
+        /// Flow of the connection that stays open for the next transfer.
         open: Option<u32>,
+        /// Connections so far.
+        connections: u32,
+    },
+    /// Nothing: the user is in another part of the network.
+    Elsewhere,
+}
+
+/// What a transport says to that of another part of the network.
+pub enum Notice {
+    /// A sender connects.
+    Opens(Opening),
+    /// The receiving end of `flow`, of `user`, takes packets until `at`.
+    Closes {
+        /// Until when.
+        at: Time,
+        /// The connection.
+        flow: u32,
+        /// Whose it is.
+        user: u32,
+    },
+    /// All data of a connection have arrived.
+    Arrived {
+        /// When.
+        at: Time,
+        /// The connection.
+        flow: u32,
+        /// Their bytes.
+        bytes: u64,
     },
 }
 
@@ -81,7 +112,7 @@ impl User {
     pub fn receive_window(&self) -> u64 {
         match &self.entry {
             Entry::Transfers { tcp, .. } => tcp.receive_window.largest(),
-            Entry::Datagrams { .. } => 0,
+            Entry::Datagrams { .. } | Entry::Elsewhere => 0,
         }
     }
 }
@@ -94,6 +125,16 @@ pub struct TransportSpec {
     pub conditioners: Vec<Conditioner>,
     /// Number of the first connection, above all numbers of datagram flows.
     pub first_connection: u32,
+    /// In which parts of the network users are, if it has several.
+    pub homes: Option<Homes>,
+}
+
+/// In which parts of the network users are.
+pub struct Homes {
+    /// The part that this transport is in.
+    pub part: u16,
+    /// That of each user's receiver.
+    pub receivers: Arc<[u16]>,
 }
 
 /// Who sends and receives.
@@ -101,6 +142,9 @@ pub struct Transport {
     users: Vec<User>,
     conditioners: Vec<Conditioner>,
     connections: Connections,
+    homes: Option<Homes>,
+    /// What is to be said to other parts.
+    notices: Vec<(u16, Notice)>,
 }
 
 impl Transport {
@@ -108,11 +152,42 @@ impl Transport {
     pub fn new(spec: TransportSpec) -> Self {
         let users = spec.users.iter();
         let transfers = users.filter(|user| matches!(user.entry, Entry::Transfers { .. })).count();
+        let part = spec.homes.as_ref().map_or(0, |homes| homes.part.into());
+        let users = spec.users.len() as u32;
         Transport {
             users: spec.users,
             conditioners: spec.conditioners,
-            connections: Connections::new(spec.first_connection, transfers),
+            connections: Connections::new(part, spec.first_connection, users, transfers),
+            homes: spec.homes,
+            notices: Vec::new(),
         }
+    }
+
+    /// The part that the receiver of `user` is in, if it is another.
+    fn part_of_receiver(&self, user: u32) -> Option<u16> {
+        let homes = self.homes.as_ref()?;
+        Some(homes.receivers[user as usize]).filter(|part| *part != homes.part)
+    }
+
+    /// What is to be said to other parts, and to which; it is said.
+    pub fn take_notices(&mut self) -> impl Iterator<Item = (u16, Notice)> {
+        self.notices.drain(..)
+    }
+
+    /// Hears what the transport of another part says.
+    pub fn hear(&mut self, notice: Notice, fabric: &mut Fabric, measures: &mut Measures) {
+        match notice {
+            Notice::Opens(opening) => self.connections.receive(&opening),
+            Notice::Closes { at, flow, user } => {
+                fabric.rest(at, Event::Forgotten(flow), user);
+            }
+            Notice::Arrived { at, flow, bytes } => self.arrived(at, flow, bytes, measures),
+        }
+    }
+
+    /// The receiving end of `flow`, whose sender is in another part, takes no more.
+    pub fn forget(&mut self, flow: u32) {
+        self.connections.forget(flow);
     }
 
     /// Lets every user plan what it sends first.
@@ -126,6 +201,7 @@ impl Transport {
             match self.users[index as usize].entry {
                 Entry::Datagrams { .. } => self.next_datagram(index, start, fabric),
                 Entry::Transfers { .. } => self.next_transfer(index, start, fabric),
+                Entry::Elsewhere => {}
             }
         }
     }
@@ -161,6 +237,7 @@ impl Transport {
                 *open = None;
                 self.cut(now, index, fabric, measures);
             }
+            Entry::Elsewhere => {}
         }
     }
 
@@ -248,6 +325,16 @@ impl Transport {
         }
         fabric.launch(packet, forward, now);
         self.next_datagram(index, now, fabric);
+    }
+}
+
+fn kind_of(segment: &Segment) -> PacketKind {
+    if segment.len > 0 {
+        PacketKind::Data
+    } else if segment.flags.has(Flags::SYN.with(Flags::FIN).with(Flags::RST)) {
+        PacketKind::Control
+    } else {
+        PacketKind::PureAck
     }
 }
 

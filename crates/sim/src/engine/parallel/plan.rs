@@ -1,0 +1,294 @@
+//! Which part of a network computes what.
+
+use super::Owners;
+use crate::engine::fabric::{FabricSpec, Target};
+use crate::engine::transport::{Entry, TransportSpec, User};
+use crate::engine::world::WorldSpec;
+use forebay_core::{Duration, Time};
+use std::collections::{BTreeSet, VecDeque};
+
+/// A network in parts.
+pub struct Plan {
+    parts: u16,
+    /// The least propagation delay of a link that leads from one part to another.
+    lookahead: Duration,
+    /// By link, by lane, and by user those of sender and receiver.
+    links: Owners,
+    lanes: Owners,
+    senders: Owners,
+    receivers: Owners,
+}
+
+/// What a run costs, for comparisons, in seconds of processor time: an event, a round of several
+/// threads, a packet from one part to another (docs/scale.md).
+const EVENT: f64 = 0.15e-6;
+const ROUND: f64 = 1.5e-6;
+const CROSSING: f64 = 0.1e-6;
+
+/// Several threads have to be so much faster by this estimate: part of the work comes in bursts.
+const WORTHWHILE: f64 = 0.8;
+
+/// Bits of a packet, for estimates.
+const PACKET: f64 = 12_000.0;
+
+/// Most thresholds of delay that are tried.
+const TRIALS: usize = 24;
+
+/// Nodes, what they have to do and how they are joined.
+struct Network {
+    /// By link: nodes, least delay, packets a second.
+    edges: Vec<(usize, usize, Duration, f64)>,
+    /// By node: events a second.
+    work: Vec<f64>,
+    /// Nodes that cannot be parted.
+    together: Vec<(usize, usize)>,
+}
+
+/// The path from a stop on.
+struct Path {
+    links: Vec<u32>,
+    lanes: Vec<u32>,
+}
+
+impl Plan {
+    /// A plan for at most `threads` threads; None if the network cannot be parted, or is computed as
+    /// fast by one.
+    pub fn new(spec: &WorldSpec, threads: usize) -> Option<Plan> {
+        let threads = threads.min(usize::from(u8::MAX) - 1);
+        let is_one = spec.fabric.wireless.is_some()
+            || !spec.guards.is_empty()
+            || spec.measures.segments.is_some();
+        if threads < 2 || is_one || spec.fabric.links.is_empty() {
+            return None;
+        }
+        let network = Network::new(spec);
+        let alone = network.work.iter().sum::<f64>() * EVENT;
+        let trials = network.thresholds().into_iter();
+        let trials = trials.filter_map(|least| network.part(least, threads));
+        let best = trials.min_by(|one, other| one.0.total_cmp(&other.0))?;
+        let (cost, lookahead, homes) = best;
+        (cost < WORTHWHILE * alone).then(|| Plan::of(spec, lookahead, &homes))
+    }
+
+    /// The plan in which each node is in the part that `homes` says.
+    fn of(spec: &WorldSpec, lookahead: Duration, homes: &[u16]) -> Plan {
+        let ends = |link: u32| spec.fabric.links[link as usize].ends;
+        let from = |link: u32| homes[ends(link).0 as usize];
+        let to = |link: u32| homes[ends(link).1 as usize];
+        let mut lanes = vec![0; spec.fabric.lanes.len()];
+        let mut own = |path: &Path| {
+            let last = to(*path.links.last().expect("a path has links"));
+            let into = path.links.iter().map(|link| from(*link)).chain([last]);
+            path.lanes.iter().zip(into).for_each(|(lane, part)| lanes[*lane as usize] = part);
+        };
+        let mut senders = Vec::with_capacity(spec.transport.users.len());
+        let mut receivers = senders.clone();
+        for user in &spec.transport.users {
+            let forward = spec.fabric.path(user.forward);
+            own(&forward);
+            senders.push(from(forward.links[0]));
+            receivers.push(match user.entry {
+                Entry::Transfers { backward, .. } => {
+                    let backward = spec.fabric.path(backward);
+                    own(&backward);
+                    from(backward.links[0])
+                }
+                _ => to(*forward.links.last().expect("a path has links")),
+            });
+        }
+        Plan {
+            parts: homes.iter().max().map_or(1, |last| last + 1),
+            lookahead,
+            links: (0..spec.fabric.links.len() as u32).map(from).collect(),
+            lanes: lanes.into(),
+            senders: senders.into(),
+            receivers: receivers.into(),
+        }
+    }
+
+    /// How many parts there are.
+    pub fn parts(&self) -> u16 {
+        self.parts
+    }
+
+    /// For how long parts do not hear of each other.
+    pub fn lookahead(&self) -> Duration {
+        self.lookahead
+    }
+
+    /// The part that has each link.
+    pub fn links(&self) -> &[u16] {
+        &self.links
+    }
+
+    /// The part that each lane leads into.
+    pub fn lanes(&self) -> Owners {
+        self.lanes.clone()
+    }
+
+    /// The part that has each user's sender.
+    pub fn senders(&self) -> &[u16] {
+        &self.senders
+    }
+
+    /// The part that has each user's receiver.
+    pub fn receivers(&self) -> Owners {
+        self.receivers.clone()
+    }
+}
+
+impl FabricSpec {
+    fn path(&self, first: u32) -> Path {
+        let mut path = Path { links: Vec::new(), lanes: Vec::new() };
+        for stop in &self.stops[first as usize..] {
+            path.lanes.push(stop.lane);
+            match self.lanes[stop.lane as usize].0 {
+                Target::Link(link) => path.links.push(link),
+                _ => break,
+            }
+        }
+        path
+    }
+}
+
+impl Network {
+    fn new(spec: &WorldSpec) -> Network {
+        let fabric = &spec.fabric;
+        let nodes = fabric.links.iter().map(|link| link.ends.0.max(link.ends.1) + 1).max();
+        let mut network = Network {
+            edges: Vec::with_capacity(fabric.links.len()),
+            work: vec![0.0; nodes.unwrap_or(0) as usize],
+            together: Vec::new(),
+        };
+        let users = &spec.transport.users;
+        let path = |user: &User| fabric.path(user.forward);
+        let mut flows = vec![0.0; fabric.links.len()];
+        users.iter().flat_map(|user| path(user).links).for_each(|link| flows[link as usize] += 1.0);
+        // A flow gets the least of its fair shares: what the network would carry at most.
+        let rate = |link: u32| fabric.links[link as usize].capacity.rate(Time::ZERO).bps() as f64;
+        let share = |link: &u32| rate(*link) / PACKET / flows[*link as usize];
+        let mut packets = vec![0.0; fabric.links.len()];
+        for user in users {
+            let forward = path(user).links;
+            let sent = forward.iter().map(share).fold(f64::INFINITY, f64::min);
+            let (first, last) = (forward[0] as usize, forward[forward.len() - 1] as usize);
+            let ends = [fabric.links[first].ends.0, fabric.links[last].ends.1];
+            ends.iter().for_each(|node| network.work[*node as usize] += sent);
+            forward.iter().for_each(|link| packets[*link as usize] += sent);
+            if let Entry::Transfers { backward, .. } = user.entry {
+                let links = fabric.path(backward).links;
+                links.iter().for_each(|link| packets[*link as usize] += sent / 2.0);
+            }
+        }
+        for (link, packets) in fabric.links.iter().zip(packets) {
+            let ends = (link.ends.0 as usize, link.ends.1 as usize);
+            network.edges.push((ends.0, ends.1, link.delay.least(), packets));
+            network.work[ends.0] += 2.0 * packets;
+        }
+        network.together = shared_markers(spec);
+        network
+    }
+
+    /// Least delays of links that may be cut, the longest first.
+    fn thresholds(&self) -> Vec<Duration> {
+        let delays: BTreeSet<Duration> = self.edges.iter().map(|edge| edge.2).collect();
+        let delays: Vec<_> =
+            delays.into_iter().rev().filter(|delay| *delay > Duration::ZERO).collect();
+        let step = delays.len().div_ceil(TRIALS).max(1);
+        delays.into_iter().step_by(step).collect()
+    }
+
+    /// The nodes in at most `threads` parts, cut at links that take `least` or longer: what a second
+    /// costs, the lookahead, and the part of each node.
+    fn part(&self, least: Duration, threads: usize) -> Option<(f64, Duration, Vec<u16>)> {
+        let short = self.edges.iter().filter(|edge| edge.2 < least).map(|edge| (edge.0, edge.1));
+        let group = groups(self.work.len(), short.chain(self.together.iter().copied()));
+        let homes = self.fill(&group, threads);
+        let cut = self.edges.iter().filter(|edge| homes[edge.0] != homes[edge.1]);
+        let lookahead = cut.clone().map(|edge| edge.2).min()?;
+        let crossings: f64 = cut.map(|edge| edge.3).sum();
+        let mut work = vec![0.0; threads];
+        homes
+            .iter()
+            .zip(&self.work)
+            .for_each(|(home, work_of)| work[usize::from(*home)] += work_of);
+        let most = work.into_iter().fold(0.0, f64::max);
+        let rounds = (1.0 / lookahead.as_secs_f64()).min(self.work.iter().sum());
+        Some((most * EVENT + rounds * ROUND + crossings * CROSSING, lookahead, homes))
+    }
+
+    /// Groups in the order in which a search finds them, from one at the rim on, so that neighbours are
+    /// mostly in one part; all parts have about the same to do.
+    fn fill(&self, group: &[usize], threads: usize) -> Vec<u16> {
+        let mut work = vec![0.0; group.len()];
+        group.iter().zip(&self.work).for_each(|(group, more)| work[*group] += more);
+        let mut near = vec![Vec::new(); group.len()];
+        for &(from, to, ..) in &self.edges {
+            near[group[from]].push(group[to]);
+            near[group[to]].push(group[from]);
+        }
+        let order = search(&near, &search(&near, group));
+        let mut left: f64 = work.iter().sum();
+        let (mut part, mut filled) = (0, 0.0);
+        let mut home = vec![0; group.len()];
+        for at in order {
+            let share = left / (threads - usize::from(part)) as f64;
+            if usize::from(part) + 1 < threads && filled > 0.0 && filled + work[at] / 2.0 > share {
+                left -= filled;
+                (part, filled) = (part + 1, 0.0);
+            }
+            filled += work[at];
+            home[at] = part;
+        }
+        group.iter().map(|group| home[*group]).collect()
+    }
+}
+
+/// Groups that are reached from the last of `starts` on, neighbours first, and then from those that
+/// are left, each once.
+fn search(near: &[Vec<usize>], starts: &[usize]) -> Vec<usize> {
+    let mut order = Vec::new();
+    let mut seen = vec![false; near.len()];
+    for &start in starts.iter().rev() {
+        let mut next = VecDeque::from([start]);
+        while let Some(at) = next.pop_front() {
+            if !std::mem::replace(&mut seen[at], true) {
+                order.push(at);
+                next.extend(&near[at]);
+            }
+        }
+    }
+    order
+}
+
+/// For each of `count`, the first of those that `pairs` join it with.
+fn groups(count: usize, pairs: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
+    let mut parent: Vec<usize> = (0..count).collect();
+    fn root(parent: &mut [usize], mut at: usize) -> usize {
+        while parent[at] != at {
+            parent[at] = parent[parent[at]];
+            at = parent[at];
+        }
+        at
+    }
+    for (one, other) in pairs {
+        let (one, other) = (root(&mut parent, one), root(&mut parent, other));
+        parent[one.max(other)] = one.min(other);
+    }
+    (0..count).map(|at| root(&mut parent, at)).collect()
+}
+
+/// Nodes whose senders share a marker.
+fn shared_markers(spec: &WorldSpec) -> Vec<(usize, usize)> {
+    let TransportSpec { users, conditioners, .. } = &spec.transport;
+    let mut first = vec![None; conditioners.len()];
+    let mut pairs = Vec::new();
+    for user in users {
+        if let Some(marker) = user.conditioner {
+            let link = spec.fabric.path(user.forward).links[0];
+            let node = spec.fabric.links[link as usize].ends.0 as usize;
+            pairs.push((*first[marker as usize].get_or_insert(node), node));
+        }
+    }
+    pairs
+}

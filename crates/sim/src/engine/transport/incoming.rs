@@ -1,0 +1,171 @@
+//! The receiving end of a connection.
+
+use crate::engine::event::{Event, Key};
+use crate::engine::fabric::Fabric;
+use crate::engine::fabric::cargo::Cargo;
+use crate::engine::measures::Measures;
+use crate::traffic::Marks;
+use forebay_core::{Duration, Ecn, Packet, Time};
+use forebay_tcp::{Config as TcpConfig, Receiver, Segment};
+use std::sync::Arc;
+
+/// What a sender that connects says of the connection.
+#[derive(Clone)]
+pub struct Opening {
+    /// The connection's flow: place and part of the sender.
+    pub flow: u32,
+    /// Life of the connection in that place.
+    pub life: u32,
+    /// Whose it is.
+    pub user: u32,
+    /// Number that flow-aware disciplines see.
+    pub number: u32,
+    /// First stop of the acknowledgments' path.
+    pub backward: u32,
+    /// How data packets are marked.
+    pub marks: Marks,
+    /// How the connection behaves.
+    pub tcp: Arc<TcpConfig>,
+}
+
+/// The receiving end of a connection. It may be computed apart from the sender, and learns from packets
+/// alone how that goes on.
+#[repr(C)]
+pub struct Incoming {
+    user: u32,
+    backward: u32,
+    /// How acknowledgments are marked.
+    marks: Marks,
+    number: u32,
+    life: u32,
+    finished: bool,
+    /// Key of the agenda entry that stands for the timer; others are stale.
+    timer: Option<Key>,
+    receiver: Receiver,
+}
+
+impl Incoming {
+    /// The receiving end of the connection that `opening` tells of.
+    pub fn new(opening: &Opening) -> Self {
+        let [source, destination] = opening.marks.hosts;
+        Incoming {
+            user: opening.user,
+            backward: opening.backward,
+            marks: Marks { drop_precedence: 0, hosts: [destination, source], ..opening.marks },
+            number: opening.number,
+            life: opening.life,
+            finished: false,
+            timer: None,
+            receiver: Receiver::new(&opening.tcp),
+        }
+    }
+
+    /// First stop of the acknowledgments' path.
+    pub fn backward(&self) -> u32 {
+        self.backward
+    }
+
+    /// Fetches what data will touch.
+    #[inline]
+    pub fn fetch(&self) {
+        forebay_core::fetch(&self.user);
+        self.receiver.fetch();
+    }
+
+    /// Fetches what that points to; answers the first stop of what goes out in return.
+    #[inline]
+    pub fn fetch_further(&self) -> u32 {
+        self.receiver.fetch_further();
+        self.backward
+    }
+
+    /// The packet with handle `id`, of this connection or one before it in the same place, is here. How
+    /// many bytes the connection carried, if with it all of them have arrived.
+    #[inline]
+    pub fn on_segment(
+        &mut self,
+        now: Time,
+        id: u32,
+        ecn: Ecn,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) -> Option<u64> {
+        let cargo = fabric.hold.at(id);
+        if self.life != cargo.life {
+            return None;
+        }
+        let flow = cargo.flow;
+        let before = self.receiver.delivered();
+        let reply = self.receiver.on_segment(now, &cargo.segment, ecn);
+        let delivered = self.receiver.delivered();
+        measures.users[self.user as usize].bytes += delivered - before;
+        if let Some(reply) = &reply {
+            self.acknowledge(now, flow, reply, self.backward, fabric);
+        }
+        self.arm(flow, fabric);
+        if self.receiver.finished() && !self.finished {
+            self.finished = true;
+            return Some(delivered);
+        }
+        None
+    }
+
+    /// The timer, whose entry is at `key`.
+    pub fn on_timer(&mut self, flow: u32, key: Key, fabric: &mut Fabric) {
+        let now = key.time;
+        if self.timer != Some(key) {
+            return;
+        }
+        self.timer = None;
+        if self.receiver.deadline().is_some_and(|deadline| deadline <= now)
+            && let Some(reply) = self.receiver.on_deadline(now)
+        {
+            self.acknowledge(now, flow, &reply, self.backward, fabric);
+        }
+        self.arm(flow, fabric);
+    }
+
+    /// Sends `segment` to the sender, from the stop `stop` of the path on.
+    #[inline]
+    pub fn acknowledge(
+        &self,
+        now: Time,
+        flow: u32,
+        segment: &Segment,
+        stop: u32,
+        fabric: &mut Fabric,
+    ) {
+        let cargo = Cargo {
+            segment: *segment,
+            sent: now,
+            waited: Duration::ZERO,
+            stop,
+            flow,
+            life: self.life,
+            number: 0,
+            user: self.user,
+            backward: true,
+        };
+        let mut packet = Packet::new(fabric.hold.store(cargo), self.number, segment.ip_len());
+        self.marks.apply(&mut packet);
+        packet.kind = super::kind_of(segment);
+        packet.set_ecn(segment.ecn());
+        fabric.launch(packet, stop, now);
+    }
+
+    /// Takes no more of this life: `life` comes next.
+    pub fn end(&mut self, life: u32) {
+        self.life = life;
+        self.timer = None;
+    }
+
+    /// Sees to the timer.
+    #[inline]
+    fn arm(&mut self, flow: u32, fabric: &mut Fabric) {
+        if let Some(deadline) = self.receiver.deadline()
+            && self.timer.is_none_or(|key| deadline < key.time)
+        {
+            self.timer = Some(fabric.rest(deadline, Event::ReceiverTimer(flow), self.user));
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! What becomes of TCP connections: segments, timers, beginnings and ends.
+
+use super::connection::{Connection, Connections, PLACE, Planned};
+use super::incoming::{Incoming, Opening};
+use super::{Entry, Notice, Transport, User, kind_of};
+use crate::engine::event::{Event, Key};
+use crate::engine::fabric::Fabric;
+use crate::engine::fabric::cargo::Cargo;
+use crate::engine::measures::Measures;
+use crate::measure::TransferRow;
+use crate::traffic::Transfer;
+use forebay_core::{Duration, Ecn, Packet, PacketKind, Time};
+use forebay_tcp::{Config as TcpConfig, Segment, Sender, State};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+impl Transport {
+    /// Lets the user of `index` plan its next transfer of itself, at `after` or later.
+    pub(super) fn next_transfer(&mut self, index: u32, after: Time, fabric: &mut Fabric) {
+        let user = &mut self.users[index as usize];
+        let Entry::Transfers { source, .. } = &mut user.entry else {
+            unreachable!("the event belongs to a user of TCP")
+        };
+        let transfer = source.next(after, &mut user.rng);
+        self.plan_transfer(index, transfer, fabric);
+    }
+
+    fn plan_transfer(&mut self, user: u32, transfer: Option<Transfer>, fabric: &mut Fabric) {
+        let Some(Transfer { at, bytes, stays_open }) = transfer else { return };
+        if at < self.users[user as usize].stop {
+            let planned = self.connections.plan(Planned { user, bytes, stays_open });
+            fabric.rest(at, Event::Transfer(planned), user);
+        }
+    }
+
+    /// A planned transfer begins, on the connection that has stayed open or a new one.
+    pub fn start_transfer(
+        &mut self,
+        now: Time,
+        index: u32,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) {
+        let planned = self.connections.planned[index as usize];
+        self.connections.free_planned.push(index);
+        let Planned { user, bytes, stays_open } = planned;
+        if now >= self.users[user as usize].stop {
+            return;
+        }
+        let Entry::Transfers { open, .. } = &mut self.users[user as usize].entry else {
+            unreachable!("the transfer belongs to a user of TCP")
+        };
+        let flow = match open.take() {
+            Some(flow) => {
+                write(&mut self.connections.own(flow).sender, bytes, stays_open);
+                flow
+            }
+            None => self.connect(now, planned, measures),
+        };
+        if stays_open && let Entry::Transfers { open, .. } = &mut self.users[user as usize].entry {
+            *open = Some(flow);
+        }
+        let stop = self.users[user as usize].stop;
+        if bytes.is_none() && stop < Time::MAX {
+            fabric.rest(stop, Event::End(flow), user);
+        }
+        self.transmit(now, flow, fabric, measures);
+        self.next_transfer(user, now, fabric);
+    }
+
+    /// The endless transfer of connection `flow`, if it still has it, ends with what it has sent.
+    pub fn stop_endless(
+        &mut self,
+        now: Time,
+        flow: u32,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) {
+        let connection = self.connections.own(flow);
+        let stop = self.users[connection.user as usize].stop;
+        if now >= stop && connection.sender.is_endless() && !is_over(&connection.sender) {
+            connection.sender.cut();
+            self.transmit(now, flow, fabric, measures);
+        }
+    }
+
+    /// Opens a connection for a transfer; its flow is the answer.
+    fn connect(&mut self, now: Time, planned: Planned, measures: &mut Measures) -> u32 {
+        let Planned { user, bytes, stays_open } = planned;
+        let User {
+            entry: Entry::Transfers { tcp, backward, connections: count, .. },
+            forward,
+            marks,
+            conditioner,
+            ..
+        } = &mut self.users[user as usize]
+        else {
+            unreachable!("the transfer belongs to a user of TCP")
+        };
+        let number = self.connections.numbers.of(user, *count);
+        *count = count.wrapping_add(1);
+        let (place, life) = self.connections.vacant();
+        let flow = place | self.connections.part;
+        let opening = Opening {
+            flow,
+            life,
+            user,
+            number,
+            backward: *backward,
+            marks: *marks,
+            tcp: Arc::clone(tcp),
+        };
+        let mut sender = Sender::new(tcp, now);
+        write(&mut sender, bytes, stays_open);
+        let connection = Connection {
+            sender,
+            incoming: Incoming::new(&opening),
+            user,
+            forward: *forward,
+            marks: *marks,
+            conditioner: *conditioner,
+            number,
+            life,
+            start: now,
+            sender_timer: None,
+            charged: [0; 3],
+        };
+        self.connections.settle(place, connection);
+        if let Some(log) = &mut measures.transfers {
+            let bytes = bytes.filter(|_| !stays_open).and_then(NonZeroU64::new);
+            log.begins(place, TransferRow { flow: user, start: now, bytes, end: None });
+        }
+        if let Some(part) = self.part_of_receiver(user) {
+            self.notices.push((part, Notice::Opens(opening)));
+        }
+        flow
+    }
+
+    /// A segment reaches the host that it is for.
+    #[inline]
+    pub(super) fn on_segment(
+        &mut self,
+        now: Time,
+        id: u32,
+        ecn: Ecn,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) {
+        let cargo = fabric.hold.at(id);
+        let (flow, user) = (cargo.flow, cargo.user);
+        if !cargo.backward {
+            let Some(incoming) = self.connections.incoming(flow) else { return };
+            if let Some(bytes) = incoming.on_segment(now, id, ecn, fabric, measures) {
+                self.finish(now, flow, bytes, measures);
+            }
+            return;
+        }
+        let place = self.connections.place_of(flow);
+        let Some(connection) = self.connections.places.get_mut(place) else { return };
+        if connection.life != cargo.life {
+            return;
+        }
+        let opening = connection.sender.state() == State::SynSent;
+        if let Some(trace) = &mut measures.segments {
+            trace.record(now, user, true, &cargo.segment, &connection.sender);
+        }
+        connection.sender.on_segment(now, &cargo.segment, ecn);
+        if opening && connection.sender.state() != State::SynSent {
+            let class = measures.users[user as usize].class;
+            measures.classes[class as usize].opened(connection.start, now);
+        }
+        self.transmit(now, flow, fabric, measures);
+    }
+
+    /// All data of a connection, so many bytes, have arrived.
+    #[cold]
+    fn finish(&mut self, now: Time, flow: u32, bytes: u64, measures: &mut Measures) {
+        if self.connections.place_of(flow) < self.connections.places.len() {
+            self.arrived(now, flow, bytes, measures);
+        } else {
+            let part = (flow >> PLACE) as u16;
+            self.notices.push((part, Notice::Arrived { at: now, flow, bytes }));
+        }
+    }
+
+    /// All data of a connection whose sender is in this part have arrived at `at`.
+    pub fn arrived(&mut self, at: Time, flow: u32, bytes: u64, measures: &mut Measures) {
+        let place = self.connections.place_of(flow);
+        let &Connection { start, user, .. } = &self.connections.places[place];
+        if let Some(log) = &mut measures.transfers {
+            log.ends(place as u32, at);
+        }
+        let Entry::Transfers { source, .. } = &mut self.users[user as usize].entry else {
+            unreachable!("only a user of TCP has connections")
+        };
+        if !source.arrived() {
+            return;
+        }
+        let meter = &mut measures.users[user as usize];
+        meter.ended(start, at, bytes);
+        let class = &mut measures.classes[meter.class as usize];
+        class.completion.record(at - start);
+        class.point_completed += 1;
+    }
+
+    /// The connections of user `index` are as `tcp` says from now on, those that are open too. False if
+    /// it has none, or one cannot change.
+    pub fn control(
+        &mut self,
+        now: Time,
+        index: u32,
+        tcp: &Arc<TcpConfig>,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) -> bool {
+        let Entry::Transfers { tcp: own, .. } = &mut self.users[index as usize].entry else {
+            return false;
+        };
+        *own = Arc::clone(tcp);
+        let mut can = true;
+        for flow in self.connections.flows() {
+            let Connection { user, sender, .. } = self.connections.own(flow);
+            if *user == index && !is_over(sender) {
+                can &= sender.retune(tcp);
+                self.transmit(now, flow, fabric, measures);
+            }
+        }
+        can
+    }
+
+    /// The timer of a connection's sender, whose entry is at `key`.
+    pub fn on_sender_timer(
+        &mut self,
+        flow: u32,
+        key: Key,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) {
+        let now = key.time;
+        let connection = self.connections.own(flow);
+        if connection.sender_timer != Some(key) {
+            return;
+        }
+        connection.sender_timer = None;
+        // The timer may have been moved on since: it is re-armed lazily, never searched for.
+        if connection.sender.deadline().is_some_and(|deadline| deadline <= now) {
+            connection.sender.on_deadline(now);
+        }
+        self.transmit(now, flow, fabric, measures);
+    }
+
+    /// The timer of a connection's receiver, whose entry is at `key`.
+    pub fn on_receiver_timer(&mut self, flow: u32, key: Key, fabric: &mut Fabric) {
+        if let Some(incoming) = self.connections.incoming(flow) {
+            incoming.on_timer(flow, key, fabric);
+        }
+    }
+
+    /// Sends all that the sender may send now, and sees to its timer and its end.
+    #[inline]
+    fn transmit(&mut self, now: Time, flow: u32, fabric: &mut Fabric, measures: &mut Measures) {
+        let place = self.connections.place_of(flow);
+        let connection = &mut self.connections.places[place];
+        let mut segment = Segment::default();
+        while connection.sender.poll_into(now, &mut segment) {
+            let Connection { user, forward, marks, conditioner, number: address, life, .. } =
+                *connection;
+            if let Some(trace) = &mut measures.segments {
+                trace.record(now, user, false, &segment, &connection.sender);
+            }
+            let (kind, len) = (kind_of(&segment), segment.ip_len());
+            let number = match kind {
+                PacketKind::Data => measures.users[user as usize].sends(len),
+                _ => 0,
+            };
+            let cargo = Cargo {
+                segment,
+                sent: now,
+                waited: Duration::ZERO,
+                stop: forward,
+                flow,
+                life,
+                number,
+                user,
+                backward: false,
+            };
+            let mut packet = Packet::new(fabric.hold.store(cargo), address, len);
+            marks.apply(&mut packet);
+            if let Some(conditioner) = conditioner {
+                self.conditioners[conditioner as usize].mark(now, &mut packet);
+            }
+            packet.kind = kind;
+            packet.set_ecn(segment.ecn());
+            fabric.launch(packet, forward, now);
+        }
+        match connection.sender.state() {
+            State::Done => self.end(now, flow, false, fabric, measures),
+            State::Aborted => self.end(now, flow, true, fabric, measures),
+            _ => {
+                if let Some(deadline) = connection.sender.deadline()
+                    && connection.sender_timer.is_none_or(|key| deadline < key.time)
+                {
+                    let key =
+                        fabric.rest(deadline.max(now), Event::SenderTimer(flow), connection.user);
+                    connection.sender_timer = Some(key);
+                }
+            }
+        }
+    }
+
+    /// Sends `segment` to the sender of the connection in place `flow`, from the stop `stop` of the path
+    /// on.
+    pub fn acknowledge_from(
+        &self,
+        now: Time,
+        flow: u32,
+        segment: &Segment,
+        stop: u32,
+        fabric: &mut Fabric,
+    ) {
+        let place = self.connections.place_of(flow);
+        self.connections.places[place].incoming.acknowledge(now, flow, segment, stop, fabric);
+    }
+
+    /// The connection is over for its sender, whose user may go on. The receiver cannot know; it takes
+    /// packets for as long as it takes light to get there, and then the place is free.
+    fn end(
+        &mut self,
+        now: Time,
+        flow: u32,
+        aborted: bool,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) {
+        let connection = self.connections.own(flow);
+        connection.life += 1;
+        connection.sender_timer = None;
+        let user = connection.user;
+        self.charge(flow, measures);
+        let at = now + fabric.distance(self.users[user as usize].forward);
+        fabric.rest(at, Event::Closed(flow), user);
+        if let Some(part) = self.part_of_receiver(user) {
+            self.notices.push((part, Notice::Closes { at, flow, user }));
+        }
+        measures.users[user as usize].aborted += u64::from(aborted);
+        let User { entry: Entry::Transfers { source, open, .. }, rng, .. } =
+            &mut self.users[user as usize]
+        else {
+            unreachable!("only a user of TCP has connections")
+        };
+        open.take_if(|open| *open == flow);
+        let next = source.completed(now, rng);
+        self.plan_transfer(user, next, fabric);
+    }
+
+    /// The receiver of a connection that is over takes no more; the place is free.
+    pub fn close_receiver(&mut self, flow: u32) {
+        let connection = self.connections.own(flow);
+        connection.incoming.end(connection.life);
+        self.connections.free.push(flow ^ self.connections.part);
+    }
+
+    /// Ends the connections of user `index` with what they have sent.
+    pub(super) fn cut(
+        &mut self,
+        now: Time,
+        index: u32,
+        fabric: &mut Fabric,
+        measures: &mut Measures,
+    ) {
+        for flow in self.connections.flows() {
+            let connection = self.connections.own(flow);
+            if connection.user == index && !is_over(&connection.sender) {
+                connection.sender.cut();
+                self.transmit(now, flow, fabric, measures);
+            }
+        }
+    }
+
+    /// Charges what the connection's sender counted to its user.
+    fn charge(&mut self, flow: u32, measures: &mut Measures) {
+        let connection = self.connections.own(flow);
+        connection.charge(&mut measures.users[connection.user as usize]);
+    }
+
+    /// Brings the users' counts up to date with the connections that still run.
+    pub fn collect(&mut self, measures: &mut Measures) {
+        for flow in self.connections.flows() {
+            self.charge(flow, measures);
+        }
+    }
+
+    /// Gives back what only going on would need.
+    pub fn close(&mut self) {
+        self.connections = Connections::new(0, 0, 0, 0);
+    }
+}
+
+fn write(sender: &mut Sender, bytes: Option<u64>, stays_open: bool) {
+    match bytes {
+        Some(bytes) => sender.write(bytes),
+        None => return sender.write_forever(),
+    }
+    if !stays_open {
+        sender.close();
+    }
+}
+
+fn is_over(sender: &Sender) -> bool {
+    matches!(sender.state(), State::Done | State::Aborted)
+}

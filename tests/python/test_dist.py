@@ -1,0 +1,144 @@
+"""What `make dist` has made. `make test-dist` also installs the wheel, which takes a network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DIST = ROOT / "dist"
+WANTED = bool(os.environ.get("FOREBAY_DIST"))
+
+pytestmark = pytest.mark.skipif(
+    not WANTED and not (DIST / "SHA256SUMS").exists(), reason="make dist has made nothing yet"
+)
+
+
+def only(pattern: str) -> Path:
+    found = list(DIST.glob(pattern))
+    assert len(found) == 1, (pattern, found)
+    return found[0]
+
+
+def answer(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, **environment}
+    return subprocess.run(list(map(str, words)), capture_output=True, text=True, env=env)
+
+
+def wheels() -> list[Path]:
+    return [only("*.whl"), *DIST.glob("aarch64/*.whl")]
+
+
+def test_sums_are_those_of_the_files() -> None:
+    done = subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=DIST)
+    assert done.returncode == 0
+    names = {line.split()[1] for line in (DIST / "SHA256SUMS").read_text("utf-8").splitlines()}
+    files = {str(path.relative_to(DIST)) for path in DIST.rglob("*") if path.is_file()}
+    assert names == files - {"SHA256SUMS"}
+
+
+def test_wheels_hold_the_licences_and_nothing_of_the_machine_that_built_them() -> None:
+    for wheel in wheels():
+        assert "-cp310-abi3-manylinux2014_" in wheel.name
+        with zipfile.ZipFile(wheel) as archive:
+            names = {name.rpartition("/")[2] for name in archive.namelist() if "licenses/" in name}
+            assert names == {"LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.md"}
+            assert all(archive.read(name) for name in archive.namelist() if "licenses/" in name)
+            engine = archive.read("forebay/_engine.abi3.so")
+        for path in (ROOT, Path.home()):
+            assert str(path).encode() not in engine
+
+
+@pytest.mark.skipif(not shutil.which("objdump"), reason="needs objdump (binutils)")
+def test_the_engine_needs_no_newer_c_library_than_the_wheel_says(tmp_path: Path) -> None:
+    with zipfile.ZipFile(only("*.whl")) as archive:
+        engine = archive.extract("forebay/_engine.abi3.so", tmp_path)
+    words = answer("objdump", "-T", engine).stdout.split()
+    symbols = {word.strip("()") for word in words if word.strip("()").startswith("GLIBC_")}
+    versions = {tuple(map(int, each.removeprefix("GLIBC_").split("."))) for each in symbols}
+    assert max(versions) <= (2, 17)
+
+
+@pytest.mark.skipif(not WANTED, reason="downloads 150 MB: make test-dist")
+def test_from_the_wheel_to_a_report_without_a_compiler(tmp_path: Path) -> None:
+    start = time.monotonic()
+    home = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", home], check=True)
+    there = {"PATH": str(home / "bin"), "VIRTUAL_ENV": ""}
+    assert not any(shutil.which(each, path=there["PATH"]) for each in ("cargo", "rustc", "cc"))
+    installed = answer(home / "bin/pip", "install", "--only-binary=:all:", only("*.whl"), **there)
+    assert installed.returncode == 0, installed.stderr
+    ready = time.monotonic()
+
+    program, scenario = home / "bin/forebay", tmp_path / "home.toml"
+    words = ["new", "scenario", "--template", "household", "--out", str(scenario)]
+    made = answer(program, *words, **there)
+    assert made.returncode == 0, made.stderr
+    words = ["compare", str(scenario), "--disciplines", "fifo,codel,fq-codel,cake", "-r", "5"]
+    done = answer(program, *words, "--out", str(tmp_path / "out"), **there)
+    assert done.returncode == 0, done.stderr
+    assert "Start with" in done.stdout
+    (report,) = tmp_path.glob("out/**/report.html")
+    assert "fq-codel" in report.read_text("utf-8")
+    end = time.monotonic()
+    print(f"installed in {ready - start:.0f} s, reported in {end - ready:.0f} s")
+
+
+@pytest.fixture
+def unpacked(tmp_path: Path) -> Path:
+    with tarfile.open(only("forebay-gate-*-static.tar.gz")) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (folder,) = tmp_path.iterdir()
+    return folder
+
+
+def test_the_static_gate_needs_no_library(unpacked: Path) -> None:
+    assert answer("ldd", unpacked / "forebay-gate").stdout.strip() in ("statically linked", "")
+    assert (unpacked / "THIRD-PARTY.md").stat().st_size > 10_000
+    checked = answer(unpacked / "forebay-gate", "check", ROOT / "examples/gate/uplink.toml")
+    assert checked.returncode == 0, checked.stderr
+    assert 'kind = "fq-codel"' in checked.stdout
+
+
+def test_the_static_gate_refuses_plug_ins(unpacked: Path) -> None:
+    file = unpacked / "plugin.toml"
+    text = (ROOT / "examples/gate/uplink.toml").read_text("utf-8")
+    file.write_text(f'plugins = ["{unpacked}/any.so"]\n{text}', "utf-8")
+    (unpacked / "any.so").write_bytes(b"")
+    done = answer(unpacked / "forebay-gate", "check", file)
+    assert done.returncode == 2
+    assert "a static program loads none" in done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="needs dpkg-deb")
+def test_the_debian_package_is_whole(tmp_path: Path) -> None:
+    for package in [only("*.deb"), *DIST.glob("aarch64/*.deb")]:
+        root = tmp_path / package.name
+        assert answer("dpkg-deb", "--extract", package, root).returncode == 0
+        assert answer("dpkg-deb", "--control", package, root / "control").returncode == 0
+        assert (root / "control/conffiles").read_text().split() == ["/etc/forebay/gate.toml"]
+        assert "systemd-sysusers forebay-gate.conf" in (root / "control/postinst").read_text()
+        for name in (
+            "usr/bin/forebay-gate",
+            "usr/lib/sysusers.d/forebay-gate.conf",
+            "usr/share/man/man1/forebay-gate.1.gz",
+            "usr/share/man/man1/forebay-gate-run.1.gz",
+            "usr/share/bash-completion/completions/forebay-gate",
+            "usr/share/zsh/vendor-completions/_forebay-gate",
+            "usr/share/fish/vendor_completions.d/forebay-gate.fish",
+            "usr/share/doc/forebay-gate/copyright",
+        ):
+            assert (root / name).stat().st_size > 0, name
+        assert list(root.glob("usr/share/doc/forebay-gate/THIRD-PARTY.md*"))
+        assert len(list(root.glob("**/systemd/system/forebay-gate.service"))) == 1
+    native = tmp_path / only("*.deb").name
+    checked = answer(native / "usr/bin/forebay-gate", "check", native / "etc/forebay/gate.toml")
+    assert checked.returncode == 0, checked.stderr

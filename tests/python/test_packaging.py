@@ -1,0 +1,70 @@
+"""Files about the project that packages and registries read, beside the code that they describe."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+VERSION: str = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["workspace"]["package"][
+    "version"
+]
+
+
+def test_licence_files_have_their_texts() -> None:
+    for name, words in {
+        "LICENSE-MIT": "Permission is hereby granted",
+        "LICENSE-APACHE": "TERMS AND CONDITIONS FOR USE",
+        "THIRD-PARTY.md": "uPlot",
+    }.items():
+        assert name in PROJECT["license-files"]
+        assert words in (ROOT / name).read_text("utf-8")
+
+
+@pytest.mark.skipif(not shutil.which("cargo"), reason="needs cargo")
+def test_every_crate_that_is_shipped_has_its_licence_named() -> None:
+    words = ["cargo", "tree", "--locked", "--offline", "--edges=normal", "--prefix=none"]
+    words += ["--package=forebay-python", "--package=forebay-gate", "--format={p}"]
+    tree = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    crates = {tuple(line.split()[:2]) for line in tree.splitlines() if line}
+    others = {f"{name} {text[1:]}" for name, text in crates if not name.startswith("forebay")}
+    assert len(others) > 80
+    text = (ROOT / "THIRD-PARTY.md").read_text("utf-8")
+    named = set(re.findall(r"[\w-]+ \d+\.\d+\.\d+[\w.+-]*", text))
+    assert others <= named, f"run `make licences`: {sorted(others - named)}"
+
+
+def test_the_conda_recipe_asks_for_what_the_package_needs() -> None:
+    recipe = yaml.safe_load((ROOT / "contrib/conda/recipe.yaml").read_text("utf-8"))
+    assert recipe["context"]["version"] == VERSION
+    others = {"matplotlib": "matplotlib-base"}
+    wanted = {
+        others.get(found.name, found.name): str(found.specifier)
+        for found in map(Requirement, PROJECT["dependencies"])
+    }
+    has = dict(line.split(" ", 1) for line in recipe["requirements"]["run"])
+    assert has == {**wanted, "python": PROJECT["requires-python"]}
+    (build,) = PROJECT["optional-dependencies"]["build"]
+    assert build.replace(">", " >", 1) in recipe["requirements"]["host"]
+    assert recipe["about"]["license"] == PROJECT["license"]
+
+
+def test_the_citation_names_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["version"] == VERSION
+    assert " OR ".join(citation["license"]) == PROJECT["license"]

@@ -1,0 +1,157 @@
+"""Make a release: `make release VERSION=0.2.0`, or `python tools/release/release.py 0.2.0`.
+
+It writes the version wherever it stands, builds and tests what is released, commits and tags. Only
+then is anything kept: a step that fails leaves the files as they were. It never pushes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BRANCH = "main"
+STEPS = (["make", "test"], ["make", "package"], ["make", "audit"], ["make", "dist", "test-dist"])
+"""What must succeed with the new version before it is committed."""
+
+Run = Callable[[Sequence[str], Path], None]
+"""Runs a program in a folder; raises `Refused` if it fails."""
+
+
+class Refused(Exception):
+    """There is no release, and why."""
+
+
+def git(root: Path, *words: str) -> str:
+    """What git answers."""
+    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True)
+    if done.returncode:
+        raise Refused(f"git {' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """A version as numbers that can be compared."""
+    if not re.fullmatch(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}", version):
+        raise Refused(f'version: expected three numbers such as 0.2.0, got "{version}"')
+    return tuple(map(int, version.split(".")))
+
+
+def present(root: Path) -> str:
+    """The version that the workspace has now."""
+    text = (root / "Cargo.toml").read_text("utf-8")
+    found = re.search(r'^\[workspace\.package\]\nversion = "(.*)"$', text, re.MULTILINE)
+    if not found:
+        raise Refused("Cargo.toml: [workspace.package] does not begin with a version")
+    return found[1]
+
+
+def check(root: Path, version: str) -> None:
+    """Refuse what must not be released."""
+    now = present(root)
+    if numbers(version) <= numbers(now):
+        raise Refused(f"version: {version} does not come after {now}, which Cargo.toml has")
+    if dirty := git(root, "status", "--porcelain"):
+        files = ", ".join(line.split(maxsplit=1)[1] for line in dirty.splitlines()[:5])
+        raise Refused(f"files are not committed: {files}; commit or remove them")
+    if (branch := git(root, "branch", "--show-current")) != BRANCH:
+        raise Refused(f"branch: releases are made on {BRANCH}, and this is {branch or 'none'}")
+    if git(root, "tag", "--list", f"v{version}"):
+        raise Refused(f"tag: v{version} exists")
+    changes = (root / "CHANGELOG.md").read_text("utf-8")
+    found = re.search(r"^## \[Unreleased\]\n(.*?)(?=^## |\Z)", changes, re.MULTILINE | re.DOTALL)
+    if not found or not re.search(r"^- ", found[1], re.MULTILINE):
+        raise Refused("CHANGELOG.md: nothing stands under [Unreleased]; say what has changed")
+
+
+def places(old: str, version: str, today: str) -> dict[str, list[tuple[str, str]]]:
+    """For each file the patterns where the version stands, and what is to stand there."""
+    was = re.escape(old)
+    lock = (
+        rf'(^name = "forebay-(?!fuzz")[^"]*"\nversion = )"{was}"$(?!\nsource)',
+        rf'\g<1>"{version}"',
+    )
+    return {
+        "Cargo.toml": [
+            (rf'^(version = )"{was}"$', rf'\g<1>"{version}"'),
+            (rf'^(forebay-.* version = )"{was}"', rf'\g<1>"{version}"'),
+        ],
+        "Cargo.lock": [lock],
+        "fuzz/Cargo.lock": [lock],
+        "CITATION.cff": [
+            (
+                rf"^version: {was}\n(date-released: .*\n)?",
+                f"version: {version}\ndate-released: {today}\n",
+            )
+        ],
+        "contrib/conda/recipe.yaml": [(rf'^(  version: )"{was}"$', rf'\g<1>"{version}"')],
+        "CHANGELOG.md": [
+            (r"^## \[Unreleased\]$", f"## [Unreleased]\n\n## [{version}] - {today}"),
+        ],
+    }
+
+
+def write(root: Path, version: str, today: str) -> list[str]:
+    """Write the version wherever it stands; answers the files."""
+    files = places(present(root), version, today)
+    for name, patterns in files.items():
+        text = (root / name).read_text("utf-8")
+        for pattern, new in patterns:
+            text, count = re.subn(pattern, new, text, flags=re.MULTILINE)
+            if not count:
+                raise Refused(f"{name}: the version is not where it was expected: {pattern}")
+        (root / name).write_text(text, "utf-8")
+    return list(files)
+
+
+def step(words: Sequence[str], root: Path) -> None:
+    """Run one step, with its output shown."""
+    print(f"== {' '.join(words)}", flush=True)
+    if code := subprocess.run(words, cwd=root).returncode:
+        raise Refused(f"{' '.join(words)} ended with code {code}")
+
+
+def release(version: str, root: Path = ROOT, run: Run = step) -> None:
+    """Everything, in order."""
+    check(root, version)
+    today = f"{datetime.now(timezone.utc):%Y-%m-%d}"
+    try:
+        files = write(root, version, today)
+        for words in STEPS:
+            run(words, root)
+        # The steps may write generated files; those must be committed before a release.
+        changed = {line.split(maxsplit=1)[1] for line in status(root)}
+        if others := sorted(changed - set(files)):
+            raise Refused(f"generated files are not up to date: {', '.join(others)}; commit them")
+        git(root, "commit", "--quiet", "--message", f"Version {version}", "--", *files)
+    except BaseException:
+        git(root, "reset", "--quiet", "--hard")
+        raise
+    git(root, "tag", "--annotate", f"v{version}", "--message", f"forebay {version}")
+    print(f"v{version} is committed and tagged; docs/release.md says how to publish dist")
+
+
+def status(root: Path) -> list[str]:
+    """What differs from the last commit."""
+    return git(root, "status", "--porcelain").splitlines()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Test, build, commit and tag a release.")
+    parser.add_argument("version", help="three numbers, such as 0.2.0")
+    try:
+        release(parser.parse_args(arguments).version)
+    except Refused as why:
+        print(f"error: {why}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
