@@ -3,6 +3,7 @@
 #   make demo     build, then compare queue disciplines on examples/branch-uplink.toml
 #   make test     every check and test
 #   make fuzz     each fuzzer for FUZZ_SECONDS, 60 by default
+#   make fuzz-corpus  pack few inputs that reach all that the fuzzers have found
 #   make gate     build target/release/forebay-gate and libforebay_gate.so (Linux)
 #   make abuse    the gate under abuse for ABUSE_SECONDS, ten minutes by default (Linux, root)
 #   make library  build target/release/libforebay.so and .a, the disciplines for C and C++
@@ -35,7 +36,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help dist test-dist audit licences release demo library package hosted gate abuse soak test fuzz bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: help dist test-dist audit licences release demo library package hosted gate abuse soak test fuzz fuzz-corpus bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := help
 
 # What stands at the head of this file.
@@ -109,7 +110,8 @@ licences: $(CARGO_ABOUT)
 release:
 	@$(PYTHON) tools/release/release.py $(VERSION)
 
-# Inputs that fail are kept in fuzz/artifacts; those that reach new code, and logs, in fuzz/found.
+# Inputs that fail are kept in fuzz/artifacts; the corpus, inputs that reach new code, and logs in
+# fuzz/found.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := $(patsubst fuzz/fuzz_targets/%.rs,%,$(wildcard fuzz/fuzz_targets/*.rs))
 CARGO_FUZZ := target/tools/bin/cargo-fuzz
@@ -118,14 +120,25 @@ fuzz: $(CARGO_FUZZ)
 	@echo "== building the fuzzers"
 	@$(CARGO_FUZZ) build --sanitizer none
 	@for target in $(FUZZ_TARGETS); do \
-	  mkdir -p fuzz/found/$$target || exit 1; \
+	  found=fuzz/found/$$target; mkdir -p $$found || exit 1; \
+	  test ! -e fuzz/corpus/$$target.tar || tar -xf fuzz/corpus/$$target.tar -C $$found || exit 1; \
 	  dict=fuzz/dict/$$target.dict; \
 	  echo "== fuzzing $$target for $(FUZZ_SECONDS) s"; \
-	  log=fuzz/found/$$target.log; \
-	  $(CARGO_FUZZ) run --sanitizer none $$target fuzz/found/$$target fuzz/corpus/$$target -- \
+	  $(CARGO_FUZZ) run --sanitizer none $$target $$found -- \
 	    -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -max_len=8192 \
-	    $$(test -e $$dict && echo -dict=$$dict) > $$log 2>&1 || { tail -n 60 $$log; exit 1; }; \
-	  grep DONE $$log; \
+	    $$(test -e $$dict && echo -dict=$$dict) > $$found.log 2>&1 || { tail -n 60 $$found.log; exit 1; }; \
+	  grep DONE $$found.log; \
+	done
+
+# Few inputs that reach what all in fuzz/found do become the corpora.
+fuzz-corpus: $(CARGO_FUZZ)
+	@for target in $(FUZZ_TARGETS); do \
+	  found=fuzz/found/$$target; rm -rf $$found.kept; mkdir $$found.kept || exit 1; \
+	  $(CARGO_FUZZ) run --sanitizer none $$target $$found.kept $$found -- \
+	    -set_cover_merge=1 -use_counters=0 > $$found.log 2>&1 || { tail -n 60 $$found.log; exit 1; }; \
+	  tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 --mode=644 \
+	    -cf fuzz/corpus/$$target.tar -C $$found.kept . || exit 1; \
+	  echo "$$target: $$(ls $$found.kept | wc -l) inputs"; \
 	done
 
 target/tools/bin/%:

@@ -145,7 +145,8 @@ def kernel(given: Arrivals, queue: Mapping[str, Any], rate: int, seed: int) -> V
 def engine() -> str:
     """The program that asks our disciplines, built."""
     cargo = shutil.which("cargo") or "cargo"
-    words = ["build", "--quiet", "--locked", "-p", "forebay-shaper", "--example", "arrivals"]
+    # With the features that `cargo test` chooses for the workspace, so that it is built already.
+    words = ["build", "--quiet", "--locked", "--workspace", "--example", "arrivals"]
     subprocess.run([cargo, *words], cwd=ROOT, check=True)
     return str(ROOT / "target" / "debug" / "examples" / "arrivals")
 

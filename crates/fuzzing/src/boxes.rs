@@ -1,15 +1,13 @@
 //! Boxes: whatever headers come, in whatever order, the ASPQ controller keeps its bounds.
 
 use crate::generate;
-use crate::run::registry;
+use crate::scenario::schema;
 use arbitrary::{Result, Unstructured};
 use forebay_core::{Duration, Time, config};
 use forebay_middlebox::aspq::{Controller, Params};
-use forebay_middlebox::{Ack, FiveTuple, Header, Middlebox, Tcp, Verdict, flags};
-use forebay_sim::scenario;
-use serde_json::{Value, json};
+use forebay_middlebox::{Ack, FiveTuple, Header, Middlebox, Verdict, flags};
+use serde_json::json;
 use std::collections::HashMap;
-use std::sync::OnceLock;
 
 /// Runs end here; times may be set to centuries.
 const END: Time = Time::from_nanos(1 << 62);
@@ -21,9 +19,7 @@ pub fn aspq(data: &[u8]) {
 }
 
 fn exercise(u: &mut Unstructured) -> Result<()> {
-    static SCHEMA: OnceLock<Value> = OnceLock::new();
-    let root = SCHEMA.get_or_init(|| scenario::schema(registry()));
-    let mut block = generate::value(&json!({ "$ref": "#/$defs/box" }), root, u)?;
+    let mut block = generate::value(&json!({ "$ref": "#/$defs/box" }), schema(), u)?;
     if block.as_object_mut().and_then(|block| block.remove("kind")) != Some(json!("aspq")) {
         return Ok(());
     }
@@ -94,11 +90,8 @@ impl Rig {
     }
 }
 
-/// Headers of few flows, with numbers that are near each other as often as not.
+/// A header of one of few flows.
 fn header(u: &mut Unstructured) -> Result<Header> {
-    let near = |u: &mut Unstructured| -> Result<u32> {
-        Ok(if u.arbitrary()? { u.int_in_range(0..=3000)? } else { u.arbitrary()? })
-    };
     let flow = FiveTuple {
         source_port: u.int_in_range(0..=3)?,
         destination_port: u.int_in_range(0..=3)?,
@@ -106,19 +99,7 @@ fn header(u: &mut Unstructured) -> Result<Header> {
         destination: [10, 0, 0, 1].into(),
         protocol: *u.choose(&[6, 6, 6, 17])?,
     };
-    let mut tcp = Tcp {
-        seq: near(u)?,
-        ack: near(u)?,
-        flags: if u.arbitrary()? { flags::ACK } else { u.arbitrary::<u8>()?.into() },
-        window: u.arbitrary()?,
-        payload_len: *u.choose(&[0, 0, 1, 1000, 65_495])?,
-        timestamps: u.arbitrary()?,
-        window_scale: u.arbitrary()?,
-        ..Tcp::default()
-    };
-    for _ in 0..u.int_in_range(0..=4)? {
-        tcp.sack.push(near(u)?, near(u)?);
-    }
+    let tcp = generate::tcp(u)?;
     let has_header = flow.protocol == 6 && !u.ratio(1, 16)?;
     Ok(Header {
         flow,

@@ -1,16 +1,19 @@
 //! Disciplines: any kind or combination that can be built keeps its contracts under any sequence of
-//! calls.
+//! calls, and whatever of it is changed while packets wait.
 
-use crate::generate;
 use crate::run::registry;
+use crate::scenario::schema;
+use crate::{generate, grow};
 use arbitrary::{Result, Unstructured};
+use forebay_core::tcp::Tcp;
 use forebay_core::{
     Context, Discipline, DropReason, Ecn, Packet, PacketKind, Rate, Rng, Setting, Sink, Time,
     Verdict, Wake,
 };
-use forebay_sim::scenario;
 use serde_json::{Value, json};
-use std::sync::OnceLock;
+
+/// The byte that asks for another table.
+const RETUNE: u8 = 0xf7;
 
 /// A port's discipline, built from the input, and the calls that follow.
 pub fn operations(data: &[u8]) {
@@ -19,9 +22,7 @@ pub fn operations(data: &[u8]) {
 }
 
 fn exercise(u: &mut Unstructured) -> Result<()> {
-    static SCHEMA: OnceLock<Value> = OnceLock::new();
-    let root = SCHEMA.get_or_init(|| scenario::schema(registry()));
-    let block = generate::value(&json!({ "$ref": "#/$defs/queue" }), root, u)?;
+    let block = generate::value(&form(), schema(), u)?;
     let rates = [10_000_000, 1, 1_000, 64_000, 100_000_000_000, i64::MAX as u64];
     let setting = Setting {
         rate: Rate::from_bps(*u.choose(&rates)?),
@@ -34,11 +35,9 @@ fn exercise(u: &mut Unstructured) -> Result<()> {
     let effective = disciplines.effective(&block, &setting).expect("what is built is effective");
     disciplines.build(&effective, &setting).expect("what is effective can be built");
     let rng = Rng::named(7, "port");
-    let kind = effective["kind"].as_str();
-    let kinds = disciplines.every_kind();
-    let entry = kind.and_then(|kind| kinds.find(kind).ok());
-    let shapes = entry.is_some_and(|entry| entry.facts.shapes);
-    let mut rig = Rig { queue, shapes, books: Books::default(), rng, now: Time::ZERO };
+    let (shapes, rate) = (shapes(&effective), setting.rate);
+    let (books, now) = (Books::default(), Time::ZERO);
+    let mut rig = Rig { queue, block, setting, rate, shapes, books, rng, now };
     while !u.is_empty() && rig.books.left.len() < 4096 {
         rig.operate(u)?;
     }
@@ -46,9 +45,24 @@ fn exercise(u: &mut Unstructured) -> Result<()> {
     Ok(())
 }
 
+fn form() -> Value {
+    json!({ "$ref": "#/$defs/queue" })
+}
+
+/// Whether a discipline may hold packets back.
+fn shapes(effective: &Value) -> bool {
+    let kinds = registry().disciplines.every_kind();
+    let entry = effective["kind"].as_str().and_then(|kind| kinds.find(kind).ok());
+    entry.is_some_and(|entry| entry.facts.shapes)
+}
+
 /// What came and what left.
 #[derive(Default)]
 struct Books {
+    /// TCP header of the packet that is being handed over.
+    header: Option<Tcp>,
+    /// Whether anybody asked for one.
+    looks: bool,
     /// By number of the packet: whether it has left.
     left: Vec<bool>,
     packets: usize,
@@ -66,8 +80,13 @@ impl Books {
 }
 
 impl Sink for Books {
-    fn dropped(&mut self, packet: Packet, _: DropReason) {
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        assert!(reason != DropReason::RedundantAck || packet.kind == PacketKind::PureAck);
         self.leaves(packet);
+    }
+    fn tcp_header(&mut self, _: &Packet) -> Option<Tcp> {
+        self.looks = true;
+        self.header
     }
     fn marked(&mut self, packet: &Packet) {
         assert_eq!(packet.ecn(), Ecn::Ce);
@@ -76,6 +95,11 @@ impl Sink for Books {
 
 struct Rig {
     queue: Box<dyn Discipline>,
+    /// Its table, and the place where it was built.
+    block: Value,
+    setting: Setting,
+    /// Rate of the link.
+    rate: Rate,
     /// It may hold packets back.
     shapes: bool,
     books: Books,
@@ -85,32 +109,60 @@ struct Rig {
 
 impl Rig {
     fn operate(&mut self, u: &mut Unstructured) -> Result<()> {
-        match u.int_in_range(0..=15)? {
-            0..=3 => {
-                for _ in 0..u.int_in_range(0..=200)? {
-                    self.dequeue();
+        match u.arbitrary::<u8>()? {
+            // Others are numbers modulo 16, as older inputs have them.
+            RETUNE => return self.retune(u),
+            choice => match choice % 16 {
+                0..=3 => {
+                    for _ in 0..u.int_in_range(0..=200)? {
+                        self.dequeue();
+                    }
                 }
-            }
-            4 => self.wait(u64::from(u.arbitrary::<u32>()?)),
-            5 => self.wait(u.arbitrary::<u64>()? >> u.int_in_range(2..=40)?),
-            6 => {
-                // Zero in an outage.
-                let rate = Rate::from_bps(u.arbitrary::<u64>()? >> u.int_in_range(1..=63)?);
-                self.queue.set_link_rate(self.now, rate);
-            }
-            7 => self.queue.probe(self.now, &mut |name, value| {
-                assert!(value.is_finite(), "{name} is {value}");
-            }),
-            _ => {
-                let (packet, gap) = (self.packet(u)?, u64::from(u.arbitrary::<u16>()?));
-                let copies = u.int_in_range(0..=40)?;
-                for _ in 0..copies {
-                    let id = self.number(&packet);
-                    self.enqueue(copy(&packet, id));
-                    self.wait(gap * 100);
+                4 => self.wait(u64::from(u.arbitrary::<u32>()?)),
+                5 => self.wait(u.arbitrary::<u64>()? >> u.int_in_range(2..=40)?),
+                6 => {
+                    // Zero in an outage.
+                    let rate = Rate::from_bps(u.arbitrary::<u64>()? >> u.int_in_range(1..=63)?);
+                    self.queue.set_link_rate(self.now, rate);
+                    self.rate = rate;
                 }
-                self.enqueue(packet);
+                7 => self.queue.probe(self.now, &mut |name, value| {
+                    assert!(value.is_finite(), "{name} is {value}");
+                }),
+                _ => {
+                    let (packet, gap) = (self.packet(u)?, u64::from(u.arbitrary::<u16>()?));
+                    let copies = u.int_in_range(0..=40)?;
+                    for _ in 0..copies {
+                        let id = self.number(&packet);
+                        self.enqueue(copy(&packet, id));
+                        self.wait(gap * 100);
+                    }
+                    self.enqueue(packet);
+                }
+            },
+        }
+        self.check();
+        Ok(())
+    }
+
+    /// Another table takes over what waits, if the discipline can go on so.
+    fn retune(&mut self, u: &mut Unstructured) -> Result<()> {
+        let mut block = self.block.clone();
+        for _ in 0..u.int_in_range(0..=3)? {
+            grow::change(&mut block, &form(), u)?;
+        }
+        let disciplines = &registry().disciplines;
+        let Ok(mut fresh) = disciplines.build(&block, &self.setting) else { return Ok(()) };
+        if self.queue.retune(self.now, &mut *fresh) {
+            if self.rate != self.setting.rate {
+                self.queue.set_link_rate(self.now, self.rate);
             }
+            let effective = disciplines.effective(&block, &self.setting);
+            self.shapes = shapes(&effective.expect("what is built is effective"));
+            self.block = block;
+        } else if block == self.block {
+            let twin = || disciplines.build(&block, &self.setting).expect("it was built before");
+            assert!(!twin().retune(Time::ZERO, &mut *twin()), "later it refuses its own table");
         }
         self.check();
         Ok(())
@@ -124,6 +176,7 @@ impl Rig {
         (self.books.left.len() - 1) as u32
     }
 
+    /// A packet, booked; with its TCP header where somebody looks at it.
     fn packet(&mut self, u: &mut Unstructured) -> Result<Packet> {
         let len = match u.int_in_range(0..=3)? {
             0 => 1500,
@@ -143,6 +196,10 @@ impl Rig {
             1 => PacketKind::Control,
             _ => PacketKind::Data,
         };
+        self.books.header = None;
+        if self.books.looks && packet.kind == PacketKind::PureAck {
+            self.books.header = Some(generate::tcp(u)?);
+        }
         Ok(packet)
     }
 

@@ -3,6 +3,7 @@
 //! The schema is the registry's own, so that a new kind or field is fuzzed from its first day.
 
 use arbitrary::{Result, Unstructured};
+use forebay_core::tcp::{Tcp, flags};
 use serde_json::{Map, Number, Value};
 
 /// Tables within tables go no deeper.
@@ -22,6 +23,27 @@ pub fn target<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
     let reference = schema.get("$ref").and_then(Value::as_str);
     let target = reference.map(|reference| root.pointer(reference.trim_start_matches('#')));
     target.map_or(schema, |target| target.unwrap_or(&Value::Null))
+}
+
+/// A TCP header, with numbers that are near each other as often as not.
+pub fn tcp(u: &mut Unstructured) -> Result<Tcp> {
+    let near = |u: &mut Unstructured| -> Result<u32> {
+        Ok(if u.arbitrary()? { u.int_in_range(0..=3000)? } else { u.arbitrary()? })
+    };
+    let mut tcp = Tcp {
+        seq: near(u)?,
+        ack: near(u)?,
+        flags: if u.arbitrary()? { flags::ACK } else { u.arbitrary::<u8>()?.into() },
+        window: u.arbitrary()?,
+        payload_len: *u.choose(&[0, 0, 1, 1000, 65_495])?,
+        timestamps: u.arbitrary()?,
+        window_scale: u.arbitrary()?,
+        ..Tcp::default()
+    };
+    for _ in 0..u.int_in_range(0..=4)? {
+        tcp.sack.push(near(u)?, near(u)?);
+    }
+    Ok(tcp)
 }
 
 struct Generator<'a> {

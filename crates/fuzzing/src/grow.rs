@@ -1,13 +1,15 @@
 //! Scenarios that can run, grown from small ones by whatever the schema allows.
 
 use crate::generate;
-use crate::run::registry;
+use crate::run::{read, registry};
 use crate::scenario::{runnable, schema};
 use arbitrary::{Result, Unstructured};
 use serde_json::{Value, json};
 
 /// What is tried on one scenario; much of it is refused.
 const STEPS: u32 = 60;
+/// Footprint of what is built many times.
+const SMALL: u64 = 10_000;
 
 /// A scenario that can run, and those that it grew from: each differs from the one before it by what
 /// `data` says of one place in the schema.
@@ -18,16 +20,33 @@ pub fn scenarios(data: &[u8]) -> Vec<Value> {
         if u.is_empty() {
             break;
         }
-        let mut next = grown[grown.len() - 1].clone();
-        if change(&mut next, schema(), &mut u).is_err() {
-            break;
-        }
-        complete(&mut next);
-        if next != grown[grown.len() - 1] && runnable(&mut next).is_some() {
-            grown.push(next);
+        match step(&grown[grown.len() - 1], &mut u) {
+            Ok(next) => grown.extend(next),
+            Err(_) => break,
         }
     }
     grown
+}
+
+/// A small scenario with a few other values, for what is run more than once.
+pub(crate) fn small(u: &mut Unstructured) -> Result<Value> {
+    let mut tree = seedling(u);
+    for _ in 0..u.int_in_range(0..=4)? {
+        if let Some(next) = step(&tree, u)?
+            && read(&next).is_ok_and(|scenario| scenario.footprint().0 <= SMALL)
+        {
+            tree = next;
+        }
+    }
+    Ok(tree)
+}
+
+/// `tree` with another value at one place of the schema; None if nothing is different, or it cannot run.
+fn step(tree: &Value, u: &mut Unstructured) -> Result<Option<Value>> {
+    let mut next = tree.clone();
+    change(&mut next, schema(), u)?;
+    complete(&mut next);
+    Ok((next != *tree && runnable(&mut next).is_some()).then_some(next))
 }
 
 /// A small scenario of each form, with any sources.
@@ -64,7 +83,7 @@ fn seedling(u: &mut Unstructured) -> Value {
 }
 
 /// What an entry needs so that it is seldom refused: a name of its own, ends, a file.
-fn complete(tree: &mut Value) {
+pub(crate) fn complete(tree: &mut Value) {
     let has_row = tree.get("dumbbell").is_some() || tree.get("parking_lot").is_some();
     for (index, entry) in tree["traffic"].as_array_mut().into_iter().flatten().enumerate() {
         let Some(entry) = entry.as_object_mut() else { continue };
@@ -80,7 +99,7 @@ fn complete(tree: &mut Value) {
 }
 
 /// Changes one place of `at`, which follows `form`.
-fn change(at: &mut Value, form: &Value, u: &mut Unstructured) -> Result<()> {
+pub(crate) fn change(at: &mut Value, form: &Value, u: &mut Unstructured) -> Result<()> {
     let form = generate::target(form, schema());
     let form = match form["oneOf"].as_array().or_else(|| form["anyOf"].as_array()) {
         Some(options) => {

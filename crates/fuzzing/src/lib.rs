@@ -4,8 +4,10 @@
 //! under `fuzz/` feed them what libFuzzer makes up; the tests of this crate feed them the corpora
 //! and every input that once failed.
 
+mod agent;
 mod boxes;
 mod capture;
+mod changes;
 mod disciplines;
 #[cfg(target_os = "linux")]
 mod frames;
@@ -21,7 +23,9 @@ pub type Target = fn(&[u8]);
 
 /// Every target by the name of its corpus.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("agent", agent::agent),
     ("aspq", boxes::aspq),
+    ("changes", changes::changes),
     ("disciplines", disciplines::operations),
     #[cfg(target_os = "linux")]
     ("frames", frames::frames),

@@ -2,13 +2,10 @@
 //! forges segments, nothing breaks.
 
 use crate::generate;
-use crate::run::registry;
+use crate::scenario::schema;
 use arbitrary::{Result, Unstructured};
 use forebay_core::{Duration, Ecn, Time};
-use forebay_sim::scenario;
 use forebay_tcp::{Config, Flags, Receiver, SackBlock, Segment, Sender, Stack, State};
-use serde_json::Value;
-use std::sync::OnceLock;
 
 /// Bytes that are written in all.
 const MOST_WRITTEN: u64 = 300_000;
@@ -26,10 +23,7 @@ pub fn segments(data: &[u8]) {
 }
 
 fn exercise(u: &mut Unstructured) -> Result<()> {
-    static SCHEMA: OnceLock<Value> = OnceLock::new();
-    let root = SCHEMA.get_or_init(|| scenario::schema(registry()));
-    let form = &root["properties"]["tcp"];
-    let given = generate::value(form, root, u)?;
+    let given = generate::value(&schema()["properties"]["tcp"], schema(), u)?;
     let Ok(config) = Config::read(&given) else { return Ok(()) };
     if config.validate().is_err() {
         return Ok(());
