@@ -74,7 +74,7 @@ python-lint: dev
 
 python-test: build dev
 	@echo "== pytest"
-	@$(BIN)/pytest
+	@$(BIN)/pytest --numprocesses auto --dist loadgroup
 
 # Forebay's disciplines inside ns-3 (Debian: libns3-dev g++), beside themselves.
 hosted: build library

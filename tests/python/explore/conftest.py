@@ -87,3 +87,10 @@ def tab(chromium: Browser, server: Server) -> Iterator[Tab]:
     yield found
     assert found.errors == []
     context.close()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share the browser run in one process, where several share the tests."""
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("browser"))
