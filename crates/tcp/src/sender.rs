@@ -5,6 +5,7 @@ mod linux_stack;
 mod pace;
 mod stack;
 mod standard;
+mod view;
 mod watch;
 
 use crate::accecn::{DataSender, Feedback};
@@ -15,7 +16,7 @@ use crate::rtt::{RttEstimator, TimedSegments};
 use crate::segment::put;
 use crate::stacks::Stack;
 use crate::{Config, Flags, Segment, SenderStats, State};
-use forebay_core::{Duration, Ecn, Time, fetch};
+use forebay_core::{Duration, Ecn, Time};
 use pace::Pace;
 use watch::Watch;
 
@@ -368,135 +369,6 @@ impl Sender {
             }
             Timer::Retransmission => self.on_timeout(now),
         }
-    }
-
-    /// Fetches what every acknowledgment touches, ahead of its use.
-    #[inline]
-    pub fn fetch(&self) {
-        fetch(&self.una);
-        fetch(&self.reduced_at);
-        fetch(&self.rtt);
-        fetch(&self.recovery);
-        fetch(&self.stats);
-        fetch(&self.timed);
-    }
-
-    /// Fetches what that points to.
-    #[inline]
-    pub fn fetch_further(&self) {
-        self.recovery.board.fetch();
-        self.controller.fetch();
-    }
-
-    /// Where in its life the sender is.
-    #[inline]
-    pub fn state(&self) -> State {
-        self.state
-    }
-
-    /// What it has done so far.
-    #[inline]
-    pub fn stats(&self) -> &SenderStats {
-        &self.stats
-    }
-
-    /// Payload bytes acknowledged cumulatively.
-    #[inline]
-    pub fn bytes_acked(&self) -> u64 {
-        self.una.min(self.end).saturating_sub(1)
-    }
-
-    /// Offsets sent and not acknowledged cumulatively, in bytes (RFC 5681, FlightSize).
-    #[inline]
-    pub fn outstanding(&self) -> u64 {
-        self.next - self.una
-    }
-
-    /// Payload of a full segment in bytes.
-    #[inline]
-    pub fn mss(&self) -> u64 {
-        self.window.mss
-    }
-
-    /// Bytes held against the congestion window: those thought to be in the network (RFC 6675, pipe).
-    pub fn in_flight(&self) -> u64 {
-        match (&self.linux, &self.stack) {
-            (Some(machine), _) => machine.in_flight(),
-            (None, Some(_)) => self.outstanding(),
-            (None, None) => self.recovery.in_flight(self.outstanding(), self.window.mss),
-        }
-    }
-
-    /// Where in the life of a loss it is, in the words of the stack; empty if it has none.
-    pub fn phase(&self) -> &'static str {
-        match (&self.linux, &self.stack, self.recovery.phase) {
-            (Some(machine), ..) => machine.state(),
-            (None, Some(_), _) => "",
-            (.., Phase::Open) => "Open",
-            (.., Phase::Fast) => "Fast",
-            (.., Phase::Timeout) => "Timeout",
-            (.., Phase::Probing) => "Probing",
-        }
-    }
-
-    /// Congestion window in bytes.
-    #[inline]
-    pub fn cwnd(&self) -> u64 {
-        self.stack.as_ref().map_or(self.window.cwnd, |stack| stack.cwnd())
-    }
-
-    /// Slow start threshold in bytes; `u64::MAX` until first set.
-    #[inline]
-    pub fn ssthresh(&self) -> u64 {
-        self.stack.as_ref().map_or(self.window.ssthresh, |stack| stack.ssthresh())
-    }
-
-    /// Smoothed round-trip time, once measured.
-    #[inline]
-    pub fn srtt(&self) -> Option<Duration> {
-        match (&self.linux, &self.stack) {
-            (Some(machine), _) => machine.srtt(),
-            (None, Some(stack)) => stack.srtt(),
-            (None, None) => self.rtt.srtt(),
-        }
-    }
-
-    /// Retransmission timeout as it stands, backoff included.
-    #[inline]
-    pub fn rto(&self) -> Duration {
-        match (&self.linux, &self.stack) {
-            (Some(machine), _) => machine.rto(),
-            (None, Some(stack)) => stack.rto(),
-            (None, None) => self.rtt.rto(),
-        }
-    }
-
-    /// How the receiver tells of marks; before the handshake is over, how it is asked to.
-    pub fn feedback(&self) -> Feedback {
-        match (&self.accurate, self.ecn) {
-            (Some(_), _) => Feedback::Accurate,
-            (None, true) => Feedback::Classic,
-            (None, false) => Feedback::None,
-        }
-    }
-
-    /// The congestion control's own variables (see [`CongestionController::probe`]).
-    pub fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        self.controller.probe(out);
-    }
-
-    /// Packets and bytes that the receiver has counted as marked (RFC 9768), as far as it is known.
-    pub fn marks_counted(&self) -> (u64, u64) {
-        self.accurate.as_ref().map_or((0, 0), |accurate| accurate.counted())
-    }
-
-    /// Bytes of heap held now, beside the value itself.
-    pub fn heap(&self) -> usize {
-        let linux = self.linux.as_ref().map_or(0, |machine| size_of::<Machine>() + machine.heap());
-        let stack = self.stack.as_ref().map_or(0, |stack| stack.heap());
-        let watch = self.watch.as_ref().map_or(0, |watch| watch.heap());
-        let accurate = self.accurate.as_ref().map_or(0, |_| size_of::<DataSender>());
-        self.recovery.board.heap() + self.controller.heap() + watch + linux + stack + accurate
     }
 
     fn finish(&mut self, state: State) {
