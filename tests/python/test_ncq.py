@@ -150,5 +150,5 @@ def test_indices() -> None:
     assert float(metrics.energy_potential(8, 6, 10)) == pytest.approx(0.8)
     assert float(metrics.energy_potential(8, 6, 10, a=0.9, b=0.1)) == pytest.approx(0.8)
     assert metrics.jain([1, 0, 0, 0]) == 0.25
-    with pytest.raises(ValueError, match="nobody"):
+    with pytest.raises(ValueError, match="not defined"):
         metrics.jain([0.0])

@@ -203,7 +203,7 @@ def test_fields_of_a_paper_are_changed() -> None:
 
 @pytest.mark.usefixtures("papers")
 def test_an_interrupted_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop_at(name: str, share: float) -> Any:
+    def stop_at(name: str | tuple[str, ...], share: float) -> Any:
         def tell(text: str, done: float) -> None:
             if text.startswith(name) and done >= share:
                 raise KeyboardInterrupt
@@ -213,7 +213,7 @@ def test_an_interrupted_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         made("out", jobs=1, tell=stop_at("rates", 0.3))
     with pytest.raises(KeyboardInterrupt):
-        made("out", jobs=1, tell=stop_at("time: 1 of", 0.0))
+        made("out", jobs=1, tell=stop_at(("time: 1 of", "time: 2 of"), 0.0))
     assert not Path("out/results.json").exists()
     before = len(sweep.results("out/rates").runs)
     begun: list[Task] = []

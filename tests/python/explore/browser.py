@@ -78,7 +78,7 @@ class Tab:
         if message.type in ("error", "warning"):
             self.errors.append(message.text)
 
-    def wait(self, condition: str, argument: object = None, seconds: float = 20) -> None:
+    def wait(self, condition: str, argument: object = None, seconds: float = 60) -> None:
         """Wait until an expression of the page holds."""
         self.page.wait_for_function(condition, arg=argument, timeout=1000 * seconds)
 

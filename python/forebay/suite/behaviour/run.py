@@ -18,6 +18,7 @@ from forebay.suite.behaviour import report
 from forebay.suite.behaviour.case import Case, Outcome
 from forebay.suite.behaviour.cases import CASES
 from forebay.suite.behaviour.rig import Rig
+from forebay.suite.behaviour.trace import SilentControl
 
 CONTROL = "bbr3"
 """What is tested unless told otherwise."""
@@ -94,11 +95,11 @@ def _case(case: Case, control: str, path: Path, quick: bool) -> dict[str, Any]:
 def _outcome(case: Case, rig: Rig) -> Outcome:
     try:
         return case.run(rig)
+    except SilentControl:
+        raise ScenarioError(
+            f'"{rig.control}" does not report its states; choose one that does, such as bbr3'
+        ) from None
     except ScenarioError as error:
-        if "nothing of its states" in str(error):
-            raise ScenarioError(
-                f'"{rig.control}" does not report its states; choose one that does, such as bbr3'
-            ) from None
         out = Outcome(rig.title)
         out.check("what the case begins with", False, str(error), "reached")
         return out

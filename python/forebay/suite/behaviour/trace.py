@@ -36,6 +36,10 @@ class State(IntEnum):
 PROBE_BW = frozenset((State.DOWN, State.CRUISE, State.REFILL, State.UP))
 
 
+class SilentControl(ScenarioError):
+    """A congestion control whose states no trace tells."""
+
+
 @dataclass(frozen=True)
 class Stay:
     """A time in one state."""
@@ -136,7 +140,7 @@ def _read(path: Path) -> pl.DataFrame:
     table = pl.read_csv(path, infer_schema=False)
     first = table["control"][0]
     if first is None or "state=" not in first:
-        raise ScenarioError("the congestion control does not report its states")
+        raise SilentControl("the congestion control does not report its states")
     names = [each.partition("=")[0] for each in first.split(";")]
     values = table["control"].str.replace_all(r"[a-z_]+=", "").str.split(";")
     own = values.list.to_struct(fields=names).struct.unnest().cast(pl.Float64)
