@@ -133,10 +133,10 @@ impl World {
         }
     }
 
-    /// Brings links that are looked at late up to now.
-    pub(super) fn settle(&mut self) {
+    /// Brings links that are looked at late up to now. When the next thing happens to one of them.
+    pub(super) fn settle(&mut self) -> Time {
         let Measures { users, tally, .. } = &mut self.measures;
-        self.fabric.settle(self.now, users, tally);
+        self.fabric.settle(self.now, users, tally)
     }
 
     /// Handles up to `budget` events.

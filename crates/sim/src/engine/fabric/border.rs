@@ -9,6 +9,8 @@ use std::sync::Arc;
 pub struct Border {
     /// The part that this is.
     part: u16,
+    /// For how long parts go on between their meetings.
+    pub lookahead: Duration,
     /// Into which part each lane leads.
     owners: Arc<[u16]>,
     /// The least time over each lane of the whole network and the link that follows.
@@ -48,9 +50,10 @@ pub struct Lost {
 }
 
 impl Border {
-    /// The border of part `part`, with the owner of each lane and the least time over it.
-    pub fn new(part: u16, owners: Arc<[u16]>, ahead: Arc<[Duration]>) -> Self {
-        Border { part, owners, ahead, leaving: Vec::new() }
+    /// The border of part `part`, with the time between meetings, the owner of each lane and the least
+    /// time over it.
+    pub fn new(part: u16, lookahead: Duration, owners: Arc<[u16]>, ahead: Arc<[Duration]>) -> Self {
+        Border { part, lookahead, owners, ahead, leaving: Vec::new() }
     }
 
     /// Whether it is that of the first part.

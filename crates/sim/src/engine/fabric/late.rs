@@ -57,6 +57,11 @@ impl Ways {
         keys.min().map_or((Time::MAX, 0), |(key, lane)| (key.time, lane))
     }
 
+    /// Whether lane `lane` leads into another part of the network.
+    fn is_beyond(&self, lane: u32) -> bool {
+        self.border.as_ref().is_some_and(|border| border.is_beyond(lane))
+    }
+
     /// Whether link `index` is looked at late.
     #[inline]
     pub(super) fn is_late(&self, index: u32) -> bool {
@@ -77,17 +82,25 @@ impl Fabric {
     }
 
     /// Brings all links that are looked at late up to `now`, all of whose events have been handled.
-    pub fn settle(&mut self, now: Time, users: &mut [UserMeter], tally: &mut Tally) {
+    /// When the next thing happens to one of them.
+    pub fn settle(&mut self, now: Time, users: &mut [UserMeter], tally: &mut Tally) -> Time {
         let until = now + Duration::from_nanos(1);
-        for index in 0..self.links.len() as u32 {
-            if self.ways.is_late(index) {
-                self.look_at(index, until, users, tally);
-            }
+        let mut next = Time::MAX;
+        for place in 0..self.ways.looked_late.len() {
+            let index = self.ways.looked_late[place];
+            next = next.min(self.look_at(index, until, users, tally));
         }
+        next
     }
 
-    /// Handles what happens to link `index` before `until`.
-    fn look_at(&mut self, index: u32, until: Time, users: &mut [UserMeter], tally: &mut Tally) {
+    /// Handles what happens to link `index` before `until`. When the next thing does.
+    fn look_at(
+        &mut self,
+        index: u32,
+        until: Time,
+        users: &mut [UserMeter],
+        tally: &mut Tally,
+    ) -> Time {
         let mut at = self.at(index, users);
         let (mut arrival, mut lane) = at.ways.first_into(index);
         let next = loop {
@@ -124,24 +137,28 @@ impl Fabric {
         if next < Time::MAX {
             self.ways.expect(index, next);
         }
+        next
     }
 
     /// Looks at links late from now on where that makes no difference; `apart` tells of a link whether
-    /// others than lanes hand packets to it. In a part of a network all have their events.
+    /// others than lanes hand packets to it. Parts of a network look at links whenever they meet; where
+    /// that is often, an event each costs less.
     pub fn look_late(&mut self, apart: impl Fn(u32) -> bool) {
-        if self.ways.border.is_some() {
-            return;
-        }
+        let border = self.ways.border.as_ref();
+        let most = border.map_or(Duration::MAX, |border| border.lookahead.saturating_mul(2));
         let known = self.known_ahead();
         let mut into: Vec<Vec<u32>> = vec![Vec::new(); self.links.len()];
         for (lane, (_, target)) in self.ways.lanes.iter().enumerate() {
-            if let Target::Link(link) = target {
+            if let Target::Link(link) = target
+                && !self.ways.is_beyond(lane as u32)
+            {
                 into[*link as usize].push(lane as u32);
             }
         }
         for (index, lanes) in into.into_iter().enumerate() {
             let few = (1..=FEW_LANES).contains(&lanes.len());
             let slack = self.links[index].slack().filter(|_| few && !apart(index as u32));
+            let slack = slack.filter(|slack| *slack <= most);
             if let Some(slack) = slack.filter(|_| lanes.iter().all(|lane| known[*lane as usize])) {
                 for &lane in &lanes {
                     self.ways.lanes[lane as usize].0.link = Some(index as u32);
@@ -149,6 +166,9 @@ impl Fabric {
                 self.ways.late[index] = Late { lanes, slack, due: None };
             }
         }
+        let late = self.ways.late.iter().enumerate();
+        let late = late.filter(|(_, late)| !late.lanes.is_empty());
+        self.ways.looked_late = late.map(|(index, _)| index as u32).collect();
         // Their events are no longer on the agenda, but when they are looked at.
         let Ways { moving, late, lanes, .. } = &mut self.ways;
         moving.retain(|event| match event {
@@ -156,16 +176,16 @@ impl Fabric {
             Event::LinkFree(link) => late[link as usize].lanes.is_empty(),
             _ => true,
         });
-        for index in 0..self.links.len() as u32 {
-            if self.ways.is_late(index) {
-                self.look_at(index, Time::ZERO, &mut [], &mut Tally::default());
-            }
+        for place in 0..self.ways.looked_late.len() {
+            let index = self.ways.looked_late[place];
+            self.look_at(index, Time::ZERO, &mut [], &mut Tally::default());
         }
     }
 
     /// Gives every packet its event again, from `now` on, up to which all links are settled.
     pub fn look_at_once(&mut self) {
-        let Ways { moving, late, lanes, .. } = &mut self.ways;
+        let Ways { moving, late, lanes, looked_late, .. } = &mut self.ways;
+        looked_late.clear();
         moving.retain(|event| !matches!(event, Event::CatchUp(_)));
         for (index, late) in late.iter_mut().enumerate() {
             let into = std::mem::take(late).lanes;
@@ -186,15 +206,17 @@ impl Fabric {
         let Ways { lanes, stops, .. } = &self.ways;
         let mut known: Vec<bool> = vec![true; lanes.len()];
         // Where packets come from; a host at the beginning of a path, which follows the end of another.
-        let mut from = Target::Host;
+        // What comes from another part of the network is known when the parts last met.
+        let (mut from, mut is_beyond) = (Target::Host, false);
         for stop in stops {
             let (lane, target) = &lanes[stop.lane as usize];
             let waits = match from {
+                Target::Link(_) if is_beyond => true,
                 Target::Link(link) => self.links[link as usize].slack().is_some(),
                 _ => false,
             };
             known[stop.lane as usize] &= waits || lane.wire.is_some_and(|wire| wire.takes_time());
-            from = *target;
+            (from, is_beyond) = (*target, self.ways.is_beyond(stop.lane));
         }
         known
     }

@@ -110,6 +110,8 @@ pub struct Ways {
     stops: Vec<Stop>,
     /// Of each link, when it is looked at.
     late: Vec<Late>,
+    /// Those that are looked at late.
+    looked_late: Vec<u32>,
     border: Option<Border>,
 }
 
@@ -135,6 +137,13 @@ impl Ways {
         {
             return border.leave(Leaving { lane: index, key, packet, wait });
         }
+        self.put(index, key, packet, wait);
+    }
+
+    /// Puts a packet that waited for `wait` on lane `index`, at whose end it arrives at `key`.
+    #[inline(always)]
+    fn put(&mut self, index: u32, key: Key, packet: Packet, wait: Duration) {
+        let lane = &mut self.lanes[index as usize].0;
         if lane.push(key, packet, wait) {
             match lane.link {
                 None => self.moving.push(key, Event::Arrival(index)),
@@ -176,6 +185,7 @@ impl Fabric {
                 lanes: spec.lanes.into_iter().map(|(to, wire)| (Lane::new(wire), to)).collect(),
                 stops: spec.stops,
                 late: spec.links.iter().map(|_| Late::default()).collect(),
+                looked_late: Vec::new(),
                 border: spec.border,
             },
             resting: Agenda::default(),
@@ -349,9 +359,7 @@ impl Fabric {
     pub fn immigrate(&mut self, crossing: Crossing) {
         let Crossing { leaving: Leaving { lane, key, mut packet, wait }, cargo } = crossing;
         packet.id = self.hold.store(cargo);
-        if self.ways.lanes[lane as usize].0.push(key, packet, wait) {
-            self.ways.moving.push(key, Event::Arrival(lane));
-        }
+        self.ways.put(lane, key, packet, wait);
     }
 
     /// What was lost since the last call, if this is a part of a network.

@@ -149,8 +149,8 @@ impl Parallel {
             state: [state(), state()],
             mail: [mail(), mail()],
         };
-        for (part, (next, _)) in self.parts.iter().zip(&shared.state[0]) {
-            next.store(part.world.fabric.next_time().as_nanos(), Ordering::Relaxed);
+        for (part, (next, _)) in self.parts.iter_mut().zip(&shared.state[0]) {
+            next.store(part.world.next().as_nanos(), Ordering::Relaxed);
         }
         let (shared, plan) = (&shared, &self.plan);
         let spent = thread::scope(|scope| {
@@ -234,8 +234,7 @@ impl Part {
     /// Goes on until `until`, and hands over what is for other parts, for each of which there is `mail`.
     /// When the next event is due here, or one there by what is handed over.
     fn go_on(&mut self, until: Time, plan: &Plan, mail: &[Mutex<Vec<Message>>]) -> Time {
-        self.world.proceed(until);
-        let mut next = self.world.fabric.next_time();
+        let mut next = self.world.proceed(until);
         self.world.post(plan, |to, message| {
             next = next.min(message.time());
             mail[usize::from(to)].lock().expect("nobody panics").push(message);
@@ -291,12 +290,18 @@ impl Part {
 }
 
 impl World {
-    /// Handles every event until `until`, in a part of a network.
-    fn proceed(&mut self, until: Time) {
+    /// Handles every event until `until`, in a part of a network. When the next one is due.
+    fn proceed(&mut self, until: Time) -> Time {
         self.stop = until;
         let mut budget = u64::MAX;
         self.go::<false>(&mut budget);
         self.now = until;
+        self.next()
+    }
+
+    /// When the next event is due, that of a link which is looked at late included.
+    fn next(&mut self) -> Time {
+        self.settle().min(self.fabric.next_time())
     }
 
     /// Hands on what is for other parts, and losses also for this one.

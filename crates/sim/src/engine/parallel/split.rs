@@ -29,7 +29,7 @@ impl WorldSpec {
                 lanes: lanes.clone(),
                 stops: fabric.stops.clone(),
                 wireless: None,
-                border: Some(Border::new(index, plan.lanes(), ahead.clone())),
+                border: Some(Border::new(index, plan.lookahead(), plan.lanes(), ahead.clone())),
             },
             guards: Vec::new(),
             transport: TransportSpec {
