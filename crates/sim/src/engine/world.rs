@@ -221,7 +221,7 @@ impl World {
         Ok(Progress { share: 1.0, arrived: true, complete: true })
     }
 
-    /// Ends what is written while it runs, and collects what connections have counted.
+    /// Ends what is written while it runs.
     pub(super) fn finish(&mut self) -> Result<(), RunError> {
         for link in self.fabric.links_mut() {
             link.finish().map_err(RunError)?;
@@ -229,7 +229,6 @@ impl World {
         if let Some(segments) = self.measures.segments.take() {
             segments.finish().map_err(RunError)?;
         }
-        self.transport.collect(&mut self.measures);
         Ok(())
     }
 

@@ -189,6 +189,7 @@ impl Parallel {
         let mut links = vec![whole.take_links().into_iter()];
         for mut world in worlds {
             world.finish()?;
+            world.close();
             links.push(world.take_links().into_iter());
             whole.measures.absorb(world.measures);
         }

@@ -129,7 +129,7 @@ impl Incoming {
         self.arm(flow, fabric);
     }
 
-    /// Sends `segment` to the sender, from the stop `stop` of the path on.
+    /// Sends the segment in the cargo with handle `id` to the sender, from the stop `stop` of the path on.
     #[inline]
     pub fn acknowledge(&self, now: Time, flow: u32, id: u32, stop: u32, fabric: &mut Fabric) {
         let cargo = fabric.hold.at(id);
