@@ -52,6 +52,47 @@ fn a_change_that_is_planned_is_one_that_is_made() {
     assert_ne!(planned, complete(&mut scenario(json!([])).world(1).unwrap()));
 }
 
+#[test]
+fn the_effective_scenario_with_changes_runs_as_the_file_does() {
+    let lot = json!({
+        "rate": "5Mbit", "delay": "5ms", "hops": 3, "queue": { "kind": "codel" },
+        "hop": { "2": { "loss": 0.01 } },
+    });
+    let dumbbell = json!({
+        "rate": "5Mbit", "delay": "5ms", "queue": { "kind": "pie" },
+        "reverse": { "queue": { "kind": "fifo", "limit": "20p" } },
+    });
+    let cases = [
+        ("parking_lot", lot.clone(), json!([{ "queue.target": "20ms" }])),
+        ("parking_lot", lot.clone(), json!([{ "rate": "2Mbit" }, { "queue.ecn": true }])),
+        ("parking_lot", lot, json!([{ "hop.1.queue": { "kind": "fifo" } }, { "queue": null }])),
+        ("dumbbell", dumbbell.clone(), json!([{ "rate": "2Mbit", "delay": "9ms" }])),
+        // What is already so, written out, is no change.
+        ("dumbbell", dumbbell.clone(), json!([{ "queue.target": "15ms" }])),
+        ("dumbbell", dumbbell, json!([{ "rate": "500kbit" }, { "queue.alpha": 0.3 }])),
+    ];
+    for (table, links, sets) in cases {
+        let at = |fields: &Value| -> Value {
+            let fields = fields.as_object().unwrap().iter();
+            fields.map(|(field, value)| (format!("{table}.{field}"), value.clone())).collect()
+        };
+        let sets = sets.as_array().unwrap().iter().enumerate();
+        let changes = sets
+            .map(|(index, fields)| json!({ "at": format!("{}s", index + 1), "set": at(fields) }));
+        let mut tree = json!({
+            "duration": "4s",
+            "traffic": [{ "kind": "bulk", "flows": 3, "tcp": { "ecn": true } }],
+            "change": changes.collect::<Vec<_>>(),
+        });
+        tree[table] = links;
+        let file = common::scenario(&tree);
+        let effective = common::scenario(&file.effective().unwrap());
+        assert_eq!(effective.effective().unwrap(), file.effective().unwrap());
+        let run = |scenario: &Scenario| complete(&mut scenario.world(1).unwrap());
+        assert_eq!(run(&effective), run(&file), "{}", tree["change"]);
+    }
+}
+
 /// Delivered payload of the flows of `bulk`, in bytes, with `stop` or without.
 fn delivered(stop: Option<&str>) -> (u64, Value) {
     let mut tree = tree(json!([]));

@@ -1,15 +1,18 @@
 //! What changes in a scenario while it runs: links and their queues, and who takes part.
 
 use super::grammar::ChangeTable;
-use super::link::DirectedLink;
+use super::link::{DirectedLink, unlimited};
 use super::{Scenario, path};
 use crate::engine::{self, Join, LinkChange, World};
 use forebay_core::config::require;
-use forebay_core::{ConfigError, Duration, Time};
+use forebay_core::{ConfigError, Duration, Rate, Time};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+/// Tables of links, as the first step of a path.
+const LINK_TABLES: [&str; 3] = ["dumbbell", "parking_lot", "link"];
 /// Fields of a link's table that may change.
 const CHANGEABLE: [&str; 4] = ["rate", "delay", "loss", "queue"];
 /// Fields of a scenario that are compared one by one, or speak of nothing that runs.
@@ -41,16 +44,24 @@ pub(crate) struct Dated {
     joins: Option<usize>,
 }
 
-impl Dated {
-    /// Its table, the entry that joins with every default filled in.
-    pub(super) fn effective(&self) -> Value {
-        let mut table = json!(self.table);
-        if let Some(entry) = self.joins {
-            table["join"] = self.after.traffic[entry].effective();
-        }
-        table
-    }
+/// What becomes different on a link; what stays is None. Its fields are those of a link's table.
+#[derive(Serialize)]
+struct Altered {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<Rate>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delay: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loss: Option<f64>,
+    /// With every default filled in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<Value>,
+}
 
+/// The queues that changes have put on links so far, by the link's index, with every default filled in.
+type Replaced = HashMap<usize, Value>;
+
+impl Dated {
     /// An error in the scenario from then on, at the place in the change that caused it.
     fn blame(&self, error: ConfigError) -> ConfigError {
         blame(self.index, self.joins, error)
@@ -139,7 +150,7 @@ impl Scenario {
 
     /// The tree of the scenario as it is when `count` of its changes have been made.
     pub fn tree_after(&self, count: usize) -> &Value {
-        count.checked_sub(1).map_or(&self.tree, |last| &self.changes[last].after.tree)
+        &self.after(count).tree
     }
 
     /// How many changes have been made in `world`, which runs this scenario.
@@ -153,15 +164,55 @@ impl Scenario {
         first: usize,
         seed: u64,
     ) -> Result<VecDeque<(Time, engine::Change)>, ConfigError> {
-        let mut before = first.checked_sub(1).map_or(self, |last| &*self.changes[last].after);
-        let mut later = VecDeque::new();
-        for dated in &self.changes[first..] {
-            let change = before.difference(&dated.after, dated.table.at, seed);
-            let change = change.map_err(|error| dated.blame(error))?;
-            later.push_back((Time::ZERO + dated.table.at, change));
-            before = &dated.after;
-        }
-        Ok(later)
+        let changes = self.altered()?.into_iter().zip(&self.changes).enumerate().skip(first);
+        let changes = changes.map(|(index, (links, dated))| {
+            let before = self.after(index);
+            let change = before.difference(&dated.after, links, dated.table.at, seed);
+            Ok((Time::ZERO + dated.table.at, change.map_err(|error| dated.blame(error))?))
+        });
+        changes.collect()
+    }
+
+    /// The scenario when `count` of its changes have been made.
+    fn after(&self, count: usize) -> &Scenario {
+        count.checked_sub(1).map_or(self, |last| &*self.changes[last].after)
+    }
+
+    /// What each change alters on links, by their index.
+    fn altered(&self) -> Result<Vec<Vec<(usize, Altered)>>, ConfigError> {
+        let mut replaced = Replaced::new();
+        let changes = self.changes.iter().enumerate().map(|(index, dated)| {
+            let altered = self.after(index).altered_links(&dated.after, &mut replaced);
+            altered.map_err(|error| dated.blame(error))
+        });
+        changes.collect()
+    }
+
+    /// The table of each change as the effective scenario has it: an entry that joins with every
+    /// default filled in, and what it alters on links at the place of each. What links have in common
+    /// is spelled out there for each of them, so that a change of it would pass them by.
+    pub(super) fn effective_changes(&self) -> Result<Vec<Value>, ConfigError> {
+        let changes = self.altered()?.into_iter().zip(&self.changes);
+        let changes = changes.map(|(links, dated)| {
+            let mut table = dated.table.clone();
+            if !links.is_empty() {
+                table.set.retain(|field, _| {
+                    let first = field.trim_start_matches('"').split(['.', '[', '"']).next();
+                    first.is_none_or(|first| !LINK_TABLES.contains(&first))
+                });
+            }
+            for (link, altered) in links {
+                let place = &dated.after.links[link].place;
+                let fields = super::to_object(&altered).into_iter();
+                table.set.extend(fields.map(|(field, value)| (format!("{place}.{field}"), value)));
+            }
+            let mut table = json!(table);
+            if let Some(entry) = dated.joins {
+                table["join"] = dated.after.traffic[entry].effective();
+            }
+            table
+        });
+        Ok(changes.collect())
     }
 
     /// Makes `world`, which runs this scenario and has come to a halt, go on as `to` says: the same
@@ -196,10 +247,11 @@ impl Scenario {
         tree
     }
 
-    /// What is `to` beside this scenario, from `at` on.
+    /// What is `to` beside this scenario, which has `links` altered, from `at` on.
     fn difference(
         &self,
         to: &Scenario,
+        links: Vec<(usize, Altered)>,
         at: Duration,
         seed: u64,
     ) -> Result<engine::Change, ConfigError> {
@@ -210,13 +262,14 @@ impl Scenario {
         let row = |scenario: &Scenario| {
             scenario.row.as_ref().map(|row| (row.path, row.hops, super::to_object(&row.access)))
         };
-        require(row(self) == row(to) && self.links.len() == to.links.len(), "link", cannot)?;
-        let links = self.links.iter().zip(&to.links).map(|(old, new)| to.of_link(old, new));
-        let links = links.collect::<Result<Vec<_>, _>>()?;
-        let links = links.into_iter().enumerate();
-        let links = links.filter_map(|(index, change)| change.map(|change| (index, change)));
+        require(row(self) == row(to), "link", cannot)?;
+        let links = links.into_iter().map(|(index, Altered { rate, delay, loss, queue })| {
+            let discipline = || to.links[index].discipline(&to.base, &to.registry.disciplines);
+            let queue = queue.map(|_| discipline()).transpose()?;
+            Ok((index, LinkChange { queue, rate, delay, loss }))
+        });
         Ok(engine::Change {
-            links: links.collect(),
+            links: links.collect::<Result<_, ConfigError>>()?,
             leave: self.leavers(to, at)?,
             join: self.joiners(to, seed)?,
         })
@@ -263,38 +316,61 @@ impl Scenario {
         }))
     }
 
-    /// What becomes of `old` if it is to be `new`, a link of this scenario; None: it stays.
-    fn of_link(
+    /// What is altered on links if this scenario becomes `to`.
+    fn altered_links(
         &self,
-        old: &DirectedLink,
-        new: &DirectedLink,
-    ) -> Result<Option<LinkChange>, ConfigError> {
-        let fixed = |link: &DirectedLink| -> Map<String, Value> {
-            let mut table = super::to_object(&link.table);
-            table.retain(|field, _| !CHANGEABLE.contains(&field.as_str()));
-            table
-        };
-        let (was, is) = (&old.table, &new.table);
-        let drawn = is.draw.as_ref().is_some_and(|draw| !draw.delays.is_empty());
-        let by_schedule = [
-            was.rate.is_some() != is.rate.is_some(),
-            was.delay != is.delay && (drawn || is.delays.is_some()),
-            was.loss != is.loss && is.losses.is_some(),
-        ];
-        require(fixed(old) == fixed(new) && !by_schedule.contains(&true), &new.path, cannot)?;
-        let queue = (was.queue != is.queue)
-            .then(|| new.discipline(&self.base, &self.registry.disciplines))
-            .transpose()?;
-        let change = LinkChange {
-            queue,
-            rate: is.rate.filter(|_| was.rate != is.rate),
-            delay: (was.delay != is.delay).then_some(is.delay),
-            loss: (was.loss != is.loss).then_some(is.loss),
-        };
-        let LinkChange { queue, rate, delay, loss } = &change;
-        let stays = queue.is_none() && rate.is_none() && delay.is_none() && loss.is_none();
-        Ok((!stays).then_some(change))
+        to: &Scenario,
+        replaced: &mut Replaced,
+    ) -> Result<Vec<(usize, Altered)>, ConfigError> {
+        require(self.links.len() == to.links.len(), "link", cannot)?;
+        let mut altered = Vec::new();
+        for (index, (old, new)) in self.links.iter().zip(&to.links).enumerate() {
+            let mut fields = constants(old, new)?;
+            if old.table.queue != new.table.queue {
+                let is = to.queue_of(new)?;
+                let was = replaced.get(&index).cloned();
+                let was = was.map_or_else(|| self.queue_of(old), Ok)?;
+                if was != is {
+                    replaced.insert(index, is.clone());
+                    fields.queue = Some(is);
+                }
+            }
+            let Altered { rate, delay, loss, queue } = &fields;
+            if rate.is_some() || delay.is_some() || loss.is_some() || queue.is_some() {
+                altered.push((index, fields));
+            }
+        }
+        Ok(altered)
     }
+
+    /// The queue of `link` with every default filled in; a link without one has room for all.
+    fn queue_of(&self, link: &DirectedLink) -> Result<Value, ConfigError> {
+        let queue = link.queue(&self.base, &self.registry.disciplines)?;
+        Ok(queue.unwrap_or_else(unlimited))
+    }
+}
+
+/// What is different on `new` beside `old`, except for its queue.
+fn constants(old: &DirectedLink, new: &DirectedLink) -> Result<Altered, ConfigError> {
+    let fixed = |link: &DirectedLink| -> Map<String, Value> {
+        let mut table = super::to_object(&link.table);
+        table.retain(|field, _| !CHANGEABLE.contains(&field.as_str()));
+        table
+    };
+    let (was, is) = (&old.table, &new.table);
+    let drawn = is.draw.as_ref().is_some_and(|draw| !draw.delays.is_empty());
+    let by_schedule = [
+        was.rate.is_some() != is.rate.is_some(),
+        was.delay != is.delay && (drawn || is.delays.is_some()),
+        was.loss != is.loss && is.losses.is_some(),
+    ];
+    require(fixed(old) == fixed(new) && !by_schedule.contains(&true), &new.path, cannot)?;
+    Ok(Altered {
+        rate: is.rate.filter(|_| was.rate != is.rate),
+        delay: (was.delay != is.delay).then_some(is.delay),
+        loss: (was.loss != is.loss).then_some(is.loss),
+        queue: None,
+    })
 }
 
 fn cannot() -> String {

@@ -315,6 +315,11 @@ impl Channel {
     }
 }
 
+/// The queue of a link that has none: it has room for all.
+pub fn unlimited() -> Value {
+    json!({ "kind": "fifo", "limit": Limit::Packets(u32::MAX) })
+}
+
 /// The kind of `queue`, written at `path`, and the queue; without one it has room for all.
 fn discipline(
     queue: Option<&Value>,
@@ -322,7 +327,6 @@ fn discipline(
     path: &str,
     disciplines: &Disciplines,
 ) -> Result<(String, Box<dyn Discipline>), ConfigError> {
-    let unlimited = || json!({ "kind": "fifo", "limit": Limit::Packets(u32::MAX) });
     let block = queue.cloned().unwrap_or_else(unlimited);
     let kind = block.get("kind").and_then(Value::as_str).unwrap_or("combination").to_owned();
     let built = disciplines.build(&block, setting);

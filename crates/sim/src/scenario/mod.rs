@@ -283,7 +283,7 @@ impl Scenario {
         }
         tree["traffic"] = self.traffic.iter().map(Traffic::effective).collect();
         if !self.changes.is_empty() {
-            tree["change"] = self.changes.iter().map(Dated::effective).collect();
+            tree["change"] = Value::Array(self.effective_changes()?);
         }
         if let Some(compare) = &self.table.compare {
             tree["compare"] = json!(compare);
