@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,11 @@ link = "uplink"
 replications = 3
 disciplines = ["fifo", "codel", { label = "short codel", kind = "codel", limit = "20p" }, "ncq"]
 """
+
+
+def pytest_configure() -> None:
+    # A shell has its background jobs ignore Ctrl-C, and so would all that the tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -208,10 +208,7 @@ def test_nothing_is_left_of_a_run_that_is_stopped(
     long = Scenario.of(SCENARIO).with_("duration", "1000h")
     file.write_text(long.text, encoding="utf-8")
     words = ["-m", "forebay", "lab", str(file), "--virtual", "--gate", str(guest_gate)]
-    # A shell may have these tests ignore Ctrl-C, and its children with them.
-    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen([sys.executable, *words], stderr=subprocess.PIPE, text=True)
-    signal.signal(signal.SIGINT, earlier)
     # The kernel, and a process of the guest's.
     while len(list(guests_of(process.pid))) < 2:
         assert process.poll() is None
