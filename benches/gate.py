@@ -245,8 +245,8 @@ def section(results: dict[str, Any]) -> dict[str, Any]:
         "version": sh(GATE, "--version").split()[1],
         "command": f"python benches/gate.py {' '.join(PARTS)}",
         "text": [
-            "Real packets between network namespaces on one machine, which also runs sender and "
-            f"receiver: {os.cpu_count()} cores, Linux {os.uname().release}."
+            "Real packets were sent between network namespaces on one machine, which also ran "
+            f"sender and receiver: {os.cpu_count()} cores, Linux {os.uname().release}."
         ],
         "tables": tables,
         "results": results,
@@ -254,31 +254,35 @@ def section(results: dict[str, Any]) -> dict[str, Any]:
 
 
 SHAPING = (
-    "Rate at which UDP packets of 1500 B arrive when 30 % more than the rate is sent, relative to "
-    "the rate asked for; for tbf with the Ethernet header, which it counts."
+    "UDP packets of 1500 B are sent at 1.3 times the configured rate. The error is the rate at "
+    "which they arrive, relative to the configured rate. For tbf, this includes the Ethernet "
+    "header, which tbf counts."
 )
 DELAY = (
-    "One-way time of single packets, 500 a second: over a veth cable, and with a gate in between. "
-    "It includes waking the receiver and, under load, waiting for a core."
+    "This is the one-way time of single packets, 500 a second, over a veth cable, and with a "
+    "gate in between. It includes the time until the receiver wakes up and, under load, until it "
+    "gets a core."
 )
 FORWARDING = (
-    "The most that goes through, best of the runs: UDP packets of 64 B in one direction, which the "
-    "receiving host drops as soon as it reads their IP header, and one TCP flow (CUBIC, MTU "
-    "1500 B, senders without offloads). The processor time is that of the gate's loop for a packet "
-    "of 64 B, system calls included; in them the kernel hands the packet to the receiving host, so "
-    "that a part of the time is the receiver's. Alone: with an outgoing interface that swallows "
-    "what it is given, as a network card's ring does. With a discipline, every packet passes its "
-    "queue, at a rate that is never reached."
+    "This is the maximum throughput, best of the runs: UDP packets of 64 B in one direction, "
+    "which the receiving host drops as soon as it reads their IP header, and one TCP flow "
+    "(CUBIC, MTU 1500 B, senders without offloads). The processor time is that of the gate's "
+    "loop for a packet of 64 B, including system calls. In these the kernel passes the packet to "
+    "the receiving host, so a part of the time is the receiver's. *Alone* is with an outgoing "
+    "interface that discards its packets at once, as quickly as the ring of a network card takes "
+    "them. With a discipline, every packet passes its queue, at a rate that is never reached."
 )
 ASPQ = (
-    "One TCP transfer of low priority over 10 Mbit/s and 40 ms there and back; datagrams of high "
-    "priority take 5 %, 95 % or all of the link for 5 s. `cwnd` in segments, from the sender's "
-    "TCP_INFO every 5 ms. The release is 50 ms (the controller's `idle_timeout`) after the last "
-    "datagram, for strict priority alone the last datagram. The share of the link is what is "
-    "acknowledged within a second, of which a round trip of 40 ms passes first; in order is what "
-    "the receiving program had by then. Medians."
+    "One low-priority TCP transfer runs over 10 Mbit/s and 40 ms there and back. For 5 s, "
+    "high-priority datagrams take 5 %, 95 % or all of the link. `cwnd` is in segments, from the "
+    "sender's TCP_INFO every 5 ms. The release is 50 ms (the controller's `idle_timeout`) after "
+    "the last datagram, and with strict priority alone the last datagram itself. The share of "
+    "the link is what is acknowledged within a second, of which a round trip of 40 ms passes "
+    "first. *In order* is what the receiving program had by then. Values are medians."
 )
-SOAK = "Twice the rate of a 10 Mbit/s fq-codel for a long time; every packet is accounted for."
+SOAK = (
+    "A 10 Mbit/s fq-codel gets twice its rate for a long time. Every packet must be accounted for."
+)
 
 Table = tuple[list[str], list[list[Any]]]
 

@@ -134,12 +134,12 @@ def virtual_section(rows: list[list[Any]], runs: int) -> dict[str, Any]:
         "version": version,
         "command": shlex.join(["python", "benches/lab.py", *sys.argv[1:]]),
         "text": [
-            f"The scenarios of the section before, with `forebay lab --virtual` (Debian's Linux "
-            f"{made} in user mode, [lab.md](lab.md)): {runs} runs with seeds 1 to {runs} on each "
-            "side, 95 % intervals. Every run in virtual time was done twice, beside each other; "
-            f"all {runs * len(rows)} pairs are equal in every number. Hosts and gates take no time "
-            "there, so that the simulated link is as long as the virtual one. What was measured "
-            "live is repeated.",
+            "The scenarios of *Live against simulated* ran with `forebay lab --virtual` "
+            f"(Debian's Linux {made} in user mode, [lab.md](lab.md)): {runs} runs with seeds 1 to "
+            f"{runs} on each side, 95 % intervals. Every run in virtual time was done twice, and "
+            f"all {runs * len(rows)} pairs are equal in every number. Hosts and gates take no "
+            "time there, so the simulated link is exactly as long as the virtual one. The live "
+            "measurements are repeated from that section.",
         ],
         "tables": [
             {
@@ -217,17 +217,16 @@ def main() -> None:
         "version": version,
         "command": shlex.join(["python", "benches/lab.py", *sys.argv[1:]]),
         "text": [
-            f"`forebay lab` ran real Linux TCP (kernel {kernel}) over the gate. "
-            "`forebay run` simulated the same scenario: 10 Mb/s with PPP framing, "
-            "45 kB of buffer, flows that start within 5 s, 60 s measured after 10 s. "
-            f"There are {options.runs} runs of each with seeds 1 to {options.runs}, "
-            f"{options.jobs} labs at a time, and 95 % intervals. The mean queue counts packets "
-            "that wait; utilization and loss are in per cent.",
+            f"`forebay lab` ran real Linux TCP (kernel {kernel}) over the gate. `forebay run` "
+            "simulated the same scenario: 10 Mb/s with PPP framing, 45 kB of buffer, flows that "
+            f"start within 5 s, 60 s measured after 10 s. There are {options.runs} runs of each "
+            f"with seeds 1 to {options.runs}, {options.jobs} labs at a time, and 95 % intervals. "
+            "The mean queue counts packets that wait. Utilization and loss are in percent.",
             f"The machine's load average on its {os.cpu_count()} cores, other work included, was "
             f"{load[0]:.0f} when the measurement began and {load[1]:.0f} when it ended.",
-            f"The lab's path takes {extra * 1e6:.0f} us one way beyond its links: hosts and gates "
-            "run in user space. The simulated link is longer by as much, which matters where few "
-            "packets are under way.",
+            f"The path of the lab takes {extra * 1e6:.0f} us one way in addition to its links, "
+            "because hosts and gates run in user space. The simulated link is longer by the same "
+            "time, which matters if few packets are in flight.",
         ],
         "tables": [
             {

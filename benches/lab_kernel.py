@@ -145,15 +145,15 @@ def section(rows: list[list[Any]], runs: int) -> dict[str, Any]:
         "version": version,
         "command": shlex.join(["python", "benches/lab_kernel.py", *sys.argv[1:]]),
         "text": [
-            f"`forebay lab --virtual` (Debian's Linux {made} in user mode) with one link of "
-            "10 Mbit/s and 20 ms, eight CUBIC transfers of Linux and a Poisson stream of "
-            f"0.5 Mbit/s, 20 s measured after 5 s, {runs} runs with seeds 1 to {runs}, 95 % "
-            "intervals. Once the link has forebay's discipline, once Linux' own "
-            "([lab.md](lab.md#disciplines-of-linux-itself)); sender, receiver, link and meters are "
-            "the same. The mean queue counts packets that wait.",
-            "Closed loops amplify: one drop more or less changes all that follows, so that rows "
-            "whose laws draw random numbers agree only in the mean. The sections above compare "
-            "verdict by verdict.",
+            f"`forebay lab --virtual` (Debian's Linux {made} in user mode) ran with one link of "
+            "10 Mbit/s and 20 ms, eight CUBIC transfers of Linux and a Poisson stream of 0.5 "
+            f"Mbit/s. 20 s were measured after 5 s, in {runs} runs with seeds 1 to {runs}, with "
+            "95 % intervals. The link had forebay's discipline in one run and that of Linux in "
+            "the other ([lab.md](lab.md#disciplines-of-linux-itself)). Sender, receiver, link "
+            "and meters were the same. The mean queue counts packets that wait.",
+            "In a closed loop, one drop more or less changes everything that follows. So if a "
+            "discipline uses random numbers, the two agree only in the mean. *Queue disciplines "
+            "beside the kernel's own*, above, compares verdict by verdict.",
         ],
         "tables": [
             {

@@ -26,11 +26,12 @@ from forebay import Interval, Scenario, interval
 
 HERE = Path(__file__).parent
 ABOUT = (
-    "16 downloads over 10 Mbit/s and 40 ms there and back; a time sliding window of 1 s marks "
-    "their packets at the edge, WRED drops arrivals of level 1 from 15 to 45 packets (max_p 0.1, "
-    "weight 0.002, not gentle) and never those of level 0. ns-2 runs its diffserv module (TSW2CM, "
-    "dsRED), in RIO-C mode, which comes to the same where level 0 is never dropped, and avoids the "
-    "wrong idle flag of its WRED mode. Means with 95 % intervals of {seeds} seeds."
+    "16 downloads share 10 Mbit/s with 40 ms there and back. At the edge, a time sliding window "
+    "of 1 s marks their packets. WRED drops arrivals of level 1 from 15 to 45 packets (max_p "
+    "0.1, weight 0.002, not gentle) and never those of level 0. ns-2 runs its diffserv module "
+    "(TSW2CM, dsRED) in RIO-C mode. This gives the same results if level 0 is never dropped, and "
+    "avoids the wrong idle flag of its WRED mode. Values are means with 95 % intervals of "
+    "{seeds} seeds."
 )
 RATES = (0.0, 2.0, 4.0, 6.0, 8.0)
 """In-profile rates in Mbit/s, of 10."""
@@ -147,11 +148,11 @@ def words(found: Mapping[Any, tuple[Mapping[str, Interval], Mapping[str, Interva
     apart = sum(disjoint(a, b) for a, b in known)
     differences = sorted(abs(b.mean / a.mean - 1) for a, b in known)
     return (
-        f"Of {len(known)} means (timeouts left out) half differ by less than "
-        f"{100 * median(differences):.1f} % and all by less than {100 * differences[-1]:.1f} %; "
-        f"{apart} intervals are apart. `share in "
-        "profile` is the marker's work, loss and waiting packets that of WRED and TCP together. "
-        "In-profile packets are never lost in either."
+        f"Of {len(known)} means (without timeouts), half differ by less than "
+        f"{100 * median(differences):.1f} % and all by less than {100 * differences[-1]:.1f} %. "
+        f"{apart} intervals do not overlap. `share in profile` shows the work of the marker; loss "
+        "and waiting packets show that of WRED and TCP together. In-profile packets are never "
+        "lost in either program."
     )
 
 
@@ -174,24 +175,25 @@ def about_recovery(
         return " / ".join(shown(measures["timeouts"]) for measures in each)
 
     return (
-        f"With {most:.0f} Mbit/s in profile most is lost: {both('loss', '%')}. Of timeouts "
-        f"there are: {both('timeouts', 'a second')}. Marker and law are the same for both, so what "
-        "differs is how TCP recovers.\n\n"
-        "Reno: ns-2's guard against repeated fast retransmits (`bugFix_`) "
-        f"turns some of its recoveries into timeouts: without it there are "
-        f"{shown(loose['timeouts'])} a second, at a loss of {shown(loose['loss'])} %. Our loss was "
-        "7.6 % higher until a fast retransmit restarted our retransmission timer, as it does "
-        "ns-2's: a timer that went on counting from the last new acknowledgment expired before the "
-        "retransmission could be acknowledged, and what had arrived was sent again.\n\n"
-        "SACK: with windows of two to six segments, recovery is a race against the timer of "
-        "200 ms, three round trips. ns-2 sends every hole below the highest SACKed segment before "
-        "new data; RFC 6675 waits until three segments above a hole have arrived, for which a "
-        "window of two needs two or three round trips. With ns-2's order (`repair_order`) our "
-        "timeouts a second fall so (without it / with it / ns-2): "
+        f"With {most:.0f} Mbit/s in profile, the loss is highest: {both('loss', '%')}. The "
+        f"timeouts are: {both('timeouts', 'a second')}. Marker and drop rule are the same in "
+        "both, so TCP's recovery is what differs.\n\n"
+        "Reno: ns-2's guard against repeated fast retransmits (`bugFix_`) turns some of its "
+        f"recoveries into timeouts. Without it, there are {shown(loose['timeouts'])} a second, "
+        f"with a loss of {shown(loose['loss'])} %. In an earlier version, our loss was 7.6 % "
+        "higher, because a fast retransmit did not restart our retransmission timer. In ns-2 it "
+        "does. Our timer ran on from the last new acknowledgment and expired before the "
+        "retransmission could be acknowledged. So data that had arrived were sent again.\n\n"
+        "SACK: with windows of two to six segments, recovery must end before the timer of 200 ms "
+        "expires, which is three round trips. ns-2 sends every hole below the highest SACKed "
+        "segment before new data. RFC 6675 waits until three segments above a hole have arrived, "
+        "which takes two or three round trips with a window of two. With ns-2's order "
+        "(`repair_order`), we have fewer timeouts a second (without it / with it / ns-2): "
         f"{eagerly(least)} with {least:.0f} Mbit/s in profile, {eagerly(most)} with {most:.0f}. "
-        "We had 29 to 41 % more than ns-2 until the timer was restarted by the retransmission of "
-        "every first hole, not only by that which begins a recovery (RFC 6675, section 6; so does "
-        "Linux): a hole found late was often sent again only just before it expired."
+        "In an earlier version, we had 29 to 41 % more than ns-2, because only the "
+        "retransmission that starts a recovery restarted the timer. Now that of every first hole "
+        "does (RFC 6675, section 6, as in Linux). Before, a hole that was found late was often "
+        "sent again only just before the timer expired."
     )
 
 

@@ -49,13 +49,14 @@ def section(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         "version": versions["forebay"],
         "command": "make validate-peers",
         "text": [
-            f"ns-2 {versions['ns-2']} and ns-3 {versions['ns-3']}, as Debian builds them; the "
+            f"ns-2 {versions['ns-2']} and ns-3 {versions['ns-3']} are the packages of Debian. The "
             "scripts are in `benches/peers`.",
             *CONVENTIONS,
             *([f"Not measured yet: {'; '.join(left_out)}."] if left_out else []),
-            f"Of {len(rows)} scenarios, {len(rows) - len(apart)} are within the span of the peers' "
-            f"means, or at most 10 % outside it, in all three quantities. The other {len(apart)} "
-            "have the value in **bold** and the number of the reason (open: none is known):",
+            f"{len(rows) - len(apart)} of {len(rows)} scenarios are within the range of the "
+            "peers' means, or at most 10 % outside it, in all three quantities. In the other "
+            f"{len(apart)}, values outside are **bold**, and the last column has the number of "
+            "the reason (open: no reason is known):",
             "\n".join(f"{number}. {reason}" for number, reason in enumerate(REASONS.values(), 1)),
         ],
         "tables": tables,
@@ -227,9 +228,9 @@ def speed_section(document: Mapping[str, Any]) -> dict[str, Any]:
             f"ns-2 {versions['ns-2']}, ns-3 {versions['ns-3']} (Debian's build, with logging "
             f"compiled in); {document['machine']}.",
             *SPEED,
-            "What forebay's engine grows by while it runs (hosts, connections, meters, the queue "
-            "and packets in flight), and the peak of its whole process (Python, its packages and "
-            f"the summary as well), for each flow: {'; '.join(growth)}.",
+            "Memory for each flow: first what forebay's engine needs while it runs (hosts, "
+            "connections, meters, the queue and packets in flight), then the peak of its whole "
+            f"process (including Python, its packages and the summary): {'; '.join(growth)}.",
         ],
         "tables": [
             {

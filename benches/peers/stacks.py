@@ -321,9 +321,9 @@ def section(results: Mapping[str, Any]) -> dict[str, Any]:
         worst = max(rows, key=lambda row: abs(pair(row, "queue")[0] / pair(row, "queue")[1] - 1))
         mine, other, _ = pair(worst, "queue")
         heads.append(
-            f"- {name} ({stack.referee} {versions[stack.referee]}): "
-            f"{len(rows) - len(missed)} of {len(rows)} scenarios within the bounds, {noisy} more "
-            f"with overlapping intervals; the mean queue furthest apart by "
+            f"- {name} ({stack.referee} {versions[stack.referee]}): {len(rows) - len(missed)} of "
+            f"{len(rows)} scenarios are within the goal, and {noisy} more have overlapping "
+            "intervals. The largest difference of the mean queue is "
             f"{100 * (mine / other - 1):+.1f} % ({worst['flows']} flows, "
             f"{1000 * worst['delay']:g} ms, {worst['queue']})."
         )
@@ -362,15 +362,16 @@ def section(results: Mapping[str, Any]) -> dict[str, Any]:
         "version": versions["forebay"],
         "command": "make validate-peers",
         "text": [
-            "Every preset in the dumbbell of the comparison with ns-2 and ns-3, beside the stack "
-            "whose name it has, both with the defaults of that stack and packets of 1500 bytes. "
-            "Tail drop has room for 30 packets; RED (thresholds of 5 and 15 packets, gentle, "
-            "room for 200) has ns-2's rules (`spare_short`, `spare_first`, `idle`), which ns-3.18 "
-            "has as well. Bounds: mean queue within 3 %, utilization within half a point, loss "
-            "within 5 %; queue and loss within 2 % where windows are above ten segments. "
-            f"Means of {results['seeds']} seeds; measured from 20 s to 120 s, with four flows to "
-            "220 s, with fewer to 420 s. ns-3.18's figures come from its sources, built by hand, "
-            "and are kept.",
+            "Every preset runs in the dumbbell of the comparison with ns-2 and ns-3, and is "
+            "compared with the stack that it is named after. Both have the defaults of that "
+            "stack and packets of 1500 bytes. Tail drop has room for 30 packets. RED (thresholds "
+            "of 5 and 15 packets, gentle, room for 200) has the rules of ns-2 (`spare_short`, "
+            "`spare_first`, `idle`), which ns-3.18 has as well. The goal is a mean queue within "
+            "3 %, a utilization within half a point and a loss within 5 %, or queue and loss "
+            "within 2 % if windows are above ten segments. Values are means of "
+            f"{results['seeds']} seeds, measured from 20 s to 120 s, with four flows to 220 s, "
+            "with fewer to 420 s. ns-3.18 was built from its sources by hand, and its figures "
+            "are kept.",
             "\n".join(heads),
             *([f"Not measured yet: {'; '.join(left_out)}."] if left_out else []),
         ],

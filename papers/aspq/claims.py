@@ -70,11 +70,11 @@ def aspq_1(view: View) -> list[Part]:
 
 def aspq_2(view: View) -> list[Part]:
     parts = [
-        Part(f"ASPQ less SPQ, {rtt} ms", "always positive", view.gain(rtt), 0, unit="kbit/s",
+        Part(f"ASPQ minus SPQ, {rtt} ms", "always positive", view.gain(rtt), 0, unit="kbit/s",
              stated=stated_gain(rtt))
         for rtt in view.rtts
     ]  # fmt: skip
-    what = f"the difference at {MOST} ms less that at {FEWEST} ms"
+    what = f"the difference at {MOST} ms minus that at {FEWEST} ms"
     grown = view.growth(FEWEST, MOST)
     parts.append(Part(what, "from 4.54 to 294.02 kbit/s: it grows", grown, 0, unit="kbit/s"))
     steps = [view.less((near, SPQ), (far, SPQ)) for near, far in pairwise(view.rtts)]
@@ -169,17 +169,18 @@ def why_2(data: Data) -> str:
     itself = known["table1"][DELAYS[FEWEST]]
     other = [each - itself for each in known["at_10ms"].values()]
     return (
-        f"At {FEWEST} ms ASPQ gains nothing. What waits in the device's own queue bridges the "
-        "restart, while a frozen sender leaves the link idle for a round trip. The paper's "
-        f"{stated_gain(FEWEST)} kbit/s are 0.16 s in 169 s. The sender is not why. Under strict "
-        f"priority ns-3.23 itself takes {itself:.2f} s, ours with its quick first acknowledgment "
-        f"{quick[SPQ]:.2f} s, and the paper {theirs[SPQ]:.2f} s. With that acknowledgment both "
-        f"columns are short by about as much, ASPQ's by {theirs[ASPQ] - quick[ASPQ]:.2f} s and "
-        f"SPQ's by {theirs[SPQ] - quick[SPQ]:.2f} s. ASPQ is {gains[QUICK]:.1f} kbit/s ahead then. "
-        "What takes half a second more is in the authors' set-up, and they do not describe it. In "
-        f"ns-3.23 links of 7 ms at the receivers take {other[0]:.2f} s more. A first threshold a "
-        f"quarter as high takes {other[1]:.2f} s, and room for 100 packets {other[2]:.2f} s. Over "
-        f"all readings of study `choices` the difference is {min(gains.values()):+.0f} to "
+        f"At {FEWEST} ms, ASPQ gains nothing. Under strict priority, the packets in the device's "
+        "own queue bridge the restart, while the link of a frozen sender is idle for a round "
+        f"trip. The paper's {stated_gain(FEWEST)} kbit/s are 0.16 s in 169 s. The sender is not "
+        f"the reason: under strict priority, ns-3.23 itself takes {itself:.2f} s, ours with its "
+        f"quick first acknowledgment {quick[SPQ]:.2f} s, and the paper {theirs[SPQ]:.2f} s. With "
+        "that acknowledgment, both of our transfers are faster than the paper's by about the "
+        f"same time: ASPQ by {theirs[ASPQ] - quick[ASPQ]:.2f} s and SPQ by "
+        f"{theirs[SPQ] - quick[SPQ]:.2f} s. ASPQ is {gains[QUICK]:.1f} kbit/s ahead then. The "
+        "half second must come from the authors' setup, which they do not describe. In ns-3.23, "
+        f"links of 7 ms at the receivers take {other[0]:.2f} s more. A first threshold of a "
+        f"quarter takes {other[1]:.2f} s more, and room for 100 packets {other[2]:.2f} s. Over "
+        f"all readings in study `choices`, the difference is {min(gains.values()):+.0f} to "
         f"{max(gains.values()):+.0f} kbit/s."
     )
 
@@ -196,11 +197,11 @@ def why_6(data: Data) -> str:
     paper = table_falls()
     large = View(data, WINDOWS, "1048576B")
     return (
-        f"Table I contradicts the sentence: its own goodput falls by {-paper[0]:.0f} % with ASPQ "
-        f"and by {-paper[1]:.0f} % with SPQ. What limits both from 110 ms on is the receiver's "
-        "window of 128 KiB: no more goes in a round trip. With a window of 1 MiB (study "
-        f"`windows`) ASPQ changes by {fallen(large, ASPQ).mean:+.1f} % and SPQ by "
-        f"{fallen(large, SPQ).mean:+.1f} %: then the sentence holds."
+        f"Table I contradicts this sentence: its own goodput falls by {-paper[0]:.0f} % with ASPQ "
+        f"and by {-paper[1]:.0f} % with SPQ. From 110 ms on, the receiver's window of 128 KiB "
+        "limits both, because no more can be sent in a round trip. With a window of 1 MiB (study "
+        f"`windows`), ASPQ changes by {fallen(large, ASPQ).mean:+.1f} % and SPQ by "
+        f"{fallen(large, SPQ).mean:+.1f} %. Then the sentence holds."
     )
 
 
@@ -235,7 +236,7 @@ def better(view: View) -> list[Part]:
     each = [view.gain(rtt) for rtt in view.rtts]
     width = sum((gain.half_width or 0.0) ** 2 for gain in each) ** 0.5 / len(each)
     found = Interval(sum(gain.mean for gain in each) / len(each), width, each[0].samples)
-    what = "ASPQ's goodput less SPQ's, mean over the round-trip times"
+    what = "ASPQ's goodput minus SPQ's, mean over the round-trip times"
     return [Part(what, "better", found, 0, unit="kbit/s")]
 
 

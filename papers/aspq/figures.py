@@ -44,7 +44,7 @@ def figure_6(data: Data) -> list[Panel]:
     paper = [stated(rtt, box) for box in BOXES for rtt in TABLE]
     both.append(Series("table I", [*TABLE, *TABLE], paper, stated=True))
     return [
-        Panel("Difference", RTT, "goodput ASPQ - SPQ, kbit/s",
+        Panel("Difference", RTT, "goodput of ASPQ minus SPQ, kbit/s",
               [line("ours", x, [view.gain(rtt) for rtt in x]), table]),
         Panel("Average goodput", RTT, AVERAGE, both),
     ]  # fmt: skip

@@ -31,7 +31,7 @@ PAPER = Paper(
         Figure("RTT", "What the round-trip time does with other windows of the receivers.",
                receivers, (WINDOWS,), TEXT["figure-rtt"]),
         Figure("windows", "The congestion window that the freeze keeps.", windows, (END,),
-               "It stands still while the sender is frozen."),
+               "The window does not change while the sender is frozen."),
         Figure("R2", "The connection that strict priority ends.", survival, (R2,),
                "Five retransmissions of a segment take 1 + 2 + 4 + 8 + 16 + 32 = 63 s."),
     ),

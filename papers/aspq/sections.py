@@ -53,7 +53,7 @@ def open_choices(data: Data) -> list[Table]:
             held[name] = MARKS[verdict_of(at_the_end(data, title))] if title in known else ""
         gains = [view.gain(rtt) for rtt in SHOWN]
         rows.append([title, *(held[name] for name in NAMES), f"{furthest(view):+.1f}", *gains])
-    head = [f"ASPQ less SPQ, {rtt} ms, kbit/s" for rtt in SHOWN]
+    head = [f"ASPQ minus SPQ, {rtt} ms, kbit/s" for rtt in SHOWN]
     return [Table(["choice", *NAMES, "furthest row, %", *head], rows)]
 
 
@@ -83,8 +83,8 @@ def at_68(data: Data) -> list[Part]:
 
 OPEN = (
     Statement(
-        "Table I's row at 150 ms fits a link of 68 ms rather than 70 in both columns, within 1 % "
-        "(3982.6 and 3759.93 kbit/s).",
+        "In table I, both values at 150 ms fit a link of 68 ms better than one of 70 ms, within "
+        "1 % (3982.6 and 3759.93 kbit/s).",
         at_68,
     ),
 )
@@ -129,7 +129,7 @@ def back_at_once(_: Data) -> list[Part]:
 def no_gain(_: Data) -> list[Part]:
     strict = {each["stack"]: each for each in rows(STRICT, PART[:1])}
     return [
-        Part(f"{each['stack']}: ASPQ less strict priority", "",
+        Part(f"{each['stack']}: ASPQ minus strict priority", "",
              mean([100 * (a - b) for a, b in zip(each["first_second"],
                                                  strict[each["stack"]]["first_second"],
                                                  strict=True)]), high=0, unit="points")
@@ -139,17 +139,17 @@ def no_gain(_: Data) -> list[Part]:
 
 LIVE = (
     Statement(
-        "The freeze holds with real stacks: where high priority takes a part of the link, no "
-        "frozen sender times out.",
+        "The freeze works with real stacks: if high-priority traffic takes a part of the link, "
+        "no frozen sender has a timeout.",
         without_timeouts,
     ),
     Statement(
-        "In the first second after the release at least nine tenths of the link are used.",
+        "In the first second after the release, at least nine tenths of the link are used.",
         back_at_once,
     ),
     Statement(
-        "Where high priority takes 5 % of the link, a freeze only costs. Strict priority has more "
-        "of the link in that second, and all of the rest before it.",
+        "If high-priority traffic takes 5 % of the link, a freeze only has a cost. In that "
+        "second, strict priority uses more of the link, and before it uses all of the rest.",
         no_gain,
     ),
 )

@@ -67,7 +67,7 @@ def staged(data: Data) -> list[Part]:
 
 def repeat(data: Data) -> list[Part]:
     found = beyond(data, LOST_ACKS, "repeat release 200ms", TIME)
-    return [Part("upper end of what it changes", "", exactly(found.high or 0.0), 0, unit="s")]
+    return [Part("upper end of the change", "", exactly(found.high or 0.0), 0, unit="s")]
 
 
 def in_spite(data: Data) -> list[Part]:
@@ -77,23 +77,24 @@ def in_spite(data: Data) -> list[Part]:
 
 OPTIONS_SAY = (
     Statement(
-        "`trickle` is for traffic that leaves gaps; where high priority fills the link "
-        "(100 Mbit/s), its segment starves and brings the timeouts that the freeze avoids.",
+        "`trickle` is for traffic that leaves gaps. If high-priority traffic fills the link (100 "
+        "Mbit/s), its segment is never sent, and causes the timeouts that the freeze should "
+        "avoid.",
         trickle,
     ),
-    Statement("`freeze limit` ends in the same.", freeze_limit),
+    Statement("`freeze limit` has the same effect.", freeze_limit),
     Statement(
-        "`staged release` matters to a sender that keeps its window while idle, and to no other.",
+        "`staged release` only matters to a sender that keeps its window while it is idle.",
         staged,
     ),
     Statement(
-        "`repeat release` is for acknowledgments that get lost, but with a fifth of them lost five "
-        "runs do not show that it helps.",
+        "`repeat release` is for lost acknowledgments. But with a fifth of them lost, five runs "
+        "do not show that it helps.",
         repeat,
     ),
     Statement(
-        "At 10 Mbit/s and 40 ms data under way do not drain before a transfer fills the link: the "
-        "timeouts come in spite of the freeze.",
+        "At 10 Mbit/s and 40 ms, data in flight are not delivered before a transfer fills the "
+        "link. The timeouts happen in spite of the freeze.",
         in_spite,
     ),
 )
@@ -133,10 +134,18 @@ def more_harm(data: Data) -> list[Part]:
     found = counts(data)
     most = max(each.change(FREEZE).mean for each in found["helps"])
     return [
-        Part("hurt less helped", "", exactly(len(found["hurts"]) - len(found["helps"])), 1),
+        Part(
+            "kinds hurt minus kinds helped",
+            "",
+            exactly(len(found["hurts"]) - len(found["helps"])),
+            1,
+        ),
         Part("most that is gained", "", exactly(most), high=10, unit="%"),
         Part(
-            "longest of those, s on", "", exactly(max(each.on for each in found["helps"])), high=2
+            "longest interruption among those helped, s",
+            "",
+            exactly(max(each.on for each in found["helps"])),
+            high=2,
         ),
     ]
 
@@ -152,7 +161,7 @@ def wasted(data: Data) -> list[Part]:
 def guaranteed(data: Data) -> list[Part]:
     known = traffics(data)
     more = sum(each.change(SHARE).mean >= each.change(FREEZE).mean - 1 for each in known)
-    what = f"of {len(known)} traffics, no less to a percent"
+    what = f"of {len(known)} kinds of traffic, those that get no less, to a percent"
     return [Part(what, "", exactly(100 * more / len(known)), 90, 100, "%")]
 
 
@@ -166,26 +175,28 @@ def many(data: Data) -> list[Part]:
 
 WHEN_SAY = (
     Statement(
-        "Where high priority fills a link of 10 Mbit/s for ten seconds or more, for which a freeze "
-        "is made, it changes the low flows' goodput by less than 2 %.",
+        "If high-priority traffic fills a link of 10 Mbit/s for ten seconds or more, the case "
+        "that a freeze is made for, the goodput of the low-priority flows changes by less than 2 "
+        "%.",
         long,
     ),
     Statement(
-        "It surely hurts more often than it surely helps, and helps by a tenth at most, beside "
-        "interruptions of two seconds.",
+        "A freeze surely hurts more often than it surely helps. It helps by a tenth at most, "
+        "with interruptions of two seconds.",
         more_harm,
     ),
     Statement(
-        "Where high priority leaves half of the link, a freeze of a second or more wastes a fifth "
-        "to a third of what low priority would have had.",
+        "If high-priority traffic leaves half of the link free, a freeze of a second or more "
+        "wastes a fifth to a third of what low priority would have had.",
         wasted,
     ),
     Statement(
-        "The sum of three low-priority flows and more changes by less than a twentieth.", many
+        "The sum of three or more low-priority flows changes by less than a twentieth.", many
     ),
     Statement(
-        "A guaranteed share (DRR, a tenth for low priority) gives low-priority flows no less than "
-        "a freeze in nearly every case, and needs no controller and no trust in headers.",
+        "In nearly every case, a guaranteed share (DRR, a tenth for low priority) gives "
+        "low-priority flows no less than a freeze. It needs no controller and no trust in "
+        "headers.",
         guaranteed,
     ),
 )

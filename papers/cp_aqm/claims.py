@@ -111,7 +111,7 @@ def cp_3(view: View) -> list[Part]:
         view.data.difference(TAIL, QUEUE, view.tail_at(1, CUBIC, d), view.tail_at(1, RENO, d))
         for d in DELAYS
     ]
-    what = "queue, Cubic less New Reno, least over the delays"
+    what = "queue, Cubic minus New Reno, least over the delays"
     return [
         full(view, CUBIC, "25ms"),
         about("utilization, 50 ms", view.tail(USED, far), 98, "%", nsc(USED, far), "about 98 %"),
@@ -162,8 +162,8 @@ def cp_5(data: Data) -> list[Part]:
     paper = "oscillates around T_c, exceeds it by a very few packets"
     most = extreme(map(spread, below), max)
     return [
-        Part("queue less T_c, greatest", paper, extreme(beside, max), -3, 3, "packets"),
-        Part("queue less T_c, least", paper, extreme(beside, min), -3, 3, "packets"),
+        Part("queue minus T_c, greatest", paper, extreme(beside, max), -3, 3, "packets"),
+        Part("queue minus T_c, least", paper, extreme(beside, min), -3, 3, "packets"),
         Part("greatest difference between values of c_max", "no impact", most, -PACKETS, PACKETS,
              "packets"),
     ]  # fmt: skip
@@ -173,7 +173,7 @@ def cp_6(data: Data) -> list[Part]:
     def less(one: int, other: int) -> Part:
         pair = [udp("10p", 1.2, rate=LINE_RATES[mbit]) for mbit in (one, other)]
         found = data.difference(RATES, QUEUE, *pair)
-        what = f"{one} Mb/s less {other} Mb/s, c_max = 1.2"
+        what = f"{one} Mb/s minus {other} Mb/s, c_max = 1.2"
         return Part(what, "larger", found, 0, unit="packets")
 
     # Equation 2, by its own numbers.
@@ -189,7 +189,7 @@ def cp_6(data: Data) -> list[Part]:
         for c, d in ((1.05, 1.2), (1.2, 2))
     ]
     return [
-        Part("exponential less periodic, T_c = 10, least over c_max", "larger",
+        Part("exponential minus periodic, T_c = 10, least over c_max", "larger",
              extreme(beyond, min), 0, unit="packets"),
         Part("gain of a smaller c_max there, least", "increase with smaller c_max",
              extreme(steps, min), 0, unit="packets"),
@@ -400,7 +400,7 @@ def cp_18(view: View) -> list[Part]:
     found = view.extreme(QUEUE, point, view.grid(lambda t: t >= 10, lambda c: 1 < c <= 1.1), max)
     width = ((found.half_width or 0) ** 2 + (tail.half_width or 0) ** 2) ** 0.5
     gap = Interval(found.mean - tail.mean, width, min(found.samples, tail.samples))
-    what = "longest queue, T_c >= 10 and c_max <= 1.1, less that of tail drop"
+    what = "longest queue, T_c >= 10 and c_max <= 1.1 minus that of tail drop"
     return [Part(what, "may even be longer", gap, 0, unit="packets")]
 
 
@@ -541,7 +541,7 @@ def one_less(view: View) -> list[Part]:
         found, tail = view.policed(USED, point), view.tail(USED, point)
         width = ((found.half_width or 0) ** 2 + (tail.half_width or 0) ** 2) ** 0.5
         less = Interval(tail.mean - found.mean, width, found.samples)
-        what = f"utilization, {words(point)}: tail drop less CP-AQM"
+        what = f"utilization, {words(point)}: tail drop minus CP-AQM"
         parts.append(Part(what, "slightly decreased: 0 to 10", less, 0, 10, "%"))
     return parts
 

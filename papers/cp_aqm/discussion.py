@@ -52,7 +52,7 @@ def fair(data: Data) -> list[Part]:
     longer = data.difference("users", QUEUE, *pair)
     full = [data.interval("users", QUEUE, beside(name, TCP_FLOWS)) for name in (FAIR, "FQ-CoDel")]
     return [
-        Part("queue beside UDP, FQ-CoDel less CP-AQM", "", longer, 5, unit="packets"),
+        Part("queue beside UDP, FQ-CoDel minus CP-AQM", "", longer, 5, unit="packets"),
         *(Part("queue beside 16 flows", "", each, 25, unit="packets") for each in full),
     ]
 
@@ -76,8 +76,8 @@ def no_better(data: Data) -> list[Part]:
     for name in ("CoDel, 1 ms", "tail drop, 5 packets"):
         other, full = mean(data, name, "50ms")
         parts += [
-            Part(f"queue, {name} less CP-AQM", "", exactly(other - queue), -0.5, 0.5, "packets"),
-            Part(f"utilization, {name} less CP-AQM", "", exactly(full - used), 0, 2, "points"),
+            Part(f"queue, {name} minus CP-AQM", "", exactly(other - queue), -0.5, 0.5, "packets"),
+            Part(f"utilization, {name} minus CP-AQM", "", exactly(full - used), 0, 2, "points"),
         ]
     return parts
 
@@ -86,8 +86,8 @@ def allowance(data: Data) -> list[Part]:
     queue, used = mean(data, "T_c = 0, c_max = 2", "5ms")
     slower, less = mean(data, "T_c = 0, c_max = 1.2, R_CA = 9.5 Mb/s", "5ms")
     return [
-        Part("queue more", "", exactly(slower - queue), -0.2, 0.2, "packets"),
-        Part("utilization less", "", exactly(used - less), 2, unit="points"),
+        Part("difference of the queues", "", exactly(slower - queue), -0.2, 0.2, "packets"),
+        Part("difference of the utilizations", "", exactly(used - less), 2, unit="points"),
     ]
 
 
@@ -107,24 +107,27 @@ def as_long(data: Data) -> list[Part]:
 
 
 LENGTH = (
-    Statement("Runs of one flow of 1000 s, which the paper has, say what those of 100 s do. Under "
-              "tail drop and at T_c = 5 they are within one packet and one percentage point.",
+    Statement("For one flow, runs of 100 s give the same results as runs of 1000 s, which the "
+              "paper has. Under tail drop and at T_c = 5, they are within one packet and one "
+              "percentage point.",
               as_long),
 )  # fmt: skip
 USERS = (
-    Statement("**A policer a user** gives the single flow beside sixteen a third of the link. "
-              "One policer, or one a flow, leaves it its seventeenth.", a_user),
-    Statement("**Unresponsive traffic** takes the whole link from one policer, whatever the "
-              "scheduler; a policer a user or a flow leaves half of it.", unresponsive),
-    Statement("**A CP-AQM a flow** under fair scheduling needs less queue than FQ-CoDel beside "
-              "unresponsive traffic. With seventeen flows it fills the buffer, as FQ-CoDel does.",
+    Statement("**A policer for each user** gives the single flow a third of the link beside "
+              "sixteen flows. One policer, or one for each flow, gives it a seventeenth.", a_user),
+    Statement("**Unresponsive traffic** takes the whole link if there is one policer, whatever "
+              "the scheduler. A policer for each user or for each flow leaves half of it.",
+              unresponsive),
+    Statement("**A CP-AQM for each flow** under fair scheduling needs a shorter queue than "
+              "FQ-CoDel beside unresponsive traffic. With seventeen flows, it fills the buffer, "
+              "as FQ-CoDel does.",
               fair),
 )  # fmt: skip
 OBJECTIVE = (
-    Statement("On the short path less than a packet waits with T_c = 0 and c_max = 10. It costs "
-              "a tenth of the link at most.", below_one),
-    Statement("On the long path CP-AQM is no better than CoDel with a target of 1 ms, or than a "
+    Statement("On the short path, less than one packet waits with T_c = 0 and c_max = 10. This "
+              "costs a tenth of the link at most.", below_one),
+    Statement("On the long path, CP-AQM is no better than CoDel with a target of 1 ms, or than a "
               "buffer of 5 packets.", no_better),
-    Statement("An allowance below the link's rate buys nothing: a larger c_max has the same queue "
-              "with more utilization.", allowance),
+    Statement("An allowance below the link's rate gains nothing: a larger c_max has the same "
+              "queue with more utilization.", allowance),
 )  # fmt: skip

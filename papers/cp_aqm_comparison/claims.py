@@ -51,7 +51,7 @@ def intriguing(data: Data) -> list[Part]:
             for other in OTHERS
         }
         closest = min(found, key=lambda other: found[other].mean)
-        what = f"{word}: the shortest other's, {closest}, less CP-AQM's"
+        what = f"{word}: the shortest other's, {closest} minus CP-AQM's"
         parts.append(Part(what, "longer than CP-AQM's", found[closest], 0.0, unit="ms"))
     return parts
 
@@ -63,8 +63,9 @@ def unresponsive_why(data: Data) -> str:
     }
     said = ", ".join(f"{mean:.3g} ms with T_c = {name[:-1]}" for name, mean in at.items())
     return (
-        "At 1 Mb/s the recommended five packets are 60 ms, above the target of the others: "
-        f"{said}. The paper's recommendation is one for 10 Mb/s."
+        "At 1 Mb/s, the recommended five packets are 60 ms, which is above the target of the "
+        f"others. CP-AQM's time in the queue is {said}. The paper recommends five packets for 10 "
+        "Mb/s."
     )
 
 
@@ -87,8 +88,9 @@ def mostly_full_why(data: Data, rates: Sequence[str]) -> str:
         key=lambda each: measured(data, each[0], each[1], USED, OURS).mean,
     )
     return (
-        "When the bucket is empty the policer refuses packets of whichever flow sends, and many "
-        "halve together; on a long path the short queue does not outlast that. The least is at "
-        f"{RATES[rate]}, {words(where)}: {said(USED, ' %', (OURS, *OTHERS))}. Of the sixteen "
-        f"flows, in an event of loss as many lose packets: {said(TOGETHER, '', (OURS, *OTHERS))}."
+        "When the bucket is empty, the policer drops packets of whichever flow sends, so many "
+        "flows halve their windows together. On a long path, the short queue is empty before "
+        f"they recover. The lowest utilization is at {RATES[rate]}, {words(where)}: "
+        f"{said(USED, ' %', (OURS, *OTHERS))}. Of the sixteen flows, the number that lose packets "
+        f"in one event of loss is {said(TOGETHER, '', (OURS, *OTHERS))}."
     )

@@ -52,7 +52,7 @@ FULL = 99.9
 
 def udp_shortest(data: Data) -> list[Part]:
     differences = [
-        Part(f"{other} less CP-AQM at {RATES[rate]}", "",
+        Part(f"{other} minus CP-AQM at {RATES[rate]}", "",
              data.difference(f"udp-{rate}", DELAY, {"discipline": other}, {"discipline": OURS}),
              0.0, unit="ms")
         for rate in FASTER
@@ -95,7 +95,7 @@ def queues_apart(
 ) -> list[Part]:
     """That of each pair the first has the longer queue."""
     return [
-        Part(f"{one} less {other}, {SETTINGS[setting]}, {words(each)}", "",
+        Part(f"{one} minus {other}, {SETTINGS[setting]}, {words(each)}", "",
              beside(data, setting, each, DELAY, one, other), 0.0, unit="ms")
         for setting in settings
         for each in where
@@ -117,7 +117,7 @@ def full(data: Data, settings: Sequence[str], where: Sequence[Where], names: Seq
 def more_used(data: Data, settings: Sequence[str], names: Sequence[str]) -> list[Part]:
     """That others leave less of the link idle to 16 New Reno flows on the long path."""
     return [
-        Part(f"{other} less CP-AQM, {SETTINGS[setting]}", "",
+        Part(f"{other} minus CP-AQM, {SETTINGS[setting]}", "",
              beside(data, setting, LONG_RENO, USED, other, OURS), POINT, unit="points")
         for setting in settings
         for other in names
@@ -133,7 +133,7 @@ def together(data: Data) -> list[Part]:
         for rate in fast
     ]  # fmt: skip
     more = [
-        Part(f"CP-AQM less {other}, {RATES[rate]}", "",
+        Part(f"CP-AQM minus {other}, {RATES[rate]}", "",
              beside(data, rate, LONG_RENO, TOGETHER, OURS, other), 0.0, unit="flows more")
         for rate in fast
         for other in OTHERS
@@ -175,9 +175,9 @@ def red_tuned(data: Data) -> list[Part]:
 def long_paths(data: Data) -> str:
     used = [f"{measured(data, rate, LONG_RENO, USED, OURS).mean:.1f} %" for rate in FASTER]
     return (
-        "**Long paths:** sixteen New Reno flows leave more of the link idle than under any other "
-        f"but RED; they use {used[0]} of it at 10 Mb/s, {used[1]} at 100 Mb/s and {used[2]} at "
-        "1 Gb/s."
+        "**Long paths:** sixteen New Reno flows leave more of the link idle than with any other "
+        f"discipline except RED. They use {used[0]} of it at 10 Mb/s, {used[1]} at 100 Mb/s and "
+        f"{used[2]} at 1 Gb/s."
     )
 
 
@@ -193,7 +193,7 @@ def shorter_than_tail_drop(data: Data) -> list[Part]:
 def one_reno(data: Data) -> list[Part]:
     """That it keeps the link fuller than CoDel and FQ-CoDel, and a shorter queue than others."""
     used = [
-        Part(f"CP-AQM less {other}, {RATES[rate]}", "",
+        Part(f"CP-AQM minus {other}, {RATES[rate]}", "",
              beside(data, rate, ONE_RENO, USED, OURS, other), 2.0, unit="points")
         for rate in FASTER[1:]
         for other in CODEL
@@ -214,7 +214,7 @@ def sooner_full(data: Data) -> list[Part]:
 
 def most_lost(data: Data) -> list[Part]:
     return [
-        Part(f"CP-AQM less {other}, {words(where)}", "",
+        Part(f"CP-AQM minus {other}, {words(where)}", "",
              beside(data, "10", where, LOSS, OURS, other), 0.0, unit="points")
         for where in MANY_SHORT
         for other in OTHERS
@@ -223,7 +223,7 @@ def most_lost(data: Data) -> list[Part]:
 
 def burst_lost(data: Data) -> list[Part]:
     return [
-        Part(f"CP-AQM less {other}, {flows} flows", "",
+        Part(f"CP-AQM minus {other}, {flows} flows", "",
              data.difference("burst", "classes.burst.loss", {"flows": flows, "discipline": OURS},
                              {"flows": flows, "discipline": other}, scale=100), 0.0, unit="points")
         for flows in BURSTS[1:]
@@ -249,7 +249,8 @@ def held_longer(data: Data) -> list[Part]:
         held = queue_in(data, {**where, "discipline": DRAIN}, TENTH)
         parts.append(Part(f"CP-AQM, {said}", "", held, high=75.0, unit="packets"))
         parts += [
-            Part(f"CP-AQM less {other}, {said}", "", queue_beside(data, where, DRAIN, other, TENTH),
+            Part(f"CP-AQM minus {other}, {said}", "", queue_beside(data, where, DRAIN, other,
+            TENTH),
                  0.0, unit="packets more")
             for other in ("RED", "CoDel", "PIE")
         ]  # fmt: skip
@@ -263,43 +264,46 @@ def fading(data: Data) -> list[Part]:
         for other in ("PIE", "GSP"):
             found = data.difference("cellular", DELAY, {**where, "discipline": DRAIN},
                                     {**where, "discipline": other})  # fmt: skip
-            parts.append(Part(f"CP-AQM less {other}, {words(where)}", "", found, 0.0, unit="ms"))
+            parts.append(Part(f"CP-AQM minus {other}, {words(where)}", "", found, 0.0, unit="ms"))
     return parts
 
 
 WINS = (
     Statement(
-        "**Unresponsive traffic, from 10 Mb/s on:** the shortest queue of all, at a full link.",
+        "**Unresponsive traffic, from 10 Mb/s on:** CP-AQM has the shortest queue of all, with a "
+        "full link.",
         udp_shortest,
     ),
     Statement(
-        "CoDel and GSP leave at least four fifths of the buffer to the same traffic for as long "
-        "as it lasts: they drop ever more often, but too slowly.",
+        "CoDel and GSP let the same traffic fill at least four fifths of the buffer for as long "
+        "as it lasts. They drop more and more often, but their drop rate grows too slowly.",
         udp_fills,
     ),
     Statement(
-        "**Sixteen flows on a short path at 10 Mb/s,** for which its parameters were chosen: the "
-        "shortest queue of all at a full link, whether or not the others have deep buffers.",
+        "**Sixteen flows on a short path at 10 Mb/s,** for which its parameters were chosen: "
+        "CP-AQM has the shortest queue of all with a full link, whether or not the others have "
+        "deep buffers.",
         lambda data: [
             *shorter(data, ["10", DEEP], MANY_SHORT, OTHERS),
             *full(data, ["10"], MANY_SHORT, [OURS]),
         ],
     ),
     Statement(
-        "**Cubic on a short path at 100 Mb/s and 1 Gb/s:** a full link with a shorter queue than "
-        "tail drop, PIE and GSP need for it.",
+        "**Cubic on a short path at 100 Mb/s and 1 Gb/s:** CP-AQM has a full link with a shorter "
+        "queue than tail drop, PIE and GSP.",
         lambda data: [
             *shorter(data, FASTER[1:], CUBIC_SHORT, ("tail drop", "PIE", "GSP")),
             *full(data, FASTER[1:], CUBIC_SHORT, [OURS]),
         ],
     ),
     Statement(
-        "One New Reno flow there uses at least two points more of the link than under CoDel and "
-        "FQ-CoDel, with a shorter queue than under tail drop and PIE.",
+        "There, one New Reno flow uses at least two points more of the link than with CoDel and "
+        "FQ-CoDel, with a shorter queue than with tail drop and PIE.",
         one_reno,
     ),
     Statement(
-        "**Tail drop:** at most two thirds of its queue in every combination at every rate.",
+        "**Tail drop:** in every combination at every rate, CP-AQM's queue is at most two thirds "
+        "of tail drop's.",
         shorter_than_tail_drop,
     ),
 )
@@ -310,72 +314,73 @@ LOSES = (
         lambda data: more_used(data, FASTER, [name for name in OTHERS if name != "RED"]),
     ),
     Statement(
-        "At 100 Mb/s CoDel and FQ-CoDel, and at 1 Gb/s FQ-CoDel, have the shorter queue there as "
-        "well.",
+        "There, CoDel and FQ-CoDel at 100 Mb/s, and FQ-CoDel at 1 Gb/s, also have a shorter queue.",
         lambda data: [
             *longer(data, ["100"], [LONG_RENO], CODEL),
             *longer(data, ["1000"], [LONG_RENO], CODEL[1:]),
         ],
     ),
     Statement(
-        "Sixteen flows lose together there. In one event of loss more than eight of them do at 100 "
-        "Mb/s and 1 Gb/s, more than under any other but RED.",
+        "There, sixteen flows lose packets together. At 100 Mb/s and 1 Gb/s, one event of loss "
+        "affects more than eight of them, which is more than with any other discipline except "
+        "RED.",
         together,
     ),
     Statement(
-        "Other parameters do not mend it. At 100 Mb/s a c_max of 1.05 or a T_c of 150 packets uses "
+        "Other parameters do not help. At 100 Mb/s, a c_max of 1.05 or a T_c of 150 packets uses "
         "at most 93 % of the link with more than 8 ms of queue. A smaller bucket uses no more. A "
         "c_max of 1.01 uses at most 97 % with 15 ms of queue, as much as tail drop. CoDel uses "
         "98 % with at most 4 ms.",
         otherwise,
     ),
     Statement(
-        "RED is as far from full for its recommended average, over a second or ten round trips. "
-        "With w_q = 0.002, max_p = 0.01 and drops spaced it uses 95 % of the same link, with at "
-        "most 2 ms of queue.",
+        "RED leaves as much idle because of its recommended average, over a second or ten round "
+        "trips. With w_q = 0.002, max_p = 0.01 and spaced drops, it uses 95 % of the same link, "
+        "with at most 2 ms of queue.",
         red_tuned,
     ),
     Statement(
-        "**Short paths, beside CoDel and FQ-CoDel:** one Cubic flow fills the link at any rate "
-        "with at most three fifths of the queue.",
+        "**Short paths, compared with CoDel and FQ-CoDel:** with those, one Cubic flow fills the "
+        "link at any rate with at most three fifths of CP-AQM's queue.",
         sooner_full,
     ),
     Statement(
-        "Sixteen flows of either kind fill it with a shorter queue from 100 Mb/s on.",
+        "From 100 Mb/s on, sixteen flows of either kind fill the link with a shorter queue under "
+        "them.",
         lambda data: [
             *longer(data, FASTER[1:], MANY_SHORT, CODEL),
             *full(data, FASTER[1:], MANY_SHORT, CODEL),
         ],
     ),
     Statement(
-        "**Slow links:** at 1 Mb/s, where T_c is 60 ms, CoDel, PIE and GSP have the shorter queue "
+        "**Slow links:** at 1 Mb/s, where T_c is 60 ms, CoDel, PIE and GSP have a shorter queue "
         "in every combination.",
         lambda data: longer(data, ["1"], COMBINATIONS, ("CoDel", "PIE", "GSP")),
     ),
     Statement(
         "**Losses:** the short queue of sixteen flows on a short path at 10 Mb/s costs more "
-        "packets than any other's.",
+        "packets than that of any other discipline.",
         most_lost,
     ),
     Statement(
-        "**A burst beside traffic:** four flows and more keep the bucket nearly empty. A burst "
-        "then meets a policer without allowance, and loses more than under RED, CoDel, PIE or "
-        "GSP. That a single burst may fill the buffer (claim CP-14 of the paper) holds for an "
-        "idle link.",
+        "**A burst beside traffic:** four flows or more keep the bucket nearly empty. So a burst "
+        "has no allowance, and loses more packets than with RED, CoDel, PIE or GSP. A single "
+        "burst may fill the buffer (claim CP-14 of the paper) only if the link is idle.",
         burst_lost,
     ),
     Statement(
-        "**Capacity that falls to a tenth:** with R_CA for the nominal rate it is tail drop.",
+        "**Capacity that falls to a tenth:** if R_CA is the nominal rate, CP-AQM acts like tail "
+        "drop.",
         full_after_step,
     ),
     Statement(
-        'With `follow = "drain"` it holds the queue. But T_c is a number of bytes, which take '
-        "ten times as long, and RED, CoDel and PIE hold fewer.",
+        'With `follow = "drain"`, it holds the queue. But T_c is a number of bytes, which take '
+        "ten times as long, and RED, CoDel and PIE hold a shorter queue.",
         held_longer,
     ),
     Statement(
-        "**A fading cell:** even as it follows the drain, sixteen flows have a longer queue than "
-        "under PIE and GSP.",
+        "**A fading cell:** even if CP-AQM follows the drain, sixteen flows have a longer queue "
+        "than with PIE and GSP.",
         fading,
     ),
 )

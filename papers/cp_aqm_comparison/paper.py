@@ -53,7 +53,7 @@ PAPER = Paper(
     title="CP-AQM beside RED, CoDel, PIE, GSP and FQ-CoDel",
     citation=(
         "The conclusion of the [CP-AQM paper](cp-aqm.md) asks for a comparison with other AQM "
-        "mechanisms, at other bandwidths, and for bandwidth that varies."
+        "mechanisms, at other bandwidths, and with bandwidth that varies."
     ),
     found=text("found.md"),
     setup=text("setup.md"),
@@ -77,28 +77,33 @@ PAPER = Paper(
     ),
     figures=(
         *(Figure(str(number), f"Queue against utilization at {RATES[rate]}, with the 95 % regions "
-                 "of both means: left and high is good.", eight(rate), studies_of(rate))
+                              "of both means. Left and high is good.", eight(rate),
+                              studies_of(rate))
           for number, rate in enumerate(RATES, 1)),
-        Figure("5", "Queue against utilization at 10 Mb/s, the others with room for 1000 packets.",
+        Figure("5", "Queue against utilization at 10 Mb/s. The other disciplines have room for "
+                    "1000 packets.",
                eight(DEEP), (DEEP,)),
-        Figure("6", "Unresponsive traffic of 1.5 times the link's rate, at exponential intervals; "
-               "disciplines side by side, with 95 % intervals.", unresponsive, UDP),
-        Figure("7", "Capacity of 100 Mb/s, from 30 s on 10 Mb/s, from 60 s on 100 Mb/s; 16 TCP "
-               "flows and 5 Mb/s of UDP. Means over the replications.", capacity_steps, ("step",)),
-        Figure("8", "A fading cell, 5.3 Mb/s on the mean: queue against utilization.", cell_phone,
+        Figure("6", "Unresponsive traffic of 1.5 times the link's rate, at exponential "
+                    "intervals. Disciplines side by side, with 95 % intervals.", unresponsive, UDP),
+        Figure("7", "The capacity is 100 Mb/s, 10 Mb/s from 30 s on, and 100 Mb/s again from 60 "
+                    "s on; 16 TCP flows and 5 Mb/s of UDP. Means over the replications.",
+                    capacity_steps, ("step",)),
+        Figure("8", "A fading cell with a mean of 5.3 Mb/s: queue against utilization.", cell_phone,
                ("cellular",)),
-        Figure("9", "30 packets at 1 Gb/s join TCP flows on 10 Mb/s at 30 s. Means over the "
-               "replications.", bursts, ("burst",)),
+        Figure("9", "At 30 s, 30 packets at 1 Gb/s join TCP flows on a link of 10 Mb/s. Means "
+                    "over the replications.", bursts, ("burst",)),
     ),
     hypotheses=(
-        Claim("V-1", "It is unclear whether CP-AQM can be extended to cope with varying bandwidth. "
-              "(With R_CA following the link's rate or the drain, the queue is held through a step "
-              "from 100 to 10 Mb/s.)", held, ("step",)),
-        Claim("V-2", "The most intriguing feature: queue lengths very short for persistent "
-              "non-responsive traffic. (Shorter than any other's.)", intriguing,
+        Claim("V-1", '"It is unclear whether CP-AQM can be extended to cope with varying '
+                     "bandwidth.\" (If R_CA follows the link's rate or the drain, the queue is "
+                     "held when the rate falls from 100 to 10 Mb/s.)", held, ("step",)),
+        Claim("V-2", '"The most intriguing feature": queue lengths very short for persistent '
+                     "non-responsive traffic. (Shorter than with any other discipline.)",
+                     intriguing,
               (*UDP, "threshold"), unresponsive_why),
-        Claim("V-3", "... while allowing mostly full utilization for TCP traffic. (At least 95 % "
-              "with 16 flows, up to 100 Mb/s.)", lambda data: mostly_full(data, SLOWER), SLOW,
+        Claim("V-3", '"... while allowing mostly full utilization for TCP traffic". (At least 95 '
+                     "% with 16 flows, up to 100 Mb/s.)", lambda data: mostly_full(data, SLOWER),
+                     SLOW,
               lambda data: mostly_full_why(data, SLOWER)),
         Claim("V-4", "The same at 1 Gb/s.", lambda data: mostly_full(data, ["1000"]), FAST,
               lambda data: mostly_full_why(data, ["1000"])),

@@ -179,8 +179,8 @@ def both_served(data: Data) -> list[Part]:
     view = mixed(data)
     return [
         Part(
-            f"mean delay of p = 1 voice in the high queue, {load(k):.0f} % background, CQ-AQM less "
-            "none",
+            f"mean delay of p = 1 voice in the high queue, {load(k):.0f} % background, "
+            "CQ-AQM minus none",
             "QoS as before: at most 1 ms more",
             view.less(queueing(["voice-p1"]), (k, CQ), (k, NONE)),
             high=1.0,

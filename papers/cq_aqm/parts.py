@@ -76,7 +76,7 @@ def cq_1(view: View) -> list[Part]:
     )
     return parts + [
         Part(
-            f"loss at {n} flows less that at {n - 1}",
+            f"loss at {n} flows minus that at {n - 1}",
             "increase as the number of flows increase",
             view.less(both, (n, NONE), (n - 1, NONE), 100),
             0,
@@ -107,7 +107,7 @@ def alike(data: Data) -> list[Part]:
     what = "numbers of flows, of 3 (8 to 10), at which the p = 1 flow loses"
     parts = [Part(what, "both suffer packet losses", surely(suffers), 3, 3)]
     apart = Part(
-        "loss of the p = 1 flow less the mean loss of a p = 0 flow, 8 to 10 flows",
+        "loss of the p = 1 flow minus the mean loss of a p = 0 flow, 8 to 10 flows",
         "one plot for both: within half a percentage point",
         unlike(data),
         -0.5,
@@ -152,7 +152,7 @@ def cq_3(view: View) -> list[Part]:
         ]
         parts += [
             Part(
-                f"throughput at 10 flows less that at 8, {variant}",
+                f"throughput at 10 flows minus that at 8, {variant}",
                 "independent of the number of flows: within 3 packets/s",
                 view.less(P1_PPS, (10, variant), (8, variant)),
                 -3,
@@ -203,14 +203,14 @@ def cq_5(view: View) -> list[Part]:
     for variant, name in NAMES.items():
         parts += [
             Part(
-                f"delay at 7 flows less that at 5, {name}",
+                f"delay at 7 flows minus that at 5, {name}",
                 "initially increase",
                 view.less(both, (7, variant), (5, variant)),
                 0,
                 unit="ms",
             ),
             Part(
-                f"delay at 10 flows less that at 8, {name}",
+                f"delay at 10 flows minus that at 8, {name}",
                 "a plateau in excess of 8: within 5 ms, a twentieth",
                 view.less(both, (10, variant), (8, variant)),
                 -5,
@@ -232,7 +232,7 @@ def cq_6(view: View) -> list[Part]:
         near = mean_over(view.data, view.study, pl.col("efficiency"), crowded(view, variant))
         what = f"efficiency, mean of 6 to 10 flows, {variant}"
         parts.append(Part(what, "near unity: 0.95 to 1.05", near, 0.95, 1.05))
-    what = "efficiency of 40/45 less that of 35/45, mean of 6 to 10 flows"
+    what = "efficiency of 40/45 minus that of 35/45, mean of 6 to 10 flows"
     words = "a slight improvement, which a figure shows: 0.001 or more"
     return [*parts, Part(what, words, better(view, pl.col("efficiency")), 0.001)]
 
@@ -351,7 +351,7 @@ def falls(view: View) -> Part:
     return Part(ENDS.format(load(last), load(first)), DECREASES, found, high=0)
 
 
-ENDS = "efficiency at {:.0f} % background less that at {:.0f} %"
+ENDS = "efficiency at {:.0f} % background minus that at {:.0f} %"
 DECREASES = "as the load increases the overall system efficiency decreases"
 
 

@@ -19,12 +19,12 @@ def why_6(data: Data) -> str:
     rows = [better(tcp(data, "tcp-choices").of(each), pl.col("efficiency")) for each in TITLES]
     most = max(abs(each.mean) for each in rows if each is not None)
     return (
-        f"By section IV efficiency is mean throughput, and the line is full ({used}, 10 flows). "
-        "Whatever one flow loses another gets, so that every setting is at unity. No choice moves "
-        f"40/45 from 35/45 by more than {most:.0e} (study `tcp-choices`). An improvement that a "
-        "figure shows needs a line that 35/45 leaves idle now and then. Eight packets a flow and "
-        "30 ms do not allow that. By the efficiency of section I (CQ-12) the paper's order comes "
-        "out."
+        f"By section IV, efficiency is mean throughput, and the line is full ({used}, 10 flows). "
+        "What one flow loses, another gets, so the efficiency is 1 with every setting. No choice "
+        f"makes 40/45 differ from 35/45 by more than {most:.0e} (study `tcp-choices`). A figure "
+        "can only show an improvement if 35/45 sometimes leaves the line idle. Eight packets a "
+        "flow and 30 ms do not allow that. With the efficiency of section I (CQ-12), the order "
+        "is that of the paper."
     )
 
 
@@ -48,14 +48,13 @@ def why_8(data: Data) -> str:
     delay = [view.interval(TCP1_DELAY, step, CQ).mean for step in (5, 8)]
     rows = [flat(CQ, title) for title in (*TITLES[:5], TITLES[-1], "bursty data of 20 kB/s")]
     return (
-        "The flow is limited by its window throughout: its throughput is W / RT, as the paper "
-        "says. RT follows the low queue, which bursty data fill ever more: "
-        f"{delay[0]:.0f} ms at {load(5):.0f} %, {delay[1]:.0f} ms at "
-        f"{load(8):.0f} %. No sender and no source changes that ({min(rows):.2f} to "
-        f"{max(rows):.2f} in study `mixed-choices`). The threshold does: with T_local = 300 it is "
-        f"{flat('T_local 300'):.2f}, with 500 {flat(CQ):.2f}, with 650 {flat('T_local 650'):.2f}. "
-        "The paper's figure 7 has a p = 1 delay that rises beyond 90 % only, which its stated "
-        "threshold of 500 packets does not give."
+        "The window limits the flow throughout: its throughput is W / RT, as the paper says. RT "
+        f"depends on the low queue, which bursty data fill more and more: {delay[0]:.0f} ms at "
+        f"{load(5):.0f} %, {delay[1]:.0f} ms at {load(8):.0f} %. No sender and no source changes "
+        f"that ({min(rows):.2f} to {max(rows):.2f} in study `mixed-choices`). The threshold does: "
+        f"the ratio is {flat('T_local 300'):.2f} with T_local = 300, {flat(CQ):.2f} with 500, and "
+        f"{flat('T_local 650'):.2f} with 650. In the paper's figure 7, the p = 1 delay rises only "
+        "beyond 90 %. The stated threshold of 500 packets does not give that."
     )
 
 
@@ -82,13 +81,13 @@ def why_10(data: Data) -> str:
         for title in (*TITLES, "bursty data of 20 kB/s")
     ]
     return (
-        "The gain of p = 0 hangs on TCP's details, which the paper does not give. With delayed "
+        "The gain of p = 0 depends on details of TCP that the paper does not give. With delayed "
         f"acknowledgments it is {late} at 55, 88 and 110 %, below 1 as the paper says. With a "
-        f"least timeout of 1 s, ns-2's own until 2004, it is {slow} (study `mixed-choices`). The "
-        "efficiency hangs on nothing: under every choice it rises with the load, "
-        f"from {min(a for a, _ in rises):.2f} to {max(a for a, _ in rises):.2f} at 55 % to "
-        f"{min(b for _, b in rises):.2f} to {max(b for _, b in rises):.2f} at 110 %. The line is "
-        "full. Bursty data of p = 0, which do not back off, are denied entry from 500 packets on "
-        "instead of 750, and TCP takes what they leave. In kb/s at 110 %, without and with "
-        f"preemption: {moved}. By section I's words efficiency does fall (CQ-12)."
+        f"minimum timeout of 1 s, the default of ns-2 until 2004, it is {slow} (study "
+        "`mixed-choices`). The efficiency depends on no choice: it always rises with the load, "
+        f"from {min((a for a, _ in rises)):.2f} to {max((a for a, _ in rises)):.2f} at 55 % to "
+        f"{min((b for _, b in rises)):.2f} to {max((b for _, b in rises)):.2f} at 110 %. The line "
+        "is full. Bursty data of p = 0, which do not back off, are denied entry from 500 packets "
+        "on instead of 750, and TCP uses what they leave. In kb/s at 110 %, without and with "
+        f"preemption: {moved}. By the words of section I, efficiency does fall (CQ-12)."
     )

@@ -80,13 +80,13 @@ def held(data: Data) -> list[Part]:
 def dear(data: Data) -> list[Part]:
     return [
         part(
-            f"loss of p = 0, adaptive less T_local = 300, {flows(3)}",
+            f"loss of p = 0, adaptive minus T_local = 300, {flows(3)}",
             beside_fixed(data, 100 * P0, "300", 3),
             0,
             unit="points",
         ),
         part(
-            f"loss of p = 1, T_local = 300 less adaptive, {flows(3)}",
+            f"loss of p = 1, T_local = 300 minus adaptive, {flows(3)}",
             beside_fixed(data, -100 * P1, "300", 3),
             0,
             unit="points",
@@ -95,39 +95,40 @@ def dear(data: Data) -> list[Part]:
 
 
 def not_more_efficient(data: Data) -> list[Part]:
-    what = "efficiency, adaptive less T_local = 300, 1 important flow"
+    what = "efficiency, adaptive minus T_local = 300, 1 important flow"
     return [part(what, beside_fixed(data, pl.col("efficiency"), "300", 1), high=0)]
 
 
 def dear_words(data: Data) -> str:
     low, high = extremes(data, P0, "adaptive", 3, 100)
     return (
-        "*Hypothesis: adaptive thresholds serve everybody better than any fixed setting. Refuted:* "
-        f"with three important flows of each kind they lose {low:.0f} to {high:.0f} % of p = 0, "
-        "more than T_local = 300 does, to spare p = 1 its last tenths of a percent."
+        "*Hypothesis: adaptive thresholds serve everybody better than any fixed setting. "
+        f"Refuted:* with three important flows of each kind they lose {low:.0f} to {high:.0f} % "
+        "of p = 0, which is more than with T_local = 300, to save p = 1 the last tenths of a "
+        "percent."
     )
 
 
 LEVELS_HOLD = (
     Statement(
-        "*Hypothesis: losses come from the bottom up. Held:* at 150 % the top two precedences lose "
-        "nothing, immediate some packets in a hundred thousand, all in the data queue, which now "
-        "and then grows by the 50 packets between two thresholds while both lower ones are denied; "
-        "routine loses all.",
+        "*Hypothesis: the lowest precedence loses first. Held:* at 150 %, the top two "
+        "precedences lose nothing. Immediate loses some packets in a hundred thousand, all in "
+        "the data queue, which sometimes grows by the 50 packets between two thresholds while "
+        "both lower precedences are denied. Routine loses everything.",
         bottom_up,
     ),
 )
 ADAPTIVE = (
     Statement(
-        "*Hypothesis: adaptive thresholds hold the loss of p = 1 near zero whatever the load. "
-        "Held* at every mix.",
+        "*Hypothesis: adaptive thresholds keep the loss of p = 1 near zero whatever the load. "
+        "Held* with every mix.",
         held,
     ),
     Statement(dear_words, dear),
     Statement(
-        "*Hypothesis: they are the more efficient, by section IV's measure. Refuted:* with one "
-        "important flow the lowest fixed threshold is, as it always will be by a measure that "
-        "counts TCP alone (CQ-10).",
+        "*Hypothesis: they are more efficient, as section IV measures it. Refuted:* with one "
+        "important flow, the lowest fixed threshold is the most efficient. This will always be "
+        "so with a measure that counts only TCP (CQ-10).",
         not_more_efficient,
     ),
 )

@@ -61,7 +61,7 @@ def compared(
             pair = of(who, case, key), of(first, case, key)
             row.append("" if who == first else data.difference(study, measure, *pair, scale=scale))
         rows.append(row)
-    head = [f"{name}, less {first}" for name in differences]
+    head = [f"{name} minus {first}" for name in differences]
     return [Table(["", *columns, *head], rows)]
 
 

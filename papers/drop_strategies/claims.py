@@ -159,7 +159,7 @@ def lower_loss(view: View) -> list[Part]:
 def alleviated(view: View) -> list[Part]:
     return [
         Part(
-            f"loss at 5 Mbit/s with drop-arrivals, standard less gentle: {name}",
+            f"loss at 5 Mbit/s with drop-arrivals, standard minus gentle: {name}",
             "alleviated",
             view.less(LOSS, (AT_HALF, standard, ARRIVALS), (AT_HALF, gentle, ARRIVALS), 100),
             0,
@@ -177,7 +177,7 @@ def still(view: View) -> list[Part]:
 def longer(view: View) -> list[Part]:
     return [
         Part(
-            f"average queue at 5 Mbit/s with drop-arrivals, gentle less standard: {name}",
+            f"average queue at 5 Mbit/s with drop-arrivals, gentle minus standard: {name}",
             "longer",
             view.less(AVERAGE, (AT_HALF, gentle, ARRIVALS), (AT_HALF, standard, ARRIVALS)),
             0,

@@ -76,7 +76,9 @@ def ds_1(view: View) -> list[Part]:
     scale = 100 / largest_gap(view, LOSS, RENO)
     for rate, name in ((NONE, "0"), (MOST, "9.2")):
         gap = view.both(LOSS, rate, RENO, scale)
-        what = f"loss, drop-arrivals less drop-from-queue at {name} Mbit/s, of the largest such gap"
+        what = (
+            f"loss, drop-arrivals minus drop-from-queue at {name} Mbit/s, of the largest such gap"
+        )
         parts.append(Part(what, "similar: within 10 %", gap, -10, 10, "%"))
     return parts
 
@@ -89,7 +91,7 @@ def ds_2(view: View) -> list[Part]:
     more = surely([view.less(OUT, (rate, RENO, QUEUE), (rate, RENO, ARRIVALS)) for rate in high])
     return [
         Part(
-            "growth of out-of-profile loss with drop-arrivals, from 0.8 to 6.8 Mbit/s less "
+            "growth of out-of-profile loss with drop-arrivals, from 0.8 to 6.8 Mbit/s minus "
             "from 6.8 to 9.2",
             "faster below 7 Mbit/s",
             growth,
@@ -118,7 +120,7 @@ def ds_3(view: View) -> list[Part]:
     parts = [Part(what, near, at, 5.0, 6.2, "Mbit/s", stated=5.6)]
     for rate, name, word in ((NONE, "0", "decreases"), (MOST, "9.2", "increases")):
         found = view.less(GOODPUT, (rate, RENO, ARRIVALS), (AT_5_6, RENO, ARRIVALS), 1e-6)
-        what = f"throughput at {name} Mbit/s less that at 5.6, drop-arrivals"
+        what = f"throughput at {name} Mbit/s minus that at 5.6, drop-arrivals"
         parts.append(Part(what, word, found, 0, unit="Mbit/s"))
     gap = view.both(GOODPUT, MOST, RENO, -100 / largest_gap(view, GOODPUT, RENO))
     what = "throughput that drop-arrivals lacks at 9.2 Mbit/s, of the most that it lacks"
@@ -149,7 +151,7 @@ def ds_4(view: View) -> list[Part]:
         what = f"rises of the average queue above max_th in 120 s at 5 Mbit/s: {CASES[case]}"
         parts.append(Part(what, "frequently: 10 or more", rises, 10))
     spread = view.less(SPREAD, (AT_HALF, RENO, ARRIVALS), (AT_HALF, SACK, ARRIVALS))
-    what = "the same deviation, Reno's less SACK's, drop-arrivals, standard WRED"
+    what = "the same deviation, Reno's minus SACK's, drop-arrivals, standard WRED"
     return [*parts, Part(what, "less with SACK", spread, 0, unit="packets")]
 
 
@@ -168,7 +170,7 @@ def ds_5(view: View) -> list[Part]:
     )
     return [
         Part(
-            "largest difference in loss of all, SACK less Reno, drop-from-queue",
+            "largest difference in loss of all, SACK minus Reno, drop-from-queue",
             "similar: within 1 % on axes to 45 %",
             largest,
             -1,
@@ -188,7 +190,7 @@ def ds_5(view: View) -> list[Part]:
             most,
         ),
         Part(
-            "throughput at 5.6 Mbit/s that drop-arrivals costs Reno less what it costs SACK",
+            "throughput at 5.6 Mbit/s that drop-arrivals costs Reno minus what it costs SACK",
             "less severe with SACK",
             less,
             0,
@@ -240,7 +242,7 @@ def ds_7(view: View) -> list[Part]:
             unit="kbit/s",
         ),
         Part(
-            "out-of-profile loss at 9.2 Mbit/s, SACK less Reno, drop-arrivals",
+            "out-of-profile loss at 9.2 Mbit/s, SACK minus Reno, drop-arrivals",
             "a few percent higher: 1 to 10",
             higher,
             1,

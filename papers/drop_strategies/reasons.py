@@ -48,11 +48,11 @@ def why_1(data: Data) -> str:
     low = [view.mean(LOSS, "400kbit", RENO, each, 100) for each in STRATEGIES]
     alike = elsewhere.both(LOSS, NONE, RENO, 100).mean
     return (
-        f"All but one: at 0.8 Mbit/s drop-arrivals loses {low[0]:.2f} % and drop-from-queue "
-        f"{low[1]:.2f}, which the paper would call similar. The acknowledgments of the cross "
-        "traffic are not marked. So more than a third of all arrivals may not be dropped, and a "
-        "queued packet goes in their place. If the cross traffic ends at R3, both lose the same "
-        f"with nothing in profile ({alike:+.2f} points; study `choices`)."
+        f"All rates except one: at 0.8 Mbit/s, drop-arrivals loses {low[0]:.2f} % and "
+        f"drop-from-queue {low[1]:.2f} %, which the paper would call similar. The acknowledgments "
+        "of the cross traffic are not marked. So more than a third of all arrivals may not be "
+        "dropped, and a queued packet is dropped instead. If the cross traffic ends at R3, both "
+        f"lose the same with nothing in profile ({alike:+.2f} points; study `choices`)."
     )
 
 
@@ -62,13 +62,13 @@ def why_2(data: Data) -> str:
     queue = view.mean(OUT, MOST, RENO, QUEUE, 100)
     there = [middle.mean(OUT, MOST, RENO, each, 100) for each in STRATEGIES]
     return (
-        "The first part hangs on the last points. Out-of-profile loss grows from "
-        f"{loss['400kbit']:.1f} to {loss[AT_5_6]:.1f} % up to 5.6 Mbit/s and hardly from there "
-        f"to 6.8 ({loss['3400kbit']:.1f} %), as the paper says. But then the packets that may be "
-        f"dropped run out, and it ends at {loss[MOST]:.1f} % (drop-from-queue: {queue:.1f} %). It "
-        f"grows faster below 7 Mbit/s under {holding(data, ds_2, 0)} (study `choices`). With round "
-        f"trips of 24 to 48 ms the two end at {there[0]:.1f} and {there[1]:.1f} %: which is above "
-        "hangs on the lost figure."
+        "The first part depends on the last points. Out-of-profile loss grows from "
+        f"{loss['400kbit']:.1f} to {loss[AT_5_6]:.1f} % up to 5.6 Mbit/s and hardly from there to "
+        f"6.8 ({loss['3400kbit']:.1f} %), as the paper says. But then there are hardly any "
+        f"packets left that may be dropped, and it ends at {loss[MOST]:.1f} % (drop-from-queue: "
+        f"{queue:.1f} %). It grows faster below 7 Mbit/s under {holding(data, ds_2, 0)} (study "
+        f"`choices`). With round trips of 24 to 48 ms, the two end at {there[0]:.1f} and "
+        f"{there[1]:.1f} %. Which of them is higher depends on the lost figure."
     )
 
 
@@ -89,9 +89,10 @@ def why_3(data: Data) -> str:
         )
     ]
     return (
-        f"Where the lowest throughput lies depends on the lost figure. It is {rows[0]}, {rows[1]}, "
-        f"{rows[2]} (studies `choices`, `round-trips`). With the last all four numbers hold, and "
-        f"so they do if the cross traffic ends at R3 ({lowest_of(View(data, CHOICES, ELSEWHERE))})."
+        f"The position of the lowest throughput depends on the lost figure. It is {rows[0]}, "
+        f"{rows[1]}, {rows[2]} (studies `choices`, `round-trips`). With the last, all four "
+        "numbers hold. They also hold if the cross traffic ends at R3 "
+        f"({lowest_of(View(data, CHOICES, ELSEWHERE))})."
     )
 
 
@@ -111,13 +112,14 @@ def why_5(data: Data) -> str:
         for rate in longer.rates
     )
     return (
-        "SACK repairs a burst of losses without a timeout. At 5.6 Mbit/s drop-arrivals causes "
+        "SACK repairs a burst of losses without a timeout. At 5.6 Mbit/s, drop-arrivals causes "
         f"{late:.1f} timeouts a second with Reno and {late_sack:.1f} with SACK. Reno's average "
-        f"queue swings more ({swing:.1f} against {swing_sack:.1f} packets) and rises above max_th, "
-        f"where all is dropped. Out of profile {lost:.0f} % are lost, {lost_sack:.0f} % with SACK. "
-        "Below and above SACK loses more, as the paper says, with round trips of 40 to 80 ms at "
-        f"{more} of the {len(longer.rates)} rates (study `round-trips`). All four numbers hold "
-        f"under {holding(data, ds_5, 0, 1, 2, 3)} (study `choices`)."
+        f"queue varies more ({swing:.1f} against {swing_sack:.1f} packets) and exceeds max_th, "
+        f"where everything is dropped. Of the packets out of profile, {lost:.0f} % are lost, and "
+        f"{lost_sack:.0f} % with SACK. At lower and higher rates, SACK loses more, as the paper "
+        f"says. With round trips of 40 to 80 ms, it loses more at {more} of the "
+        f"{len(longer.rates)} rates (study `round-trips`). All four numbers hold under "
+        f"{holding(data, ds_5, 0, 1, 2, 3)} (study `choices`)."
     )
 
 
@@ -130,12 +132,12 @@ def why_6(data: Data) -> str:
     needed = 100 * 2 / 3 * (0.1 + 0.9 * (2 * queue - MAX_TH) / MAX_TH)
     factors = [ratio.found.mean for each in chosen(data) for ratio in ds_6(each)[2:] if ratio.found]
     return (
-        f"The law ties the factor to the loss. Twice the {queue:.0f} packets are {2 * queue:.0f}, "
-        f"above max_th, and there the gentle curve takes {needed:.0f} % of the packets out of "
-        f"profile. At 5 Mbit/s drop-arrivals loses {lost:.1f} % of them, and {longer:.0f} packets "
-        f"are enough for that. Where {most:.0f} % are lost, at 9.2 Mbit/s, the factor is "
-        f"{longest / shortest:.2f}. At 5 Mbit/s it is {min(factors):.2f} to {max(factors):.2f} "
-        "under all choices (study `choices`)."
+        f"The drop rule connects the factor with the loss. Twice the {queue:.0f} packets are "
+        f"{2 * queue:.0f}, above max_th, and there the gentle curve drops {needed:.0f} % of the "
+        f"packets out of profile. At 5 Mbit/s, drop-arrivals loses {lost:.1f} % of them, and "
+        f"{longer:.0f} packets are enough for that. At 9.2 Mbit/s, where {most:.0f} % are lost, "
+        f"the factor is {longest / shortest:.2f}. At 5 Mbit/s it is {min(factors):.2f} to "
+        f"{max(factors):.2f} under all choices (study `choices`)."
     )
 
 
@@ -148,9 +150,9 @@ def gentle_reno(data: Data) -> str:
         return f"{found[0]:.1f} against {found[1]:.1f}"
 
     return (
-        "With the gentle curve drops come one by one under either strategy. Drop-arrivals has the "
-        f"longer queue, {both(AVERAGE)} packets at 5 Mbit/s. So it has the lower loss "
-        f"({both(LOSS, 100)} %) and the fewer timeouts ({both(TIMEOUTS, 1 / 120)} a second)"
+        "With the gentle curve, packets are dropped one by one under either strategy. "
+        f"Drop-arrivals has the longer queue, {both(AVERAGE)} packets at 5 Mbit/s. So it has less "
+        f"loss ({both(LOSS, 100)} %) and fewer timeouts ({both(TIMEOUTS, 1 / 120)} a second)"
     )
 
 
@@ -159,10 +161,11 @@ def why_7(data: Data) -> str:
     used = [view.mean(GOODPUT, AT_5_6, GENTLE_RENO, each, 1e-6) for each in STRATEGIES]
     there = [longer.mean(GOODPUT, AT_5_6, GENTLE_RENO, each, 1e-6) for each in STRATEGIES]
     return (
-        f"{gentle_reno(data)}. The queue outlasts the halving of a window, so that both fill the "
-        f"link, {used[0]:.2f} and {used[1]:.2f} Mbit/s. With round trips of 40 to 80 ms it does "
-        f"not under drop-from-queue, {there[0]:.2f} and {there[1]:.2f} (study `round-trips`). The "
-        f"decrease is found under {holding(data, ds_7, 1)} (study `choices`)."
+        f"{gentle_reno(data)}. The queue is not empty after a window is halved, so both "
+        f"strategies fill the link, {used[0]:.2f} and {used[1]:.2f} Mbit/s. With round trips of "
+        f"40 to 80 ms, it is empty under drop-from-queue, {there[0]:.2f} and {there[1]:.2f} "
+        f"(study `round-trips`). The decrease is found under {holding(data, ds_7, 1)} (study "
+        "`choices`)."
     )
 
 
@@ -174,16 +177,17 @@ def why_10(data: Data) -> str:
         for name, case in (("Reno", GENTLE_RENO), ("SACK", GENTLE_SACK))
     ]
     return (
-        "Jitter is lower from the queue in all four cases, and loss is smoother under standard "
-        "WRED. The gentle curve takes away what makes bursts, the jump to 1 at max_th. Under "
-        f"either strategy a flow loses one packet at a time ({rows[0]}, {rows[1]}). Gentle losses "
-        f"are burstier under {holding(data, ds_10, 2, 3)} (study `choices`)."
+        "With drop-from-queue, jitter is lower in all four cases, and loss is smoother under "
+        "standard WRED. The gentle curve does not have what causes bursts, the jump to 1 at "
+        f"max_th. Under either strategy, a flow loses one packet at a time ({rows[0]}, "
+        f"{rows[1]}). Gentle losses are burstier under {holding(data, ds_10, 2, 3)} (study "
+        "`choices`)."
     )
 
 
 def why_11(data: Data) -> str:
     return (
-        f"{gentle_reno(data)}. There are more with drop-arrivals under "
-        f"{holding(data, ds_11, 2)} (study `choices`). The paper shows no timeouts; it infers them "
-        "from throughputs that it says are decreased (DS-7)."
+        f"{gentle_reno(data)}. There are more with drop-arrivals under {holding(data, ds_11, 2)} "
+        "(study `choices`). The paper shows no timeouts. It infers them from throughputs that it "
+        "says are decreased (DS-7)."
     )

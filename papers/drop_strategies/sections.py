@@ -102,7 +102,7 @@ def left_out(data: Data) -> list[Part]:
     taken = View(data, CHOICES, TAKEN)
     return [
         Part(
-            f"loss, left out less deferred, {taken.rates[rate]:g} Mbit/s: {CASES[case]}",
+            f"loss, left out minus deferred, {taken.rates[rate]:g} Mbit/s: {CASES[case]}",
             "",
             data.difference(
                 CHOICES,
@@ -120,7 +120,7 @@ def left_out(data: Data) -> list[Part]:
 
 
 DEFERRED = Statement(
-    'Our reading of "wait" decides nothing: whether a drop that finds no packet is deferred or '
+    'Our reading of "wait" has no influence: whether a drop that finds no packet is deferred or '
     "left out changes the loss by less than half a point at any rate.",
     left_out,
 )

@@ -34,7 +34,7 @@ PAPER = Paper(
         StudyFile(HEADLINE, "headline.toml", Quick(2, axes={"rtt": ["9800us", "49800us"]})),
     ),
     figures=(
-        Figure("1", "What Prague and CUBIC deliver beside datagrams that answer nothing.",
+        Figure("1", "What Prague and CUBIC deliver beside unresponsive datagrams.",
                overload, (OVERLOAD,)),
         Figure("2", "Queueing delay of Prague's packets.", delays, (HEADLINE,)),
     ),

@@ -159,6 +159,6 @@ CONCLUSIONS = (
                (CLASSIC,)),
 )  # fmt: skip
 HYPOTHESES = (
-    Claim("L4S-H1", "Today's Prague counts round trips below 25 ms as 25 ms, so that 10 and 20 ms "
-          "get the same.", today, (TODAY,)),
+    Claim("L4S-H1", "Today's Prague treats round trips below 25 ms as 25 ms, so transfers over "
+                    "10 and 20 ms get the same.", today, (TODAY,)),
 )  # fmt: skip

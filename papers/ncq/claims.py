@@ -132,7 +132,7 @@ def benefits(data: Data) -> list[Part]:
     return [
         ncq_4(View(data))[0],
         ncq_7(SensorView(data))[1],
-        Part("R-factor of 5 calls beside 45 flows, NCQ 1 % less drop-tail", "better",
+        Part("R-factor of 5 calls beside 45 flows, NCQ 1 % minus drop-tail", "better",
              call_less(data, FEW, RATING, 50), 0),
     ]  # fmt: skip
 
@@ -144,7 +144,7 @@ def harmless(data: Data) -> list[Part]:
 def contention(data: Data) -> list[Part]:
     key = "classes.congestive.loss"
     return [
-        Part(f"loss of congestive flows, {n} flows, NCQ 5 % less drop-tail", "lower",
+        Part(f"loss of congestive flows, {n} flows, NCQ 5 % minus drop-tail", "lower",
              View(data).less(key, "10 %", n), high=0)
         for n in (80, 100)
     ]  # fmt: skip
@@ -152,7 +152,7 @@ def contention(data: Data) -> list[Part]:
 
 def satisfied(data: Data) -> list[Part]:
     return [
-        Part(f"mean completion time of all, {n} flows, NCQ 5 % less drop-tail", "shorter",
+        Part(f"mean completion time of all, {n} flows, NCQ 5 % minus drop-tail", "shorter",
              View(data).less(MEAN_TIME, "10 %", n), high=0, unit="s")
         for n in (80, 100)
     ]  # fmt: skip

@@ -65,14 +65,14 @@ def ncq_4(view: View) -> list[Part]:
             stated=7.6,
         ),
         Part(
-            "mean completion time of all, 80 flows, NCQ 5 % less drop-tail",
+            "mean completion time of all, 80 flows, NCQ 5 % minus drop-tail",
             "a positive impact",
             view.less(MEAN_TIME, "10 %", 80),
             high=0,
             unit="s",
         ),
         Part(
-            "worst completion time, 90 flows, NCQ 3 % less drop-tail",
+            "worst completion time, 90 flows, NCQ 3 % minus drop-tail",
             "up to 24.8 s sooner",
             view.less(WORST_TIME, "10 %", 90, "NCQ 3 %"),
             high=0,
@@ -92,7 +92,10 @@ def inside(data: Data) -> Part:
     found = gains(data)
     below = sum(each.high is not None and each.high < STATED_GAIN for each in found)
     above = sum(each.low is not None and each.low > STATED_GAIN for each in found)
-    what = f"of {len(found)} starts and timeouts: the fewer of those with surely less and more gain"
+    what = (
+        f"of {len(found)} starts and timeouts: the smaller of those with surely less and those "
+        "with surely more gain"
+    )
     return Part(what, "10.43 times lies among them", exactly(min(below, above)), 1)
 
 
@@ -101,7 +104,7 @@ def ncq_5(view: View) -> list[Part]:
     width = math.hypot(few.half_width or math.inf, many.half_width or math.inf)
     return [
         Part(
-            "gain of small flows' goodput at 80 flows: with 20 % of them less with 10 %",
+            "gain of small flows' goodput at 80 flows: with 20 % of them minus with 10 %",
             "gradually decreasing",
             Interval(many.mean - few.mean, width, few.samples),
             high=0,
@@ -137,7 +140,7 @@ def more_done(data: Data) -> list[int]:
 def at_30(data: Data) -> list[Part]:
     return [
         Part(
-            "tasks completed at 30.5 s, 50 flows, NCQ 1 % less drop-tail",
+            "tasks completed at 30.5 s, 50 flows, NCQ 1 % minus drop-tail",
             "on average more finish earlier, e.g. 10 against 7",
             mean(more_done(data)),
             0,
@@ -178,9 +181,9 @@ def ncq_7(view: SensorView) -> list[Part]:
              50, 120, "%", stated=92),
         Part("goodput of the sensors, 50 flows, NCQ 5 %, change", "significant",
              view.change(SENSORS, 50), 5, unit="%"),
-        Part("energy potential of the sensors, 50 flows, NCQ 5 % less drop-tail", "gains",
+        Part("energy potential of the sensors, 50 flows, NCQ 5 % minus drop-tail", "gains",
              view.less(potential(), 50), 0),
-        Part("ASI of the system, flow by flow, 50 flows, NCQ 5 % less drop-tail",
+        Part("ASI of the system, flow by flow, 50 flows, NCQ 5 % minus drop-tail",
              "appears fair: no lower", view.less("system.asi_by_flow", 50), 0),
         Part("goodput of FTP, 50 flows, NCQ 5 %, change", "no important loss",
              view.change(FTP, 50), -2, 2, "%"),
@@ -210,18 +213,18 @@ def ncq_8(data: Data) -> list[Part]:
              50, 60),
         Part("R-factor of 50 calls beside 50 flows, NCQ 1 %", "medium", r["NCQ 1 %"],
              70, 80),
-        Part("calls of the 50 rated better with NCQ 1 %, less those rated worse, all runs",
+        Part("calls of the 50 rated better with NCQ 1 % minus those rated worse, all runs",
              "more calls are rated better", exactly(better - worse), 1),
         Part("of 90 calls with NCQ 1 %, those rated poor or worse", "several are rated poor",
              poor, 1, unit="%"),
         Part("goodput of 50 calls beside 50 flows, change (figure 16)",
              "significant performance gains", call_change(data, MANY, CALLS, 50),
              5, unit="%"),
-        Part("ASI of the calls, flow by flow, NCQ 1 % less drop-tail (figure 16)", "is improved",
+        Part("ASI of the calls, flow by flow, NCQ 1 % minus drop-tail (figure 16)", "is improved",
              call_less(data, MANY, ASI, 50), 0),
         Part("goodput of FTP, 50 and 50, change (figure 16)", "not degraded",
              call_change(data, MANY, FTP, 50), -2, unit="%"),
-        Part("R-factor of 5 calls beside 45 flows, NCQ 1 % less drop-tail",
+        Part("R-factor of 5 calls beside 45 flows, NCQ 1 % minus drop-tail",
              "a significant improvement", call_less(data, FEW, RATING, 50), 0),
     ]  # fmt: skip
 
@@ -260,16 +263,16 @@ def ncq_10(data: Data) -> list[Part]:
     gamer = "classes.gamer.goodput_bps"
     split, whole = attacked("a split", "NCQ"), attacked("none", "NCQ")
     return [
-        Part("goodput of a bulk sender that splits its data, less without splitting, NCQ 5 %",
+        Part("goodput of a bulk sender that splits its data minus that without splitting, NCQ 5 %",
              "the overhead is not counterbalanced by the gains",
              data.difference("attacks", gamer, split, whole, scale=1e-3), high=0, unit="kb/s"),
-        Part("R of calls, 10 Mbit/s of small packets, NCQ 5 % less drop-tail",
+        Part("R of calls, 10 Mbit/s of small packets, NCQ 5 % minus drop-tail",
              "would disable the extra prioritization", less(SMALL_FLOOD),
              -2),
         Part("R of calls, 10 Mbit/s of large packets, NCQ 5 %",
              "many would not suffer",
              data.interval("attacks", RATING, attacked(LARGE_FLOOD, "NCQ")), 70),
-        Part("R of calls, 10 Mbit/s of large packets, NCQ 5 % less drop-tail", "gains",
+        Part("R of calls, 10 Mbit/s of large packets, NCQ 5 % minus drop-tail", "gains",
              less(LARGE_FLOOD), 0),
     ]  # fmt: skip
 
@@ -291,9 +294,9 @@ def ncq_11(data: Data) -> list[Part]:
     return [
         Part("goodput of congestive flows, small packets of 120 B, change",
              "not significant up to 130 B", short, -5, unit="%"),
-        Part("the same with 1040 B, less that with 120 B",
+        Part("the same with 1040 B minus that with 120 B",
              "the cost starts to be significant",
              Interval(long.mean - short.mean, width, long.samples), high=0, unit="points"),
-        Part("packets of small flows sent again without a loss, NCQ 5 % less drop-tail",
+        Part("packets of small flows sent again without a loss, NCQ 5 % minus drop-tail",
              "not significant", extra, high=1, unit="%"),
     ]  # fmt: skip

@@ -26,18 +26,17 @@ from .points import (
 
 def why_exact(_: Data) -> str:
     return (
-        "Equation 9 takes the square of the mean service time where the mean of the square "
-        "belongs, and so understates the wait without priority. By the exact form, which agrees "
-        "with simulation, priority costs the congestive class less than 2 % at any load of "
-        "figure 1."
+        "Equation 9 uses the square of the mean service time instead of the mean of the square, "
+        "and so gives too short a wait without priority. With the exact form, which agrees with "
+        "simulation, priority costs the congestive class less than 2 % at any load of figure 1."
     )
 
 
 def why_printed(_: Data) -> str:
     return (
-        "kthresh as printed, lambda_1 / lambda times ncqthresh, favours 0.5 % of class 1 at 10 % "
-        "and 0.05, and nothing is gained. The gains of the paper's figure 2 come with the "
-        "algorithm's own share, ncqthresh of all packets."
+        "With kthresh as printed, lambda_1 / lambda times ncqthresh, 0.5 % of class 1 are "
+        "favoured at 10 % and 0.05, and nothing is gained. The gains in the paper's figure 2 "
+        "need the share that the algorithm uses, ncqthresh of all packets."
     )
 
 
@@ -51,16 +50,17 @@ def why_4(data: Data) -> str:
     n, lost = dearest(data)
     alone, stray = (phase(data, "30 flows", each) for each in PHASES)
     return (
-        "When flows start decides the gain, and the paper does not say it. Over ten starts and "
-        f"timeouts it is {spread(gains(data))} times at 80 flows (study `starts`). With small "
-        f"flows from 2 to 5 s it is {found['small from 2 to 5 s, RTO 0.2 s']:.1f}. If all begin "
-        "together their small packets exceed the threshold while the queue is worst. Congestive "
-        f"flows change by {lost.mean:+.1f} % at {n} flows. Nobody takes that from them: the last "
-        "one ends as early, those ahead of it later. Equal flows with equal packets lock in "
-        "behind a full buffer, and the same ones keep losing (phase effects, Floyd and Jacobson "
-        "1991). Other packets loosen that: under NCQ the small ones get through and do. Beside "
-        "1 % of stray packets (study `phase`) the congestive flows fare alike under both: "
-        f"{stray.mean:+.1f} % (±{stray.half_width or 0:.1f}), alone {alone.mean:+.1f} %."
+        "The gain depends on when flows start, which the paper does not say. Over ten starting "
+        f"times and timeouts, it is {spread(gains(data))} times at 80 flows (study `starts`). "
+        f"With small flows from 2 to 5 s, it is {found['small from 2 to 5 s, RTO 0.2 s']:.1f}. If "
+        "all start together, their small packets exceed the threshold while the queue is "
+        f"longest. Congestive flows change by {lost.mean:+.1f} % at {n} flows. No other flow "
+        "takes this from them: the last one ends as early, and those before it end later. Equal "
+        "flows with equal packets synchronise behind a full buffer, and the same ones always "
+        "lose (phase effects, Floyd and Jacobson 1991). Other packets weaken this effect: under "
+        "NCQ, the small ones are sent and have that influence. Beside 1 % of stray packets "
+        f"(study `phase`), the congestive flows do equally well under both: {stray.mean:+.1f} % "
+        f"(±{stray.half_width or 0:.1f}), and {alone.mean:+.1f} % alone."
     )
 
 
@@ -78,11 +78,11 @@ def why_5(data: Data) -> str:
     done = completed(data, 30.5)
     small = [sum(done[label]) / len(done[label]) for label in (TAIL, "NCQ 1 %")]
     return (
-        "Congestive flows have the same to send and end together at about 40 s. How many are done "
-        "at 30.5 s says how unequal they are, not how fast, and NCQ makes them "
-        f"more equal. {small[0]:.1f} tasks are done under drop-tail and {small[1]:.1f} "
-        f"under NCQ 1 %, over {len(ahead)} runs (study `tasks`). The paper shows one run, and in "
-        f"{sum(each >= 3 for each in ahead)} of ours NCQ is ahead by three or more."
+        "Congestive flows have the same amount to send and end together at about 40 s. How many "
+        "have ended at 30.5 s shows how unequal they are, not how fast, and NCQ makes them more "
+        f"equal. {small[0]:.1f} tasks have ended under drop-tail and {small[1]:.1f} under NCQ 1 "
+        f"%, over {len(ahead)} runs (study `tasks`). The paper shows one run. In "
+        f"{sum(each >= 3 for each in ahead)} of ours, NCQ is ahead by three or more."
     )
 
 
@@ -91,11 +91,11 @@ def why_6(data: Data) -> str:
     low = {name: [part.found.mean for part in parts if part.found] for name, parts in found.items()}
     late, slow = low["small from 2 to 5 s, RTO 0.2 s"], low["small from 5 to 15 s, RTO 0.2 s"]
     return (
-        "Here too the start decides (study `starts`). If all begin within a second, the eighty "
-        "slow starts meet in a full buffer. What small flows no longer lose, the others do. "
-        f"With small flows from 2 to 5 s the 100 kB flows change by {late[0]:+.1f} %, and the "
-        f"small ones get {late[1]:.2f} times their goodput, as the paper says. From 5 s on the "
-        f"others have ended ({slow[1]:.2f} times)."
+        "Here, too, the starting times decide (study `starts`). If all flows start within a "
+        "second, eighty slow starts meet in a full buffer, and the others lose what small flows "
+        "no longer lose. With small flows from 2 to 5 s, the 100 kB flows change by "
+        f"{late[0]:+.1f} %, and the small ones get {late[1]:.2f} times their goodput, as the "
+        f"paper says. After 5 s, the others have ended ({slow[1]:.2f} times)."
     )
 
 
@@ -118,11 +118,11 @@ def why_8(data: Data) -> str:
     part = calls / (calls + ftp)
     before, after, loss = lifted(data, 0.01 / part)
     return (
-        f"A bound: fifty calls send {part:.0%} of all packets, so that a threshold of 1 % favours "
-        f"at most {0.01 / part:.1%} of theirs. Even if these neither waited nor were lost, the "
-        f"loss would fall from {loss:.1%} to {loss * (1 - 0.01 / part):.1%}. R would rise by "
-        f"{after - before:.1f} at most, whatever the network, and a class is 10 wide. "
-        f"Larger thresholds do it (study `calls-threshold`): {over_threshold(data)}."
+        f"There is a bound: fifty calls send {part:.0%} of all packets, so a threshold of 1 % "
+        f"favours at most {0.01 / part:.1%} of theirs. Even if these neither waited nor were "
+        f"lost, the loss would fall from {loss:.1%} to {loss * (1 - 0.01 / part):.1%}. R would "
+        f"rise by {after - before:.1f} at most, whatever the network, and a class is 10 wide. "
+        f"Larger thresholds help (study `calls-threshold`): {over_threshold(data)}."
     )
 
 
@@ -138,11 +138,11 @@ def why_9(data: Data) -> str:
     calls = sorted(gained(data, 4, "calls"))
     loss = sorted(gained(data, 4, "loss"))
     return (
-        "A bound: let a share f of the calls' packets be favoured and never lost. Then twice the "
-        "goodput takes a loss under drop-tail above 1 / (1 + f), so above a half. "
-        "Over our 50 loads the calls lose "
-        f"{loss[len(loss) // 2]:.1f} % in the median and {loss[-1]:.1f} % at most under drop-tail. "
-        f"They gain {calls[len(calls) // 2]:.1f} % and {calls[-1]:.1f} % (study `deployment`)."
+        "There is a bound. Assume that a share f of the calls' packets is favoured and never "
+        "lost. Then twice the goodput requires a loss under drop-tail above 1 / (1 + f), so "
+        f"above a half. Over our 50 loads, the calls lose {loss[len(loss) // 2]:.1f} % in the "
+        f"median and {loss[-1]:.1f} % at most under drop-tail. They gain "
+        f"{calls[len(calls) // 2]:.1f} % and {calls[-1]:.1f} % (study `deployment`)."
     )
 
 
@@ -166,10 +166,11 @@ def why_11(data: Data) -> str:
         for label in (TAIL, BEST)
     ]
     return (
-        f"The congestive flows' goodput changes by {found} (study `limit`). With 1040 B the small "
-        "flows' data are 1.4 % of all, so that there is little to take. That the others gain is "
-        "the phase effect of NCQ-4 the other way round. Under drop-tail the small flows last "
-        f"{last[0]:.0f} s and loosen it for so long, under NCQ {last[1]:.0f} s. Beside 3 % of "
-        f"stray packets (study `phase`) {alone.mean:+.1f} % become {stray.mean:+.1f} % "
-        f"(±{stray.half_width or 0:.1f}). The paper does not say what its authors measured."
+        f"The congestive flows' goodput changes by {found} (study `limit`). With 1040 B, the "
+        "small flows' data are 1.4 % of all, so there is little to take. The others gain because "
+        "of the phase effect of NCQ-4 in the other direction. Under drop-tail, the small flows "
+        f"weaken it for the {last[0]:.0f} s that they last, and under NCQ for {last[1]:.0f} s. "
+        f"Beside 3 % of stray packets (study `phase`), {alone.mean:+.1f} % become "
+        f"{stray.mean:+.1f} % (±{stray.half_width or 0:.1f}). The paper does not say what its "
+        "authors measured."
     )

@@ -111,7 +111,7 @@ def less(
     what, unit, scale = UNITS[key]
     first, second = ({"discipline": each, "acks": 1} for each in (one, other))
     found = data.difference("ablation", key, first, second, scale=scale)
-    return Part(f"{what}, {one} less {other}", "", found, low, high, unit)
+    return Part(f"{what}, {one} minus {other}", "", found, low, high, unit)
 
 
 def fq_codel(data: Data) -> list[Part]:
@@ -132,7 +132,7 @@ def fq_codel(data: Data) -> list[Part]:
 SHIP = (
     Statement(
         "**Push out** matters most: priority in a queue is worth little to a packet that never "
-        "joins it. Without it R falls to what it is with drop-tail.",
+        "joins the queue. Without it, R falls to its value with drop-tail.",
         lambda data: [
             less(data, RATING, OURS, "proposed, no push out", 10, 20),
             less(data, RATING, "proposed, no push out", "drop-tail", -2, 2),
@@ -147,8 +147,8 @@ SHIP = (
         ],
     ),
     Statement(
-        "**A threshold of 0.05** and not one from an accepted impact of 2 %. Both small classes "
-        "are better off, at less than 1 % of the bulk transfers.",
+        "**A threshold of 0.05** instead of one from an accepted impact of 2 %: both small "
+        "classes do better, at less than 1 % of the bulk transfers.",
         lambda data: [
             less(data, RATING, OURS, "proposed, impact 2 %", 0),
             less(data, SHORT, OURS, "proposed, impact 2 %", high=0),
@@ -156,16 +156,17 @@ SHIP = (
         ],
     ),
     Statement(
-        "**Control packets**, since one lost SYN costs a second or three.",
+        "**Control packets**, because a lost SYN costs one or three seconds.",
         lambda data: [less(data, SHORT, OURS, "proposed, no control", high=0)],
     ),
     Statement(
-        "**A second level by marks** (section 2): marked transfers end sooner than with NCQ alone.",
+        "**A second level by marks** (section 2): marked transfers end earlier than with NCQ "
+        "alone.",
         lambda data: [less(data, SHORT, "second level by marks", "NCQ", high=0)],
     ),
     Statement(
-        "Who may choose any discipline is better served by FQ-CoDel. It beats all rules of one "
-        "level for calls and short transfers, at no more than 3 % of the bulk transfers.",
+        "If you can choose any discipline, FQ-CoDel is better. It is better than all rules of "
+        "one level for calls and short transfers, at no more than 3 % of the bulk transfers.",
         fq_codel,
     ),
 )

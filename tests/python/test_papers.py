@@ -16,7 +16,7 @@ import toy_paper
 from forebay import _cli, sweep
 from forebay._engine import ScenarioError
 from forebay._runs import Record, Task, record_of
-from forebay.papers import Data, Part, exactly, library, page, run
+from forebay.papers import Data, Part, exactly, library, page, record, run
 from forebay.papers.judge import verdict_of
 from forebay.papers.points import surely, texts
 from forebay.stats import Interval
@@ -355,3 +355,12 @@ def test_every_paper_of_the_library_loads() -> None:
         for study in paper.studies:
             for quick in (False, True):
                 assert library.read(study, home, quick).most > 0
+
+
+@pytest.mark.parametrize("key", library.names())
+def test_kept_results_have_the_texts_of_their_paper(key: str) -> None:
+    found = library.kept(key)
+    assert found is not None
+    told = record.retold(library.load(key), found)
+    changed = [name for name in found if told[name] != found[name]]
+    assert not changed, f"run: forebay paper page {key}"

@@ -81,7 +81,7 @@ def test_the_page_shows_all_three_and_the_reason() -> None:
     experiment["found"] = {"ns-2": summary(queue=15.0)}
     results["experiments"] = {"seeds": 3, "versions": versions, "rows": [experiment]}
     section = render.section(results)
-    assert "Of 3 scenarios, 1 are within" in "\n".join(section["text"])
+    assert "1 of 3 scenarios are within" in "\n".join(section["text"])
     [table, tried] = section["tables"]
     assert table["rows"][0][3] == "10.0 ± 0.1 / 9.0 ± 0.1 / 12.0 ± 0.1"
     assert table["rows"][0][-1] == ""

@@ -123,7 +123,7 @@ def _one(name: str) -> tuple[catalogue.Test, Any]:
         ({"high": 1}, [0.5], "open"),
         ({"high": 0, "every": True}, [0.0, 0.0, 1.0], "does not hold"),
         ({"high": 0, "every": True}, [0.0, 0.0, 0.0], "holds"),
-        ({}, [1.0, 2.0, 3.0], "told"),
+        ({}, [1.0, 2.0, 3.0], "not judged"),
         ({"high": 1}, [None, None], "open"),
         ({"high": 1, "applies": "marks"}, [0.5, 0.6, 0.55], "does not apply"),
         # 4 Mbit/s: a packet takes 3 ms, and two are allowed.

@@ -54,9 +54,12 @@ def test_where_the_referee_has_none_there_is_no_share() -> None:
     assert beside.spread(rows[1:], "queue") == (0.0, 0.0)
 
 
+PLACES = "docs/validation docs/validation.md"
+
+
 def test_the_page_is_current() -> None:
     text = (DOCS / "validation.md").read_text("utf-8")
-    assert text == page.assemble(DOCUMENTS), "run python -m forebay.validate.page"
+    assert text == page.assemble(DOCUMENTS), f"run python -m forebay.validate.page {PLACES}"
 
 
 def test_it_opens_with_everyone_who_was_asked() -> None:

@@ -23,9 +23,9 @@ def section(document: Mapping[str, Any]) -> dict[str, Any]:
         "version": forebay.__version__,
         "command": "python benches/peers/linux/disciplines.py",
         "text": [
-            f"The same arrivals through forebay's disciplines and those of Linux "
-            f"{document['linux']} in virtual time, with the same link behind them; nothing answers "
-            f"a drop. The arrivals last {document['seconds']} s. {said}.",
+            f"forebay's disciplines and those of Linux {document['linux']} in virtual time got "
+            "the same arrivals, with the same link behind them. Nothing responds to a drop. The "
+            f"arrivals last {document['seconds']} s. {said}.",
         ],
         "tables": [
             {
@@ -84,27 +84,31 @@ def section(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 LAW_TEXT = (
-    "Beside both stands the law once more in plain Python (`benches/peers/linux/law.py`), once "
-    "with the arithmetic of the RFCs and once with Linux's. The columns *apart* count packets "
-    "that left at another nanosecond or with another verdict than that says; in {explained} of "
-    "{rows} rows there are none, so that what forebay and Linux differ in is that arithmetic and "
-    "nothing else: Linux's clock of 1024 ns; its root of 16 bits, for which one step of Newton's "
-    "iteration "
-    "is made at a time, so that the third drop comes half an interval after the second, where RFC "
-    "8289 has interval / sqrt(2); in FQ-CoDel the backlog of all queues where RFC 8289 has the "
-    "queue's own, an emptied new queue that is forgotten at once if there is no old one, and a "
-    "packet that finds nothing waiting, which passes the discipline by. Where forebay is not the "
-    "RFC's: an idle link does not ask the empty queues of FQ-CoDel, so that one that ran empty "
-    "stays on its list until the next packet (D1 of `schedule/fair.rs`), and CoDel's state is left "
-    "until then: a discipline has no timers, and is asked when there is something to send. The "
-    "last two columns have the packets that would have another verdict if it asked, and what would "
+    "Both are also compared with a third program, the same law written in plain Python "
+    "(`benches/peers/linux/law.py`), once with the arithmetic of the RFCs and once with that of "
+    "Linux. The columns *apart* count packets that left at another nanosecond or with another "
+    "verdict than in that program. In {explained} of {rows} rows there are none. So the "
+    "difference between forebay and Linux is that arithmetic, and nothing else:\n\n"
+    "- Linux's clock has steps of 1024 ns.\n"
+    "- Linux's square root has 16 bits, and makes one step of Newton's iteration at a time. So "
+    "the third drop comes half an interval after the second, where RFC 8289 has interval / "
+    "sqrt(2).\n"
+    "- In FQ-CoDel, Linux uses the backlog of all queues where RFC 8289 uses that of the queue, "
+    "and forgets an emptied new queue at once if there is no old one.\n"
+    "- In Linux, a packet that finds nothing waiting skips the discipline.\n\n"
+    "forebay differs from the RFC in one rule. An idle link does not ask the empty queues of "
+    "FQ-CoDel, so a queue that became empty stays on its list until the next packet (D1 of "
+    "`schedule/fair.rs`), and CoDel's state does not change until then. The reason is that a "
+    "discipline has no timers, and is asked when there is something to send. The last two "
+    "columns have the packets that would have another verdict if it were asked, and what would "
     "be dropped and marked then."
 )
 
 
 VERDICTS_TEXT = (
-    "Packets by forebay's verdict / Linux's. Where one has dropped and the other has not, the "
-    "delays of all that follows are others, and the two go on to drop other packets."
+    "The columns count packets by forebay's verdict / Linux's verdict. If one has dropped a "
+    "packet and the other has not, the delays of all later packets differ, so later drops "
+    "differ, too."
 )
 
 
@@ -112,46 +116,45 @@ PAIRS = [(a, b) for a in OUTCOMES for b in OUTCOMES]
 
 
 DRAW_TEXT = (
-    "{seeds} seeds; mean and 95 % interval. Beside them stands the mean wait of the same law in "
-    "plain Python (`benches/peers/linux/draws.py`), by its source and by Linux's rules: what these "
-    "two differ by is what the rules explain. *Open* is where forebay and its source's rules, or "
-    "Linux and Linux's, are further apart than both intervals; {explained} of {rows} rows have "
-    "nothing open.\n\n"
-    "RED and GRED: Linux draws gaps of 1 to 1/p arrivals, figure 2 of the paper gives 1 to 1/p - "
-    "1. Linux counts an arrival that finds nothing waiting while the last packet is being sent as "
-    "a length of zero. The paper takes the idle time of an empty queue; forebay's begins when "
-    "the link falls idle, so that such an arrival changes nothing (D1 of `admit/average.rs`). "
-    "*With one rule changed* has the source's rules with that one of Linux's: {idle:.2f} ms more "
-    "at most.\n\n"
-    "PIE: Linux asks for the delay of the last departure where RFC 8033 has that of the last "
-    "update, lets the probability decay by 1/64 rather than 2 %, and adds 2 % for delays above "
-    "250 ms, which FQ-PIE's queues reach. Its probability may rise above 1, because what is looked "
-    "for is the overflow of a word in which 1 is 2^56: a queue whose packets are all dropped goes "
-    "on being dropped until the probability is below 1 again, and waits less. RFC 8033 bounds it "
-    "(appendix A). *With one rule changed* has Linux's rules with the probability held at 1: "
-    "{capped:.2f} ms more at most. Updates of Linux come a tick of 4 ms later than it is told, "
-    "which the harness takes into account: told RFC 8033's 15 ms, Linux updates every 20 ms.\n\n"
-    "*Distance of gaps* is the Kolmogorov-Smirnov distance between the distributions of the gaps "
-    "from one drop or mark to the next, in arrivals, of forebay and Linux."
+    "{seeds} seeds; mean and 95 % interval. The table also has the mean wait of the same law in "
+    "plain Python (`benches/peers/linux/draws.py`), by its source and by the rules of Linux. The "
+    "difference of these two is what the rules explain. *Open* means that forebay and the rules "
+    "of its source, or Linux and its rules, differ by more than both intervals. {explained} of "
+    "{rows} rows have nothing open.\n\n"
+    "RED and GRED: in Linux, gaps between drops are 1 to 1/p arrivals. In figure 2 of the paper, "
+    "they are 1 to 1/p - 1. If nothing waits while the last packet is being sent, Linux counts "
+    "an arrival as a queue length of zero. The paper uses the idle time of an empty queue. In "
+    "forebay, this time begins when the link becomes idle, so such an arrival changes nothing "
+    "(D1 of `admit/average.rs`). *With one rule changed* has the rules of the source with this "
+    "one of Linux: {idle:.2f} ms more at most.\n\n"
+    "PIE: Linux uses the delay of the last departure where RFC 8033 uses that of the last "
+    "update, lets the probability decay by 1/64 instead of 2 %, and adds 2 % for delays above "
+    "250 ms, which the queues of FQ-PIE reach. In Linux, the probability may rise above 1, "
+    "because the check is for the overflow of a word in which 1 is 2^56. Then a queue drops all "
+    "packets until the probability is below 1 again, and the wait is shorter. RFC 8033 limits "
+    "the probability (appendix A). *With one rule changed* has the rules of Linux with a "
+    "probability of at most 1: {capped:.2f} ms more at most. Linux's updates come a tick of 4 ms "
+    "late, which the comparison takes into account: with RFC 8033's 15 ms, Linux updates every "
+    "20 ms.\n\n"
+    "*Distance of gaps* is the Kolmogorov-Smirnov distance between forebay's and Linux's "
+    "distributions of the gaps from one drop or mark to the next, in arrivals."
 )
 
 
 SOURCED_TEXT = (
-    "{seeds} seeds; mean and 95 % interval. Both CAKEs round the bytes of a flow's round at "
-    "random, so "
-    "that single packets part sooner or later; where the rounding decides nothing, as in the "
-    "second row, none leaves at another nanosecond. All flows are of one pair of hosts. With 32 "
-    "seeds the second row of *mixed* has nothing open. The ACK filter finds the same "
-    "acknowledgments to drop. HTB draws "
-    "nothing: it differs only by the laws of its leaves. Over FIFOs every packet leaves at the "
-    "kernel's nanosecond. Most of the difference is FQ-CoDel's. Its arrivals of *mixed* were "
-    "replayed alone, on a link of the 2.5 Mbit/s that the leaf had. They wait 47.5 ms by forebay's "
-    "law in plain Python and 41.0 ms by Linux's. One rule makes it 41.7 ms: Linux's looks at the "
-    "backlog of all its queues before it spares one that holds no more than a packet. The first "
-    "packet of *recorded* "
-    "with another fate is a drop of CoDel's, which Linux's root of 16 bits puts a packet earlier. "
-    "*Open* is what is further apart than both "
-    "intervals."
+    "{seeds} seeds; mean and 95 % interval. *Open* means that values differ by more than both "
+    "intervals.\n\n"
+    "CAKE: both versions round the bytes of a flow's round at random, so single packets leave "
+    "earlier or later. If the rounding does not matter, as in the second row, no packet leaves "
+    "at another nanosecond. All flows are between one pair of hosts. With 32 seeds, the second "
+    "row of *mixed* has nothing open. The ACK filter drops the same acknowledgments.\n\n"
+    "HTB uses no random numbers, and only differs by the laws of its leaves. Over FIFOs, every "
+    "packet leaves at the kernel's nanosecond. Most of the difference is FQ-CoDel's. Its "
+    "arrivals of *mixed* were replayed alone, on a link with the leaf's 2.5 Mbit/s. They wait "
+    "47.5 ms by forebay's law in plain Python and 41.0 ms by Linux's. One rule changes the "
+    "former to 41.7 ms: Linux looks at the backlog of all its queues before it spares a queue "
+    "that holds no more than one packet. The first packet of *recorded* with another fate is one "
+    "that CoDel drops. Because of its 16-bit root, Linux drops the packet before it."
 )
 
 

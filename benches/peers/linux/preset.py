@@ -197,17 +197,17 @@ def section(document: Mapping[str, Any]) -> dict[str, Any]:
         "version": forebay.__version__,
         "command": "python benches/peers/linux/preset.py",
         "text": [
-            f'`preset = "linux"` beside Linux {document["linux"]} in virtual time: the kernel\'s '
-            "TCP in one process whose clock stands still while there is something to do "
-            "(`make virtual-linux`; `benches/peers/linux`). The scenarios are the same, to the "
-            f"nanosecond at which each flow starts: 10 Mbit/s, 100 s after 10 s of warm-up, "
-            f"{document['seeds']} seeds, no delay but that of the round trip (two access links of "
-            "1 Gbit/s and 0.1 ms on each way counted in), queues in waiting packets. "
+            f'`preset = "linux"` is compared with Linux {document["linux"]} in virtual time: the '
+            "kernel's TCP runs in one process, and its clock stops while there is work to do "
+            "(`make virtual-linux`; `benches/peers/linux`). The scenarios are equal, to the "
+            "nanosecond at which each flow starts: 10 Mbit/s, 100 s after 10 s of warm-up, "
+            f"{document['seeds']} seeds, no other delay than that of the round trip (including "
+            "two access links of 1 Gbit/s and 0.1 ms on each way), queues in waiting packets. "
             "Segments leave one by one (`gso_max_segs 1`).",
-            f"Of {len(rows)} rows {len(rows) - len(apart)} are as near as wanted: mean queue "
-            "within 3 %, utilization within half a point, loss and marks within 5 %, and with "
-            "windows above ten segments queue, loss and marks within 2 %. In the others the "
-            "quantity that is not has its value in **bold**.",
+            f"{len(rows) - len(apart)} of {len(rows)} rows are within the goal: mean queue within "
+            "3 %, utilization within half a point, loss and marks within 5 %, and if windows are "
+            "above ten segments queue, loss and marks within 2 %. In the other rows, values "
+            "outside the goal are **bold**.",
         ],
         "tables": [
             table(name, found)

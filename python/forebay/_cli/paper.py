@@ -164,16 +164,19 @@ def page_(
 ) -> None:
     """Write a paper's page from the results kept with it, without runs.
 
+    Texts of the paper's folder that have changed since are kept with the results.
+
     Examples:
         forebay paper page cp-aqm --out /tmp
     """
     with friendly():
-        from forebay.papers import library, page, run
+        from forebay.papers import library, page, record, run
 
         found = library.kept(key)
         if found is None:
             raise ScenarioError(f"{key} has no full results yet; forebay paper run {key} --page")
-        print(page.write(found, run.docs_folder() if out is None else out))
+        found = record.retold(library.load(key), found)
+        print(run.keep(found) if out is None else page.write(found, out))
 
 
 def _of(counted: Mapping[str, int] | None) -> str:

@@ -70,13 +70,16 @@ def text(found: Mapping[str, Any]) -> str:
 
 
 def _claim(claim: Mapping[str, Any], words: str = "") -> list[str]:
-    """What is not in the tables of claims and numbers; of a claim that holds, in a line."""
+    """What is not in the tables of claims and numbers; of a claim that holds, in a line.
+
+    Hypotheses are given with their words.
+    """
     parts = [f"### {claim['id']}: {claim['verdict']}", words]
     own = [part for part in claim["parts"] if part.get("stated") is None]
     if own and claim["verdict"] == "reproduced":
         parts.append(f"{_evidence(own)}.")
     elif own:
-        parts.append(_parts(own))
+        parts.append(_parts(own, "expected" if words else "paper"))
     if claim["reason"]:
         parts.append(f"{'Why' if claim['verdict'] == 'differs' else 'Note'}: {claim['reason']}")
     return parts
@@ -151,7 +154,7 @@ def _summary(found: Mapping[str, Any]) -> list[str]:
             [each["words"], holds[each["verdict"]], _evidence(each["parts"])]
             for each in conclusions
         ]
-        parts.append(markdown(["what the authors conclude", "", "by"], rows))
+        parts.append(markdown(["what the authors conclude", "verdict", "numbers"], rows))
     rows = [
         [_named(claim), claim["verdict"], _inside(claim), claim["words"]]
         for claim in found["claims"]
@@ -251,13 +254,13 @@ def _studies(found: Mapping[str, Any]) -> str:
     return table
 
 
-def _parts(parts: Sequence[Mapping[str, Any]]) -> str:
+def _parts(parts: Sequence[Mapping[str, Any]], whose: str) -> str:
     lines = []
     for part in parts:
         allowed = _range(part["allowed"], part["unit"])
         said = part["paper"]
         paper = said if said.endswith(allowed) else ": ".join(filter(None, (said, allowed)))
-        lines.append(f"- {_quoted(part)}; paper: {paper}. *{part['verdict'].capitalize()}*")
+        lines.append(f"- {_quoted(part)}; {whose}: {paper}. *{part['verdict'].capitalize()}*")
     return "\n".join(lines)
 
 

@@ -23,6 +23,8 @@ FORMAT = 1
 """Version of the record."""
 DIGITS = 6
 """Significant digits of its numbers."""
+UNDECIDED = "An interval contains an end of the range that the paper's words allow."
+"""Why a claim is not testable, if runs are not the reason."""
 
 
 def record(
@@ -92,6 +94,53 @@ def record(
     }
     plain: dict[str, Any] = _plain(found)
     return plain
+
+
+def retold(paper: Paper, found: Mapping[str, Any]) -> dict[str, Any]:
+    """A record with the texts of the paper's folder as they are now.
+
+    Texts that are functions of the results stay as they are.
+    """
+    judged = {each.id: each for each in (*paper.claims, *paper.hypotheses)}
+    figures = {each.number: each for each in paper.figures}
+    sections = {each.heading: each for each in paper.sections}
+    return dict(found) | {
+        "title": paper.title,
+        "citation": paper.citation,
+        "setup": paper.setup,
+        "statistics": paper.statistics,
+        "found": paper.found if found["found"] and isinstance(paper.found, str) else found["found"],
+        "claims": [_retold_claim(judged[each["id"]], each) for each in found["claims"]],
+        "hypotheses": [
+            _retold_claim(judged[each["id"]], each) for each in found.get("hypotheses", ())
+        ],
+        "figures": [
+            each
+            | {"caption": figures[each["number"]].caption, "note": figures[each["number"]].note}
+            for each in found["figures"]
+        ],
+        "sections": [
+            _retold_section(sections[each["heading"]], each) for each in found["sections"]
+        ],
+    }
+
+
+def _retold_claim(claim: Claim, found: Mapping[str, Any]) -> dict[str, Any]:
+    told = dict(found) | {"words": claim.words}
+    if found["verdict"] == "differs" and isinstance(claim.reason, str):
+        told["reason"] = claim.reason
+    return told
+
+
+def _retold_section(section: Section, found: Mapping[str, Any]) -> dict[str, Any]:
+    said = zip(section.statements, found.get("statements", ()), strict=True)
+    return dict(found) | {
+        "text": section.text,
+        "statements": [
+            each | {"words": statement.words} if isinstance(statement.words, str) else each
+            for statement, each in said
+        ],
+    }
 
 
 def hashes(studies: Mapping[str, Study]) -> dict[str, str]:
@@ -197,8 +246,7 @@ def _claim(claim: Claim, data: Data, missing: Sequence[str]) -> dict[str, Any]:
     if verdict != "reproduced":
         reason = claim.reason if isinstance(claim.reason, str) else claim.reason(data)
     if verdict == "not testable":
-        why = "An interval has an end on either side of what the paper's words allow."
-        reason = f"{why} {reason}".strip()
+        reason = f"{UNDECIDED} {reason}".strip()
     return {
         "id": claim.id,
         "words": claim.words,

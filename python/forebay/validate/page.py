@@ -45,6 +45,7 @@ are possible on your machine, names the programs that are missing, and writes th
 versions and seeds give equal figures on any machine, except for times.
 """
 
+PLURAL = {"agrees": "agree", "differs": "differ", "imprecise": "are imprecise"}
 COLUMNS = ["quantity", "unit", "reference", "ours", "95 % interval", "runs", "error", "verdict"]
 
 
@@ -186,10 +187,11 @@ def _text(outcome: Outcome) -> list[str]:
     verdicts = Counter(finding.verdict for finding in findings)
     exact = [each for each in findings if isinstance(each.quantity.test, Statistical)]
     missed = sum(not each.covered for each in exact)
-    said = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    said = ", ".join(f"{count} {PLURAL[verdict]}" for verdict, count in verdicts.items())
     return [
-        f"{len(findings)} quantities: {said}. {outcome.packets / 1e6:.0f} million packets in "
-        f"{outcome.cpu_seconds:.0f} s of processor time.",
+        f"{len(findings)} quantities were checked: {said}. They took "
+        f"{outcome.packets / 1e6:.0f} million packets in {outcome.cpu_seconds:.0f} s of processor "
+        "time.",
         "**If the theory is exact**, a quantity agrees if it is in the 99.9 % interval of the "
         "replications, differs by less than 1 % from their mean, and the 95 % interval is within "
         "1 % of the mean on either side (otherwise it is `imprecise`). The table shows 95 % "

@@ -1,9 +1,9 @@
 """Single queues against queueing theory.
 
-All have one link of 10 Mbit/s and Poisson traffic. Times and numbers are of waiting packets: the
-packet in transmission does not count. Lengths that follow an exponential law are drawn as whole
-bytes, 1 B at least; with a mean of 1000 B that changes waits by less than one part in a million,
-and where a link adds overhead the moments of the rounded law are used.
+All have one link of 10 Mbit/s and Poisson traffic. Times and numbers count waiting packets, without
+the packet in transmission. Exponential lengths are rounded to whole bytes, at least 1 B. With a
+mean of 1000 B, this changes waits by less than one part in a million. If a link adds overhead, the
+moments of the rounded law are used.
 """
 
 from __future__ import annotations

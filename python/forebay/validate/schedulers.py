@@ -1,8 +1,8 @@
 """Weighted schedulers against generalised processor sharing.
 
-Constant-rate sources, each 30 % above its share, keep every queue full, so that nothing is random
-but the sources' phases: the shares are those of the weights up to what one round sends, which is
-below 0.05 % of the total.
+Sources with a constant rate, each 30 % above its share, keep every queue full. So only the phases
+of the sources are random. The shares are those of the weights, up to what one round sends, which
+is below 0.05 % of the total.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One TCP connection against the formulas of its throughput.
 
-Windows are means over time: goodput times the round-trip time over the segment size. Losses are
-independent, at random, of the link; they hit data and not acknowledgments.
+Windows are means over time: goodput times the round-trip time divided by the segment size. Losses
+happen on the link, independently and at random. They affect data, not acknowledgments.
 """
 
 from __future__ import annotations
@@ -25,28 +25,29 @@ ACK = 40
 RENO = {
     1e-3: Within(
         0.08,
-        "p = 0.001: the law is the limit for small p; a round trip without growth in recovery, and "
-        "up to one more until a window of data is acknowledged, cost about 1.5 sqrt(p), 5 % here",
+        "p = 0.001: the law is the limit for small p. Recovery costs a round trip without "
+        "growth, and up to one more until a window of data is acknowledged. This is about 1.5 "
+        "sqrt(p), 5 % here",
     ),
     1e-4: Within(0.04, "p = 0.0001: likewise, 1.5 % here; the interval takes as much again"),
 }
 """How near a mean window of New Reno must come."""
 FLUID = Within(
     0.06,
-    "the fluid model of CUBIC counts losses of one round trip as one and knows neither recovery "
-    "nor timeouts, which matter by about p times the window, 1 to 6 % here",
+    "the fluid model of CUBIC counts the losses of one round trip as one and has neither "
+    "recovery nor timeouts. These matter by about p times the window, 1 to 6 % here",
 )
 """How near a mean window of CUBIC must come."""
 SAWTOOTH = Within(
     0.02,
-    "the model knows neither the round trip of recovery nor the queue of up to two packets, which "
-    "are each below 1 % of a pipe of 400",
+    "the model has neither the round trip of recovery nor the queue of up to two packets, which "
+    "are each below 1 % of a pipe of 400 packets",
 )
 """How near a mean window under tail drop must come."""
 ROUNDS = Within(
     0.02,
-    "windows are whole segments and the marked packets of a round trip lie in two rounds of alpha, "
-    "which is up to one part in a hundred of a cycle of 9 to 19 round trips",
+    "windows are whole segments, and the marked packets of a round trip are in two rounds of "
+    "alpha. This is up to one part in a hundred of a cycle of 9 to 19 round trips",
 )
 """How near DCTCP's cycle must come."""
 EDGE = Within(0.0005, "the window at the ends of the measured time, 1 of 10 000 round trips")

@@ -135,7 +135,7 @@ def ten_times_more(rig: Rig) -> Outcome:
         f"log(10) / {UP_GROWTH} and 2: {most} at most",
         derived=True,
     )
-    out.check("time until then", found, f"{trace.time[end] - at:.2f} s", "told, not judged")
+    out.check("time until then", found, f"{trace.time[end] - at:.2f} s", "not judged")
     probe = next(trace.of(State.UP, at))
     steps = trace["probe_up_increase"][probe.first : probe.last + 1]
     marks = trace["round_count"][probe.first : probe.last + 1]
@@ -223,7 +223,7 @@ def policer(rig: Rig) -> Outcome:
     )
     late = trace.time > 15
     high = float(np.median(trace["max_bw"][late])) / rig.bandwidth
-    out.check("BBR.max_bw over the token rate, median", True, f"{high:.2f}", "told, not judged")
+    out.check("BBR.max_bw over the token rate, median", True, f"{high:.2f}", "not judged")
     rate = trace.acknowledged(15, 30) / rig.bandwidth
     out.check(
         "goodput over the token rate",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -103,9 +104,7 @@ def _panels(found: Found) -> Iterator[Panel]:
 
 def _summary(said: Mapping[str, Any], image: str) -> str:
     suite, cases = said["suite"], said["cases"]
-    rows = [
-        [f"[{case.number}](#case-{case.number})", case.title, found] for case, _, found in cases
-    ]
+    rows = [[f"[{case.number}](#{_anchor(case)})", case.title, found] for case, _, found in cases]
     parts = [
         f"`{said['command']}`, forebay {said['version']}, control `{suite['control']}`: "
         f"{said['held']} of {len(cases)} cases hold; {said['cpu_seconds']:.0f} s of processor "
@@ -115,12 +114,21 @@ def _summary(said: Mapping[str, Any], image: str) -> str:
         "States in the figure: " + ", ".join(f"{each.value} {each.name}" for each in State) + ".",
     ]
     for case, each, found in cases:
-        parts.append(f"## Case {case.number}")
-        parts.append(f"{case.title}. {case.asks} **{found[0].upper()}{found[1:]}.**")
+        parts.append(f"## {_heading(case)}")
+        parts.append(f"{case.asks} **{found[0].upper()}{found[1:]}.**")
         if case.note:
             parts.append(case.note)
         parts.append(markdown(["Path", "Check", "Number", "Threshold", ""], list(_rows(each))))
     return "\n\n".join(parts) + "\n"
+
+
+def _heading(case: Case) -> str:
+    return f"Case {case.number}: {case.title}"
+
+
+def _anchor(case: Case) -> str:
+    """What a link to the heading names."""
+    return re.sub(r"[^\w -]", "", _heading(case).lower()).replace(" ", "-")
 
 
 def _rows(each: Mapping[str, Any]) -> Iterator[list[str]]:

@@ -49,7 +49,7 @@ def loss_when_limited(rig: Rig) -> Outcome:
     first = endless.stays[0]
     count = endless.at("full_bw_count", first.last + 1)
     said = f"{endless.left(first) - early:.3f} s after, full_bw_count {count:.0f}"
-    out.check("the same with endless data", len(endless.stays) > 1, said, "told, not judged")
+    out.check("the same with endless data", len(endless.stays) > 1, said, "not judged")
     if not left:
         return out
     limited = trace.at("app_limited", startup.last + 1)

@@ -143,7 +143,9 @@ def _league(said: Mapping[str, Any]) -> str:
         title = f"{line.test.title}: {line.score.title}{unit}, {line.score.better} is better"
         rows.append([line.test.section, title, *cells])
     best = [f"{said['counts'][name][0]} / {said['counts'][name][1]}" for name in controls]
-    rows.append(["", f"lines of {len(rows)} in which none is better / none is worse", *best])
+    rows.append(
+        ["", f"lines of {len(rows)} in which no control is better / no control is worse", *best]
+    )
     return markdown(["Section", "Score", *controls], rows)
 
 

@@ -43,8 +43,8 @@ def _head(said: Mapping[str, Any]) -> str:
     return (
         f"`{said['command']}`, forebay {said['version']}: {said['runs']} runs, {count} of each "
         f"point with seeds {seed} to {seed + count - 1}, {said['cpu_seconds']:.0f} s of processor "
-        "time. Every ± is a 95 % interval over the runs; the ellipses of the trade-off graphs "
-        "(section 2.7) are the 1-σ contours of the runs, and left and high is good."
+        "time. Every ± is a 95 % interval over the runs. The ellipses in the trade-off graphs "
+        "(section 2.7) are the 1-σ contours of the runs. Points to the left and high up are good."
     )
 
 
@@ -57,7 +57,10 @@ def _glance(said: Mapping[str, Any]) -> str:
             for d, u in zip(delay.cells, used.cells, strict=True)
         ]
         rows.append([outcome.test.section, name, *cells])
-    told = "Mean queueing delay at the link under test, ms / share of the link used, %."
+    told = (
+        "Cells have the mean queueing delay at the link under test in ms / the share of the link "
+        "used in %."
+    )
     return f"{told}\n\n{markdown(['Section', 'Test', *said['labels']], rows)}"
 
 

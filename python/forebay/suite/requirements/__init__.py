@@ -73,7 +73,7 @@ def bounds(found: Found | None, check: Check) -> str:
         "" if end is None or math.isinf(end) else f"{end:.{check.decimals}f}" for end in (low, high)
     ]
     if not any(texts):
-        return "told, not judged"
+        return "not judged"
     at_least, at_most = texts
     if at_least == at_most:
         return at_least
@@ -85,8 +85,8 @@ def asked(check: Check) -> str:
     """The bounds of a check, its unit, and whose they are."""
     packets = f", or {check.packets} packets where one takes longer" if check.packets else ""
     runs = ", in every run" if check.every else ""
-    told = check.low is None and check.high is None
-    unit = f"{',' if told else ''} {check.unit}" if check.unit else ""
+    judged = check.low is not None or check.high is not None
+    unit = f"{'' if judged else ','} {check.unit}" if check.unit else ""
     return f"{bounds(None, check)}{unit}{packets}{runs}{' (ours)' if check.own else ''}"
 
 
@@ -95,7 +95,8 @@ def shown(found: Cell, check: Check) -> str:
     if found.span is None:
         return found.words
     low, high = (f"{end:.{check.decimals}f}" for end in found.span)
-    return f"{found.words}: {low}" + (f" to {high}" if high != low else "")
+    span = f"{low} to {high}" if high != low else low
+    return span if found.verdict == "not judged" else f"{found.words}: {span}"
 
 
 def number(found: Found, check: Check) -> str:

@@ -22,7 +22,7 @@ from forebay.suite.catalogue import Check, Suite, Test, anchor
 from forebay.suite.league import rtt_ms
 from forebay.sweep.study import Point
 
-Verdict = Literal["holds", "does not hold", "open", "does not apply", "told"]
+Verdict = Literal["holds", "does not hold", "open", "does not apply", "not judged"]
 PACKET_BITS = 8 * 1500.0
 Runs = Mapping[str, list[Any]]
 """Columns by name, a value a replication."""
@@ -54,7 +54,7 @@ class Cell:
     def verdict(self) -> Verdict:
         """The worst of its settings."""
         given = {each.verdict for each in self.asked}
-        order: tuple[Verdict, ...] = ("does not hold", "open", "holds", "told")
+        order: tuple[Verdict, ...] = ("does not hold", "open", "holds", "not judged")
         return next((each for each in order if each in given), "does not apply")
 
     @property
@@ -165,7 +165,7 @@ def _verdict(
     high: float,
 ) -> Verdict:
     if check.low is None and check.high is None:
-        return "told"
+        return "not judged"
     if check.every:
         known = [value for value in values if value is not None]
         lies = all(low <= value <= high for value in known) if known else None
