@@ -107,8 +107,8 @@ licences: $(CARGO_ABOUT)
 	@$(CARGO_ABOUT) generate --offline --locked --fail --workspace -c tools/release/about.toml \
 	  tools/release/third-party.hbs -o THIRD-PARTY.md
 
-release:
-	@$(PYTHON) tools/release/release.py $(VERSION)
+release: $(VENV)/installed-dev
+	@$(BIN)/python tools/release/release.py $(VERSION)
 
 # Inputs that fail are kept in fuzz/artifacts; the corpus, inputs that reach new code, and logs in
 # fuzz/found.

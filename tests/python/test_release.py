@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import release
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 ROOT = Path(__file__).resolve().parents[2]
 NEXT = "9.0.0"
+KNOWN = {
+    "copyright": "Ada Example & Co.",
+    "maintainer": "Ada Example <ada@example.org>",
+    "repository": "https://example.org/forebay",
+}
+"""What a maintainer fills in."""
 
 
 def git(root: Path, *words: str) -> str:
@@ -27,16 +39,24 @@ def nothing(words: Sequence[str], root: Path) -> None:
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository of the files that carry the version, and of the crates they describe."""
     root = tmp_path_factory.mktemp("release")
-    names = [*release.places("0", "0", ""), *(str(x.relative_to(ROOT)) for x in manifests())]
+    names = [*release.places("0", "0", ""), *release.identity(KNOWN)]
+    names += [str(path.relative_to(ROOT)) for path in manifests()]
     for name in names:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, root / name)
+    fill_in(root, KNOWN)
     git(root, "init", "--quiet", f"--initial-branch={release.BRANCH}")
     git(root, "config", "user.name", "Tester")
     git(root, "config", "user.email", "tester@example.org")
     git(root, "add", ".")
     git(root, "commit", "--quiet", "--message", "Everything")
     return root
+
+
+def fill_in(root: Path, known: dict[str, str]) -> None:
+    path = root / release.PROJECT
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f'{name} = "{value}"\n' for name, value in known.items()), "utf-8")
 
 
 def manifests() -> list[Path]:
@@ -66,13 +86,29 @@ def test_a_release_is_one_commit_with_a_tag_and_the_version_everywhere(clone: Pa
     assert git(clone, "rev-list", "--count", "origin/main..HEAD") == "1"  # and nothing was pushed
     assert git(clone, "rev-parse", "origin/main") == git(clone, "ls-remote", "origin", "main")[:40]
     changed = git(clone, "diff", "--name-only", "HEAD~", "HEAD").splitlines()
-    assert changed == sorted(release.places(was, NEXT, ""))
+    assert changed == sorted({*release.places(was, NEXT, ""), *release.identity(KNOWN)})
 
     assert release.present(clone) == NEXT
     assert f"\nversion: {NEXT}\ndate-released: 20" in (clone / "CITATION.cff").read_text("utf-8")
     assert f'  version: "{NEXT}"' in (clone / "contrib/conda/recipe.yaml").read_text("utf-8")
     changes = (clone / "CHANGELOG.md").read_text("utf-8")
     assert f"## [Unreleased]\n\n## [{NEXT}] - 20" in changes
+
+    # Who made it and where it lies, once each, and not again when it is written again.
+    release.write(clone, "9.1.0", "2030-01-01")
+    for name, line in {
+        "LICENSE-MIT": "Copyright (c) 2026 Ada Example & Co.",
+        "contrib/gate/copyright": "Copyright: 2026 Ada Example & Co.",
+        "crates/gate/Cargo.toml": 'maintainer = "Ada Example <ada@example.org>"',
+        "CITATION.cff": "repository-code: https://example.org/forebay",
+        "Cargo.toml": 'repository = "https://example.org/forebay"',
+        "contrib/conda/recipe.yaml": "  repository: https://example.org/forebay",
+        "pyproject.toml": 'Repository = "https://example.org/forebay"',
+    }.items():
+        assert (clone / name).read_text("utf-8").splitlines().count(line) == 1, name
+    read = tomllib.loads((clone / "pyproject.toml").read_text("utf-8"))
+    assert read["project"]["urls"] == {"Repository": KNOWN["repository"]}
+    assert "forebay" in read["project"]["scripts"]
 
 
 @pytest.mark.skipif(not shutil.which("cargo"), reason="needs cargo")
@@ -103,6 +139,19 @@ def test_generated_files_that_a_step_changes_are_named(clone: Path) -> None:
     with pytest.raises(release.Refused, match=r"not up to date: crates/core/Cargo\.toml"):
         release.release(NEXT, clone, writes)
     assert git(clone, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("value", ["", 'Ada "A" <a@example.org>'])
+def test_what_a_maintainer_has_not_filled_in_is_named(clone: Path, name: str, value: str) -> None:
+    fill_in(clone, {**KNOWN, name: value.replace('"', '\\"')})
+    git(clone, "commit", "--quiet", "--all", "--message", "Not filled in")
+    with pytest.raises(release.Refused, match=rf"project\.toml: {name}: expected an? "):
+        release.release(NEXT, clone, nothing)
+
+
+def test_the_tree_has_what_is_to_be_filled_in() -> None:
+    assert set(tomllib.loads((ROOT / release.PROJECT).read_text("utf-8"))) == set(release.FIELDS)
 
 
 def dirty(root: Path) -> None:

@@ -14,10 +14,23 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 ROOT = Path(__file__).resolve().parents[2]
 BRANCH = "main"
 STEPS = (["make", "test"], ["make", "package"], ["make", "audit"], ["make", "dist", "test-dist"])
 """What must succeed with the new version before it is committed."""
+
+PROJECT = "tools/release/project.toml"
+FIELDS = {
+    "copyright": (r"\S.*", "a name"),
+    "maintainer": (r"[^<>]+ <[^<>@\s]+@[^<>@\s]+\.[^<>@\s]+>", "a name and an address"),
+    "repository": (r"https://\S+", "an address that begins with https://"),
+}
+"""What a maintainer fills in: its form, and that in words."""
 
 Run = Callable[[Sequence[str], Path], None]
 """Runs a program in a folder; raises `Refused` if it fails."""
@@ -51,11 +64,22 @@ def present(root: Path) -> str:
     return found[1]
 
 
+def project(root: Path) -> dict[str, str]:
+    """What a maintainer has filled in."""
+    found = tomllib.loads((root / PROJECT).read_text("utf-8"))
+    for name, (form, words) in FIELDS.items():
+        value = str(found.get(name, ""))
+        if not re.fullmatch(form, value) or '"' in value or "\\" in value:
+            raise Refused(f'{PROJECT}: {name}: expected {words}, got "{value}"')
+    return {name: found[name] for name in FIELDS}
+
+
 def check(root: Path, version: str) -> None:
     """Refuse what must not be released."""
     now = present(root)
     if numbers(version) <= numbers(now):
         raise Refused(f"version: {version} does not come after {now}, which Cargo.toml has")
+    project(root)
     if dirty := git(root, "status", "--porcelain"):
         files = ", ".join(line.split(maxsplit=1)[1] for line in dirty.splitlines()[:5])
         raise Refused(f"files are not committed: {files}; commit or remove them")
@@ -96,9 +120,33 @@ def places(old: str, version: str, today: str) -> dict[str, list[tuple[str, str]
     }
 
 
+def identity(known: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
+    """Likewise, for what stands in `project.toml`."""
+    holder, maintainer, repository = (known[name] for name in FIELDS)
+    urls = f'[project.urls]\nRepository = "{repository}"\n\n'
+    return {
+        "Cargo.toml": [(r'^repository = ".*"$', f'repository = "{repository}"')],
+        "CITATION.cff": [
+            (r'^  - name: ".*"$', f'  - name: "{holder}"'),
+            (r"^(?:repository-code: .*\n)?license:$", f"repository-code: {repository}\nlicense:"),
+        ],
+        "LICENSE-MIT": [(r"^(Copyright \(c\) \d+) .*$", rf"\g<1> {holder}")],
+        "contrib/gate/copyright": [(r"^(Copyright: \d+) .*$", rf"\g<1> {holder}")],
+        "crates/gate/Cargo.toml": [(r'^maintainer = ".*"$', f'maintainer = "{maintainer}"')],
+        "contrib/conda/recipe.yaml": [
+            (r"^about:\n(?:  repository: .*\n)?", f"about:\n  repository: {repository}\n")
+        ],
+        "pyproject.toml": [
+            (r"^(?:\[project\.urls\]\nRepository = .*\n\n)?(\[project\.scripts\])$", rf"{urls}\1")
+        ],
+    }
+
+
 def write(root: Path, version: str, today: str) -> list[str]:
-    """Write the version wherever it stands; answers the files."""
+    """Write the version and what a maintainer has filled in; answers the files."""
     files = places(present(root), version, today)
+    for name, patterns in identity(project(root)).items():
+        files.setdefault(name, []).extend(patterns)
     for name, patterns in files.items():
         text = (root / name).read_text("utf-8")
         for pattern, new in patterns:

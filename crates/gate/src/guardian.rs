@@ -180,6 +180,9 @@ impl Guardian {
         }
         let (mut gate, handle) = Gate::with(config, io, pool, false, None)?;
         if let Some(lent) = follows {
+            if let Some(manager) = &self.manager {
+                manager.succeed();
+            }
             let (predecessor, places) = lent.ready()?;
             gate.follow(predecessor, places);
         }

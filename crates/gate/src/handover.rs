@@ -10,6 +10,7 @@
 use crate::config::Config;
 use crate::gate::{Command, Handle};
 use crate::neighbour::{LONGEST, Predecessor, Successor, invalid, read_line, set_blocking};
+use crate::notify;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -39,6 +40,9 @@ struct Loan {
     fixed: serde_json::Value,
     /// Descriptors that are listeners, the control socket and the metrics; the rest follow.
     listeners: usize,
+    /// Whether it belongs to a service.
+    #[serde(default)]
+    is_service: bool,
 }
 
 /// What cannot change when a gate follows another, or reads its configuration again.
@@ -77,7 +81,8 @@ pub fn serve(
             return stream.write_all(format!("{reply}\n").as_bytes()).map(|()| false);
         }
     };
-    let loan = Loan { fixed: serde_json::json!(fixed(config)), listeners: listeners.len() };
+    let fixed = serde_json::json!(fixed(config));
+    let loan = Loan { fixed, listeners: listeners.len(), is_service: notify::is_service() };
     let line = format!("{}\n", serde_json::to_string(&loan)?);
     let all: Vec<_> = listeners.iter().copied().chain(own.iter().map(AsFd::as_fd)).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
@@ -144,6 +149,13 @@ pub fn ask(mut stream: UnixStream, config: &Config, borrows: bool) -> io::Result
         return Err(io::Error::other(error.to_owned()));
     }
     let loan: Loan = serde_json::from_value(reply)?;
+    // Its manager would take its end for that of the service, and start another gate.
+    if loan.is_service && !notify::is_service() {
+        return Err(invalid(
+            "the gate that runs belongs to a service, and one that is started here would not; \
+             install contrib/gate/upgrade.conf and run `systemctl reload forebay-gate`",
+        ));
+    }
     if borrows {
         let theirs = loan.fixed.as_array().map(Vec::as_slice).unwrap_or_default();
         for (path, ours) in fixed(config) {

@@ -17,6 +17,12 @@ use std::time::Duration;
 /// Time between two signs of life to a guardian.
 const EVERY: Duration = Duration::from_secs(1);
 
+/// Whether this process belongs to a service whose manager wants to be told.
+#[expect(clippy::disallowed_methods, reason = "the protocol is in the environment")]
+pub fn is_service() -> bool {
+    std::env::var_os("NOTIFY_SOCKET").is_some()
+}
+
 /// A service manager that wants to be told.
 #[derive(Debug)]
 pub struct Manager {
@@ -51,6 +57,12 @@ impl Manager {
         // A manager that has no room for it shall not hold up the gate.
         socket.set_nonblocking(true)?;
         Ok(Manager { socket, watchdog })
+    }
+
+    /// Says that this process is the service now. A gate that follows says so before the one that
+    /// went before may end: the manager would take that for the end of the service.
+    pub fn succeed(&self) {
+        self.tell(&format!("MAINPID={}", std::process::id()));
     }
 
     /// Says that this process is the service now, and does its work.
@@ -123,6 +135,8 @@ mod tests {
                 let length = socket.recv(&mut heard).unwrap();
                 String::from_utf8_lossy(&heard[..length]).into_owned()
             };
+            manager.succeed();
+            assert_eq!(next(), format!("MAINPID={}", std::process::id()));
             manager.ready();
             assert_eq!(next(), format!("READY=1\nMAINPID={}", std::process::id()));
             manager.alive();

@@ -95,6 +95,9 @@ impl Run {
         privileges::drop(user.as_deref())?;
         foreign.map_or(Ok(()), plugins::report_late)?;
         if let Some(lent) = lent {
+            if let Some(manager) = &manager {
+                manager.succeed();
+            }
             let (predecessor, places) = lent.ready()?;
             gate.follow(predecessor, places);
         }
@@ -106,12 +109,15 @@ impl Run {
         }
         notify::keep_alive(&handle, manager.clone(), guardian)?;
         let (last, end) = gate.run();
-        if let Some(manager) = &manager {
-            manager.stopping();
-        }
-        if matches!(end, Ok(End::Stopped) | Err(_)) && !self.guarded {
-            // Not ours to remove any more if privileges were dropped; the next gate replaces it.
-            let _ = std::fs::remove_file(&socket);
+        if matches!(end, Ok(End::Stopped) | Err(_)) {
+            // After a hand-over the service goes on.
+            if let Some(manager) = &manager {
+                manager.stopping();
+            }
+            if !self.guarded {
+                // Not ours to remove any more if privileges were dropped; the next gate replaces it.
+                let _ = std::fs::remove_file(&socket);
+            }
         }
         match end {
             Ok(End::Stopped) => {}

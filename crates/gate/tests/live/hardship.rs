@@ -394,3 +394,18 @@ fn a_service_manager_is_told() {
         assert_eq!(gate.ended().0, Some(0));
     }
 }
+
+/// Without CAP_IPC_LOCK the memory that AF_XDP shares counts against a limit; the error names both.
+#[test]
+fn a_limit_of_locked_memory_is_named() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new(Way::Xdp);
+    let file = net.configure(PLAIN);
+    let words = ["--memlock=1048576", "setpriv", "--bounding-set", "-ipc_lock", GATE, "run"];
+    let output = Command::new("prlimit").args(words).arg(file).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("the limit is 1048576 B; raise it (LimitMEMLOCK="), "{said}");
+}

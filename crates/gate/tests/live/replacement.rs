@@ -5,6 +5,7 @@ use crate::{Listener, send};
 use forebay_gate::control::ask;
 use rustix::process::Signal;
 use serde_json::Value;
+use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -100,6 +101,73 @@ fn an_upgrade_that_fails_changes_nothing() {
     }
 }
 
+/// The gate that follows is the service before the one that went before ends, and that does not end
+/// the service; one that is started outside the service is refused.
+#[test]
+fn an_upgrade_stays_within_the_service() {
+    if !possible() {
+        return;
+    }
+    for guarded in [false, true] {
+        let net = Net::new(Way::Tun);
+        let path = net.file("notify");
+        let manager = UnixDatagram::bind(&path).unwrap();
+        manager.set_nonblocking(true).unwrap();
+        let heard = || {
+            let mut text = [0; 100];
+            let next = || {
+                let length = manager.recv(&mut text).ok()?;
+                Some(String::from_utf8_lossy(&text[..length]).into_owned())
+            };
+            std::iter::from_fn(next).collect::<Vec<_>>()
+        };
+        let config = r#"link = { rate = "20Mbit", queue = { kind = "fifo" } }"#;
+        let fail_open: &[&str] = if guarded { &["--fail-open"] } else { &[] };
+        let mut gate = net.start(config, fail_open, |command| command.env("NOTIFY_SOCKET", &path));
+        let running = || {
+            let status = ask(&net.file("socket"), "status").ok()?;
+            (status["forward"]["kind"] == "fifo").then(|| process(&status))
+        };
+        until("the gate proper runs", || running().is_some());
+        let first = running().unwrap();
+        // Its output goes on to be that of the gate in the background.
+        let upgrade = |is_service: bool| {
+            let said = std::fs::File::create(net.file("said")).unwrap();
+            let mut upgrade = Command::new(GATE);
+            upgrade.arg("upgrade").args(fail_open).arg(net.file("gate.toml"));
+            upgrade.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+            if is_service {
+                upgrade.env("NOTIFY_SOCKET", &path);
+            }
+            upgrade.status().unwrap().code()
+        };
+        let said = || std::fs::read_to_string(net.file("said")).unwrap();
+
+        assert_eq!(upgrade(false), Some(2));
+        assert!(said().contains("run `systemctl reload forebay-gate`"), "{}", said());
+        assert_eq!(running(), Some(first));
+        heard();
+
+        assert_eq!(upgrade(true), Some(0), "{}", said());
+        assert_eq!(gate.ended().0, Some(0));
+        let words = heard();
+        until("the next gate proper runs", || running().is_some_and(|now| now != first));
+        let next = running().unwrap();
+        let main = if guarded { parent(next) } else { next };
+        assert!(words.iter().any(|word| word.contains(&format!("MAINPID={main}"))), "{words:?}");
+        assert!(!words.contains(&"STOPPING=1".to_owned()), "{words:?}");
+        kill(main, Signal::TERM);
+        until("its last summary", || said().contains("fifo at 20.000 Mbit/s"));
+        until("it ends", || ask(gate.socket(), "status").is_err());
+    }
+}
+
+fn parent(process: i32) -> i32 {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let parent = text.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap();
+    parent.trim().parse().unwrap()
+}
+
 /// With a guardian packets go on when the gate is killed, and are queued again soon after.
 #[test]
 fn packets_pass_while_the_gate_is_restarted() {
@@ -174,10 +242,7 @@ fn a_guardian_is_upgraded() {
     assert_eq!(numbers.len(), 1_501, "{status}");
     assert!(numbers.is_sorted(), "order");
     // The next guardian is the parent of the next gate.
-    let next = running().unwrap();
-    let text = std::fs::read_to_string(format!("/proc/{next}/status")).unwrap();
-    let parent = text.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap();
-    kill(parent.trim().parse().unwrap(), Signal::TERM);
+    kill(parent(running().unwrap()), Signal::TERM);
     until("all is gone", || ask(gate.socket(), "status").is_err());
 }
 

@@ -22,6 +22,7 @@ use rustix::net::xdp::{
     XdpDescOptions, XdpUmemReg, XdpUmemRegFlags,
 };
 use rustix::net::{SendFlags, bind, sockopt};
+use rustix::process::{Resource, getrlimit};
 use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
@@ -79,6 +80,20 @@ pub fn stays() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, what)
 }
 
+/// Why the kernel does not take `bytes` of buffers.
+fn not_shared(bytes: u64, error: Errno) -> io::Error {
+    let limit = getrlimit(Resource::Memlock).current.filter(|limit| *limit < bytes);
+    let (Errno::NOBUFS, Some(limit)) = (error, limit) else {
+        return because("sharing the buffers", error);
+    };
+    let what = format!(
+        "AF_XDP needs {bytes} B of locked memory, and the limit is {limit} B; raise it \
+         (LimitMEMLOCK= in a unit, `ulimit -l` in a shell), keep CAP_IPC_LOCK, which lifts it, or \
+         lower io.buffers"
+    );
+    io::Error::new(io::ErrorKind::OutOfMemory, what)
+}
+
 /// Binds a socket; the kernel gives a queue free some time after the program that had it ended.
 fn once_free(bind: impl Fn() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
     for _ in 0..100 {
@@ -113,7 +128,7 @@ impl Port {
                 tx_metadata_len: 0,
             };
             sockopt::set_xdp_umem_reg(fd, registration)
-                .map_err(|error| because("sharing the buffers", error))?;
+                .map_err(|error| not_shared(length, error))?;
         }
         sockopt::set_xdp_umem_fill_ring_size(fd, SIZE)?;
         sockopt::set_xdp_umem_completion_ring_size(fd, SIZE)?;
