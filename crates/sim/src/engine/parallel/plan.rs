@@ -2,7 +2,7 @@
 
 use super::Owners;
 use crate::engine::fabric::{FabricSpec, Target};
-use crate::engine::transport::{Entry, TransportSpec, User};
+use crate::engine::transport::{Entry, TransportSpec};
 use crate::engine::world::WorldSpec;
 use forebay_core::{Duration, Time};
 use std::collections::{BTreeSet, VecDeque};
@@ -44,10 +44,38 @@ struct Network {
     together: Vec<(usize, usize)>,
 }
 
-/// The path from a stop on.
-struct Path {
+/// The links of every user's paths, in order: that of the data, then that of the acknowledgments, which
+/// datagrams do not have.
+struct Paths {
     links: Vec<u32>,
-    lanes: Vec<u32>,
+    /// Where each path ends, two of each user.
+    ends: Vec<usize>,
+}
+
+impl Paths {
+    fn new(spec: &WorldSpec) -> Paths {
+        let WorldSpec { fabric, transport: TransportSpec { users, .. }, .. } = spec;
+        let mut paths =
+            Paths { links: Vec::new(), ends: Vec::with_capacity(2 * users.len()) };
+        for user in users {
+            paths.links.extend(fabric.links_from(user.forward));
+            paths.ends.push(paths.links.len());
+            if let Entry::Transfers { backward, .. } = user.entry {
+                paths.links.extend(fabric.links_from(backward));
+            }
+            paths.ends.push(paths.links.len());
+        }
+        paths
+    }
+
+    /// The links of each user's two paths.
+    fn iter(&self) -> impl Iterator<Item = [&[u32]; 2]> {
+        let mut from = 0;
+        self.ends.chunks_exact(2).map(move |ends| {
+            let begin = std::mem::replace(&mut from, ends[1]);
+            [&self.links[begin..ends[0]], &self.links[ends[0]..ends[1]]]
+        })
+    }
 }
 
 impl Plan {
@@ -61,48 +89,45 @@ impl Plan {
         if threads < 2 || is_one || spec.fabric.links.is_empty() {
             return None;
         }
-        let network = Network::new(spec);
+        let paths = Paths::new(spec);
+        let network = Network::new(spec, &paths);
         let alone = network.work.iter().sum::<f64>() * EVENT;
         let trials = network.thresholds().into_iter();
         let trials = trials.filter_map(|least| network.part(least, threads));
         let best = trials.min_by(|one, other| one.0.total_cmp(&other.0))?;
         let (cost, lookahead, homes) = best;
-        (cost < WORTHWHILE * alone).then(|| Plan::of(spec, lookahead, &homes))
+        (cost < WORTHWHILE * alone).then(|| Plan::of(spec, &paths, lookahead, &homes))
     }
 
     /// The plan in which each node is in the part that `homes` says.
-    fn of(spec: &WorldSpec, lookahead: Duration, homes: &[u16]) -> Plan {
+    fn of(spec: &WorldSpec, paths: &Paths, lookahead: Duration, homes: &[u16]) -> Plan {
         let ends = |link: u32| spec.fabric.links[link as usize].ends;
         let from = |link: u32| homes[ends(link).0 as usize];
         let to = |link: u32| homes[ends(link).1 as usize];
         let mut lanes = vec![0; spec.fabric.lanes.len()];
-        let mut own = |path: &Path| {
-            let last = to(*path.links.last().expect("a path has links"));
-            let into = path.links.iter().map(|link| from(*link)).chain([last]);
-            path.lanes.iter().zip(into).for_each(|(lane, part)| lanes[*lane as usize] = part);
-        };
-        let mut senders = Vec::with_capacity(spec.transport.users.len());
-        let mut receivers = senders.clone();
-        for user in &spec.transport.users {
-            let forward = spec.fabric.path(user.forward);
-            own(&forward);
-            senders.push(from(forward.links[0]));
-            receivers.push(match user.entry {
-                Entry::Transfers { backward, .. } => {
-                    let backward = spec.fabric.path(backward);
-                    own(&backward);
-                    from(backward.links[0])
+        // Behind the last link of a path is its host.
+        let mut host = 0;
+        for stop in &spec.fabric.stops {
+            lanes[stop.lane as usize] = match spec.fabric.lanes[stop.lane as usize].0 {
+                Target::Link(link) => {
+                    host = to(link);
+                    from(link)
                 }
-                _ => to(*forward.links.last().expect("a path has links")),
-            });
+                _ => host,
+            };
         }
+        let senders = paths.iter().map(|[forward, _]| from(forward[0]));
+        let receivers = paths.iter().map(|[forward, backward]| match backward {
+            [] => to(forward[forward.len() - 1]),
+            [first, ..] => from(*first),
+        });
         Plan {
             parts: homes.iter().max().map_or(1, |last| last + 1),
             lookahead,
             links: (0..spec.fabric.links.len() as u32).map(from).collect(),
             lanes: lanes.into(),
-            senders: senders.into(),
-            receivers: receivers.into(),
+            senders: senders.collect(),
+            receivers: receivers.collect(),
         }
     }
 
@@ -138,21 +163,18 @@ impl Plan {
 }
 
 impl FabricSpec {
-    fn path(&self, first: u32) -> Path {
-        let mut path = Path { links: Vec::new(), lanes: Vec::new() };
-        for stop in &self.stops[first as usize..] {
-            path.lanes.push(stop.lane);
-            match self.lanes[stop.lane as usize].0 {
-                Target::Link(link) => path.links.push(link),
-                _ => break,
-            }
-        }
-        path
+    /// The links of the path that begins at stop `first`.
+    fn links_from(&self, first: u32) -> impl Iterator<Item = u32> {
+        let stops = self.stops[first as usize..].iter();
+        stops.map_while(|stop| match self.lanes[stop.lane as usize].0 {
+            Target::Link(link) => Some(link),
+            _ => None,
+        })
     }
 }
 
 impl Network {
-    fn new(spec: &WorldSpec) -> Network {
+    fn new(spec: &WorldSpec, paths: &Paths) -> Network {
         let fabric = &spec.fabric;
         let nodes = fabric.links.iter().map(|link| link.ends.0.max(link.ends.1) + 1).max();
         let mut network = Network {
@@ -160,32 +182,27 @@ impl Network {
             work: vec![0.0; nodes.unwrap_or(0) as usize],
             together: Vec::new(),
         };
-        let users = &spec.transport.users;
-        let path = |user: &User| fabric.path(user.forward);
         let mut flows = vec![0.0; fabric.links.len()];
-        users.iter().flat_map(|user| path(user).links).for_each(|link| flows[link as usize] += 1.0);
+        let forward = paths.iter().flat_map(|[forward, _]| forward);
+        forward.for_each(|link| flows[*link as usize] += 1.0);
         // A flow gets the least of its fair shares: what the network would carry at most.
         let rate = |link: u32| fabric.links[link as usize].capacity.rate(Time::ZERO).bps() as f64;
         let share = |link: &u32| rate(*link) / PACKET / flows[*link as usize];
         let mut packets = vec![0.0; fabric.links.len()];
-        for user in users {
-            let forward = path(user).links;
+        for [forward, backward] in paths.iter() {
             let sent = forward.iter().map(share).fold(f64::INFINITY, f64::min);
             let (first, last) = (forward[0] as usize, forward[forward.len() - 1] as usize);
             let ends = [fabric.links[first].ends.0, fabric.links[last].ends.1];
             ends.iter().for_each(|node| network.work[*node as usize] += sent);
             forward.iter().for_each(|link| packets[*link as usize] += sent);
-            if let Entry::Transfers { backward, .. } = user.entry {
-                let links = fabric.path(backward).links;
-                links.iter().for_each(|link| packets[*link as usize] += sent / 2.0);
-            }
+            backward.iter().for_each(|link| packets[*link as usize] += sent / 2.0);
         }
         for (link, packets) in fabric.links.iter().zip(packets) {
             let ends = (link.ends.0 as usize, link.ends.1 as usize);
             network.edges.push((ends.0, ends.1, link.delay.least(), packets));
             network.work[ends.0] += 2.0 * packets;
         }
-        network.together = shared_markers(spec);
+        network.together = shared_markers(spec, paths);
         network
     }
 
@@ -279,14 +296,13 @@ fn groups(count: usize, pairs: impl Iterator<Item = (usize, usize)>) -> Vec<usiz
 }
 
 /// Nodes whose senders share a marker.
-fn shared_markers(spec: &WorldSpec) -> Vec<(usize, usize)> {
+fn shared_markers(spec: &WorldSpec, paths: &Paths) -> Vec<(usize, usize)> {
     let TransportSpec { users, conditioners, .. } = &spec.transport;
     let mut first = vec![None; conditioners.len()];
     let mut pairs = Vec::new();
-    for user in users {
+    for (user, [forward, _]) in users.iter().zip(paths.iter()) {
         if let Some(marker) = user.conditioner {
-            let link = spec.fabric.path(user.forward).links[0];
-            let node = spec.fabric.links[link as usize].ends.0 as usize;
+            let node = spec.fabric.links[forward[0] as usize].ends.0 as usize;
             pairs.push((*first[marker as usize].get_or_insert(node), node));
         }
     }
