@@ -50,6 +50,9 @@ enum Action {
         /// Follow the guardian at standard input.
         #[arg(long, hide = true)]
         guarded: bool,
+        /// The process that started this one, to be waited for.
+        #[arg(long, hide = true)]
+        launcher: Option<u32>,
     },
     /// Start a gate that takes over from the one that runs, in the background.
     Upgrade {
@@ -58,6 +61,9 @@ enum Action {
         /// As for `run`.
         #[arg(long)]
         fail_open: bool,
+        /// Start it and end.
+        #[arg(long, hide = true)]
+        launch: bool,
     },
     /// Print the configuration with every default filled in, and what would be matched.
     Check {
@@ -140,12 +146,17 @@ pub fn main(parts: &Parts) -> ExitCode {
 fn act(action: Action, parts: &Parts) -> io::Result<ExitCode> {
     let mut out = io::stdout().lock();
     match action {
-        Action::Run { config, dry_run, record, take_over, fail_open, guarded } => {
+        Action::Run { config, dry_run, record, take_over, fail_open, guarded, launcher } => {
             drop(out);
-            return Run { path: config, dry_run, record, take_over, fail_open, guarded }.run(parts);
+            let path = config;
+            return Run { path, dry_run, record, take_over, fail_open, guarded, launcher }
+                .run(parts);
         }
-        Action::Upgrade { config, fail_open } => {
+        Action::Upgrade { config, fail_open, launch } => {
             drop(out);
+            if launch {
+                return run::launch(&config, fail_open);
+            }
             return run::upgrade(&config, fail_open, parts);
         }
         Action::Check { config, json } => {

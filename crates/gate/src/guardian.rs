@@ -251,12 +251,12 @@ impl Guardian {
 
     /// Tells the service manager again and again that all is well.
     fn keep_alive(self: &Arc<Self>, scene: &Shared) -> io::Result<()> {
-        let Some(span) = self.manager.as_ref().and_then(|manager| manager.watchdog) else {
+        let Some(every) = self.manager.as_ref().map(|manager| manager.every) else {
             return Ok(());
         };
         let (guardian, scene) = (self.clone(), scene.clone());
         let tell = move || loop {
-            thread::sleep(span / 3);
+            thread::sleep(every);
             let gate = look(&scene, |scene| scene.gate.clone());
             // While the gate proper runs, it is listened to.
             if gate.is_none_or(|gate| server::status(&gate).is_some())

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Time between two signs of life to a guardian.
+/// Longest time between two signs of life. A gate that a reload starts is not told how long systemd
+/// waits for them.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Whether this process belongs to a service whose manager wants to be told.
@@ -27,8 +28,8 @@ pub fn is_service() -> bool {
 #[derive(Debug)]
 pub struct Manager {
     socket: UnixDatagram,
-    /// How long it waits for a sign of life, if it does.
-    pub watchdog: Option<Duration>,
+    /// Time between two signs of life.
+    pub every: Duration,
 }
 
 impl Manager {
@@ -47,7 +48,7 @@ impl Manager {
     }
 
     /// The one that listens at `path`, or at the abstract name behind an `@`.
-    fn open(path: &OsStr, watchdog: Option<Duration>) -> io::Result<Manager> {
+    fn open(path: &OsStr, patience: Option<Duration>) -> io::Result<Manager> {
         let address = match path.as_bytes() {
             [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
             _ => SocketAddr::from_pathname(path)?,
@@ -56,7 +57,8 @@ impl Manager {
         socket.connect_addr(&address)?;
         // A manager that has no room for it shall not hold up the gate.
         socket.set_nonblocking(true)?;
-        Ok(Manager { socket, watchdog })
+        let every = patience.map_or(EVERY, |patience| EVERY.min(patience / 3));
+        Ok(Manager { socket, every })
     }
 
     /// Says that this process is the service now. A gate that follows says so before the one that
@@ -96,15 +98,13 @@ pub fn keep_alive(
     manager: Option<Arc<Manager>>,
     mut guardian: Option<UnixStream>,
 ) -> io::Result<()> {
-    let asked = manager.as_ref().and_then(|manager| manager.watchdog);
-    let span = match (asked, &guardian) {
-        (None, None) => return Ok(()),
-        (asked, Some(_)) => asked.map_or(EVERY, |asked| EVERY.min(asked / 3)),
-        (Some(asked), None) => asked / 3,
-    };
+    if manager.is_none() && guardian.is_none() {
+        return Ok(());
+    }
+    let every = manager.as_ref().map_or(EVERY, |manager| manager.every);
     let gate = handle.clone();
     let tell = move || loop {
-        thread::sleep(span);
+        thread::sleep(every);
         if server::status(&gate).is_none() {
             continue;
         }

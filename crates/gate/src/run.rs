@@ -13,10 +13,12 @@ use crate::plugins::{self, Parts};
 use crate::privileges;
 use crate::show;
 use crate::text::{print, say};
-use std::io;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, parent_id};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
@@ -24,6 +26,8 @@ use std::time::{Duration, Instant};
 
 /// How long the gate before may take to let go of its interfaces, and the next one to take over.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Time between two looks whether it has.
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// What `run` was asked.
 pub struct Run {
@@ -39,6 +43,8 @@ pub struct Run {
     pub fail_open: bool,
     /// Follow the guardian at standard input.
     pub guarded: bool,
+    /// The process that started this one and ends.
+    pub launcher: Option<u32>,
 }
 
 impl Run {
@@ -47,6 +53,10 @@ impl Run {
     /// # Errors
     /// What keeps it from running.
     pub fn run(self, parts: &Parts) -> io::Result<ExitCode> {
+        // Systemd waits only for the end of what is its child by the time it is the service.
+        while self.launcher == Some(parent_id()) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let config = Config::load(&self.path, parts).map_err(io::Error::other)?;
         // A thread that is missing would leave a gate that only seems to run.
         let report = std::panic::take_hook();
@@ -164,25 +174,47 @@ pub fn upgrade(path: &Path, fail_open: bool, parts: &Parts) -> io::Result<ExitCo
         io::Result::Ok(reply["process"].as_u64())
     };
     let before = process()?;
-    let mut next = Command::new(std::env::current_exe()?);
-    next.arg("run").arg("--take-over").args(fail_open.then_some("--fail-open")).arg(path);
-    // Not to be ended with the terminal or the command that started it.
-    let mut next = next.stdin(Stdio::null()).process_group(0).spawn()?;
+    let mut launcher = Command::new(std::env::current_exe()?);
+    launcher.args(["upgrade", "--launch"]).args(fail_open.then_some("--fail-open")).arg(path);
+    let launched = launcher.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
+    let next = String::from_utf8_lossy(&launched.stdout).trim().parse().ok();
+    let next = next.and_then(Pid::from_raw).ok_or_else(|| io::Error::other("nothing was started"));
+    let next = next?;
     let begin = Instant::now();
+    // None if it has ended already.
+    let watched = pidfd_open(next, PidfdFlags::empty()).ok();
+    let ended = || {
+        let Some(watched) = &watched else { return true };
+        let mut sources = [PollFd::new(watched, PollFlags::IN)];
+        poll(&mut sources, Some(&PAUSE)).is_ok_and(|ready| ready > 0)
+    };
     loop {
-        if let Some(code) = next.try_wait()? {
-            return Err(io::Error::other(format!(
-                "the next gate ended before it took over ({code}); the running one goes on"
-            )));
-        }
         if process().is_ok_and(|now| now != before) {
-            say(format_args!("process {} has taken over", next.id()));
+            say(format_args!("process {next} has taken over"));
             return Ok(ExitCode::SUCCESS);
         }
+        if ended() {
+            let what = "the next gate ended before it took over; the running one goes on";
+            return Err(io::Error::other(what));
+        }
         if begin.elapsed() > PATIENCE {
-            let _ = next.kill();
+            let _ = watched.map(|next| pidfd_send_signal(next, Signal::KILL));
             return Err(io::Error::other("the next gate does not take over; it was ended"));
         }
-        std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Starts the gate of [`upgrade`], prints its number and leaves it alone.
+///
+/// # Errors
+/// A process that cannot be started.
+pub fn launch(path: &Path, fail_open: bool) -> io::Result<ExitCode> {
+    let mut next = Command::new(std::env::current_exe()?);
+    next.args(["run", "--take-over", "--launcher"]).arg(std::process::id().to_string());
+    next.args(fail_open.then_some("--fail-open")).arg(path);
+    let output = io::stderr().as_fd().try_clone_to_owned()?;
+    // Not to be ended with the terminal or the command that started it.
+    let next = next.stdin(Stdio::null()).stdout(output).process_group(0).spawn()?;
+    writeln!(io::stdout(), "{}", next.id())?;
+    Ok(ExitCode::SUCCESS)
 }

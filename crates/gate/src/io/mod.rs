@@ -155,7 +155,10 @@ pub fn take_over(config: &Config, given: Vec<OwnedFd>) -> io::Result<(Box<dyn Io
 fn because(what: impl std::fmt::Display, error: impl Into<io::Error>) -> io::Error {
     let error = error.into();
     let help = match error.kind() {
-        io::ErrorKind::PermissionDenied => "; run as root, or with CAP_NET_ADMIN and CAP_NET_RAW",
+        // Once, not again where it is said of what.
+        io::ErrorKind::PermissionDenied if error.raw_os_error().is_some() => {
+            "; run as root, or with CAP_NET_ADMIN and CAP_NET_RAW, and with xdp CAP_BPF, too"
+        }
         _ => "",
     };
     io::Error::new(error.kind(), format!("{what}: {error}{help}"))
