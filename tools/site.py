@@ -22,6 +22,21 @@ SOURCES = PurePosixPath("source")
 LANGUAGES = {".rs": "rust", ".toml": "toml", ".py": "python", ".c": "c", ".cpp": "cpp", ".h": "c"}
 PLAIN = {".md", ".ipynb", ".png", ".svg", ".json"}
 
+RANKS = (
+    ("source/examples/README.md", 1.0),
+    ("source/", 0.2),
+    ("papers/", 0.3),
+    (r"suite-.*-results", 0.2),
+    (r"(validation|performance|performance-tried|architecture|release|gallery)\.", 0.3),
+    (r"reference/(kinds|congestion)\.", 6.0),
+    ("reference/python", 0.5),
+    ("reference/", 1.5),
+    (r"(install|extending|explore|gate|lab|suite-.*)\.", 6.0),
+    ("", 3.0),
+)
+"""How much a page counts in the search, by the beginning of its name: what is to be done and what
+a word means come before results and sources."""
+
 SHIM = "https://unpkg.com/iframe-worker/shim"
 """What the theme would load for the search of pages that are opened as files."""
 WORKER = "site/worker.js"
@@ -95,6 +110,8 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     here = page.file.src_uri
     if here == HOME:
         page.meta["hide"] = ["navigation"]
+    boost = next(boost for name, boost in RANKS if re.match(name, here))
+    page.meta["search"] = {"boost": boost}
     folder = _written(here).parent
 
     def moved(link: re.Match[str]) -> str:

@@ -16,7 +16,7 @@ from forebay._engine import ScenarioError
 from forebay.stats import Interval, inside
 from forebay.suite import catalogue, run
 from forebay.suite.catalogue import Check
-from forebay.suite.requirements import bounds, verdicts
+from forebay.suite.requirements import bounds, shown, verdicts
 
 SUITE = catalogue.load("l4s")
 
@@ -172,11 +172,12 @@ def test_a_queue_is_as_in_the_worst_of_its_settings() -> None:
     absent = replace(held, interval=Interval(9.0, 0.1, 3), verdict="does not apply")
     unclear = replace(held, verdict="open")
     cell = verdicts.Cell((held, failed, absent, unclear))
-    assert cell.words == "does not hold in 1 of 3" and cell.span == (1.0, 3.0)
-    assert verdicts.Cell((held, unclear)).words == "open in 1 of 2"
-    assert verdicts.Cell((held, absent)).words == "holds"
-    assert verdicts.Cell((absent,)).words == "does not apply"
-    assert bounds(held, Check(section="x", asks="x", title="x", of="x")) == "0.00 to 2.00"
+    check = Check(section="x", asks="x", title="x", of="x")
+    assert shown(cell, check) == "✗ 1 of 3: 1.00 to 3.00"
+    assert shown(verdicts.Cell((held, unclear)), check) == "? 1 of 2: 1.00"
+    assert shown(verdicts.Cell((held, absent)), check) == "✓ 1.00"
+    assert shown(verdicts.Cell((absent,)), check) == "–"
+    assert bounds(held, check) == "0.00 to 2.00"
 
 
 def test_it_runs_and_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +200,7 @@ def test_it_runs_and_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     page = (out / "report.html").read_text("utf-8")
     assert not re.search(r'(src|href)="http', page) and page.count("<svg") == 1
     summary = (out / "summary.md").read_text("utf-8")
-    assert "| Section | Check | codel | dualpi2 |" in summary and "**does not hold" in summary
+    assert "| Section | Check | codel | dualpi2 |" in summary and "**✗" in summary
     assert "two packets" not in summary and "or 2 packets where one takes longer" in summary
     # Any queue that is registered, one without a buffer of its own as well.
     other = tmp_path / "other"

@@ -15,6 +15,9 @@ from forebay.suite.catalogue import Check, Suite
 from forebay.suite.requirements.verdicts import Cell, Found, Line, Outcome
 from forebay.suite.tables import ABSENT, cell, ends, panel
 
+SIGNS = {"holds": "✓", "does not hold": "✗", "open": "?", "does not apply": "–", "not judged": ""}
+"""Verdicts in the matrix."""
+
 
 def write(
     suite: Suite, outcomes: Sequence[Outcome], folder: Path, command: str, cpu_seconds: float
@@ -91,12 +94,15 @@ def asked(check: Check) -> str:
 
 
 def shown(found: Cell, check: Check) -> str:
-    """A cell of the matrix: the verdict, and between which means."""
+    """A cell of the matrix: the verdict, in how many settings, and between which means."""
+    count = sum(each.verdict == found.verdict for each in found.asked)
+    where = f" {count} of {len(found.asked)}" if found.verdict in ("does not hold", "open") else ""
+    sign = f"{SIGNS[found.verdict]}{where}"
     if found.span is None:
-        return found.words
+        return sign
     low, high = (f"{end:.{check.decimals}f}" for end in found.span)
     span = f"{low} to {high}" if high != low else low
-    return span if found.verdict == "not judged" else f"{found.words}: {span}"
+    return f"{sign}{':' if where else ''} {span}".strip()
 
 
 def number(found: Found, check: Check) -> str:
@@ -148,6 +154,11 @@ def _panels(outcome: Outcome) -> Iterator[Panel]:
 
 def _summary(said: Mapping[str, Any], images: Mapping[str, str]) -> Iterator[str]:
     yield "## Verdicts"
+    yield (
+        "✓ means that a check holds in all settings, ✗ that it does not hold in some (their number "
+        "follows), ? that it is open in some, and – that it does not apply. The numbers are the "
+        "smallest and the largest mean over the settings."
+    )
     yield _matrix(said)
     for outcome in said["outcomes"]:
         yield from _test(outcome, said["queues"], images[outcome.anchor])

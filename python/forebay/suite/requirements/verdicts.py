@@ -58,15 +58,6 @@ class Cell:
         return next((each for each in order if each in given), "does not apply")
 
     @property
-    def words(self) -> str:
-        """The verdict, in how many settings unless in all, and between which means."""
-        if not self.asked:
-            return "does not apply"
-        count = sum(each.verdict == self.verdict for each in self.asked)
-        where = f" in {count} of {len(self.asked)}"
-        return self.verdict + (where if self.verdict in ("does not hold", "open") else "")
-
-    @property
     def span(self) -> tuple[float, float] | None:
         """Least and greatest mean of the settings to which it applies."""
         means = [each.interval.mean for each in self.asked if each.interval]
