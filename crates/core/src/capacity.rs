@@ -12,6 +12,9 @@ pub enum Capacity {
         rate: Rate,
         /// What is left of the last division, in units of 1/rate nanoseconds.
         remainder: u64,
+        /// What the last packet took, as most have the length of the one before: a division takes longer
+        /// than all else.
+        last: Transmission,
     },
     /// Rates that hold from given instants on.
     Steps {
@@ -38,10 +41,27 @@ pub enum Capacity {
     },
 }
 
+/// Time that so many bytes take at some rate: whole nanoseconds, and what is left in units of 1/rate
+/// nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Transmission {
+    bytes: u32,
+    nanos: u64,
+    rest: u64,
+}
+
+impl Transmission {
+    #[inline(never)]
+    fn new(bytes: u32, rate: Rate) -> Self {
+        let bits = u64::from(bytes) * 8_000_000_000;
+        Transmission { bytes, nanos: bits / rate.bps(), rest: bits % rate.bps() }
+    }
+}
+
 impl Capacity {
     /// A constant rate.
     pub fn constant(rate: Rate) -> Self {
-        Capacity::Constant { rate, remainder: 0 }
+        Capacity::Constant { rate, remainder: 0, last: Transmission::default() }
     }
 
     /// Rates from instants on, repeating after `period` if given.
@@ -67,10 +87,17 @@ impl Capacity {
     #[inline]
     pub fn finish(&mut self, start: Time, bytes: u32) -> Time {
         match self {
-            Capacity::Constant { rate, remainder } => {
-                let bits = u64::from(bytes) * 8_000_000_000 + *remainder;
-                *remainder = bits % rate.bps();
-                start + Duration::from_nanos(bits / rate.bps())
+            Capacity::Constant { rate, remainder, last } => {
+                if last.bytes != bytes {
+                    *last = Transmission::new(bytes, *rate);
+                }
+                let mut nanos = last.nanos;
+                *remainder += last.rest;
+                if *remainder >= rate.bps() {
+                    *remainder -= rate.bps();
+                    nanos += 1;
+                }
+                start + Duration::from_nanos(nanos)
             }
             Capacity::Steps { steps, current, period } => {
                 finish_by_steps(steps, current, *period, start, bytes)

@@ -24,18 +24,29 @@ impl Fifo {
     pub fn new(limit: Limit) -> Self {
         Fifo { limit, held: Held::default() }
     }
+
+    /// How much it holds at most.
+    #[inline]
+    pub fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// Adds a packet that was admitted before.
+    #[inline]
+    pub(crate) fn add(&mut self, packet: Packet) {
+        self.held.bytes += u64::from(packet.len);
+        self.held.packets.push_back(packet);
+    }
 }
 
 impl Discipline for Fifo {
     #[inline(always)]
     fn enqueue(&mut self, packet: Packet, cx: &mut Context) -> Verdict {
-        let Held { packets, bytes } = &mut self.held;
-        if !self.limit.admits(packets.len(), *bytes, packet.len) {
+        if !self.limit.admits(self.held.packets.len(), self.held.bytes, packet.len) {
             cx.drop(packet, DropReason::Overflow);
             return Verdict::Dropped;
         }
-        *bytes += u64::from(packet.len);
-        packets.push_back(packet);
+        self.add(packet);
         Verdict::Queued
     }
 

@@ -1,6 +1,8 @@
 //! A discipline joined to a link: what simulator and gateway share.
 
-use crate::{Backlog, Capacity, Context, Discipline, Fifo, Packet, Rate, Time, Verdict, Wake};
+use crate::{
+    Backlog, Capacity, Context, Discipline, Fifo, Limit, Packet, Rate, Time, Verdict, Wake,
+};
 use std::any::Any;
 use std::collections::VecDeque;
 
@@ -117,6 +119,27 @@ impl Port {
     #[inline]
     pub fn lets_pass(&self, now: Time, packet: &Packet) -> bool {
         now >= self.free_at && self.queue.passes(packet)
+    }
+
+    /// The limit of the discipline, if that is the built-in FIFO. It makes no difference who keeps what
+    /// waits in it: packets may be kept outside, in their order, and sent by [`Port::pass`].
+    #[inline]
+    pub fn fifo(&self) -> Option<Limit> {
+        match &self.queue {
+            Queue::Fifo(fifo) => Some(fifo.limit()),
+            Queue::Other(_) => None,
+        }
+    }
+
+    /// Gives the built-in FIFO a packet that was kept outside.
+    ///
+    /// # Panics
+    /// If the discipline is another.
+    pub fn put_back(&mut self, packet: Packet) {
+        let Queue::Fifo(fifo) = &mut self.queue else {
+            panic!("no other discipline's packets are kept outside");
+        };
+        fifo.add(packet);
     }
 
     /// Sends a packet of `len` bytes that the discipline does not see; answers when its last bit leaves.

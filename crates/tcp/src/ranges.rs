@@ -36,7 +36,22 @@ impl RangeSet {
         mut added: impl FnMut(u64, u64),
     ) -> (u64, u64) {
         debug_assert!(start < end);
-        // Most news is at the top.
+        // Most news is at the top: the highest one grows, or there is one above.
+        match self.ranges.last_mut() {
+            Some(top) if start > top.1 => {
+                added(start, end);
+                self.ranges.push((start, end));
+                return (start, end);
+            }
+            Some(top) if start >= top.0 => {
+                if end > top.1 {
+                    added(top.1, end);
+                    top.1 = end;
+                }
+                return *top;
+            }
+            _ => {}
+        }
         let mut first = self.ranges.len();
         while first > 0 && self.ranges[first - 1].1 >= start {
             first -= 1;
@@ -62,7 +77,10 @@ impl RangeSet {
             self.ranges.insert(first, merged);
         } else {
             self.ranges[first] = merged;
-            self.ranges.drain(first + 1..last);
+            // Mostly it is one that grows.
+            if last > first + 1 {
+                self.ranges.drain(first + 1..last);
+            }
         }
         merged
     }
@@ -83,7 +101,9 @@ impl RangeSet {
                 break;
             }
         }
-        self.ranges.drain(..whole);
+        if whole > 0 {
+            self.ranges.drain(..whole);
+        }
         removed
     }
 
@@ -127,6 +147,12 @@ impl RangeSet {
 
     /// The range that holds `offset`.
     pub(crate) fn containing(&self, offset: u64) -> Option<(u64, u64)> {
+        // Mostly asked of the top.
+        if let Some(&(low, high)) = self.ranges.last()
+            && low <= offset
+        {
+            return (offset < high).then_some((low, high));
+        }
         let at = self.ranges.partition_point(|range| range.1 <= offset);
         self.ranges.get(at).copied().filter(|range| range.0 <= offset)
     }

@@ -51,6 +51,9 @@ pub struct Receiver {
     linux: Option<Box<Acknowledging>>,
     /// Linux 6.1's do, and its receive buffer.
     is_6_1: bool,
+    /// By the standards' rules, without accurate ECN or a delay that adapts: nothing of these need be
+    /// asked for, segment by segment.
+    plain: bool,
     /// TS.Recent (RFC 7323, section 4.3).
     ts_recent: u32,
     /// Segments not yet acknowledged, and how many at most.
@@ -92,6 +95,7 @@ impl Receiver {
         let next = u64::from(!config.handshake);
         let linux =
             Version::of(config).map(|version| Box::new(Acknowledging::new(version, config)));
+        let special = linux.is_some() || config.accurate_ecn || config.adaptive_delayed_ack;
         let largest = config.receive_window.largest();
         let buffer = linux.as_ref().map_or(largest, |linux| linux.window());
         Receiver {
@@ -112,6 +116,7 @@ impl Receiver {
                 .then(|| Box::new(Adaptive::new(config.delayed_ack_timeout))),
             is_6_1: Version::of(config) == Some(Version::Linux6_1),
             linux,
+            plain: !special,
             arrived: Time::MAX,
             reading: true,
             sack: config.recovery == LossRecovery::Sack,
@@ -166,7 +171,7 @@ impl Receiver {
                 // RFC 3168, section 6.1.3: CWR answers what came before; CE is new.
                 self.echo = (self.echo && !reduced) || ce;
             }
-        } else if self.accurate.is_some() {
+        } else if !self.plain && self.accurate.is_some() {
             return put(self.on_counted(now, segment, ecn), segment);
         }
         self.take_over(now, segment)
@@ -184,7 +189,9 @@ impl Receiver {
         let start = segment.seq;
         let end = start.saturating_add(u64::from(segment.len));
         let has_fin = segment.flags.has(Flags::FIN);
-        if let Some(linux) = &mut self.linux {
+        if !self.plain
+            && let Some(linux) = &mut self.linux
+        {
             linux.on_segment(now);
             if let Some(buffer) = linux.buffer()
                 && segment.has_timestamp
@@ -196,7 +203,9 @@ impl Receiver {
             if now.since(self.arrived) > self.quick_after {
                 self.quick = self.quick_acks;
             }
-            if let Some(adaptive) = &mut self.adaptive {
+            if !self.plain
+                && let Some(adaptive) = &mut self.adaptive
+            {
                 if self.arrived == Time::MAX && segment.has_timestamp {
                     // What the first segment echoes is the handshake's.
                     let ago = micros(now).wrapping_sub(segment.tsecr);
@@ -206,13 +215,14 @@ impl Receiver {
             }
             self.arrived = now;
         }
-        let edge = if self.is_6_1 { self.advertised } else { self.read + self.buffer };
+        let of_6_1 = !self.plain && self.is_6_1;
+        let edge = if of_6_1 { self.advertised } else { self.read + self.buffer };
         if start == self.next && end <= edge && self.early.is_empty() && !has_fin {
             if segment.len == 0 {
                 return false;
             }
             self.next = end;
-            if self.is_6_1 {
+            if of_6_1 {
                 return put(self.on_in_order_6_1(now, segment), segment);
             }
             if self.reading {
@@ -240,8 +250,12 @@ impl Receiver {
     /// When to call [`Receiver::on_deadline`], unless something arrives before.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        let held = self.linux.as_ref().map_or(Time::MAX, |linux| linux.deadline());
-        let deadline = self.deadline.min(held);
+        let mut deadline = self.deadline;
+        if !self.plain
+            && let Some(linux) = &self.linux
+        {
+            deadline = deadline.min(linux.deadline());
+        }
         (deadline != Time::MAX).then_some(deadline)
     }
 
@@ -351,7 +365,9 @@ impl Receiver {
     #[inline]
     fn acknowledge_in_order(&mut self, now: Time, reply: &mut Segment) -> bool {
         self.pending += 1;
-        if let Some(linux) = &mut self.linux {
+        if !self.plain
+            && let Some(linux) = &mut self.linux
+        {
             linux.on_data_2_6(now, self.mss);
             self.buffer = linux.window();
             if self.pending >= self.count || linux.is_quick() || self.at_once {
@@ -391,24 +407,28 @@ impl Receiver {
         // Nothing lies beyond the end of the stream.
         let to = self.fin.map_or(to, |fin| to.min(fin));
         let old = end.min(self.next).saturating_sub(start);
-        let held = if len > 0 && from < to { self.early.covered(from, to) } else { 0 };
-        if len > 0 {
-            self.duplicate_bytes += old + held;
-        }
         let before = self.next;
         let early = len > 0 && from < to && from > before;
         let held_back = self.linux.as_ref().is_some_and(|linux| early && linux.lets_go(from, to));
         let first = held_back.then(|| self.acknowledge(now));
+        let mut held = 0;
         if from < to {
-            let block = self.early.insert(from, to, |_, _| {});
+            let mut fresh = 0;
+            let block = self.early.insert(from, to, |low, high| fresh += high - low);
+            held = to - from - fresh;
             match &mut self.linux {
                 Some(linux) if early => linux.reported().add(from, to),
                 Some(_) => {}
                 None => self.remember(block),
             }
         }
+        if len > 0 {
+            self.duplicate_bytes += old + held;
+        }
         let waiting = if self.linux.is_some() { self.early.covered(0, u64::MAX) } else { 0 };
-        self.advance();
+        if from == before {
+            self.advance();
+        }
         if let Some(linux) = &mut self.linux
             && self.next > before
         {
@@ -469,7 +489,13 @@ impl Receiver {
     }
 
     fn remember(&mut self, block: (u64, u64)) {
-        self.forget(|offset| block.0 <= offset && offset < block.1);
+        let within = |offset: u64| block.0 <= offset && offset < block.1;
+        let [newest, ref others @ ..] = self.recent;
+        if within(newest) && !others.iter().any(|offset| within(*offset)) {
+            self.recent[0] = block.0;
+            return;
+        }
+        self.forget(within);
         self.recent.copy_within(..RECENT - 1, 1);
         self.recent[0] = block.0;
     }
@@ -490,7 +516,8 @@ impl Receiver {
     /// half the buffer (RFC 9293, sections 3.8.6 and 3.8.6.2.2).
     #[inline]
     fn window_edge(&self) -> u64 {
-        if let Some(linux) = &self.linux
+        if !self.plain
+            && let Some(linux) = &self.linux
             && self.reading
         {
             let held = self.unread + self.early.covered(0, u64::MAX);
@@ -507,14 +534,19 @@ impl Receiver {
         segment
     }
 
+    #[inline(always)]
     fn acknowledge_into(&mut self, now: Time, segment: &mut Segment) {
         let mut tsval = if self.timestamps { micros(now) } else { 0 };
         let mut duplicate = None;
-        if let Some(linux) = &mut self.linux {
+        if !self.plain
+            && let Some(linux) = &mut self.linux
+        {
             tsval = if self.timestamps { linux::stamp(linux.stamped_at(now)) } else { 0 };
             duplicate = linux.on_sent(self.pending > 0);
         }
-        if let Some(accurate) = &mut self.accurate {
+        if !self.plain
+            && let Some(accurate) = &mut self.accurate
+        {
             duplicate = accurate.take_duplicate();
         }
         self.pending = 0;
@@ -522,7 +554,7 @@ impl Receiver {
         // This one says more than what still waits to be sent.
         self.second = None;
         self.last_ack = self.next;
-        let window = if self.is_6_1 {
+        let window = if !self.plain && self.is_6_1 {
             self.offer_6_1()
         } else {
             self.advertised = self.window_edge();
@@ -542,7 +574,9 @@ impl Receiver {
         if self.sack && (!self.early.is_empty() || duplicate.is_some()) {
             self.report(segment, duplicate);
         }
-        if let Some(accurate) = &mut self.accurate {
+        if !self.plain
+            && let Some(accurate) = &mut self.accurate
+        {
             accurate.complete(segment);
         }
     }

@@ -1,6 +1,7 @@
 //! Round-trip time and the retransmission timeout (RFC 6298).
 
 use crate::Config;
+use crate::congestion::real;
 use forebay_core::{Duration, Time};
 
 /// Segments timed at once when there are no timestamps.
@@ -43,7 +44,7 @@ impl RttEstimator {
     /// and not some packets (RFC 7323, section 4.2 and appendix G).
     #[inline]
     pub(crate) fn sample(&mut self, rtt: Duration, per_round: f64) {
-        let rtt = rtt.as_nanos() as f64;
+        let rtt = real(rtt.as_nanos());
         if self.sampled {
             // (2.3) with beta = 1/4 and alpha = 1/8.
             let share = if per_round > 1.0 { 1.0 / per_round } else { 1.0 };
@@ -57,7 +58,7 @@ impl RttEstimator {
         }
         // (2.4) and (2.5) bound the result.
         let margin = (4.0 * self.variation).max(self.granularity);
-        let rto = Duration::from_nanos((self.srtt + margin) as u64);
+        let rto = Duration::from_nanos((self.srtt + margin) as i64 as u64);
         self.rto = rto.max(self.minimum).min(self.maximum);
         self.backoff = 0;
     }
@@ -89,7 +90,7 @@ impl RttEstimator {
     /// Smoothed round-trip time, after the first sample.
     #[inline]
     pub(crate) fn srtt(&self) -> Option<Duration> {
-        self.sampled.then(|| Duration::from_nanos(self.srtt as u64))
+        self.sampled.then(|| Duration::from_nanos(self.srtt as i64 as u64))
     }
 }
 

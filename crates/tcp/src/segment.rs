@@ -122,6 +122,9 @@ impl Segment {
             return 40 + self.packed_options() + self.len;
         }
         let timestamps = if self.has_timestamp { 12 } else { 0 };
+        if self.sack_count == 0 && !self.flags.has(Flags::SYN) {
+            return 40 + timestamps + self.len;
+        }
         // NOP NOP, kind and length, then eight bytes a block (RFC 2018, section 3).
         let sack = if self.sack_count > 0 { 4 + 8 * u32::from(self.sack_count) } else { 0 };
         let syn = match (self.flags.has(Flags::SYN), self.has_timestamp) {

@@ -20,10 +20,10 @@ pub enum State {
 pub struct SenderStats {
     /// Segments sent, of any kind.
     pub segments_sent: u64,
-    /// Payload bytes sent, retransmissions included.
-    pub bytes_sent: u64,
     /// Segments sent again: data, SYN or FIN.
     pub retransmissions: u64,
+    /// Payload bytes sent, retransmissions included.
+    pub bytes_sent: u64,
     /// Times the retransmission timer expired.
     pub timeouts: u64,
     /// Times fast recovery began.

@@ -83,10 +83,10 @@ impl LinkStep<'_> {
                 }
                 *self.sojourn_ms
             }
-            Seen::BacklogPackets => link.port().backlog().packets as f64,
-            Seen::BacklogBytes => link.port().backlog().bytes as f64,
+            Seen::BacklogPackets => link.backlog().packets as f64,
+            Seen::BacklogBytes => link.backlog().bytes as f64,
             Seen::BacklogMs => {
-                let (bits, rate) = (link.port().backlog().bytes as f64 * 8.0, rate());
+                let (bits, rate) = (link.backlog().bytes as f64 * 8.0, rate());
                 if rate > 0.0 { bits / rate * 1e3 } else { 0.0 }
             }
             Seen::ArrivalPps => arrived as f64 / seconds,

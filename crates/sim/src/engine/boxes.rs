@@ -6,7 +6,7 @@ use super::fabric::{Fabric, Target};
 use super::transport::Transport;
 use crate::measure::UserMeter;
 use crate::pcap_out::port;
-use forebay_core::{Packet, Time};
+use forebay_core::Time;
 use forebay_middlebox::{Ack, FiveTuple, Header, Middlebox, Verdict};
 use forebay_tcp::{Flags, SackBlock, Segment};
 use std::net::{IpAddr, Ipv6Addr};
@@ -103,18 +103,18 @@ impl Boxes {
     }
 
     /// A packet comes to the box `index` in front of a link.
-    pub fn forward(&mut self, now: Time, index: u32, packet: Packet, ends: &mut Ends) {
-        let header = ends.header_of(&packet);
+    pub fn forward(&mut self, now: Time, index: u32, id: u32, ends: &mut Ends) {
+        let header = ends.header_of(id);
         let guard = &mut self.guards[index as usize];
         let link = guard.link;
         match guard.controller.forward(now, &header) {
-            Verdict::Pass => ends.fabric.enter(now, link, packet, ends.users),
+            Verdict::Pass => ends.fabric.enter(now, link, id, ends.users),
             Verdict::Rewrite { window } => {
-                ends.rewrite(&packet, window);
-                ends.fabric.enter(now, link, packet, ends.users);
+                ends.rewrite(id, window);
+                ends.fabric.enter(now, link, id, ends.users);
             }
             Verdict::Answer(ack) => {
-                ends.fabric.hold.retire(packet);
+                ends.fabric.hold.free(id);
                 ends.send_made(now, index, &ack);
             }
         }
@@ -122,15 +122,17 @@ impl Boxes {
     }
 
     /// A packet that came over the reverse of a box's link comes to the box.
-    pub fn backward(&mut self, now: Time, index: u32, packet: Packet, ends: &mut Ends) {
-        let header = ends.header_of(&packet);
-        let next = ends.fabric.hold.of(&packet).stop + 1;
+    pub fn backward(&mut self, now: Time, index: u32, id: u32, ends: &mut Ends) {
+        let header = ends.header_of(id);
         match self.guards[index as usize].controller.backward(now, &header) {
             Verdict::Pass => {}
-            Verdict::Rewrite { window } => ends.rewrite(&packet, window),
+            Verdict::Rewrite { window } => ends.rewrite(id, window),
             Verdict::Answer(_) => unreachable!("only what goes forward is answered"),
         }
-        ends.fabric.forward(packet, next, now);
+        let cargo = ends.fabric.hold.at(id);
+        cargo.stop += 1;
+        let (len, stop) = (cargo.packet.len, cargo.stop);
+        ends.fabric.launch(id, len, stop, now);
         self.tend(now, index, ends);
     }
 
@@ -158,8 +160,9 @@ impl Boxes {
 }
 
 impl Ends<'_> {
-    fn header_of(&mut self, packet: &Packet) -> Header {
-        let cargo = self.fabric.hold.of(packet);
+    fn header_of(&self, id: u32) -> Header {
+        let cargo = self.fabric.hold.look(id);
+        let packet = &cargo.packet;
         let user = &self.transport.users()[cargo.user as usize];
         let is_tcp = cargo.flow != DATAGRAM;
         // Datagrams have no connection; the number of their flow tells them apart.
@@ -181,8 +184,8 @@ impl Ends<'_> {
     }
 
     /// States `window`, as in the header, in a packet's segment.
-    fn rewrite(&mut self, packet: &Packet, window: u16) {
-        let cargo = self.fabric.hold.of(packet);
+    fn rewrite(&mut self, id: u32, window: u16) {
+        let cargo = self.fabric.hold.at(id);
         let user = &self.transport.users()[cargo.user as usize];
         let shift = if cargo.backward { shift_for(user.receive_window()) } else { 0 };
         cargo.segment.window = u32::from(window) << shift;

@@ -72,7 +72,7 @@ impl World {
                 Some(watch) => watch.change(link as u32, change),
                 None => change,
             };
-            self.fabric.links_mut()[link].change(now, change);
+            self.fabric.change_link(now, link, change);
         }
         for user in change.leave {
             self.transport.leave(now, user, &mut self.fabric, &mut self.measures);

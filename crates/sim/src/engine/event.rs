@@ -81,6 +81,22 @@ const SEQUENCE: u32 = 34;
 const RANK: u32 = 60;
 
 impl Key {
+    /// That of nothing: after all others.
+    pub const NEVER: Key = Key { time: Time::MAX, order: u64::MAX };
+
+    /// A time by itself, of what has no entry in an agenda.
+    #[inline]
+    pub fn at(time: Time) -> Key {
+        Key { time, order: 0 }
+    }
+
+    /// That of the event of `whose` at `time`, if it has no equal in an agenda.
+    #[inline(always)]
+    pub fn of(time: Time, event: Event, whose: u32) -> Key {
+        debug_assert!(whose < 1 << (RANK - SEQUENCE), "{whose}");
+        Key { time, order: event.rank() << RANK | u64::from(whose) << SEQUENCE }
+    }
+
     /// Whether it comes before `other`: `<`, as one comparison of 128 bits.
     #[inline]
     pub fn precedes(self, other: Key) -> bool {
@@ -115,24 +131,26 @@ impl Sequence {
     /// The key of the next event scheduled. `whose` it is: a stop, a link or a user, below 2^26.
     #[inline]
     pub fn key(&mut self, time: Time, event: Event, whose: u32) -> Key {
-        debug_assert!(whose < 1 << (RANK - SEQUENCE), "{whose}");
         self.0 += 1;
-        let sequence = self.0 & ((1 << SEQUENCE) - 1);
-        Key { time, order: event.rank() << RANK | u64::from(whose) << SEQUENCE | sequence }
+        let Key { order, .. } = Key::of(time, event, whose);
+        Key { time, order: order | self.0 & ((1 << SEQUENCE) - 1) }
     }
 }
 
-/// What has happened so far: how many events, and their fingerprint.
+/// What has happened so far: how many events, their fingerprint, and data packets delivered.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Tally {
     fingerprint: u64,
+    /// Data packets delivered.
+    pub packets: u64,
     events: u64,
 }
 
 impl Tally {
     /// Nothing yet; the fingerprint begins as `fingerprint`.
     pub fn new(fingerprint: u64) -> Self {
-        Tally { fingerprint, events: 0 }
+        Tally { fingerprint, ..Tally::default() }
     }
 
     /// Counts an event at `time`, and adds it and `whose` it is to the fingerprint: a sum, so that parts
@@ -148,23 +166,33 @@ impl Tally {
     /// Adds what has happened elsewhere.
     pub fn absorb(&mut self, other: Tally) {
         self.events += other.events;
+        self.packets += other.packets;
         self.fingerprint = self.fingerprint.wrapping_add(other.fingerprint);
     }
 
-    /// Fingerprint, and how many events.
-    pub fn counts(&self) -> (u64, u64) {
-        (self.fingerprint, self.events)
+    /// (fingerprint, events, data packets delivered).
+    pub fn counts(&self) -> (u64, u64, u64) {
+        (self.fingerprint, self.events, self.packets)
     }
 }
 
 impl Default for Agenda {
     fn default() -> Self {
-        let nothing = (Key { time: Time::MAX, order: u64::MAX }, Event::Sample);
-        Agenda { soon: [nothing; SOON], head: 0, len: 0, later: Vec::new() }
+        Agenda { soon: [Agenda::NOTHING; SOON], head: 0, len: 0, later: Vec::new() }
     }
 }
 
 impl Agenda {
+    /// An entry of nothing, at the end of time.
+    pub const NOTHING: (Key, Event) = (Key::NEVER, Event::Sample);
+
+    /// The first entry; one of nothing, if there is none.
+    #[inline(always)]
+    pub fn first_or_nothing(&self) -> &(Key, Event) {
+        // What the ring has where it begins is nothing if it is empty.
+        &self.soon[self.head % SOON]
+    }
+
     /// The first entry.
     #[inline]
     pub fn first(&self) -> Option<&(Key, Event)> {
@@ -186,17 +214,16 @@ impl Agenda {
     pub fn pop(&mut self) {
         self.head = (self.head + 1) % SOON;
         self.len -= 1;
-        if self.len == 0 && !self.later.is_empty() {
+        if self.len == 0 {
             self.refill();
         }
     }
 
     /// Takes the first entry away and adds another.
-    #[inline]
+    #[inline(always)]
     pub fn replace_first(&mut self, key: Key, event: Event) {
         if !self.later.is_empty() {
-            self.pop();
-            return self.push(key, event);
+            return self.replace_first_of_many(key, event);
         }
         let (mut place, last) = (self.head, self.head + self.len - 1);
         while place < last {
@@ -208,6 +235,12 @@ impl Agenda {
             place += 1;
         }
         self.soon[place % SOON] = (key, event);
+    }
+
+    #[inline(never)]
+    fn replace_first_of_many(&mut self, key: Key, event: Event) {
+        self.pop();
+        self.push(key, event);
     }
 
     /// Takes away all entries but those of events that `stays` answers true for.
@@ -262,9 +295,11 @@ impl Agenda {
         self.insert(key, event);
     }
 
-    /// The earliest of those that are later come into the ring, which is empty: half of what it holds.
+    /// The earliest of those that are later, if there are any, come into the ring, which is empty: half of
+    /// what it holds.
     #[inline(never)]
     fn refill(&mut self) {
+        self.soon[self.head % SOON] = Agenda::NOTHING;
         while self.len < SOON / 2
             && let Some(&first) = self.later.first()
         {

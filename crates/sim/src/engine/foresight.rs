@@ -19,18 +19,18 @@ pub fn foresee(fabric: &Fabric, connections: &Connections, users: &[UserMeter], 
     let hold = &fabric.hold;
     hold.fetch_free(AHEAD);
     fabric.fetch_place(lane, 4 * AHEAD);
-    if let Some((packet, _)) = fabric.after(lane, 2 * AHEAD) {
-        hold.fetch(packet.id);
+    if let Some((id, _)) = fabric.after(lane, 2 * AHEAD) {
+        hold.fetch(id);
     }
-    if let Some((packet, Target::Host)) = fabric.after(lane, AHEAD / 2) {
-        let cargo = hold.look(packet.id);
+    if let Some((id, Target::Host)) = fabric.after(lane, AHEAD / 2) {
+        let cargo = hold.look(id);
         if cargo.flow != DATAGRAM {
             let reply = connections.fetch_further(cargo.flow, cargo.backward);
             reply.into_iter().for_each(|stop| fabric.fetch_stop(stop));
         }
     }
-    let Some((packet, target)) = fabric.after(lane, AHEAD) else { return };
-    let cargo = hold.look(packet.id);
+    let Some((id, target)) = fabric.after(lane, AHEAD) else { return };
+    let cargo = hold.look(id);
     match target {
         Target::Host => {
             users[cargo.user as usize].fetch(!cargo.backward);

@@ -18,7 +18,7 @@ impl World {
     /// discipline's variables.
     pub fn links_now(&self) -> Value {
         let links = self.fabric.links().iter().map(|link| {
-            let (waiting, port) = (link.port().backlog(), link.port());
+            let (waiting, port) = (link.backlog(), link.port());
             let mut variables = Map::new();
             port.probe(self.now, &mut |name, value| {
                 drop(variables.insert(name.into(), value.into()))

@@ -2,7 +2,7 @@
 
 use super::boxes::{Boxes, Ends, Guard};
 use super::event::Event;
-use super::fabric::cargo::{Cargo, DATAGRAM};
+use super::fabric::cargo::Cargo;
 use super::fabric::{Fabric, FabricSpec, LinkSpec, Stop, Target, Wire};
 use super::measures::{Measures, MeasuresSpec};
 use super::transport::{Entry, Transport, TransportSpec, User};
@@ -12,9 +12,10 @@ use crate::traffic::{Marks, Transfer, Transfers};
 use forebay_core::{Capacity, Duration, Packet, Rate, Rng, Setting, Time};
 use forebay_disciplines::Disciplines;
 use forebay_middlebox::{Ack, Counts, Header, Middlebox, Verdict};
-use forebay_tcp::{Config, Segment};
+use forebay_tcp::Config;
 use serde_json::json;
 use std::collections::VecDeque;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 const MS: Duration = Duration::from_millis(1);
@@ -68,17 +69,16 @@ fn drain(
     measures: &mut Measures,
     mut host: impl FnMut(Key, Came, &mut Fabric, &mut Measures),
 ) {
-    while let Some(&(key, event)) = fabric.next() {
+    while fabric.next_time() < Time::MAX {
+        let &(key, event) = fabric.next();
         match event {
             Event::Arrival(lane) => {
                 // The entry of one that was overtaken brings nobody.
                 match fabric.arrive(key, lane) {
-                    Some((packet, Target::Link(link))) => {
-                        fabric.enter(key.time, link, packet, &mut measures.users);
+                    Some((id, Target::Link(link))) => {
+                        fabric.enter(key.time, link, id, &mut measures.users);
                     }
-                    Some((packet, target)) => {
-                        host(key, Came::Packet(packet, target), fabric, measures)
-                    }
+                    Some((id, target)) => host(key, Came::Packet(id, target), fabric, measures),
                     None => {}
                 }
             }
@@ -96,23 +96,13 @@ fn drain(
 }
 
 enum Came {
-    Packet(Packet, Target),
+    Packet(u32, Target),
     Event(Event),
 }
 
-fn datagram(fabric: &mut Fabric, number: u64) -> Packet {
-    let id = fabric.hold.store(Cargo {
-        segment: Segment::default(),
-        sent: Time::ZERO,
-        waited: Duration::ZERO,
-        stop: 0,
-        flow: DATAGRAM,
-        life: 0,
-        number,
-        user: 0,
-        backward: false,
-    });
-    Packet::new(id, 0, 1000)
+fn datagram(fabric: &mut Fabric, number: u64) -> u32 {
+    let packet = ManuallyDrop::new(Packet::new(0, 0, 1000));
+    fabric.hold.store(Cargo { packet, number, ..Cargo::default() })
 }
 
 #[test]
@@ -121,13 +111,13 @@ fn a_fabric_carries_queues_and_drops() {
     let mut fabric = fabric(vec![link("first", "2p"), link("second", "9p")], lanes);
     let mut measures = measures();
     for number in 0..4 {
-        let packet = datagram(&mut fabric, number);
-        fabric.launch(packet, 0, Time::ZERO);
+        let id = datagram(&mut fabric, number);
+        fabric.launch(id, 1000, 0, Time::ZERO);
     }
     let mut found = Vec::new();
     drain(&mut fabric, &mut measures, |key, came, fabric, _| {
-        let Came::Packet(packet, Target::Host) = came else { panic!("nobody else is there") };
-        let cargo = fabric.hold.retire(packet);
+        let Came::Packet(id, Target::Host) = came else { panic!("nobody else is there") };
+        let cargo = fabric.hold.lift(id);
         found.push((cargo.number, key.time, cargo.waited));
     });
     // One is sent and two wait, for 1 ms and 2 ms; both links take 1 ms a packet and 5 ms.
@@ -209,9 +199,9 @@ fn transport_opens_sends_and_ends_over_any_fabric() {
     transport.begin(&mut fabric);
     let mut last = Time::ZERO;
     drain(&mut fabric, &mut measures, |key, came, fabric, measures| match came {
-        Came::Packet(packet, _) => {
+        Came::Packet(id, _) => {
             last = key.time;
-            transport.deliver(key.time, packet, fabric, measures);
+            transport.deliver(key.time, id, fabric, measures);
         }
         Came::Event(event) => on_event(key, event, &mut transport, fabric, measures),
     });
@@ -291,16 +281,16 @@ fn a_box_sees_answers_and_wakes() {
     drain(&mut fabric, &mut measures, |key, came, fabric, measures| {
         let now = key.time;
         match came {
-            Came::Packet(packet, Target::Host) => {
+            Came::Packet(id, Target::Host) => {
                 let before = measures.users[0].bytes;
-                transport.deliver(now, packet, fabric, measures);
+                transport.deliver(now, id, fabric, measures);
                 arrived.extend((measures.users[0].bytes > before).then_some(now));
             }
-            Came::Packet(packet, target) => {
+            Came::Packet(id, target) => {
                 let mut ends = Ends { transport: &transport, fabric, users: &mut measures.users };
                 match target {
-                    Target::GuardForward(guard) => boxes.forward(now, guard, packet, &mut ends),
-                    Target::GuardBackward(guard) => boxes.backward(now, guard, packet, &mut ends),
+                    Target::GuardForward(guard) => boxes.forward(now, guard, id, &mut ends),
+                    Target::GuardBackward(guard) => boxes.backward(now, guard, id, &mut ends),
                     other => panic!("no lane leads to {other:?}"),
                 }
             }
@@ -340,13 +330,13 @@ fn what_is_overtaken_waits_in_its_lane() {
     let mut fabric = fabric(vec![], vec![(Target::Host, None)]);
     let mut measures = measures();
     for (number, ms) in [(0, 5), (1, 3), (2, 4)] {
-        let packet = datagram(&mut fabric, number);
-        fabric.launch(packet, 0, at(ms));
+        let id = datagram(&mut fabric, number);
+        fabric.launch(id, 1000, 0, at(ms));
     }
     let mut found = Vec::new();
     drain(&mut fabric, &mut measures, |_, came, fabric, _| {
-        let Came::Packet(packet, _) = came else { panic!("nothing rests") };
-        found.push(fabric.hold.retire(packet).number);
+        let Came::Packet(id, _) = came else { panic!("nothing rests") };
+        found.push(fabric.hold.lift(id).number);
     });
     assert_eq!(found, [1, 2, 0]);
 }

@@ -10,7 +10,7 @@ use super::transport::{Transport, TransportSpec};
 use super::watch::Watch;
 use crate::measure::{ClassMeter, FlowSeries, TransferLog, UserMeter};
 use crate::wireless::Network;
-use forebay_core::{Duration, Packet, Time};
+use forebay_core::{Duration, Time};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -256,7 +256,7 @@ impl World {
     }
 
     fn overflowed(&self) -> RunError {
-        let fullest = self.fabric.links().iter().max_by_key(|link| link.port().backlog().packets);
+        let fullest = self.fabric.links().iter().max_by_key(|link| link.backlog().packets);
         let Some(fullest) = fullest else {
             return RunError("the stations hold more packets than memory; offer less".into());
         };
@@ -264,7 +264,7 @@ impl World {
             "link \"{}\": {} packets wait at {:.3} s, more than memory holds; give its queue a \
              limit, or offer less than the link's rate",
             fullest.name,
-            fullest.port().backlog().packets,
+            fullest.backlog().packets,
             self.now.as_secs_f64()
         ))
     }
@@ -272,7 +272,7 @@ impl World {
     /// Handles the next event; false if none is left before the end.
     #[inline(always)]
     fn step<const WATCHED: bool>(&mut self) -> bool {
-        let Some(&(key, event)) = self.fabric.next() else { return false };
+        let &(key, event) = self.fabric.next();
         if key.time > self.stop {
             return false;
         }
@@ -280,16 +280,16 @@ impl World {
         self.now = key.time;
         match event {
             Event::Arrival(lane) => {
-                let Some((packet, target)) = self.fabric.arrive(key, lane) else { return true };
+                let Some((id, target)) = self.fabric.arrive(key, lane) else { return true };
                 if self.fabric.many() {
                     let connections = self.transport.connections();
                     foresee(&self.fabric, connections, &self.measures.users, lane);
                 }
-                self.measures.tally.note(key.time, packet.flow);
+                self.measures.tally.note(key.time, self.fabric.hold.look(id).packet.flow);
                 if WATCHED {
-                    self.look_at(&packet, target);
+                    self.look_at(id, target);
                 }
-                self.on_arrival(packet, target);
+                self.on_arrival(id, target);
             }
             Event::LinkFree(link) => {
                 if let Some(number) = self.fabric.wakes(key, link) {
@@ -300,6 +300,11 @@ impl World {
             Event::CatchUp(link) => {
                 let Measures { users, tally, .. } = &mut self.measures;
                 self.fabric.catch_up(key, link, users, tally);
+            }
+            Event::SenderTimer(flow) | Event::ReceiverTimer(flow) => {
+                self.fabric.rested();
+                self.on_timer(key, event, flow);
+                self.measures.tally.note(key.time, u32::MAX);
             }
             Event::Forgotten(flow) => {
                 self.fabric.rested();
@@ -319,20 +324,23 @@ impl World {
 
     /// A packet is at the end of a stretch.
     #[inline(always)]
-    fn on_arrival(&mut self, packet: Packet, target: Target) {
+    fn on_arrival(&mut self, id: u32, target: Target) {
         let World { now, fabric, transport, measures, .. } = self;
         let now = *now;
         match target {
-            Target::Link(link) => fabric.enter(now, link, packet, &mut measures.users),
-            Target::Host => transport.deliver(now, packet, fabric, measures),
-            Target::Air(crossing) => fabric.in_air(now, &mut measures.users, |network, fx| {
-                network.enter(now, crossing, packet, fx);
-            }),
+            Target::Link(link) => fabric.enter(now, link, id, &mut measures.users),
+            Target::Host => transport.deliver(now, id, fabric, measures),
+            Target::Air(crossing) => {
+                let packet = fabric.hold.hand_out(id);
+                fabric.in_air(now, &mut measures.users, |network, fx| {
+                    network.enter(now, crossing, packet, fx);
+                })
+            }
             Target::GuardForward(guard) => {
-                self.with_boxes(|boxes, ends| boxes.forward(now, guard, packet, ends));
+                self.with_boxes(|boxes, ends| boxes.forward(now, guard, id, ends));
             }
             Target::GuardBackward(guard) => {
-                self.with_boxes(|boxes, ends| boxes.backward(now, guard, packet, ends));
+                self.with_boxes(|boxes, ends| boxes.backward(now, guard, id, ends));
             }
         }
     }
@@ -342,13 +350,22 @@ impl World {
         act(boxes, &mut Ends { transport, fabric, users: &mut measures.users });
     }
 
-    /// Events of timers, sources and measurements.
+    /// The timer of a connection's end.
+    #[inline(never)]
+    fn on_timer(&mut self, key: Key, event: Event, flow: u32) {
+        let World { fabric, transport, measures, .. } = self;
+        match event {
+            Event::SenderTimer(_) => transport.on_sender_timer(flow, key, fabric, measures),
+            _ => transport.on_receiver_timer(flow, key, fabric),
+        }
+    }
+
+    /// Events of sources, boxes and measurements.
+    #[inline(never)]
     fn on_resting(&mut self, key: Key, event: Event) {
         let World { fabric, transport, measures, .. } = self;
         let now = key.time;
         match event {
-            Event::SenderTimer(flow) => transport.on_sender_timer(flow, key, fabric, measures),
-            Event::ReceiverTimer(flow) => transport.on_receiver_timer(flow, key, fabric),
             Event::GuardTimer(guard) => {
                 self.with_boxes(|boxes, ends| boxes.on_timer(guard, key, ends));
             }
@@ -362,9 +379,7 @@ impl World {
             }
             Event::WarmupEnd => self.restart(),
             Event::Sample => self.take_sample(),
-            Event::Arrival(_) | Event::LinkFree(_) | Event::CatchUp(_) | Event::Forgotten(_) => {
-                unreachable!("they are dealt with")
-            }
+            _ => unreachable!("they are dealt with"),
         }
     }
 

@@ -134,6 +134,12 @@ impl QueueMeter {
         self.bytes -= u64::from(len);
     }
 
+    /// Packets that wait, and their bytes.
+    #[inline]
+    pub fn backlog(&self) -> (u32, u64) {
+        (self.packets, self.bytes)
+    }
+
     /// Packets that wait.
     #[inline]
     pub fn waiting(&self) -> u32 {

@@ -52,14 +52,14 @@ pub struct UserMeter {
     // What every packet touches comes first, on two cache lines.
     /// Data packets sent, retransmissions included.
     pub offered: u64,
-    /// Bytes of these, IP headers included.
-    pub offered_bytes: u64,
-    /// Data packets sent ever, the warm-up's included: they are numbered by it.
-    sent: u64,
     /// Data packets that arrived.
     pub delivered: u64,
+    /// Bytes of those sent, IP headers included.
+    pub offered_bytes: u64,
     /// Payload bytes delivered in order.
     pub bytes: u64,
+    /// Data packets sent ever, the warm-up's included: they are numbered by it.
+    sent: u64,
     /// Delay of the last packet.
     last_delay: Option<Duration>,
     /// Index of the class.

@@ -15,7 +15,7 @@
 
 use super::{
     AckSample, Conduct, CongestionController, CongestionEvent, CongestionKind, NoParams, SlowStart,
-    Start, Window,
+    Start, Window, real,
 };
 use crate::Config;
 use forebay_core::{ConfigError, Named};
@@ -56,6 +56,10 @@ pub(crate) fn w_cubic(t: f64, k: f64, w_max: f64) -> f64 {
 /// K, equation 2: seconds until the window is back at `w_max`.
 pub(crate) fn time_to_w_max(w_max: f64, cwnd: f64) -> f64 {
     libm::cbrt((w_max - cwnd) / C)
+}
+
+fn seconds(span: Duration) -> f64 {
+    real(span.as_nanos()) / 1e9
 }
 
 impl Cubic {
@@ -111,8 +115,8 @@ impl CongestionController for Cubic {
             self.last = now;
             return self.slow_start.on_ack(window, sample);
         }
-        let mss = window.mss as f64;
-        let cwnd = (window.cwnd as f64 + self.credit) / mss;
+        let mss = real(window.mss);
+        let cwnd = (real(window.cwnd) + self.credit) / mss;
         let epoch = match self.epoch {
             Some(epoch) if sample.limited => epoch,
             // Section 4.2: time in which the window is not used does not count.
@@ -127,23 +131,25 @@ impl CongestionController for Cubic {
         if !sample.limited {
             return;
         }
-        let acked = sample.acked as f64 / mss;
-        let t = now.since(epoch).as_secs_f64();
+        let acked = real(sample.acked) / mss;
+        let t = seconds(now.since(epoch));
         // Section 4.3, equation 4; alpha is 1 once the window before the reduction is regained.
         let alpha = if self.w_est >= self.prior { 1.0 } else { ALPHA };
-        self.w_est += alpha * acked.min(window.per_ack as f64 / mss) / cwnd;
+        let counted =
+            if sample.acked <= window.per_ack { acked } else { real(window.per_ack) / mss };
+        self.w_est += alpha * counted / cwnd;
         let next = if w_cubic(t, self.k, self.w_max) < self.w_est {
             self.w_est.max(cwnd)
         } else {
             // Section 4.2: aim at the window one round trip from now, at most 1.5 times today's.
-            let rtt = sample.srtt.unwrap_or(Duration::ZERO).as_secs_f64();
+            let rtt = seconds(sample.srtt.unwrap_or(Duration::ZERO));
             let target = w_cubic(t + rtt, self.k, self.w_max).clamp(cwnd, 1.5 * cwnd);
             cwnd + (target - cwnd) / cwnd * acked
         };
-        let bytes = (next * mss - window.cwnd as f64).max(0.0);
-        let whole = bytes as u64;
+        let bytes = (next * mss - real(window.cwnd)).max(0.0);
+        let whole = bytes as i64;
         self.credit = bytes - whole as f64;
-        window.grow(whole);
+        window.grow(whole as u64);
     }
 
     fn on_congestion(&mut self, window: &mut Window, event: &CongestionEvent) {

@@ -93,6 +93,13 @@ impl Window {
     }
 }
 
+/// Bytes or nanoseconds of a connection, of which there are less than 2^63: as a signed number, which
+/// processors convert at once.
+#[inline]
+pub(crate) fn real(count: u64) -> f64 {
+    count as i64 as f64
+}
+
 /// One acknowledgment of new data, outside recovery.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AckSample {

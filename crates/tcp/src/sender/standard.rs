@@ -2,6 +2,7 @@
 
 use super::{Sender, Timer};
 use crate::accecn::News;
+use crate::congestion::real;
 use crate::congestion::{AckSample, CongestionEvent, CongestionKind, Delivery};
 use crate::recovery::{Phase, Progress, Repair};
 use crate::{Flags, Segment};
@@ -46,7 +47,7 @@ impl Sender {
         if let Some(rtt) = rtt {
             // One acknowledgment for two segments is what delayed ACKs give (RFC 7323, app. G);
             // without timestamps at most eight segments a window are timed.
-            let per_round = outstanding as f64 / (2 * self.window.mss) as f64;
+            let per_round = real(outstanding) / real(2 * self.window.mss);
             self.rtt.sample(rtt, if self.timestamps { per_round } else { per_round.min(8.0) });
         }
         self.una = segment.ack;

@@ -2,7 +2,7 @@
 
 use super::cargo::Cargo;
 use crate::engine::event::Key;
-use forebay_core::{Duration, Packet, Time};
+use forebay_core::{Duration, Time};
 use std::sync::Arc;
 
 /// What a part of a network knows of the others.
@@ -24,8 +24,8 @@ pub struct Leaving {
     pub lane: u32,
     /// When it arrives there.
     pub key: Key,
-    /// The packet.
-    pub packet: Packet,
+    /// Its handle.
+    pub id: u32,
     /// For how long it waited for its access link.
     pub wait: Duration,
 }

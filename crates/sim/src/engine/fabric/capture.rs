@@ -30,7 +30,7 @@ impl Capture {
     }
 
     /// Adds a packet that the link begins to send. A failure to write is kept for [`Capture::finish`].
-    pub fn record(&mut self, now: Time, packet: &Packet, cargo: &Cargo) {
+    pub fn record(&mut self, now: Time, cargo: &Cargo) {
         // Each user has two hosts.
         let (sender, receiver) = (2 * cargo.user + 1, 2 * cargo.user + 2);
         let (from, to) = if cargo.backward { (receiver, sender) } else { (sender, receiver) };
@@ -38,7 +38,7 @@ impl Capture {
             DATAGRAM => Transport::Udp,
             _ => Transport::Tcp(fields(&cargo.segment)),
         };
-        let (len, tos, flow) = (packet.len, packet.tos, packet.flow);
+        let Packet { len, tos, flow, .. } = *cargo.packet;
         let written = WrittenPacket { at: now, len, tos, from, to, flow, transport };
         if self.failed.is_none() {
             self.failed = self.writer.write(&written).err();

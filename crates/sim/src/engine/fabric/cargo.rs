@@ -1,16 +1,20 @@
-//! What the simulator knows of a packet beyond what a queue sees.
+//! Packets under way, with all that the simulator knows of them beyond what a queue sees.
 
+use crate::traffic::Marks;
 use forebay_core::tcp::{SackBlocks, Tcp};
-use forebay_core::{Duration, Packet, Time, fetch};
+use forebay_core::{Duration, Packet, PacketKind, Time, fetch};
 use forebay_tcp::{Flags, Segment};
 use std::collections::VecDeque;
+use std::mem::{ManuallyDrop, replace};
 
-/// The rest of a packet; the packet's `id` is its index.
-#[derive(Debug, Clone, Copy, Default)]
+/// A packet and the rest of it; the packet's `id` is its index.
+#[derive(Debug)]
 #[repr(C)]
 pub struct Cargo {
     /// TCP header; unused by datagrams.
     pub segment: Segment,
+    /// What queues see. It is theirs while one has it; what stands here then means nothing.
+    pub packet: ManuallyDrop<Packet>,
     /// When the packet was sent.
     pub sent: Time,
     /// How long it has waited in queues so far.
@@ -32,6 +36,28 @@ pub struct Cargo {
 /// The flow of a packet that belongs to no connection.
 pub const DATAGRAM: u32 = u32::MAX;
 
+impl Default for Cargo {
+    fn default() -> Self {
+        Cargo {
+            segment: Segment::default(),
+            packet: no_packet(),
+            sent: Time::ZERO,
+            waited: Duration::ZERO,
+            stop: 0,
+            flow: DATAGRAM,
+            life: 0,
+            number: 0,
+            user: 0,
+            backward: false,
+        }
+    }
+}
+
+#[inline]
+fn no_packet() -> ManuallyDrop<Packet> {
+    ManuallyDrop::new(Packet::new(0, 0, 0))
+}
+
 impl Cargo {
     /// Its segment is sent at `now`, by way of the stop `stop`, between the ends of connection `flow` of
     /// that life.
@@ -51,6 +77,20 @@ impl Cargo {
         self.life = life;
         self.user = user;
         self.backward = backward;
+    }
+
+    /// Its packet has the handle `id`, and carries its segment. Queues see `number` as its flow. The
+    /// packet's length.
+    #[inline]
+    pub fn pack(&mut self, id: u32, number: u32, marks: &Marks) -> u32 {
+        let segment = &self.segment;
+        let len = segment.ip_len();
+        let mut packet = Packet::new(id, number, len);
+        marks.apply(&mut packet);
+        packet.set_ecn(segment.ecn());
+        packet.kind = kind_of(segment);
+        self.packet = ManuallyDrop::new(packet);
+        len
     }
 
     /// The segment as it stands in a header, its window in units of 2^`shift` bytes; None of a
@@ -79,7 +119,18 @@ impl Cargo {
     }
 }
 
-/// All cargo under way; freed places are used again, those first that were freed first: packets
+fn kind_of(segment: &Segment) -> PacketKind {
+    if segment.len > 0 {
+        PacketKind::Data
+    } else if segment.flags.has(Flags::SYN.with(Flags::FIN).with(Flags::RST)) {
+        PacketKind::Control
+    } else {
+        PacketKind::PureAck
+    }
+}
+
+/// All cargo under way. Lanes and events have handles; a packet lies here until a queue, a box or the air
+/// takes it, so that it is not copied from lane to lane. Freed places are used again, those first that were freed first: packets
 /// end their lives about in the order in which they began, and so their cargo lies about in the
 /// order in which it is needed, which is what caches foresee.
 #[derive(Debug, Default)]
@@ -116,18 +167,13 @@ impl Hold {
         index
     }
 
-    /// Stores `cargo` and gives its index.
-    pub fn store(&mut self, cargo: Cargo) -> u32 {
-        let index = self.vacant();
+    /// Stores `cargo` and gives its index, which its packet has from now on.
+    pub fn store(&mut self, mut cargo: Cargo) -> u32 {
+        let id = self.vacant();
         self.occupy();
-        *self.at(index) = cargo;
-        index
-    }
-
-    /// The cargo of `packet`.
-    #[inline]
-    pub fn of(&mut self, packet: &Packet) -> &mut Cargo {
-        &mut self.places[packet.id as usize]
+        cargo.packet.id = id;
+        *self.at(id) = cargo;
+        id
     }
 
     /// The cargo of the packet with handle `id`.
@@ -140,6 +186,20 @@ impl Hold {
     #[inline]
     pub fn look(&self, id: u32) -> &Cargo {
         &self.places[id as usize]
+    }
+
+    /// Hands the packet with handle `id` out; its cargo stays.
+    #[inline]
+    pub fn hand_out(&mut self, id: u32) -> Packet {
+        ManuallyDrop::into_inner(replace(&mut self.at(id).packet, no_packet()))
+    }
+
+    /// Takes back a packet that was handed out; its handle is the answer.
+    #[inline]
+    pub fn take_back(&mut self, packet: Packet) -> u32 {
+        let id = packet.id;
+        self.at(id).packet = ManuallyDrop::new(packet);
+        id
     }
 
     /// Reads the cargo with handle `id` ahead of its use.
@@ -161,7 +221,7 @@ impl Hold {
     /// Takes the cargo with handle `id` out.
     pub fn lift(&mut self, id: u32) -> Cargo {
         self.free(id);
-        self.places[id as usize]
+        std::mem::take(self.at(id))
     }
 
     /// Whoever had the cargo with handle `id` needs it no more.
@@ -170,11 +230,11 @@ impl Hold {
         self.free.push_back(id);
     }
 
-    /// Ends `packet`'s life and gives back its cargo.
+    /// Ends the life of `packet`, which was handed out, and gives back its cargo.
     pub fn retire(&mut self, packet: Packet) -> &Cargo {
-        let index = packet.retire();
-        self.free(index);
-        &self.places[index as usize]
+        let id = packet.retire();
+        self.free(id);
+        self.look(id)
     }
 
     /// Most packets that were ever under way at once.

@@ -1,21 +1,29 @@
 //! Lanes: packets on their way, in order of arrival, with one pending event for all of them.
 
 use crate::engine::event::Key;
-use forebay_core::{Duration, Packet, Rate, Time};
+use forebay_core::{Duration, Rate, Time, fetch};
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// Packets that travel the same stretch of constant delay: a ring with one agenda entry, never one
-/// a packet.
+/// a packet. It has their handles.
 ///
 /// Packets enter nearly in order of arrival; one that overtakes (a short packet behind a long one
 /// on parallel access links) is moved forward to its place.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Lane {
-    packets: VecDeque<(Key, Packet)>,
+    packets: VecDeque<(Key, u32)>,
+    /// The latest arrival of any that was in the ring.
+    last: Key,
     /// Packets that had to wait for their access link while many others were on theirs: all that
     /// enter soon overtake them, so that a heap keeps them until those have entered.
     late: BinaryHeap<Late>,
+    /// How many there ever were.
+    numbers: u64,
+    /// Whether it leads into another part of the network.
+    is_beyond: bool,
+    /// Whether it does not, and no packet is late.
+    is_simple: bool,
     /// The hosts' access links, if they are on the stretch.
     pub wire: Option<Wire>,
     /// The link at its end, if that is looked at late: then there is no agenda entry for it.
@@ -27,54 +35,67 @@ const FEW: usize = 32;
 
 impl Lane {
     /// An empty lane.
-    pub fn new(wire: Option<Wire>) -> Self {
-        Lane { packets: VecDeque::new(), late: BinaryHeap::new(), wire, link: None }
+    pub fn new(wire: Option<Wire>, is_beyond: bool) -> Self {
+        let packets = VecDeque::new();
+        let (last, late) = (Key::at(Time::ZERO), BinaryHeap::new());
+        Lane { packets, last, late, numbers: 0, is_beyond, is_simple: !is_beyond, wire, link: None }
     }
 
-    /// Adds a packet that arrives at `key` after waiting for `wait` for its access link; true if it
-    /// is now the first, so that the lane needs an agenda entry at `key`.
+    /// Whether a packet may be [appended](Lane::append), if it waits for its access link or not.
     #[inline(always)]
-    pub fn push(&mut self, key: Key, packet: Packet, wait: Duration) -> bool {
+    pub fn is_plain(&self, waits: bool) -> bool {
+        self.is_simple && (self.packets.len() <= FEW || !waits)
+    }
+
+    /// Adds the packet with handle `id`, which arrives at `key` and overtakes few; true if it is now the
+    /// first of the ring.
+    #[inline(always)]
+    pub fn append(&mut self, key: Key, id: u32) -> bool {
+        let first = self.packets.is_empty();
+        self.packets.push_back((key, id));
+        if key.precedes(self.last) {
+            return self.settle(key);
+        }
+        self.last = key;
+        first
+    }
+
+    /// Adds the packet with handle `id`, which arrives at `key` after waiting for `wait` for its access
+    /// link; true if it is now the first, so that the lane needs an agenda entry at `key`.
+    pub fn push(&mut self, key: Key, id: u32, wait: Duration) -> bool {
         if wait > Duration::ZERO && self.is_late(key.time, wait) {
-            return self.push_late(key, packet);
+            return self.push_late(key, id);
         }
         if !self.late.is_empty() {
             self.admit_until(key);
         }
-        match self.packets.back() {
-            Some((last, _)) if key.precedes(*last) => {
-                self.packets.push_back((key, packet));
-                self.settle(key);
-                self.first() == Some(key)
-            }
-            last => {
-                let first = last.is_none();
-                self.packets.push_back((key, packet));
-                first && (self.late.is_empty() || self.first() == Some(key))
-            }
-        }
+        self.append(key, id) && (self.late.is_empty() || self.first() == Some(key))
     }
 
-    /// Moves the last packet of the ring, which arrives at `key`, before all that arrive later.
+    /// Moves the last packet of the ring, which arrives at `key`, before all that arrive later; whether it
+    /// is the first then.
     #[cold]
-    fn settle(&mut self, key: Key) {
+    fn settle(&mut self, key: Key) -> bool {
         let mut at = self.packets.len() - 1;
         while at > 0 && self.packets[at - 1].0 > key {
             self.packets.swap(at - 1, at);
             at -= 1;
         }
+        at == 0
     }
 
-    /// Puts the late packets that arrive before `key` into the ring: what enters from now on
+    /// Puts the late packets that arrive before `key`, or then, into the ring: what enters from now on
     /// overtakes few of them.
     #[cold]
     fn admit_until(&mut self, key: Key) {
-        while self.late.peek().is_some_and(|first| first.0 < key)
-            && let Some(Late(key, packet)) = self.late.pop()
+        while self.late.peek().is_some_and(|first| first.key <= key)
+            && let Some(Late { key, id, .. }) = self.late.pop()
         {
-            self.packets.push_back((key, packet));
+            self.packets.push_back((key, id));
             self.settle(key);
+            self.last = self.last.max(key);
         }
+        self.is_simple = !self.is_beyond && self.late.is_empty();
     }
 
     /// Whether more than a few will overtake a packet that arrives at `time` after `wait`: whether
@@ -86,53 +107,62 @@ impl Lane {
     }
 
     #[cold]
-    fn push_late(&mut self, key: Key, packet: Packet) -> bool {
-        self.late.push(Late(key, packet));
+    fn push_late(&mut self, key: Key, id: u32) -> bool {
+        self.numbers += 1;
+        self.late.push(Late { key, number: self.numbers, id });
+        self.is_simple = false;
         self.first() == Some(key)
     }
 
-    /// Whether the agenda entry at `key` is the first packet's, and not stale: then
-    /// [`Lane::take`] gives it, and [`Lane::second`] is the key of the entry that the lane needs next.
-    #[inline]
-    pub fn is_due(&mut self, key: Key) -> bool {
+    /// Takes the first packet, if the agenda entry at `key` is its, and not stale. [`Lane::first`] is the
+    /// key of the entry that the lane needs next.
+    #[inline(always)]
+    pub fn take_due(&mut self, key: Key) -> Option<u32> {
         if !self.late.is_empty() {
             self.bring_forward(key);
         }
-        self.packets.front().is_some_and(|(first, _)| *first == key)
+        let is_due = self.packets.front().is_some_and(|(first, _)| *first == key);
+        if is_due { self.take() } else { None }
     }
 
     /// A late packet that arrives at `key` goes on into the ring.
     #[cold]
     fn bring_forward(&mut self, key: Key) {
-        if self.late.peek().is_some_and(|first| first.0 == key)
-            && let Some(Late(key, packet)) = self.late.pop()
+        // Those of the same instant in the ring entered before it.
+        if self.packets.front().is_none_or(|(front, _)| key < *front)
+            && self.late.peek().is_some_and(|first| first.key == key)
+            && let Some(Late { key, id, .. }) = self.late.pop()
         {
-            self.packets.push_front((key, packet));
+            self.packets.push_front((key, id));
+            self.last = self.last.max(key);
+            self.is_simple = !self.is_beyond && self.late.is_empty();
         }
     }
 
-    /// When the packet behind the first of the ring arrives, or a late one before it.
-    #[inline]
-    pub fn second(&self) -> Option<Key> {
-        let next = self.packets.get(1).map(|(key, _)| *key);
-        if self.late.is_empty() { next } else { next.into_iter().chain(self.first_late()).min() }
-    }
-
     /// Takes the first packet of the ring.
-    #[inline]
-    pub fn take(&mut self) -> Option<Packet> {
-        self.packets.pop_front().map(|(_, packet)| packet)
+    #[inline(always)]
+    fn take(&mut self) -> Option<u32> {
+        self.packets.pop_front().map(|(_, id)| id)
     }
 
-    /// The first packet, whether it was late or not; [`Lane::take`] gives it.
+    /// Takes the first packet, whether it was late or not.
     #[inline(always)]
-    pub fn front(&mut self) -> Option<&Packet> {
+    pub fn take_first(&mut self) -> Option<u32> {
         if !self.late.is_empty()
             && let Some(key) = self.first()
         {
             self.bring_forward(key);
         }
-        self.packets.front().map(|(_, packet)| packet)
+        self.take()
+    }
+
+    /// The same, without its place among those of one instant; the end of time, if there is none.
+    #[inline(always)]
+    pub fn first_time(&self) -> Time {
+        if !self.late.is_empty() {
+            return self.first().map_or(Time::MAX, |key| key.time);
+        }
+        self.packets.front().map_or(Time::MAX, |(key, _)| key.time)
     }
 
     /// When the first packet arrives.
@@ -144,7 +174,7 @@ impl Lane {
 
     /// When the first of the late packets does.
     fn first_late(&self) -> Option<Key> {
-        self.late.peek().map(|late| late.0)
+        self.late.peek().map(|late| late.key)
     }
 
     /// How many packets are on it.
@@ -153,25 +183,36 @@ impl Lane {
     }
 
     /// Every packet, and when it arrives; not in order.
-    pub fn iter(&self) -> impl Iterator<Item = (Time, &Packet)> {
-        let late = self.late.iter().map(|Late(key, packet)| (key.time, packet));
-        self.packets.iter().map(|(key, packet)| (key.time, packet)).chain(late)
+    pub fn iter(&self) -> impl Iterator<Item = (Time, u32)> {
+        let late = self.late.iter().map(|late| (late.key.time, late.id));
+        self.packets.iter().map(|(key, id)| (key.time, *id)).chain(late)
     }
 
     /// The packet of the ring that arrives after `count` others.
     #[inline]
-    pub fn after(&self, count: usize) -> Option<&Packet> {
-        self.packets.get(count).map(|(_, packet)| packet)
+    pub fn after(&self, count: usize) -> Option<u32> {
+        self.packets.get(count).map(|(_, id)| *id)
+    }
+
+    /// Fetches the place of that packet.
+    #[inline]
+    pub fn fetch(&self, count: usize) {
+        self.packets.get(count).into_iter().for_each(fetch);
     }
 }
 
 /// A packet in the heap: the earliest is the greatest.
 #[derive(Debug)]
-struct Late(Key, Packet);
+struct Late {
+    key: Key,
+    /// Those of one instant go on in the order in which they came.
+    number: u64,
+    id: u32,
+}
 
 impl Ord for Late {
     fn cmp(&self, other: &Late) -> Ordering {
-        other.0.cmp(&self.0)
+        (other.key, other.number).cmp(&(self.key, self.number))
     }
 }
 
@@ -183,7 +224,7 @@ impl PartialOrd for Late {
 
 impl PartialEq for Late {
     fn eq(&self, other: &Late) -> bool {
-        self.0 == other.0
+        self.number == other.number
     }
 }
 
@@ -223,17 +264,6 @@ impl Wire {
     }
 }
 
-/// Retires what is still on its way when a run is dropped.
-impl Drop for Lane {
-    fn drop(&mut self) {
-        let late = self.late.drain().map(|Late(_, packet)| packet);
-        let packets = self.packets.drain(..).map(|(_, packet)| packet).chain(late);
-        packets.for_each(|packet| {
-            packet.retire();
-        });
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,21 +272,20 @@ mod tests {
     #[test]
     fn a_packet_that_overtakes_arrives_first_and_the_old_entry_is_stale() {
         let mut sequence = Sequence::default();
-        let mut lane = Lane::default();
+        let mut lane = Lane::new(None, false);
         let late = sequence.key(Time::from_nanos(10), Event::Arrival(0), 0);
         let early = sequence.key(Time::from_nanos(5), Event::Arrival(0), 0);
-        assert!(lane.push(late, Packet::new(1, 0, 100), Duration::ZERO));
-        assert!(lane.push(early, Packet::new(2, 0, 100), Duration::ZERO));
-        assert!(lane.is_due(early));
-        assert_eq!((lane.second(), lane.take().unwrap().retire()), (Some(late), 2));
-        assert!(!lane.is_due(early) && lane.is_due(late));
-        assert_eq!((lane.second(), lane.take().unwrap().retire()), (None, 1));
+        assert!(lane.push(late, 1, Duration::ZERO));
+        assert!(lane.push(early, 2, Duration::ZERO));
+        assert_eq!((lane.take_due(early), lane.first()), (Some(2), Some(late)));
+        assert_eq!(lane.take_due(early), None);
+        assert_eq!((lane.take_due(late), lane.first()), (Some(1), None));
     }
 
     #[test]
     fn packets_arrive_in_order_whoever_was_late() {
         let mut sequence = Sequence::default();
-        let mut lane = Lane::default();
+        let mut lane = Lane::new(None, false);
         let mut keys = Vec::new();
         for id in 0..500_u32 {
             // Every seventh is overtaken by those of the next 90 ns.
@@ -264,7 +293,7 @@ mod tests {
             let time = u64::from(id) + wait;
             let key = sequence.key(Time::from_nanos(time), Event::Arrival(0), 0);
             let first = keys.iter().all(|(other, _)| key < *other);
-            assert_eq!(lane.push(key, Packet::new(id, 0, 100), Duration::from_nanos(wait)), first);
+            assert_eq!(lane.push(key, id, Duration::from_nanos(wait)), first);
             keys.push((key, id));
             if id % 3 == 2 {
                 check_first(&mut lane, &mut keys);
@@ -278,9 +307,8 @@ mod tests {
     fn check_first(lane: &mut Lane, keys: &mut Vec<(Key, u32)>) {
         keys.sort();
         let (first, id) = keys.remove(0);
-        assert!(lane.is_due(first));
-        assert_eq!(lane.second(), keys.first().map(|(key, _)| *key));
-        assert_eq!(lane.take().unwrap().retire(), id);
+        assert_eq!(lane.take_due(first), Some(id));
+        assert_eq!(lane.first(), keys.first().map(|(key, _)| *key));
     }
 
     #[test]

@@ -22,14 +22,20 @@ use forebay_core::{Capacity, Duration, Time, fetch};
 const FEW_LANES: usize = 4;
 
 /// When a link is looked at.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Late {
     /// The lanes into it; none, if there is an event for each packet.
     lanes: Vec<u32>,
     /// How much later than the first of what happens it is looked at.
     slack: Duration,
-    /// When it will be by the agenda's entry that counts; others are stale.
-    due: Option<Time>,
+    /// When it will be by the agenda's entry that counts; others are stale. The end of time: never.
+    due: Time,
+}
+
+impl Default for Late {
+    fn default() -> Self {
+        Late { lanes: Vec::new(), slack: Duration::ZERO, due: Time::MAX }
+    }
 }
 
 impl Ways {
@@ -38,22 +44,21 @@ impl Ways {
     pub(super) fn expect(&mut self, index: u32, time: Time) {
         let late = &mut self.late[index as usize];
         let at = time + late.slack;
-        if late.due.is_none_or(|due| at < due) {
-            late.due = Some(at);
+        if at < late.due {
+            late.due = at;
             let event = Event::CatchUp(index);
             self.moving.push(self.sequence.key(at, event, index), event);
         }
     }
 
-    /// When the next packet comes to link `index`, and over which lane; the end of time, if none does.
+    /// When the next packet comes over `lanes`, and over which; the end of time, if none does.
     #[inline(always)]
-    fn first_into(&self, index: u32) -> (Time, u32) {
-        let lanes = &self.late[index as usize].lanes;
-        let first = |lane: u32| self.lanes[lane as usize].0.first();
-        if let [lane] = lanes[..] {
-            return (first(lane).map_or(Time::MAX, |key| key.time), lane);
+    fn first_over(&self, lanes: &[u32]) -> (Time, u32) {
+        if let [lane] = *lanes {
+            return (self.lanes[lane as usize].0.first_time(), lane);
         }
-        let keys = lanes.iter().filter_map(|lane| Some((first(*lane)?, *lane)));
+        let keys =
+            lanes.iter().filter_map(|lane| Some((self.lanes[*lane as usize].0.first()?, *lane)));
         keys.min().map_or((Time::MAX, 0), |(key, lane)| (key.time, lane))
     }
 
@@ -74,8 +79,8 @@ impl Fabric {
     pub fn catch_up(&mut self, key: Key, index: u32, users: &mut [UserMeter], tally: &mut Tally) {
         self.ways.moving.pop();
         let due = &mut self.ways.late[index as usize].due;
-        if *due == Some(key.time) {
-            *due = None;
+        if *due == key.time {
+            *due = Time::MAX;
             // What comes at this very instant may not be known yet.
             self.look_at(index, key.time, users, tally);
         }
@@ -101,29 +106,22 @@ impl Fabric {
         users: &mut [UserMeter],
         tally: &mut Tally,
     ) -> Time {
-        let mut at = self.at(index, users);
-        let (mut arrival, mut lane) = at.ways.first_into(index);
+        let lanes = std::mem::take(&mut self.ways.late[index as usize].lanes);
+        let mut at = self.at(index, users, true);
+        let (mut arrival, mut lane) = at.ways.first_over(&lanes);
         let next = loop {
-            let free = at.link.wakes_at();
+            let free = at.link.armed().time;
             if arrival < free {
                 if arrival >= until {
                     break arrival;
                 }
                 let from = &mut at.ways.lanes[lane as usize].0;
-                let Some(packet) = from.front() else { break free };
-                tally.note(arrival, packet.flow);
-                // The packet stays where it is meanwhile, so that it is not copied once more.
-                let passes = at.link.lets_pass(arrival, packet);
+                let Some(id) = from.take_first() else { break free };
                 if at.many {
                     foresee(from, &at.ways.stops, at.hold);
                 }
-                let Some(packet) = from.take() else { break free };
-                if passes {
-                    at.pass(arrival, packet);
-                } else {
-                    at.queue(arrival, packet);
-                }
-                (arrival, lane) = at.ways.first_into(index);
+                at.enter(arrival, id, |flow| tally.note(arrival, flow));
+                (arrival, lane) = at.ways.first_over(&lanes);
             } else {
                 // A place that a departure frees is there for what arrives then.
                 if free >= until {
@@ -134,6 +132,7 @@ impl Fabric {
                 at.poll(free);
             }
         };
+        self.ways.late[index as usize].lanes = lanes;
         if next < Time::MAX {
             self.ways.expect(index, next);
         }
@@ -163,7 +162,7 @@ impl Fabric {
                 for &lane in &lanes {
                     self.ways.lanes[lane as usize].0.link = Some(index as u32);
                 }
-                self.ways.late[index] = Late { lanes, slack, due: None };
+                self.ways.late[index] = Late { lanes, slack, due: Time::MAX };
             }
         }
         let late = self.ways.late.iter().enumerate();
@@ -184,13 +183,19 @@ impl Fabric {
 
     /// Gives every packet its event again, from `now` on, up to which all links are settled.
     pub fn look_at_once(&mut self) {
-        let Ways { moving, late, lanes, looked_late, .. } = &mut self.ways;
+        let Ways { sequence, moving, late, lanes, looked_late, .. } = &mut self.ways;
         looked_late.clear();
         moving.retain(|event| !matches!(event, Event::CatchUp(_)));
         for (index, late) in late.iter_mut().enumerate() {
             let into = std::mem::take(late).lanes;
-            if let Some(key) = self.links[index].armed().filter(|_| !into.is_empty()) {
-                moving.push(key, Event::LinkFree(index as u32));
+            let link = &mut self.links[index];
+            let time = link.armed().time;
+            if time < Time::MAX && !into.is_empty() {
+                let event = Event::LinkFree(index as u32);
+                let key = sequence.key(time, event, link.number);
+                link.woken();
+                link.arm(key);
+                moving.push(key, event);
             }
             for lane in into {
                 let event = Event::Arrival(lane);
@@ -226,12 +231,10 @@ impl Fabric {
 // Not inlined, so that it costs nothing where it is not called.
 #[inline(never)]
 fn foresee(lane: &Lane, stops: &[Stop], hold: &Hold) {
-    lane.after(4 * AHEAD).into_iter().for_each(fetch);
-    if let Some(packet) = lane.after(2 * AHEAD) {
-        hold.fetch(packet.id);
-    }
-    if let Some(packet) = lane.after(AHEAD) {
-        stops.get(hold.look(packet.id).stop as usize + 1).into_iter().for_each(fetch);
+    lane.fetch(4 * AHEAD);
+    lane.after(2 * AHEAD).into_iter().for_each(|id| hold.fetch(id));
+    if let Some(id) = lane.after(AHEAD) {
+        stops.get(hold.look(id).stop as usize + 1).into_iter().for_each(fetch);
     }
 }
 

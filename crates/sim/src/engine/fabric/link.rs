@@ -9,8 +9,8 @@ use crate::measure::{QueueMeter, UserMeter};
 use crate::pcap_out::WINDOW_SCALE;
 use forebay_core::tcp::Tcp;
 use forebay_core::{
-    Capacity, Context, Discipline, DropReason, Duration, Ecn, Packet, PacketKind, Poll, Port, Rate,
-    Rng, Sink, Time, Verdict,
+    Backlog, Capacity, Context, Discipline, DropReason, Duration, Ecn, Packet, PacketKind, Poll,
+    Port, Rate, Rng, Sink, Time,
 };
 use forebay_middlebox::marker::{Marker, TokenBucket};
 use std::collections::VecDeque;
@@ -113,6 +113,9 @@ pub struct Link {
     /// Packets lost on the wire since then.
     pub wire_lost: u64,
     pub(super) port: Port,
+    /// What waits, if the discipline is the built-in FIFO, which then holds nothing itself: a packet's
+    /// handle and when it came are all that is needed of it.
+    line: VecDeque<(u32, Time)>,
     rng: Rng,
     pub(super) delay: Course<Duration>,
     loss: Course<f64>,
@@ -120,8 +123,8 @@ pub struct Link {
     reorder: Option<Reorder>,
     remark: Option<[Ecn; 4]>,
     last_arrival: Time,
-    /// Key of the agenda entry at which the link is free; earlier entries are stale.
-    armed: Option<Key>,
+    /// Key of the agenda entry at which the link is free; others are stale.
+    armed: Key,
     capture: Option<Capture>,
     /// The delay, if nothing else befalls what is sent: no loss, nobody is held back, marked anew or
     /// recorded. So this need not be asked packet by packet.
@@ -142,14 +145,6 @@ impl Reorder {
     fn draw(&mut self) -> Duration {
         if self.rng.chance(self.share) { self.delay } else { Duration::ZERO }
     }
-}
-
-/// What came of a link's looking at its queue.
-pub struct Polled {
-    /// Handle of the packet that is sent.
-    pub left: Option<u32>,
-    /// When to wake it; None: not before another packet arrives.
-    pub next: Option<Time>,
 }
 
 /// Receives the packets that a link's queue drops, and charges them to their users.
@@ -191,13 +186,13 @@ impl Sink for Charge<'_, '_> {
     fn marked(&mut self, packet: &Packet) {
         self.meter.marked += 1;
         if packet.kind == PacketKind::Data {
-            let user = self.loss.hold.of(packet).user;
+            let user = self.loss.hold.look(packet.id).user;
             self.loss.users[user as usize].marked += 1;
         }
     }
 
     fn tcp_header(&mut self, arriving: &Packet) -> Option<Tcp> {
-        self.loss.hold.of(arriving).tcp_header(WINDOW_SCALE)
+        self.loss.hold.look(arriving.id).tcp_header(WINDOW_SCALE)
     }
 }
 
@@ -218,6 +213,7 @@ impl Link {
             sent: (0, 0),
             wire_lost: 0,
             port: Port::new(spec.discipline, spec.capacity, spec.overhead),
+            line: VecDeque::new(),
             rng,
             delay: spec.delay,
             loss: spec.loss,
@@ -225,7 +221,7 @@ impl Link {
             reorder,
             remark: spec.remark,
             last_arrival: Time::ZERO,
-            armed: None,
+            armed: Key::NEVER,
             capture: spec.capture,
             plain_delay: None,
             expected: VecDeque::new(),
@@ -259,117 +255,141 @@ impl Link {
         [self.expected.get(first).copied(), self.expected.get(second).copied()]
     }
 
-    /// Takes an arriving packet into the queue.
-    #[inline(always)]
-    pub fn offer(&mut self, now: Time, packet: Packet, loss: &mut Loss) -> Verdict {
-        self.meter.arrived(now, &packet);
-        let mut charge = Charge { loss, meter: &mut self.meter };
-        if let Some(policer) = &mut self.policer
-            && policer.mark(now, packet.len, &mut self.rng) > 0
-        {
-            charge.dropped(packet, DropReason::Policed);
-            self.meter.settled();
-            return Verdict::Dropped;
-        }
-        let verdict = self.port.offer(packet, &mut Context::new(now, &mut self.rng, &mut charge));
-        self.meter.settled();
-        verdict
-    }
-
     /// Whether `packet`, which comes at `now`, would meet nobody: the link is free, nothing waits, and
-    /// the queue would make no difference. Then it is to [`Link::pass`], else it is offered.
-    #[inline]
+    /// the queue would make no difference. Then it is to [`Link::pass`].
+    #[inline(always)]
     pub fn lets_pass(&self, now: Time, packet: &Packet) -> bool {
         self.meter.waiting() == 0
-            && self.armed.is_none()
+            && self.armed == Key::NEVER
             && self.policer.is_none()
             && self.port.lets_pass(now, packet)
     }
 
-    /// Sends `packet`, which comes at `now`, at once.
+    /// Notes that `packet`, which comes at `now`, passes. When its last bit leaves.
     #[inline(always)]
-    pub fn pass(&mut self, now: Time, packet: Packet, loss: &mut Loss, ways: &mut Ways) {
-        self.meter.passed(now, &packet);
-        let done_at = self.port.pass(now, packet.len);
-        self.send(now, packet, done_at, loss, ways);
+    pub fn pass(&mut self, now: Time, packet: &Packet) -> Time {
+        self.meter.passed(now, packet);
+        self.port.pass(now, packet.len)
     }
 
-    /// Sends the next packet if the link is free.
+    /// Whether `packet`, which comes at `now` with handle `id`, joins the line of a FIFO; else it is to be
+    /// offered.
     #[inline(always)]
-    pub fn poll(&mut self, now: Time, loss: &mut Loss, ways: &mut Ways) -> Polled {
-        self.meter.advance(now);
-        let mut charge = Charge { loss, meter: &mut self.meter };
-        match self.port.poll(&mut Context::new(now, &mut self.rng, &mut charge)) {
-            Poll::Idle => Polled { left: None, next: None },
-            Poll::Until(time) => Polled { left: None, next: Some(time) },
-            Poll::Send { packet, done_at } => {
-                let wait = now.since(packet.queued);
-                self.meter.sent(packet.len, wait);
-                loss.hold.of(&packet).waited += wait;
-                let left = Some(packet.id);
-                self.send(now, packet, done_at, loss, ways);
-                Polled { left, next: (self.meter.waiting() > 0).then_some(done_at) }
-            }
+    pub fn lines_up(&mut self, now: Time, id: u32, packet: &Packet) -> bool {
+        let Some(limit) = self.port.fifo().filter(|_| self.policer.is_none()) else {
+            return false;
+        };
+        let (packets, bytes) = self.meter.backlog();
+        if !limit.admits(packets as usize, bytes, packet.len) {
+            return false;
         }
+        self.meter.arrived(now, packet);
+        self.line.push_back((id, now));
+        self.meter.settled();
+        true
     }
 
-    /// Sends `packet` from `now` until `done_at`, over the stretch behind the link.
-    #[inline(always)]
-    fn send(&mut self, now: Time, packet: Packet, done_at: Time, loss: &mut Loss, ways: &mut Ways) {
-        self.sent.0 += 1;
-        self.sent.1 += u64::from(packet.len + self.port.overhead());
-        if let Some(delay) = self.plain_delay
-            && done_at < Time::MAX
-        {
-            let cargo = loss.hold.of(&packet);
-            cargo.stop += 1;
-            // A delay that fell does not let packets overtake.
-            self.last_arrival = self.last_arrival.max(done_at + delay);
-            return ways.launch(packet, cargo.stop, self.last_arrival, Duration::ZERO);
-        }
-        self.send_specially(now, packet, done_at, loss, ways);
-    }
-
-    /// Puts `packet`, sent from `now` until `done_at`, on its way, if it is not lost.
+    /// Takes an arriving packet into the queue, or drops it.
     #[inline(never)]
-    fn send_specially(
-        &mut self,
-        now: Time,
-        packet: Packet,
-        done_at: Time,
-        loss: &mut Loss,
-        ways: &mut Ways,
-    ) {
-        let cargo = loss.hold.of(&packet);
+    pub fn offer(&mut self, id: u32, mut loss: Loss) {
+        let now = loss.now;
+        let packet = loss.hold.hand_out(id);
+        self.meter.arrived(now, &packet);
+        let mut charge = Charge { loss: &mut loss, meter: &mut self.meter };
+        if let Some(policer) = &mut self.policer
+            && policer.mark(now, packet.len, &mut self.rng) > 0
+        {
+            charge.dropped(packet, DropReason::Policed);
+        } else if let Some(limit) = self.port.fifo() {
+            // What has come is counted.
+            let (packets, bytes) = charge.meter.backlog();
+            let (packets, bytes) = (packets as usize - 1, bytes - u64::from(packet.len));
+            if limit.admits(packets, bytes, packet.len) {
+                loss.hold.take_back(packet);
+                self.line.push_back((id, now));
+            } else {
+                charge.dropped(packet, DropReason::Overflow);
+            }
+        } else {
+            self.port.offer(packet, &mut Context::new(now, &mut self.rng, &mut charge));
+        }
+        self.meter.settled();
+    }
+
+    /// Whether it is free at `now`, and its queue a FIFO.
+    #[inline(always)]
+    pub fn is_free_fifo(&self, now: Time) -> bool {
+        self.port.free_at() <= now && self.port.fifo().is_some()
+    }
+
+    /// The packet that has waited longest in the line of a FIFO, and since when.
+    #[inline(always)]
+    pub fn first_in_line(&mut self) -> Option<(u32, Time)> {
+        self.line.pop_front()
+    }
+
+    /// It is busy with a packet of `len` bytes from `now` on. When the last bit leaves.
+    #[inline(always)]
+    pub fn occupy(&mut self, now: Time, len: u32) -> Time {
+        self.port.pass(now, len)
+    }
+
+    /// What it does next, unless it is [free and its queue a FIFO](Link::is_free_fifo).
+    #[inline(never)]
+    pub fn poll(&mut self, mut loss: Loss) -> Poll {
+        if self.port.fifo().is_some() {
+            let waits = self.meter.waiting() > 0;
+            return if waits { Poll::Until(self.port.free_at()) } else { Poll::Idle };
+        }
+        let now = loss.now;
+        let mut charge = Charge { loss: &mut loss, meter: &mut self.meter };
+        self.port.poll(&mut Context::new(now, &mut self.rng, &mut charge))
+    }
+
+    /// Counts a packet of `len` bytes that is sent until `done_at`. When it arrives, if nothing else can
+    /// befall it; else it is to be [sent specially](Link::send_specially).
+    #[inline(always)]
+    pub fn sends(&mut self, len: u32, done_at: Time) -> Option<Time> {
+        self.sent.0 += 1;
+        self.sent.1 += u64::from(len + self.port.overhead());
+        let delay = self.plain_delay.filter(|_| done_at < Time::MAX)?;
+        // A delay that fell does not let packets overtake.
+        self.last_arrival = self.last_arrival.max(done_at + delay);
+        Some(self.last_arrival)
+    }
+
+    /// Puts the packet with handle `id`, sent until `done_at`, on its way, if it is not lost.
+    #[inline(never)]
+    pub fn send_specially(&mut self, id: u32, done_at: Time, mut loss: Loss, ways: &mut Ways) {
+        let cargo = loss.hold.at(id);
         if let Some(capture) = &mut self.capture {
-            capture.record(now, &packet, cargo);
+            capture.record(loss.now, cargo);
         }
         // An outage without end loses the packet too.
         let loss_rate = self.loss.at(done_at);
         if done_at == Time::MAX || (loss_rate > 0.0 && self.rng.chance(loss_rate)) {
             self.wire_lost += 1;
+            let packet = loss.hold.hand_out(id);
             return loss.charge(packet);
         }
         cargo.stop += 1;
-        let stop = cargo.stop;
         // A delay that falls does not let packets overtake.
         self.last_arrival = self.last_arrival.max(done_at + self.delay.at(done_at));
         let held = self.reorder.as_mut().map_or(Duration::ZERO, Reorder::draw);
-        let at = self.last_arrival + held;
-        let mut packet = packet;
         if let Some(remark) = &self.remark {
-            packet.set_ecn(remark[packet.ecn() as usize]);
+            let ecn = cargo.packet.ecn();
+            cargo.packet.set_ecn(remark[ecn as usize]);
         }
-        ways.launch(packet, stop, at, held);
+        ways.launch(id, cargo.packet.len, cargo.stop, self.last_arrival + held, held);
     }
 
     /// Notes that the agenda entry at `key` wakes the link, if none before it does; true if the
     /// entry is needed.
     #[inline]
     pub fn arm(&mut self, key: Key) -> bool {
-        let needed = self.armed.is_none_or(|armed| key.time < armed.time);
+        let needed = key.time < self.armed.time;
         if needed {
-            self.armed = Some(key);
+            self.armed = key;
         }
         needed
     }
@@ -377,35 +397,30 @@ impl Link {
     /// Whether the agenda entry at `key` is the one that counts; it is used up.
     #[inline]
     pub fn wakes(&mut self, key: Key) -> bool {
-        let current = self.armed == Some(key);
+        let current = self.armed == key;
         if current {
-            self.armed = None;
+            self.woken();
         }
         current
     }
 
-    /// The key of the agenda entry that wakes it.
-    pub fn armed(&self) -> Option<Key> {
-        self.armed
-    }
-
-    /// When that is; the end of time, if nothing does.
+    /// The key of the agenda entry that wakes it; [`Key::NEVER`], if nothing does.
     #[inline]
-    pub fn wakes_at(&self) -> Time {
-        self.armed.map_or(Time::MAX, |key| key.time)
+    pub fn armed(&self) -> Key {
+        self.armed
     }
 
     /// It is awake.
     #[inline]
     pub fn woken(&mut self) {
-        self.armed = None;
+        self.armed = Key::NEVER;
     }
 
     /// Whether the link sleeps until it is free, and will look at its queue by itself. While its queue
     /// holds packets back, another one may be sent.
     #[inline]
     pub fn is_busy(&self) -> bool {
-        self.armed.is_some_and(|key| key.time <= self.port.free_at())
+        self.armed.time <= self.port.free_at()
     }
 
     /// The least propagation delay that it has at any time.
@@ -423,10 +438,11 @@ impl Link {
         self.port.rate_changed(now);
     }
 
-    /// Makes what `change` says hold from `now` on.
-    pub fn change(&mut self, now: Time, change: LinkChange) {
+    /// Makes what `change` says hold from `now` on; what waits lies in `hold`.
+    pub fn change(&mut self, now: Time, change: LinkChange, hold: &mut Hold) {
         if let Some((kind, discipline)) = change.queue {
             self.kind = kind;
+            self.fill_queue(hold);
             self.port.exchange(discipline);
         }
         if let Some(rate) = change.rate {
@@ -437,9 +453,25 @@ impl Link {
         self.plain_delay = self.find_plain_delay();
     }
 
-    /// Puts what `wrap` makes of the discipline in its place.
+    /// Puts what `wrap` makes of the discipline in its place, while nothing waits.
     pub fn wrap(&mut self, wrap: impl FnOnce(Box<dyn Discipline>) -> Box<dyn Discipline>) {
+        debug_assert!(self.line.is_empty());
         self.port.wrap(wrap);
+    }
+
+    /// The discipline holds itself what waits, as it will no more be known as a FIFO.
+    fn fill_queue(&mut self, hold: &mut Hold) {
+        for (id, queued) in self.line.drain(..) {
+            let mut packet = hold.hand_out(id);
+            packet.queued = queued;
+            self.port.put_back(packet);
+        }
+    }
+
+    /// What waits; the packet in transmission not counted.
+    pub fn backlog(&self) -> Backlog {
+        let (packets, bytes) = self.meter.backlog();
+        Backlog { packets: packets as usize, bytes }
     }
 
     /// The discipline goes on with the parameters of `fresh`, built for a link of `rate`, and its own

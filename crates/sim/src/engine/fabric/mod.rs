@@ -8,11 +8,11 @@ pub mod cargo;
 mod lane;
 mod late;
 mod link;
+mod turn;
 
 pub use border::{Border, Crossing, Lost};
 pub use capture::Capture;
 pub use lane::{Lane, Wire};
-use link::Polled;
 pub use link::{Course, Link, LinkChange, LinkSpec, Loss};
 
 use super::event::{Agenda, Event, Key, Sequence};
@@ -24,6 +24,7 @@ use cargo::Hold;
 use forebay_core::{Duration, Packet, Time, fetch};
 use late::Late;
 use std::sync::Arc;
+use turn::At;
 
 /// Where a packet goes at the end of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,8 +85,11 @@ fn ahead(lane: &(Target, Option<Wire>), least: impl Fn(u32) -> Duration) -> Dura
 /// Packets under way, and the agenda.
 pub struct Fabric {
     ways: Ways,
-    /// Timers and sources: entries that mostly rest.
-    resting: Agenda,
+    /// Timers and sources: entries that mostly rest. Senders' timers have an agenda of their own, as they
+    /// come long after all others: so what is new is mostly last in either.
+    resting: [Agenda; 2],
+    /// The next of both; an entry of nothing, if there is none.
+    next_resting: (Key, Event),
     links: Vec<Link>,
     air: Option<Box<(Network, Effects)>>,
     /// The least time over each lane and the link that follows.
@@ -96,6 +100,12 @@ pub struct Fabric {
     many: bool,
     /// What was lost, if this is a part of a network: whose it was is told there.
     lost: Option<Vec<Lost>>,
+}
+
+/// In which of the two agendas of events that rest it is.
+#[inline(always)]
+fn place_of(event: Event) -> usize {
+    usize::from(matches!(event, Event::SenderTimer(_)))
 }
 
 /// How many packets ahead memory is read.
@@ -116,39 +126,62 @@ pub struct Ways {
 }
 
 impl Ways {
-    /// Sends a packet over the stretch to stop `stop`, from `at` on; others may overtake it if it was
-    /// `held` back on its way.
+    /// Sends a packet of `len` bytes over the stretch to stop `stop`, from `at` on; others may overtake it
+    /// if it was `held` back on its way.
     #[inline(always)]
-    fn launch(&mut self, packet: Packet, stop: u32, at: Time, held: Duration) {
+    fn launch(&mut self, id: u32, len: u32, stop: u32, at: Time, held: Duration) {
         let Stop { lane: index, ref mut free_at } = self.stops[stop as usize];
         let lane = &mut self.lanes[index as usize].0;
-        let (at, wait) = match &lane.wire {
+        let free = *free_at;
+        let arrival = match &lane.wire {
             // What overtakes it finds the host's link free.
-            Some(wire) if held > Duration::ZERO => (wire.carry(&mut { at }, at, packet.len), held),
-            Some(wire) => {
-                let wait = free_at.since(at);
-                (wire.carry(free_at, at, packet.len), wait)
-            }
-            None => (at, held),
+            Some(wire) if held > Duration::ZERO => wire.carry(&mut { at }, at, len),
+            Some(wire) => wire.carry(free_at, at, len),
+            None => at,
         };
-        let key = self.sequence.key(at, Event::Arrival(index), stop);
+        // The lane keeps those of one instant in the order in which they were sent.
+        let key = Key::of(arrival, Event::Arrival(index), stop);
+        let waits = held > Duration::ZERO || (lane.wire.is_some() && free > at);
+        if !lane.is_plain(waits) {
+            let wait = match lane.wire {
+                Some(_) if held == Duration::ZERO => free.since(at),
+                _ => held,
+            };
+            return self.put_specially(index, key, id, wait);
+        }
+        if lane.append(key, id) {
+            let link = lane.link;
+            self.announce(index, link, key);
+        }
+    }
+
+    /// Puts a packet that waited for `wait` on lane `index`, which may lead beyond the border or have
+    /// late packets; it arrives at `key`.
+    #[inline(never)]
+    fn put_specially(&mut self, index: u32, key: Key, id: u32, wait: Duration) {
         if let Some(border) = &mut self.border
             && border.is_beyond(index)
         {
-            return border.leave(Leaving { lane: index, key, packet, wait });
+            return border.leave(Leaving { lane: index, key, id, wait });
         }
-        self.put(index, key, packet, wait);
+        self.put(index, key, id, wait);
     }
 
     /// Puts a packet that waited for `wait` on lane `index`, at whose end it arrives at `key`.
-    #[inline(always)]
-    fn put(&mut self, index: u32, key: Key, packet: Packet, wait: Duration) {
+    fn put(&mut self, index: u32, key: Key, id: u32, wait: Duration) {
         let lane = &mut self.lanes[index as usize].0;
-        if lane.push(key, packet, wait) {
-            match lane.link {
-                None => self.moving.push(key, Event::Arrival(index)),
-                Some(link) => self.expect(link, key.time),
-            }
+        if lane.push(key, id, wait) {
+            let link = lane.link;
+            self.announce(index, link, key);
+        }
+    }
+
+    /// The first packet of lane `index`, which leads to `link`, arrives at `key`.
+    #[inline]
+    fn announce(&mut self, index: u32, link: Option<u32>, key: Key) {
+        match link {
+            None => self.moving.push(key, Event::Arrival(index)),
+            Some(link) => self.expect(link, key.time),
         }
     }
 
@@ -160,11 +193,10 @@ impl Ways {
     }
 
     /// The link `index` is to be woken at `time`, unless it is before.
-    #[inline]
     fn wake(&mut self, link: &mut Link, index: u32, time: Time) {
         let event = Event::LinkFree(index);
         let key = self.sequence.key(time, event, link.number);
-        if link.arm(key) && !self.is_late(index) {
+        if link.arm(key) {
             self.moving.push(key, event);
         }
     }
@@ -177,18 +209,24 @@ impl Fabric {
         let ahead = ahead.unwrap_or_else(|| spec.ahead());
         let lost = spec.border.is_some().then(Vec::new);
         let air = spec.wireless;
+        let border = spec.border;
+        let beyond = |lane| border.as_ref().is_some_and(|border: &Border| border.is_beyond(lane));
         Fabric {
             ahead,
             ways: Ways {
                 sequence: Sequence::default(),
                 moving: Agenda::default(),
-                lanes: spec.lanes.into_iter().map(|(to, wire)| (Lane::new(wire), to)).collect(),
+                lanes: (0..)
+                    .zip(spec.lanes)
+                    .map(|(lane, (to, wire))| (Lane::new(wire, beyond(lane)), to))
+                    .collect(),
                 stops: spec.stops,
                 late: spec.links.iter().map(|_| Late::default()).collect(),
                 looked_late: Vec::new(),
-                border: spec.border,
+                border,
             },
-            resting: Agenda::default(),
+            resting: Default::default(),
+            next_resting: Agenda::NOTHING,
             links: spec.links.into_iter().map(|link| Link::new(link, seed)).collect(),
             air: air.map(|spec| Box::new((Network::new(spec, seed), Effects::default()))),
             hold: Hold::default(),
@@ -205,6 +243,11 @@ impl Fabric {
     /// Links, by index, to be changed.
     pub fn links_mut(&mut self) -> &mut [Link] {
         &mut self.links
+    }
+
+    /// Makes what `change` says hold at link `index` from `now` on.
+    pub fn change_link(&mut self, now: Time, index: usize, change: LinkChange) {
+        self.links[index].change(now, change, &mut self.hold);
     }
 
     /// Gives `links` the place of those that it has.
@@ -228,46 +271,45 @@ impl Fabric {
         self.many
     }
 
-    /// What is next.
-    #[inline]
-    pub fn next(&self) -> Option<&(Key, Event)> {
-        match (self.ways.moving.first(), self.resting.first()) {
-            (Some(moving), Some(resting)) if resting.0.precedes(moving.0) => Some(resting),
-            (None, resting) => resting,
-            (moving, _) => moving,
-        }
+    /// What is next; an entry at the end of time, if nothing is.
+    #[inline(always)]
+    pub fn next(&self) -> &(Key, Event) {
+        let moving = self.ways.moving.first_or_nothing();
+        if self.next_resting.0.precedes(moving.0) { &self.next_resting } else { moving }
     }
 
     /// Schedules an event of the party `whose` among those that rest.
-    #[inline]
+    #[inline(always)]
     pub fn rest(&mut self, time: Time, event: Event, whose: u32) -> Key {
         let key = self.ways.sequence.key(time, event, whose);
-        self.resting.push(key, event);
+        self.resting[place_of(event)].push(key, event);
+        if key.precedes(self.next_resting.0) {
+            self.next_resting = (key, event);
+        }
         key
     }
 
     /// Takes the first event of those that rest away.
-    #[inline]
+    #[inline(always)]
     pub fn rested(&mut self) {
-        self.resting.pop();
+        self.resting[place_of(self.next_resting.1)].pop();
+        let [others, senders] = &self.resting;
+        let (other, sender) = (others.first_or_nothing(), senders.first_or_nothing());
+        self.next_resting = if sender.0.precedes(other.0) { *sender } else { *other };
     }
 
     /// The entry at `key` of lane `index`, which is the first, is used up: the packet at the end of the
     /// lane, if it is its, and where the lane leads.
     #[inline(always)]
-    pub fn arrive(&mut self, key: Key, index: u32) -> Option<(Packet, Target)> {
+    pub fn arrive(&mut self, key: Key, index: u32) -> Option<(u32, Target)> {
         let Ways { moving, lanes, .. } = &mut self.ways;
         let (lane, target) = &mut lanes[index as usize];
-        if !lane.is_due(key) {
-            moving.pop();
-            return None;
+        let id = lane.take_due(key);
+        match lane.first() {
+            Some(next) if id.is_some() => moving.replace_first(next, Event::Arrival(index)),
+            _ => moving.pop(),
         }
-        // The packet stays where it is meanwhile, so that it is not copied once more.
-        match lane.second() {
-            Some(next) => moving.replace_first(next, Event::Arrival(index)),
-            None => moving.pop(),
-        }
-        Some((lane.take()?, *target))
+        Some((id?, *target))
     }
 
     /// The number of link `index`, if the entry at `key`, which is the first, wakes it; it is used up.
@@ -278,31 +320,45 @@ impl Fabric {
         link.wakes(key).then_some(link.number)
     }
 
-    /// Sends a packet over the stretch to stop `stop`, of which its cargo knows, from `at` on.
-    #[inline]
-    pub fn launch(&mut self, packet: Packet, stop: u32, at: Time) {
-        self.ways.launch(packet, stop, at, Duration::ZERO);
+    /// Sends the packet with handle `id`, of `len` bytes, over the stretch to stop `stop`, of which its
+    /// cargo knows, from `at` on.
+    #[inline(always)]
+    pub fn launch(&mut self, id: u32, len: u32, stop: u32, at: Time) {
+        self.ways.launch(id, len, stop, at, Duration::ZERO);
     }
 
-    /// The same with a packet that comes from another stop.
+    /// The same with a packet that was handed out, and goes on to stop `stop`.
     pub fn forward(&mut self, packet: Packet, stop: u32, at: Time) {
-        self.hold.of(&packet).stop = stop;
-        self.launch(packet, stop, at);
+        let len = packet.len;
+        let id = self.hold.take_back(packet);
+        self.hold.at(id).stop = stop;
+        self.launch(id, len, stop, at);
     }
 
     /// A packet comes to the queue of a link.
-    pub fn enter(&mut self, now: Time, index: u32, packet: Packet, users: &mut [UserMeter]) {
-        self.at(index, users).enter(now, packet);
+    pub fn enter(&mut self, now: Time, index: u32, id: u32, users: &mut [UserMeter]) {
+        let is_late = self.ways.is_late(index);
+        self.at(index, users, is_late).enter(now, id, |_| {});
     }
 
     /// Link `index` sends the next packet of its queue, if it is free.
     pub fn poll_link(&mut self, now: Time, index: u32, users: &mut [UserMeter]) {
-        self.at(index, users).poll(now);
+        self.at(index, users, false).poll(now);
     }
 
-    fn at<'a>(&'a mut self, index: u32, users: &'a mut [UserMeter]) -> At<'a> {
+    #[inline(always)]
+    fn at<'a>(&'a mut self, index: u32, users: &'a mut [UserMeter], is_late: bool) -> At<'a> {
         let Fabric { ways, links, hold, many, lost, .. } = self;
-        At { index, link: &mut links[index as usize], ways, hold, users, lost, many: *many }
+        At {
+            index,
+            link: &mut links[index as usize],
+            ways,
+            hold,
+            users,
+            lost,
+            many: *many,
+            is_late,
+        }
     }
 
     /// Does something in the wireless network, and what follows from it.
@@ -330,7 +386,7 @@ impl Fabric {
             Loss { now, hold: &mut self.hold, users, lost: &mut self.lost }.charge(packet);
         }
         for packet in fx.arrived.drain(..) {
-            let stop = self.hold.of(&packet).stop + 1;
+            let stop = self.hold.look(packet.id).stop + 1;
             self.forward(packet, stop, now);
         }
         self.air = Some(air);
@@ -338,7 +394,7 @@ impl Fabric {
 
     /// When the next event is due; never, without any.
     pub fn next_time(&self) -> Time {
-        self.next().map_or(Time::MAX, |(key, _)| key.time)
+        self.next().0.time
     }
 
     /// Whether it is a part of a network, beside others.
@@ -350,16 +406,16 @@ impl Fabric {
     pub fn emigrate(&mut self, mut to: impl FnMut(u16, Crossing)) {
         let Fabric { ways, hold, .. } = self;
         for (part, leaving) in ways.border.iter_mut().flat_map(Border::take) {
-            let cargo = hold.lift(leaving.packet.id);
+            let cargo = hold.lift(leaving.id);
             to(part, Crossing { leaving, cargo });
         }
     }
 
     /// A packet comes from another part.
     pub fn immigrate(&mut self, crossing: Crossing) {
-        let Crossing { leaving: Leaving { lane, key, mut packet, wait }, cargo } = crossing;
-        packet.id = self.hold.store(cargo);
-        self.ways.put(lane, key, packet, wait);
+        let Crossing { leaving: Leaving { lane, key, wait, .. }, cargo } = crossing;
+        let id = self.hold.store(cargo);
+        self.ways.put(lane, key, id, wait);
     }
 
     /// What was lost since the last call, if this is a part of a network.
@@ -410,13 +466,13 @@ impl Fabric {
 
     /// The packet that arrives over lane `index` after `count` others, and where.
     #[inline]
-    pub fn after(&self, index: u32, count: usize) -> Option<(&Packet, Target)> {
+    pub fn after(&self, index: u32, count: usize) -> Option<(u32, Target)> {
         let (lane, target) = &self.ways.lanes[index as usize];
-        lane.after(count).map(|packet| (packet, *target))
+        lane.after(count).map(|id| (id, *target))
     }
 
     /// Every packet on a lane, and when it arrives at the lane's end.
-    pub fn under_way(&self) -> impl Iterator<Item = (Time, &Packet)> {
+    pub fn under_way(&self) -> impl Iterator<Item = (Time, u32)> {
         self.ways.lanes.iter().flat_map(|(lane, _)| lane.iter())
     }
 
@@ -435,7 +491,7 @@ impl Fabric {
         let least = |link: u32| self.links[link as usize].least_delay();
         let more = lanes.iter().map(|lane| ahead(lane, least));
         self.ahead = self.ahead.iter().copied().chain(more).collect();
-        self.ways.lanes.extend(lanes.into_iter().map(|(to, wire)| (Lane::new(wire), to)));
+        self.ways.lanes.extend(lanes.into_iter().map(|(to, wire)| (Lane::new(wire, false), to)));
         self.ways.stops.extend(stops);
         if let Some(air) = &mut self.air {
             air.0.extend(crossings);
@@ -445,84 +501,12 @@ impl Fabric {
     /// Fetches the place of that packet in the lane.
     #[inline]
     pub fn fetch_place(&self, index: u32, count: usize) {
-        self.ways.lanes[index as usize].0.after(count).into_iter().for_each(fetch);
+        self.ways.lanes[index as usize].0.fetch(count);
     }
 
     /// Fetches what a packet that leaves stop `stop` touches.
     #[inline]
     pub fn fetch_stop(&self, stop: u32) {
         self.ways.fetch_stop(stop);
-    }
-}
-
-/// A link, and what it needs to do its work.
-struct At<'a> {
-    index: u32,
-    link: &'a mut Link,
-    ways: &'a mut Ways,
-    hold: &'a mut Hold,
-    users: &'a mut [UserMeter],
-    lost: &'a mut Option<Vec<Lost>>,
-    many: bool,
-}
-
-impl At<'_> {
-    /// A packet comes to the link.
-    fn enter(&mut self, now: Time, packet: Packet) {
-        if self.link.lets_pass(now, &packet) {
-            self.pass(now, packet);
-        } else {
-            self.queue(now, packet);
-        }
-    }
-
-    /// A packet comes that the link lets pass.
-    #[inline(always)]
-    fn pass(&mut self, now: Time, packet: Packet) {
-        let mut loss = Loss { now, hold: self.hold, users: self.users, lost: self.lost };
-        self.link.pass(now, packet, &mut loss, self.ways);
-    }
-
-    /// A packet comes to the link's queue.
-    #[inline(always)]
-    fn queue(&mut self, now: Time, packet: Packet) {
-        if self.many {
-            self.link.expect(packet.id);
-        }
-        let mut loss = Loss { now, hold: self.hold, users: self.users, lost: self.lost };
-        self.link.offer(now, packet, &mut loss);
-        if !self.link.is_busy() {
-            self.poll(now);
-        }
-    }
-
-    /// The link sends the next packet of its queue, if it is free.
-    #[inline]
-    fn poll(&mut self, now: Time) {
-        let mut loss = Loss { now, hold: self.hold, users: self.users, lost: self.lost };
-        let Polled { left, next } = self.link.poll(now, &mut loss, self.ways);
-        if let Some(time) = next
-            && time < Time::MAX
-        {
-            self.ways.wake(self.link, self.index, time);
-        }
-        if self.many
-            && let Some(id) = left
-        {
-            self.foresee_queue(id);
-        }
-    }
-
-    /// Fetches what packets will touch that leave the link's queue later than the one with handle `id`.
-    // Not inlined, so that it costs nothing where it is not called.
-    #[inline(never)]
-    fn foresee_queue(&mut self, id: u32) {
-        let [near, far] = self.link.foresee(id, AHEAD, 2 * AHEAD);
-        if let Some(id) = far {
-            self.hold.fetch(id);
-        }
-        if let Some(id) = near {
-            self.ways.fetch_stop(self.hold.look(id).stop + 1);
-        }
     }
 }

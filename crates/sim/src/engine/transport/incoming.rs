@@ -5,7 +5,7 @@ use crate::engine::fabric::Fabric;
 use crate::engine::fabric::cargo::Cargo;
 use crate::engine::measures::Measures;
 use crate::traffic::Marks;
-use forebay_core::{Ecn, Packet, Time};
+use forebay_core::{Ecn, Time};
 use forebay_tcp::{Config as TcpConfig, Receiver};
 use std::sync::Arc;
 
@@ -130,16 +130,12 @@ impl Incoming {
     }
 
     /// Sends the segment in the cargo with handle `id` to the sender, from the stop `stop` of the path on.
-    #[inline]
+    #[inline(always)]
     pub fn acknowledge(&self, now: Time, flow: u32, id: u32, stop: u32, fabric: &mut Fabric) {
         let cargo = fabric.hold.at(id);
         cargo.sets_out(now, stop, (flow, self.life), self.user, true);
-        let segment = &cargo.segment;
-        let mut packet = Packet::new(id, self.number, segment.ip_len());
-        self.marks.apply(&mut packet);
-        packet.kind = super::kind_of(segment);
-        packet.set_ecn(segment.ecn());
-        fabric.launch(packet, stop, now);
+        let len = cargo.pack(id, self.number, &self.marks);
+        fabric.launch(id, len, stop, now);
     }
 
     /// Takes no more of this life: `life` comes next.
@@ -149,12 +145,17 @@ impl Incoming {
     }
 
     /// Sees to the timer.
-    #[inline]
+    #[inline(always)]
     fn arm(&mut self, flow: u32, fabric: &mut Fabric) {
         if let Some(deadline) = self.receiver.deadline()
             && self.timer.is_none_or(|key| deadline < key.time)
         {
-            self.timer = Some(fabric.rest(deadline, Event::ReceiverTimer(flow), self.user));
+            self.set(deadline, flow, fabric);
         }
+    }
+
+    #[inline(never)]
+    fn set(&mut self, deadline: Time, flow: u32, fabric: &mut Fabric) {
+        self.timer = Some(fabric.rest(deadline, Event::ReceiverTimer(flow), self.user));
     }
 }

@@ -15,9 +15,10 @@ use super::fabric::Fabric;
 use super::fabric::cargo::{Cargo, DATAGRAM};
 use super::measures::Measures;
 use crate::traffic::{Datagram, Datagrams, Marks, Transfers};
-use forebay_core::{Duration, Packet, PacketKind, Rng, Time};
+use forebay_core::{Packet, PacketKind, Rng, Time};
 use forebay_middlebox::marker::Marker;
-use forebay_tcp::{Config as TcpConfig, Flags, Segment};
+use forebay_tcp::Config as TcpConfig;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 /// What generates a user's traffic.
@@ -253,31 +254,21 @@ impl Transport {
 
     /// A packet is at its host.
     #[inline]
-    pub fn deliver(
-        &mut self,
-        now: Time,
-        packet: Packet,
-        fabric: &mut Fabric,
-        measures: &mut Measures,
-    ) {
-        let is_data = packet.kind == PacketKind::Data;
-        let len = packet.len;
-        let ecn = packet.ecn();
-        // What answers it is put into its place, which is near.
-        let id = packet.retire();
-        let cargo = fabric.hold.at(id);
-        let payload = match cargo.flow {
-            DATAGRAM => len.saturating_sub(UDP_HEADERS),
+    pub fn deliver(&mut self, now: Time, id: u32, fabric: &mut Fabric, measures: &mut Measures) {
+        let cargo = fabric.hold.look(id);
+        let (flow, user, ecn) = (cargo.flow, cargo.user, cargo.packet.ecn());
+        let payload = match flow {
+            DATAGRAM => cargo.packet.len.saturating_sub(UDP_HEADERS),
             _ => cargo.segment.len,
         };
-        let (flow, user) = (cargo.flow, cargo.user);
-        if is_data {
+        if cargo.packet.kind == PacketKind::Data {
             measures.arrived(user, now - cargo.sent, cargo.waited, payload);
         }
         if flow == DATAGRAM {
             measures.users[user as usize].bytes += u64::from(payload);
             fabric.hold.free(id);
         } else {
+            // What answers it is put into its place, which is near.
             self.on_segment(now, id, ecn, fabric, measures);
         }
     }
@@ -308,35 +299,21 @@ impl Transport {
         let Entry::Datagrams { first_flow, pending: Some(datagram), .. } = user.entry else {
             return;
         };
-        let cargo = Cargo {
-            segment: Segment::default(),
-            sent: now,
-            waited: Duration::ZERO,
-            stop: forward,
-            flow: DATAGRAM,
-            life: 0,
-            number: measures.users[index as usize].sends(datagram.len),
-            user: index,
-            backward: false,
-        };
-        let id = fabric.hold.store(cargo);
-        let mut packet = Packet::new(id, first_flow + datagram.flow, datagram.len);
+        let mut packet = Packet::new(0, first_flow + datagram.flow, datagram.len);
         datagram.marks.unwrap_or(user.marks).apply(&mut packet);
         if let Some(conditioner) = user.conditioner {
             self.conditioners[conditioner as usize].mark(now, &mut packet);
         }
-        fabric.launch(packet, forward, now);
+        let id = fabric.hold.store(Cargo {
+            packet: ManuallyDrop::new(packet),
+            sent: now,
+            stop: forward,
+            number: measures.users[index as usize].sends(datagram.len),
+            user: index,
+            ..Cargo::default()
+        });
+        fabric.launch(id, datagram.len, forward, now);
         self.next_datagram(index, now, fabric);
-    }
-}
-
-fn kind_of(segment: &Segment) -> PacketKind {
-    if segment.len > 0 {
-        PacketKind::Data
-    } else if segment.flags.has(Flags::SYN.with(Flags::FIN).with(Flags::RST)) {
-        PacketKind::Control
-    } else {
-        PacketKind::PureAck
     }
 }
 

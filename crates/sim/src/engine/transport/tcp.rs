@@ -2,14 +2,14 @@
 
 use super::connection::{Connection, Connections, PLACE, Planned};
 use super::incoming::{Incoming, Opening};
-use super::{Entry, Notice, Transport, User, kind_of};
+use super::{Entry, Notice, Transport, User};
 use crate::engine::event::{Event, Key};
 use crate::engine::fabric::Fabric;
 use crate::engine::fabric::cargo::Cargo;
 use crate::engine::measures::Measures;
 use crate::measure::TransferRow;
 use crate::traffic::Transfer;
-use forebay_core::{Ecn, Packet, PacketKind, Time};
+use forebay_core::{Ecn, PacketKind, Time};
 use forebay_tcp::{Config as TcpConfig, Segment, Sender, State};
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -244,11 +244,13 @@ impl Transport {
             return;
         }
         connection.sender_timer = None;
-        // The timer may have been moved on since: it is re-armed lazily, never searched for.
         if connection.sender.deadline().is_some_and(|deadline| deadline <= now) {
             connection.sender.on_deadline(now);
+            self.transmit(now, flow, fabric, measures);
+        } else {
+            // The timer has been moved on since: it is re-armed lazily, never searched for.
+            connection.arm(now, flow, fabric);
         }
-        self.transmit(now, flow, fabric, measures);
     }
 
     /// The timer of a connection's receiver, whose entry is at `key`.
@@ -286,21 +288,17 @@ impl Transport {
             }
             let forward = connection.forward;
             cargo.sets_out(now, forward, (flow, connection.life), connection.user, false);
-            let segment = &cargo.segment;
-            let mut packet = Packet::new(id, connection.number, segment.ip_len());
-            connection.marks.apply(&mut packet);
-            packet.set_ecn(segment.ecn());
-            packet.kind = kind_of(segment);
-            if packet.kind == PacketKind::Data {
-                cargo.number = measures.users[connection.user as usize].sends(packet.len);
+            let len = cargo.pack(id, connection.number, &connection.marks);
+            if cargo.packet.kind == PacketKind::Data {
+                cargo.number = measures.users[connection.user as usize].sends(len);
+            }
+            if let Some(conditioner) = connection.conditioner {
+                self.conditioners[conditioner as usize].mark(now, &mut cargo.packet);
             }
             if spare.take().is_none() {
                 fabric.hold.occupy();
             }
-            if let Some(conditioner) = connection.conditioner {
-                self.conditioners[conditioner as usize].mark(now, &mut packet);
-            }
-            fabric.launch(packet, forward, now);
+            fabric.launch(id, len, forward, now);
         }
         if let Some(id) = spare {
             fabric.hold.free(id);
@@ -308,15 +306,7 @@ impl Transport {
         match connection.sender.state() {
             State::Done => self.end(now, flow, false, fabric, measures),
             State::Aborted => self.end(now, flow, true, fabric, measures),
-            _ => {
-                if let Some(deadline) = connection.sender.deadline()
-                    && connection.sender_timer.is_none_or(|key| deadline < key.time)
-                {
-                    let key =
-                        fabric.rest(deadline.max(now), Event::SenderTimer(flow), connection.user);
-                    connection.sender_timer = Some(key);
-                }
-            }
+            _ => connection.arm(now, flow, fabric),
         }
     }
 
@@ -406,6 +396,23 @@ impl Transport {
     /// Gives back what only going on would need.
     pub fn close(&mut self) {
         self.connections = Connections::new(0, 0, 0, 0);
+    }
+}
+
+impl Connection {
+    /// Sees to the sender's timer.
+    #[inline(always)]
+    fn arm(&mut self, now: Time, flow: u32, fabric: &mut Fabric) {
+        if let Some(deadline) = self.sender.deadline()
+            && self.sender_timer.is_none_or(|key| deadline < key.time)
+        {
+            self.set(deadline.max(now), flow, fabric);
+        }
+    }
+
+    #[inline(never)]
+    fn set(&mut self, deadline: Time, flow: u32, fabric: &mut Fabric) {
+        self.sender_timer = Some(fabric.rest(deadline, Event::SenderTimer(flow), self.user));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::engine::fabric::cargo::Cargo;
 use crate::measure::UserMeter;
-use forebay_core::{DropReason, Duration, Packet, PacketKind, Time};
+use forebay_core::{DropReason, Duration, PacketKind, Time};
 use std::collections::VecDeque;
 
 /// Stories that are kept: the latest.
@@ -160,12 +160,12 @@ impl Ledger {
     }
 
     /// A packet is at the end of a stretch: its story begins, unless it has.
-    pub fn comes(&mut self, packet: &Packet, cargo: &Cargo) {
-        if self.serial(packet.id, cargo) > 0 {
+    pub fn comes(&mut self, id: u32, cargo: &Cargo) {
+        if self.serial(id, cargo) > 0 {
             return;
         }
         // Who was in this place ended where nobody looked: in the air or in a box.
-        self.end(packet.id, cargo.sent, What::Lost, None);
+        self.end(id, cargo.sent, What::Lost, None);
         if self.stories.len() == MOST_STORIES {
             self.stories.pop_front();
             self.forgotten += 1;
@@ -179,8 +179,8 @@ impl Ledger {
         };
         self.stories.push_back(Story {
             user: cargo.user,
-            bytes: packet.len,
-            kind: packet.kind,
+            bytes: cargo.packet.len,
+            kind: cargo.packet.kind,
             backward: cargo.backward,
             steps: vec![sent],
             left: None,
@@ -188,7 +188,7 @@ impl Ledger {
             number: cargo.number,
             life: cargo.life,
         });
-        let id = packet.id as usize;
+        let id = id as usize;
         if id >= self.open.len() {
             self.open.resize(id + 1, 0);
         }
@@ -322,15 +322,15 @@ impl Ledger {
     }
 
     /// A packet is at its host.
-    pub fn delivered(&mut self, now: Time, packet: &Packet, cargo: &Cargo) {
-        if packet.kind == PacketKind::Data {
+    pub fn delivered(&mut self, now: Time, id: u32, cargo: &Cargo) {
+        if cargo.packet.kind == PacketKind::Data {
             let row = self.rows[cargo.user as usize] as usize;
-            self.since.bytes[row] += u64::from(packet.len);
+            self.since.bytes[row] += u64::from(cargo.packet.len);
             let (count, sum) = &mut self.since.delays[self.classes[cargo.user as usize] as usize];
             *count += 1;
             *sum += now - cargo.sent;
         }
-        self.end(packet.id, now, What::Delivered, None);
+        self.end(id, now, What::Delivered, None);
     }
 
     /// Whether variables are to be added to steps.

@@ -14,7 +14,7 @@ pub use observed::Observed;
 
 use super::fabric::{LinkChange, Target};
 use super::world::{Progress, RunError, World};
-use forebay_core::{Discipline, Duration, Packet, Time};
+use forebay_core::{Discipline, Duration, Time};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What a watched world has beside an ordinary one.
@@ -73,13 +73,13 @@ impl World {
 
     /// A packet is at the end of a stretch.
     #[cold]
-    pub(super) fn look_at(&self, packet: &Packet, target: Target) {
+    pub(super) fn look_at(&self, id: u32, target: Target) {
         let Some(watch) = &self.watch else { return };
-        let (mut ledger, cargo) = (watch.ledger(), self.fabric.hold.look(packet.id));
-        ledger.comes(packet, cargo);
+        let (mut ledger, cargo) = (watch.ledger(), self.fabric.hold.look(id));
+        ledger.comes(id, cargo);
         match target {
-            Target::Host => ledger.delivered(self.now, packet, cargo),
-            Target::Link(link) => ledger.arrives(packet.id, link),
+            Target::Host => ledger.delivered(self.now, id, cargo),
+            Target::Link(link) => ledger.arrives(id, link),
             _ => {}
         }
     }
@@ -123,7 +123,7 @@ impl World {
         let moves = |world: &World| world.watch.as_ref().map_or(0, |watch| watch.ledger().moves());
         let before = moves(self);
         for _ in 0..budget {
-            let next = self.fabric.next().map_or(Time::MAX, |(key, _)| key.time);
+            let next = self.fabric.next_time();
             let state = self.advance_to(next.min(self.next_change()), u64::MAX)?;
             if state.complete || moves(self) != before {
                 return Ok(Progress { arrived: true, ..state });

@@ -106,12 +106,12 @@ impl World {
         most: usize,
     ) -> (Vec<(Serial, u32, u32, u32, i64, f64)>, usize) {
         let mut moving = Vec::new();
-        for (arrival, packet) in self.fabric.under_way() {
+        for (arrival, id) in self.fabric.under_way() {
             if moving.len() == most {
                 break;
             }
-            let cargo = self.fabric.hold.look(packet.id);
-            let serial = ledger.serial(packet.id, cargo);
+            let cargo = self.fabric.hold.look(id);
+            let serial = ledger.serial(id, cargo);
             let left = ledger.story(serial).and_then(|story| story.left);
             let (link, since) = left.map_or((-1, cargo.sent), |(link, at)| (i64::from(link), at));
             if since > self.now {
@@ -119,7 +119,7 @@ impl World {
             }
             let (row, class) = ledger.place(cargo.user);
             let share = share(since, self.now, arrival);
-            moving.push((serial, row, class, packet.len, link, share));
+            moving.push((serial, row, class, cargo.packet.len, link, share));
         }
         let total = self.fabric.count_under_way();
         (moving, total)
