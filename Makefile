@@ -104,8 +104,7 @@ audit: $(VENV)/installed-dev $(CARGO_DENY)
 
 CARGO_ABOUT := target/tools/bin/cargo-about
 licences: $(CARGO_ABOUT)
-	@$(CARGO_ABOUT) generate --offline --locked --fail --workspace -c tools/release/about.toml \
-	  tools/release/third-party.hbs -o THIRD-PARTY.md
+	@$(PYTHON) tools/release/licences.py
 
 release: $(VENV)/installed-dev
 	@$(BIN)/python tools/release/release.py $(VERSION)
