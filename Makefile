@@ -95,7 +95,7 @@ dist: $(VENV)/installed-release $(CARGO_DEB)
 	@$(BIN)/python tools/release/dist.py
 	@$(BIN)/twine check --strict dist/*.whl dist/forebay-?.*.tar.gz
 
-test-dist: $(VENV)/installed-dev
+test-dist: $(VENV)/installed-release
 	@FOREBAY_DIST=1 $(BIN)/pytest tests/python/test_dist.py
 
 CARGO_DENY := target/tools/bin/cargo-deny
