@@ -95,7 +95,7 @@ dist: $(VENV)/installed-release $(CARGO_DEB)
 	@$(BIN)/python tools/release/dist.py
 	@$(BIN)/twine check --strict dist/*.whl dist/forebay-?.*.tar.gz
 
-test-dist: $(VENV)/installed-dev
+test-dist: $(VENV)/installed-release
 	@FOREBAY_DIST=1 $(BIN)/pytest tests/python/test_dist.py
 
 CARGO_DENY := target/tools/bin/cargo-deny
@@ -104,8 +104,7 @@ audit: $(VENV)/installed-dev $(CARGO_DENY)
 
 CARGO_ABOUT := target/tools/bin/cargo-about
 licences: $(CARGO_ABOUT)
-	@$(CARGO_ABOUT) generate --offline --locked --fail --workspace -c tools/release/about.toml \
-	  tools/release/third-party.hbs -o THIRD-PARTY.md
+	@$(PYTHON) tools/release/licences.py
 
 release: $(VENV)/installed-dev
 	@$(BIN)/python tools/release/release.py $(VERSION)

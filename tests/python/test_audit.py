@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import audit
@@ -74,3 +76,20 @@ def test_a_vulnerability_or_a_missing_database_fails(
     assert "some-package 1.2: PYSEC-1" in capsys.readouterr().err
     (database.parent / "pypa" / "requirements.lock").write_text("other==1\n")
     assert audit.python()
+
+
+@pytest.mark.parametrize(("date", "warns"), [("2020-01-31", True), ("2099-01-01", False)])
+def test_an_old_database_is_called_old(
+    date: str, warns: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    origin, clone = tmp_path / "origin", tmp_path / "clone"
+    words = ["-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "-q", "-m", "x"]
+    when = {"GIT_COMMITTER_DATE": f"{date}T12:00:00Z"}
+    subprocess.run(["git", "init", "-q", origin], check=True)
+    subprocess.run(
+        ["git", "-C", origin, *words, "--allow-empty"], check=True, env=os.environ | when
+    )
+    assert audit.cloned(str(origin), clone)
+    said = capsys.readouterr().out
+    assert f"is of {date}" in said
+    assert ("what has been found since is not in it" in said) == warns

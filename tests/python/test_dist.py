@@ -58,14 +58,17 @@ def test_wheels_hold_the_licences_and_nothing_of_the_machine_that_built_them() -
             assert str(path).encode() not in engine
 
 
-@pytest.mark.skipif(not shutil.which("objdump"), reason="needs objdump (binutils)")
-def test_the_engine_needs_no_newer_c_library_than_the_wheel_says(tmp_path: Path) -> None:
-    with zipfile.ZipFile(only("*.whl")) as archive:
-        engine = archive.extract("forebay/_engine.abi3.so", tmp_path)
-    words = answer("objdump", "-T", engine).stdout.split()
-    symbols = {word.strip("()") for word in words if word.strip("()").startswith("GLIBC_")}
-    versions = {tuple(map(int, each.removeprefix("GLIBC_").split("."))) for each in symbols}
-    assert max(versions) <= (2, 17)
+def check_binary(binary: bytes, folder: Path) -> None:
+    """It is for the machine whose folder it came from, and needs no newer C library than 2.17."""
+    machine = int.from_bytes(binary[18:20], "little")  # e_machine of ELF
+    assert machine == (183 if folder.name == "aarch64" else 62)
+    assert max(int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)", binary)) <= 17
+
+
+def test_the_engine_needs_no_newer_c_library_than_the_wheel_says() -> None:
+    for wheel in wheels():
+        with zipfile.ZipFile(wheel) as archive:
+            check_binary(archive.read("forebay/_engine.abi3.so"), wheel.parent)
 
 
 @pytest.mark.skipif(not WANTED, reason="downloads 150 MB: make test-dist")
@@ -93,6 +96,19 @@ def test_from_the_wheel_to_a_report_without_a_compiler(tmp_path: Path) -> None:
     print(f"installed in {ready - start:.0f} s, reported in {end - ready:.0f} s")
 
 
+@pytest.mark.skipif(not WANTED or not shutil.which("cargo"), reason="compiles: make test-dist")
+def test_from_the_source_distribution_where_there_is_rust(tmp_path: Path) -> None:
+    home = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", home], check=True)
+    installed = answer(home / "bin/pip", "install", only("forebay-?.*.tar.gz"))
+    assert installed.returncode == 0, installed.stderr
+    scenario = tmp_path / "home.toml"
+    words = ["new", "scenario", "--template", "household", "--out", str(scenario)]
+    assert answer(home / "bin/forebay", *words).returncode == 0
+    done = answer(home / "bin/forebay", "run", scenario, "--set", "duration=5s")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.fixture
 def unpacked(tmp_path: Path) -> Path:
     with tarfile.open(only("forebay-gate-*-static.tar.gz")) as archive:
@@ -107,6 +123,16 @@ def test_the_static_gate_needs_no_library(unpacked: Path) -> None:
     checked = answer(unpacked / "forebay-gate", "check", ROOT / "examples/gate/uplink.toml")
     assert checked.returncode == 0, checked.stderr
     assert 'kind = "fq-codel"' in checked.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_the_image_of_the_gate_needs_nothing_else(unpacked: Path, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "etc/forebay").mkdir(parents=True)
+    shutil.copy(unpacked / "forebay-gate", root)
+    shutil.copy(ROOT / "examples/gate/uplink.toml", root / "etc/forebay/gate.toml")
+    done = answer("chroot", root, "/forebay-gate", "check", "/etc/forebay/gate.toml")
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_static_gate_refuses_plug_ins(unpacked: Path) -> None:
@@ -129,7 +155,12 @@ def test_the_debian_package_is_whole(tmp_path: Path) -> None:
         script = (root / "control/postinst").read_text()
         assert re.search(r"systemd-sysusers .*forebay-gate\.conf", script)
         # dpkg-shlibdeps would ask for what this machine has.
-        assert "libc6 (>= 2.17)" in (root / "control/control").read_text()
+        control = (root / "control/control").read_text()
+        assert "libc6 (>= 2.17)" in control
+        architecture = "arm64" if package.parent.name == "aarch64" else "amd64"
+        assert f"Architecture: {architecture}\n" in control
+        assert package.name.endswith(f"_{architecture}.deb")
+        check_binary((root / "usr/bin/forebay-gate").read_bytes(), package.parent)
         for name in (
             "usr/bin/forebay-gate",
             "usr/lib/sysusers.d/forebay-gate.conf",
@@ -146,3 +177,13 @@ def test_the_debian_package_is_whole(tmp_path: Path) -> None:
     native = tmp_path / only("*.deb").name
     checked = answer(native / "usr/bin/forebay-gate", "check", native / "etc/forebay/gate.toml")
     assert checked.returncode == 0, checked.stderr
+
+
+def test_rattler_build_understands_the_conda_recipe() -> None:
+    builder = pytest.importorskip("rattler_build", reason="needs requirements-release.lock")
+    recipe = builder.Stage0Recipe.from_file(ROOT / "contrib/conda/recipe.yaml")
+    variants = builder.VariantConfig({"python": ["3.12.*"]})
+    (rendered,) = recipe.render(variants)
+    (source,) = rendered.recipe.to_dict()["source"]
+    assert (ROOT / "contrib/conda" / source["path"]).resolve() == only("forebay-?.*.tar.gz")
+    assert len(rendered.recipe.to_dict()["tests"]) == 2

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from packaging.version import InvalidVersion, Version
 ROOT = Path(__file__).resolve().parents[2]
 PYPA = "https://github.com/pypa/advisory-database"
 DATABASES = ROOT / "target" / "advisories"
+OLD = timedelta(days=30)
+"""From then on a database deserves a warning: PyPA's changes every day."""
 MANIFESTS = (ROOT / "Cargo.toml", ROOT / "fuzz" / "Cargo.toml")
 
 
@@ -88,6 +91,8 @@ def cloned(url: str, folder: Path) -> bool:
     words = ["git", "-C", str(folder), "log", "-1", "--format=%cs"]
     date = subprocess.run(words, capture_output=True, text=True).stdout.strip()
     print(f"PyPA's database is of {date}{', and cannot be updated' if code else ''}")
+    if (age := datetime.now(timezone.utc).date() - datetime.fromisoformat(date).date()) > OLD:
+        print(f"warning: it is {age.days} days old; what has been found since is not in it")
     return True
 
 

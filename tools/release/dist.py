@@ -54,9 +54,11 @@ def version() -> str:
 def run(*words: object, where: Path = ROOT, rust: str = "", **more: str) -> None:
     """Run a program that must succeed. `rust` are flags of rustc, `more` environment variables."""
     home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
-    # Panics name files of the source; nobody needs to know where they lay here.
+    # Panics name files of the source; nobody needs to know where they lay here. The flags are the
+    # same for all parts, so that a crate is compiled once for each machine.
     flags = [f"--remap-path-prefix={home}/registry/src=registry"]
-    flags += [f"--remap-path-prefix={where}=forebay", *rust.split()]
+    flags += [f"--remap-path-prefix={each}=forebay" for each in (ROOT, unpacked())]
+    flags += rust.split()
     scripts = sysconfig.get_path("scripts")
     environment = {
         **os.environ,
@@ -73,10 +75,15 @@ def run(*words: object, where: Path = ROOT, rust: str = "", **more: str) -> None
 
 def machines() -> list[Machine]:
     """The machines that can be built for."""
-    added = subprocess.run(["rustup", "target", "add", AARCH64.target], capture_output=True)
-    if added.returncode == 0:
+    words = ["rustup", "target", "add", X86_64.target, AARCH64.target]
+    try:
+        added = subprocess.run(words, capture_output=True, text=True)
+        why = added.stderr.strip() if added.returncode else ""
+    except FileNotFoundError:
+        why = "there is no rustup; https://rustup.rs"
+    if not why:
         return [X86_64, AARCH64]
-    print(f"nothing for AArch64: `rustup target add {AARCH64.target}` failed")
+    print(f"nothing for AArch64: `{' '.join(words)}` failed: {why}")
     return [X86_64]
 
 
@@ -85,15 +92,20 @@ def sdist() -> None:
     run("maturin", "sdist", "--out", DIST)
 
 
+def unpacked() -> Path:
+    """Where the source distribution is unpacked."""
+    return WORK / f"forebay-{version()}"
+
+
 def source() -> Path:
     """The source distribution, unpacked: what is built from it proves that it is whole."""
-    name = f"forebay-{version()}"
-    shutil.rmtree(WORK / name, ignore_errors=True)
-    with tarfile.open(DIST / f"{name}.tar.gz") as archive:
+    where = unpacked()
+    shutil.rmtree(where, ignore_errors=True)
+    with tarfile.open(DIST / f"{where.name}.tar.gz") as archive:
         archive.extractall(WORK, filter="data")
-    for path in (WORK / name).rglob("*"):
+    for path in where.rglob("*"):
         os.utime(path)  # Cargo knows by the time what has changed.
-    return WORK / name
+    return where
 
 
 def packages(where: Path) -> set[tuple[str, str]]:
