@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import sys
@@ -48,8 +49,8 @@ def with_plugins(document: dict[str, Any]) -> dict[str, Any]:
 class Scenario:
     """A scenario as written: links, queues, traffic and what to compare.
 
-    A scenario never changes; `with_` gives a changed copy. Nothing is checked until it is asked
-    for (`effective`) or run.
+    A scenario never changes; `with_` gives a changed copy. Nothing is checked before `effective` is
+    called or the scenario is run.
 
     Example:
         >>> faster = scenario.with_("dumbbell.rate", "20Mbit").with_("traffic.calls.flows", 10)
@@ -87,7 +88,7 @@ class Scenario:
 
         A path is written as in messages: `link[0].queue.target`. An entry of a list whose entries
         have names may also be addressed by its name: `traffic.voice.flows`. A name that holds a
-        dot stands in quotes: `traffic."g.711".flows`. A table on the way that is missing is made.
+        dot stands in quotes: `traffic."g.711".flows`. Missing tables on the path are created.
 
         Raises:
             ScenarioError: the path cannot be followed.
@@ -171,7 +172,7 @@ class Scenario:
     def with_change(
         self, at_ns: int, change: Mapping[str, Any], plugins: Sequence[str] = ()
     ) -> Scenario:
-        """A copy with one more `[[change]]`, behind those that are not later.
+        """A copy with one more `[[change]]`, in order of time.
 
         Args:
             at_ns: when, in nanoseconds.
@@ -207,7 +208,7 @@ class Scenario:
         return Scenario.of(document, self.name, self.base)
 
     def bare(self) -> Scenario:
-        """A copy without what to compare, tune and learn, which means nothing to one run."""
+        """A copy without the tables for comparing, tuning and learning, which one run ignores."""
         return self.without("compare", "tune", "agent")
 
     def libraries(self) -> list[str]:
@@ -351,10 +352,26 @@ def load(path: str | Path) -> Scenario:
         '30s'
     """
     path = Path(path)
+    if not path.exists():
+        raise ScenarioError(f"{path}: there is no such file{_instead(path)}")
     text = _engine.load(str(path))
+    if text == "{}":
+        raise ScenarioError(f"{path}: is empty; {_NEW}")
+    if '"axis"' in text and "scenario" in json.loads(text):
+        raise ScenarioError(f"{path}: is a study; `forebay sweep {path}` runs it")
     if plugins:
         text = json.dumps(with_plugins(json.loads(text)))
     return Scenario(text, path.name, str(path.parent))
+
+
+_NEW = "`forebay new scenario` writes a scenario to start from"
+
+
+def _instead(path: Path) -> str:
+    """What may have been meant by the name of a file that is not there."""
+    there = {each.stem: each for each in path.parent.glob("*.toml")}
+    near = difflib.get_close_matches(path.stem, there, n=1)
+    return f"; did you mean {there[near[0]]}?" if near else f"; {_NEW}"
 
 
 def lookup(document: dict[str, Any], path: str) -> Any:

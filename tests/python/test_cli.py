@@ -69,7 +69,7 @@ def test_run_prints_tables_and_writes_them(scenario_file: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "absent.toml"], "error: absent.toml: No such file"),
+        (["run", "absent.toml"], "error: absent.toml: there is no such file"),
         (["run", "branch.toml", "--set", "nonsense=1"], "error: branch.toml: nonsense: unknown"),
         (["run", "branch.toml", "--set", "nonsense"], "expected PATH=VALUE"),
         (["run", "branch.toml", "--discipline", "nope"], 'unknown kind "nope"'),

@@ -445,4 +445,4 @@ def test_the_command_writes_a_scenario_and_says_what_it_assumed(
     assert again.stderr == "error: cities.toml: exists already; choose another name with --out\n"
     missing = command(app, ["import", "nowhere.graphml"])
     assert missing.exit_code == 2
-    assert missing.stderr == "error: nowhere.graphml: No such file or directory\n"
+    assert missing.stderr == "error: nowhere.graphml: there is no such file or folder\n"

@@ -130,8 +130,8 @@ def command(
                 _files.write(compared, folder, report=not no_report)
             except KeyboardInterrupt:
                 stopped(
-                    f"{progress.state} had ended; their results are not kept, as they would not "
-                    f"compare like with like. {unchanged(folder)}"
+                    f"{progress.state} had ended. Their results are not kept, because not every "
+                    f"discipline had the same runs. {unchanged(folder)}"
                 )
             if len(where) > 1:
                 console.rule(f"[bold]{escape(compared.link)}", align="left")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import shlex
@@ -149,7 +150,8 @@ def _let_go() -> None:
 
 def _message(error: ScenarioError | OSError) -> str:
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename}: {error.strerror}"
+        said = {errno.ENOENT: "there is no such file or folder"}
+        return f"{error.filename}: {said.get(error.errno or 0, error.strerror)}"
     return str(error)
 
 

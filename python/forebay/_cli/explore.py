@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
@@ -35,7 +36,9 @@ def command(
         str | None, option("NAME", "Guided story to begin with, such as bufferbloat.")
     ] = None,
     set_: Settings = [],  # noqa: B006 - read only
-    port: Annotated[int, option("N", "Port of the page.", default="a free one", minimum=0)] = 0,
+    port: Annotated[
+        int, option("N", "Port of the page.", default="a free one", minimum=0, maximum=65535)
+    ] = 0,
     no_browser: Annotated[bool, flag("--no-browser", "Only print the page's address.")] = False,
 ) -> None:
     """Watch a scenario live, in the browser.
@@ -74,4 +77,9 @@ def command(
             with suppress(KeyboardInterrupt):
                 run(stage, port, ready=ready, story=story)
         except OSError as error:
-            raise ScenarioError(f"--port: {port} cannot be used: {error.strerror}") from None
+            reason = "another program uses it"
+            if error.errno != errno.EADDRINUSE:
+                reason = str(error.strerror)
+            raise ScenarioError(
+                f"--port: {port} cannot be used: {reason}; choose another one, or leave it out"
+            ) from None

@@ -21,12 +21,16 @@ class Command(TyperCommand):
     """A command whose help ends in examples."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Answer `--help-all`; everything else is as ever."""
+        """Answer `--help-all`, and say in plain words what is wrong with a value."""
         if ALL in args:
             ctx.meta[ALL] = True
             typer.echo(ctx.get_help())
             ctx.exit()
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            error.message = plain(error.message)
+            raise
 
     def format_usage(self, ctx: Any, formatter: Any) -> None:
         """Options last, as they are usually typed; arguments without braces."""
@@ -81,6 +85,25 @@ class Group(TyperGroup):
     def format_usage(self, ctx: Any, formatter: Any) -> None:
         """The command's name comes before its options."""
         formatter.write_usage(ctx.command_path, "COMMAND ...")
+
+
+def plain(message: str) -> str:
+    """What pydantic says of an option's value, in the words of other messages."""
+    for theirs, ours in _PLAIN.items():
+        message = message.replace(theirs, ours)
+    return message
+
+
+_PLAIN = {
+    "Value error, ": "",
+    "Input should be a valid integer, unable to parse string as an integer": (
+        "must be a whole number"
+    ),
+    "Input should be a valid number, unable to parse string as a number": "must be a number",
+    "Input should be greater than or equal to": "must be at least",
+    "Input should be less than or equal to": "must be at most",
+    "Input should be": "must be",
+}
 
 
 def add(app: typer.Typer, name: str, function: Callable[..., None], **settings: Any) -> None:

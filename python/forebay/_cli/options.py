@@ -24,6 +24,7 @@ def option(
     default: str | bool = True,
     completes: Callable[..., Any] | None = None,
     minimum: float | None = None,
+    maximum: float | None = None,
     hidden: bool = False,
 ) -> Any:
     """An option with a value.
@@ -35,6 +36,7 @@ def option(
         default: what happens without it, in words; the parameter's default unless given.
         completes: lists what a shell may complete.
         minimum: the least value.
+        maximum: the largest value.
         hidden: whether only `--help-all` shows it.
     """
     return typer.Option(
@@ -44,6 +46,7 @@ def option(
         show_default=default,
         autocompletion=completes,
         min=minimum,
+        max=maximum,
         hidden=hidden,
     )
 

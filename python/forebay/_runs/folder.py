@@ -53,7 +53,10 @@ def check_folder(folder: Path) -> None:
             f"{folder}: is the folder in which the command runs, which cannot be replaced; choose "
             "another folder with --out"
         )
-    parent.mkdir(parents=True, exist_ok=True)
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(parent, error) from None
     if not os.access(parent, os.W_OK | os.X_OK):
         raise PermissionError(f"{parent}: cannot be written to; choose another folder with --out")
 
@@ -99,9 +102,11 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> Path:
     """
     check_folder(folder)
     parent = _parent(folder)
-    fresh = Path(
-        tempfile.mkdtemp(prefix=f".{_target(folder).name}.", suffix=".partial", dir=parent)
-    )
+    name = _target(folder).name
+    try:
+        fresh = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=".partial", dir=parent))
+    except OSError as error:
+        raise _unwritable(parent, error) from None
     try:
         fresh.chmod(0o755)
         for name, content in files.items():
@@ -111,6 +116,12 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> Path:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
     return folder
+
+
+def _unwritable(folder: Path, error: OSError) -> OSError:
+    """The error with what to do about it."""
+    why = f"cannot be written to ({error.strerror}); choose another folder with --out"
+    return type(error)(f"{folder}: {why}")
 
 
 def _target(folder: Path) -> Path:

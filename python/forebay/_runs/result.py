@@ -69,7 +69,7 @@ _FLOWS = pl.Schema(
 
 @dataclass(frozen=True)
 class Result:
-    """What one run measured. Units stand in the names of the columns.
+    """The measurements of one run. Names of columns end in their unit.
 
     Example:
         >>> result = forebay.run(scenario, seed=7)
@@ -90,7 +90,7 @@ class Result:
 
     @classmethod
     def of(cls, output: Output | Finished) -> Result:
-        """The result that the engine's output holds."""
+        """The result in the engine's output."""
         return cls(json.loads(output.summary), _frames(output), output.threads)
 
     @cached_property

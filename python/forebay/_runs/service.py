@@ -21,7 +21,7 @@ Outcome_contra = TypeVar("Outcome_contra", contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far many runs are.
+    """Progress of many runs.
 
     Example:
         >>> told = []

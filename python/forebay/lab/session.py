@@ -103,7 +103,9 @@ def _check_machine(plan: Topology) -> None:
     if sys.platform != "linux":
         raise LabError("the lab needs Linux: network namespaces and TUN interfaces")
     if os.geteuid() != 0:
-        raise LabError("the lab needs root, to make network namespaces; run it with sudo")
+        raise LabError(
+            "the lab needs root, to make network namespaces; run it with sudo, or with --virtual"
+        )
     if not Path("/dev/net/tun").exists():
         raise LabError("/dev/net/tun is missing; load the kernel's module tun")
     network.check_controls(plan)

@@ -242,6 +242,11 @@ def read(
         >>> len(sweep.read(whole).points)
         3
     """
+    if "scenario" not in document and not {"traffic", "duration"}.isdisjoint(document):
+        raise ScenarioError(
+            f"{name}: is a scenario; a study names one and the values to try, such as "
+            "examples/uplink-study.toml"
+        )
     table = _written.read(StudyTable, document, name)
     axes = tuple(each.axis() for each in table.axis)
     whole = _scenario(table.scenario, name, Path(base))
