@@ -203,7 +203,8 @@ def test_comparisons_and_studies_run_changes_too() -> None:
         alone = forebay.run(changed, discipline=run.discipline, link="a", seed=run.seed)
         assert run.result.fingerprint == alone.fingerprint
         assert run.result.summary["links"]["a"]["capacity_bps"] < 3e6
-    assert changed.effective()["change"] == [{"at": "4s", "set": {"link[0].rate": "1Mbit"}}]
+    both = {"link[0].rate": "1Mbit", "link[0].reverse.rate": "1Mbit"}
+    assert changed.effective()["change"] == [{"at": "4s", "set": both}]
     assert changed.identity() != plain.identity()
     with pytest.raises(forebay.ScenarioError, match="change: cannot be emulated"):
         _engine.plan(changed.text, ".")
