@@ -192,6 +192,7 @@ pub(crate) fn queue_summary(kind: &str, meter: &mut QueueMeter, until: Time) -> 
             (level.to_string(), counts)
         })
         .collect();
+    let [p50, p99] = meter.delay.quantiles_ms([0.5, 0.99]);
     json!({
         "kind": kind,
         "mean_packets": mean,
@@ -199,8 +200,8 @@ pub(crate) fn queue_summary(kind: &str, meter: &mut QueueMeter, until: Time) -> 
         "max_packets": meter.max_packets,
         "mean_bytes": bytes,
         "mean_delay_ms": meter.delay.mean_ms(),
-        "p50_delay_ms": meter.delay.quantile_ms(0.5),
-        "p99_delay_ms": meter.delay.quantile_ms(0.99),
+        "p50_delay_ms": p50,
+        "p99_delay_ms": p99,
         "offered": offered,
         "dropped": dropped,
         "marked": meter.marked,
@@ -304,6 +305,7 @@ pub(crate) fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds:
     let throughput = sum(|user| user.offered_bytes) as f64 * 8.0 / seconds;
     let mut losses = LossPattern::default();
     members.iter().filter_map(|user| user.loss_pattern()).for_each(|each| losses.merge(&each));
+    let [p50, p95, p99] = class.delay.quantiles_ms([0.5, 0.95, 0.99]);
     json!({
         "flows": members.len(),
         "goodput_bps": goodput,
@@ -316,9 +318,9 @@ pub(crate) fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds:
         "loss_distance": lengths(&losses.distances),
         "marked": sum(|user| user.marked),
         "mean_delay_ms": class.delay.mean_ms(),
-        "p50_delay_ms": class.delay.quantile_ms(0.5),
-        "p95_delay_ms": class.delay.quantile_ms(0.95),
-        "p99_delay_ms": class.delay.quantile_ms(0.99),
+        "p50_delay_ms": p50,
+        "p95_delay_ms": p95,
+        "p99_delay_ms": p99,
         "max_delay_ms": class.delay.max_ms(),
         "mean_wait_ms": mean(&UserMeter::mean_wait_ms),
         "jitter_ms": mean(&UserMeter::jitter_ms),

@@ -285,7 +285,6 @@ impl World {
                     let connections = self.transport.connections();
                     foresee(&self.fabric, connections, &self.measures.users, lane);
                 }
-                self.measures.tally.note(key.time, self.fabric.hold.look(id).packet.flow);
                 if WATCHED {
                     self.look_at(id, target);
                 }
@@ -327,9 +326,13 @@ impl World {
     fn on_arrival(&mut self, id: u32, target: Target) {
         let World { now, fabric, transport, measures, .. } = self;
         let now = *now;
+        if target == Target::Host {
+            return transport.deliver(now, id, fabric, measures);
+        }
+        measures.tally.note(now, fabric.hold.look(id).packet.flow);
         match target {
             Target::Link(link) => fabric.enter(now, link, id, &mut measures.users),
-            Target::Host => transport.deliver(now, id, fabric, measures),
+            Target::Host => unreachable!("it is dealt with"),
             Target::Air(crossing) => {
                 let packet = fabric.hold.hand_out(id);
                 fabric.in_air(now, &mut measures.users, |network, fx| {

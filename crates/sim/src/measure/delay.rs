@@ -169,11 +169,19 @@ impl DelayMeter {
 
     /// Quantile `q` (0 to 1) in ms, to three significant digits.
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
+        self.quantiles_ms([q])[0]
+    }
+
+    /// Several of them.
+    pub fn quantiles_ms<const N: usize>(&self, quantiles: [f64; N]) -> [Option<f64>; N] {
         if self.count == 0 {
-            return None;
+            return [None; N];
         }
-        let upper = self.spans.histogram().value_at_quantile(q).saturating_mul(TICK);
-        Some(upper.min(self.max) as f64 * 1e-6)
+        let histogram = self.spans.histogram();
+        quantiles.map(|q| {
+            let upper = histogram.value_at_quantile(q).saturating_mul(TICK);
+            Some(upper.min(self.max) as f64 * 1e-6)
+        })
     }
 
     /// The distribution for plots, in steps of a hundredth: (delay in ms, number of spans up to it

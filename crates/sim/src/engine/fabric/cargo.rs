@@ -207,6 +207,7 @@ impl Hold {
     pub fn fetch(&self, id: u32) {
         let cargo = &self.places[id as usize];
         fetch(&cargo.segment);
+        fetch(&cargo.packet);
         fetch(&cargo.sent);
         fetch(&cargo.backward);
     }

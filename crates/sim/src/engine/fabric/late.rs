@@ -40,7 +40,7 @@ impl Default for Late {
 
 impl Ways {
     /// Something happens to link `index`, which is looked at late, at `time`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn expect(&mut self, index: u32, time: Time) {
         let late = &mut self.late[index as usize];
         let at = time + late.slack;

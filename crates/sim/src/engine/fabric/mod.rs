@@ -177,7 +177,7 @@ impl Ways {
     }
 
     /// The first packet of lane `index`, which leads to `link`, arrives at `key`.
-    #[inline]
+    #[inline(never)]
     fn announce(&mut self, index: u32, link: Option<u32>, key: Key) {
         match link {
             None => self.moving.push(key, Event::Arrival(index)),

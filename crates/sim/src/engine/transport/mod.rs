@@ -252,11 +252,12 @@ impl Transport {
         &self.connections
     }
 
-    /// A packet is at its host.
+    /// A packet is at its host; the event is noted.
     #[inline]
     pub fn deliver(&mut self, now: Time, id: u32, fabric: &mut Fabric, measures: &mut Measures) {
         let cargo = fabric.hold.look(id);
         let (flow, user, ecn) = (cargo.flow, cargo.user, cargo.packet.ecn());
+        measures.tally.note(now, cargo.packet.flow);
         let payload = match flow {
             DATAGRAM => cargo.packet.len.saturating_sub(UDP_HEADERS),
             _ => cargo.segment.len,
