@@ -145,15 +145,16 @@ impl Lane {
         self.packets.pop_front().map(|(_, id)| id)
     }
 
-    /// Takes the first packet, whether it was late or not.
+    /// Takes the first packet, if it arrives before `limit`, and tells when.
     #[inline(always)]
-    pub fn take_first(&mut self) -> Option<u32> {
+    pub fn take_before(&mut self, limit: Time) -> Option<(Time, u32)> {
         if !self.late.is_empty()
             && let Some(key) = self.first()
         {
             self.bring_forward(key);
         }
-        self.take()
+        let &(Key { time, .. }, _) = self.packets.front()?;
+        if time >= limit { None } else { self.take().map(|id| (time, id)) }
     }
 
     /// The same, without its place among those of one instant; the end of time, if there is none.

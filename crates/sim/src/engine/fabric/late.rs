@@ -51,15 +51,14 @@ impl Ways {
         }
     }
 
-    /// When the next packet comes over `lanes`, and over which; the end of time, if none does.
+    /// Over which of `lanes` the next packet comes.
     #[inline(always)]
-    fn first_over(&self, lanes: &[u32]) -> (Time, u32) {
+    fn first_of(&self, lanes: &[u32]) -> u32 {
         if let [lane] = *lanes {
-            return (self.lanes[lane as usize].0.first_time(), lane);
+            return lane;
         }
-        let keys =
-            lanes.iter().filter_map(|lane| Some((self.lanes[*lane as usize].0.first()?, *lane)));
-        keys.min().map_or((Time::MAX, 0), |(key, lane)| (key.time, lane))
+        let first = |lane: &&u32| self.lanes[**lane as usize].0.first().unwrap_or(Key::NEVER);
+        *lanes.iter().min_by_key(first).expect("a link that is looked at late has lanes")
     }
 
     /// Whether lane `lane` leads into another part of the network.
@@ -108,28 +107,22 @@ impl Fabric {
     ) -> Time {
         let lanes = std::mem::take(&mut self.ways.late[index as usize].lanes);
         let mut at = self.at(index, users, true);
-        let (mut arrival, mut lane) = at.ways.first_over(&lanes);
         let next = loop {
             let free = at.link.armed().time;
-            if arrival < free {
-                if arrival >= until {
-                    break arrival;
-                }
-                let from = &mut at.ways.lanes[lane as usize].0;
-                let Some(id) = from.take_first() else { break free };
+            let lane = at.ways.first_of(&lanes);
+            let from = &mut at.ways.lanes[lane as usize].0;
+            if let Some((arrival, id)) = from.take_before(free.min(until)) {
                 if at.many {
                     foresee(from, &at.ways.stops, at.hold);
                 }
                 at.enter(arrival, id, |flow| tally.note(arrival, flow));
-                (arrival, lane) = at.ways.first_over(&lanes);
-            } else {
+            } else if free < until {
                 // A place that a departure frees is there for what arrives then.
-                if free >= until {
-                    break free;
-                }
                 at.link.woken();
                 tally.note(free, at.link.number);
                 at.poll(free);
+            } else {
+                break free.min(from.first_time());
             }
         };
         self.ways.late[index as usize].lanes = lanes;
