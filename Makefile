@@ -1,6 +1,6 @@
 # Everything is installed into .venv and built into target; `make clean` removes both.
 #
-#   make demo     build, then compare queue disciplines on examples/branch-uplink.toml
+#   make demo     build in a hurry unless it is built, then compare on examples/branch-uplink.toml
 #   make test     every check and test
 #   make fuzz     each fuzzer for FUZZ_SECONDS, 60 by default
 #   make fuzz-corpus  pack few inputs that reach all that the fuzzers have found
@@ -36,15 +36,18 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help dist test-dist audit licences release demo library package hosted gate abuse soak test fuzz fuzz-corpus bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: help engine dist test-dist audit licences release demo library package hosted gate abuse soak test fuzz fuzz-corpus bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := help
 
 # What stands at the head of this file.
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
+# The engine is built in a hurry unless there is one; `make build` builds the fast one.
+demo: PROFILE := $(if $(wildcard target/release/lib_engine.so),release,quick)
 demo: build
 	$(BIN)/forebay compare examples/branch-uplink.toml
+	@$(if $(filter quick,$(PROFILE)),echo "This engine was built in a hurry; make build builds a faster one.")
 
 test: lint rust-test python-test
 	@echo "== all tests passed"
@@ -211,10 +214,17 @@ site: $(VENV)/installed-site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "target/site/index.html"
 
-# The extension module is built as it is used, optimised; cargo rebuilds only what has changed.
-build: $(VENV)/installed
-	@echo "== building forebay (release; the first time takes a few minutes)"
-	@PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked
+# The extension module is built as it is used, optimised; cargo rebuilds only what has changed. The
+# packages that it is used with are installed meanwhile: the end of a build keeps one core busy.
+PROFILE ?= release
+MATURIN = PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile $(PROFILE) --locked
+build:
+	@$(MAKE) --no-print-directory --jobs=2 PROFILE=$(PROFILE) $(VENV)/installed engine
+	@$(MATURIN)
+
+engine: $(VENV)/installed-maturin
+	@echo "== building forebay ($(PROFILE); the first time takes $(if $(filter quick,$(PROFILE)),a minute,a few minutes))"
+	@$(MATURIN) --skip-install
 
 # The gate needs no Python: target/release/forebay-gate.
 gate:
@@ -230,7 +240,12 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "error: $(PYTHON) cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv"; exit 2; }
 
-$(VENV)/installed: requirements.lock | $(VENV)/bin/python
+$(VENV)/installed-maturin: requirements.lock | $(VENV)/bin/python
+	@awk '/^[a-z]/ { keep = /^(maturin|tomli)==/ } keep' $< > $(VENV)/maturin.lock
+	@$(BIN)/python -m pip install --quiet --require-hashes -r $(VENV)/maturin.lock
+	@touch $@
+
+$(VENV)/installed: requirements.lock $(VENV)/installed-maturin
 	@echo "== installing Python packages into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	@touch $@
