@@ -6,3 +6,10 @@
 pub fn fetch<T>(value: &T) {
     prefetch_index::prefetch_index(std::slice::from_ref(value), 0);
 }
+
+/// The same for a value of up to two lines: those in which it begins and ends.
+#[inline]
+pub fn fetch_whole<T>(value: &T) {
+    fetch(value);
+    prefetch_index::prefetch_index(std::slice::from_ref(value), 1);
+}

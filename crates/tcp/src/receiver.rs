@@ -49,6 +49,8 @@ pub struct Receiver {
     adaptive: Option<Box<Adaptive>>,
     /// If Linux's rules say when to acknowledge.
     linux: Option<Box<Acknowledging>>,
+    /// In AccECN mode.
+    accurate: Option<Box<DataReceiver>>,
     /// Linux 6.1's do, and its receive buffer.
     is_6_1: bool,
     /// By the standards' rules, without accurate ECN or a delay that adapts: nothing of these need be
@@ -83,8 +85,6 @@ pub struct Receiver {
     /// One offset of each of the blocks most recently received, newest first; 0 where none.
     recent: [u64; RECENT],
     duplicate_bytes: u64,
-    /// In AccECN mode.
-    accurate: Option<Box<DataReceiver>>,
     /// Bytes that have become contiguous since the last acknowledgment, if Linux's rules apply.
     unread: u64,
 }
@@ -236,9 +236,10 @@ impl Receiver {
     /// Fetches what every segment touches, ahead of its use.
     #[inline]
     pub fn fetch(&self) {
-        fetch(&self.next);
-        fetch(&self.early);
-        fetch(&self.ts_recent);
+        // Of each of its cache lines a field; the first is where it begins.
+        fetch(&self.read);
+        fetch(&self.fin);
+        fetch(&self.linux);
     }
 
     /// Fetches what that points to.

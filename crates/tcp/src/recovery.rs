@@ -4,6 +4,7 @@
 use crate::congestion::Window;
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
 use crate::{Config, LossRecovery, Reduction, RepairOrder, Segment, TimeoutRecovery};
+use forebay_core::fetch;
 
 /// Where in the life of a loss the sender is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +99,7 @@ enum Reducing {
 
 /// State of loss recovery.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Recovery {
     pub(crate) phase: Phase,
     /// The first unacknowledged segment is to be sent again at once.
@@ -122,6 +124,14 @@ pub(crate) struct Recovery {
 }
 
 impl Recovery {
+    /// Fetches what every acknowledgment touches, ahead of its use.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        fetch(&self.phase);
+        self.board.fetch_counts();
+        fetch(&self.reducing);
+    }
+
     pub(crate) fn new(config: &Config) -> Self {
         Recovery {
             phase: Phase::Open,

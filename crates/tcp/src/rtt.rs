@@ -2,7 +2,7 @@
 
 use crate::Config;
 use crate::congestion::real;
-use forebay_core::{Duration, Time};
+use forebay_core::{Duration, Time, fetch};
 
 /// Segments timed at once when there are no timestamps.
 const TIMED: usize = 8;
@@ -107,6 +107,14 @@ pub(crate) struct TimedSegments {
 }
 
 impl TimedSegments {
+    /// Fetches the segments that are asked for next.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        let (head, count) = (usize::from(self.head), usize::from(self.count));
+        fetch(&self.entries[head % TIMED]);
+        fetch(&self.entries[(head + count) % TIMED]);
+    }
+
     /// A segment of new data that ends at `end` leaves while `window` bytes are allowed in flight.
     #[inline]
     pub(crate) fn sent(&mut self, now: Time, end: u64, window: u64) {

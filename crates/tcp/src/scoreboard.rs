@@ -8,6 +8,7 @@
 
 use crate::ranges::RangeSet;
 use crate::{Config, LossDetection, LostRetransmissions, Segment};
+use forebay_core::fetch;
 use std::collections::VecDeque;
 
 /// Duplicate acknowledgments that mean loss (RFC 5681, section 3.2; RFC 6675, section 2).
@@ -15,6 +16,7 @@ pub(crate) const DUP_THRESH: usize = 3;
 
 /// The scoreboard of the data between `una` and the next offset to send.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Scoreboard {
     /// SACKed ranges above the cumulative acknowledgment.
     ranges: RangeSet,
@@ -248,6 +250,12 @@ impl Scoreboard {
             end = low;
         }
         (una < end).then_some((una, end))
+    }
+
+    /// Fetches the counters.
+    #[inline]
+    pub(crate) fn fetch_counts(&self) {
+        fetch(&self.sacked);
     }
 
     /// Fetches the highest range SACKed.

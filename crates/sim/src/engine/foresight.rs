@@ -3,6 +3,7 @@
 //! With many flows nearly every event meets a flow whose state is far away in memory, and what a
 //! packet costs is waiting for it. But who comes next is known: lanes and queues are in order.
 
+use super::event::Event;
 use super::fabric::cargo::DATAGRAM;
 use super::fabric::{AHEAD, Fabric, Target};
 use super::transport::Connections;
@@ -39,5 +40,15 @@ pub fn foresee(fabric: &Fabric, connections: &Connections, users: &[UserMeter], 
             }
         }
         _ => fabric.fetch_stop(cargo.stop + 1),
+    }
+}
+
+/// Fetches what a timer will touch that expires some time after that of `event`.
+#[inline(never)]
+pub fn foresee_timer(fabric: &Fabric, connections: &Connections, event: Event) {
+    match fabric.resting_after(event, AHEAD / 2) {
+        Some(Event::SenderTimer(flow)) => connections.fetch(flow, true),
+        Some(Event::ReceiverTimer(flow)) => connections.fetch(flow, false),
+        _ => {}
     }
 }

@@ -10,6 +10,7 @@
 //! computed when the packet enters it. An acknowledgment costs two. What happens at links mostly needs no
 //! place in the agenda: they are looked at late.
 
+mod agenda;
 mod boxes;
 mod change;
 mod event;
@@ -18,6 +19,7 @@ mod foresight;
 mod instant;
 mod measures;
 mod parallel;
+mod table;
 #[cfg(test)]
 mod tests;
 mod transport;
@@ -25,9 +27,10 @@ mod unfinished;
 mod watch;
 mod world;
 
+pub use agenda::Agenda;
 pub use boxes::Guard;
 pub use change::{Change, Join};
-pub use event::{Agenda, Event, Key, Sequence};
+pub use event::{Event, Key, Sequence};
 pub use fabric::{
     Border, Capture, Course, FabricSpec, Lane, Link, LinkChange, LinkSpec, Stop, Target, Wire,
 };

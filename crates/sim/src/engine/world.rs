@@ -4,7 +4,7 @@ use super::boxes::{Boxes, Ends, Guard};
 use super::change::Change;
 use super::event::{Event, Key};
 use super::fabric::{Border, Fabric, FabricSpec, Link, Target};
-use super::foresight::{FEW_USERS, foresee};
+use super::foresight::{FEW_USERS, foresee, foresee_timer};
 use super::measures::{LinkSeries, Measures, MeasuresSpec, Series};
 use super::transport::{Transport, TransportSpec};
 use super::watch::Watch;
@@ -176,7 +176,7 @@ impl World {
     /// Whether it can go on.
     pub(super) fn check(&self) -> Result<(), RunError> {
         self.check_disciplines()?;
-        if self.fabric.hold.peak() > MOST_UNDER_WAY {
+        if self.fabric.hold.count() > MOST_UNDER_WAY {
             return Err(self.overflowed());
         }
         let connections = self.transport.connections().peak();
@@ -311,6 +311,9 @@ impl World {
             }
             _ => {
                 self.fabric.rested();
+                if self.fabric.many() {
+                    foresee_timer(&self.fabric, self.transport.connections(), event);
+                }
                 self.on_resting(key, event);
                 self.measures.tally.note(key.time, u32::MAX);
             }

@@ -4,7 +4,7 @@
 //! 4: a loss period is a run of successive lost packets, a loss distance the difference of the
 //! sequence numbers of two successive losses, 1 if nothing was sent between them.
 
-use forebay_core::{Duration, Time};
+use forebay_core::{Duration, Time, fetch};
 use std::collections::VecDeque;
 
 /// A queue that drops from within loses packets out of order, so that a loss is settled only when
@@ -74,6 +74,16 @@ pub struct Lengths {
 }
 
 impl LossPattern {
+    /// Fetches what a loss touches.
+    pub fn fetch(&self) {
+        fetch(&self.unsettled);
+    }
+
+    /// Fetches what that points to: the last loss.
+    pub fn fetch_last(&self) {
+        self.unsettled.back().into_iter().for_each(fetch);
+    }
+
     /// Is told that packet `number` of the flow is lost; packets are numbered in order of sending.
     pub fn lost(&mut self, number: u64) {
         let mut at = self.unsettled.len();

@@ -119,6 +119,25 @@ impl UserMeter {
         }
     }
 
+    /// Fetches what a loss touches.
+    #[inline]
+    pub fn fetch_losses(&self) {
+        fetch(&self.dropped);
+        fetch(&self.pattern);
+    }
+
+    /// Fetches what that points to.
+    #[inline]
+    pub fn fetch_pattern(&self) {
+        self.pattern.as_deref().into_iter().for_each(LossPattern::fetch);
+    }
+
+    /// And what that does.
+    #[inline]
+    pub fn fetch_last_loss(&self) {
+        self.pattern.as_deref().into_iter().for_each(LossPattern::fetch_last);
+    }
+
     /// Counts a data packet of `len` bytes that is sent, and numbers it.
     #[inline]
     pub fn sends(&mut self, len: u32) -> u64 {

@@ -238,13 +238,13 @@ pub enum Attention {
 
 /// What can be fetched into the cache ahead of its use: everything.
 pub trait Fetch {
-    /// Asks memory for the cache line in which it begins.
+    /// Asks memory for the cache lines in which it begins and ends.
     fn fetch(&self);
 }
 
 impl<T> Fetch for T {
     fn fetch(&self) {
-        forebay_core::fetch(self);
+        forebay_core::fetch_whole(self);
     }
 }
 

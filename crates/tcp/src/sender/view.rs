@@ -11,12 +11,19 @@ impl Sender {
     /// Fetches what every acknowledgment touches, ahead of its use.
     #[inline]
     pub fn fetch(&self) {
+        // Of each of its cache lines a field.
         fetch(&self.una);
-        fetch(&self.reduced_at);
+        fetch(&self.window);
         fetch(&self.rtt);
-        fetch(&self.recovery);
+        self.recovery.fetch();
         fetch(&self.stats);
         fetch(&self.timed);
+    }
+
+    /// Fetches the state and the window.
+    #[inline]
+    pub fn fetch_window(&self) {
+        fetch(&self.window);
     }
 
     /// Fetches what that points to.
@@ -24,6 +31,9 @@ impl Sender {
     pub fn fetch_further(&self) {
         self.recovery.board.fetch();
         self.controller.fetch();
+        if !self.timestamps {
+            self.timed.fetch();
+        }
     }
 
     /// Where in its life the sender is.

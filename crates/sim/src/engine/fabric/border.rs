@@ -2,7 +2,7 @@
 
 use super::cargo::Cargo;
 use crate::engine::event::Key;
-use forebay_core::{Duration, Time};
+use forebay_core::Duration;
 use std::sync::Arc;
 
 /// What a part of a network knows of the others.
@@ -36,17 +36,6 @@ pub struct Crossing {
     pub leaving: Leaving,
     /// The rest of it.
     pub cargo: Cargo,
-}
-
-/// A data packet that was dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Lost {
-    /// When.
-    pub at: Time,
-    /// Whose it was.
-    pub user: u32,
-    /// Its number among theirs.
-    pub number: u64,
 }
 
 impl Border {

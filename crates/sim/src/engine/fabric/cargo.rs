@@ -1,10 +1,10 @@
 //! Packets under way, with all that the simulator knows of them beyond what a queue sees.
 
+use crate::engine::table::{Table, with_room};
 use crate::traffic::Marks;
 use forebay_core::tcp::{SackBlocks, Tcp};
 use forebay_core::{Duration, Packet, PacketKind, Time, fetch};
 use forebay_tcp::{Flags, Segment};
-use std::collections::VecDeque;
 use std::mem::{ManuallyDrop, replace};
 
 /// A packet and the rest of it; the packet's `id` is its index.
@@ -130,41 +130,81 @@ fn kind_of(segment: &Segment) -> PacketKind {
 }
 
 /// All cargo under way. Lanes and events have handles; a packet lies here until a queue, a box or the air
-/// takes it, so that it is not copied from lane to lane. Freed places are used again, those first that were freed first: packets
-/// end their lives about in the order in which they began, and so their cargo lies about in the
-/// order in which it is needed, which is what caches foresee.
-#[derive(Debug, Default)]
+/// takes it, so that it is not copied from lane to lane.
+///
+/// What is stored next gets the next place that is free, round and round: packets that follow each other
+/// lie behind each other, which is what caches foresee, and share pages.
+#[derive(Debug)]
 pub struct Hold {
-    places: Vec<Cargo>,
-    free: VecDeque<u32>,
+    places: Table<Cargo>,
+    /// Of each place, whether it is free, a bit; but not those of `open`.
+    free: Vec<u64>,
+    /// How many are free, and how many are to be: of all places one in 2 to the power of so many.
+    left: usize,
+    spare: u32,
+    /// The word in which the round is, the places of it that are still to be given in this round, and the
+    /// first of them.
+    word: usize,
+    open: u64,
+    next: u32,
 }
 
 impl Hold {
+    /// No cargo, for `many` users or few.
+    pub fn new(many: bool) -> Self {
+        let mut hold = Hold {
+            places: with_room(0),
+            free: Vec::new(),
+            left: 0,
+            // In the second half of the round those of the first are free again, all beside each other.
+            // Where memory is near, less of it is better.
+            spare: if many { 1 } else { 4 },
+            word: 0,
+            open: 0,
+            next: 0,
+        };
+        hold.go_on();
+        hold
+    }
+
     /// The place for what is stored next; until [`Hold::occupy`] it remains free.
     #[inline]
-    pub fn vacant(&mut self) -> u32 {
-        match self.free.front() {
-            Some(index) => *index,
-            None => self.grow(),
-        }
+    pub fn vacant(&self) -> u32 {
+        self.next
     }
 
     /// The place that [`Hold::vacant`] gave is free no more.
     #[inline]
     pub fn occupy(&mut self) {
-        self.free.pop_front();
+        self.left -= 1;
+        self.open &= self.open - 1;
+        if self.open == 0 {
+            self.go_on();
+        }
+        self.next = self.word as u32 * 64 + self.open.trailing_zeros();
+    }
+
+    /// The round goes on in the next word that has free places.
+    #[inline(never)]
+    fn go_on(&mut self) {
+        if self.left <= self.places.len() >> self.spare {
+            self.grow();
+        }
+        while self.open == 0 {
+            self.word = if self.word + 1 < self.free.len() { self.word + 1 } else { 0 };
+            self.open = std::mem::take(&mut self.free[self.word]);
+        }
     }
 
     #[cold]
-    fn grow(&mut self) -> u32 {
-        if self.places.len() == self.places.capacity() {
-            // By a quarter, not twofold: of many packets the room not used is much.
-            self.places.reserve_exact((self.places.len() / 4).max(64));
-        }
-        let index = self.places.len() as u32;
-        self.places.push(Cargo::default());
-        self.free.push_back(index);
-        index
+    fn grow(&mut self) {
+        // By an eighth, not twofold: of many packets the room not used is much.
+        let words = (self.free.len() / 8).max(1);
+        let more = 64 * words;
+        self.places.reserve_exact(more);
+        self.places.extend((0..more).map(|_| Cargo::default()));
+        self.free.resize(self.free.len() + words, !0);
+        self.left += more;
     }
 
     /// Stores `cargo` and gives its index, which its packet has from now on.
@@ -212,10 +252,11 @@ impl Hold {
         fetch(&cargo.backward);
     }
 
-    /// Fetches the place for the cargo that is stored after `count` others.
+    /// Fetches the place for the cargo that is likely stored after `count` others.
     pub fn fetch_free(&self, count: usize) {
-        if let Some(&id) = self.free.get(count) {
-            self.fetch(id);
+        let id = self.next as usize + count;
+        if id < self.places.len() {
+            self.fetch(id as u32);
         }
     }
 
@@ -225,10 +266,23 @@ impl Hold {
         std::mem::take(self.at(id))
     }
 
+    /// Moves the TCP header of the packet with handle `id`, which ends its life, to the place of what is
+    /// stored now.
+    pub fn pass_on(&mut self, id: u32) -> u32 {
+        let index = self.vacant();
+        self.occupy();
+        self.at(index).segment = self.look(id).segment;
+        self.free(id);
+        index
+    }
+
     /// Whoever had the cargo with handle `id` needs it no more.
     #[inline]
     pub fn free(&mut self, id: u32) {
-        self.free.push_back(id);
+        let (word, bit) = (&mut self.free[id as usize / 64], 1 << (id % 64));
+        debug_assert!(*word & bit == 0, "it is free already");
+        *word |= bit;
+        self.left += 1;
     }
 
     /// Ends the life of `packet`, which was handed out, and gives back its cargo.
@@ -238,8 +292,8 @@ impl Hold {
         self.look(id)
     }
 
-    /// Most packets that were ever under way at once.
-    pub fn peak(&self) -> usize {
-        self.places.len()
+    /// Packets under way.
+    pub fn count(&self) -> usize {
+        self.places.len() - self.left
     }
 }

@@ -85,7 +85,8 @@ impl Fabric {
         }
     }
 
-    /// Brings all links that are looked at late up to `now`, all of whose events have been handled.
+    /// Brings all links that are looked at late up to `now`, all of whose events have been handled, and
+    /// tells `users` of their losses.
     /// When the next thing happens to one of them.
     pub fn settle(&mut self, now: Time, users: &mut [UserMeter], tally: &mut Tally) -> Time {
         let until = now + Duration::from_nanos(1);
@@ -94,6 +95,7 @@ impl Fabric {
             let index = self.ways.looked_late[place];
             next = next.min(self.look_at(index, until, users, tally));
         }
+        self.lost.settle(users);
         next
     }
 

@@ -1,9 +1,9 @@
 //! A link with a queue in front of it.
 
 use super::Ways;
-use super::border::Lost;
 use super::capture::Capture;
 use super::cargo::{Cargo, Hold};
+use super::losses::{Losses, Lost};
 use crate::engine::event::Key;
 use crate::measure::{QueueMeter, UserMeter};
 use crate::pcap_out::WINDOW_SCALE;
@@ -155,8 +155,8 @@ pub struct Loss<'a> {
     pub hold: &'a mut Hold,
     /// Everyone's meters.
     pub users: &'a mut [UserMeter],
-    /// Where it is noted instead, in a part of a network: packets of a user may be lost in several.
-    pub lost: &'a mut Option<Vec<Lost>>,
+    /// Who is told, and when.
+    pub lost: &'a mut Losses,
 }
 
 struct Charge<'a, 'b> {
@@ -169,10 +169,8 @@ impl Loss<'_> {
     pub fn charge(&mut self, packet: Packet) {
         let counts = packet.kind == PacketKind::Data;
         let &Cargo { user, number, .. } = self.hold.retire(packet);
-        match self.lost {
-            _ if !counts => {}
-            None => self.users[user as usize].lost(number),
-            Some(lost) => lost.push(Lost { at: self.now, user, number }),
+        if counts {
+            self.lost.add(Lost { at: self.now, user, number }, self.users);
         }
     }
 }

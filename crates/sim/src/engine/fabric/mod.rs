@@ -8,14 +8,18 @@ pub mod cargo;
 mod lane;
 mod late;
 mod link;
+mod losses;
 mod turn;
 
-pub use border::{Border, Crossing, Lost};
+pub use border::{Border, Crossing};
 pub use capture::Capture;
 pub use lane::{Lane, Wire};
 pub use link::{Course, Link, LinkChange, LinkSpec, Loss};
+pub use losses::Lost;
 
-use super::event::{Agenda, Event, Key, Sequence};
+use super::agenda::Agenda;
+use super::event::{Event, Key, Sequence};
+use super::table::{Table, table};
 use crate::measure::UserMeter;
 use crate::wireless::medium::Station;
 use crate::wireless::{Effects, Network, NetworkSpec};
@@ -23,6 +27,7 @@ use border::Leaving;
 use cargo::Hold;
 use forebay_core::{Duration, Packet, Time, fetch};
 use late::Late;
+use losses::Losses;
 use std::sync::Arc;
 use turn::At;
 
@@ -98,8 +103,8 @@ pub struct Fabric {
     pub hold: Hold,
     /// Whether there are so many users that memory is worth reading ahead.
     many: bool,
-    /// What was lost, if this is a part of a network: whose it was is told there.
-    lost: Option<Vec<Lost>>,
+    /// What was lost, until its users are told.
+    lost: Losses,
 }
 
 /// In which of the two agendas of events that rest it is.
@@ -117,7 +122,7 @@ pub struct Ways {
     /// Lanes and links: entries that move with every packet.
     moving: Agenda,
     lanes: Vec<(Lane, Target)>,
-    stops: Vec<Stop>,
+    stops: Table<Stop>,
     /// Of each link, when it is looked at.
     late: Vec<Late>,
     /// Those that are looked at late.
@@ -207,7 +212,11 @@ impl Fabric {
     pub fn new(spec: FabricSpec, seed: u64, many: bool) -> Self {
         let ahead = spec.border.as_ref().map(|border| border.ahead.clone());
         let ahead = ahead.unwrap_or_else(|| spec.ahead());
-        let lost = spec.border.is_some().then(Vec::new);
+        let lost = match (spec.border.is_some(), many) {
+            (true, _) => Losses::Elsewhere(Vec::new()),
+            (false, true) => Losses::Together(Vec::new()),
+            (false, false) => Losses::AtOnce,
+        };
         let air = spec.wireless;
         let border = spec.border;
         let beyond = |lane| border.as_ref().is_some_and(|border: &Border| border.is_beyond(lane));
@@ -220,7 +229,7 @@ impl Fabric {
                     .zip(spec.lanes)
                     .map(|(lane, (to, wire))| (Lane::new(wire, beyond(lane)), to))
                     .collect(),
-                stops: spec.stops,
+                stops: table(spec.stops),
                 late: spec.links.iter().map(|_| Late::default()).collect(),
                 looked_late: Vec::new(),
                 border,
@@ -229,7 +238,7 @@ impl Fabric {
             next_resting: Agenda::NOTHING,
             links: spec.links.into_iter().map(|link| Link::new(link, seed)).collect(),
             air: air.map(|spec| Box::new((Network::new(spec, seed), Effects::default()))),
-            hold: Hold::default(),
+            hold: Hold::new(many),
             many,
             lost,
         }
@@ -296,6 +305,12 @@ impl Fabric {
         let [others, senders] = &self.resting;
         let (other, sender) = (others.first_or_nothing(), senders.first_or_nothing());
         self.next_resting = if sender.0.precedes(other.0) { *sender } else { *other };
+    }
+
+    /// The event after `count` others of those that rest beside `event`, if that is known.
+    #[inline]
+    pub fn resting_after(&self, event: Event, count: usize) -> Option<Event> {
+        self.resting[place_of(event)].after(count)
     }
 
     /// The entry at `key` of lane `index`, which is the first, is used up: the packet at the end of the
@@ -420,12 +435,12 @@ impl Fabric {
 
     /// What was lost since the last call, if this is a part of a network.
     pub fn take_lost(&mut self) -> impl Iterator<Item = Lost> {
-        self.lost.iter_mut().flat_map(|lost| lost.drain(..))
+        self.lost.take()
     }
 
     /// Gives back what only going on would need.
     pub fn close(&mut self) {
-        self.hold = Hold::default();
+        self.hold = Hold::new(false);
     }
 
     /// Schedules the next change of link `index`'s rate after `now`.

@@ -1,8 +1,8 @@
 //! What happens at a link: a packet comes, or one leaves.
 
-use super::border::Lost;
 use super::cargo::{Cargo, Hold};
 use super::link::{Link, Loss};
+use super::losses::Losses;
 use super::{AHEAD, Ways};
 use crate::engine::event::Key;
 use crate::measure::UserMeter;
@@ -15,7 +15,7 @@ pub(super) struct At<'a> {
     pub(super) ways: &'a mut Ways,
     pub(super) hold: &'a mut Hold,
     pub(super) users: &'a mut [UserMeter],
-    pub(super) lost: &'a mut Option<Vec<Lost>>,
+    pub(super) lost: &'a mut Losses,
     /// Whether memory is worth reading ahead.
     pub(super) many: bool,
     /// Whether the link is looked at late.

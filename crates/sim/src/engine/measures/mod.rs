@@ -11,6 +11,7 @@ pub use series::{ClassPoint, LinkSeries, Series};
 use super::boxes::Guard;
 use super::event::Tally;
 use super::fabric::Link;
+use super::table::{Table, table};
 use crate::measure::{ClassMeter, FlowSeries, TransferLog, UserMeter};
 use forebay_core::{Duration, Time};
 
@@ -31,7 +32,7 @@ pub struct MeasuresSpec {
 /// What a run has measured.
 pub struct Measures {
     /// By user.
-    pub users: Vec<UserMeter>,
+    pub users: Table<UserMeter>,
     /// By class.
     pub classes: Vec<ClassMeter>,
     /// Every transfer, if they were asked for.
@@ -57,7 +58,7 @@ impl Measures {
                 ..Series::default()
             },
             flow_series: spec.flow_series.then(|| Box::new(FlowSeries::new(spec.users.len()))),
-            users: spec.users,
+            users: table(spec.users),
             classes,
             transfers: spec.transfers.then(Box::default),
             segments: spec.segments.map(Box::new),
@@ -102,7 +103,7 @@ impl Measures {
         }
     }
 
-    /// Adds a point to every series; `open` are user and congestion window of every open connection.
+    /// Adds a point to every series; `open` are class and congestion window of every open connection.
     pub fn sample(
         &mut self,
         now: Time,
@@ -120,8 +121,8 @@ impl Measures {
             guard.controller.probe(&mut |name, value| series.variable(name, value));
         }
         let mut windows = vec![(0_u64, 0_u32); self.classes.len()];
-        for (user, cwnd) in open {
-            let (sum, count) = &mut windows[self.users[user as usize].class as usize];
+        for (class, cwnd) in open {
+            let (sum, count) = &mut windows[class as usize];
             (*sum, *count) = (*sum + cwnd, *count + 1);
         }
         let classes = self.classes.iter_mut().zip(windows);

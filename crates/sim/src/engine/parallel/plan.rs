@@ -55,8 +55,7 @@ struct Paths {
 impl Paths {
     fn new(spec: &WorldSpec) -> Paths {
         let WorldSpec { fabric, transport: TransportSpec { users, .. }, .. } = spec;
-        let mut paths =
-            Paths { links: Vec::new(), ends: Vec::with_capacity(2 * users.len()) };
+        let mut paths = Paths { links: Vec::new(), ends: Vec::with_capacity(2 * users.len()) };
         for user in users {
             paths.links.extend(fabric.links_from(user.forward));
             paths.ends.push(paths.links.len());

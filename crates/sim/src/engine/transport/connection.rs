@@ -3,6 +3,8 @@
 
 use super::incoming::{Incoming, Opening};
 use crate::engine::event::Key;
+use crate::engine::fabric::AHEAD;
+use crate::engine::table::{Table, with_room};
 use crate::measure::UserMeter;
 use crate::traffic::Marks;
 use forebay_core::{Time, fetch};
@@ -12,11 +14,9 @@ use forebay_tcp::{Sender, State};
 /// it needs on its way to the receiver.
 #[repr(C, align(64))]
 pub struct Connection {
-    pub(super) sender: Sender,
+    // What every acknowledgment touches beside the sender is one cache line.
     /// Key of the agenda entry that stands for the timer; others are stale.
     pub(super) sender_timer: Option<Key>,
-    /// Retransmissions, timeouts and window probes already charged to the user.
-    pub(super) charged: [u64; 3],
     pub(super) user: u32,
     /// First stop of the data's path, and the marks: the user's own, kept here because every packet
     /// asks for them.
@@ -27,11 +27,25 @@ pub struct Connection {
     pub(super) number: u32,
     /// Distinguishes successive connections in the same place.
     pub(super) life: u32,
+    pub(super) sender: Sender,
+    /// Retransmissions, timeouts and window probes already charged to the user.
+    pub(super) charged: [u64; 3],
+    pub(super) class: u32,
     pub(super) start: Time,
     pub(super) incoming: Incoming,
 }
 
 impl Connection {
+    fn is_open(&self) -> bool {
+        matches!(self.sender.state(), State::Established | State::Closing)
+    }
+
+    /// Fetches what [`Connections::windows`] looks at.
+    fn fetch_window(&self) {
+        self.sender.fetch_window();
+        fetch(&self.class);
+    }
+
     /// Adds to `meter` what the sender counted since the last call.
     pub(super) fn charge(&mut self, meter: &mut UserMeter) {
         let stats = self.sender.stats();
@@ -53,7 +67,7 @@ pub(super) struct Planned {
 
 /// All connections and planned transfers; places are used again.
 pub struct Connections {
-    pub(super) places: Vec<Connection>,
+    pub(super) places: Table<Connection>,
     pub(super) free: Vec<u32>,
     /// What a flow's index has beside its place: the part of the network that the sender is in.
     pub(super) part: u32,
@@ -104,7 +118,7 @@ impl Connections {
     /// and `likely` are likely to be open at once.
     pub fn new(part: u32, first: u32, users: u32, likely: usize) -> Self {
         Connections {
-            places: Vec::with_capacity(likely),
+            places: with_room(likely),
             free: Vec::new(),
             part: part << PLACE,
             guests: Vec::new(),
@@ -175,15 +189,18 @@ impl Connections {
 
     /// (user, sender) of every connection that is open.
     pub fn open(&self) -> impl Iterator<Item = (u32, &Sender)> {
-        let open = |place: &&Connection| {
-            matches!(place.sender.state(), State::Established | State::Closing)
-        };
-        self.places.iter().filter(open).map(|place| (place.user, &place.sender))
+        let open = self.places.iter().filter(|connection| connection.is_open());
+        open.map(|connection| (connection.user, &connection.sender))
     }
 
-    /// (user, congestion window in bytes) of every connection that is open.
+    /// (class, congestion window in bytes) of every connection that is open.
     pub fn windows(&self) -> impl Iterator<Item = (u32, u64)> {
-        self.open().map(|(user, sender)| (user, sender.cwnd()))
+        let places = self.places.iter().enumerate();
+        let fetched = places.inspect(|(place, _)| {
+            self.places.get(place + AHEAD).into_iter().for_each(Connection::fetch_window);
+        });
+        let open = fetched.filter(|(_, connection)| connection.is_open());
+        open.map(|(_, Connection { class, sender, .. })| (*class, sender.cwnd()))
     }
 
     /// Fetches what an acknowledgment will touch of the connection in place `flow`, or what data
@@ -192,8 +209,7 @@ impl Connections {
     pub fn fetch(&self, flow: u32, acknowledgment: bool) {
         let Some(connection) = self.places.get(self.place_of(flow)) else { return };
         if acknowledgment {
-            fetch(&connection.user);
-            fetch(&connection.life);
+            fetch(&connection.sender_timer);
             connection.sender.fetch();
         } else {
             connection.incoming.fetch();

@@ -30,7 +30,7 @@ pub struct Opening {
 
 /// The receiving end of a connection. It may be computed apart from the sender, and learns from packets
 /// alone how that goes on.
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Incoming {
     user: u32,
     backward: u32,
@@ -101,6 +101,8 @@ impl Incoming {
         let delivered = self.receiver.delivered();
         measures.users[self.user as usize].bytes += delivered - before;
         if replies {
+            // Many packets lie in the order of sending.
+            let id = if fabric.many() { fabric.hold.pass_on(id) } else { id };
             self.acknowledge(now, flow, id, self.backward, fabric);
         } else {
             fabric.hold.free(id);

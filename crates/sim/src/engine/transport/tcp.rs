@@ -124,6 +124,7 @@ impl Transport {
             start: now,
             sender_timer: None,
             charged: [0; 3],
+            class: measures.users[user as usize].class,
         };
         self.connections.settle(place, connection);
         if let Some(log) = &mut measures.transfers {
@@ -168,10 +169,14 @@ impl Transport {
         }
         connection.sender.on_segment(now, &cargo.segment, ecn);
         if opening && connection.sender.state() != State::SynSent {
-            let class = measures.users[user as usize].class;
-            measures.classes[class as usize].opened(connection.start, now);
+            measures.classes[connection.class as usize].opened(connection.start, now);
         }
-        self.transmit_from(now, flow, Some(id), fabric, measures);
+        // Many packets lie in the order of sending.
+        let spare = Some(id).filter(|_| !fabric.many());
+        if spare.is_none() {
+            fabric.hold.free(id);
+        }
+        self.transmit_from(now, flow, spare, fabric, measures);
     }
 
     /// All data of a connection, so many bytes, have arrived.

@@ -11,8 +11,9 @@ impl World {
     pub(super) fn point(&self, watch: &Watch) {
         let mut ledger = watch.ledger();
         let mut windows = vec![None; ledger.shown.len()];
-        for (user, cwnd) in self.transport.connections().windows() {
-            *windows[ledger.rows[user as usize] as usize].get_or_insert(0) += cwnd;
+        for (user, sender) in self.transport.connections().open() {
+            let row = ledger.rows[user as usize];
+            *windows[row as usize].get_or_insert(0) += sender.cwnd();
         }
         let since = &mut ledger.since;
         let delays = since
