@@ -3,13 +3,14 @@
 mod adaptive;
 mod linux_6_1;
 mod marks;
+mod report;
 
 use crate::accecn::DataReceiver;
 use crate::linux::{self, Acknowledging, Version};
 use crate::ranges::RangeSet;
 use crate::segment::put;
 use crate::sender::micros;
-use crate::{Config, Flags, LossRecovery, SackBlock, Segment};
+use crate::{Config, Flags, LossRecovery, Segment};
 use adaptive::Adaptive;
 use forebay_core::{Duration, Ecn, Time, fetch};
 use marks::Tells;
@@ -489,30 +490,6 @@ impl Receiver {
         }
     }
 
-    fn remember(&mut self, block: (u64, u64)) {
-        let within = |offset: u64| block.0 <= offset && offset < block.1;
-        let [newest, ref others @ ..] = self.recent;
-        if within(newest) && !others.iter().any(|offset| within(*offset)) {
-            self.recent[0] = block.0;
-            return;
-        }
-        self.forget(within);
-        self.recent.copy_within(..RECENT - 1, 1);
-        self.recent[0] = block.0;
-    }
-
-    fn forget(&mut self, gone: impl Fn(u64) -> bool) {
-        let mut kept = [0; RECENT];
-        let mut count = 0;
-        for offset in self.recent {
-            if offset != 0 && !gone(offset) {
-                kept[count] = offset;
-                count += 1;
-            }
-        }
-        self.recent = kept;
-    }
-
     /// The right edge to advertise: it never retreats, and it moves by at least one segment or
     /// half the buffer (RFC 9293, sections 3.8.6 and 3.8.6.2.2).
     #[inline]
@@ -579,30 +556,6 @@ impl Receiver {
             && let Some(accurate) = &mut self.accurate
         {
             accurate.complete(segment);
-        }
-    }
-
-    /// What arrived a second time (RFC 2883, section 4), then the block with the newest segment and
-    /// those before it (RFC 2018, section 4).
-    fn report(&self, segment: &mut Segment, duplicate: Option<(u64, u64)>) {
-        let Segment { ack, ref mut sack, ref mut sack_count, .. } = *segment;
-        let mut tell = |(start, end): (u64, u64)| {
-            let relative = |offset: u64| offset.wrapping_sub(ack) as u32;
-            let slot = sack.get_mut(usize::from(*sack_count))?;
-            *slot = SackBlock { start: relative(start), end: relative(end) };
-            *sack_count += 1;
-            Some(())
-        };
-        duplicate.map(&mut tell);
-        match &self.linux {
-            Some(linux) => {
-                let _ = linux.reported_blocks().iter().try_for_each(|block| tell(*block));
-            }
-            None => {
-                let recent = self.recent.iter().take_while(|offset| **offset != 0);
-                let mut blocks = recent.filter_map(|offset| self.early.containing(*offset));
-                let _ = blocks.try_for_each(tell);
-            }
         }
     }
 }

@@ -1,0 +1,56 @@
+//! What the receiver reports of data above a hole.
+
+use super::{RECENT, Receiver};
+use crate::{SackBlock, Segment};
+
+impl Receiver {
+    /// `block` has just grown by what came.
+    pub(super) fn remember(&mut self, block: (u64, u64)) {
+        let within = |offset: u64| block.0 <= offset && offset < block.1;
+        let [newest, ref others @ ..] = self.recent;
+        if within(newest) && !others.iter().any(|offset| within(*offset)) {
+            self.recent[0] = block.0;
+            return;
+        }
+        self.forget(within);
+        self.recent.copy_within(..RECENT - 1, 1);
+        self.recent[0] = block.0;
+    }
+
+    /// Blocks that begin at offsets of which `gone` answers true are no more.
+    pub(super) fn forget(&mut self, gone: impl Fn(u64) -> bool) {
+        let mut kept = [0; RECENT];
+        let mut count = 0;
+        for offset in self.recent {
+            if offset != 0 && !gone(offset) {
+                kept[count] = offset;
+                count += 1;
+            }
+        }
+        self.recent = kept;
+    }
+
+    /// What arrived a second time (RFC 2883, section 4), then the block with the newest segment and
+    /// those before it (RFC 2018, section 4).
+    pub(super) fn report(&self, segment: &mut Segment, duplicate: Option<(u64, u64)>) {
+        let Segment { ack, ref mut sack, ref mut sack_count, .. } = *segment;
+        let mut tell = |(start, end): (u64, u64)| {
+            let relative = |offset: u64| offset.wrapping_sub(ack) as u32;
+            let slot = sack.get_mut(usize::from(*sack_count))?;
+            *slot = SackBlock { start: relative(start), end: relative(end) };
+            *sack_count += 1;
+            Some(())
+        };
+        duplicate.map(&mut tell);
+        match &self.linux {
+            Some(linux) => {
+                let _ = linux.reported_blocks().iter().try_for_each(|block| tell(*block));
+            }
+            None => {
+                let recent = self.recent.iter().take_while(|offset| **offset != 0);
+                let mut blocks = recent.filter_map(|offset| self.early.containing(*offset));
+                let _ = blocks.try_for_each(tell);
+            }
+        }
+    }
+}
