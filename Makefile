@@ -1,6 +1,6 @@
 # Everything is installed into .venv and built into target; `make clean` removes both.
 #
-#   make demo     build in a hurry unless it is built, then compare on examples/branch-uplink.toml
+#   make demo     build a slower engine sooner unless one is there, and compare on examples/branch-uplink.toml
 #   make test     every check and test
 #   make fuzz     each fuzzer for FUZZ_SECONDS, 60 by default
 #   make fuzz-corpus  pack few inputs that reach all that the fuzzers have found
@@ -43,11 +43,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
-# The engine is built in a hurry unless there is one; `make build` builds the fast one.
+# Unless there is an engine, one without link-time optimisation is built; `make build` builds the fast one.
 demo: PROFILE := $(if $(wildcard target/release/lib_engine.so),release,quick)
 demo: build
 	$(BIN)/forebay compare examples/branch-uplink.toml
-	@$(if $(filter quick,$(PROFILE)),echo "This engine was built in a hurry; make build builds a faster one.")
+	@$(if $(filter quick,$(PROFILE)),echo "This engine was built without link-time optimisation; make build builds a faster one.")
 
 test: lint rust-test python-test
 	@echo "== all tests passed"
