@@ -175,7 +175,7 @@ pub fn upgrade(path: &Path, fail_open: bool, parts: &Parts) -> io::Result<ExitCo
         }
         if begin.elapsed() > PATIENCE {
             let _ = next.kill();
-            return Err(io::Error::other("the next gate does not take over; it was ended"));
+            return Err(io::Error::other("the next gate did not take over, and was stopped"));
         }
         std::thread::sleep(Duration::from_millis(20));
     }
