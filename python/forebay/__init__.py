@@ -11,7 +11,7 @@
     >>> session = forebay.open(scenario).advance_to("10s")
     >>> session.queues["uplink"].packets          # look, change with `set`, go on
 
-Names of measures and columns end in their unit: `_ms`, `_s`, `_bps` (bits a second), `_bytes`.
+Names of measures and columns end in their unit: `_ms`, `_s`, `_bps` (bits per second), `_bytes`.
 """
 
 TYPE_CHECKING = False

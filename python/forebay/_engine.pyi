@@ -52,9 +52,9 @@ class Output:
         """
 
 class Packet:
-    """A packet that a discipline in Python holds; the host keeps it.
+    """A packet that a discipline in Python holds; the engine owns it.
 
-    When its last reference goes before it has left, it is lost, and the run ends.
+    If its last reference disappears before the packet has left, it is lost and the run ends.
 
     Example:
         >>> class Calls(forebay.Discipline):
@@ -268,7 +268,7 @@ class Ack:
         """Whether this is slow start after a retransmission timeout."""
 
 class Congestion:
-    """Congestion, at most once a window of data.
+    """Congestion, at most once in each window of data.
 
     Example:
         >>> class Bold(forebay.CongestionControl):

@@ -75,7 +75,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Every run of a comparison, and what they say together.
+    """All runs of a comparison, and their statistics.
 
     Replication *r* has the same seed under every discipline, so that all of them face the same
     traffic and differences can be taken replication by replication.
@@ -138,7 +138,7 @@ class Comparison:
         return tuple(run for run in self.runs if run.discipline == label)
 
     def samples(self, label: str, class_: str, key: str) -> list[float | None]:
-        """One value a replication of a measure of a class; None where it was not measured.
+        """A measure of a class, one value for each replication; None where it was not measured.
 
         `gain` is measured if there is a baseline.
         """
@@ -159,7 +159,7 @@ class Comparison:
         )
 
     def queue_samples(self, label: str, key: str) -> list[float | None]:
-        """One value a replication of a measure of the compared queue."""
+        """A measure of the compared queue, one value for each replication."""
         runs = self.runs_of(label)
         return [run.result.summary["queues"][self.link].get(key) for run in runs]
 
@@ -179,7 +179,7 @@ class Comparison:
         )
 
     def best(self, class_: str, measure: Measure) -> tuple[str, ...]:
-        """The best discipline for a class by one measure, and all not distinguishable from it.
+        """The best discipline for a class by one measure, and all that may be as good.
 
         See `forebay.measures.best_of`.
         """

@@ -55,10 +55,10 @@ class QueueNow:
 
 
 class Session:
-    """A run under way, as `forebay.open` begins it.
+    """A run in progress, as `forebay.open` starts it.
 
-    A run of which nothing is changed ends with the fingerprint of a plain run, wherever it stopped
-    in between. It may be a context: what has not ended by the end of the block is given up.
+    If nothing is changed, the run ends with the fingerprint of a plain run, wherever it stopped in
+    between. A session can be used in a `with` statement, whose end closes a run that has not ended.
 
     Example:
         >>> session = forebay.open(scenario, discipline="fifo")
@@ -117,18 +117,18 @@ class Session:
         return now >= end
 
     def advance(self, span: str) -> Session:
-        """Go on for a span of simulated time, such as "100ms", at most to the scenario's end.
+        """Continue for a span of simulated time, such as "100ms", at most to the scenario's end.
 
         Raises:
-            ScenarioError: `span` is no time, or a plug-in broke the contract.
+            ScenarioError: `span` is not a time, or a plug-in broke the contract.
         """
         return self._advance(self._run.times()[0] + nanoseconds(span))
 
     def advance_to(self, instant: str) -> Session:
-        """Go on to an instant of simulated time, such as "10s", at most to the scenario's end.
+        """Continue to an instant of simulated time, such as "10s", at most to the scenario's end.
 
         Raises:
-            ScenarioError: it is no time, or is over; or a plug-in broke the contract.
+            ScenarioError: it is not a time, or is in the past; or a plug-in broke the contract.
         """
         until = nanoseconds(instant)
         now = self._run.times()[0]
@@ -161,22 +161,22 @@ class Session:
     def set(self, path: str, value: Any) -> Session:
         """Change a field of the scenario, by its path, from now on.
 
-        Constant rate, delay and loss of links may change, and queues. A transmission under way ends
-        as it was to end. A queue of which anything changes begins anew: arrivals join the new one,
-        and what waits in the old one leaves first.
+        The constant rate, delay and loss of a link may change, and its queue. A transmission in
+        progress ends as planned. If anything in a queue changes, it is replaced: arrivals join the
+        new one, and packets in the old one leave first.
 
         Args:
             path: as in `Scenario.with_`, such as `link[0].queue.target` or `dumbbell.rate`.
             value: as a scenario writes it.
 
         Raises:
-            ScenarioError: the field cannot change while it runs, or not to this value; nothing has
-                changed.
+            ScenarioError: the field cannot change during a run, or not to this value; then nothing
+                has changed.
         """
         return self._change(set={path: value})
 
     def set_queue(self, queue: Queue, link: str | None = None) -> Session:
-        """Put another queue on a link from now on, as `set`.
+        """Put another queue on a link from now on, like `set`.
 
         Args:
             queue: a kind, a class, or a table of a kind and its parameters.
@@ -193,18 +193,18 @@ class Session:
         return self._change(plugins, set=queues) if queues else self
 
     def join(self, traffic: Mapping[str, Any]) -> Session:
-        """Let a traffic entry take part from now on.
+        """Add a traffic entry from now on.
 
         Args:
             traffic: as a scenario's [[traffic]]; its name must not be taken.
 
         Raises:
-            ScenarioError: it could not run; nothing has changed.
+            ScenarioError: it cannot run; then nothing has changed.
         """
         return self._change(join=dict(traffic))
 
     def leave(self, traffic: str) -> Session:
-        """Let a traffic entry send no more; what is left of its transfers is not sent.
+        """Stop a traffic entry; the rest of its transfers is not sent.
 
         Raises:
             ScenarioError: none has this name.
@@ -212,7 +212,7 @@ class Session:
         return self._change(leave=traffic)
 
     def finish(self) -> Result:
-        """Go on to the scenario's end. The session has ended then.
+        """Continue to the end of the scenario, and end the session.
 
         Raises:
             ScenarioError: a plug-in broke the contract.
@@ -243,7 +243,7 @@ def open(  # noqa: A001 - as in forebay.open
     discipline: Queue | None = None,
     link: str | None = None,
 ) -> Session:
-    """Begin a run that goes on step by step.
+    """Start a run that you advance step by step.
 
     Args:
         scenario: what to run.

@@ -17,7 +17,7 @@ Example:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and how well it is known, in the unit of the samples.
+    """A mean with its confidence interval, in the unit of the samples.
 
     Example:
         >>> goodput = forebay.Interval(mean=9.5, half_width=0.5, samples=10)
@@ -127,7 +127,7 @@ def prediction(samples: Sequence[float], level: float = LEVEL) -> Interval | Non
 
 
 def interval(samples: Sequence[float | None], level: float = LEVEL) -> Interval | None:
-    """Mean of independent samples with its Student t interval; samples that are none are left out.
+    """Mean of independent samples with its Student t interval; samples that are None are left out.
 
     Args:
         samples: one value a replication.

@@ -187,7 +187,7 @@ def test_connections_that_leave_end_under_every_stack(stack: str | None) -> None
         ([{"at": "1s", "set": {"duration": "9s"}}], r"change\[0\]\.set\.duration: cannot change"),
         ([{"at": "1s", "join": BULK | {"q": -1}}], r"change\[0\]\.join\.q"),
         ([{"at": "1s", "join": BULK | {"to": "w"}}], r"change\[0\]\.join.*\"w\""),
-        ([{"at": "1s", "join": BULK | {"name": "cbr"}}], 'two are called "cbr"'),
+        ([{"at": "1s", "join": BULK | {"name": "cbr"}}], 'two entries are called "cbr"'),
     ],
 )
 def test_what_cannot_change_says_where(changes: list[dict[str, Any]], said: str) -> None:

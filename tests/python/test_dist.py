@@ -142,7 +142,7 @@ def test_the_static_gate_refuses_plug_ins(unpacked: Path) -> None:
     (unpacked / "any.so").write_bytes(b"")
     done = answer(unpacked / "forebay-gate", "check", file)
     assert done.returncode == 2
-    assert "a static program loads none" in done.stderr
+    assert "a statically linked program cannot load plug-ins" in done.stderr
 
 
 @pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="needs dpkg-deb")

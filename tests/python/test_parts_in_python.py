@@ -152,17 +152,17 @@ class Long(Cbr):
 @pytest.mark.parametrize(
     ("owner", "said"),
     [
-        (Zero, r'control "zero": .*py:\d+, in pacing_rate: it returned 0, and may return a whole'),
+        (Zero, r'control "zero": .*py:\d+, in pacing_rate: it returned 0; it must return a whole'),
         (Tiny, r'control "tiny": .*py:\d+, in on_ack: ValueError: cwnd must be at least one segm'),
-        (Answers, r"in on_ack: it returned \d+, and may return nothing"),
+        (Answers, r"in on_ack: it returned \d+; it must return nothing"),
         (Unmade, r'control "unmade": .*py:\d+, in setup: RuntimeError: no'),
         (
             Back,
-            r'source "back": .*py:\d+, in next: it returned \(\d+, 100\), and may return \(in',
+            r'source "back": .*py:\d+, in next: it returned \(\d+, 100\); it must return \(in',
         ),
         (
             Long,
-            r"in next: it returned \(\d+, 70000\), and may return .* 1 to 65535 bytes\) or No",
+            r"in next: it returned \(\d+, 70000\); it must return .* 1 to 65535 bytes\) or No",
         ),
     ],
 )

@@ -177,7 +177,7 @@ def test_kinds_explains_a_file_and_the_gate_refuses_it(gate: Path, tmp_path: Pat
         [gate, "check", tmp_path / "gate.toml"], capture_output=True, text=True
     )
     assert refused.returncode == 2
-    assert "plugins[0]: a class in Python runs in simulations alone" in refused.stderr
+    assert "plugins[0]: a class in Python runs only in simulations" in refused.stderr
     here = forebay.Scenario.of(document("fifo"))
     compared = forebay.compare(here, disciplines=[Marks], replications=1)
     assert not gates.fits(compared)
@@ -241,12 +241,12 @@ def test_faults_in_other_processes_are_told(monkeypatch: pytest.MonkeyPatch) -> 
     [
         ("enqueue", "1 / 0", r"{file}:14, in enqueue: ZeroDivisionError: division by zero"),
         ("enqueue", "return", r"{file}:12, in enqueue: packet \d+ is neither kept nor sent nor"),
-        ("enqueue", "return 7", r"{file}:12, in enqueue: it returned 7, and may return nothing"),
-        ("enqueue", "self.drop(packet)", r"packet \d+ has left before: it was sent or dropped"),
+        ("enqueue", "return 7", r"{file}:12, in enqueue: it returned 7; it must return nothing"),
+        ("enqueue", "self.drop(packet)", r"packet \d+ has already left: it was sent or dropped"),
         ("enqueue", "self.drop(packet, 'overflw')", r"{file}:14, .*did you mean \"overflow\"\?"),
-        ("dequeue", "return self.queue[0]", r"{file}:18, in dequeue: .*\d+ has left before"),
+        ("dequeue", "return self.queue[0]", r"{file}:18, in dequeue: .*\d+ has already left"),
         ("dequeue", "self.queue.popleft()", r"{file}:20, in dequeue: packet \d+ is neither kept"),
-        ("dequeue", "return 'x'", r"{file}:18, in dequeue: it returned 'x', and may return a pac"),
+        ("dequeue", "return 'x'", r"{file}:18, in dequeue: it returned 'x'; it must return a pac"),
         ("dequeue", "return None", r"{file}:4, discipline .*says that one is ready, and gives no"),
         ("dequeue", "return self.queue.pop()", r"{file}:4, discipline .*and it says that it keeps"),
         ("dequeue", "while self.count > 40: pass", r"{file}:20, in dequeue: it did not return"),

@@ -147,7 +147,7 @@ def test_the_examples_of_studies_are_right(tmp_path: Path) -> None:
         (["link[0].queue.codel.target"], ["5ms", "standing delay"]),
         (["link.queue.target"], ["(codel)", "(pie)"]),
         (["traffic.web.from"], ["server"]),
-        (["traffic.dscp"], ["no class"]),
+        (["traffic.dscp"], ["does not set a class"]),
         (["profile.gold.rate"], ["in profile"]),
         (["--for", "study", "axis.range.scale"], ["log"]),
         (["--for", "test", "trade.class"], ["class"]),

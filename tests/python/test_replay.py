@@ -51,7 +51,7 @@ def test_a_true_recording_is_the_same(tmp_path: Path) -> None:
     found = json.loads(result.stdout)
     assert found["difference"] is None and not found["truncated"]
     assert (found["offered"], found["sent"], found["dropped"]) == (3, 1, {"overflow": 1})
-    assert "All is the same." in replay(tmp_path / "a.rec", operations).stdout
+    assert "Everything is the same." in replay(tmp_path / "a.rec", operations).stdout
 
 
 def test_another_verdict_is_found(tmp_path: Path) -> None:

@@ -102,10 +102,10 @@ def test_other_changes_are_refused_and_change_nothing() -> None:
     here = scenario()
     session = forebay.open(here, seed=3).advance_to("2s")
     for path, value, said in (
-        ("duration", "30s", "duration: cannot change while it runs"),
-        ("traffic[0].flows", 5, "traffic: cannot change while it runs"),
-        ("dumbbell.overhead", "10B", "dumbbell: cannot change while it runs"),
-        ("dumbbell.access.delay", "5ms", "link: cannot change while it runs"),
+        ("duration", "30s", "duration: cannot change during a run"),
+        ("traffic[0].flows", 5, "traffic: cannot change during a run"),
+        ("dumbbell.overhead", "10B", "dumbbell: cannot change during a run"),
+        ("dumbbell.access.delay", "5ms", "link: cannot change during a run"),
         ("dumbbell.queue.target", "1h", "dumbbell.queue.target: must be below interval"),
         ("dumbbell.queue.tagret", "1ms", 'unknown field "tagret"'),
         ("dumbbell.rate", "0Mbit", "dumbbell.rate"),

@@ -51,7 +51,7 @@
 #define FOREBAY_OVERFLOW 0
 
 /**
- * Reason of a drop: an active queue management law.
+ * Reason of a drop: a rule of active queue management.
  */
 #define FOREBAY_AQM 1
 
@@ -71,12 +71,12 @@
 #define FOREBAY_PUSHED_OUT 4
 
 /**
- * Reason of a drop: a pure acknowledgment of which later ones in the queue say as much.
+ * Reason of a drop: a pure acknowledgment that later ones in the queue make redundant.
  */
 #define FOREBAY_REDUNDANT_ACK 5
 
 /**
- * What a discipline knows of its port when it is made.
+ * What a discipline knows of its port when it is created.
  */
 typedef struct ForebaySetting {
   /**
@@ -130,11 +130,11 @@ typedef struct ForebayPacket {
    */
   uint32_t kind;
   /**
-   * Host that it comes from, never 0; 0 if it is not known.
+   * Number of the host that it comes from; 0 if that is not known.
    */
   uint16_t source;
   /**
-   * Host that it goes to, likewise.
+   * Number of the host that it goes to; 0 if that is not known.
    */
   uint16_t destination;
   /**
@@ -144,7 +144,7 @@ typedef struct ForebayPacket {
 } ForebayPacket;
 
 /**
- * What a discipline is handed at every call.
+ * What a discipline gets at every call.
  */
 typedef struct ForebayContext {
   /**
@@ -152,11 +152,11 @@ typedef struct ForebayContext {
    */
   uint64_t now;
   /**
-   * The host's own.
+   * For the host's own use.
    */
   void *host;
   /**
-   * Drops a packet for a reason (`FOREBAY_OVERFLOW` and so on); it is the host's from then on.
+   * Drops a packet for a reason (`FOREBAY_OVERFLOW` and so on); then it belongs to the host.
    */
   void (*drop)(struct ForebayContext *cx, const struct ForebayPacket *packet, uint32_t reason);
   /**
@@ -219,12 +219,12 @@ typedef struct ForebayDiscipline {
    */
   bool keeps_order;
   /**
-   * Whether it holds packets back, so that `wake` names instants to come. The host takes others to
+   * Whether it holds packets back, so that `wake` names times in the future. The host takes others to
    * be ready whenever they hold packets, and asks them now and then whether that is so.
    */
   bool shapes;
   /**
-   * The library's own.
+   * For the library's own use.
    */
   const void *data;
   /**

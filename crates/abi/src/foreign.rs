@@ -164,7 +164,7 @@ impl<T: Outside> Foreign<T> {
         if at != FOREBAY_IDLE && at > now.as_nanos() {
             if !self.shapes {
                 self.ledger.accuse(format!(
-                    "it holds back {held} packets for {} ns, and does not say that it shapes",
+                    "it holds back {held} packets for {} ns, but does not declare that it shapes",
                     at - now.as_nanos()
                 ));
             }
@@ -183,7 +183,7 @@ impl<T: Outside> Foreign<T> {
     fn answered(&self, answer: i32, number: u32) {
         let complaint = match answer {
             FOREBAY_DROPPED if !self.ledger.holds(number) => return,
-            FOREBAY_DROPPED => format!("it says that it dropped packet {number}, and did not"),
+            FOREBAY_DROPPED => format!("it says that it dropped packet {number}, but it did not"),
             FOREBAY_FAILED => self.failed(),
             other => format!("its enqueue returned {other}"),
         };
@@ -205,7 +205,7 @@ impl<T: Outside> Foreign<T> {
         }
         if self.idle > MOST_IDLE {
             self.ledger.accuse(format!(
-                "it holds {before} packets, says that one is ready, and gives none"
+                "it holds {before} packets and says that one is ready, but returns none"
             ));
         }
     }

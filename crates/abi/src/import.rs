@@ -33,7 +33,7 @@ pub unsafe fn import(
     if version != FOREBAY_VERSION {
         return Err(format!(
             "it speaks version {version} of the interface, this program version \
-             {FOREBAY_VERSION}; build it anew against this program's forebay.h"
+             {FOREBAY_VERSION}; build it again with this program's forebay.h"
         ));
     }
     // SAFETY: by the contract above, the version being ours.
@@ -57,7 +57,7 @@ pub unsafe fn import(
     let schema = schema.map_err(|error| error.to_string());
     let schema = schema.and_then(|schema| match schema {
         Value::Object(schema) => Ok(schema),
-        _ => Err("it is no object".into()),
+        _ => Err("it is not a JSON object".into()),
     });
     let schema = schema.map_err(|error| format!("discipline \"{name}\": its schema: {error}"))?;
     let who = format!("plug-in {from}, discipline \"{name}\"").into();

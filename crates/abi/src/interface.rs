@@ -20,7 +20,7 @@ pub const FOREBAY_IDLE: u64 = u64::MAX;
 
 /// Reason of a drop: the buffer had no room.
 pub const FOREBAY_OVERFLOW: u32 = 0;
-/// Reason of a drop: an active queue management law.
+/// Reason of a drop: a rule of active queue management.
 pub const FOREBAY_AQM: u32 = 1;
 /// Reason of a drop: a threshold that protects higher precedence.
 pub const FOREBAY_PREEMPTED: u32 = 2;
@@ -28,7 +28,7 @@ pub const FOREBAY_PREEMPTED: u32 = 2;
 pub const FOREBAY_POLICED: u32 = 3;
 /// Reason of a drop: pushed out of the queue in favour of another packet.
 pub const FOREBAY_PUSHED_OUT: u32 = 4;
-/// Reason of a drop: a pure acknowledgment of which later ones in the queue say as much.
+/// Reason of a drop: a pure acknowledgment that later ones in the queue make redundant.
 pub const FOREBAY_REDUNDANT_ACK: u32 = 5;
 
 /// A packet as a queue sees it: 32 bytes without padding, no payload.
@@ -51,22 +51,22 @@ pub struct ForebayPacket {
     pub tos: u8,
     /// 0: data; 1: a TCP acknowledgment without payload; 2: connection or routing control.
     pub kind: u32,
-    /// Host that it comes from, never 0; 0 if it is not known.
+    /// Number of the host that it comes from; 0 if that is not known.
     pub source: u16,
-    /// Host that it goes to, likewise.
+    /// Number of the host that it goes to; 0 if that is not known.
     pub destination: u16,
     /// When it joined the queue, in ns.
     pub queued: u64,
 }
 
-/// What a discipline is handed at every call.
+/// What a discipline gets at every call.
 #[repr(C)]
 pub struct ForebayContext {
     /// The present instant in ns; never decreases from call to call.
     pub now: u64,
-    /// The host's own.
+    /// For the host's own use.
     pub host: *mut c_void,
-    /// Drops a packet for a reason (`FOREBAY_OVERFLOW` and so on); it is the host's from then on.
+    /// Drops a packet for a reason (`FOREBAY_OVERFLOW` and so on); then it belongs to the host.
     pub drop:
         unsafe extern "C" fn(cx: *mut ForebayContext, packet: *const ForebayPacket, reason: u32),
     /// Marks a packet congestion-experienced and returns true if its transport understands that;
@@ -76,7 +76,7 @@ pub struct ForebayContext {
     pub random: unsafe extern "C" fn(cx: *mut ForebayContext) -> u64,
 }
 
-/// What a discipline knows of its port when it is made.
+/// What a discipline knows of its port when it is created.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForebaySetting {
@@ -119,10 +119,10 @@ pub struct ForebayDiscipline {
     pub schema: *const c_char,
     /// Whether packets of one flow and class leave in the order in which they came.
     pub keeps_order: bool,
-    /// Whether it holds packets back, so that `wake` names instants to come. The host takes others to
+    /// Whether it holds packets back, so that `wake` names times in the future. The host takes others to
     /// be ready whenever they hold packets, and asks them now and then whether that is so.
     pub shapes: bool,
-    /// The library's own.
+    /// For the library's own use.
     pub data: *const c_void,
     /// Makes a queue. `params` is an object as compact JSON. NULL if something is wrong, with a text
     /// such as "target: must be greater than 0" in the `size` bytes at `error`.

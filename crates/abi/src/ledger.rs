@@ -249,7 +249,8 @@ impl Ledger {
     fn not_held(&self, number: u32, way: Way) {
         let verb = if way == Way::Sent { "sent" } else { "dropped" };
         self.accuse(format!(
-            "it {verb} packet {number}, which it does not hold: it has left before, or never came"
+            "it {verb} packet {number}, which it does not hold: it has already left, or it never \
+             arrived"
         ));
     }
 
@@ -270,8 +271,8 @@ impl Ledger {
             && !order.keeps(given, arrival, oldest)
         {
             self.accuse(format!(
-                "it sent packet {number} after one of the same flow and class that came later, and it \
-                 says that it keeps the order"
+                "it sent packet {number} after one of the same flow and class that came later, \
+                 and it says that it keeps the order"
             ));
         }
     }
@@ -413,7 +414,8 @@ mod tests {
         assert_eq!(ledger.leaves(&shown, Way::Sent).unwrap().retire(), 5);
         ledger.enters(&came(6));
         assert!(ledger.leaves(&shown, Way::Sent).is_none());
-        let fault = "it sent packet 1, which it does not hold: it has left before, or never came";
+        let fault = "it sent packet 1, which it does not hold: it has already left, or it never \
+         arrived";
         assert_eq!(ledger.fault(), Some(fault));
         let mut ledger = Ledger::new(true);
         let shown = ledger.enters(&came(5));

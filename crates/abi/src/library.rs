@@ -39,7 +39,7 @@ fn exports() -> &'static Exports {
         ];
         let conduct = Conduct { keeps_order: false, ..Conduct::USUAL };
         let combination = Entry::new(words, conduct, Combination(disciplines));
-        kinds.join(combination).expect("no kind is called so");
+        kinds.join(combination).expect("there is no such kind");
         Exports::of(&kinds)
     })
 }

@@ -37,7 +37,7 @@ pub fn load(path: &Path) -> Result<Plugin, String> {
     // Its own C library and the plug-in's would be two in one process, which ends in a crash.
     if cfg!(target_feature = "crt-static") {
         return Err(refuse(
-            "a static program loads none; use one that is linked dynamically".into(),
+            "a statically linked program cannot load plug-ins; use a dynamically linked one".into(),
         ));
     }
     let whole = path.canonicalize().map_err(|error| refuse(error.to_string()))?;
@@ -47,7 +47,7 @@ pub fn load(path: &Path) -> Result<Plugin, String> {
     let loaded = loaded.get_or_insert_default();
     match loaded.get(&whole) {
         Some((known, plugin)) if *known == stamp => return Ok(plugin.clone()),
-        Some(_) => return Err(refuse("it has changed since it was loaded; start anew".into())),
+        Some(_) => return Err(refuse("it has changed since it was loaded; start again".into())),
         None => {}
     }
     let kinds = open(&whole, &path.display().to_string()).map_err(refuse)?;
@@ -76,7 +76,7 @@ fn open(path: &Path, from: &str) -> Result<Vec<Entry<dyn Discipline>>, String> {
         kinds.push(unsafe { import(kind, from) }?);
     }
     if kinds.is_empty() {
-        return Err("it holds no discipline".into());
+        return Err("it contains no discipline".into());
     }
     // What it gave leads into it.
     std::mem::forget(library);

@@ -349,12 +349,12 @@ fn a_fault_is_named_and_its_packets_are_dropped() {
     for (fault, complaint) in [
         (Fault::Panics, "it panicked: at the fifth packet"),
         (Fault::Loses, "it lost packets: it says that it holds "),
-        (Fault::Duplicates, "which it does not hold: it has left before"),
+        (Fault::Duplicates, "which it does not hold: it has already left"),
         (Fault::Reorders, "it sent packet 1 after one of the same flow and class that came later"),
-        (Fault::Revives, "it sent packet 5, which it does not hold: it has left before"),
+        (Fault::Revives, "it sent packet 5, which it does not hold: it has already left"),
         (Fault::Invents, "it sent packet 4000000, which it does not hold"),
         (Fault::Changes, "it changed packet 1"),
-        (Fault::Sleeps, "it holds 8 packets, says that one is ready, and gives none"),
+        (Fault::Sleeps, "it holds 8 packets and says that one is ready, but returns none"),
         (Fault::Dozes, "it holds 64 packets and says that it is idle"),
         (Fault::Startles, "it panicked: when it was woken"),
     ] {
@@ -392,7 +392,7 @@ fn what_is_no_plugin_is_refused_with_the_reason() {
             "old",
             "#include \"forebay.h\"\nstatic const ForebayDiscipline old = { .version = 1, .name = \"old\" };\n\
              const ForebayDiscipline *forebay_plugin(uint32_t i) { return i ? NULL : &old; }",
-            "it speaks version 1 of the interface, this program version 3; build it anew against",
+            "it speaks version 1 of the interface, this program version 3; build it again with",
         ),
         (
             "new",
@@ -411,7 +411,7 @@ fn what_is_no_plugin_is_refused_with_the_reason() {
             "none",
             "#include \"forebay.h\"\n\
              const ForebayDiscipline *forebay_plugin(uint32_t i) { (void)i; return NULL; }",
-            "it holds no discipline",
+            "it contains no discipline",
         ),
     ] {
         let source = folder.join(format!("{name}.c"));

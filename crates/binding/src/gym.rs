@@ -57,7 +57,7 @@ impl Episodes {
         let tree = json(scenario, "scenario")?;
         if tree.get("plugins").and_then(|paths| paths.as_array()).is_some_and(|all| !all.is_empty())
         {
-            let message = "agents act on what is built in; leave plug-ins out";
+            let message = "agents work only with built-in parts; leave the plug-ins out";
             return Err(refused(ConfigError::new("plugins", message)));
         }
         let begin = || {
@@ -103,7 +103,9 @@ impl Episodes {
                 && observations.len() == rewards.len() * sees
                 && ended.len() == runs.len();
             if !fits {
-                return Err(PyValueError::new_err("the arrays do not fit the episodes"));
+                return Err(PyValueError::new_err(
+                    "the arrays do not have the size of the episodes",
+                ));
             }
             type Row<'a> =
                 (&'a mut Option<Episode>, &'a [f32], &'a mut [f32], &'a mut [f64], &'a mut bool);

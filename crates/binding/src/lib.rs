@@ -437,7 +437,8 @@ pub fn engine(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> 
     let modules = py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?;
     if name != MODULE {
         if modules.contains(MODULE)? {
-            let what = format!("import {name} before forebay, whose engine it is to be");
+            let what =
+                format!("import {name} before forebay: its engine takes the place of forebay's");
             return Err(PyImportError::new_err(what));
         }
         modules.set_item(MODULE, module)?;

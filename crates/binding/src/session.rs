@@ -80,7 +80,7 @@ impl Session {
         // Nobody waits for another thread with the interpreter's lock in hand.
         let place = || self.run.lock().expect("nothing panics while it is held");
         let mut run = place().take().ok_or_else(|| {
-            PyValueError::new_err("the run has ended, or another thread is at it")
+            PyValueError::new_err("the run has ended, or another thread is using it")
         })?;
         let is_foreign = !run.scenario.table().plugins.is_empty();
         let act = move || {

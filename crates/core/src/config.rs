@@ -55,7 +55,8 @@ pub fn read<T: DeserializeOwned>(value: &Value) -> Result<T, ConfigError> {
     })
 }
 
-/// serde's message about an unknown name, with a suggestion.
+/// serde's message in our words: an unknown name with a suggestion, another value with what it must
+/// be.
 fn reworded(message: String) -> String {
     for (beginning, what) in [("unknown field `", "field"), ("unknown variant `", "value")] {
         let named = message.strip_prefix(beginning).and_then(|rest| rest.split_once('`'));
@@ -64,7 +65,46 @@ fn reworded(message: String) -> String {
             return unknown(what, written, &known);
         }
     }
-    message
+    if let Some(field) = message.strip_prefix("missing field ") {
+        return format!("{field} is missing");
+    }
+    let mismatch = ["invalid type: ", "invalid value: "]
+        .iter()
+        .find_map(|beginning| message.strip_prefix(beginning)?.split_once(", expected "));
+    match mismatch {
+        Some((given, expected)) => format!("must be {}, got {}", wanted(expected), found(given)),
+        None => message,
+    }
+}
+
+/// What serde expects of a plain value, in words.
+fn wanted(expected: &str) -> &str {
+    match expected {
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "i8" | "i16" | "i32" | "i64" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a string" => "a text in quotes",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    }
+}
+
+/// What serde found, as it is written in a file.
+fn found(given: &str) -> &str {
+    match given {
+        "map" => "a table",
+        "sequence" => "a list",
+        "null" | "unit value" => "nothing",
+        _ => match given.split_once('`') {
+            Some((_, value)) => value.trim_end_matches('`'),
+            None => given.strip_prefix("string ").unwrap_or(given),
+        },
+    }
 }
 
 /// A message that `written` is none of the `known` names, with the one that may have been meant.
@@ -135,6 +175,18 @@ mod tests {
         assert_eq!(
             refuse(json!({ "interval": "Cubik" })),
             "interval: unknown value \"Cubik\" (did you mean \"cubic\"?); one of new-reno, cubic"
+        );
+        assert_eq!(
+            refuse(json!({ "target": -1 })),
+            "target: must be a whole number from 0 to 255, got -1"
+        );
+        assert_eq!(
+            refuse(json!({ "target": "5" })),
+            "target: must be a whole number from 0 to 255, got \"5\""
+        );
+        assert_eq!(
+            refuse(json!({ "target": [] })),
+            "target: must be a whole number from 0 to 255, got a list"
         );
         let nothing = read::<Nothing>(&json!({ "a": 1 })).unwrap_err().to_string();
         assert_eq!(nothing, "a: unknown field \"a\"; there is none");

@@ -13,13 +13,13 @@ use std::path::Path;
 /// opened.
 pub fn open(path: &Path) -> io::Result<File> {
     // Before it is opened, which some devices notice.
-    regular(path.metadata()?.file_type())?;
+    regular(path.metadata().map_err(plain)?.file_type())?;
     let mut options = OpenOptions::new();
     options.read(true);
     // It may have become a FIFO since.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
-    let file = options.open(path)?;
+    let file = options.open(path).map_err(plain)?;
     regular(file.metadata()?.file_type())?;
     Ok(file)
 }
@@ -53,6 +53,16 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
         let at = error.utf8_error().valid_up_to();
         io::Error::new(io::ErrorKind::InvalidData, format!("is not UTF-8, from byte {at} on"))
     })
+}
+
+/// The error in words that need no number of the system.
+fn plain(error: io::Error) -> io::Error {
+    let message = match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file",
+        io::ErrorKind::PermissionDenied => "permission to read it is denied",
+        _ => return error,
+    };
+    io::Error::new(error.kind(), message)
 }
 
 fn regular(kind: FileType) -> io::Result<()> {
@@ -104,7 +114,9 @@ mod tests {
             let error = read(path, 100).unwrap_err();
             assert_eq!(error.to_string(), format!("is {what}; it must be a regular file"));
         }
-        assert_eq!(read(&folder.join("none"), 9).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let absent = read(&folder.join("none"), 9).unwrap_err();
+        assert_eq!(absent.kind(), io::ErrorKind::NotFound);
+        assert_eq!(absent.to_string(), "there is no such file");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -64,7 +64,7 @@ pub struct Packet {
     /// Host that it comes from, for disciplines that share between hosts: the simulator's index or a
     /// hash of the address, never 0; 0 if it is not known.
     pub source: u16,
-    /// Host that it goes to, likewise.
+    /// Number of the host that it goes to; 0 if that is not known.
     pub destination: u16,
     /// When the packet joined the queue that it is in; set by [`crate::Port::offer`].
     pub queued: Time,

@@ -114,8 +114,8 @@ impl Port {
         self.queue.enqueue(packet, cx)
     }
 
-    /// Whether `packet`, which comes at `now`, may [`Port::pass`] the discipline, which holds nothing:
-    /// the link is free, and nobody could tell the difference.
+    /// Whether `packet`, which comes at `now`, may [`Port::pass`] the discipline, which holds
+    /// nothing: the link is free, and nobody could tell the difference.
     #[inline]
     pub fn lets_pass(&self, now: Time, packet: &Packet) -> bool {
         now >= self.free_at && self.queue.passes(packet)
@@ -142,7 +142,8 @@ impl Port {
         fifo.add(packet);
     }
 
-    /// Sends a packet of `len` bytes that the discipline does not see; answers when its last bit leaves.
+    /// Sends a packet of `len` bytes that the discipline does not see; answers when its last bit
+    /// leaves.
     #[inline]
     pub fn pass(&mut self, now: Time, len: u32) -> Time {
         self.free_at = self.capacity.finish(now, len + self.overhead);
@@ -174,21 +175,21 @@ impl Port {
         }
     }
 
-    /// When the last transmission ends or ended. A wait beyond that is the discipline's: a packet that
-    /// arrives may end it, so ask again then.
+    /// When the last transmission ends or ended. A wait beyond that is the discipline's: a packet
+    /// that arrives may end it, so ask again then.
     #[inline]
     pub fn free_at(&self) -> Time {
         self.free_at
     }
 
-    /// What the discipline holds; the packet in transmission not counted.
+    /// What the discipline holds; without the packet in transmission.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.queue.any().backlog()
     }
 
-    /// What arrives from now on joins `discipline`; what waits leaves first. So nothing is dropped, and
-    /// the order is kept.
+    /// What arrives from now on joins `discipline`; what waits leaves first. So nothing is dropped,
+    /// and the order is kept.
     pub fn exchange(&mut self, discipline: Box<dyn Discipline>) {
         self.wrap(|before| Box::new(Succession([before, discipline].into())));
     }
@@ -200,7 +201,8 @@ impl Port {
         self.queue = Queue::new(wrap(std::mem::replace(&mut self.queue, nothing).into_box()));
     }
 
-    /// What [`Discipline::retune`] answers: whether the discipline goes on with the parameters of `fresh`.
+    /// What [`Discipline::retune`] answers: whether the discipline goes on with the parameters of
+    /// `fresh`.
     pub fn retune(&mut self, now: Time, fresh: &mut dyn Discipline) -> bool {
         self.queue.any_mut().retune(now, fresh)
     }

@@ -220,7 +220,7 @@ fn act(action: Action, parts: &Parts) -> io::Result<ExitCode> {
                     result.marked,
                 )?;
                 match &result.difference {
-                    None => writeln!(out, "All is the same.")?,
+                    None => writeln!(out, "Everything is the same.")?,
                     Some(difference) => writeln!(out, "The first difference: {difference}")?,
                 }
             }

@@ -455,7 +455,7 @@ impl Gate {
     fn reload(&mut self, config: Config, now: Time) -> Result<(), ConfigError> {
         let fixed = |path: &str, same: bool| {
             forebay_core::config::require(same, path, || {
-                "cannot change while the gate runs; stop it and start it anew".into()
+                "cannot change while the gate runs; stop it and start it again".into()
             })
         };
         fixed("io", config.io == self.config.io)?;

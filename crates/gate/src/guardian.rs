@@ -292,7 +292,7 @@ fn listen(child: &mut Child, mut stream: UnixStream) -> io::Result<()> {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                say("the gate does not answer any more; it is ended");
+                say("the gate no longer answers, and was stopped");
                 return child.kill();
             }
             Err(_) => return Ok(()),

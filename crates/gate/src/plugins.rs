@@ -17,8 +17,8 @@ const LOOK: Duration = Duration::from_millis(25);
 const LOOKS: u32 = 4;
 
 /// Why a class in Python is refused.
-const IN_PYTHON: &str = "a class in Python runs in simulations alone; a gate takes shared libraries: \
-    write it in Rust or C (docs/extending.md)";
+const IN_PYTHON: &str = "a class in Python runs only in simulations; a gate needs a shared \
+    library: write it in Rust or C (docs/extending.md)";
 
 /// What a configuration may name.
 #[derive(Clone)]
@@ -75,7 +75,7 @@ impl Parts {
     /// They are not.
     pub fn has_plugins(&self, paths: &[PathBuf]) -> Result<(), ConfigError> {
         require(self.plugins == paths, "plugins", || {
-            "cannot change while the gate runs; start it anew".into()
+            "cannot change while the gate runs; start it again".into()
         })
     }
 }

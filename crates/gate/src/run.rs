@@ -199,7 +199,7 @@ pub fn upgrade(path: &Path, fail_open: bool, parts: &Parts) -> io::Result<ExitCo
         }
         if begin.elapsed() > PATIENCE {
             let _ = watched.map(|next| pidfd_send_signal(next, Signal::KILL));
-            return Err(io::Error::other("the next gate does not take over; it was ended"));
+            return Err(io::Error::other("the next gate did not take over, and was stopped"));
         }
     }
 }

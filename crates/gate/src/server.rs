@@ -282,10 +282,12 @@ impl Running {
                         handover::QUESTION if self.may_follow(stream) => {
                             return State::Follows;
                         }
-                        handover::QUESTION => refusal("only root, and who started it, may do that"),
-                        other => {
-                            refusal(&format!("unknown question \"{other}\"; ask status or reload"))
+                        handover::QUESTION => {
+                            refusal("only root and the user who started the gate may do that")
                         }
+                        other => refusal(&format!(
+                            "unknown request \"{other}\"; expected status or reload"
+                        )),
                     };
                     answer + "\n"
                 }

@@ -19,7 +19,7 @@ impl Named for Controller {
     type Family = dyn Middlebox;
     const NAME: &'static str = "aspq";
     const SUMMARY: &'static str =
-        "freezes low-priority TCP senders while traffic of a higher priority comes";
+        "freezes low-priority TCP senders while there is high-priority traffic";
     const SOURCE: &'static str = "Rahimi and Pournaghshband, ASPQ, section III-B";
     type Params = Params;
 

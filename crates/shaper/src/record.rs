@@ -233,12 +233,12 @@ impl<R: BufRead> Recording<R> {
         let mut line = |limit| -> io::Result<String> {
             let mut line = String::new();
             let text = (&mut input).take(limit).read_line(&mut line).map(|_| line);
-            text.map_err(|_| invalid("is no recording of a gate"))
+            text.map_err(|_| invalid("is not a recording of a gate"))
         };
         let magic = line(100)?;
         if magic.trim_end() != MAGIC {
             return Err(invalid(format!(
-                "is no recording that this version reads; its first line must be `{MAGIC}`"
+                "is not a recording that this version can read; its first line must be `{MAGIC}`"
             )));
         }
         let head: Value = serde_json::from_str(&line(1 << 20)?)

@@ -17,14 +17,15 @@ pub struct Kernel;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KernelParams {
-    /// Linux' name of the discipline.
+    /// Name of the discipline in Linux.
     pub qdisc: Qdisc,
-    /// Its parameters in the words of tc, such as "bandwidth 10mbit besteffort"; what is not said is
-    /// as in Linux.
+    /// Its parameters as tc takes them, such as "bandwidth 10mbit besteffort"; the others have
+    /// Linux's defaults.
     #[serde(default)]
     pub options: String,
-    /// What else tc is to do with it, in this order and without `dev`: its classes, disciplines below
-    /// it and filters, such as "class add parent 1: classid 1:1 htb rate 4mbit". Its handle is 1:.
+    /// Further tc commands for it, in this order and without `dev`: for its classes, disciplines
+    /// below it and filters, such as "class add parent 1: classid 1:1 htb rate 4mbit". Its handle
+    /// is 1:.
     #[serde(default)]
     pub commands: Vec<String>,
 }
@@ -79,7 +80,7 @@ impl Named for Kernel {
     type Family = dyn Discipline;
     const NAME: &'static str = "kernel";
     const SUMMARY: &'static str =
-        "a queue discipline of Linux' own, set up by tc; in `forebay lab --virtual` alone";
+        "a queue discipline of Linux, set up by tc; only in `forebay lab --virtual`";
     const SOURCE: &'static str = "Linux 6.1, net/sched";
     type Params = KernelParams;
 

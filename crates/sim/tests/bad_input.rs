@@ -130,7 +130,7 @@ fn every_fault_has_its_path_and_remedy() {
         ("/profile", json!({ "g": { "kind": "cra" } }), "profile.g.kind:", "did you mean \"car\"?"),
         ("/traffic/0/tcp", json!({ "congestion": "cubik" }), "traffic[0].tcp.", "mean \"cubic\"?"),
         ("/traffic/0/direction", json!("reverse"), "traffic[0].direction:", "beside `from`"),
-        ("/traffic/0/hop", json!(1), "traffic[0].hop:", "beside `from` and `to`"),
+        ("/traffic/0/hop", json!(1), "traffic[0].hop:", "combined with `from` and `to`"),
         ("/route", json!([{ "at": "a", "to": "b", "link": "x" }]), "route[0].link:", "no link"),
     ] {
         let message = refusal(&with(pointer, value.clone()));
@@ -360,7 +360,7 @@ fn faults_of_wireless_networks_are_named() {
             "greater than 0",
         ),
         (changed("/wireless/grid/0/columns", json!(900)), "wireless.grid[0]:", "at most 1000"),
-        (changed("/wireless/node", twice), "wireless.node:", "names are unique"),
+        (changed("/wireless/node", twice), "wireless.node:", "names must be unique"),
         (changed("/wireless/node/0/at", Value::Null), "wireless.node[0].at:", "either"),
         (network(json!({ "node": [base] }), "a"), "wireless:", "at least two stations"),
         (network(json!({ "nodes": [] }), "a"), "wireless", "unknown field"),

@@ -128,11 +128,11 @@ fn what_has_been_cannot_change() {
     while !world.advance_to(Time::ZERO + Duration::from_secs(2), 1000).unwrap().arrived {}
     let before = world.counts();
     for (changes, said) in [
-        (json!([]), "what has been cannot change"),
-        (json!([{ "at": "1s", "leave": "calls" }]), "what has been cannot change"),
+        (json!([]), "changes in the past cannot be edited"),
+        (json!([{ "at": "1s", "leave": "calls" }]), "changes in the past cannot be edited"),
         (
             json!([{ "at": "1s", "leave": "bulk" }, { "at": "1500ms", "leave": "calls" }]),
-            "change[1].at: \"1.5s\" is over: it is 2s",
+            "change[1].at: must be at 2s or later, got \"1.5s\"",
         ),
     ] {
         let error = known.go_on(&scenario(changes), &mut world).unwrap_err().to_string();

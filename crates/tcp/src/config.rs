@@ -40,8 +40,8 @@ pub enum Stack {
     /// Linux 6.1 (2022): RACK, tail loss probes, proportional rate reduction.
     #[serde(rename = "linux-6.1")]
     Linux6_1,
-    /// The sender is that of ns-2.35: `Agent/TCP/Reno`, `Agent/TCP/Newreno` or `Agent/TCP/Sack1`, by
-    /// `recovery`; `clock_granularity` is its `tcpTick_`, 10 ms if absent.
+    /// The sender is that of ns-2.35: `Agent/TCP/Reno`, `Agent/TCP/Newreno` or `Agent/TCP/Sack1`,
+    /// by `recovery`; `clock_granularity` is its `tcpTick_`, 10 ms if absent.
     #[serde(rename = "ns-2")]
     Ns2,
     /// The sender is ns-3.18's `TcpNewReno`; asks for `recovery = "new-reno"`.
@@ -90,25 +90,25 @@ fn is_default_tick(tick: &Duration) -> bool {
 /// Parameters of one connection; both ends take the same.
 ///
 /// In a file, `preset = "linux"` (today `"linux-6.1"`; or `"linux-2.6.26"`, `"linux-2.6.18"`,
-/// `"linux-2.6"`, `"rfc"`, `"ns-2"`, `"ns-3"`, `"ns-3.18"`) chooses a set of conventions and every other
-/// field given overrides it.
+/// `"linux-2.6"`, `"rfc"`, `"ns-2"`, `"ns-3"`, `"ns-3.18"`) chooses a set of conventions and every
+/// other field given overrides it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, remote = "Self")]
 #[schemars(transform = add_preset)]
 pub struct Config {
     /// Whose rules for losses, timers and acknowledgments apply: `"standard"`, `"linux-2.6.18"`,
-    /// `"linux-2.6.26"`, `"linux-6.1"`, `"ns-2"` (2.35) or `"ns-3.18"`. The last two are senders with
-    /// congestion control of their own. Linux's apply to `recovery = "sack"` with the congestion
-    /// controls that it has of its own (`"new-reno"`, `"cubic"`, and in 6.1 `"dctcp"`; with others the
-    /// standards' do), and know of the options below only `mtu`, windows,
-    /// timeouts, `delayed_ack_*`, `timestamps`, `ecn`, `hystart`, `pacing`,
-    /// `slow_start_after_idle` and those of the handshake.
+    /// `"linux-2.6.26"`, `"linux-6.1"`, `"ns-2"` (2.35) or `"ns-3.18"`. The last two are senders
+    /// with congestion control of their own. Linux's apply to `recovery = "sack"` with the
+    /// congestion controls that it has of its own (`"new-reno"`, `"cubic"`, and in 6.1 `"dctcp"`;
+    /// with others the standards' do), and know of the options below only `mtu`, windows, timeouts,
+    /// `delayed_ack_*`, `timestamps`, `ecn`, `hystart`, `pacing`, `slow_start_after_idle` and those
+    /// of the handshake.
     #[serde(skip_serializing_if = "Stack::is_standard")]
     pub stack: Stack,
-    /// Tick of a Linux host's clock (1/HZ), from 1 ms to 10 ms: timers go off at one.
+    /// Tick of a Linux host's clock (1/HZ), from 1 ms to 10 ms. Timers expire only at ticks.
     #[serde(skip_serializing_if = "is_default_tick")]
     pub tick: Duration,
-    /// Congestion control by its name; its parameters, if it has any, stand in a table of that name.
+    /// Congestion control by its name; its parameters, if it has any, are in a table of that name.
     #[serde(serialize_with = "write_name", deserialize_with = "read_name")]
     #[schemars(with = "String")]
     pub congestion: CongestionControl,
@@ -143,14 +143,14 @@ pub struct Config {
     /// segment came: from `delayed_ack_timeout` up to the round trip that the handshake took, by
     /// its timestamps (Linux).
     pub adaptive_delayed_ack: bool,
-    /// Segments at the start of a connection that are acknowledged at once, so that slow start is
-    /// not slowed; Linux: 16, standards: 0.
+    /// Number of segments at the start of a connection that are acknowledged at once, so that slow
+    /// start is not delayed; Linux: 16, standards: 0.
     pub quick_acks: u32,
-    /// Silence after which as many segments are acknowledged at once again; never if absent (Linux:
-    /// the receiver's own retransmission timeout, 200 ms and a round trip).
+    /// Time without segments after which this number of segments is again acknowledged at once;
+    /// never if absent (Linux: the receiver's own retransmission timeout, 200 ms and a round trip).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quick_acks_after: Option<Duration>,
-    /// Smallest retransmission timeout (RFC 6298, section 2.4: 1 s; Linux: 200 ms).
+    /// Minimum retransmission timeout (RFC 6298, section 2.4: 1 s; Linux: 200 ms).
     pub min_rto: Duration,
     /// Retransmission timeout before the first measurement (RFC 6298, section 2.1: 1 s).
     pub initial_rto: Duration,
@@ -158,16 +158,16 @@ pub struct Config {
     /// smoothed round-trip time; 1us if absent (Linux: its `tcp_rto_min` of 200ms).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_granularity: Option<Duration>,
-    /// Largest retransmission timeout, after backoff too (RFC 6298, section 2.5: at least 60 s).
+    /// Maximum retransmission timeout, also after backoff (RFC 6298, section 2.5: at least 60 s).
     pub max_rto: Duration,
     /// Timestamps on every segment and a round-trip sample from every new acknowledgment (RFC
     /// 7323).
     pub timestamps: bool,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
-    /// Accurate ECN feedback (AccECN, RFC 9768), with `ecn = true`: the receiver counts marked packets
-    /// and bytes instead of echoing that there were some. Each side falls back to RFC 3168 if the
-    /// other one has no more. Linux up to 6.1 and older senders have none.
+    /// Accurate ECN feedback (AccECN, RFC 9768), with `ecn = true`: the receiver counts marked
+    /// packets and bytes instead of echoing that there were some. Each side falls back to RFC 3168
+    /// if the other does not have it. Linux up to 6.1 and older senders do not have it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub accurate_ecn: bool,
     /// New data on the first two duplicate acknowledgments (RFC 3042).
@@ -317,10 +317,10 @@ impl Config {
         at_least("max_retransmissions", self.max_retransmissions, 1)?;
         self.congestion.check(self)?;
         require(self.ecn || !self.accurate_ecn, "accurate_ecn", || {
-            "is about ECN; set ecn = true".to_owned()
+            "needs ECN; set ecn = true".to_owned()
         })?;
         require(!self.accurate_ecn || Version::of(self).is_none(), "accurate_ecn", || {
-            "Linux up to 6.1 has none; set stack = \"standard\"".to_owned()
+            "Linux up to 6.1 does not have it; set stack = \"standard\"".to_owned()
         })?;
         self.legacy.validate()?;
         self.validate_sender()?;
@@ -374,11 +374,11 @@ impl Config {
             ("slow_start_after_idle", !(old && self.slow_start_after_idle), "false"),
         ] {
             require(same, field, || {
-                format!("the sender {name:?} has rules of its own; set {field} = {want}")
+                format!("the sender {name:?} has its own rules; set {field} = {want}")
             })?;
         }
         require(self.legacy == Legacy::default(), "legacy", || {
-            format!("the sender {name:?} has rules of its own; give nothing here")
+            format!("the sender {name:?} has its own rules; leave this out")
         })?;
         for (field, given) in [
             ("growth_per_ack", self.growth_per_ack.is_some()),
@@ -386,19 +386,19 @@ impl Config {
             ("clock_granularity", old && self.clock_granularity.is_some()),
         ] {
             require(!given, field, || {
-                format!("the sender {name:?} has no use for it; leave it out")
+                format!("the sender {name:?} does not use it; leave it out")
             })?;
         }
         let ticks = Duration::from_micros(1)..=Duration::from_secs(1);
         let tick = self.clock_granularity.unwrap_or(*ticks.start());
         require(ticks.contains(&tick), "clock_granularity", || {
-            format!("the sender {name:?} counts in it; it must be from 1us to 1s, got \"{tick}\"")
+            format!("for the sender {name:?}, it must be from 1us to 1s, got \"{tick}\"")
         })
     }
 }
 
-/// Takes the tables of congestion controls out of `given`; those of controls that are not chosen are
-/// checked, too.
+/// Takes the tables of congestion controls out of `given`; those of controls that are not chosen
+/// are checked, too.
 fn take_tables(
     given: &mut Map<String, Value>,
     known: &Registry<dyn CongestionController>,

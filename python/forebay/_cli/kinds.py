@@ -39,7 +39,7 @@ def command(
         if check is not None:
             faults = _engine.check_plugin(str(check))
             if not faults:
-                raise ScenarioError(f"{check}: it holds no discipline, which alone are checked")
+                raise ScenarioError(f"{check}: it contains no discipline, which alone are checked")
             for name, fault in faults:
                 say(f"{name}: {fault or 'keeps every contract'}")
             if any(fault is not None for _, fault in faults):

@@ -40,6 +40,8 @@ def command(
             if found["truncated"]:
                 print("The recording ends within a call.")
             difference = found["difference"]
-            print(f"The first difference: {difference}" if difference else "All is the same.")
+            print(
+                f"The first difference: {difference}" if difference else "Everything is the same."
+            )
         if found["difference"]:
             raise typer.Exit(1)

@@ -28,7 +28,8 @@ def kinds_page() -> str:
 
 def about(entry: dict[str, Any]) -> str:
     """What an entry of the catalogue does, and by which source."""
-    return f"{_sentence(entry['summary'])} Source: {entry['source']}."
+    source = f" Source: {entry['source']}." if entry["source"] else ""
+    return f"{_sentence(entry['summary'])}{source}"
 
 
 def parameters(entry: dict[str, Any]) -> list[str]:

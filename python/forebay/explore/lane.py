@@ -70,7 +70,7 @@ class Lane:
         """Run another scenario from the beginning to an instant.
 
         Raises:
-            ScenarioError: it could not run; nothing has changed.
+            ScenarioError: it cannot run; then nothing has changed.
         """
         run = self._open(scenario)
         self._run, self.scenario = run, scenario

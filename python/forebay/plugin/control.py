@@ -17,7 +17,7 @@ class CongestionControl(Part):
     `on_congestion(window, event)`, which sets `window.ssthresh`; the sender's recovery then sets
     the window. There is an instance for each connection. Windows are bytes, times nanoseconds.
 
-    - `on_restart(window, now)` is called when a sender sends again that had nothing in flight.
+    - `on_restart(window, now)` is called when a sender starts again that had nothing in flight.
     - `pacing_rate(window, srtt)` may return a rate in bit/s at which segments leave, or None. A
       class that has it is paced.
 
@@ -45,7 +45,7 @@ class CongestionControl(Part):
     if TYPE_CHECKING:
 
         def on_ack(self, window: Window, ack: Ack, /) -> None:
-            """Take notice of new data acknowledged outside recovery."""
+            """React to new data that are acknowledged outside recovery."""
 
         def on_congestion(self, window: Window, event: Congestion, /) -> None:
-            """Take notice of congestion, at most once a window of data."""
+            """React to congestion, at most once in each window of data."""

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 class Discipline(_engine.Port, Part):
-    """A queue discipline: packets in, packets out, against a clock that it is handed.
+    """A queue discipline: it takes packets and returns them, and is told the time.
 
     A class of this one has two methods, `enqueue(packet, now)` and `dequeue(now)`. Its annotated
     fields are parameters: scenarios may set them, and each instance has their values. Times are
     whole nanoseconds.
 
-    - A packet that is handed to `enqueue` is kept until it is returned from `dequeue` or handed to
+    - A packet that `enqueue` gets is kept until it is returned from `dequeue` or passed to
       `drop`. Each packet leaves once.
-    - Nothing is to be sent: `dequeue` returns None.
+    - If there is nothing to send, `dequeue` returns None.
     - One that holds packets back has a method `wake(now)`, which says when `dequeue` is to be
       called: an instant, or None if nothing is held. It changes nothing. Others are asked whenever
       the link is free and they hold packets.

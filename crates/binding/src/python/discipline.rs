@@ -146,7 +146,7 @@ impl Outside for Queue {
             });
             let answer = answer.and_then(|found| {
                 let refuse = |what| {
-                    format!("{}: it returned what it may not: {what}", words::of_method(method))
+                    format!("{}: it returned a wrong value: {what}", words::of_method(method))
                 };
                 found.transpose().map_err(refuse)
             });

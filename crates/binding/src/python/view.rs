@@ -44,10 +44,10 @@ impl View {
     fn refused(&self, desk: &Arc<Desk>) -> Result<(), String> {
         let id = self.shown.id;
         if !Arc::ptr_eq(&self.desk, desk) {
-            return Err(format!("packet {id} is of another queue"));
+            return Err(format!("packet {id} belongs to another queue"));
         }
         if self.left.load(Relaxed) {
-            return Err(format!("packet {id} has left before: it was sent or dropped"));
+            return Err(format!("packet {id} has already left: it was sent or dropped"));
         }
         Ok(())
     }

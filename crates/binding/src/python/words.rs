@@ -48,5 +48,5 @@ pub fn of_method(method: &Bound<'_, PyAny>) -> String {
 #[cold]
 pub fn wrong(method: &Bound<'_, PyAny>, answer: &Bound<'_, PyAny>, may: &str) -> String {
     let shown = answer.repr().map_or_else(|_| "something".to_owned(), |text| text.to_string());
-    format!("{}: it returned {shown}, and may return {may}", of_method(method))
+    format!("{}: it returned {shown}; it must return {may}", of_method(method))
 }

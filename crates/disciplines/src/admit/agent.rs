@@ -25,13 +25,13 @@ pub struct Agent(AgentParams);
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentParams {
-    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); the packet in transmission not
-    /// counted. Above 0. Default 1000p.
+    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
+    /// transmission. Above 0. Default 1000p.
     pub limit: Limit,
     /// Probability with which an arriving packet is dropped; 0 to 1. Default 0.
     pub drop_probability: f64,
-    /// Probability with which a packet of an ECN-capable transport is marked that is not dropped; 0 to 1.
-    /// Default 0.
+    /// Probability with which a packet that is not dropped is marked, if its transport is
+    /// ECN-capable; 0 to 1. Default 0.
     pub mark_probability: f64,
 }
 

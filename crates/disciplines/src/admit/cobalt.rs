@@ -51,18 +51,19 @@ pub struct Cobalt {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CobaltParams {
-    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); the packet in transmission not
-    /// counted. Above 0.
+    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
+    /// transmission. Above 0.
     pub limit: Limit,
-    /// Acceptable standing delay; above 0, below `interval`; four transmissions of the largest packet
-    /// are always acceptable. Default 5ms.
+    /// Acceptable standing delay; above 0, below `interval`; four transmissions of the largest
+    /// packet are always acceptable. Default 5ms.
     pub target: Duration,
-    /// Time for which the delay must stay above the target before the first signal, about the largest
-    /// usual round-trip time. Default 100ms.
+    /// Time for which the delay must stay above the target before the first signal, about the
+    /// largest usual round-trip time. Default 100ms.
     pub interval: Duration,
-    /// What an overflow adds to BLUE's probability, at most once in `target`, 0 to 1. Default 1/256.
+    /// What an overflow adds to BLUE's probability, at most once in `target`, 0 to 1. Default
+    /// 1/256.
     pub increment: f64,
-    /// What an empty queue takes from it, likewise. Default 1/4096.
+    /// What an empty queue subtracts from it, at most once in `target`, 0 to 1. Default 1/4096.
     pub decrement: f64,
 }
 
@@ -122,8 +123,8 @@ impl CobaltLaw {
     }
 }
 
-/// 2^32 / sqrt(count) for the counts below 16, by Newton's iteration from the one before; those of 0 and
-/// 1 are the highest number.
+/// 2^32 / sqrt(count) for the counts below 16, by Newton's iteration from the one before; those of
+/// 0 and 1 are the highest number.
 const ROOTS: [u32; 16] = {
     let mut roots = [u32::MAX; 16];
     let mut root = u32::MAX;
@@ -198,7 +199,8 @@ impl CobaltState {
         self.p_drop == 0.0 && self.count == 0 && now >= self.drop_next
     }
 
-    /// Whether `packet`, which is about to leave, must be dropped; may mark it. `flows` share the link.
+    /// Whether `packet`, which is about to leave, must be dropped; may mark it. `flows` share the
+    /// link.
     pub fn must_drop(
         &mut self,
         law: &CobaltLaw,

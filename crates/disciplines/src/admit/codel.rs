@@ -48,8 +48,8 @@ pub struct Codel {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CodelParams {
-    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); the packet in transmission not
-    /// counted. Above 0.
+    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
+    /// transmission. Above 0.
     pub limit: Limit,
     /// Acceptable standing delay (TARGET); above 0, below `interval`. Default 5ms (section 4.4).
     pub target: Duration,
@@ -59,7 +59,7 @@ pub struct CodelParams {
     /// Whether packets of ECN-capable transports are marked rather than dropped. Default false.
     pub ecn: bool,
     /// Sojourn time above which every packet of an ECN-capable transport is marked when it leaves,
-    /// whatever the law says, as DCTCP wants it; never if absent (Linux's `ce_threshold`).
+    /// regardless of CoDel's state, as DCTCP needs it; never if absent (Linux's `ce_threshold`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
 }
@@ -233,7 +233,7 @@ impl Codel {
 impl Named for Codel {
     type Family = dyn Admit;
     const NAME: &'static str = "codel";
-    const SUMMARY: &'static str = "controlled delay: drop while packets stay too long";
+    const SUMMARY: &'static str = "controlled delay: drop while packets wait too long";
     const SOURCE: &'static str = "RFC 8289, section 5";
     type Params = CodelParams;
 

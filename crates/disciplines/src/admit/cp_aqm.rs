@@ -1,4 +1,4 @@
-//! CP-AQM: a token bucket that meters congestion, not traffic.
+//! CP-AQM: a token bucket that polices congestion, not traffic.
 //!
 //! An arriving packet contributes its size on the wire times the congestion that it meets; a
 //! policer allows the contribution as long as its bucket holds tokens. A queue may be long for a
@@ -123,30 +123,31 @@ pub struct CpAqmParams {
     /// Room in the whole port (Q_max; section 3.1), in bytes ("45KB") or packets ("30p"). Above 0.
     /// Default: the paper's.
     pub limit: Limit,
-    /// Occupancy from which on there is congestion (T_c; section 3.1), in packets of the largest
+    /// Occupancy from which congestion begins (T_c; section 3.1), in packets of the largest
     /// size ("5p", the paper's recommendation) or bytes; 0 to `limit`.
     pub threshold: Limit,
-    /// Congestion of a full queue (c_max; equation 1), 1 to 1000; the paper recommends 1.2. At 1 the
-    /// policer drops nothing.
+    /// Congestion of a full queue (c_max; equation 1), 1 to 1000; the paper recommends 1.2. At 1
+    /// the policer drops nothing.
     pub max_congestion: f64,
     /// Congestion allowance rate (R_CA; section 3.3). Default: the link's rate.
     pub rate: Option<Rate>,
     /// What the allowance rate follows where capacity varies: "nothing"; "link", the rate that the
-    /// link tells; or "drain", what leaves the queue, with `rate` until that is known. With policers
-    /// a queue the latter gives each bucket what the scheduler serves its queue.
+    /// link tells; or "drain", what leaves the queue, with `rate` until that is known. With
+    /// policers a queue the latter gives each bucket what the scheduler serves its queue.
     pub follow: Follow,
-    /// Bucket size (B_CA; section 3.3), above 0 to 2 GB. Default: 1.5 Q_max times the largest packet
-    /// on the wire over the same without overhead, and one packet more if the threshold is 0.
+    /// Bucket size (B_CA; section 3.3), above 0 to 2 GB. Default: 1.5 Q_max times the largest
+    /// packet on the wire over the same without overhead, and one packet more if the threshold is
+    /// 0.
     pub bucket: Option<Bytes>,
     /// Whether packets that the policer refuses are marked, where their transport understands it.
     pub ecn: bool,
     /// What a policer meters (not in the paper): "port", all traffic; or "queue", each queue has a
-    /// bucket of its own, of size `bucket`, and those in use share `rate` equally. By the classifier
-    /// and with the scheduler `fifo` that is a policer for each user (`class`) or for each flow
-    /// (`flow-hash`).
+    /// bucket of its own, of size `bucket`, and those in use share `rate` equally. By the
+    /// classifier and with the scheduler `fifo` that is a policer for each user (`class`) or for
+    /// each flow (`flow-hash`).
     pub policers: Span,
-    /// Whose occupancy is congestion (x): "port", that of all queues; or "queue" (not in the paper),
-    /// that of the queue which the packet joins.
+    /// Whose occupancy is congestion (x): "port", that of all queues; or "queue" (not in the
+    /// paper), that of the queue which the packet joins.
     pub occupancy: Span,
 }
 
@@ -296,7 +297,7 @@ impl Drain {
 impl Named for CpAqm {
     type Family = dyn Admit;
     const NAME: &'static str = "cp-aqm";
-    const SUMMARY: &'static str = "a token bucket that meters congestion";
+    const SUMMARY: &'static str = "a token bucket that polices congestion";
     const SOURCE: &'static str = "CP-AQM paper, section 3";
     type Params = CpAqmParams;
 

@@ -87,8 +87,8 @@ enum Phase {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GspParams {
-    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); the packet in transmission not
-    /// counted. Above 0.
+    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
+    /// transmission. Above 0.
     pub limit: Limit,
     /// Length above which a packet is dropped, in packets or bytes; above 0, well below `limit`.
     /// Default: what the link sends in 15 ms, but at least two packets of the largest size.

@@ -62,10 +62,10 @@ pub enum Overload {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pi2Params {
-    /// Room in each queue, in packets ("10000p") or bytes ("15MB"); the packet in transmission not
-    /// counted. Above 0. Default 10000p.
+    /// Room in each queue, in packets ("10000p") or bytes ("15MB"); without the packet in
+    /// transmission. Above 0. Default 10000p.
     pub limit: Limit,
-    /// Queueing delay to keep; above 0. Default 15ms.
+    /// Target queueing delay; above 0. Default 15ms.
     pub target: Duration,
     /// Time between updates of the probability (Tupdate); above 0. Default 16ms.
     pub t_update: Duration,
@@ -75,7 +75,7 @@ pub struct Pi2Params {
     pub beta: f64,
     /// Marking probability of scalable packets, in base probabilities (k); at least 1. Default 2.
     pub coupling: f64,
-    /// When marks do not hold the queue any more: "drop", or "saturate". Default "drop".
+    /// What happens when marks no longer limit the queue: "drop", or "saturate". Default "drop".
     pub overload: Overload,
     /// Whether signals are spaced evenly (recur() of the RFC) rather than drawn at random. Default
     /// false.
@@ -242,7 +242,7 @@ impl Named for Pi2 {
     type Family = dyn Admit;
     const NAME: &'static str = "pi2";
     const SUMMARY: &'static str =
-        "the square of a controller's probability; ECT(1) is marked with a multiple of it";
+        "drop with the square of a PI controller's probability, mark ECT(1) with a multiple of it";
     const SOURCE: &'static str = "De Schepper et al., CoNEXT 2016; RFC 9332, appendix A";
     type Params = Pi2Params;
 

@@ -25,11 +25,11 @@ pub struct SharedTailDrop {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SharedTailDropParams {
-    /// Room for all queues together, in packets ("100p") or bytes ("150KB"); the packet in
-    /// transmission not counted. Above 0.
+    /// Room for all queues together, in packets ("100p") or bytes ("150KB"); without the packet in
+    /// transmission. Above 0.
     pub limit: Limit,
-    /// Whether a packet for a higher queue that finds the buffer full takes the place of the last one
-    /// of the lowest.
+    /// Whether a packet for a higher queue that finds the buffer full takes the place of the last
+    /// one of the lowest.
     pub push_out: bool,
 }
 

@@ -69,15 +69,15 @@ pub struct Step {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StepParams {
-    /// Room in each queue, in packets ("10000p") or bytes ("15MB"); the packet in transmission not
-    /// counted. Above 0. Default 10000p.
+    /// Room in each queue, in packets ("10000p") or bytes ("15MB"); without the packet in
+    /// transmission. Above 0. Default 10000p.
     pub limit: Limit,
     /// Waiting time above which packets are marked (minTh). Default 1ms.
     pub threshold: Duration,
     /// Time above the threshold over which the probability rises to 1. Default 0ms: at once.
     pub range: Duration,
-    /// Packets that must stay behind for a mark (Th_len): above 0 for slow links, where a single packet
-    /// takes longer than the threshold. Default 0.
+    /// Packets that must stay behind for a mark (Th_len): above 0 for slow links, where a single
+    /// packet takes longer than the threshold. Default 0.
     pub packets: u32,
 }
 
@@ -95,7 +95,7 @@ impl Default for StepParams {
 impl Named for Step {
     type Family = dyn Admit;
     const NAME: &'static str = "step";
-    const SUMMARY: &'static str = "mark what has waited for longer than a threshold";
+    const SUMMARY: &'static str = "mark packets that have waited longer than a threshold";
     const SOURCE: &'static str = "RFC 9332, appendix A.1; RFC 8257, section 3.1";
     type Params = StepParams;
 

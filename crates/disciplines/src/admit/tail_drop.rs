@@ -21,8 +21,8 @@ pub struct TailDrop {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TailDropParams {
-    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"), or a list with one entry a queue;
-    /// the packet in transmission not counted. Above 0.
+    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"), or a list with one entry for
+    /// each queue; without the packet in transmission. Above 0.
     pub limit: OneOrEach<Limit>,
 }
 

@@ -44,9 +44,9 @@ pub struct LowLatencyParams {
     pub ecn: bool,
     /// DSCPs whose packets are low-latency, such as ["NQB", "EF"]. Default: none.
     pub dscp: Vec<Codepoint>,
-    /// When packets of flows that build queue 1 join queue 0 (RFC 9957): {} for its numbers, or any of
-    /// `min_th`, `range`, `critical_ql`, `critical_ql_score`, `lg_aging`, `buckets`, `attempts` and
-    /// `max_ql_score`. Default: they do not.
+    /// Queue protection (RFC 9957), which moves packets of flows that build up queue 1 to queue 0:
+    /// {} for the RFC's values, or any of `min_th`, `range`, `critical_ql`, `critical_ql_score`,
+    /// `lg_aging`, `buckets`, `attempts` and `max_ql_score`. Default: off.
     pub queue_protection: Option<QueueProtectionParams>,
 }
 

@@ -99,9 +99,9 @@ pub struct NcqParams {
     /// Largest favoured share of all received packets (ncqthresh, section 3), 0 to 1; typically
     /// 0.01 to 0.05.
     pub ncqthresh: f64,
-    /// Bytes from which on a packet is not small (section 3), above 0.
+    /// Length from which a packet is not small, in bytes (section 3), above 0.
     pub length: Bytes,
-    /// Over which time packets are counted: "lifetime", `{ decaying = "10s" }` or `{ sliding =
+    /// Time over which packets are counted: "lifetime", `{ decaying = "10s" }` or `{ sliding =
     /// "10s" }`.
     pub window: Window,
     /// How the threshold limits favour: "threshold" or "probabilistic".
@@ -113,7 +113,7 @@ pub struct NcqParams {
     pub favour_acks: bool,
     /// Whether control packets (SYN, FIN, RST, routing) are eligible (section 6).
     pub favour_control: bool,
-    /// What makes a packet non-congestive: "size" or `{ flow = { rate, volume, flows } }`.
+    /// When a packet is non-congestive: "size" or `{ flow = { rate, volume, flows } }`.
     pub identify: Identify,
 }
 
@@ -320,8 +320,8 @@ mod tests {
 
     /// 1000 large packets, a pause of 100 s, then 60 small ones. The lifetime counters favour the
     /// first 53 (52/1053 is below 0.05, 53/1054 is not). A sliding window begins anew: the 1st,
-    /// 21st and 41st. A decaying one keeps 1000 e^-10 = 0.045 large packets, which makes 1/20.045 of
-    /// 1/20: the 1st, 20th, 40th and 60th.
+    /// 21st and 41st. A decaying one keeps 1000 e^-10 = 0.045 large packets, which makes 1/20.045
+    /// of 1/20: the 1st, 20th, 40th and 60th.
     #[test]
     fn a_window_forgets() {
         let which = |params| {

@@ -93,35 +93,35 @@ struct Tin {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CakeParams {
-    /// Rate to shape to, by the length on the wire; above 0. Default: none, the link's own rate is the
-    /// limit.
+    /// Rate to shape to, by the length on the wire; above 0. Default: none, the link's own rate is
+    /// the limit.
     pub bandwidth: Option<Rate>,
     /// How DSCPs choose a tin: "besteffort", "precedence", "diffserv3", "diffserv4" or "diffserv8".
     /// Default "diffserv3".
     pub diffserv: Diffserv,
-    /// Between whom the bandwidth is shared: "none", "srchost", "dsthost", "hosts", "flows",
+    /// Who shares the bandwidth fairly: "none", "srchost", "dsthost", "hosts", "flows",
     /// "dual-srchost", "dual-dsthost" or "triple-isolate". Default "triple-isolate".
     pub isolation: Isolation,
     /// The usual round-trip time to the far ends, COBALT's interval; above 0. Default 100ms.
     pub rtt: Duration,
-    /// Acceptable standing delay; above 0, below `rtt`. Default: a twentieth of `rtt`. A tin's is at least
-    /// 1.5 transmissions of the largest packet at its threshold.
+    /// Acceptable standing delay; above 0, below `rtt`. Default: a twentieth of `rtt`. A tin's is
+    /// at least 1.5 transmissions of the largest packet at its threshold.
     pub target: Option<Duration>,
     /// Bytes that the bottleneck adds to every IP packet, -64 to 256. Default: those of the link.
     pub overhead: Option<i64>,
-    /// Least length on the wire, overhead included; at most 256B. Default 0B.
+    /// Minimum length on the wire, including overhead; at most 256B. Default 0B.
     pub mpu: Bytes,
-    /// The bottleneck's framing: "none", "atm" (53 bytes for each 48 begun) or "ptm" (a byte more for
-    /// each 64 begun). Default "none".
+    /// The bottleneck's framing: "none", "atm" (53 bytes for each 48 begun) or "ptm" (a byte more
+    /// for each 64 begun). Default "none".
     pub framing: Framing,
     /// Whether the DSCP of packets is cleared once the tin is chosen. Default false.
     pub wash: bool,
     /// Whether dropped packets count as sent, for a shaper behind the bottleneck. Default false.
     pub ingress: bool,
-    /// Which pure acknowledgments leave the queue because later ones of their flow say as much: "none",
-    /// "conservative" (of two such the first) or "aggressive" (also one that is alone and next to the new
-    /// one). Has an effect where TCP headers are known: on links and in the gate, not in wireless
-    /// networks nor behind the C interface. Default "none".
+    /// Which pure acknowledgments leave the queue because later ones of their flow say as much:
+    /// "none", "conservative" (of two such the first) or "aggressive" (also one that is alone and
+    /// next to the new one). Has an effect where TCP headers are known: on links and in the gate,
+    /// not in wireless networks nor behind the C interface. Default "none".
     pub ack_filter: AckFilter,
     /// Room for packets in bytes; above 0. Default: four `rtt` at `bandwidth`, at least 4MB; 15.5MB
     /// without bandwidth.
@@ -191,7 +191,8 @@ impl Tin {
 impl Named for Cake {
     type Family = dyn Discipline;
     const NAME: &'static str = "cake";
-    const SUMMARY: &'static str = "a shaper, tins by DSCP, fair flows and hosts, COBALT";
+    const SUMMARY: &'static str =
+        "a shaper with tins by DSCP, fair shares for flows and hosts, and COBALT";
     const SOURCE: &'static str = "Linux 6.1, sch_cake.c; Høiland-Jørgensen et al., LANMAN 2018";
     const FACTS: Conduct = Conduct { shapes: true, ..Conduct::REORDERS };
     type Params = CakeParams;
@@ -275,7 +276,8 @@ impl Cake {
         }
     }
 
-    /// Drops a packet of tin `index`, which takes its time on the wire all the same if it is behind it.
+    /// Drops a packet of tin `index`, which takes its time on the wire all the same if it is behind
+    /// it.
     fn lose(&mut self, index: usize, packet: Packet, reason: DropReason, cx: &mut Context) {
         if self.ingress {
             let len = self.wire.len(packet.len);
@@ -287,7 +289,8 @@ impl Cake {
         cx.drop(packet, reason);
     }
 
-    /// A packet with this header has joined `queue`; drops an acknowledgment that it makes redundant.
+    /// A packet with this header has joined `queue`; drops an acknowledgment that it makes
+    /// redundant.
     fn filter(&mut self, queue: usize, header: Option<Tcp>, cx: &mut Context) {
         let (acks, bank) = (&mut self.acks, &mut self.bank);
         let redundant = acks.as_mut().and_then(|acks| acks.joined(bank, queue, header));
@@ -298,8 +301,8 @@ impl Cake {
         self.lose(queue / QUEUES, ack, DropReason::RedundantAck, cx);
     }
 
-    /// The tin to serve: with a shaper the highest that keeps below its threshold, else the one that will
-    /// be first; without, by deficit round robin.
+    /// The tin to serve: with a shaper the highest that keeps below its threshold, else the one
+    /// that will be first; without, by deficit round robin.
     #[inline]
     fn choose(&mut self, now: Time) -> usize {
         if self.shaper.is_none() {

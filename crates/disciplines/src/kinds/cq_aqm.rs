@@ -17,13 +17,13 @@ pub struct CqAqm;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CqAqmParams {
-    /// Number of precedences (P), 2 to 8; packets beyond count as the highest.
+    /// Number of precedences (P), 2 to 8; packets with a higher one count as the highest.
     pub precedences: u8,
     /// How packets are sorted: `{ kind = "class", queues = 2 }`, or `{ kind = "dscp" }`, which
     /// reads the precedence too. Default: by class, class q joins queue q, those beyond the
     /// highest.
     pub classify: Option<SorterParams>,
-    /// One entry a queue, lowest first, 1 to 256.
+    /// One entry for each queue, lowest first, 1 to 256.
     /// Default: the paper's mixed experiment (section IV), low { limit = "750p", local = 500,
     /// non_local = 650 } and high { limit = "10p", local = 7 }; 10 is ours, for the paper does not
     /// give B_high.
@@ -31,8 +31,8 @@ pub struct CqAqmParams {
     /// Thresholds of the queues that give no `local`, from two or three numbers, as shares of
     /// each queue's room: `{ local = 0.6, non_local = 0.8 }`.
     pub thresholds: Option<SharesParams>,
-    /// Thresholds that follow the traffic: `{ target = 0.001 }`. Those of p = 0 are where they
-    /// begin.
+    /// Thresholds that follow the traffic: `{ target = 0.001 }`. Those of p = 0 are the initial
+    /// values.
     pub adaptive: Option<AdaptiveParams>,
     /// Who is served next: `{ kind = "strict-priority" }` (default), `{ kind = "wrr", weights =
     /// [...] }`, `{ kind = "drr", weights = [...] }` or `{ kind = "wfq", weights = [...] }`.

@@ -17,14 +17,14 @@ pub struct DrrParams {
     /// How packets are sorted: `{ kind = "class", queues = 2 }` or `{ kind = "dscp" }`. Default:
     /// by class, with as many queues as there are weights, or 2.
     pub classify: Option<SorterParams>,
-    /// Quanta in a round, one entry a queue, lowest queue first; 1 to 65535 each. Default: 1 for
-    /// each.
+    /// Quanta in a round, one entry for each queue, lowest queue first; 1 to 65535 each. Default: 1
+    /// for each.
     pub weights: Vec<u32>,
     /// Bytes that a weight of 1 may send in a round (Q, Shreedhar and Varghese, section 3), above
     /// 0 to 4 GiB. Default: the link's largest packet.
     pub quantum: Option<Bytes>,
-    /// Room in each queue, in packets or bytes, or a list with one entry a queue, lowest first.
-    /// Above 0.
+    /// Room in each queue, in packets or bytes, or a list with one entry for each queue, lowest
+    /// first. Above 0.
     pub limit: OneOrEach<Limit>,
 }
 

@@ -49,10 +49,10 @@ pub struct DualPi2;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DualPi2Params {
-    /// Room in both queues together, in packets ("10000p") or bytes ("15MB"); the packet in transmission
-    /// not counted. Above 0. Default 10000p.
+    /// Room in both queues together, in packets ("10000p") or bytes ("15MB"); without the packet in
+    /// transmission. Above 0. Default 10000p.
     pub limit: Limit,
-    /// Delay to keep in the classic queue; above 0. Default 15ms.
+    /// Target delay of the classic queue; above 0. Default 15ms.
     pub target: Duration,
     /// Time between updates of the probability (Tupdate); above 0. Default 16ms.
     pub t_update: Duration,
@@ -60,27 +60,29 @@ pub struct DualPi2Params {
     pub alpha: f64,
     /// Weight of the delay's change, in 1/s; above 0. Default 819/256.
     pub beta: f64,
-    /// Marking probability of low-latency packets, in base probabilities (k); at least 1. Default 2:
-    /// equal rates of CUBIC or Reno and Prague with equal round-trip times.
+    /// Marking probability of low-latency packets, in base probabilities (k); at least 1. Default
+    /// 2: equal rates of CUBIC or Reno and Prague with equal round-trip times.
     pub coupling: f64,
-    /// Waiting time above which low-latency packets are marked whatever the classic queue does (minTh).
-    /// Default 1ms.
+    /// Waiting time above which low-latency packets are marked whatever the classic queue does
+    /// (minTh). Default 1ms.
     pub step_threshold: Duration,
     /// Time above that threshold over which the probability rises to 1. Default 0ms: at once.
     pub step_range: Duration,
     /// Packets that must stay behind in the low-latency queue for such a mark (Th_len). Default 0.
     pub step_packets: u32,
-    /// When marks do not hold the queue any more: "drop" (all packets, with the classic probability), or
-    /// "saturate" (mark all scalable ones; the queue grows until it is full). Default "drop".
+    /// What happens when marks no longer limit the queue: "drop" (all packets, with the classic
+    /// probability), or "saturate" (mark all scalable ones; the queue grows until it is full).
+    /// Default "drop".
     pub overload: Overload,
     /// Share of the link that the classic queue has while both wait, 0 to 1. Default 0.1.
     pub classic_protection: f64,
-    /// DSCPs whose packets join the low-latency queue too, such as ["NQB"] (RFC 9332, section 2.5.1.1).
-    /// Default: none.
+    /// DSCPs whose packets join the low-latency queue too, such as ["NQB"] (RFC 9332, section
+    /// 2.5.1.1). Default: none.
     pub dscp: Vec<Codepoint>,
-    /// When packets of flows that build the low-latency queue join the classic one (RFC 9957): {} for its numbers, or any of
-    /// `min_th`, `range`, `critical_ql`, `critical_ql_score`, `lg_aging`, `buckets`, `attempts` and
-    /// `max_ql_score`. Default: they do not.
+    /// Queue protection (RFC 9957), which moves packets of flows that build up the low-latency
+    /// queue to the classic one: {} for the RFC's values, or any of `min_th`, `range`,
+    /// `critical_ql`, `critical_ql_score`, `lg_aging`, `buckets`, `attempts` and `max_ql_score`.
+    /// Default: off.
     pub queue_protection: Option<QueueProtectionParams>,
     /// Whether signals are spaced evenly (recur() of the RFC) rather than drawn at random. Default
     /// false.

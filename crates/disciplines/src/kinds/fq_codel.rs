@@ -30,7 +30,7 @@ pub struct FqCodelParams {
     pub queues: u32,
     /// Perturbation of the hash over flows; any whole number. Default 0.
     pub salt: u64,
-    /// Bytes that a queue may send a round; above 0. Default 1514B (section 5.2.3).
+    /// Bytes that a queue may send in each round; above 0. Default 1514B (section 5.2.3).
     pub quantum: Bytes,
     /// Acceptable standing delay of a queue (TARGET of CoDel); above 0, below `interval`. Default
     /// 5ms (section 5.2.5).
@@ -41,8 +41,8 @@ pub struct FqCodelParams {
     /// Whether packets of ECN-capable transports are marked rather than dropped. Default true
     /// (section 5.2.6).
     pub ecn: bool,
-    /// Waiting time above which packets of ECN-capable transports are marked whatever the law says, a
-    /// step for scalable senders (Linux's ce_threshold). Default: none.
+    /// Waiting time above which packets of ECN-capable transports are marked regardless of CoDel's
+    /// state, a step for scalable senders (Linux's ce_threshold). Default: none.
     pub ce_threshold: Option<Duration>,
     /// Whether that threshold is for L4S packets, ECT(1) or CE, alone. Default false.
     pub ce_threshold_l4s: bool,
@@ -71,7 +71,7 @@ impl Default for FqCodelParams {
 impl Named for FqCodel {
     type Family = dyn Discipline;
     const NAME: &'static str = "fq-codel";
-    const SUMMARY: &'static str = "a queue a flow, served fairly, each under CoDel";
+    const SUMMARY: &'static str = "a queue for each flow, served fairly, each under CoDel";
     const SOURCE: &'static str = "RFC 8290";
     type Params = FqCodelParams;
 

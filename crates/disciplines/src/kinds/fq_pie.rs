@@ -30,9 +30,9 @@ pub struct FqPieParams {
     pub queues: u32,
     /// Perturbation of the hash over flows; any whole number. Default 0.
     pub salt: u64,
-    /// Bytes that a queue may send a round; above 0. Default 1514B.
+    /// Bytes that a queue may send in each round; above 0. Default 1514B.
     pub quantum: Bytes,
-    /// Queueing delay to keep (QDELAY_REF); above 0. Default 15ms (RFC 8033, section 4.2).
+    /// Target queueing delay (QDELAY_REF); above 0. Default 15ms (RFC 8033, section 4.2).
     pub target: Duration,
     /// Time between updates of the probability (T_UPDATE); above 0. Default 15ms.
     pub t_update: Duration,
@@ -40,7 +40,7 @@ pub struct FqPieParams {
     pub alpha: f64,
     /// Weight of the delay's change, in 1/s; above 0. Default 1.25.
     pub beta: f64,
-    /// Time after a calm during which nothing is dropped (MAX_BURST). Default 150ms.
+    /// Time without drops after a calm period (MAX_BURST). Default 150ms.
     pub max_burst: Duration,
     /// Whether packets of ECN-capable transports are marked rather than dropped while the
     /// probability is below `mark_ecnth`. Default false.
@@ -50,8 +50,8 @@ pub struct FqPieParams {
     /// Whether drops that come too close together or too far apart are avoided (section 5.4).
     /// Default true.
     pub derandomize: bool,
-    /// Waiting time above which packets of ECN-capable transports are marked whatever the law says, a
-    /// step for scalable senders (Linux's ce_threshold). Default: none.
+    /// Waiting time above which packets of ECN-capable transports are marked regardless of CoDel's
+    /// state, a step for scalable senders (Linux's ce_threshold). Default: none.
     pub ce_threshold: Option<Duration>,
     /// Whether that threshold is for L4S packets, ECT(1) or CE, alone. Default false.
     pub ce_threshold_l4s: bool,
@@ -84,7 +84,7 @@ impl Default for FqPieParams {
 impl Named for FqPie {
     type Family = dyn Discipline;
     const NAME: &'static str = "fq-pie";
-    const SUMMARY: &'static str = "a queue a flow, served fairly, each under PIE";
+    const SUMMARY: &'static str = "a queue for each flow, served fairly, each under PIE";
     const SOURCE: &'static str = "RFC 8290 and RFC 8033";
     type Params = FqPieParams;
 

@@ -46,14 +46,14 @@ pub struct Htb;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HtbParams {
-    /// How packets are sorted into leaves: any classifier, such as `{ kind = "dscp" }`, with a queue
-    /// for each leaf; queue 0 is the leaf written first. Default: by class.
+    /// How packets are sorted into leaves: any classifier, such as `{ kind = "dscp" }`, with a
+    /// queue for each leaf; queue 0 is the leaf written first. Default: by class.
     #[schemars(schema_with = "classifier")]
     pub classify: Option<Value>,
-    /// Classes that have no parent. A class has a `rate`, and if wanted `ceil`, `burst` and `cburst`; and
-    /// either `classes`, to which it lends, or, as a leaf, `queue`, `priority` (0 comes first) and
-    /// `quantum`. At most 65534 in all, 8 deep. Default: one at the link's rate, with two leaves that
-    /// have half of it each.
+    /// Classes that have no parent. A class has a `rate`, and optionally `ceil`, `burst` and
+    /// `cburst`. It also has either `classes`, to which it lends, or, as a leaf, `queue`,
+    /// `priority` (0 is first) and `quantum`. At most 65534 in all, 8 deep. Default: one at the
+    /// link's rate, with two leaves that have half of it each.
     pub classes: Option<Vec<HtbClassParams>>,
     /// Bytes that count with every IP packet, 0 to 65535. Default: those that the link adds.
     pub overhead: Option<u32>,
@@ -63,14 +63,15 @@ pub struct HtbParams {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HtbClassParams {
-    /// Rate that it has without borrowing, 8 bit/s or more; those of the classes in it may not add up
-    /// to more.
+    /// Rate that it has without borrowing, 8 bit/s or more; those of the classes in it may not add
+    /// up to more.
     pub rate: Rate,
-    /// Rate that it reaches by borrowing; `rate` or more. Default: `rate`, so that it does not borrow.
+    /// Rate that it reaches by borrowing; `rate` or more. Default: `rate`, so that it does not
+    /// borrow.
     #[serde(default)]
     pub ceil: Option<Rate>,
-    /// Bytes that it sends at once after a pause, at any speed; 1B or more. Default: 1600B, and what
-    /// `rate` gives in 1 ns.
+    /// Bytes that it sends at once after a pause, at any speed; 1B or more. Default: 1600B, and
+    /// what `rate` gives in 1 ns.
     #[serde(default)]
     pub burst: Option<Bytes>,
     /// The same for `ceil`.
@@ -79,8 +80,8 @@ pub struct HtbClassParams {
     /// Of a leaf: its priority, 0 to 7; leaves of priority 0 come first. Default 0.
     #[serde(default)]
     pub priority: Option<u8>,
-    /// Of a leaf: bytes that it sends in its turn, 1B to 1GB. Default: what `rate` gives in 100 ms, 1000B
-    /// to 200KB.
+    /// Of a leaf: bytes that it sends in its turn, 1B to 1GB. Default: what `rate` gives in 100 ms,
+    /// 1000B to 200KB.
     #[serde(default)]
     pub quantum: Option<Bytes>,
     /// Of a leaf: its discipline, such as `{ kind = "fq-codel" }`; told that the link has the rate

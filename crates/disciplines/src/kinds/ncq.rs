@@ -28,9 +28,9 @@ pub struct NcqParams {
     /// Largest favoured share of all received packets (ncqthresh, section 3), 0 to 1; typically
     /// 0.01 to 0.05.
     pub ncqthresh: f64,
-    /// Bytes from which on a packet is not small (section 3), above 0.
+    /// Length from which a packet is not small, in bytes (section 3), above 0.
     pub length: Bytes,
-    /// Over which time packets are counted: "lifetime" (the paper's), `{ decaying = "10s" }` or
+    /// Time over which packets are counted: "lifetime" (the paper's), `{ decaying = "10s" }` or
     /// `{ sliding = "10s" }`.
     pub window: Window,
     /// How the threshold limits favour: "threshold" (the paper's) or "probabilistic".
@@ -42,7 +42,7 @@ pub struct NcqParams {
     pub favour_acks: bool,
     /// Whether control packets (SYN, FIN, RST, routing) are eligible (section 6).
     pub favour_control: bool,
-    /// What makes a packet non-congestive: "size" (the paper's) or `{ flow = { rate, volume, flows
+    /// When a packet is non-congestive: "size" (the paper's) or `{ flow = { rate, volume, flows
     /// } }`.
     pub identify: Identify,
 }

@@ -46,19 +46,20 @@ pub struct Nqb;
 pub struct NqbParams {
     /// DSCPs whose packets join the shallow queue, at least one. Default ["NQB"], which is 45.
     pub dscp: Vec<Codepoint>,
-    /// Room in the default queue, in packets ("1000p") or bytes ("1.5MB"); the packet in transmission not
-    /// counted. Above 0. Default 1000p.
+    /// Room in the default queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
+    /// transmission. Above 0. Default 1000p.
     pub limit: Limit,
-    /// Room in the shallow queue, likewise. Default: what the link sends in 10 ms, or two of the largest
-    /// packets.
+    /// Room in the shallow queue, in the same units. Default: what the link sends in 10 ms, or two
+    /// of the largest packets.
     pub nqb_limit: Option<Limit>,
     /// Quanta in a round of the default and the shallow queue; 1 to 65535 each. Default [1, 1].
     pub weights: Vec<u32>,
-    /// Bytes that a weight of 1 may send in a round, above 0 to 4 GiB. Default: the link's largest packet.
+    /// Bytes that a weight of 1 may send in a round, above 0 to 4 GiB. Default: the link's largest
+    /// packet.
     pub quantum: Option<Bytes>,
-    /// When packets of flows that build the shallow queue join the default one (RFC 9957): {} for its numbers, or any of
-    /// `min_th`, `range`, `critical_ql`, `critical_ql_score`, `lg_aging`, `buckets`, `attempts` and
-    /// `max_ql_score`. Default: they do not.
+    /// Queue protection (RFC 9957), which moves packets of flows that build up the shallow queue to
+    /// the default one: {} for the RFC's values, or any of `min_th`, `range`, `critical_ql`,
+    /// `critical_ql_score`, `lg_aging`, `buckets`, `attempts` and `max_ql_score`. Default: off.
     pub queue_protection: Option<QueueProtectionParams>,
 }
 
@@ -79,7 +80,7 @@ impl Named for Nqb {
     type Family = dyn Discipline;
     const NAME: &'static str = "nqb";
     const SUMMARY: &'static str =
-        "a shallow queue for NQB traffic beside the default one, as equals";
+        "a shallow queue for NQB traffic beside the default one, with equal priority";
     const SOURCE: &'static str = "RFC 9956";
     const FACTS: Conduct = Conduct::REORDERS;
     type Params = NqbParams;

@@ -19,8 +19,8 @@ pub struct PrioParams {
     /// How packets are sorted: `{ kind = "class", queues = 2 }` or `{ kind = "dscp" }`; higher
     /// queues are served first. Default: by class, with as many queues as `limit` lists, or 2.
     pub classify: Option<SorterParams>,
-    /// Room in each queue, in packets or bytes, or a list with one entry a queue, lowest first.
-    /// Above 0.
+    /// Room in each queue, in packets or bytes, or a list with one entry for each queue, lowest
+    /// first. Above 0.
     pub limit: OneOrEach<Limit>,
 }
 

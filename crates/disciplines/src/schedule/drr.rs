@@ -47,11 +47,11 @@ struct State {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DrrParams {
-    /// Quanta in a round, one entry a queue, lowest queue first; 1 to 65535 each. Default: 1 for
-    /// each.
+    /// Quanta in a round, one entry for each queue, lowest queue first; 1 to 65535 each. Default: 1
+    /// for each.
     pub weights: Vec<u32>,
-    /// Bytes that a weight of 1 may send in a round (Q, section 3), above 0 to 4 GiB. Default: the link's
-    /// largest packet, which makes the cost of a packet constant.
+    /// Bytes that a weight of 1 may send in a round (Q, section 3), above 0 to 4 GiB. Default: the
+    /// link's largest packet, which makes the cost of a packet constant.
     pub quantum: Option<Bytes>,
 }
 

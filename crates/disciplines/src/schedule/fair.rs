@@ -55,8 +55,8 @@ struct List {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FairParams {
-    /// Bytes that a queue may send a round; above 0. Default 1514B, an Ethernet frame (RFC 8290,
-    /// section 5.2.3).
+    /// Bytes that a queue may send in each round; above 0. Default 1514B, an Ethernet frame (RFC
+    /// 8290, section 5.2.3).
     pub quantum: Bytes,
 }
 

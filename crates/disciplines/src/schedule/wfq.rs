@@ -53,7 +53,7 @@ const BYTE: u128 = 1 << 40;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WfqParams {
-    /// Shares of the link in bytes, one entry a queue, lowest queue first; 1 to 65535 each.
+    /// Shares of the link in bytes, one entry for each queue, lowest queue first; 1 to 65535 each.
     /// Default: 1 for each.
     pub weights: Vec<u32>,
 }

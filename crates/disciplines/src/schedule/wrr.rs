@@ -30,8 +30,8 @@ pub struct Wrr {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WrrParams {
-    /// Packets served in a round, one entry a queue, lowest queue first; 1 to 65535 each. Default:
-    /// 1 for each.
+    /// Packets served in a round, one entry for each queue, lowest queue first; 1 to 65535 each.
+    /// Default: 1 for each.
     pub weights: Vec<u32>,
 }
 

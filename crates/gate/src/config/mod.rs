@@ -263,7 +263,7 @@ impl Config {
         self.link.check(&self.parts).map_err(|error| error.within("link"))?;
         if let Some(reverse) = &self.link.reverse {
             require(reverse.reverse.is_none(), "link.reverse.reverse", || {
-                "has no place here: there are two directions".into()
+                "is not allowed here, because a link has only two directions".into()
             })?;
             reverse.check(&self.parts).map_err(|error| error.within("link.reverse"))?;
         }
@@ -352,8 +352,8 @@ impl Link {
             "must be greater than 0; leave it out to let packets pass".into()
         })?;
         require(self.queue.is_none() || self.rate.is_some(), "rate", || {
-            "is missing; a queue needs the rate at which it is emptied, a little below that of \
-             the link behind the gate"
+            "is missing; a queue needs the rate at which it sends, a little below that of the \
+             link behind the gate"
                 .into()
         })?;
         require(self.rate.is_none() || self.queue.is_some(), "queue", || {

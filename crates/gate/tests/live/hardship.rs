@@ -56,7 +56,7 @@ fn a_configuration_that_is_no_file_changes_nothing() {
             "recursion",
         ),
         (|path| std::fs::write(path, [0xff; 100]).unwrap(), "is not UTF-8"),
-        (|_| {}, "No such file"),
+        (|_| {}, "there is no such file"),
     ];
     for (put, expected) in kinds {
         replace(&file, put);

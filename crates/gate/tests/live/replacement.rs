@@ -297,6 +297,6 @@ fn a_guardian_waits_and_replaces() {
     });
     until("and are queued again", || running().is_some());
     let said = gate.stop();
-    assert!(said.contains("does not answer any more"), "{said}");
+    assert!(said.contains("no longer answers"), "{said}");
     assert!(said.contains("waiting for the interfaces"), "{said}");
 }

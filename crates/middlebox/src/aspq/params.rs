@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How a packet's priority level is told: "class" (its QoS class), `{ dscp = [["EF"]] }` or
-    /// `{ ports = [[5001, 5002]] }`: lists of codepoints or ports, those of level 1 first; all
+    /// How a packet's priority level is determined: "class" (its QoS class), `{ dscp = [["EF"]] }`
+    /// or `{ ports = [[5001, 5002]] }`: lists of codepoints or ports, those of level 1 first; all
     /// others are level 0.
     pub priority: Priority,
     /// Time without a packet after which a flow no longer holds lower levels back; above 0.

@@ -62,7 +62,10 @@ fn check<T: Ord + Copy + std::fmt::Display>(
 ) -> Result<(), ConfigError> {
     let levels: Vec<_> = levels.collect();
     require((1..=255).contains(&levels.len()), field, || {
-        format!("must hold 1 to 255 lists, one a level above the lowest, got {}", levels.len())
+        format!(
+            "must have 1 to 255 lists, one for each level above the lowest, got {}",
+            levels.len()
+        )
     })?;
     let mut seen = std::collections::BTreeSet::new();
     for (index, list) in levels.iter().enumerate() {

@@ -89,7 +89,7 @@ impl Named for Car {
     type Family = dyn Marker;
     const NAME: &'static str = "car";
     const SUMMARY: &'static str =
-        "committed access rate: a token bucket that lends, so that marks do not bunch";
+        "committed access rate: a token bucket that lends, so that marks do not come in bursts";
     const SOURCE: &'static str = "Cisco, Committed Access Rate, extended burst";
     type Params = CarParams;
 

@@ -66,13 +66,13 @@ impl Agent {
         for (field, seen) in seen.chain(paid) {
             require(known.contains(seen), field, || {
                 let names: Vec<_> = known.iter().map(|seen| name(*seen)).collect();
-                format!("{} is not seen {whose}; one of {}", name(*seen), names.join(", "))
+                format!("{} cannot be observed {whose}; one of {}", name(*seen), names.join(", "))
             })?;
         }
         for (field, is_empty) in
             [("observations", agent.observations.is_empty()), ("reward", agent.reward.is_empty())]
         {
-            require(!is_empty, field, || "is empty; name something that is seen".into())?;
+            require(!is_empty, field, || "is empty; name at least one observation".into())?;
         }
         Ok(agent)
     }

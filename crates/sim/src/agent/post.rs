@@ -47,8 +47,8 @@ impl Post {
         if !can_retune(&mut *fresh()?, &mut *build(turned.turn(&vec![0.5; ranges.len()]))?) {
             let kind = place.block["kind"].as_str().unwrap_or("combination");
             let message = format!(
-                "a queue of the kind \"{kind}\" cannot change so while packets wait in it; one of \
-                 {} can",
+                "the parameters of a \"{kind}\" queue cannot change while packets wait in it; \
+                 those of {} can",
                 scenario.kinds_that(&place.setting, can_retune).join(", ")
             );
             return Err(ConfigError::new("actions", message));

@@ -293,7 +293,9 @@ impl Scenario {
             [("direction", table.direction.is_some()), ("hop", table.hop.is_some())]
         {
             require(!(ends && given), field, || {
-                "has no place beside `from` and `to`, which say the way; leave it out".into()
+                "cannot be combined with `from` and `to`, which already give the path; leave it \
+                 out"
+                .into()
             })?;
         }
         match (&table.from, &table.to, &self.row) {

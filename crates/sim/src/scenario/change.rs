@@ -84,7 +84,7 @@ impl Scenario {
     /// before, are taken from there.
     pub(super) fn read_changes(&self, known: Option<&Scenario>) -> Result<Vec<Dated>, ConfigError> {
         require(self.table.change.len() <= MOST, "change", || {
-            format!("{} are too many, at most {MOST}", self.table.change.len())
+            format!("there are {} changes; at most {MOST} are allowed", self.table.change.len())
         })?;
         let known = known.filter(|known| {
             let is_same = (&known.tree, &known.base) == (&self.tree, &self.base);
@@ -225,11 +225,13 @@ impl Scenario {
         let past = |scenario: &Scenario| -> Vec<Value> {
             scenario.table.change.iter().take(made).map(|change| json!(change)).collect()
         };
-        require(past(self) == past(to), "change", || "what has been cannot change".into())?;
+        require(past(self) == past(to), "change", || {
+            "changes in the past cannot be edited".into()
+        })?;
         let now = Duration::from_nanos(world.now().as_nanos());
         if let Some(next) = to.table.change.get(made) {
             require(next.at >= now, &format!("change[{made}].at"), || {
-                format!("\"{}\" is over: it is {now}", next.at)
+                format!("must be at {now} or later, got \"{}\"", next.at)
             })?;
         }
         require(self.fixed() == to.fixed(), "", cannot)?;
@@ -374,6 +376,5 @@ fn constants(old: &DirectedLink, new: &DirectedLink) -> Result<Altered, ConfigEr
 }
 
 fn cannot() -> String {
-    "cannot change while it runs; constant rate, delay and loss of a link, and its queue, can"
-        .into()
+    "cannot change during a run; a link's constant rate, delay, loss and queue can".into()
 }

@@ -17,11 +17,11 @@ pub struct ScenarioTable {
     /// What the scenario is about, for headings.
     #[serde(default)]
     pub title: String,
-    /// Simulated time, the warm-up included; above 0. Give at least a hundred round trips, and
+    /// Simulated time, including the warm-up; above 0. Give at least a hundred round trips, and
     /// enough transfers or calls for the measures that you compare.
     pub duration: Duration,
-    /// Time at the beginning that is not measured; below `duration`. Long enough for TCP to leave
-    /// slow start: without it the first seconds are part of every mean.
+    /// Time at the beginning that is not measured; below `duration`. It should be long enough for
+    /// TCP to leave slow start. Without it, the first seconds are part of every mean.
     #[serde(default)]
     pub warmup: Duration,
     /// Seed of every random stream. Equal seeds give equal runs; replications count up from it.
@@ -29,32 +29,31 @@ pub struct ScenarioTable {
     pub seed: u64,
     /// Interval of the time series; a three-hundredth of `duration` if absent.
     pub sample: Option<Duration>,
-    /// Tables of results beside the usual ones, which cost time and memory: throughput over time of
-    /// every flow, or every transfer.
+    /// More tables of results, which cost time and memory: the throughput over time of every flow,
+    /// or every transfer.
     #[serde(default)]
     pub tables: Vec<Wanted>,
-    /// Shared libraries with disciplines that the queues below may name; a relative name starts from
-    /// the scenario's directory.
+    /// Shared libraries with disciplines that the queues below may name; a relative name starts
+    /// from the scenario's directory.
     #[serde(default)]
     pub plugins: Vec<String>,
-    /// Defaults for all TCP traffic. Without it senders are New Reno with SACK; most hosts of today
-    /// use `congestion = "cubic"`.
+    /// Defaults for all TCP traffic. Without it, senders use New Reno with SACK; most hosts of
+    /// today use `congestion = "cubic"`.
     #[serde(default)]
     pub tcp: Map<String, Value>,
-    /// File for a table of all that TCP's senders send and hear, a line a segment (CSV), relative to
-    /// the scenario's folder.
+    /// CSV file, relative to the scenario's folder, for a table of everything that TCP senders send
+    /// and receive, with a line for each segment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp_trace: Option<String>,
-    /// Short for one congested link between two routers, with hosts of its own for every flow.
+    /// Short form for one congested link between two routers. Every flow has its own hosts.
     pub dumbbell: Option<Map<String, Value>>,
-    /// Short for a chain of congested links, one behind the other, with hosts of its own for every
-    /// flow: a `dumbbell` with a number of `hops`. `[parking_lot.hop.2]` holds what differs on the
-    /// second hop.
+    /// Short form for a chain of congested links: a `dumbbell` with a number of `hops`. Every flow
+    /// has its own hosts. `[parking_lot.hop.2]` gives what differs on the second hop.
     pub parking_lot: Option<Map<String, Value>>,
-    /// Traffic profiles by name; traffic entries name the one by which their packets are marked.
+    /// Traffic profiles by name. A traffic entry names the profile that marks its packets.
     #[serde(default)]
     pub profile: Map<String, Value>,
-    /// Links between nodes; a node is whatever a link names.
+    /// Links between nodes. A node is any name that a link uses.
     #[serde(default)]
     pub link: Vec<Map<String, Value>>,
     /// Stations that share one radio channel.
@@ -62,20 +61,20 @@ pub struct ScenarioTable {
     /// Next hops that replace those of the shortest path.
     #[serde(default)]
     pub route: Vec<RouteTable>,
-    /// Where nodes stand on the map of a report: x and y by the node's name, in any unit, such as
-    /// longitude and latitude. Runs take no notice of it.
+    /// Positions of nodes on the map of a report: x and y by the node's name, in any unit, such as
+    /// longitude and latitude. Runs ignore them.
     #[serde(default)]
     pub positions: BTreeMap<String, [f64; 2]>,
-    /// Who sends what; the parameters of the source's kind stand beside the common ones.
+    /// Who sends what. The parameters of the source's kind are given beside the common ones.
     pub traffic: Vec<Map<String, Value>>,
-    /// What changes while it runs, in order of time.
+    /// Changes during the run, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub change: Vec<ChangeTable>,
     /// What `forebay compare` compares.
     pub compare: Option<CompareTable>,
     /// What `forebay tune` tunes.
     pub tune: Option<TuneTable>,
-    /// What an agent of `forebay.gym` sets, sees and is paid for.
+    /// What an agent of `forebay.gym` sets, observes and gets rewards for.
     pub agent: Option<AgentTable>,
 }
 
@@ -84,17 +83,17 @@ fn one() -> u64 {
 }
 
 link_table! {
-    /// A link, by default with a reverse direction of the same rate, delay and overhead. One without
-    /// a queue never drops.
+    /// A link, by default with a reverse direction of the same rate, delay and overhead. One
+    /// without a queue never drops.
     #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     pub struct LinkTable {
         before {
             /// Name in results; the reverse direction is called `<name>-reverse`.
             pub name: String,
-            /// Node where it begins, and where its queue is.
+            /// Node where the link begins and where its queue is.
             pub from: String,
-            /// Node where it ends; another one.
+            /// Node where the link ends; not that of `from`.
             pub to: String,
         }
         after {
@@ -102,8 +101,8 @@ link_table! {
             /// order, the first at 0s; "0bit" is an outage.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub steps: Option<Vec<(Duration, Rate)>>,
-            /// Time after which `steps`, `delays` and `losses` begin anew; without it the last ones
-            /// hold for ever.
+            /// Time after which `steps`, `delays` and `losses` start again. Without it, the last
+            /// ones hold until the end.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub period: Option<Duration>,
             /// In place of `rate`, a file of recorded delivery opportunities, one time in ms a line
@@ -116,29 +115,29 @@ link_table! {
             /// Propagation delay, one way.
             #[serde(default)]
             pub delay: Duration,
-            /// Delays by schedule, as `steps`; they replace `delay`.
+            /// Delays by schedule, like `steps`; they replace `delay`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub delays: Option<Vec<(Duration, Duration)>>,
-            /// Rates (in place of `rate`) and delays drawn anew at random again and again.
+            /// Rates (instead of `rate`) and delays that are drawn at random at regular intervals.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub draw: Option<DrawTable>,
-            /// What a way over it costs, 1 or more, as in OSPF: packets take the way of the least
-            /// sum, which is that of the fewest links unless costs are given.
+            /// Cost of the link, 1 or more, as in OSPF: packets take the path with the lowest sum.
+            /// Without costs, this is the path with the fewest links.
             #[serde(default = "least_cost", skip_serializing_if = "is_least_cost")]
             pub cost: u32,
-            /// Share of packets lost on the wire at random, 0 to 1. Congestion needs no loss here:
-            /// the queue drops.
+            /// Share of packets lost on the wire at random, 0 to 1. Do not set it to simulate
+            /// congestion: the queue drops packets by itself.
             #[serde(default)]
             pub loss: f64,
-            /// Shares lost by schedule, as `steps`: `[["0s", 0.0], ["5s", 0.03]]`; they replace
+            /// Shares lost by schedule, like `steps`: `[["0s", 0.0], ["5s", 0.03]]`; they replace
             /// `loss`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub losses: Option<Vec<(Duration, f64)>>,
-            /// Policer in front of the queue: `{ rate = "10Mbit", burst = "50KB" }` drops what finds
-            /// no tokens; none if absent.
+            /// Policer in front of the queue: `{ rate = "10Mbit", burst = "50KB" }` drops packets
+            /// for which there are no tokens; none if absent.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub police: Option<PoliceTable>,
-            /// Packets that are held back on the wire, so that those behind them arrive first:
+            /// Packets that are held back on the wire, so that later ones arrive first:
             /// `{ share = 0.01, delay = "10ms" }` lets a hundredth of them arrive 10 ms later. None
             /// if absent: the link keeps the order.
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,9 +153,9 @@ link_table! {
             /// File in which to record what the link sends, for Wireshark.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub pcap: Option<String>,
-            /// What differs in the reverse direction. Rate, delay and overhead are those of the link
-            /// unless given; a queue or a box is not inherited, so that without one here
-            /// acknowledgments and downloads that way are never dropped.
+            /// What differs in the reverse direction. Rate, delay and overhead are those of the
+            /// link unless given; a queue or a box is not inherited. So without a queue here,
+            /// acknowledgments and downloads in that direction are never dropped.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub reverse: Option<Map<String, Value>>,
         }
@@ -182,10 +181,10 @@ fn mahimahi_quantum() -> Bytes {
 pub struct DrawTable {
     /// Time between draws; above 0.
     pub every: Duration,
-    /// Rates to draw from; the link's own if empty.
+    /// Possible rates; the link's own if empty.
     #[serde(default)]
     pub rates: Vec<Rate>,
-    /// Delays to draw from; the link's own if empty.
+    /// Possible delays; the link's own if empty.
     #[serde(default)]
     pub delays: Vec<Duration>,
 }
@@ -229,7 +228,8 @@ pub struct RemarkTable {
     pub ce: Option<Ecn>,
 }
 
-/// The hosts' links beside a dumbbell or parking lot: one of its own for every flow, at both ends, never dropping.
+/// The hosts' links at a dumbbell or parking lot. Every flow has its own link at both ends, which
+/// never drops.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AccessTable {
@@ -273,41 +273,45 @@ pub struct TrafficTable {
     pub kind: String,
     /// Node of the sender of the data: for people who download (`web`, `pages`, `files`,
     /// `adaptive-video`) it is the server, not the person. Left out on a dumbbell, where every flow
-    /// has hosts of its own. The name of a wireless grid: its stations in turn, a flow each.
+    /// has its own hosts. If it is the name of a wireless grid, the flows are assigned to its
+    /// stations in turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Node of the receiver, as `from`: for people who download it is where they are.
+    /// Node of the receiver. For people who download, this is where the people are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Way on a dumbbell or parking lot, forward if absent; has no place beside `from` and `to`.
+    /// Direction on a dumbbell or parking lot, forward if absent. It cannot be combined with `from`
+    /// and `to`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
-    /// Name of the host that the flows come from; entries of one name share it. Only disciplines that
-    /// share between hosts, such as `cake`, look at it. Each flow has a host of its own if absent.
+    /// Name of the host that the flows come from. Entries with the same name share it. Only
+    /// disciplines that share between hosts, such as `cake`, use it. If absent, each flow has its
+    /// own host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_host: Option<String>,
-    /// Name of the host that they go to, as `from_host`.
+    /// Name of the host that the flows go to, like `from_host`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_host: Option<String>,
-    /// The one hop of a parking lot that the flows cross, counted from 1; all of them if absent.
+    /// The only hop of a parking lot that the flows cross, counted from 1; all hops if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hop: Option<u32>,
     /// Number of independent flows (users) of this kind; 1 or more.
     #[serde(default = "one_flow")]
     pub flows: u32,
-    /// When each flow begins: a time, or two between which each draws its own.
+    /// When the flows start: a time, or two times, between which each flow draws its own.
     #[serde(default)]
     pub start: Start,
-    /// When the flows end; at the run's end if absent. Then no datagram leaves and no transfer begins;
-    /// what has begun is completed, and endless transfers are cut off.
+    /// When the flows end; the end of the run if absent. After that, no datagram is sent and no
+    /// transfer starts. Transfers that have started are completed, and endless transfers are cut
+    /// off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
-    /// Class under which the flows are reported, the name if absent. It is a heading only: what
-    /// queues look at is `q`.
+    /// Class under which the flows are reported, the name if absent. It is only a heading: queues
+    /// look at `q`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// QoS class that classifiers see, 0 to 255; higher is served first. Without it all traffic is
-    /// of class 0, and `prio`, `wrr` and `cq-aqm` act as if they had one queue.
+    /// QoS class that classifiers see, 0 to 255; higher is served first. Without it, all traffic
+    /// has class 0, and `prio`, `wrr` and `cq-aqm` act as if they had one queue.
     #[serde(default)]
     pub q: u8,
     /// Precedence, 0 to 255; higher is more important. `cq-aqm` drops low ones first.
@@ -316,23 +320,23 @@ pub struct TrafficTable {
     /// Drop precedence, 0 to 7; higher is dropped first, by `wred`, `rio` and `wrt`.
     #[serde(default)]
     pub drop_precedence: u8,
-    /// Name of the `profile` by which the sender's packets get their drop precedence instead;
-    /// acknowledgments that come back are not metered.
+    /// Name of the `profile` that sets the drop precedence of the sender's packets instead.
+    /// Acknowledgments in the other direction are not metered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Differentiated services codepoint, by name or number. It gives no class by itself: set `q`
-    /// too, or use a `dscp` classifier.
+    /// Differentiated services codepoint, by name or number. It does not set a class: set `q`, too,
+    /// or use a `dscp` classifier.
     #[serde(default)]
     pub dscp: Codepoint,
-    /// ECN codepoint of datagrams, whose sources answer no marks; not ECN-capable if absent. TCP sets
-    /// its own.
+    /// ECN codepoint of datagrams. Their sources do not respond to marks. Not ECN-capable if
+    /// absent. TCP sets its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<Ecn>,
-    /// Port at the receiving end, 0 to 65535, by which a box may tell the flows. It has no other
+    /// Port of the receiver, 0 to 65535, by which a box can recognize the flows. It has no other
     /// effect.
     #[serde(default = "iperf")]
     pub port: u16,
-    /// What differs from the scenario's `tcp`; only for sources that transfer over TCP.
+    /// What differs from the `tcp` of the scenario; only for sources that use TCP.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub tcp: Map<String, Value>,
 }
@@ -384,7 +388,7 @@ pub enum Per {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
-    /// Throughput of every flow, a row an interval of `sample`.
+    /// Throughput of every flow, with a row for each interval of `sample`.
     FlowSeries,
     /// Every transfer over TCP: its flow, start, size, end and duration.
     Transfers,
@@ -408,15 +412,16 @@ pub struct ChangeTable {
     /// When; below `duration`. All that happens at that instant comes before.
     pub at: Duration,
     /// Fields by path, and what they are from then on: `{ "link.uplink.rate" = "5Mbit" }`. Constant
-    /// rate, delay and loss of links may change, and queues: of one of which anything changes, arrivals
-    /// join a new queue, and what waits in the old one leaves first.
+    /// rate, delay and loss of links may change, and queues: of one of which anything changes,
+    /// arrivals join a new queue, and what waits in the old one leaves first.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub set: Map<String, Value>,
-    /// A traffic entry that takes part from then on, written as [[traffic]]; a `start` before is now.
+    /// A traffic entry that takes part from then on, written as [[traffic]]; a `start` before is
+    /// now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub join: Option<Map<String, Value>>,
-    /// Name of a traffic entry that sends no more from then on. What is under way is still delivered; what
-    /// is left of its transfers is not sent.
+    /// Name of a traffic entry that sends no more from then on. What is under way is still
+    /// delivered; what is left of its transfers is not sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leave: Option<String>,
 }
@@ -425,15 +430,16 @@ pub struct ChangeTable {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompareTable {
-    /// Link whose queue is replaced, or "*" for every link that has a queue. It may be left out where
-    /// there is one link only, on a dumbbell (`bottleneck`) and on a parking lot (every hop, forward).
+    /// Link whose queue is replaced, or "*" for every link that has a queue. It may be left out
+    /// where there is one link only, on a dumbbell (`bottleneck`) and on a parking lot (every hop,
+    /// forward).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// Runs of each discipline, with seeds that all disciplines share; 2 or more give intervals.
     #[serde(default = "ten")]
     pub replications: u32,
-    /// Disciplines: names of kinds, or queue tables; a table may carry a `label`. "as written" leaves
-    /// every queue as it is.
+    /// Disciplines: names of kinds, or queue tables; a table may carry a `label`. "as written"
+    /// leaves every queue as it is.
     pub disciplines: Vec<Value>,
     /// Discipline beside which gain and system efficiency are given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -211,7 +211,7 @@ impl Graph {
             path.push(link);
             at = self.ends[link].1;
             if path.len() > self.into.len() {
-                let message = format!("the routes from \"{from}\" to \"{to}\" turn in a circle");
+                let message = format!("the routes from \"{from}\" to \"{to}\" form a loop");
                 return Err(ConfigError::new("to", message));
             }
         }

@@ -65,8 +65,10 @@ pub fn directions(
     let own = forward.reverse.clone().unwrap_or_default();
     let reverse_path = format!("{path}.reverse");
     for field in ["name", "from", "to", "reverse"] {
-        require(!own.contains_key(field), field, || "has no place in a reverse direction".into())
-            .map_err(|error| error.within(&reverse_path))?;
+        require(!own.contains_key(field), field, || {
+            "cannot be set for the reverse direction".into()
+        })
+        .map_err(|error| error.within(&reverse_path))?;
     }
     back.insert("name".into(), format!("{}-reverse", forward.name).into());
     back.insert("from".into(), forward.to.clone().into());

@@ -174,7 +174,9 @@ impl Scenario {
             let earlier = known.insert(self.base.join(file), &link.table.name);
             require(earlier.is_none(), &format!("{}.pcap", link.path), || {
                 let earlier = earlier.unwrap_or_default();
-                format!("\"{file}\" is the file of link \"{earlier}\" already; give each its own")
+                format!(
+                    "\"{file}\" is already the file of link \"{earlier}\"; give each link its own"
+                )
             })?;
         }
         Ok(())
@@ -432,7 +434,7 @@ fn check_unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<
     let mut seen = std::collections::HashSet::new();
     for name in names {
         require(seen.insert(name), what, || {
-            format!("two are called \"{name}\"; names are unique")
+            format!("two entries are called \"{name}\"; names must be unique")
         })?;
     }
     Ok(())

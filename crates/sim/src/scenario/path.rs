@@ -62,9 +62,10 @@ fn in_list(at: &Value, step: &Step) -> Result<Step, String> {
     match (at, step) {
         (Value::Object(_), Step::Name(_)) => Ok(step.clone()),
         (Value::Array(list), Step::Index(index)) if *index < list.len() => Ok(step.clone()),
-        (Value::Array(list), Step::Index(index)) => {
-            Err(format!("[{index}] leads nowhere: the list has {} entries, from 0", list.len()))
-        }
+        (Value::Array(list), Step::Index(index)) => Err(format!(
+            "there is no entry [{index}]: the list has {} entries, counted from 0",
+            list.len()
+        )),
         (Value::Array(list), Step::Name(name)) => {
             let place = list.iter().position(|entry| entry["name"].as_str() == Some(name));
             place.map(Step::Index).ok_or_else(|| {
@@ -84,7 +85,7 @@ fn in_list(at: &Value, step: &Step) -> Result<Step, String> {
                 Step::Index(index) => format!("[{index}]"),
                 Step::Name(name) => format!("\"{name}\""),
             };
-            Err(format!("{shown} leads nowhere: what stands there is {found}"))
+            Err(format!("there is no {shown}: the path ends at {found}"))
         }
     }
 }
@@ -167,10 +168,10 @@ mod tests {
             ("a..b", "not a path"),
             ("link[x]", "not a path"),
             ("link[+1]", "not a path"),
-            ("link[3].rate", "link[3].rate: [3] leads nowhere: the list has 1 entries"),
+            ("link[3].rate", "link[3].rate: there is no entry [3]: the list has 1 entries"),
             ("link.b.rate", "no entry is called \"b\"; the entries are \"a\""),
             ("node[0].x", "there is no list \"node\""),
-            ("link[0].rate.x", "\"x\" leads nowhere: what stands there is \"1Mbit\", which"),
+            ("link[0].rate.x", "there is no \"x\": the path ends at \"1Mbit\", which"),
         ] {
             let error = set(&mut tree, path, json!(1)).unwrap_err().to_string();
             assert!(error.contains(said), "{path}: {error}");

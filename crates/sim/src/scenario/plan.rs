@@ -23,12 +23,14 @@ impl Scenario {
     pub fn plan(&self) -> Result<Value, ConfigError> {
         self.effective()?;
         require(self.changes.is_empty(), "change", || {
-            "cannot be emulated: links and traffic stay as they are; take it out".into()
+            "cannot be emulated, because links and traffic do not change in an emulation; remove \
+             it"
+            .into()
         })?;
         let graph = self.graph()?;
         let links = self.links.iter().map(|link| self.plan_link(link)).collect::<Result<_, _>>()?;
         require(self.table.wireless.is_none(), "wireless", || {
-            "cannot be emulated: an emulation has no radio; take it out".into()
+            "cannot be emulated, because an emulation has no radio; remove it".into()
         })?;
         let names = |path: Vec<Hop>| -> Vec<&str> {
             let links = path.into_iter().filter_map(|hop| match hop {

@@ -124,7 +124,8 @@ fn access(table: &mut Map<String, Value>) -> Result<AccessTable, ConfigError> {
 fn refuse_ends(table: &Map<String, Value>) -> Result<(), ConfigError> {
     for field in ["name", "from", "to"] {
         require(!table.contains_key(field), field, || {
-            "has no place here: the links between the routers have names of their own".into()
+            "is not allowed here, because the links between the routers have names of their own"
+                .into()
         })?;
     }
     Ok(())

@@ -113,12 +113,11 @@ fn parking_lot(dumbbell: &Value) -> Value {
     let mut lot = dumbbell.clone();
     lot["properties"]["hops"] = json!({
         "type": "integer", "minimum": 1, "maximum": 100, "default": 2,
-        "description": "How many congested links stand one behind the other.",
+        "description": "Number of congested links in a row.",
     });
     lot["properties"]["hop"] = json!({
         "type": "object",
-        "description": "Hops that differ, by their numbers from 1: fields of a link that replace \
-                        those that all hops have in common.",
+        "description": "Hops that differ, by their numbers from 1. Their fields replace those that all hops have in common.",
         "propertyNames": { "pattern": "^[1-9][0-9]*$", "examples": ["1", "2"] },
         "additionalProperties": hop,
     });

@@ -33,11 +33,11 @@ pub struct AdaptiveVideo {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AdaptiveVideoParams {
-    /// Rates at which the video is to be had, ascending, each above 0; it begins with the first.
+    /// Available rates of the video, ascending, each above 0. It starts with the first.
     pub rates: Vec<Rate>,
-    /// Media in a segment. Above 0.
+    /// Length of a segment. Above 0.
     pub segment: Duration,
-    /// Media that the player holds at most. At least one segment.
+    /// Most that the player buffers. At least one segment.
     pub buffer: Duration,
 }
 

@@ -33,7 +33,7 @@ struct State {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BurstyParams {
-    /// Mean length of the IP packet, headers counted. 1 B to 65 535 B.
+    /// Mean length of the IP packet, including headers. 1 B to 65 535 B.
     pub size: Bytes,
     /// Mean interval in the bursty state. Above 0.
     pub bursty_interval: Duration,

@@ -19,12 +19,12 @@ pub struct Cbr {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CbrParams {
-    /// Rate of IP packets: their headers counted, link overhead not. Above 0.
+    /// Rate of IP packets, with their headers, without link overhead. Above 0.
     pub rate: Rate,
-    /// Length of the IP packet, headers counted. 1 B to 65 535 B.
+    /// Length of the IP packet, including headers. 1 B to 65 535 B.
     pub size: Bytes,
     /// Whether the first datagram waits for a random part of the interval, so that several flows do
-    /// not send in step; otherwise it is sent at the start.
+    /// not send at the same time. Otherwise it is sent at the start.
     pub random_phase: bool,
 }
 

@@ -27,10 +27,10 @@ pub enum Arrivals {
     /// `interval` after the last file has arrived.
     #[default]
     Sequential,
-    /// `interval` after the beginning of the last one.
+    /// `interval` after the start of the last one.
     Fixed,
-    /// After an exponential time of mean `interval` from the beginning of the last one; the first one
-    /// too, counted from the user's start.
+    /// After an exponential time with mean `interval` from the start of the last one. For the first
+    /// one, it counts from the user's start.
     Poisson,
 }
 
@@ -45,12 +45,12 @@ pub struct FilesParams {
     /// Shape of Pareto sizes: the lower, the heavier the tail (1.2 is usual for files on the web).
     /// At least 1.01.
     pub shape: f64,
-    /// What makes a file begin.
+    /// When a file starts.
     pub arrivals: Arrivals,
-    /// Time between files: from end to beginning for sequential arrivals (think time), else from
-    /// beginning to beginning and above 0.
+    /// Time between files: from end to start for sequential arrivals (think time), otherwise from
+    /// start to start and above 0.
     pub interval: Duration,
-    /// How many files; unset: without end. At least 1.
+    /// Number of files; endless if unset. At least 1.
     pub count: Option<u64>,
 }
 

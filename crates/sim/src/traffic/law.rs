@@ -35,7 +35,8 @@ impl Variate {
         if law == Law::Pareto {
             require(shape.is_finite() && shape >= LEAST_SHAPE, "shape", || {
                 format!(
-                    "must be at least {LEAST_SHAPE}, or the Pareto law has hardly a mean; got {shape}"
+                    "must be at least {LEAST_SHAPE}, because below it the Pareto law hardly has a \
+                     mean; got {shape}"
                 )
             })?;
         }

@@ -23,11 +23,11 @@ pub struct OnOff {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OnOffParams {
-    /// Rate of IP packets while on: their headers counted, link overhead not. Above 0.
+    /// Rate of IP packets while on, with their headers, without link overhead. Above 0.
     pub rate: Rate,
-    /// Length of the IP packet, headers counted. 1 B to 65 535 B.
+    /// Length of the IP packet, including headers. 1 B to 65 535 B.
     pub size: Bytes,
-    /// Mean time on. Above 0, and no less than a thousandth of the interval between packets.
+    /// Mean time on. Above 0, and at least a thousandth of the interval between packets.
     pub on: Duration,
     /// Mean time off.
     pub off: Duration,
@@ -140,7 +140,8 @@ impl OnOff {
 impl Named for OnOff {
     type Family = Generator;
     const NAME: &'static str = "on-off";
-    const SUMMARY: &'static str = "datagrams at a constant rate in times on, none in times off";
+    const SUMMARY: &'static str =
+        "datagrams at a constant rate during on times, none during off times";
     const SOURCE: &'static str = "W. Willinger et al., IEEE/ACM ToN 5(1), 1997";
     const FACTS: Facts = Facts::datagrams(JudgedBy::DelayAndLoss);
     type Params = OnOffParams;

@@ -30,11 +30,12 @@ pub struct PagesParams {
     pub objects: u32,
     /// Size of each object, payload bytes. Above 0.
     pub size: Bytes,
-    /// Connections over which a page is loaded, at least 1; no more than objects are used.
+    /// Connections over which a page is loaded, at least 1. No more are used than there are
+    /// objects.
     pub connections: u32,
-    /// Time between the end of a page and the beginning of the next.
+    /// Time between the end of a page and the start of the next.
     pub reading: Duration,
-    /// How many pages; unset: without end. At least 1.
+    /// Number of pages; endless if unset. At least 1.
     pub count: Option<u64>,
 }
 

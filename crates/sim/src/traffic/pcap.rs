@@ -34,16 +34,15 @@ pub struct Pcap {
 pub struct PcapParams {
     /// Capture file, pcap or pcapng; a relative name starts from the scenario's directory.
     pub file: String,
-    /// Replays only packets that come from these addresses, such as "10.1.0.0/16"; unset: all. A
-    /// capture of both directions of a link needs it.
+    /// Replays only packets that come from these addresses, such as "10.1.0.0/16"; all if unset. It
+    /// is needed if the capture has both directions of a link.
     pub source: Option<Prefix>,
-    /// Class and precedence by what a packet is; the first rule that matches counts, and the
-    /// entry's own marks where none does.
+    /// Class and precedence of packets. The first rule that matches decides; if none matches, the
+    /// entry's own marks.
     pub rules: Vec<Rule>,
-    /// How many times faster than recorded. Above 0.
+    /// Speed relative to the recording. Above 0.
     pub speed: f64,
-    /// Whether it begins again at its end: after its whole length and one mean interval between
-    /// packets.
+    /// Whether the capture starts again at its end, after one mean interval between packets.
     #[serde(rename = "loop")]
     pub repeat: bool,
 }
@@ -85,8 +84,7 @@ impl Pcap {
             scaled(capture.span_nanos as f64 * (1.0 + 1.0 / gaps))
         });
         require(period != Some(Duration::ZERO), "loop", || {
-            "a capture whose packets are all of one instant cannot repeat; write loop = false"
-                .into()
+            "a capture whose packets all have the same time cannot repeat; set loop = false".into()
         })?;
         let mut flows = BTreeMap::<FiveTuple, u32>::new();
         let from = |source: Option<Prefix>| {
@@ -108,7 +106,7 @@ impl Pcap {
             .collect();
         require(!packets.is_empty(), "source", || {
             format!(
-                "no packet of \"{}\" comes from {}; one that does come is from {}",
+                "no packet of \"{}\" comes from {}; one packet comes from {}",
                 params.file,
                 params.source.map(String::from).unwrap_or_default(),
                 capture.packets.first().map_or("nowhere".into(), |p| p.tuple.source.to_string())

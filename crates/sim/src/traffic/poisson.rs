@@ -18,9 +18,9 @@ pub struct Poisson {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PoissonParams {
-    /// Mean rate of IP packets: their headers counted, link overhead not. Above 0.
+    /// Mean rate of IP packets, with their headers, without link overhead. Above 0.
     pub rate: Rate,
-    /// Mean length of the IP packet, headers counted. 1 B to 65 535 B.
+    /// Mean length of the IP packet, including headers. 1 B to 65 535 B.
     pub size: Bytes,
     /// How lengths spread about their mean; exponential ones make a link an M/M/1 queue.
     pub sizes: Law,

@@ -36,7 +36,7 @@ pub struct SensingParams {
     pub pulse: Duration,
     /// Distance in m at which a station senses it. Above 0.
     pub range: f64,
-    /// Least time between two reports of one station.
+    /// Shortest time between two reports of one station.
     pub interval: Duration,
     /// Length of the IP packet of a report. 1 B to 65 535 B.
     pub size: Bytes,
@@ -93,9 +93,10 @@ impl Named for Sensing {
     type Params = SensingParams;
 
     fn build(params: &SensingParams, site: &BuildSite) -> Result<Generator, ConfigError> {
-        let place = site.place.cloned().ok_or_else(|| {
-            ConfigError::new("from", "must be a station or grid of [wireless]: sensors are there")
-        })?;
+        let place = site
+            .place
+            .cloned()
+            .ok_or_else(|| ConfigError::new("from", "must be a station or a grid of [wireless]"))?;
         Ok(Generator::Datagrams(Box::new(Sensing::new(params, place)?)))
     }
 }

@@ -24,7 +24,7 @@ pub struct Voice {
     begun: bool,
 }
 
-/// How speech is coded.
+/// Coding of the speech.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum Codec {
     /// ITU-T G.711: 64 kbit/s.
@@ -40,16 +40,16 @@ pub enum Codec {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VoiceParams {
-    /// How speech is coded.
+    /// Coding of the speech.
     pub codec: Codec,
-    /// Speech in a packet; RFC 3551, section 4.2, recommends 20 ms. 1 ms to 200 ms.
+    /// Length of speech in a packet; RFC 3551, section 4.2, recommends 20 ms. 1 ms to 200 ms.
     pub frame: Duration,
     /// Length of the IP packet; unset: the frame and 40 B of headers, which is 200 B for G.711 and
     /// 60 B for G.729a at 20 ms. 1 B to 65 535 B.
     pub size: Option<Bytes>,
     /// Mean length of a talk spurt; unset: no silence suppression. Above 0.
     pub on: Option<Duration>,
-    /// Mean length of a pause between talk spurts; set if and only if `on` is.
+    /// Mean length of a pause between talk spurts; give it if and only if you give `on`.
     pub off: Option<Duration>,
     /// How talk spurts and pauses spread about their means.
     pub times: Law,
@@ -99,10 +99,16 @@ impl Voice {
                 Some(Spurts::new(&clock, on, off, params.times, params.shape)?)
             }
             (Some(_), None) => {
-                return Err(ConfigError::new("off", "is missing; `on` needs a pause beside it"));
+                return Err(ConfigError::new(
+                    "off",
+                    "is missing; `on` needs the length of the pauses, too",
+                ));
             }
             (None, Some(_)) => {
-                return Err(ConfigError::new("on", "is missing; `off` needs talk beside it"));
+                return Err(ConfigError::new(
+                    "on",
+                    "is missing; `off` needs the length of the talk, too",
+                ));
             }
         };
         let len = require_length(size.0, "size")?;

@@ -36,7 +36,7 @@ pub struct WebParams {
     pub reading: Duration,
     /// Mean time of parsing between main and embedded objects, exponential. Zero: none.
     pub parsing: Duration,
-    /// How many pages; unset: without end. At least 1.
+    /// Number of pages; endless if unset. At least 1.
     pub count: Option<u64>,
 }
 

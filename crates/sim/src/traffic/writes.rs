@@ -40,7 +40,7 @@ impl Writes {
     /// Nothing to write, a write of nothing, or writes out of order.
     pub fn new(params: &WritesParams) -> Result<Self, ConfigError> {
         let writes = &params.writes;
-        let schedule = || "must hold a time and a size at least: [[\"0s\", \"1MB\"]]".into();
+        let schedule = || "needs at least one time and size, such as [[\"0s\", \"1MB\"]]".into();
         require(!writes.is_empty(), "writes", schedule)?;
         require(writes.iter().all(|(_, size)| size.0 > 0), "writes", || {
             "must all be above 0B".into()
@@ -55,7 +55,8 @@ impl Writes {
 impl Named for Writes {
     type Family = Generator;
     const NAME: &'static str = "writes";
-    const SUMMARY: &'static str = "what an application writes to one TCP connection, by schedule";
+    const SUMMARY: &'static str =
+        "data that an application writes to one TCP connection, by schedule";
     const SOURCE: &'static str = "RFC 7661, section 4";
     const FACTS: Facts = Facts::transfers(JudgedBy::Goodput);
     type Params = WritesParams;

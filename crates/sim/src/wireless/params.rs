@@ -151,7 +151,7 @@ impl WirelessTable {
         let mut seen = std::collections::HashSet::new();
         for site in &sites {
             require(seen.insert(&site.name), "node", || {
-                format!("two stations are called \"{}\"; names are unique", site.name)
+                format!("two stations are called \"{}\"; names must be unique", site.name)
             })?;
         }
         Ok(sites)

@@ -133,7 +133,7 @@ impl Ledbat {
 impl Named for Ledbat {
     type Family = dyn CongestionController;
     const NAME: &'static str = "ledbat";
-    const SUMMARY: &'static str = "takes what others leave, by the delay that it measures";
+    const SUMMARY: &'static str = "takes only what others leave, by measuring the delay";
     const SOURCE: &'static str = "RFC 6817";
     const FACTS: Conduct = Conduct { needs: Needs::Timestamps, ..Conduct::USUAL };
     type Params = LedbatParams;

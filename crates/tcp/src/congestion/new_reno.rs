@@ -25,7 +25,8 @@ impl NewReno {
 impl Named for NewReno {
     type Family = dyn CongestionController;
     const NAME: &'static str = "new-reno";
-    const SUMMARY: &'static str = "one segment more a round trip, half the window at a loss";
+    const SUMMARY: &'static str =
+        "one segment more each round trip, half of the window after a loss";
     const SOURCE: &'static str = "RFC 5681, section 3; RFC 3465";
     const FACTS: Conduct = Conduct::RENO;
     type Params = NoParams;

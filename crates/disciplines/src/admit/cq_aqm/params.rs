@@ -48,17 +48,17 @@ pub struct SharesParams {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CqAqmParams {
-    /// Number of precedences (P), 2 to 8; packets beyond count as the highest.
+    /// Number of precedences (P), 2 to 8; packets with a higher one count as the highest.
     pub precedences: u8,
-    /// One entry a queue, lowest first. Default: for each queue the thresholds of the
+    /// One entry for each queue, lowest first. Default: for each queue the thresholds of the
     /// low queue in the paper's mixed experiment (section IV): limit "750p", local 500, non_local
     /// 650.
     pub queues: Vec<CqQueueParams>,
     /// Thresholds of the queues that give no `local`, from two or three numbers:
     /// `{ local = 0.6, non_local = 0.8 }`.
     pub thresholds: Option<SharesParams>,
-    /// Thresholds that follow the traffic: `{ target = 0.001 }`. Those of p = 0 are where they
-    /// begin.
+    /// Thresholds that follow the traffic: `{ target = 0.001 }`. Those of p = 0 are the initial
+    /// values.
     pub adaptive: Option<AdaptiveParams>,
 }
 

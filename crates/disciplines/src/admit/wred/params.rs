@@ -92,19 +92,20 @@ macro_rules! parameters {
         #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct $name {
-            /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); the packet in transmission
-            /// not counted. Above 0.
+            /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
+            /// transmission. Above 0.
             pub limit: Limit,
             $(#[$levels])*
             pub levels: Vec<Level>,
             $($(#[$own_about])* pub $own: $type,)*
-            /// Weight of the present length in the averages (w_q); above 0, at most 1. Default 0.002.
+            /// Weight of the present length in the averages (w_q); above 0, at most 1. Default
+            /// 0.002.
             pub weight: f64,
-            /// Whether a level's probability goes from its `max_p` at `max_th` to 1 at twice `max_th`,
-            /// rather than jump to 1 (Bodin and Schelén, figure 2). Default false.
+            /// Whether a level's probability goes from its `max_p` at `max_th` to 1 at twice
+            /// `max_th`, rather than jump to 1 (Bodin and Schelén, figure 2). Default false.
             pub gentle: bool,
-            /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that two
-            /// thirds of p_b are lost rather than twice as much as it. Default false.
+            /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that
+            /// two thirds of p_b are lost rather than twice as much as it. Default false.
             pub wait: bool,
             /// Whether nothing is dropped early while one packet waits or none, however high the
             /// average (ns-2's `REDQueue::enque`: `qlen > 1`). Default false.
@@ -121,11 +122,11 @@ macro_rules! parameters {
             /// Who may be dropped (Bodin and Schelén, section 2.2): "drop-arrivals" or
             /// "drop-from-queue".
             pub drop_strategy: DropStrategy,
-            /// Which queued packet of its level "drop-from-queue" drops: "last" (Bodin and Schelén),
-            /// "first" or "random".
+            /// Which queued packet of its level "drop-from-queue" drops: "last" (Bodin and
+            /// Schelén), "first" or "random".
             pub victim: Victim,
-            /// Whether a drop from the queue that finds no packet of its level is deferred to the next
-            /// arrival of that level or a higher one, rather than left out. Default true.
+            /// Whether a drop from the queue that finds no packet of its level is deferred to the
+            /// next arrival of that level or a higher one, rather than left out. Default true.
             pub defer_drop: bool,
         }
 
@@ -178,9 +179,9 @@ macro_rules! as_wred {
 parameters! {
     /// Parameters of WRED.
     WredParams {
-        /// One curve a drop precedence, level 0 (in profile) first; 1 to 8 levels, all thresholds in
-        /// one unit. Packets of a higher precedence count as the last level. Default: level 0 is never
-        /// dropped, level 1 has 15p, 45p and 0.1 (Bodin and Schelén, section 3.1).
+        /// One curve for each drop precedence, level 0 (in profile) first; 1 to 8 levels, all
+        /// thresholds in one unit. Packets of a higher precedence count as the last level. Default:
+        /// level 0 is never dropped, level 1 has 15p, 45p and 0.1 (Bodin and Schelén, section 3.1).
         levels = vec![Level::default(), Level::packets(15, 45, 0.1)],
     }
 }
@@ -188,9 +189,9 @@ parameters! {
 parameters! {
     /// Parameters of RIO.
     RioParams {
-        /// One curve a drop precedence, level 0 (in profile) first; 1 to 8 levels, all thresholds in
-        /// one unit. That of level 0 is over the average of level-0 packets. Default: level 0 has 40p,
-        /// 70p and 0.02, level 1 has 15p, 45p and 0.1.
+        /// One curve for each drop precedence, level 0 (in profile) first; 1 to 8 levels, all
+        /// thresholds in one unit. That of level 0 is over the average of level-0 packets. Default:
+        /// level 0 has 40p, 70p and 0.02, level 1 has 15p, 45p and 0.1.
         levels = vec![Level::packets(40, 70, 0.02), Level::packets(15, 45, 0.1)],
     }
 }
@@ -198,11 +199,12 @@ parameters! {
 parameters! {
     /// Parameters of WRT.
     WrtParams {
-        /// One curve a drop precedence, level 0 (in profile) first; 2 to 8 levels, all thresholds in
-        /// one unit. Default: level 0 is never dropped as such, level 1 has 15p, 45p and 0.1.
+        /// One curve for each drop precedence, level 0 (in profile) first; 2 to 8 levels, all
+        /// thresholds in one unit. Default: level 0 is never dropped as such, level 1 has 15p, 45p
+        /// and 0.1.
         levels = vec![Level::default(), Level::packets(15, 45, 0.1)],
-        /// Average number (or bytes) of queued level-0 packets above which an arriving level-0 packet
-        /// is treated as level 1; in the unit of the levels, above 0. Default 15p.
+        /// Average number (or bytes) of queued level-0 packets above which an arriving level-0
+        /// packet is treated as level 1; in the unit of the levels, above 0. Default 15p.
         in_profile_th: Limit = Limit::Packets(15),
     }
 }

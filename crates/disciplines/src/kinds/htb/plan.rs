@@ -79,7 +79,9 @@ struct Waiting<'a> {
 /// The path of what is wrong, and the remedy.
 pub fn plan(params: &HtbParams, site: &ClassfulSite) -> Result<Plan, ConfigError> {
     let roots = params.classes.as_deref().unwrap_or_default();
-    require(!roots.is_empty(), "classes", || "must hold a class at least; or leave it out".into())?;
+    require(!roots.is_empty(), "classes", || {
+        "must have at least one class, or be left out".into()
+    })?;
     let mut plan = Plan {
         classify: classifier(params, site)?,
         overhead: params.overhead.unwrap_or_default(),
@@ -119,7 +121,7 @@ pub fn plan(params: &HtbParams, site: &ClassfulSite) -> Result<Plan, ConfigError
     plan.leaves = leaves.into_iter().flatten().collect();
     let (queues, leaves) = (plan.classify.queues(), plan.leaves.len());
     require(queues == leaves, "classify", || {
-        format!("has {queues} queues, and the tree has {leaves} leaves; make them as many")
+        format!("has {queues} queues, and the tree has {leaves} leaves; the numbers must be equal")
     })?;
     Ok(plan)
 }
@@ -145,8 +147,8 @@ fn classifier(params: &HtbParams, site: &ClassfulSite) -> Result<Box<dyn Classif
     let classify = site.disciplines.classifiers.build(block, site.setting);
     let classify = classify.map_err(|error| error.within("classify"))?;
     require(!classify.looks_at_queues(), "classify", || {
-        "looks at the length of its queues, which leaves do not show; give one leaf \
-         such a discipline as its `queue`"
+        "needs to know the lengths of the queues, which leaves do not report; give it to one leaf \
+         as its `queue`"
             .into()
     })?;
     Ok(classify)
