@@ -319,8 +319,8 @@ mod tests {
         let cut = again(&bytes[..bytes.len() - 3]).unwrap();
         assert!(cut.difference.is_none() && cut.calls < whole.calls);
         for (text, expected) in [
-            ("", "no recording"),
-            ("something else\n", "no recording"),
+            ("", "is not a recording"),
+            ("something else\n", "is not a recording"),
             ("forebay recording 2\n{}\n", "plan"),
             (
                 "forebay recording 2\n{\"plan\":{\"rate\":\"1Mbit\",\"overhead\":0,\"mtu\":1500,\"queue\":{\"kind\":\"x\"}},\"seed\":1}\n",

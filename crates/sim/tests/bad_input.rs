@@ -107,7 +107,7 @@ fn every_fault_has_its_path_and_remedy() {
         ("/link/0/queue/targett", json!("5ms"), "link[0].queue.targett", "unknown field"),
         ("/link/0/queue/kind", json!("kodel"), "link[0].queue.kind:", "codel"),
         ("/link/0/queue/limit", json!("0p"), "link[0].queue.limit:", "0"),
-        ("/link/0/reverse", json!({ "name": "x" }), "link[0].reverse.name:", "no place"),
+        ("/link/0/reverse", json!({ "name": "x" }), "link[0].reverse.name:", "cannot be set"),
         ("/link/0/reverse", json!({ "rate": "0bit" }), "link[0].reverse.rate:", "greater than 0"),
         ("/traffic/0/kind", json!("bulkk"), "traffic[0].kind:", "bulk"),
         ("/traffic/0/to", json!("z"), "traffic[0].to:", "nodes are: a, b"),
@@ -129,7 +129,7 @@ fn every_fault_has_its_path_and_remedy() {
         ("/link/0/box", json!({ "kind": "apsq" }), "link[0].box.kind:", "did you mean \"aspq\"?"),
         ("/profile", json!({ "g": { "kind": "cra" } }), "profile.g.kind:", "did you mean \"car\"?"),
         ("/traffic/0/tcp", json!({ "congestion": "cubik" }), "traffic[0].tcp.", "mean \"cubic\"?"),
-        ("/traffic/0/direction", json!("reverse"), "traffic[0].direction:", "beside `from`"),
+        ("/traffic/0/direction", json!("reverse"), "traffic[0].direction:", "with `from`"),
         ("/traffic/0/hop", json!(1), "traffic[0].hop:", "combined with `from` and `to`"),
         ("/route", json!([{ "at": "a", "to": "b", "link": "x" }]), "route[0].link:", "no link"),
     ] {
@@ -154,7 +154,7 @@ fn faults_of_a_parking_lot_s_hops_are_named() {
         (json!({ "hop": { "3": {} } }), "parking_lot.hop.3:", "the hops are 1 to 2"),
         (json!({ "hop": { "02": {} } }), "parking_lot.hop.02:", "no such hop"),
         (json!({ "hops": 1, "hop": { "x": {} } }), "parking_lot.hop.x:", "the hops are 1"),
-        (json!({ "hop": { "2": { "name": "x" } } }), "parking_lot.hop.2.name:", "no place"),
+        (json!({ "hop": { "2": { "name": "x" } } }), "parking_lot.hop.2.name:", "not allowed here"),
         (json!({ "hop": { "2": { "rate": "0bit" } } }), "parking_lot.hop.2.rate:", "greater"),
         (
             json!({ "hop": { "2": { "queue": { "kind": "codel", "target": "-1ms" } } } }),
@@ -167,7 +167,7 @@ fn faults_of_a_parking_lot_s_hops_are_named() {
             "parking_lot.hop.2.rev",
             "0 to 1",
         ),
-        (json!({ "hop": [1] }), "parking_lot.hop:", "map"),
+        (json!({ "hop": [1] }), "parking_lot.hop:", "must be a table"),
     ] {
         let mut table = json!({ "rate": "10Mbit" });
         table.as_object_mut().unwrap().extend(lot.as_object().unwrap().clone());
@@ -185,7 +185,7 @@ fn two_links_never_record_in_one_file() {
     tree["link"][0]["reverse"] = json!({ "pcap": "./out.pcap" });
     let message = refusal(&tree);
     assert!(message.starts_with("link[0].reverse.pcap: "), "{message}");
-    assert!(message.contains("the file of link \"uplink\" already"), "{message}");
+    assert!(message.contains("already the file of link \"uplink\""), "{message}");
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn slow_and_many_clients_hold_up_nobody() {
     // A question that is too long, and one that is none.
     let mut client = UnixStream::connect(gate.socket()).unwrap();
     let _ = client.write_all(&[b'x'; 100_000]);
-    assert!(ask(gate.socket(), "\x1b[2J").unwrap_err().to_string().contains("unknown question"));
+    assert!(ask(gate.socket(), "\x1b[2J").unwrap_err().to_string().contains("unknown request"));
     gate.stop();
 }
 

@@ -369,7 +369,7 @@ fn priorities_by_codepoint_and_port() {
         refuse(r#"{ "priority": { "dscp": [["EF"], ["CS5", 46]] } }"#),
         "priority.dscp[1]: 46 is already in a list"
     );
-    assert!(refuse(r#"{ "priority": { "ports": [] } }"#).starts_with("priority.ports: must hold"));
+    assert!(refuse(r#"{ "priority": { "ports": [] } }"#).starts_with("priority.ports: must have"));
     assert_eq!(refuse(r#"{ "trickle": "0s" }"#), "trickle: must be greater than 0");
     assert!(refuse(r#"{ "max_flows": 0 }"#).contains("must be 1 to 10000000, got 0"));
 }
