@@ -310,10 +310,10 @@ def test_kinds_that_cannot_change_say_which_can() -> None:
 
 def test_a_step_needs_an_episode() -> None:
     env = forebay.gym.Env(scenario())
-    with pytest.raises(ValueError, match=r"fit the episodes|reset first"):
+    with pytest.raises(ValueError, match=r"the size of the episodes|reset first"):
         env.step(np.zeros(1, np.float32))
     env.reset(seed=1)
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="do not have the size"):
         env.step(np.zeros(2, np.float32))
     with pytest.raises(ValueError, match="has not ended"):
         env.finish()

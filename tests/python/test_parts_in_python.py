@@ -78,7 +78,7 @@ def test_reno_in_python_does_to_every_window_what_the_built_in_does() -> None:
     shown = command("--plugin", RENO, "kinds", "reno-in-python").stdout
     assert "RFC 5681" in shown and "What is left of the data outstanding" in shown
     checked = command("kinds", "--check", RENO)
-    assert checked.returncode == 2 and "holds no discipline" in checked.stderr
+    assert checked.returncode == 2 and "contains no discipline" in checked.stderr
 
 
 def test_a_control_sets_its_rate() -> None:

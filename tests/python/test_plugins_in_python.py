@@ -247,7 +247,11 @@ def test_faults_in_other_processes_are_told(monkeypatch: pytest.MonkeyPatch) -> 
         ("dequeue", "return self.queue[0]", r"{file}:18, in dequeue: .*\d+ has already left"),
         ("dequeue", "self.queue.popleft()", r"{file}:20, in dequeue: packet \d+ is neither kept"),
         ("dequeue", "return 'x'", r"{file}:18, in dequeue: it returned 'x'; it must return a pac"),
-        ("dequeue", "return None", r"{file}:4, discipline .*says that one is ready, and gives no"),
+        (
+            "dequeue",
+            "return None",
+            r"{file}:4, discipline .*says that one is ready, but returns none",
+        ),
         ("dequeue", "return self.queue.pop()", r"{file}:4, discipline .*and it says that it keeps"),
         ("dequeue", "while self.count > 40: pass", r"{file}:20, in dequeue: it did not return"),
     ],
