@@ -3,8 +3,6 @@
 //! The socket is opened once, before privileges are given up, which is why no crate is used: those
 //! open it anew for every word.
 
-use crate::gate::Handle;
-use crate::server;
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -88,13 +86,13 @@ impl Manager {
     }
 }
 
-/// Says again and again that the gate behind `handle` lives, as long as it answers: to the service
-/// manager, and to the guardian at the other end of `guardian`.
+/// Says again and again that the gate lives, as long as `answers` says so: to the service manager, and to
+/// the guardian at the other end of `guardian`.
 ///
 /// # Errors
 /// A thread that cannot be started.
 pub fn keep_alive(
-    handle: &Handle,
+    answers: impl Fn() -> bool + Send + 'static,
     manager: Option<Arc<Manager>>,
     mut guardian: Option<UnixStream>,
 ) -> io::Result<()> {
@@ -102,10 +100,9 @@ pub fn keep_alive(
         return Ok(());
     }
     let every = manager.as_ref().map_or(EVERY, |manager| manager.every);
-    let gate = handle.clone();
     let tell = move || loop {
         thread::sleep(every);
-        if server::status(&gate).is_none() {
+        if !answers() {
             continue;
         }
         if let Some(manager) = &manager {

@@ -11,6 +11,7 @@ use crate::listen::Listeners;
 use crate::notify::{self, Manager};
 use crate::plugins::{self, Parts};
 use crate::privileges;
+use crate::server;
 use crate::show;
 use crate::text::{print, say};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -117,7 +118,9 @@ impl Run {
         if let Some(manager) = &manager {
             manager.ready();
         }
-        notify::keep_alive(&handle, manager.clone(), guardian)?;
+        let asked = handle.clone();
+        let answers = move || server::status(&asked).is_some();
+        notify::keep_alive(answers, manager.clone(), guardian)?;
         let (last, end) = gate.run();
         if matches!(end, Ok(End::Stopped) | Err(_)) {
             // After a hand-over the service goes on.
