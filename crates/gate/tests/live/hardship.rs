@@ -1,13 +1,13 @@
 //! What clients, files, links and disks can do to a running gate.
 
-use crate::net::{GATE, Gate, Net, Way, conserved, counters, ip, kill, possible, run};
+use crate::net::{GATE, Gate, Manager, Net, Way, conserved, counters, ip, kill, possible, run};
 use crate::{Listener, send};
 use forebay_gate::control::ask;
 use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -370,18 +370,12 @@ fn a_service_manager_is_told() {
     }
     for guarded in [false, true] {
         let net = Net::new(Way::Tun);
-        let path = net.file("notify");
-        let manager = UnixDatagram::bind(&path).unwrap();
-        manager.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let manager = Manager::new(&net);
         let arguments: &[&str] = if guarded { &["--fail-open"] } else { &[] };
         let mut gate: Gate = net.start("user = \"nobody\"\nlink = {}", arguments, |command| {
-            command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "300000")
+            manager.serve(command).env("WATCHDOG_USEC", "300000")
         });
-        let mut heard = [0; 100];
-        let mut next = || {
-            let length = manager.recv(&mut heard).unwrap();
-            String::from_utf8_lossy(&heard[..length]).into_owned()
-        };
+        let next = || manager.next().unwrap();
         let ready = format!("READY=1\nMAINPID={}", gate.pid());
         while next() != ready {}
         for _ in 0..3 {

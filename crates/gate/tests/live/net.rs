@@ -5,6 +5,7 @@ use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -421,5 +422,41 @@ pub fn conserved(status: &Value) {
                 + way["guard"]["answered"].as_u64().unwrap_or(0),
             "{way}"
         );
+    }
+}
+
+/// A service manager, by the protocol of sd_notify(3).
+pub struct Manager {
+    socket: UnixDatagram,
+    path: PathBuf,
+}
+
+impl Manager {
+    /// One that listens in the folder of `net`.
+    pub fn new(net: &Net) -> Manager {
+        let path = net.file("notify");
+        let socket = UnixDatagram::bind(&path).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        Manager { socket, path }
+    }
+
+    /// Makes what `command` starts its service.
+    pub fn serve<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.env("NOTIFY_SOCKET", &self.path)
+    }
+
+    /// What it is told next, within ten seconds.
+    pub fn next(&self) -> Option<String> {
+        let mut text = [0; 100];
+        let length = self.socket.recv(&mut text).ok()?;
+        Some(String::from_utf8_lossy(&text[..length]).into_owned())
+    }
+
+    /// What it has been told by now.
+    pub fn heard(&self) -> Vec<String> {
+        self.socket.set_nonblocking(true).unwrap();
+        let heard = std::iter::from_fn(|| self.next()).collect();
+        self.socket.set_nonblocking(false).unwrap();
+        heard
     }
 }

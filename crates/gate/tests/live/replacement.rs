@@ -1,11 +1,10 @@
 //! One gate after another on the same interfaces.
 
-use crate::net::{GATE, Net, Way, conserved, counters, ip, kill, possible, until};
+use crate::net::{GATE, Manager, Net, Way, conserved, counters, ip, kill, possible, until};
 use crate::{Listener, send};
 use forebay_gate::control::ask;
 use rustix::process::Signal;
 use serde_json::Value;
-use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -110,20 +109,10 @@ fn an_upgrade_stays_within_the_service() {
     }
     for guarded in [false, true] {
         let net = Net::new(Way::Tun);
-        let path = net.file("notify");
-        let manager = UnixDatagram::bind(&path).unwrap();
-        manager.set_nonblocking(true).unwrap();
-        let heard = || {
-            let mut text = [0; 100];
-            let next = || {
-                let length = manager.recv(&mut text).ok()?;
-                Some(String::from_utf8_lossy(&text[..length]).into_owned())
-            };
-            std::iter::from_fn(next).collect::<Vec<_>>()
-        };
+        let manager = Manager::new(&net);
         let config = r#"link = { rate = "20Mbit", queue = { kind = "fifo" } }"#;
         let fail_open: &[&str] = if guarded { &["--fail-open"] } else { &[] };
-        let mut gate = net.start(config, fail_open, |command| command.env("NOTIFY_SOCKET", &path));
+        let mut gate = net.start(config, fail_open, |command| manager.serve(command));
         let running = || {
             let status = ask(&net.file("socket"), "status").ok()?;
             (status["forward"]["kind"] == "fifo").then(|| process(&status))
@@ -137,13 +126,13 @@ fn an_upgrade_stays_within_the_service() {
             upgrade.arg("upgrade").args(fail_open).arg(net.file("gate.toml"));
             upgrade.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
             if is_service {
-                upgrade.env("NOTIFY_SOCKET", &path);
+                manager.serve(&mut upgrade);
             }
             let mut upgrade = upgrade.spawn().unwrap();
             let mut words = Vec::new();
             loop {
                 let ended = upgrade.try_wait().unwrap();
-                for word in heard() {
+                for word in manager.heard() {
                     let main = word.lines().find_map(|line| line.strip_prefix("MAINPID="));
                     // The manager waits only for what is its own child by then.
                     let parent = main.map(|main| parent(main.parse().unwrap()));
@@ -161,19 +150,19 @@ fn an_upgrade_stays_within_the_service() {
         assert_eq!(upgrade(false).0, Some(2));
         assert!(said().contains("run `systemctl reload forebay-gate`"), "{}", said());
         assert_eq!(running(), Some(first));
-        heard();
+        manager.heard();
 
         let (code, mut words) = upgrade(true);
         assert_eq!(code, Some(0), "{}", said());
         assert_eq!(gate.ended().0, Some(0));
-        words.extend(heard());
+        words.extend(manager.heard());
         until("the next gate proper runs", || running().is_some_and(|now| now != first));
         let next = running().unwrap();
         let main = if guarded { parent(next) } else { next };
         assert!(words.iter().any(|word| word.contains(&format!("MAINPID={main}"))), "{words:?}");
         assert!(!words.contains(&"STOPPING=1".to_owned()), "{words:?}");
         // A gate that a reload starts is not told of the watchdog, which waits for it all the same.
-        until("a sign of life", || heard().contains(&"WATCHDOG=1".to_owned()));
+        until("a sign of life", || manager.heard().contains(&"WATCHDOG=1".to_owned()));
         kill(main, Signal::TERM);
         until("its last summary", || said().contains("fifo at 20.000 Mbit/s"));
         until("it ends", || ask(gate.socket(), "status").is_err());
