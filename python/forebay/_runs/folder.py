@@ -102,9 +102,9 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> Path:
     """
     check_folder(folder)
     parent = _parent(folder)
-    name = _target(folder).name
+    prefix = f".{_target(folder).name}."
     try:
-        fresh = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=".partial", dir=parent))
+        fresh = Path(tempfile.mkdtemp(prefix=prefix, suffix=".partial", dir=parent))
     except OSError as error:
         raise _unwritable(parent, error) from None
     try:
