@@ -18,7 +18,7 @@ pub struct Lane {
     /// Packets that had to wait for their access link while many others were on theirs: all that
     /// enter soon overtake them, so that a heap keeps them until those have entered.
     late: BinaryHeap<Late>,
-    /// How many there ever were.
+    /// How many of these there ever were.
     numbers: u64,
     /// Whether it leads into another part of the network.
     is_beyond: bool,
