@@ -14,7 +14,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyImportError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::io::BufReader;
 use std::net::IpAddr;
@@ -136,11 +136,16 @@ fn field(document: &str, path: &str) -> PyResult<Option<String>> {
     Ok(path::get(&tree, path).map_err(refused)?.map(Value::to_string))
 }
 
-/// The document with a value (JSON) at a path.
+/// The document with values at paths (JSON, an object of values by path).
 #[pyfunction]
-fn with_field(document: &str, path: &str, value: &str) -> PyResult<String> {
-    let (mut tree, value) = (json(document, "document")?, json(value, "value")?);
-    path::set(&mut tree, path, value).map_err(refused)?;
+fn with_fields(document: &str, fields: &str) -> PyResult<String> {
+    let mut tree = json(document, "document")?;
+    let fields: Map<String, Value> = serde_json::from_str(fields).map_err(|error| {
+        ScenarioError::new_err(format!("the fields are no JSON object: {error}"))
+    })?;
+    for (path, value) in fields {
+        path::set(&mut tree, &path, value).map_err(refused)?;
+    }
     Ok(tree.to_string())
 }
 
@@ -460,7 +465,7 @@ pub fn engine(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> 
     module.add_class::<python::Congestion>()?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(field, module)?)?;
-    module.add_function(wrap_pyfunction!(with_field, module)?)?;
+    module.add_function(wrap_pyfunction!(with_fields, module)?)?;
     module.add_function(wrap_pyfunction!(quantity, module)?)?;
     module.add_function(wrap_pyfunction!(format_quantity, module)?)?;
     module.add_function(wrap_pyfunction!(flow_hash, module)?)?;
