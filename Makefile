@@ -99,7 +99,7 @@ dist: $(VENV)/installed-release $(CARGO_DEB)
 	@$(BIN)/twine check --strict dist/*.whl dist/forebay-?.*.tar.gz
 
 test-dist: $(VENV)/installed-release
-	@FOREBAY_DIST=1 $(BIN)/pytest tests/python/test_dist.py
+	@FOREBAY_DIST=1 $(BIN)/pytest --noconftest tests/python/test_dist.py
 
 CARGO_DENY := target/tools/bin/cargo-deny
 audit: $(VENV)/installed-dev $(CARGO_DENY)
