@@ -17,7 +17,7 @@
 //! | compounded debt | sum of the actual debts after each packet that borrows, since the last exceeded |
 //!
 //! Deviations: D1. An extended burst equal to the normal one lends nothing, as the source says of
-//! such a configuration. D2. Tokens flow in continuously. Cost: a multiplication a packet.
+//! such a configuration. D2. Tokens flow in continuously. Cost: a multiplication per packet.
 
 use super::Marker;
 use forebay_core::config::require;

@@ -16,7 +16,7 @@
 //!
 //! Deviations: D1. Tokens flow in continuously; the RFC adds one byte's worth at a time. D2. With
 //! an excess burst of zero, packets out of profile get level 1, where red would be 2: there is
-//! nothing between. Cost: a multiplication a packet.
+//! nothing between. Cost: a multiplication per packet.
 
 use super::Marker;
 use forebay_core::config::require;

@@ -14,7 +14,7 @@
 //! | PTR | `peak_rate` |
 //! | AVG_INTERVAL | `window` |
 //!
-//! Deviations: none. Cost: a division a packet, and a random number above the rate.
+//! Deviations: none. Cost: a division per packet, and a random number above the rate.
 
 use super::Marker;
 use forebay_core::config::require;
