@@ -57,7 +57,7 @@ enum Action {
         /// Follow the guardian at standard input.
         #[arg(long, hide = true)]
         guarded: bool,
-        /// The process that started this one, to be waited for.
+        /// The process that started this one. The new gate waits for its end.
         #[arg(long, hide = true)]
         launcher: Option<u32>,
     },
@@ -72,7 +72,7 @@ enum Action {
         /// Guard the new gate, as with `run --fail-open`.
         #[arg(long)]
         fail_open: bool,
-        /// Start it and end.
+        /// Start it and return.
         #[arg(long, hide = true)]
         launch: bool,
     },
@@ -142,13 +142,13 @@ fn seconds(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("expected a number of seconds from 0.1 to 3600, got \"{text}\""))
 }
 
-/// The command line as data, for its manual pages and completions.
+/// The command line as data, from which manual pages and completions are made.
 #[must_use]
 pub fn line() -> clap::Command {
     Line::command()
 }
 
-/// Runs the command line of a gate whose configurations name `parts`.
+/// Runs the command line of a gate. Configurations can name `parts`.
 pub fn main(parts: &Parts) -> ExitCode {
     match act(Line::parse().action, parts) {
         Ok(code) => code,

@@ -129,7 +129,7 @@ impl Sender {
         }
     }
 
-    /// The congestion control's own variables (see [`CongestionController::probe`]).
+    /// The congestion control's own variables (see [`crate::congestion::CongestionController::probe`]).
     pub fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
         self.controller.probe(out);
     }

@@ -26,7 +26,7 @@ pub(super) struct Policed {
     samples: bool,
     used: bool,
     rounds: u32,
-    /// Bandwidth of the last interval, in the unit of [`super::law`].
+    /// Bandwidth of the last interval, in the unit of `law`.
     bw: Option<u64>,
     delivered: u32,
     lost: u32,
