@@ -1,6 +1,6 @@
 //! One thread that answers all clients: lines on the control socket, and HTTP for Prometheus.
 //!
-//! It never waits for a client. There are at most [`MOST`] of them, and each has [`PATIENCE`] for
+//! It never waits for a client. There are at most `MOST` of them, and each has `PATIENCE` for
 //! its whole request. If all places are taken, a new client replaces the one that has been
 //! connected for the longest time. (Existing small HTTP servers have a thread for each connection
 //! and a limit for every read, so slow clients can block them. All that they would save is parsing

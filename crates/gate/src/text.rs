@@ -28,7 +28,7 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |char| char == '\n')
 }
 
-/// `text` with lines of at most [`LONGEST`] characters.
+/// `text` with lines of at most `LONGEST` characters.
 pub fn short(text: &str) -> String {
     let cut = |line: &str| line.chars().take(LONGEST).collect::<String>();
     text.lines().map(cut).collect::<Vec<_>>().join("\n")

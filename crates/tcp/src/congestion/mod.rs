@@ -6,7 +6,7 @@
 //! also told of every acknowledgment and every loss, with samples of the delivery rate, and sets
 //! the rate and the size of bursts.
 //!
-//! [`registry`] has all of them by name, and [`CongestionControl`] is one that has been chosen.
+//! The registry has all of them by name, and [`CongestionControl`] is one that has been chosen.
 
 mod agent;
 mod bbr;
