@@ -1,4 +1,4 @@
-//! The C interface: what `forebay.h` says.
+//! The C interface, from which `forebay.h` is generated.
 
 use std::ffi::{c_char, c_void};
 

@@ -15,11 +15,12 @@ use adaptive::Adaptive;
 use forebay_core::{Duration, Ecn, Time, fetch};
 use marks::Tells;
 
-/// Out-of-order blocks remembered by recency: one more than a segment reports, for when two merge.
+/// Number of out-of-order blocks remembered, newest first: one more than a segment reports, because
+/// two may merge.
 const RECENT: usize = 4;
 
-/// The receiving side of a connection, with an application that reads everything at once until
-/// told to stop ([`Receiver::set_reading`]).
+/// The receiving side of a connection. Its application reads everything at once, until it is told
+/// to stop ([`Receiver::set_reading`]).
 #[derive(Debug)]
 #[repr(C)]
 pub struct Receiver {
@@ -28,34 +29,35 @@ pub struct Receiver {
     next: u64,
     /// Offset up to which the application has read.
     read: u64,
-    /// RCV.NXT + RCV.WND as last told to the sender.
+    /// RCV.NXT + RCV.WND, as last reported to the sender.
     advertised: u64,
     buffer: u64,
-    /// When the delayed acknowledgment goes.
+    /// When the delayed acknowledgment is sent.
     deadline: Time,
     delay: Duration,
     last_ack: u64,
     mss: u64,
     /// Data above a hole.
     early: RangeSet,
-    /// Offset of the FIN, once seen.
+    /// Offset of the FIN, once it was seen.
     fin: Option<u64>,
-    /// When the last data came.
+    /// When data last arrived.
     arrived: Time,
-    /// Segments yet to be acknowledged at once, how many at a start, and the silence that is one.
+    /// Number of segments that will be acknowledged at once, the number at a start, and the idle
+    /// time that counts as a start.
     quick: u32,
     quick_acks: u32,
     quick_after: Duration,
-    /// Of a delay that adapts.
+    /// State of a delay that adapts.
     adaptive: Option<Box<Adaptive>>,
-    /// If Linux's rules say when to acknowledge.
+    /// Set if Linux's rules decide when to acknowledge.
     linux: Option<Box<Acknowledging>>,
-    /// In AccECN mode.
+    /// Set in AccECN mode.
     accurate: Option<Box<DataReceiver>>,
-    /// Linux 6.1's do, and its receive buffer.
+    /// Set if the rules are those of Linux 6.1, with its receive buffer.
     is_6_1: bool,
-    /// By the standards' rules, without accurate ECN or a delay that adapts: nothing of these need be
-    /// asked for, segment by segment.
+    /// Whether the rules are the standards', without accurate ECN or a delay that adapts. Then none
+    /// of these need be checked for each segment.
     plain: bool,
     /// TS.Recent (RFC 7323, section 4.3).
     ts_recent: u32,
@@ -64,26 +66,26 @@ pub struct Receiver {
     count: u8,
     reading: bool,
     sack: bool,
-    /// Marks are echoed (RFC 3168); until the handshake is over, ECN is wanted.
+    /// Marks are echoed (RFC 3168). Until the handshake is over: ECN is wanted.
     ecn: bool,
     timestamps: bool,
-    /// Congestion experienced since the last CWR (RFC 3168, section 6.1.3); with `every_mark`, by the
-    /// last packet (RFC 8257, section 3.2, DCTCP.CE).
+    /// Congestion was experienced since the last CWR (RFC 3168, section 6.1.3). With `every_mark`:
+    /// by the last packet (RFC 8257, section 3.2, DCTCP.CE).
     echo: bool,
     every_mark: bool,
-    /// What can be told of marks at most.
+    /// The most accurate way in which it can report marks.
     tells: Tells,
-    /// The codepoint of what is sent.
+    /// The codepoint of the packets that it sends.
     ect: Flags,
-    /// What has just come is to be acknowledged without delay.
+    /// The data that have just arrived must be acknowledged without delay.
     at_once: bool,
-    /// And what comes next (Linux 6.1), if ECN-capable packets have been seen.
+    /// So must the next data (Linux 6.1), if ECN-capable packets have been seen.
     alarmed: bool,
     ect_seen: bool,
-    /// Goes right after the last acknowledgment.
+    /// Sent right after the last acknowledgment.
     second: Option<Box<Segment>>,
     closed: bool,
-    /// One offset of each of the blocks most recently received, newest first; 0 where none.
+    /// One offset of each of the most recently received blocks, newest first; 0 if there is none.
     recent: [u64; RECENT],
     duplicate_bytes: u64,
     /// Bytes that have become contiguous since the last acknowledgment, if Linux's rules apply.
@@ -91,7 +93,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that waits for its first segment. `config` is taken to be valid.
+    /// A receiver that waits for its first segment. `config` must be valid.
     pub fn new(config: &Config) -> Self {
         let next = u64::from(!config.handshake);
         let linux =
@@ -144,15 +146,14 @@ impl Receiver {
         }
     }
 
-    /// Takes an arriving segment, whose packet came with the codepoint `ecn`; answers the
-    /// acknowledgment to send now, if any.
+    /// Takes an arriving segment, whose packet had the codepoint `ecn`. Returns the acknowledgment
+    /// to send now, if any.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Option<Segment> {
         let mut segment = *segment;
         self.answer(now, &mut segment, ecn).then_some(segment)
     }
 
-    /// The same, with the acknowledgment written over the segment that it answers; false if there is
-    /// none.
+    /// The same, but the acknowledgment replaces the segment. Returns false if there is none.
     #[inline]
     pub fn answer(&mut self, now: Time, segment: &mut Segment, ecn: Ecn) -> bool {
         if self.closed || segment.flags.has(Flags::SYN.with(Flags::RST)) || self.next == 0 {
@@ -178,13 +179,13 @@ impl Receiver {
         self.take_over(now, segment)
     }
 
-    /// Data, and what else an established connection is sent.
+    /// Takes data, and anything else that an established connection receives.
     fn take(&mut self, now: Time, segment: &Segment) -> Option<Segment> {
         let mut segment = *segment;
         self.take_over(now, &mut segment).then_some(segment)
     }
 
-    /// The same, with the acknowledgment written over the segment.
+    /// The same, but the acknowledgment replaces the segment.
     #[inline]
     fn take_over(&mut self, now: Time, segment: &mut Segment) -> bool {
         let start = segment.seq;
@@ -234,7 +235,7 @@ impl Receiver {
         self.on_irregular(now, start, end, edge, has_fin, segment)
     }
 
-    /// Fetches what every segment touches, ahead of its use.
+    /// Fetches the fields that every segment needs, before their use.
     #[inline]
     pub fn fetch(&self) {
         // Of each of its cache lines a field; the first is where it begins.
@@ -243,13 +244,13 @@ impl Receiver {
         fetch(&self.linux);
     }
 
-    /// Fetches what that points to.
+    /// Fetches what these point to.
     #[inline]
     pub fn fetch_further(&self) {
         self.early.fetch();
     }
 
-    /// When to call [`Receiver::on_deadline`], unless something arrives before.
+    /// When to call [`Receiver::on_deadline`], unless a segment arrives before.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         let mut deadline = self.deadline;
@@ -261,7 +262,8 @@ impl Receiver {
         (deadline != Time::MAX).then_some(deadline)
     }
 
-    /// Its deadline has come: the delayed acknowledgment. Too early does no harm.
+    /// The deadline has come: sends the delayed acknowledgment. A call that is too early has no
+    /// effect.
     pub fn on_deadline(&mut self, now: Time) -> Option<Segment> {
         if let Some(second) = self.second.take() {
             self.deadline = if self.deadline > now { self.deadline } else { Time::MAX };
@@ -284,8 +286,8 @@ impl Receiver {
         Some(self.acknowledge(now))
     }
 
-    /// The application starts or stops reading. Answers the window update that tells the sender of
-    /// the room made (RFC 9293, section 3.8.6.2.2).
+    /// The application starts or stops reading. Returns the window update that tells the sender of
+    /// the new room (RFC 9293, section 3.8.6.2.2).
     pub fn set_reading(&mut self, now: Time, reading: bool) -> Option<Segment> {
         self.reading = reading;
         if !reading {
@@ -306,7 +308,7 @@ impl Receiver {
         self.read - 1
     }
 
-    /// Payload bytes that arrived although they were there already.
+    /// Payload bytes that arrived more than once.
     #[inline]
     pub fn duplicate_bytes(&self) -> u64 {
         self.duplicate_bytes
@@ -318,7 +320,7 @@ impl Receiver {
         self.fin.is_some_and(|fin| self.next > fin)
     }
 
-    /// Bytes of heap held now, beside the value itself.
+    /// Bytes of heap memory, without the value itself.
     pub fn heap(&self) -> usize {
         let accurate = self.accurate.as_ref().map_or(0, |_| size_of::<DataReceiver>());
         self.early.heap() + self.linux.as_ref().map_or(0, |linux| linux.heap()) + accurate
@@ -389,7 +391,7 @@ impl Receiver {
         false
     }
 
-    /// Anything but the next bytes in order: always answered at once (RFC 5681, section 4.2).
+    /// Anything but the next bytes in order is always answered at once (RFC 5681, section 4.2).
     #[cold]
     fn on_irregular(
         &mut self,
@@ -475,7 +477,7 @@ impl Receiver {
         true
     }
 
-    /// Moves RCV.NXT over what has become contiguous, and over the FIN.
+    /// Moves RCV.NXT past the data that have become contiguous, and past the FIN.
     fn advance(&mut self) {
         if let Some((_, end)) = self.early.containing(self.next) {
             self.early.remove_below(end);
@@ -490,8 +492,8 @@ impl Receiver {
         }
     }
 
-    /// The right edge to advertise: it never retreats, and it moves by at least one segment or
-    /// half the buffer (RFC 9293, sections 3.8.6 and 3.8.6.2.2).
+    /// The right edge to advertise. It never moves back, and moves by at least one segment or half
+    /// the buffer (RFC 9293, sections 3.8.6 and 3.8.6.2.2).
     #[inline]
     fn window_edge(&self) -> u64 {
         if !self.plain

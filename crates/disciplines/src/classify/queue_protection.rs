@@ -1,16 +1,18 @@
-//! Queue protection: flows that build the low-latency queue lose their place in it.
+//! Queue protection: packets of flows that build the low-latency queue are moved to the classic
+//! one.
 //!
-//! What it does: each arriving packet adds to its flow's queuing score, in time, what it contributes to
-//! congestion: its bytes times the probability with which the queue's native ramp would mark it at the
-//! present delay, over the aging rate, at which scores run off. While the delay is above the critical
-//! one, packets of flows whose score, scaled by delay over critical delay, is above the critical score
-//! are sanctioned: they join the classic queue. Scores lie in a few buckets, each of which holds the
-//! instant at which its flow's score expires; a bucket that has expired is anybody's, and flows that find
-//! none share the last one, the dregs.
+//! What it does: each arriving packet adds to its flow's queuing score, in time, what it
+//! contributes to congestion. This is its bytes times the probability with which the queue's native
+//! ramp would mark it at the present delay, over the aging rate, at which scores decrease. While
+//! the delay is above the critical one, packets are sanctioned if their flow's score, scaled by
+//! delay over critical delay, is above the critical score: they join the classic queue. Scores are
+//! in a few buckets, each of which holds the time at which its flow's score expires. A flow can
+//! take a bucket that has expired. Flows that find none share the last one, the dregs.
 //!
-//! Source: RFC 9957, section 4 (pseudo-code): parameters, qprotect(), pick_bucket(), fill_bucket() and
-//! calcProbNative(), which are those of DOCSIS 3.1's annexes O and P; compared with CableLabs' model for
-//! ns-3 (docsis-ns3, queue-protection.cc), not yet with the RFC's own text. Defaults are DOCSIS's.
+//! Source: RFC 9957, section 4 (pseudo-code): parameters, qprotect(), pick_bucket(), fill_bucket()
+//! and calcProbNative(), which are those of DOCSIS 3.1's annexes O and P. It was compared with
+//! CableLabs' model for ns-3 (docsis-ns3, queue-protection.cc), not yet with the RFC's own text.
+//! Defaults are DOCSIS's.
 //!
 //! | RFC 9957 | here |
 //! |---|---|
@@ -22,12 +24,14 @@
 //! | buckets\[\].id, .t_exp | [`Bucket`] |
 //! | qdelay() | bytes of the low-latency queue and of the arriving packet at the link's rate |
 //!
-//! Deviations: D1. The ramp is its own, whatever marks in the queue: set `min_th` and `range` as those
-//! of the AQM. D2. A flow is the handle that the gateway derives from the five-tuple, and the hash that
-//! of `flow-hash`. D3. The delay takes no notice of the scheduler: beside a classic queue with a large
-//! share it is too small by that share. D4. Scores are rounded down to nanoseconds.
+//! Deviations: D1. The ramp is independent of what marks in the queue: set `min_th` and `range` to
+//! those of the AQM. D2. A flow is its number, which the gate derives from the five-tuple, and the
+//! hash is that of `flow-hash`. D3. The delay does not consider the scheduler: beside a classic
+//! queue with a large share it is too small by that share. D4. Scores are rounded down to
+//! nanoseconds.
 //!
-//! Cost: one hash, two looks at buckets, two multiplications a low-latency packet; 24 bytes a bucket.
+//! Cost: for each low-latency packet one hash, two bucket look-ups and two multiplications; 24
+//! bytes per bucket.
 
 use super::mix;
 use forebay_core::config::require;
@@ -78,14 +82,14 @@ impl Default for QueueProtectionParams {
     }
 }
 
-/// The score of a flow, as the instant at which it will have run off.
+/// The score of a flow, as the time at which it will have expired.
 #[derive(Debug, Clone, Copy, Default)]
 struct Bucket {
     flow: Option<u32>,
     expires: Time,
 }
 
-/// Scores of flows, and who is sanctioned for them.
+/// The scores of flows, which decide who is sanctioned.
 pub struct QueueProtection {
     params: QueueProtectionParams,
     /// Bytes of two of the largest packets on the wire.
@@ -105,7 +109,7 @@ pub struct QueueProtection {
 }
 
 impl QueueProtection {
-    /// What it was made from.
+    /// The parameters with which it was built.
     pub fn params(&self) -> &QueueProtectionParams {
         &self.params
     }
@@ -148,7 +152,7 @@ impl QueueProtection {
         Ok(protection)
     }
 
-    /// Learns that the link's rate is now `rate`; an outage leaves the last one.
+    /// Sets the link's rate. An outage does not change it.
     pub fn set_link_rate(&mut self, rate: Rate) {
         if rate.bps() == 0 {
             return;
@@ -165,8 +169,8 @@ impl QueueProtection {
         self.product = nanos(self.critical) * nanos(critical_ql_score);
     }
 
-    /// qprotect(): whether a packet of `len` bytes of `flow` is sanctioned, with `packets` of `bytes`
-    /// already in the low-latency queue.
+    /// qprotect(): whether a packet of `len` bytes of `flow` is sanctioned, if `held` (packets,
+    /// bytes) are already in the low-latency queue.
     #[inline]
     pub fn sanctions(&mut self, flow: u32, len: u32, held: (usize, u64), now: Time) -> bool {
         let (packets, bytes) = held;
@@ -204,7 +208,7 @@ impl QueueProtection {
         found
     }
 
-    /// fill_bucket(): adds the packet's contribution to the score; the score.
+    /// fill_bucket(): adds the packet's contribution to the score. Returns the score.
     #[inline]
     fn fill(&mut self, place: usize, len: u32, delay: Duration, now: Time) -> Duration {
         let expires = &mut self.buckets[place].expires;
@@ -220,7 +224,7 @@ impl QueueProtection {
         score
     }
 
-    /// Packets that were sanctioned so far.
+    /// Number of packets that were sanctioned so far.
     pub fn sanctioned(&self) -> u64 {
         self.sanctioned
     }

@@ -1,4 +1,4 @@
-//! What a scenario says about CQ-AQM's thresholds, and the thresholds that follow from it.
+//! CQ-AQM's thresholds as a scenario gives them, and those that follow from it.
 
 use super::adapt::{AdaptiveParams, Reserve};
 use super::spread::Spread;
@@ -84,7 +84,7 @@ impl CqAqmParams {
         }
     }
 
-    /// Checks what stands beside the queues.
+    /// Checks the fields beside `queues`.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let precedences = self.precedences;
         require((2..=8).contains(&precedences), "precedences", || {
@@ -123,7 +123,7 @@ impl CqQueueParams {
         }
     }
 
-    /// Thresholds by shares, unless the queue has its own.
+    /// Takes the thresholds from shares, unless the queue has its own.
     fn take_shares(&mut self, shares: &SharesParams, levels: usize) {
         // A limit of 0 is refused by name, later.
         let Limit::Packets(limit @ 1..) = self.limit else { return };
@@ -138,7 +138,7 @@ impl CqQueueParams {
         self.set(Spread { limit, local, plea: Some(plea), gap }.thresholds(levels));
     }
 
-    /// Fills in the thresholds that are not given, those of the precedences above p = 0 too.
+    /// Fills in the thresholds that are not given, also those of the precedences above p = 0.
     fn resolve(&mut self, levels: usize) {
         // A limit of 0 is refused by name, later.
         let Limit::Packets(limit @ 1..) = self.limit else { return };
@@ -226,7 +226,7 @@ impl Level {
         level
     }
 
-    /// Puts the thresholds elsewhere.
+    /// Moves the thresholds.
     pub(super) fn set(&mut self, [lower, local, non_local]: [u32; 3], limit: u32) {
         self.local_lower = lower as usize;
         self.local = local as usize;
