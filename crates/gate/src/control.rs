@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::gate::{Command, Handle};
 use crate::listen::Listeners;
 use crate::plugins::Parts;
-use crate::server::{ANSWER, Job, PATIENCE, Server};
+use crate::server::{ANSWER, Job, PATIENCE, SILENT, Server};
 use crate::text::say;
 use forebay_core::ConfigError;
 use serde_json::Value;
@@ -87,7 +87,7 @@ fn reload(gate: &Handle, file: &Path, parts: &Parts) -> Result<(), ConfigError> 
     let config = Config::reload(file, parts)?;
     let (sender, receiver) = channel();
     gate.send(Command::Reload(Box::new(config), sender));
-    let ended = |_| Err(ConfigError::new("", "the gate is ending"));
+    let ended = |_| Err(ConfigError::new("", SILENT));
     let place = |error| ConfigError::new("", format!("{}: {error}", file.display()));
     receiver.recv_timeout(ANSWER).unwrap_or_else(ended).map_err(place)
 }

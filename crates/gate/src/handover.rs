@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::gate::{Command, Handle};
 use crate::neighbour::{LONGEST, Predecessor, Successor, invalid, read_line, set_blocking};
 use crate::notify;
+use crate::server::SILENT;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -107,7 +108,7 @@ pub fn serve(
 fn lend(gate: &Handle) -> io::Result<Vec<OwnedFd>> {
     let (sender, receiver) = channel();
     gate.send(Command::Lend(sender));
-    receiver.recv_timeout(PATIENCE).map_err(|_| io::Error::other("the gate is ending"))?
+    receiver.recv_timeout(PATIENCE).map_err(|_| io::Error::other(SILENT))?
 }
 
 /// What a running gate has lent.

@@ -35,6 +35,8 @@ const MOST: usize = 64;
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the loop may take to answer.
 pub const ANSWER: Duration = Duration::from_secs(2);
+/// What clients are told if it takes longer.
+pub const SILENT: &str = "the gate does not answer: it is ending, or a plug-in makes it wait";
 /// Longest request.
 const LONGEST: usize = 8_192;
 /// Clients accepted between two checks of the others.
@@ -273,7 +275,7 @@ impl Running {
                     let answer = match question.trim() {
                         "status" => match ask(known, gate) {
                             Some(status) => json!(status).to_string(),
-                            None => refusal("the gate is ending"),
+                            None => refusal(SILENT),
                         },
                         "reload" => match self.reload(client.number) {
                             Ok(()) => return State::Open,

@@ -49,7 +49,7 @@ fn a_plugin_shapes_and_one_at_fault_is_replaced() {
         "libwaits",
         whole,
         // Any packet may be dropped before it comes here.
-        "static int late; if (packet.id >= 300 && !late++) { usleep(2000000); }
+        "static int late; if (packet.id >= 300 && !late++) { usleep(1000000); }
          blue->bytes += packet.len;",
     );
     for (library, expected) in [
