@@ -131,9 +131,10 @@ pub struct CpAqmParams {
     pub max_congestion: f64,
     /// Congestion allowance rate (R_CA; section 3.3). Default: the link's rate.
     pub rate: Option<Rate>,
-    /// What the allowance rate follows where capacity varies: "nothing"; "link", the rate that the
-    /// link tells; or "drain", what leaves the queue, with `rate` until that is known. With
-    /// policers a queue the latter gives each bucket what the scheduler serves its queue.
+    /// What the allowance rate follows if the capacity varies: "nothing"; "link", the rate that the
+    /// link tells; or "drain", the packets that leave the queue, with `rate` until their rate is
+    /// known. With a policer for each queue, "drain" gives each bucket the rate at which the
+    /// scheduler serves its queue.
     pub follow: Follow,
     /// Bucket size (B_CA; section 3.3), above 0 to 2 GB. Default: 1.5 Q_max times the largest
     /// packet on the wire over the same without overhead, and one packet more if the threshold is
@@ -141,13 +142,13 @@ pub struct CpAqmParams {
     pub bucket: Option<Bytes>,
     /// Whether packets that the policer refuses are marked, where their transport understands it.
     pub ecn: bool,
-    /// What a policer meters (not in the paper): "port", all traffic; or "queue", each queue has a
-    /// bucket of its own, of size `bucket`, and those in use share `rate` equally. By the
-    /// classifier and with the scheduler `fifo` that is a policer for each user (`class`) or for
-    /// each flow (`flow-hash`).
+    /// What a policer meters (not in the paper): "port", all traffic; or "queue", where each queue
+    /// has a bucket of size `bucket`, and those in use share `rate` equally. With the scheduler
+    /// `fifo` and the classifier `class` this is a policer for each user, with `flow-hash` one for
+    /// each flow.
     pub policers: Span,
-    /// Whose occupancy is congestion (x): "port", that of all queues; or "queue" (not in the
-    /// paper), that of the queue which the packet joins.
+    /// Which occupancy is congestion (x): "port", that of all queues; or "queue" (not in the
+    /// paper), that of the queue that the packet joins.
     pub occupancy: Span,
 }
 

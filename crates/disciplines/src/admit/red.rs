@@ -112,7 +112,7 @@ pub struct RedParams {
     /// jump to 1 (Floyd 2000). Default true.
     pub gentle: bool,
     /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that two
-    /// thirds of p_b are lost rather than twice as much as it. Default false.
+    /// thirds of p_b are lost rather than twice p_b. Default false.
     pub wait: bool,
     /// Whether an arrival that finds one packet waiting or none is never dropped early, however
     /// high the average (ns-2 and ns-3). It keeps the link busy when senders have just slowed

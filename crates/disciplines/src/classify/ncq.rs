@@ -78,8 +78,8 @@ pub enum Identify {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FlowParams {
-    /// Rate that a flow may keep up for ever. Above 0. Default: a G.711 call of 120-byte packets
-    /// every 10 ms (section 5.2.3).
+    /// Rate that a flow may send in the long run. Above 0. Default: a G.711 call of 120-byte
+    /// packets every 10 ms (section 5.2.3).
     pub rate: Rate,
     /// Volume that a flow may send beyond that, above 0 to 1 GB. Default: section 5.2.1's
     /// non-congestive task, 10 KB.

@@ -43,27 +43,27 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueueProtectionParams {
-    /// Delay above which packets count as congesting (MINTH). On links where two of the largest packets
-    /// take longer, that time stands for it (FLOOR). Default 475us.
+    /// Delay above which packets count as congesting (MINTH). On links where two of the largest
+    /// packets take longer, their time is used instead (FLOOR). Default 475us.
     pub min_th: Duration,
-    /// Delay above `min_th` over which they come to count in full (RANGE). Default 525us.
+    /// Delay above `min_th` over which packets come to count in full (RANGE). Default 525us.
     pub range: Duration,
-    /// Delay of the low-latency queue above which packets are sanctioned (CRITICALqL_us). Default: where
-    /// the ramp ends (MAXTH).
+    /// Delay of the low-latency queue above which packets are sanctioned (CRITICALqL_us). Default:
+    /// the end of the ramp (MAXTH).
     pub critical_ql: Option<Duration>,
     /// Score of a flow above which its packets are sanctioned when the delay is the critical one
     /// (CRITICALqLSCORE_us); above 0. Larger values forgive longer bursts. Default 4ms.
     pub critical_ql_score: Duration,
-    /// Binary logarithm of the rate, in bytes a second of 2^30 nanoseconds, at which a flow may congest for
-    /// ever (LG_AGING), 1 to 30. Default 19: 488 kB/s.
+    /// Binary logarithm of the rate, in bytes per 2^30 nanoseconds, that a flow may contribute to
+    /// congestion in the long run (LG_AGING), 1 to 30. Default 19: 488 kB/s.
     pub lg_aging: u32,
     /// Buckets beside the dregs (NBUCKETS); a power of two, 1 to 65536. Default 32.
     pub buckets: u32,
-    /// Buckets in which a flow is looked for (ATTEMPTS), 1 to 32; of that many times the binary logarithm
-    /// of `buckets` there are 32 bits of hash. Default 2.
+    /// Number of buckets in which a flow is looked for (ATTEMPTS), 1 to 32. Multiplied by the
+    /// binary logarithm of `buckets` it is at most 32, the number of bits of the hash. Default 2.
     pub attempts: u32,
-    /// Highest score of a flow (qLSCORE_MAX): how long it takes at most to be forgiven; above 0. Default
-    /// 5s.
+    /// Highest score of a flow (qLSCORE_MAX), and so the longest time until it is forgiven; above
+    /// 0. Default 5s.
     pub max_ql_score: Duration,
 }
 

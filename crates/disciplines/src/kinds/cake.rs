@@ -120,10 +120,10 @@ pub struct CakeParams {
     pub wash: bool,
     /// Whether dropped packets count as sent, for a shaper behind the bottleneck. Default false.
     pub ingress: bool,
-    /// Which pure acknowledgments leave the queue because later ones of their flow say as much:
-    /// "none", "conservative" (of two such the first) or "aggressive" (also one that is alone and
-    /// next to the new one). Has an effect where TCP headers are known: on links and in the gate,
-    /// not in wireless networks nor behind the C interface. Default "none".
+    /// Which pure acknowledgments are dropped from the queue because later ones of their flow make
+    /// them redundant: "none", "conservative" (the first of two such) or "aggressive" (also a
+    /// single one, next to the new one). It has an effect where TCP headers are known: on links and
+    /// in the gate, but not in wireless networks or behind the C interface. Default "none".
     pub ack_filter: AckFilter,
     /// Room for packets in bytes; above 0. Default: four `rtt` at `bandwidth`, at least 4MB; 15.5MB
     /// without bandwidth.

@@ -37,14 +37,15 @@ pub struct Config {
     pub link: Link,
     /// The interfaces.
     pub io: Io,
-    /// What packets get that no rule matches, fragments and malformed headers too.
+    /// Class of the packets that no rule matches, of fragments, and of packets with malformed
+    /// headers.
     #[serde(default, rename = "default")]
     pub fallback: Marks,
-    /// What is neither IPv4 nor IPv6 (ARP, spanning tree, ...), and IPv6 neighbour discovery:
-    /// "pass", unqueued and uncounted against the rate, or a QoS class.
+    /// Everything that is neither IPv4 nor IPv6 (ARP, spanning tree, ...), and IPv6 neighbour
+    /// discovery: "pass" (unqueued, and not counted against the rate) or a QoS class.
     #[serde(default)]
     pub other: Other,
-    /// Who gets which `q`; the first rule that matches decides.
+    /// Which packets get which `q`. The first rule that matches decides.
     #[serde(default)]
     pub rule: Vec<Rule>,
     /// Unix socket for `status`, `watch` and `reload`.
@@ -79,22 +80,24 @@ fn one() -> u64 {
 }
 
 link_table! {
-    /// One direction, in the words of a scenario's link. Without a rate and a queue packets pass.
+    /// One direction, with the fields of a scenario's link. Without a rate and a queue, packets
+    /// pass unqueued.
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     pub struct Link {
         before {}
         after {
-            /// Emulated propagation delay: a packet leaves so long after the end of its
-            /// transmission. Without it, it leaves at the beginning, as in front of a real link.
+            /// Emulated propagation delay: a packet leaves this long after the end of its
+            /// transmission. Without it, a packet leaves at the start of its transmission, because
+            /// a real link follows.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub delay: Option<Duration>,
-            /// Box in front of the queue, which also sees what goes the other way:
+            /// Box in front of the queue, which also sees the packets of the other direction:
             /// `{ kind = "aspq" }`.
             #[serde(default, rename = "box", skip_serializing_if = "Option::is_none")]
             #[schemars(with = "Option<Value>")]
             pub guard: Option<Value>,
-            /// The way from outside to inside; without it packets pass.
+            /// The direction from outside to inside. Without it, packets pass unqueued.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub reverse: Option<Box<Link>>,
         }
@@ -148,7 +151,8 @@ pub struct Marks {
     pub drop_precedence: u8,
 }
 
-/// Who gets which `q`. Every condition given must hold; of a list, one entry.
+/// Which packets get which `q`. All conditions must hold. If a condition is a list, one of its
+/// entries must hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {

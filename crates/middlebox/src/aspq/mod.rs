@@ -36,8 +36,7 @@
 //!
 //! assert_eq!(controller.forward(at(0), &low), Verdict::Pass);
 //! assert_eq!(controller.forward(at(1), &high), Verdict::Pass);
-//! // The low sender is told that there is no room, until the high flow has been silent for a
-//! second.
+//! // The low sender is told that there is no room, until the high flow is silent for a second.
 //! assert_eq!(controller.backward(at(20), &back), Verdict::Rewrite { window: 0 });
 //! assert_eq!(controller.poll(at(20)), None);
 //! assert_eq!(controller.wake(), Some(at(1001)));

@@ -105,7 +105,7 @@ macro_rules! parameters {
             /// `max_th`, rather than jump to 1 (Bodin and Schelén, figure 2). Default false.
             pub gentle: bool,
             /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that
-            /// two thirds of p_b are lost rather than twice as much as it. Default false.
+            /// two thirds of p_b are lost rather than twice p_b. Default false.
             pub wait: bool,
             /// Whether nothing is dropped early while one packet waits or none, however high the
             /// average (ns-2's `REDQueue::enque`: `qlen > 1`). Default false.
@@ -119,7 +119,7 @@ macro_rules! parameters {
             /// How an arrival at an empty queue ages the average: by the idle `"time"`, or by whole
             /// packets and itself (`"arrivals"`, as in ns-2 and ns-3). Default "time".
             pub idle: Idle,
-            /// Who may be dropped (Bodin and Schelén, section 2.2): "drop-arrivals" or
+            /// Which packets may be dropped (Bodin and Schelén, section 2.2): "drop-arrivals" or
             /// "drop-from-queue".
             pub drop_strategy: DropStrategy,
             /// Which queued packet of its level "drop-from-queue" drops: "last" (Bodin and
