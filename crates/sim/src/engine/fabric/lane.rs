@@ -1,9 +1,10 @@
 //! Lanes: packets on their way, in order of arrival, with one pending event for all of them.
 
+use super::ring::Ring;
 use crate::engine::event::Key;
 use forebay_core::{Duration, Rate, Time, fetch};
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 /// Packets that travel the same stretch of constant delay: a ring with one agenda entry, never one
 /// a packet. It has their handles.
@@ -12,7 +13,7 @@ use std::collections::{BinaryHeap, VecDeque};
 /// on parallel access links) is moved forward to its place.
 #[derive(Debug)]
 pub struct Lane {
-    packets: VecDeque<(Key, u32)>,
+    packets: Ring<(Key, u32)>,
     /// The latest arrival of any that was in the ring.
     last: Key,
     /// Packets that had to wait for their access link while many others were on theirs: all that
@@ -36,7 +37,7 @@ const FEW: usize = 32;
 impl Lane {
     /// An empty lane.
     pub fn new(wire: Option<Wire>, is_beyond: bool) -> Self {
-        let packets = VecDeque::new();
+        let packets = Ring::default();
         let (last, late) = (Key::at(Time::ZERO), BinaryHeap::new());
         Lane { packets, last, late, numbers: 0, is_beyond, is_simple: !is_beyond, wire, link: None }
     }
@@ -77,7 +78,7 @@ impl Lane {
     #[cold]
     fn settle(&mut self, key: Key) -> bool {
         let mut at = self.packets.len() - 1;
-        while at > 0 && self.packets[at - 1].0 > key {
+        while at > 0 && self.packets.get(at - 1).is_some_and(|before| before.0 > key) {
             self.packets.swap(at - 1, at);
             at -= 1;
         }
@@ -102,8 +103,8 @@ impl Lane {
     /// that many lie in the ring within such a span before the time without it.
     #[inline]
     fn is_late(&self, time: Time, wait: Duration) -> bool {
-        let len = self.packets.len();
-        len > FEW && time.since(self.packets[len - 1 - FEW].0.time) < wait.saturating_mul(2)
+        let before = self.packets.len().checked_sub(1 + FEW).and_then(|at| self.packets.get(at));
+        before.is_some_and(|(key, _)| time.since(key.time) < wait.saturating_mul(2))
     }
 
     #[cold]

@@ -9,6 +9,7 @@ mod lane;
 mod late;
 mod link;
 mod losses;
+mod ring;
 mod turn;
 
 pub use border::{Border, Crossing};
