@@ -15,7 +15,7 @@ use std::collections::BinaryHeap;
 pub struct Lane {
     packets: Ring<(Key, u32)>,
     /// The latest arrival of any that was in the ring.
-    last: Key,
+    last: Time,
     /// Packets that had to wait for their access link while many others were on theirs: all that
     /// enter soon overtake them, so that a heap keeps them until those have entered.
     late: BinaryHeap<Late>,
@@ -38,7 +38,7 @@ impl Lane {
     /// An empty lane.
     pub fn new(wire: Option<Wire>, is_beyond: bool) -> Self {
         let packets = Ring::default();
-        let (last, late) = (Key::at(Time::ZERO), BinaryHeap::new());
+        let (last, late) = (Time::ZERO, BinaryHeap::new());
         Lane { packets, last, late, numbers: 0, is_beyond, is_simple: !is_beyond, wire, link: None }
     }
 
@@ -54,10 +54,10 @@ impl Lane {
     pub fn append(&mut self, key: Key, id: u32) -> bool {
         let first = self.packets.is_empty();
         self.packets.push_back((key, id));
-        if key.precedes(self.last) {
+        if key.time <= self.last {
             return self.settle(key);
         }
-        self.last = key;
+        self.last = key.time;
         first
     }
 
@@ -94,7 +94,7 @@ impl Lane {
         {
             self.packets.push_back((key, id));
             self.settle(key);
-            self.last = self.last.max(key);
+            self.last = self.last.max(key.time);
         }
         self.is_simple = !self.is_beyond && self.late.is_empty();
     }
@@ -135,7 +135,7 @@ impl Lane {
             && let Some(Late { key, id, .. }) = self.late.pop()
         {
             self.packets.push_front((key, id));
-            self.last = self.last.max(key);
+            self.last = self.last.max(key.time);
             self.is_simple = !self.is_beyond && self.late.is_empty();
         }
     }
@@ -270,6 +270,7 @@ impl Wire {
 mod tests {
     use super::*;
     use crate::engine::event::{Event, Sequence};
+    use crate::engine::fabric::Target;
 
     #[test]
     fn a_packet_that_overtakes_arrives_first_and_the_old_entry_is_stale() {
@@ -282,6 +283,11 @@ mod tests {
         assert_eq!((lane.take_due(early), lane.first()), (Some(2), Some(late)));
         assert_eq!(lane.take_due(early), None);
         assert_eq!((lane.take_due(late), lane.first()), (Some(1), None));
+    }
+
+    #[test]
+    fn a_lane_and_where_it_leads_are_two_cache_lines() {
+        assert_eq!(size_of::<(Lane, Target)>(), 128);
     }
 
     #[test]
