@@ -115,15 +115,20 @@ impl Lane {
         self.first() == Some(key)
     }
 
-    /// Takes the first packet, if the agenda entry at `key` is its, and not stale. [`Lane::first`] is the
-    /// key of the entry that the lane needs next.
+    /// Takes the first packet, if the agenda entry at `key` is its, and not stale, and tells the key of
+    /// the entry that the lane needs next.
     #[inline(always)]
-    pub fn take_due(&mut self, key: Key) -> Option<u32> {
+    pub fn take_due(&mut self, key: Key) -> Option<(u32, Option<Key>)> {
         if !self.late.is_empty() {
             self.bring_forward(key);
         }
-        let is_due = self.packets.front().is_some_and(|(first, _)| *first == key);
-        if is_due { self.take() } else { None }
+        let &(first, id) = self.packets.front()?;
+        if first != key {
+            return None;
+        }
+        self.packets.pop_front();
+        let next = self.packets.front().map(|(key, _)| *key);
+        Some((id, if self.late.is_empty() { next } else { self.first() }))
     }
 
     /// A late packet that arrives at `key` goes on into the ring.
@@ -140,12 +145,6 @@ impl Lane {
         }
     }
 
-    /// Takes the first packet of the ring.
-    #[inline(always)]
-    fn take(&mut self) -> Option<u32> {
-        self.packets.pop_front().map(|(_, id)| id)
-    }
-
     /// Takes the first packet, if it arrives before `limit`, and tells when.
     #[inline(always)]
     pub fn take_before(&mut self, limit: Time) -> Option<(Time, u32)> {
@@ -154,8 +153,12 @@ impl Lane {
         {
             self.bring_forward(key);
         }
-        let &(Key { time, .. }, _) = self.packets.front()?;
-        if time >= limit { None } else { self.take().map(|id| (time, id)) }
+        let &(Key { time, .. }, id) = self.packets.front()?;
+        if time >= limit {
+            return None;
+        }
+        self.packets.pop_front();
+        Some((time, id))
     }
 
     /// The same, without its place among those of one instant; the end of time, if there is none.
@@ -280,9 +283,9 @@ mod tests {
         let early = sequence.key(Time::from_nanos(5), Event::Arrival(0), 0);
         assert!(lane.push(late, 1, Duration::ZERO));
         assert!(lane.push(early, 2, Duration::ZERO));
-        assert_eq!((lane.take_due(early), lane.first()), (Some(2), Some(late)));
+        assert_eq!(lane.take_due(early), Some((2, Some(late))));
         assert_eq!(lane.take_due(early), None);
-        assert_eq!((lane.take_due(late), lane.first()), (Some(1), None));
+        assert_eq!(lane.take_due(late), Some((1, None)));
     }
 
     #[test]
@@ -315,8 +318,9 @@ mod tests {
     fn check_first(lane: &mut Lane, keys: &mut Vec<(Key, u32)>) {
         keys.sort();
         let (first, id) = keys.remove(0);
-        assert_eq!(lane.take_due(first), Some(id));
-        assert_eq!(lane.first(), keys.first().map(|(key, _)| *key));
+        let next = keys.first().map(|(key, _)| *key);
+        assert_eq!(lane.take_due(first), Some((id, next)));
+        assert_eq!(lane.first(), next);
     }
 
     #[test]

@@ -320,12 +320,12 @@ impl Fabric {
     pub fn arrive(&mut self, key: Key, index: u32) -> Option<(u32, Target)> {
         let Ways { moving, lanes, .. } = &mut self.ways;
         let (lane, target) = &mut lanes[index as usize];
-        let id = lane.take_due(key);
-        match lane.first() {
-            Some(next) if id.is_some() => moving.replace_first(next, Event::Arrival(index)),
+        let due = lane.take_due(key);
+        match due {
+            Some((_, Some(next))) => moving.replace_first(next, Event::Arrival(index)),
             _ => moving.pop(),
         }
-        Some((id?, *target))
+        due.map(|(id, _)| (id, *target))
     }
 
     /// The number of link `index`, if the entry at `key`, which is the first, wakes it; it is used up.
