@@ -1,9 +1,10 @@
 //! Lanes: packets on their way, in order of arrival, with one pending event for all of them.
 
+use super::ring::Ring;
 use crate::engine::event::Key;
 use forebay_core::{Duration, Rate, Time, fetch};
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 /// Packets that travel the same stretch of constant delay: a ring with one agenda entry, never one
 /// a packet. It has their handles.
@@ -12,9 +13,9 @@ use std::collections::{BinaryHeap, VecDeque};
 /// on parallel access links) is moved forward to its place.
 #[derive(Debug)]
 pub struct Lane {
-    packets: VecDeque<(Key, u32)>,
+    packets: Ring<(Key, u32)>,
     /// The latest arrival of any that was in the ring.
-    last: Key,
+    last: Time,
     /// Packets that had to wait for their access link while many others were on theirs: all that
     /// enter soon overtake them, so that a heap keeps them until those have entered.
     late: BinaryHeap<Late>,
@@ -36,8 +37,8 @@ const FEW: usize = 32;
 impl Lane {
     /// An empty lane.
     pub fn new(wire: Option<Wire>, is_beyond: bool) -> Self {
-        let packets = VecDeque::new();
-        let (last, late) = (Key::at(Time::ZERO), BinaryHeap::new());
+        let packets = Ring::default();
+        let (last, late) = (Time::ZERO, BinaryHeap::new());
         Lane { packets, last, late, numbers: 0, is_beyond, is_simple: !is_beyond, wire, link: None }
     }
 
@@ -53,10 +54,10 @@ impl Lane {
     pub fn append(&mut self, key: Key, id: u32) -> bool {
         let first = self.packets.is_empty();
         self.packets.push_back((key, id));
-        if key.precedes(self.last) {
+        if key.time <= self.last {
             return self.settle(key);
         }
-        self.last = key;
+        self.last = key.time;
         first
     }
 
@@ -77,7 +78,7 @@ impl Lane {
     #[cold]
     fn settle(&mut self, key: Key) -> bool {
         let mut at = self.packets.len() - 1;
-        while at > 0 && self.packets[at - 1].0 > key {
+        while at > 0 && self.packets.get(at - 1).is_some_and(|before| before.0 > key) {
             self.packets.swap(at - 1, at);
             at -= 1;
         }
@@ -93,7 +94,7 @@ impl Lane {
         {
             self.packets.push_back((key, id));
             self.settle(key);
-            self.last = self.last.max(key);
+            self.last = self.last.max(key.time);
         }
         self.is_simple = !self.is_beyond && self.late.is_empty();
     }
@@ -102,8 +103,8 @@ impl Lane {
     /// that many lie in the ring within such a span before the time without it.
     #[inline]
     fn is_late(&self, time: Time, wait: Duration) -> bool {
-        let len = self.packets.len();
-        len > FEW && time.since(self.packets[len - 1 - FEW].0.time) < wait.saturating_mul(2)
+        let before = self.packets.len().checked_sub(1 + FEW).and_then(|at| self.packets.get(at));
+        before.is_some_and(|(key, _)| time.since(key.time) < wait.saturating_mul(2))
     }
 
     #[cold]
@@ -114,15 +115,20 @@ impl Lane {
         self.first() == Some(key)
     }
 
-    /// Takes the first packet, if the agenda entry at `key` is its, and not stale. [`Lane::first`] is the
-    /// key of the entry that the lane needs next.
+    /// Takes the first packet, if the agenda entry at `key` is its, and not stale, and tells the key of
+    /// the entry that the lane needs next.
     #[inline(always)]
-    pub fn take_due(&mut self, key: Key) -> Option<u32> {
+    pub fn take_due(&mut self, key: Key) -> Option<(u32, Option<Key>)> {
         if !self.late.is_empty() {
             self.bring_forward(key);
         }
-        let is_due = self.packets.front().is_some_and(|(first, _)| *first == key);
-        if is_due { self.take() } else { None }
+        let &(first, id) = self.packets.front()?;
+        if first != key {
+            return None;
+        }
+        self.packets.pop_front();
+        let next = self.packets.front().map(|(key, _)| *key);
+        Some((id, if self.late.is_empty() { next } else { self.first() }))
     }
 
     /// A late packet that arrives at `key` goes on into the ring.
@@ -134,15 +140,9 @@ impl Lane {
             && let Some(Late { key, id, .. }) = self.late.pop()
         {
             self.packets.push_front((key, id));
-            self.last = self.last.max(key);
+            self.last = self.last.max(key.time);
             self.is_simple = !self.is_beyond && self.late.is_empty();
         }
-    }
-
-    /// Takes the first packet of the ring.
-    #[inline(always)]
-    fn take(&mut self) -> Option<u32> {
-        self.packets.pop_front().map(|(_, id)| id)
     }
 
     /// Takes the first packet, if it arrives before `limit`, and tells when.
@@ -153,8 +153,12 @@ impl Lane {
         {
             self.bring_forward(key);
         }
-        let &(Key { time, .. }, _) = self.packets.front()?;
-        if time >= limit { None } else { self.take().map(|id| (time, id)) }
+        let &(Key { time, .. }, id) = self.packets.front()?;
+        if time >= limit {
+            return None;
+        }
+        self.packets.pop_front();
+        Some((time, id))
     }
 
     /// The same, without its place among those of one instant; the end of time, if there is none.
@@ -269,6 +273,7 @@ impl Wire {
 mod tests {
     use super::*;
     use crate::engine::event::{Event, Sequence};
+    use crate::engine::fabric::Target;
 
     #[test]
     fn a_packet_that_overtakes_arrives_first_and_the_old_entry_is_stale() {
@@ -278,9 +283,14 @@ mod tests {
         let early = sequence.key(Time::from_nanos(5), Event::Arrival(0), 0);
         assert!(lane.push(late, 1, Duration::ZERO));
         assert!(lane.push(early, 2, Duration::ZERO));
-        assert_eq!((lane.take_due(early), lane.first()), (Some(2), Some(late)));
+        assert_eq!(lane.take_due(early), Some((2, Some(late))));
         assert_eq!(lane.take_due(early), None);
-        assert_eq!((lane.take_due(late), lane.first()), (Some(1), None));
+        assert_eq!(lane.take_due(late), Some((1, None)));
+    }
+
+    #[test]
+    fn a_lane_and_where_it_leads_are_two_cache_lines() {
+        assert_eq!(size_of::<(Lane, Target)>(), 128);
     }
 
     #[test]
@@ -308,8 +318,9 @@ mod tests {
     fn check_first(lane: &mut Lane, keys: &mut Vec<(Key, u32)>) {
         keys.sort();
         let (first, id) = keys.remove(0);
-        assert_eq!(lane.take_due(first), Some(id));
-        assert_eq!(lane.first(), keys.first().map(|(key, _)| *key));
+        let next = keys.first().map(|(key, _)| *key);
+        assert_eq!(lane.take_due(first), Some((id, next)));
+        assert_eq!(lane.first(), next);
     }
 
     #[test]
