@@ -14,7 +14,7 @@ pub fn run(config: &Config, segments: u64, loss: f64) -> u64 {
     let mut forward: VecDeque<(Time, Segment)> = VecDeque::with_capacity(256);
     let mut backward: VecDeque<(Time, Segment)> = VecDeque::with_capacity(256);
     sender.write_forever();
-    while sender.stats().segments_sent < segments {
+    while sender.segments_sent() < segments {
         while let Some(segment) = sender.poll(now) {
             if loss == 0.0 || !rng.chance(loss) {
                 forward.push_back((now + delay, segment));

@@ -4,6 +4,7 @@ mod adaptive;
 mod linux_6_1;
 mod marks;
 mod report;
+mod view;
 
 use crate::accecn::DataReceiver;
 use crate::linux::{self, Acknowledging, Version};
@@ -12,7 +13,7 @@ use crate::segment::put;
 use crate::sender::micros;
 use crate::{Config, Flags, LossRecovery, Segment};
 use adaptive::Adaptive;
-use forebay_core::{Duration, Ecn, Time, fetch};
+use forebay_core::{Duration, Ecn, Time};
 use marks::Tells;
 
 /// Number of out-of-order blocks remembered, newest first: one more than a segment reports, because
@@ -24,46 +25,39 @@ const RECENT: usize = 4;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Receiver {
-    // What every segment touches comes first.
+    // What every segment touches comes first: with the 48 bytes that are before it in the simulator
+    // that is three cache lines.
     /// RCV.NXT: the next offset expected; 0 until the SYN.
     next: u64,
+    /// When the delayed acknowledgment is sent.
+    deadline: Time,
     /// Offset up to which the application has read.
     read: u64,
     /// RCV.NXT + RCV.WND, as last reported to the sender.
     advertised: u64,
     buffer: u64,
-    /// When the delayed acknowledgment is sent.
-    deadline: Time,
     delay: Duration,
-    last_ack: u64,
-    mss: u64,
     /// Data above a hole.
     early: RangeSet,
-    /// Offset of the FIN, once it was seen.
-    fin: Option<u64>,
-    /// When data last arrived.
-    arrived: Time,
-    /// Number of segments that will be acknowledged at once, the number at a start, and the idle
-    /// time that counts as a start.
+    mss: u32,
+    /// Number of segments that will be acknowledged at once.
     quick: u32,
-    quick_acks: u32,
-    quick_after: Duration,
-    /// State of a delay that adapts.
-    adaptive: Option<Box<Adaptive>>,
-    /// Set if Linux's rules decide when to acknowledge.
-    linux: Option<Box<Acknowledging>>,
-    /// Set in AccECN mode.
-    accurate: Option<Box<DataReceiver>>,
-    /// Set if the rules are those of Linux 6.1, with its receive buffer.
-    is_6_1: bool,
-    /// Whether the rules are the standards', without accurate ECN or a delay that adapts. Then none
-    /// of these need be checked for each segment.
-    plain: bool,
+    /// One offset of each of the most recently received blocks, newest first; 0 if there is none.
+    recent: [u64; RECENT],
+    /// Offset of the FIN; [`NO_FIN`] until it is seen.
+    fin: u64,
     /// TS.Recent (RFC 7323, section 4.3).
     ts_recent: u32,
+    /// The codepoint of the packets that it sends.
+    ect: Flags,
     /// Segments not yet acknowledged, and how many at most.
     pending: u8,
     count: u8,
+    /// Whether the rules are the standards', without quick acknowledgments, reports of every mark,
+    /// accurate ECN or a delay that adapts. Then none of these need be checked for each segment.
+    plain: bool,
+    /// Set if the rules are those of Linux 6.1, with its receive buffer.
+    is_6_1: bool,
     reading: bool,
     sack: bool,
     /// Marks are echoed (RFC 3168). Until the handshake is over: ECN is wanted.
@@ -73,24 +67,38 @@ pub struct Receiver {
     /// by the last packet (RFC 8257, section 3.2, DCTCP.CE).
     echo: bool,
     every_mark: bool,
-    /// The most accurate way in which it can report marks.
-    tells: Tells,
-    /// The codepoint of the packets that it sends.
-    ect: Flags,
     /// The data that have just arrived must be acknowledged without delay.
     at_once: bool,
-    /// So must the next data (Linux 6.1), if ECN-capable packets have been seen.
+    closed: bool,
+    // What follows is rare, or for receivers that are not plain.
+    /// RCV.NXT when the last acknowledgment was sent, if there are timestamps or Linux's rules.
+    last_ack: u64,
+    /// When data last arrived.
+    arrived: Time,
+    /// The idle time that counts as a start, and how many segments are acknowledged at once then.
+    quick_after: Duration,
+    quick_acks: u32,
+    /// The most accurate way in which it can report marks.
+    tells: Tells,
+    /// The next data must be acknowledged without delay (Linux 6.1), if ECN-capable packets have been
+    /// seen.
     alarmed: bool,
     ect_seen: bool,
     /// Sent right after the last acknowledgment.
     second: Option<Box<Segment>>,
-    closed: bool,
-    /// One offset of each of the most recently received blocks, newest first; 0 if there is none.
-    recent: [u64; RECENT],
     duplicate_bytes: u64,
     /// Bytes that have become contiguous since the last acknowledgment, if Linux's rules apply.
     unread: u64,
+    /// State of a delay that adapts.
+    adaptive: Option<Box<Adaptive>>,
+    /// Set if Linux's rules decide when to acknowledge.
+    linux: Option<Box<Acknowledging>>,
+    /// Set in AccECN mode.
+    accurate: Option<Box<DataReceiver>>,
 }
+
+/// No FIN has been seen.
+const NO_FIN: u64 = u64::MAX;
 
 impl Receiver {
     /// A receiver that waits for its first segment. `config` must be valid.
@@ -98,7 +106,12 @@ impl Receiver {
         let next = u64::from(!config.handshake);
         let linux =
             Version::of(config).map(|version| Box::new(Acknowledging::new(version, config)));
-        let special = linux.is_some() || config.accurate_ecn || config.adaptive_delayed_ack;
+        let every_mark = config.congestion.counts_marks();
+        let special = linux.is_some()
+            || config.accurate_ecn
+            || config.adaptive_delayed_ack
+            || config.quick_acks > 0
+            || every_mark;
         let largest = config.receive_window.largest();
         let buffer = linux.as_ref().map_or(largest, |linux| linux.window());
         Receiver {
@@ -106,7 +119,7 @@ impl Receiver {
             read: 1,
             advertised: 1 + buffer,
             buffer,
-            mss: config.mss(),
+            mss: config.mss() as u32,
             deadline: Time::MAX,
             delay: config.delayed_ack_timeout,
             pending: 0,
@@ -130,7 +143,7 @@ impl Receiver {
             ect: if config.ecn { config.congestion.always_ect() } else { Flags::NONE },
             accurate: (config.accurate_ecn && !config.handshake)
                 .then(|| Box::new(DataReceiver::new())),
-            every_mark: config.congestion.counts_marks(),
+            every_mark,
             at_once: false,
             alarmed: false,
             ect_seen: false,
@@ -138,7 +151,7 @@ impl Receiver {
             closed: false,
             ts_recent: 0,
             last_ack: next,
-            fin: None,
+            fin: NO_FIN,
             early: RangeSet::default(),
             recent: [0; RECENT],
             duplicate_bytes: 0,
@@ -173,10 +186,23 @@ impl Receiver {
                 // RFC 3168, section 6.1.3: CWR answers what came before; CE is new.
                 self.echo = (self.echo && !reduced) || ce;
             }
-        } else if !self.plain && self.accurate.is_some() {
+        } else if !self.plain && self.is_accurate() {
             return put(self.on_counted(now, segment, ecn), segment);
         }
         self.take_over(now, segment)
+    }
+
+    // Not inlined: compilers look at what is cheap to be looked at even before they know whether the
+    // receiver is plain, and then wait for a cache line that is not needed.
+    #[inline(never)]
+    fn is_accurate(&self) -> bool {
+        self.accurate.is_some()
+    }
+
+    // Not inlined, as before.
+    #[inline(never)]
+    fn linux(&self) -> Option<&Acknowledging> {
+        self.linux.as_deref()
     }
 
     /// Takes data, and anything else that an established connection receives.
@@ -201,13 +227,11 @@ impl Receiver {
             {
                 buffer.measure_echo(now, u64::from(segment.len), segment.tsecr);
             }
-        } else if segment.len > 0 {
+        } else if !self.plain && segment.len > 0 {
             if now.since(self.arrived) > self.quick_after {
                 self.quick = self.quick_acks;
             }
-            if !self.plain
-                && let Some(adaptive) = &mut self.adaptive
-            {
+            if let Some(adaptive) = &mut self.adaptive {
                 if self.arrived == Time::MAX && segment.has_timestamp {
                     // What the first segment echoes is the handshake's.
                     let ago = micros(now).wrapping_sub(segment.tsecr);
@@ -235,21 +259,6 @@ impl Receiver {
         self.on_irregular(now, start, end, edge, has_fin, segment)
     }
 
-    /// Fetches the fields that every segment needs, before their use.
-    #[inline]
-    pub fn fetch(&self) {
-        // Of each of its cache lines a field; the first is where it begins.
-        fetch(&self.read);
-        fetch(&self.fin);
-        fetch(&self.linux);
-    }
-
-    /// Fetches what these point to.
-    #[inline]
-    pub fn fetch_further(&self) {
-        self.early.fetch();
-    }
-
     /// When to call [`Receiver::on_deadline`], unless a segment arrives before.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
@@ -265,11 +274,15 @@ impl Receiver {
     /// The deadline has come: sends the delayed acknowledgment. A call that is too early has no
     /// effect.
     pub fn on_deadline(&mut self, now: Time) -> Option<Segment> {
-        if let Some(second) = self.second.take() {
+        if !self.plain
+            && let Some(second) = self.second.take()
+        {
             self.deadline = if self.deadline > now { self.deadline } else { Time::MAX };
             return Some(*second);
         }
-        if let Some(linux) = &mut self.linux {
+        if !self.plain
+            && let Some(linux) = &mut self.linux
+        {
             if now >= linux.deadline() {
                 return Some(self.acknowledge(now));
             }
@@ -280,7 +293,9 @@ impl Receiver {
         if now < self.deadline {
             return None;
         }
-        if let Some(adaptive) = &mut self.adaptive {
+        if !self.plain
+            && let Some(adaptive) = &mut self.adaptive
+        {
             self.delay = adaptive.on_expiry();
         }
         Some(self.acknowledge(now))
@@ -300,30 +315,6 @@ impl Receiver {
         let before = self.advertised;
         let edge = if self.is_6_1 { self.next + self.offered_6_1().0 } else { self.window_edge() };
         (self.next > 0 && edge > before).then(|| self.acknowledge(now))
-    }
-
-    /// In-order payload bytes that the application has read.
-    #[inline]
-    pub fn delivered(&self) -> u64 {
-        self.read - 1
-    }
-
-    /// Payload bytes that arrived more than once.
-    #[inline]
-    pub fn duplicate_bytes(&self) -> u64 {
-        self.duplicate_bytes
-    }
-
-    /// Whether the FIN and all data before it have arrived.
-    #[inline]
-    pub fn finished(&self) -> bool {
-        self.fin.is_some_and(|fin| self.next > fin)
-    }
-
-    /// Bytes of heap memory, without the value itself.
-    pub fn heap(&self) -> usize {
-        let accurate = self.accurate.as_ref().map_or(0, |_| size_of::<DataReceiver>());
-        self.early.heap() + self.linux.as_ref().map_or(0, |linux| linux.heap()) + accurate
     }
 
     /// Offset after the last byte received in order.
@@ -372,7 +363,7 @@ impl Receiver {
         if !self.plain
             && let Some(linux) = &mut self.linux
         {
-            linux.on_data_2_6(now, self.mss);
+            linux.on_data_2_6(now, u64::from(self.mss));
             self.buffer = linux.window();
             if self.pending >= self.count || linux.is_quick() || self.at_once {
                 return put(Some(self.acknowledge(now)), reply);
@@ -404,16 +395,17 @@ impl Receiver {
     ) -> bool {
         let len = segment.len;
         let (from, to) = (start.max(self.next), end.min(edge));
-        let fin_fits = has_fin && end <= edge && self.fin.is_none_or(|fin| fin == end);
+        let fin_fits = has_fin && end <= edge && (self.fin == NO_FIN || self.fin == end);
         if fin_fits {
-            self.fin = Some(end);
+            self.fin = end;
         }
         // Nothing lies beyond the end of the stream.
-        let to = self.fin.map_or(to, |fin| to.min(fin));
+        let to = to.min(self.fin);
         let old = end.min(self.next).saturating_sub(start);
         let before = self.next;
         let early = len > 0 && from < to && from > before;
-        let held_back = self.linux.as_ref().is_some_and(|linux| early && linux.lets_go(from, to));
+        let linux = if self.plain { None } else { self.linux() };
+        let held_back = linux.is_some_and(|linux| early && linux.lets_go(from, to));
         let first = held_back.then(|| self.acknowledge(now));
         let mut held = 0;
         if from < to {
@@ -421,13 +413,22 @@ impl Receiver {
             let block = self.early.insert(from, to, |low, high| fresh += high - low);
             held = to - from - fresh;
             match &mut self.linux {
+                _ if self.plain => self.remember(block),
                 Some(linux) if early => linux.reported().add(from, to),
                 Some(_) => {}
                 None => self.remember(block),
             }
         }
-        if len > 0 {
+        if len > 0 && old + held > 0 {
             self.duplicate_bytes += old + held;
+        }
+        self.pending = self.pending.saturating_add(u8::from(len > 0));
+        if self.plain {
+            if from == before {
+                self.advance();
+            }
+            self.acknowledge_into(now, segment);
+            return true;
         }
         let waiting = if self.linux.is_some() { self.early.covered(0, u64::MAX) } else { 0 };
         if from == before {
@@ -438,7 +439,6 @@ impl Receiver {
         {
             linux.reported().advance(self.next, self.early.is_empty());
         }
-        self.pending = self.pending.saturating_add(u8::from(len > 0));
         // The reader has not had them yet when the acknowledgment goes.
         self.unread = if self.linux.is_some() && !self.is_6_1 { self.next - before } else { 0 };
         self.on_alarm();
@@ -458,7 +458,7 @@ impl Receiver {
                 linux.on_data_6_1(now, from, to);
             }
             let waits = !self.early.is_empty() && len > 0 && old == 0;
-            let due = self.next - self.last_ack > self.mss && linux.keeps_window();
+            let due = self.next - self.last_ack > u64::from(self.mss) && linux.keeps_window();
             if waits && !due && !self.at_once && linux.compresses(now, self.next) {
                 return put(first, segment);
             }
@@ -487,7 +487,7 @@ impl Receiver {
         if self.reading {
             self.read = self.read.max(self.data_end());
         }
-        if self.fin == Some(self.next) {
+        if self.fin == self.next {
             self.next += 1;
         }
     }
@@ -504,7 +504,7 @@ impl Receiver {
             return self.advertised.max(self.next + linux.window_beside(held));
         }
         let edge = self.read + self.buffer;
-        let worthwhile = self.advertised + self.mss.min(self.buffer / 2);
+        let worthwhile = self.advertised + u64::from(self.mss).min(self.buffer / 2);
         if edge >= worthwhile { edge } else { self.advertised }
     }
 
@@ -531,14 +531,20 @@ impl Receiver {
         }
         self.pending = 0;
         self.deadline = Time::MAX;
-        // This one says more than what still waits to be sent.
-        self.second = None;
-        self.last_ack = self.next;
+        if !self.plain {
+            // This one says more than what still waits to be sent.
+            self.second = None;
+        }
+        if self.timestamps || !self.plain {
+            self.last_ack = self.next;
+        }
         let window = if !self.plain && self.is_6_1 {
             self.offer_6_1()
         } else {
             self.advertised = self.window_edge();
-            self.unread = 0;
+            if !self.plain {
+                self.unread = 0;
+            }
             self.advertised.saturating_sub(self.next)
         };
         *segment = Segment {

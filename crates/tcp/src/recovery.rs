@@ -101,6 +101,7 @@ enum Reducing {
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Recovery {
+    duplicates: u32,
     pub(crate) phase: Phase,
     /// The first unacknowledged segment must be sent again at once.
     pub(crate) retransmit_head: bool,
@@ -108,28 +109,27 @@ pub(crate) struct Recovery {
     limited_transmit: bool,
     /// Whether a partial acknowledgment was seen in this recovery.
     partial_seen: bool,
-    /// RescueRxt (RFC 6675, section 2); 0 while undefined.
-    rescue: u64,
-    duplicates: u32,
-    /// Recovery lasts until this offset is acknowledged: the highest one sent when it began.
-    recover: u64,
-    pub(crate) board: Scoreboard,
     reduction: Reduction,
     holes_first: bool,
     /// F-RTO (RFC 5682, section 3), as in Linux from 2.6.24 to 3.9.
     frto: bool,
     /// While probing: two segments of new data were allowed.
     released: bool,
+    /// Recovery lasts until this is acknowledged: the highest offset sent when it began.
+    recover: u64,
+    pub(crate) board: Scoreboard,
+    // What follows is rarely asked for.
+    /// RescueRxt (RFC 6675, section 2); 0 while undefined.
+    rescue: u64,
+    /// Looked at only if `reduction` is not at once.
     reducing: Reducing,
 }
 
 impl Recovery {
-    /// Fetches the fields that every acknowledgment needs, before their use.
+    /// Fetches what a repair needs beside the rest, before its use.
     #[inline]
-    pub(crate) fn fetch(&self) {
-        fetch(&self.phase);
-        self.board.fetch_counts();
-        fetch(&self.reducing);
+    pub(crate) fn fetch_repair(&self) {
+        fetch(&self.rescue);
     }
 
     pub(crate) fn new(config: &Config) -> Self {
@@ -246,16 +246,16 @@ impl Recovery {
         if self.uses_sack() {
             // RFC 6675, section 5, step 4.
             self.board.begin_recovery(una);
-            self.reducing = match self.reduction {
+            match self.reduction {
                 Reduction::Proportional => {
-                    Reducing::Proportional(Prr { flight: next - una, delivered: 0, out: 0 })
+                    let prr = Prr { flight: next - una, delivered: 0, out: 0 };
+                    self.reducing = Reducing::Proportional(prr);
                 }
-                Reduction::RateHalving => Reducing::Halving(Halving { floor, second: false }),
-                Reduction::AtOnce => {
-                    window.cwnd = window.ssthresh;
-                    Reducing::AtOnce
+                Reduction::RateHalving => {
+                    self.reducing = Reducing::Halving(Halving { floor, second: false });
                 }
-            };
+                Reduction::AtOnce => window.cwnd = window.ssthresh,
+            }
             self.reduce(window, delivered, next - una);
         } else {
             // RFC 5681, section 3.2, step 3: three segments have left the network.
@@ -310,6 +310,9 @@ impl Recovery {
 
     /// Updates the window after an acknowledgment of `delivered` bytes.
     fn reduce(&mut self, window: &mut Window, delivered: u64, outstanding: u64) {
+        if self.reduction == Reduction::AtOnce {
+            return;
+        }
         match &mut self.reducing {
             Reducing::AtOnce => {}
             Reducing::Proportional(prr) => {
@@ -324,11 +327,18 @@ impl Recovery {
         }
     }
 
+    /// No reduction is under way.
+    fn reduced(&mut self) {
+        if self.reduction != Reduction::AtOnce {
+            self.reducing = Reducing::AtOnce;
+        }
+    }
+
     fn end_fast(&mut self, window: &mut Window, cwnd: u64) {
         self.phase = Phase::Open;
         self.retransmit_head = false;
         self.duplicates = 0;
-        self.reducing = Reducing::AtOnce;
+        self.reduced();
         window.cwnd = cwnd;
     }
 
@@ -337,7 +347,7 @@ impl Recovery {
     pub(crate) fn begin_timeout(&mut self, window: &mut Window, una: u64, next: u64) {
         self.retransmit_head = self.frto;
         self.duplicates = 0;
-        self.reducing = Reducing::AtOnce;
+        self.reduced();
         if self.frto {
             if self.phase == Phase::Open || una >= self.recover {
                 self.recover = next;
@@ -454,7 +464,9 @@ impl Recovery {
     /// Counts `bytes` that are sent against proportional rate reduction.
     #[inline]
     pub(crate) fn sent(&mut self, bytes: u64) {
-        if let Reducing::Proportional(prr) = &mut self.reducing {
+        if self.reduction == Reduction::Proportional
+            && let Reducing::Proportional(prr) = &mut self.reducing
+        {
             prr.out += bytes;
         }
     }

@@ -96,31 +96,34 @@ impl RttEstimator {
 
 /// Send times of up to eight segments spread over the window, for connections without timestamps.
 /// This is enough for HyStart++'s eight samples per round, at sixteen bytes each.
+///
+/// The oldest come first. With a small window the others, which lie on other cache lines, are not
+/// touched.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct TimedSegments {
     /// The next segment that ends above this offset is timed.
     next: u64,
-    head: u8,
-    count: u8,
+    count: usize,
     entries: [(u64, Time); TIMED],
 }
 
 impl TimedSegments {
-    /// Fetches the segments that are needed next.
+    /// Fetches the later ones, if there are that many.
     #[inline]
-    pub(crate) fn fetch(&self) {
-        let (head, count) = (usize::from(self.head), usize::from(self.count));
-        fetch(&self.entries[head % TIMED]);
-        fetch(&self.entries[(head + count) % TIMED]);
+    pub(crate) fn fetch_further(&self) {
+        if self.count > 2 {
+            fetch(&self.entries[3]);
+        }
     }
 
     /// A segment of new data that ends at `end` is sent while `window` bytes may be in flight.
     #[inline]
     pub(crate) fn sent(&mut self, now: Time, end: u64, window: u64) {
-        if end > self.next && usize::from(self.count) < TIMED {
-            let at = (usize::from(self.head) + usize::from(self.count)) % TIMED;
-            self.entries[at] = (end, now);
+        if end > self.next
+            && let Some(entry) = self.entries.get_mut(self.count)
+        {
+            *entry = (end, now);
             self.count += 1;
             self.next = end + window / TIMED as u64;
         }
@@ -129,13 +132,14 @@ impl TimedSegments {
     /// Everything below `ack` has arrived. Returns when the last timed segment of it was sent.
     #[inline]
     pub(crate) fn acknowledged(&mut self, now: Time, ack: u64) -> Option<Duration> {
-        let mut sent = None;
-        while self.count > 0 && self.entries[usize::from(self.head)].0 <= ack {
-            sent = Some(self.entries[usize::from(self.head)].1);
-            self.head = (self.head + 1) % TIMED as u8;
-            self.count -= 1;
+        let waiting = self.entries.get(..self.count)?;
+        let gone = waiting.iter().position(|(end, _)| *end > ack).unwrap_or(self.count);
+        let (_, sent) = *waiting[..gone].last()?;
+        self.count -= gone;
+        for at in 0..self.count {
+            self.entries[at] = self.entries[at + gone];
         }
-        sent.map(|sent| now.since(sent))
+        Some(now.since(sent))
     }
 
     /// Something is sent again, so timed segments have become ambiguous (Karn's algorithm; RFC

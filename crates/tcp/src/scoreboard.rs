@@ -19,6 +19,8 @@ pub(crate) const DUP_THRESH: usize = 3;
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Scoreboard {
+    /// What stacks of the past conclude beyond the standards, if it is to be one of them.
+    past: Option<Box<Past>>,
     /// SACKed ranges above the cumulative acknowledgment.
     ranges: RangeSet,
     /// Bytes SACKed.
@@ -31,16 +33,16 @@ pub(crate) struct Scoreboard {
     high_rxt: u64,
     /// Bytes that were sent again, and since then neither SACKed nor taken as lost again.
     retransmitted: u64,
-    /// With FACK: how the highest SACKed byte alone indicates losses.
-    forward: bool,
-    /// Set if lost retransmissions must be found.
-    resent: Option<Box<Resent>>,
 }
 
-/// Retransmissions.
+/// Losses that stacks of the past find.
 #[derive(Debug, Default)]
-struct Resent {
-    /// In the order of sending: beginning, end, and SND.NXT at the time.
+struct Past {
+    /// With FACK: how the highest SACKed byte alone indicates losses.
+    forward: bool,
+    /// Lost retransmissions are found.
+    finds_resent: bool,
+    /// Retransmissions in the order of sending: beginning, end, and SND.NXT at the time.
     log: VecDeque<(u64, u64, u64)>,
     /// Taken as lost again, and not sent since.
     again: RangeSet,
@@ -48,10 +50,11 @@ struct Resent {
 
 impl Scoreboard {
     pub(crate) fn new(config: &Config) -> Self {
+        let forward = config.loss_detection == LossDetection::Fack;
+        let finds_resent = config.legacy.lost_retransmissions == LostRetransmissions::Sack;
+        let past = Past { forward, finds_resent, ..Past::default() };
         Scoreboard {
-            forward: config.loss_detection == LossDetection::Fack,
-            resent: (config.legacy.lost_retransmissions == LostRetransmissions::Sack)
-                .then(Box::default),
+            past: (forward || finds_resent).then(|| Box::new(past)),
             ..Scoreboard::default()
         }
     }
@@ -100,11 +103,11 @@ impl Scoreboard {
                 continue;
             }
             let Scoreboard { ranges, sacked, lost_edge, lost, high_rxt, retransmitted, .. } = self;
-            let resent = &mut self.resent;
+            let past = &mut self.past;
             ranges.insert(start, end, |from, to| {
                 *sacked += to - from;
                 *lost -= to.min(*lost_edge).saturating_sub(from);
-                let again = resent.as_mut().map_or(0, |resent| resent.again.remove(from, to));
+                let again = past.as_mut().map_or(0, |past| past.again.remove(from, to));
                 *retransmitted -= to.min(*high_rxt).saturating_sub(from) - again;
             });
         }
@@ -118,7 +121,7 @@ impl Scoreboard {
     /// IsLost: three discontiguous ranges, or more than two segments' bytes, are SACKed above. With
     /// forward acknowledgment: two segments lie between it and the highest SACKed one.
     fn raise_lost_edge(&mut self, una: u64, mss: u64) {
-        if self.forward {
+        if self.past.as_ref().is_some_and(|past| past.forward) {
             let highest = self.ranges.as_slice().last().map_or(0, |range| range.1);
             return self.set_lost_edge(una, highest.saturating_sub(DUP_THRESH as u64 * mss));
         }
@@ -144,21 +147,21 @@ impl Scoreboard {
     /// Retransmissions are lost as well if more than one segment that was sent after them has
     /// arrived.
     fn find_lost_retransmissions(&mut self, una: u64, mss: u64) {
-        let Scoreboard { ranges, resent: Some(resent), retransmitted, .. } = self else {
+        let Scoreboard { ranges, past: Some(past), retransmitted, .. } = self else {
             return;
         };
         let highest = ranges.as_slice().last().map_or(0, |range| range.1);
-        while let Some(&(start, end, next)) = resent.log.front() {
+        while let Some(&(start, end, next)) = past.log.front() {
             if highest <= next + mss {
                 return;
             }
-            resent.log.pop_front();
+            past.log.pop_front();
             let mut from = start.max(una);
             while from < end {
                 let (gap, resumes) = ranges.gap_from(from);
                 from = resumes.map_or(end, |resumes| resumes.min(end));
                 if gap < from {
-                    resent.again.insert(gap, from, |low, high| *retransmitted -= high - low);
+                    past.again.insert(gap, from, |low, high| *retransmitted -= high - low);
                 }
             }
         }
@@ -171,7 +174,7 @@ impl Scoreboard {
         if self.lost > 0 {
             self.lost -= missing(self.lost_edge);
         }
-        let again = self.resent.as_mut().map_or(0, |resent| resent.again.remove_below(ack));
+        let again = self.past.as_mut().map_or(0, |past| past.again.remove_below(ack));
         if self.retransmitted > 0 {
             self.retransmitted -= missing(self.high_rxt) - again;
         }
@@ -182,9 +185,9 @@ impl Scoreboard {
     pub(crate) fn begin_recovery(&mut self, una: u64) {
         self.high_rxt = una;
         self.retransmitted = 0;
-        if let Some(resent) = &mut self.resent {
-            resent.log.clear();
-            resent.again.clear();
+        if let Some(past) = &mut self.past {
+            past.log.clear();
+            past.again.clear();
         }
     }
 
@@ -194,8 +197,8 @@ impl Scoreboard {
     /// section 8).
     pub(crate) fn all_lost(&mut self, una: u64, next: u64) {
         if self.ranges.containing(una).is_some() {
-            let Scoreboard { forward, resent, .. } = std::mem::take(self);
-            *self = Scoreboard { forward, resent, ..Scoreboard::default() };
+            let Scoreboard { past, .. } = std::mem::take(self);
+            *self = Scoreboard { past, ..Scoreboard::default() };
         }
         self.begin_recovery(una);
         self.set_lost_edge(una, next);
@@ -206,9 +209,11 @@ impl Scoreboard {
     pub(crate) fn retransmit(&mut self, start: u64, end: u64, next: Option<u64>) {
         self.retransmitted += end - start.max(self.high_rxt).min(end);
         self.high_rxt = self.high_rxt.max(end);
-        if let Some(resent) = &mut self.resent {
-            self.retransmitted += resent.again.remove(start, end);
-            resent.log.extend(next.map(|next| (start, end, next)));
+        if let Some(past) = &mut self.past
+            && past.finds_resent
+        {
+            self.retransmitted += past.again.remove(start, end);
+            past.log.extend(next.map(|next| (start, end, next)));
         }
     }
 
@@ -224,7 +229,7 @@ impl Scoreboard {
         if self.lost == 0 {
             return None;
         }
-        let again = self.resent.as_ref().and_then(|resent| resent.again.as_slice().first());
+        let again = self.past.as_ref().and_then(|past| past.again.as_slice().first());
         match again {
             Some(&(start, end)) if start < self.lost_edge => Some((start, end)),
             _ => self.hole_below(una, self.lost_edge),
@@ -262,17 +267,17 @@ impl Scoreboard {
 
     /// Fetches the highest range SACKed.
     #[inline]
-    pub(crate) fn fetch(&self) {
+    pub(crate) fn fetch_ranges(&self) {
         self.ranges.fetch();
     }
 
     /// Bytes of heap memory.
     pub(crate) fn heap(&self) -> usize {
-        let resent = self.resent.as_ref().map_or(0, |resent| {
-            let log = resent.log.capacity() * size_of::<(u64, u64, u64)>();
-            size_of::<Resent>() + log + resent.again.heap()
+        let past = self.past.as_ref().map_or(0, |past| {
+            let log = past.log.capacity() * size_of::<(u64, u64, u64)>();
+            size_of::<Past>() + log + past.again.heap()
         });
-        self.ranges.heap() + resent
+        self.ranges.heap() + past
     }
 }
 

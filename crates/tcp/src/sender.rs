@@ -42,21 +42,7 @@ const FOREVER: u64 = u64::MAX >> 2;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sender {
-    /// SND.UNA: the first offset not acknowledged.
-    una: u64,
-    /// SND.NXT: the first offset not sent.
-    next: u64,
-    /// Offset after the last byte written, which is that of the FIN.
-    end: u64,
-    /// SND.UNA + SND.WND: the first offset for which the receiver has no room.
-    edge: u64,
-    /// Largest window ever offered, in bytes (RFC 9293, Max(SND.WND)).
-    largest_window: u64,
-    deadline: Time,
-    last_sent: Time,
-    /// No reduction for ECN until this offset is passed: once per window (RFC 3168, section 6.1.2).
-    reduced_at: u64,
-    window: Window,
+    // With what stands before it in the simulator, these are the end of a cache line.
     timer: Timer,
     state: State,
     closed: bool,
@@ -68,6 +54,21 @@ pub struct Sender {
     ecn: bool,
     /// The codepoint of new data, and that of all packets, including retransmissions and SYNs.
     ect: Flags,
+    // The second one.
+    /// SND.UNA: the first offset not acknowledged.
+    una: u64,
+    /// SND.NXT: the first offset not sent.
+    next: u64,
+    /// Offset after the last byte written, which is that of the FIN.
+    end: u64,
+    /// SND.UNA + SND.WND: the first offset for which the receiver has no room.
+    edge: u64,
+    deadline: Time,
+    /// Largest window ever offered, in bytes (RFC 9293, Max(SND.WND)).
+    largest_window: u32,
+    /// Expiries of the timer without progress.
+    retries: u32,
+    ts_recent: u32,
     always_ect: Flags,
     /// The window, not the application or the receiver, limited the last [`Sender::poll`].
     limited: bool,
@@ -85,18 +86,24 @@ pub struct Sender {
     /// A new segment must be sent as a tail loss probe.
     loss_probe_due: bool,
     persist_backoff: u8,
-    /// Expiries of the timer without progress.
-    retries: u32,
-    ts_recent: u32,
+    // The third.
+    window: Window,
+    segments_sent: u64,
+    // The fourth.
     rtt: RttEstimator,
-    recovery: Recovery,
+    last_sent: Time,
+    // The fifth; what it has beyond that is rarely needed.
+    timed: TimedSegments,
+    // The rest of what every acknowledgment touches are two more.
     controller: Box<dyn CongestionController>,
+    recovery: Recovery,
+    stats: SenderStats,
     /// For a controller with attention.
     watch: Option<Box<Watch>>,
     /// A historical sender, which replaces recovery, controller and estimator.
     stack: Option<Box<Stack>>,
-    stats: SenderStats,
-    timed: TimedSegments,
+    /// No reduction for ECN until this offset is passed: once per window (RFC 3168, section 6.1.2).
+    reduced_at: u64,
     /// Replaces `rtt`, `recovery` and `controller`, if the sender is Linux's.
     linux: Option<Box<Machine>>,
     /// Set in AccECN mode, and while it is requested.
@@ -132,7 +139,7 @@ impl Sender {
             next: u64::from(!config.handshake),
             end: 1,
             edge: if config.handshake { 1 } else { 1 + config.first_window() },
-            largest_window: config.first_window(),
+            largest_window: config.first_window() as u32,
             window: Window::new(config),
             deadline: Time::MAX,
             timer: Timer::Off,
@@ -167,6 +174,7 @@ impl Sender {
             accurate,
             loss_probe_due: false,
             stats: SenderStats::default(),
+            segments_sent: 0,
         }
     }
 
@@ -256,7 +264,7 @@ impl Sender {
         let repeats = segment.len == 0 && edge == self.edge;
         let widened = edge > self.edge;
         self.edge = edge;
-        self.largest_window = self.largest_window.max(u64::from(segment.window));
+        self.largest_window = self.largest_window.max(segment.window);
         if self.timer == Timer::Persist {
             // RFC 9293, section 3.8.6.1: as long as probes are answered, the connection stays.
             self.retries = 0;
@@ -345,7 +353,8 @@ impl Sender {
         if now < self.deadline {
             return self.linux.iter_mut().for_each(|machine| machine.on_pace());
         }
-        if self.linux.is_some()
+        if !self.plain
+            && self.linux.is_some()
             && self.timer == Timer::Retransmission
             && self.state != State::SynSent
         {
@@ -391,7 +400,8 @@ impl Sender {
         if self.timestamps {
             // RFC 7323, section 4.1; the echo is exact even of retransmissions.
             let ago = u64::from(self.clock(now).wrapping_sub(segment.tsecr));
-            let unit = Duration::from_micros(if self.linux.is_some() { 1000 } else { 1 });
+            let millis = !self.plain && self.linux.is_some();
+            let unit = Duration::from_micros(if millis { 1000 } else { 1 });
             segment.has_timestamp.then(|| unit * ago)
         } else {
             self.timed.acknowledged(now, segment.ack)
@@ -400,12 +410,16 @@ impl Sender {
 
     fn on_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
-        self.pace.excuse(&self.window);
+        if !self.plain {
+            self.pace.excuse(&self.window);
+        }
         self.rtt.back_off();
         if self.state == State::SynSent {
             self.handshake_due = true;
             self.timed.restart(u64::MAX);
-        } else if let Some(stack) = self.stack.take() {
+        } else if !self.plain
+            && let Some(stack) = self.stack.take()
+        {
             return self.on_stack_timeout(now, stack);
         } else {
             // RFC 5681, section 3.1: once for a segment, however often it is sent again.
@@ -438,7 +452,7 @@ impl Sender {
         let whole = left.min(self.window.mss);
         if whole <= room {
             Some(whole)
-        } else if room > 0 && (anyhow || 2 * room >= self.largest_window) {
+        } else if room > 0 && (anyhow || 2 * room >= u64::from(self.largest_window)) {
             Some(room)
         } else {
             None
@@ -486,7 +500,7 @@ impl Sender {
     /// The timestamp clock.
     #[inline]
     fn clock(&self, now: Time) -> u32 {
-        if self.linux.is_some() { linux::stamp(now) } else { micros(now) }
+        if !self.plain && self.linux.is_some() { linux::stamp(now) } else { micros(now) }
     }
 
     fn emitted(&mut self, now: Time, seq: u64, len: u32, flags: Flags) -> Segment {
@@ -502,8 +516,7 @@ impl Sender {
         }
         self.last_sent = now;
         self.handshake_due = false;
-        self.stats.segments_sent += 1;
-        self.stats.bytes_sent += u64::from(len);
+        self.segments_sent += 1;
         self.recovery.sent(u64::from(len));
         *segment = Segment {
             seq,

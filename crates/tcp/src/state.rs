@@ -17,13 +17,10 @@ pub enum State {
 
 /// What a sender has done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
 pub struct SenderStats {
-    /// Segments sent, of any kind.
-    pub segments_sent: u64,
     /// Segments sent again: data, SYN or FIN.
     pub retransmissions: u64,
-    /// Payload bytes sent, retransmissions included.
-    pub bytes_sent: u64,
     /// Times the retransmission timer expired.
     pub timeouts: u64,
     /// Times fast recovery began.

@@ -312,7 +312,7 @@ fn a_loss_free_transfer_takes_its_segments_and_no_more() {
         let config = Config::preset(preset);
         let (sender, _) = transfer(&config, &network, 100 * config.mss());
         // SYN, the handshake's ACK with or without data, 100 segments, a FIN with the last.
-        assert!((101..=103).contains(&sender.stats().segments_sent), "{:?}", sender.stats());
+        assert!((101..=103).contains(&sender.segments_sent()), "{:?}", sender.stats());
     }
 }
 

@@ -1,6 +1,8 @@
 //! The agenda: events, given back in the order of their keys.
 
 use super::event::{Event, Key};
+use super::later::{Later, Timed};
+use forebay_core::Time;
 
 /// An agenda: events in the order of their keys.
 ///
@@ -14,15 +16,29 @@ pub struct Agenda {
     soon: [Entry; SOON],
     head: usize,
     len: usize,
-    later: Later,
+    later: Later<Entry, SLOT_BITS>,
 }
 
 /// An event, and when it is due.
 pub type Entry = (Key, Event);
 
+impl Timed for Entry {
+    #[inline]
+    fn time(&self) -> Time {
+        self.0.time
+    }
+
+    #[inline]
+    fn precedes(&self, other: &Self) -> bool {
+        self.0.precedes(other.0)
+    }
+}
+
 const SOON: usize = 32;
 /// So many of the earliest there are at least, so that who is to come is known.
 const FEW: usize = 8;
+/// Slots of 2^18 ns: all together are a second, which most timers are within.
+const SLOT_BITS: u32 = 18;
 
 impl Default for Agenda {
     fn default() -> Self {
@@ -135,7 +151,7 @@ impl Agenda {
     /// Adds an entry where the ring is full, or not all.
     #[inline(never)]
     fn push_to_many(&mut self, key: Key, event: Event) {
-        if !self.later.follows(key) {
+        if self.later.first().is_some_and(|first| !key.precedes(first.0)) {
             return self.later.push((key, event));
         }
         if self.len == SOON {
@@ -164,212 +180,10 @@ impl Agenda {
     }
 }
 
-/// Entries beyond the earliest: a heap, or of very many a heap of those that come next, and the others by
-/// slots of time. A heap of 100 000 timers lies in memory that is far away.
-#[derive(Debug)]
-struct Later {
-    /// The present slot; [`EVERY`], as long as there is but the heap.
-    slot: u64,
-    /// Those of the present slot, and before it.
-    near: Heap,
-    /// By slot, modulo their number, those of the slots that follow; made when they are first needed.
-    slots: Vec<Vec<Entry>>,
-    /// Room of slots that had some.
-    emptied: Vec<Vec<Entry>>,
-    /// Of each slot, whether it has entries: a bit.
-    filled: Vec<u64>,
-    /// Those of slots beyond.
-    far: Heap,
-    /// How many entries there are.
-    len: usize,
-}
-
-/// All slots.
-const EVERY: u64 = u64::MAX;
-
-/// Most entries of a heap of all.
-const MANY: usize = 256;
-
-/// Slots, of 2^18 ns each: together a second, which most timers are within.
-const SLOTS: u64 = 4096;
-const SLOT_BITS: u32 = 18;
-
-fn slot(key: Key) -> u64 {
-    key.time.as_nanos() >> SLOT_BITS
-}
-
-impl Default for Later {
-    fn default() -> Self {
-        Later {
-            slot: EVERY,
-            near: Heap::default(),
-            slots: Vec::new(),
-            emptied: Vec::new(),
-            filled: Vec::new(),
-            far: Heap::default(),
-            len: 0,
-        }
-    }
-}
-
-impl Later {
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Whether all entries come after `key`.
-    fn follows(&self, key: Key) -> bool {
-        slot(key) <= self.slot && self.near.first().is_none_or(|first| key.precedes(first.0))
-    }
-
-    fn push(&mut self, entry: Entry) {
-        self.len += 1;
-        self.place(entry);
-        if self.len > MANY && self.slot == EVERY {
-            self.spread();
-        }
-    }
-
-    /// Spreads the heap's entries over slots.
-    #[cold]
-    fn spread(&mut self) {
-        self.slots.resize_with(SLOTS as usize, Vec::new);
-        self.filled.resize(SLOTS as usize / 64, 0);
-        let Heap(entries) = std::mem::take(&mut self.near);
-        self.slot = entries.first().map_or(EVERY, |first| slot(first.0));
-        entries.into_iter().for_each(|entry| self.place(entry));
-    }
-
-    fn place(&mut self, entry: Entry) {
-        let slot = slot(entry.0);
-        if slot <= self.slot {
-            self.near.push(entry);
-        } else if slot - self.slot < SLOTS {
-            let place = (slot % SLOTS) as usize;
-            if self.filled[place / 64] & 1 << (place % 64) == 0 {
-                self.slots[place] = self.emptied.pop().unwrap_or_default();
-            }
-            self.slots[place].push(entry);
-            self.filled[place / 64] |= 1 << (place % 64);
-        } else {
-            self.far.push(entry);
-        }
-    }
-
-    /// Takes the first entry away.
-    fn pop(&mut self) -> Option<Entry> {
-        if self.near.is_empty() && self.len > 0 {
-            self.approach();
-        }
-        let first = self.near.pop()?;
-        self.len -= 1;
-        if self.len == 0 {
-            self.slot = EVERY;
-        }
-        Some(first)
-    }
-
-    /// The next slot that has entries is the present one, which had none.
-    fn approach(&mut self) {
-        if let Some(first) = self.far.first()
-            && self.len == self.far.0.len()
-        {
-            self.slot = slot(first.0);
-        } else {
-            self.slot = self.next_filled();
-            let place = (self.slot % SLOTS) as usize;
-            self.filled[place / 64] &= !(1 << (place % 64));
-            let mut entries = std::mem::take(&mut self.slots[place]);
-            entries.drain(..).for_each(|entry| self.near.push(entry));
-            self.emptied.push(entries);
-        }
-        while self.far.first().is_some_and(|first| slot(first.0) < self.slot + SLOTS)
-            && let Some(entry) = self.far.pop()
-        {
-            self.place(entry);
-        }
-    }
-
-    /// The first slot after the present one that has entries; there is one.
-    fn next_filled(&self) -> u64 {
-        let next = self.slot + 1;
-        let words = self.filled.len() as u64;
-        // The word of the next slot comes twice: first its later bits, at last its earlier ones.
-        let mut word = next / 64;
-        let mut bits = self.filled[(word % words) as usize] >> (next % 64) << (next % 64);
-        while bits == 0 {
-            word += 1;
-            bits = self.filled[(word % words) as usize];
-        }
-        word * 64 + u64::from(bits.trailing_zeros())
-    }
-}
-
-/// An implicit heap with four children a node.
-#[derive(Debug, Default)]
-struct Heap(Vec<Entry>);
-
-const CHILDREN: usize = 4;
-
-impl Heap {
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    #[inline]
-    fn first(&self) -> Option<&Entry> {
-        self.0.first()
-    }
-
-    fn push(&mut self, entry: Entry) {
-        let heap = &mut self.0;
-        let mut at = heap.len();
-        heap.push(entry);
-        while at > 0 {
-            let parent = (at - 1) / CHILDREN;
-            if !entry.0.precedes(heap[parent].0) {
-                break;
-            }
-            heap[at] = heap[parent];
-            at = parent;
-        }
-        heap[at] = entry;
-    }
-
-    /// Takes the first entry away.
-    fn pop(&mut self) -> Option<Entry> {
-        let first = *self.0.first()?;
-        let last = self.0.pop()?;
-        let heap = &mut self.0[..];
-        let (mut at, mut below) = (0, 1);
-        while below < heap.len() {
-            let mut child = below;
-            for other in below + 1..heap.len().min(below + CHILDREN) {
-                if heap[other].0.precedes(heap[child].0) {
-                    child = other;
-                }
-            }
-            if last.0.precedes(heap[child].0) {
-                break;
-            }
-            heap[at] = heap[child];
-            at = child;
-            below = CHILDREN * at + 1;
-        }
-        if at < heap.len() {
-            heap[at] = last;
-        }
-        Some(first)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::engine::event::Sequence;
-    use forebay_core::Time;
     use proptest::prelude::*;
 
     #[test]

@@ -20,8 +20,10 @@ pub fn foresee(fabric: &Fabric, connections: &Connections, users: &[UserMeter], 
     let hold = &fabric.hold;
     hold.fetch_free(AHEAD);
     fabric.fetch_place(lane, 4 * AHEAD);
-    if let Some((id, _)) = fabric.after(lane, 2 * AHEAD) {
-        hold.fetch(id);
+    match fabric.after(lane, 2 * AHEAD) {
+        Some((id, Target::Host)) => hold.fetch(id),
+        Some((id, _)) => hold.fetch_packet(id),
+        None => {}
     }
     if let Some((id, Target::Host)) = fabric.after(lane, AHEAD / 2) {
         let cargo = hold.look(id);
@@ -47,8 +49,8 @@ pub fn foresee(fabric: &Fabric, connections: &Connections, users: &[UserMeter], 
 #[inline(never)]
 pub fn foresee_timer(fabric: &Fabric, connections: &Connections, event: Event) {
     match fabric.resting_after(event, AHEAD / 2) {
-        Some(Event::SenderTimer(flow)) => connections.fetch(flow, true),
-        Some(Event::ReceiverTimer(flow)) => connections.fetch(flow, false),
+        Some(Event::SenderTimer(flow)) => connections.fetch_timer(flow, true),
+        Some(Event::ReceiverTimer(flow)) => connections.fetch_timer(flow, false),
         _ => {}
     }
 }

@@ -17,6 +17,7 @@ mod event;
 mod fabric;
 mod foresight;
 mod instant;
+mod later;
 mod measures;
 mod parallel;
 mod table;

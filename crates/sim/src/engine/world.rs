@@ -323,9 +323,6 @@ impl World {
             }
             _ => {
                 self.fabric.rested();
-                if self.fabric.many() {
-                    foresee_timer(&self.fabric, self.transport.connections(), event);
-                }
                 self.on_resting(key, event);
                 self.measures.tally.note(key.time, u32::MAX);
             }
@@ -368,6 +365,9 @@ impl World {
     #[inline(never)]
     fn on_timer(&mut self, key: Key, event: Event, flow: u32) {
         let World { fabric, transport, measures, .. } = self;
+        if fabric.many() {
+            foresee_timer(fabric, transport.connections(), event);
+        }
         match event {
             Event::SenderTimer(_) => transport.on_sender_timer(flow, key, fabric, measures),
             _ => transport.on_receiver_timer(flow, key, fabric),

@@ -5,7 +5,8 @@
 //! sequence numbers of two successive losses, 1 if nothing was sent between them.
 
 use forebay_core::{Duration, Time, fetch};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// A queue that drops packets from its middle loses them out of order. So a loss is final only when
 /// this number of later losses of its flow is known.
@@ -35,8 +36,29 @@ pub struct LossEvents {
     flows: u64,
     /// When the last event began.
     began: Time,
-    /// The flows that have lost packets in it, in ascending order.
-    hit: Vec<u32>,
+    /// The flows that have lost packets in it.
+    hit: HashSet<u32, BuildHasherDefault<Spread>>,
+}
+
+/// Spreads flows over a table.
+#[derive(Debug, Clone, Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
+    }
+
+    #[inline]
+    fn write_u32(&mut self, flow: u32) {
+        let product = (self.0 ^ u64::from(flow)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ product >> 32;
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl LossEvents {
@@ -50,10 +72,7 @@ impl LossEvents {
             self.began = now;
             self.hit.clear();
         }
-        if let Err(place) = self.hit.binary_search(&flow) {
-            self.hit.insert(place, flow);
-            self.flows += 1;
-        }
+        self.flows += u64::from(self.hit.insert(flow));
     }
 
     /// Mean number of flows that lose packets in an event. None without events.

@@ -49,53 +49,80 @@ impl ClassMeter {
 #[derive(Debug, Clone, Default)]
 #[repr(C, align(64))]
 pub struct UserMeter {
-    // What every packet touches comes first, on two cache lines.
-    /// Data packets sent, retransmissions included.
-    pub offered: u64,
+    // What a packet that arrives touches is one cache line.
     /// Data packets that arrived.
     pub delivered: u64,
-    /// Bytes of those sent, IP headers included.
-    pub offered_bytes: u64,
     /// Payload bytes delivered in order.
     pub bytes: u64,
-    /// Data packets sent in total, including the warm-up. Packets are numbered with it.
-    sent: u64,
-    /// Delay of the last packet.
-    last_delay: Option<Duration>,
+    /// Delay of the last packet, if one was delivered.
+    last_delay: Duration,
+    /// Sum of one-way delays in ns.
+    delay_time: Sum,
+    /// Sum of the absolute changes of delay from packet to packet, in ns.
+    jitter_time: Sum,
+    /// Sum of the waits in queues in ns.
+    wait_time: Sum,
+    /// Longest wait in queues of any delivered packet.
+    pub longest_wait: Duration,
     /// Index of the class.
     pub class: u32,
     /// Index of the traffic entry.
     pub traffic: u32,
-    /// Sum of one-way delays in ns.
-    delay_time: u128,
-    /// Sum of the absolute changes of delay from packet to packet, in ns.
-    jitter_time: u128,
-    /// Sum of the waits in queues in ns.
-    wait_time: u128,
-    /// Longest wait in queues of any delivered packet.
-    pub longest_wait: Duration,
+    // And what one that is sent or dropped touches is another.
+    /// Data packets sent, retransmissions included.
+    pub offered: u64,
+    /// Bytes of those sent, IP headers included.
+    pub offered_bytes: u64,
+    /// Data packets sent ever, the warm-up's included: they are numbered by it.
+    sent: u64,
     /// Data packets dropped on the way.
     pub dropped: u64,
+    /// How losses follow each other; made at the first loss.
+    pattern: Option<Box<LossPattern>>,
     /// Data packets marked congestion-experienced on the way.
     pub marked: u64,
     /// Segments sent again.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Sum of completion times in ns.
+    pub completion_time: u128,
     /// Window probes sent (RFC 9293, section 3.8.6.1).
     pub probes: u64,
     /// Transfers completed.
     pub completed: u64,
     /// Connections given up (RFC 1122, R2).
     pub aborted: u64,
-    /// Sum of completion times in ns.
-    pub completion_time: u128,
     /// Sum of the goodputs of completed transfers, in bit/s.
     completion_rate: f64,
-    /// How losses follow each other. Allocated at the first loss.
-    pattern: Option<Box<LossPattern>>,
+    /// How often the sums of delays, jitter and waits went beyond 64 bits.
+    beyond: [u32; 3],
     /// Voice codec, for the quality of calls.
     pub codec: Option<Codec>,
+}
+
+/// The lower 64 bits of a sum. Of very long times there are more, which are counted elsewhere.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum(u64);
+
+impl Sum {
+    #[inline]
+    fn add(&mut self, nanos: u64, beyond: &mut u32) {
+        let (sum, is_beyond) = self.0.overflowing_add(nanos);
+        self.0 = sum;
+        if is_beyond {
+            *beyond += 1;
+        }
+    }
+
+    fn absorb(&mut self, beyond: &mut u32, (other, other_beyond): (Sum, u32)) {
+        self.add(other.0, beyond);
+        *beyond += other_beyond;
+    }
+
+    fn as_f64(self, beyond: u32) -> f64 {
+        (u128::from(beyond) << 64 | u128::from(self.0)) as f64
+    }
 }
 
 impl UserMeter {
@@ -114,17 +141,13 @@ impl UserMeter {
     /// Fetches the fields that a packet needs when it is sent or arrives, before their use.
     #[inline]
     pub fn fetch(&self, arrives: bool) {
-        fetch(&self.offered);
-        if arrives {
-            fetch(&self.delay_time);
-        }
+        if arrives { fetch(&self.delivered) } else { fetch(&self.offered) }
     }
 
     /// Fetches the fields that a loss needs.
     #[inline]
     pub fn fetch_losses(&self) {
         fetch(&self.dropped);
-        fetch(&self.pattern);
     }
 
     /// Fetches what these point to.
@@ -162,12 +185,16 @@ impl UserMeter {
     /// A data packet arrived after `delay`, of which it `waited` a part in queues.
     #[inline]
     pub fn arrived(&mut self, delay: Duration, waited: Duration) {
-        self.delivered += 1;
-        self.wait_time += u128::from(waited.as_nanos());
+        let [delays, jitters, waits] = &mut self.beyond;
+        self.wait_time.add(waited.as_nanos(), waits);
         self.longest_wait = self.longest_wait.max(waited);
-        self.delay_time += u128::from(delay.as_nanos());
-        let last = self.last_delay.replace(delay).unwrap_or(delay);
-        self.jitter_time += u128::from(delay.as_nanos().abs_diff(last.as_nanos()));
+        self.delay_time.add(delay.as_nanos(), delays);
+        if self.delivered > 0 {
+            let jitter = delay.as_nanos().abs_diff(self.last_delay.as_nanos());
+            self.jitter_time.add(jitter, jitters);
+        }
+        self.last_delay = delay;
+        self.delivered += 1;
     }
 
     /// A transfer of `bytes` that began at `start` has ended.
@@ -183,12 +210,15 @@ impl UserMeter {
         self.offered += other.offered;
         self.offered_bytes += other.offered_bytes;
         self.sent += other.sent;
+        if self.delivered == 0 {
+            self.last_delay = other.last_delay;
+        }
         self.delivered += other.delivered;
         self.bytes += other.bytes;
-        self.last_delay = self.last_delay.or(other.last_delay);
-        self.delay_time += other.delay_time;
-        self.jitter_time += other.jitter_time;
-        self.wait_time += other.wait_time;
+        let [delays, jitters, waits] = &mut self.beyond;
+        self.delay_time.absorb(delays, (other.delay_time, other.beyond[0]));
+        self.jitter_time.absorb(jitters, (other.jitter_time, other.beyond[1]));
+        self.wait_time.absorb(waits, (other.wait_time, other.beyond[2]));
         self.longest_wait = self.longest_wait.max(other.longest_wait);
         self.dropped += other.dropped;
         self.marked += other.marked;
@@ -215,18 +245,21 @@ impl UserMeter {
 
     /// Mean time in queues of a delivered packet, in ms.
     pub fn mean_wait_ms(&self) -> Option<f64> {
-        (self.delivered > 0).then(|| self.wait_time as f64 / self.delivered as f64 * 1e-6)
+        (self.delivered > 0)
+            .then(|| self.wait_time.as_f64(self.beyond[2]) / self.delivered as f64 * 1e-6)
     }
 
     /// Mean one-way delay in ms.
     pub fn mean_delay_ms(&self) -> Option<f64> {
-        (self.delivered > 0).then(|| self.delay_time as f64 / self.delivered as f64 * 1e-6)
+        (self.delivered > 0)
+            .then(|| self.delay_time.as_f64(self.beyond[0]) / self.delivered as f64 * 1e-6)
     }
 
     /// Mean absolute difference of successive one-way delays in ms (RFC 3550, section 6.4.1,
     /// without the smoothing).
     pub fn jitter_ms(&self) -> Option<f64> {
-        (self.delivered > 1).then(|| self.jitter_time as f64 / (self.delivered - 1) as f64 * 1e-6)
+        (self.delivered > 1)
+            .then(|| self.jitter_time.as_f64(self.beyond[1]) / (self.delivered - 1) as f64 * 1e-6)
     }
 
     /// Voice quality of this call: (R-factor, MOS).
@@ -289,6 +322,13 @@ pub fn jain(shares: impl Iterator<Item = f64> + Clone) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_an_arrival_touches_is_one_cache_line() {
+        use std::mem::offset_of;
+        assert_eq!((offset_of!(UserMeter, delivered), offset_of!(UserMeter, offered)), (0, 64));
+        assert_eq!(size_of::<UserMeter>(), 192);
+    }
 
     #[test]
     fn satisfaction_by_hand() {

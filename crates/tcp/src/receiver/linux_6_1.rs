@@ -39,7 +39,7 @@ impl Receiver {
         let next = self.next;
         self.rules().on_data_6_1(now, next - len, next);
         self.on_alarm();
-        let pushed = segment.flags.has(Flags::PSH) && len >= self.mss;
+        let pushed = segment.flags.has(Flags::PSH) && len >= u64::from(self.mss);
         let full = self.pending >= self.count;
         let mut ack = None;
         if (full && self.rules().keeps_window()) || self.rules().is_quick() || self.at_once {

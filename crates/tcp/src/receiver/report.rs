@@ -42,7 +42,7 @@ impl Receiver {
             Some(())
         };
         duplicate.map(&mut tell);
-        match &self.linux {
+        match if self.plain { None } else { self.linux() } {
             Some(linux) => {
                 let _ = linux.reported_blocks().iter().try_for_each(|block| tell(*block));
             }

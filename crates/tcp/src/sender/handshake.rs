@@ -56,7 +56,7 @@ impl Sender {
         }
         self.una = 1;
         self.edge = 1 + u64::from(segment.window);
-        self.largest_window = u64::from(segment.window);
+        self.largest_window = segment.window;
         let syn_marked = self.agree(segment, came);
         self.ts_recent = segment.tsval;
         if self.stats.timeouts > 0 {

@@ -12,7 +12,7 @@ impl Sender {
     #[inline]
     pub(super) fn on_own_ack(&mut self, now: Time, segment: &Segment, repeats: bool) {
         let una = self.una;
-        let before = (!self.plain && self.watch.is_some()).then(|| self.in_flight());
+        let before = if self.plain { None } else { self.watched_in_flight() };
         let progress = self.recovery.read(segment, una, self.next, self.window.mss, repeats);
         let rtt = if progress.acked > 0 { self.on_progress(now, segment) } else { None };
         let news = self.read_marks(segment, &progress);
@@ -22,6 +22,14 @@ impl Sender {
         let cwnd = self.window.cwnd;
         self.on_ack(now, segment, &progress, news.marks, rtt);
         self.govern(cwnd);
+    }
+
+    /// What is in flight, if there is a watch.
+    // Not inlined: compilers look at what is cheap to be looked at even before they know whether the
+    // sender is plain, and then wait for a cache line that is not needed.
+    #[inline(never)]
+    fn watched_in_flight(&self) -> Option<u64> {
+        self.watch.is_some().then(|| self.in_flight())
     }
 
     /// What `segment` reports about marks.
@@ -121,21 +129,28 @@ impl Sender {
     /// The application has no more data, and the window has room.
     #[inline]
     fn watch_idle(&mut self) {
-        if self.watch.is_some() && self.next >= self.end && self.in_flight() < self.window.cwnd {
-            let in_flight = self.in_flight();
+        if !self.plain
+            && self.next >= self.end
+            && let Some(in_flight) = self.watched_in_flight()
+            && in_flight < self.window.cwnd
+        {
             self.watch.iter_mut().for_each(|watch| watch.on_idle(in_flight));
         }
     }
 
     fn watch_head(&mut self, now: Time) {
-        if let Some(watch) = &mut self.watch {
+        if !self.plain
+            && let Some(watch) = &mut self.watch
+        {
             let (controller, window) = (&mut self.controller, &mut self.window);
             watch.head_lost(now, |lost| controller.on_lost(window, lost));
         }
     }
 
     pub(super) fn watch_timeout(&mut self, now: Time) {
-        if let Some(watch) = &mut self.watch {
+        if !self.plain
+            && let Some(watch) = &mut self.watch
+        {
             let (controller, window) = (&mut self.controller, &mut self.window);
             watch.all_lost(now, |lost| controller.on_lost(window, lost));
         }
@@ -207,7 +222,9 @@ impl Sender {
         self.controller.on_congestion(&mut self.window, &event);
         // RFC 3168, section 6.1.2: CWR tells of a reduction for whatever reason.
         self.cwr_due = self.ecn;
-        self.reduced_at = self.next;
+        if self.ecn || !self.plain {
+            self.reduced_at = self.next;
+        }
     }
 
     fn on_loss(&mut self, now: Time, delivered: u64) {

@@ -15,12 +15,18 @@ impl Sender {
         fetch(&self.una);
         fetch(&self.window);
         fetch(&self.rtt);
-        self.recovery.fetch();
-        fetch(&self.stats);
         fetch(&self.timed);
+        fetch(&self.controller);
+        self.recovery.board.fetch_counts();
     }
 
-    /// Fetches the state and the window.
+    /// Fetches what the timer touches first.
+    #[inline]
+    pub fn fetch_deadline(&self) {
+        fetch(&self.deadline);
+    }
+
+    /// Fetches the window.
     #[inline]
     pub fn fetch_window(&self) {
         fetch(&self.window);
@@ -29,10 +35,14 @@ impl Sender {
     /// Fetches what these point to.
     #[inline]
     pub fn fetch_further(&self) {
-        self.recovery.board.fetch();
-        self.controller.fetch();
-        if !self.timestamps {
-            self.timed.fetch();
+        self.recovery.board.fetch_ranges();
+        self.timed.fetch_further();
+        if self.recovery.phase != Phase::Open {
+            self.recovery.fetch_repair();
+        }
+        // In fast recovery it is not asked.
+        if self.recovery.phase != Phase::Fast {
+            self.controller.fetch();
         }
     }
 
@@ -46,6 +56,12 @@ impl Sender {
     #[inline]
     pub fn stats(&self) -> &SenderStats {
         &self.stats
+    }
+
+    /// Segments sent so far, of any kind.
+    #[inline]
+    pub fn segments_sent(&self) -> u64 {
+        self.segments_sent
     }
 
     /// Payload bytes acknowledged cumulatively.
@@ -91,6 +107,12 @@ impl Sender {
     /// Congestion window in bytes.
     #[inline]
     pub fn cwnd(&self) -> u64 {
+        if self.plain { self.window.cwnd } else { self.special_cwnd() }
+    }
+
+    // Not inlined, so that a plain sender's stack is not looked at.
+    #[inline(never)]
+    fn special_cwnd(&self) -> u64 {
         self.stack.as_ref().map_or(self.window.cwnd, |stack| stack.cwnd())
     }
 

@@ -198,10 +198,13 @@ impl Hold {
 
     #[cold]
     fn grow(&mut self) {
-        // By an eighth, not twofold: of many packets the room not used is much.
+        // By an eighth, not twofold: of many packets the places not used are much. Room for more is
+        // only addresses, and where there is none all places have to be copied.
         let words = (self.free.len() / 8).max(1);
         let more = 64 * words;
-        self.places.reserve_exact(more);
+        if self.places.capacity() < self.places.len() + more {
+            self.places.reserve_exact(more.max(self.places.len()));
+        }
         self.places.extend((0..more).map(|_| Cargo::default()));
         self.free.resize(self.free.len() + words, !0);
         self.left += more;
@@ -242,14 +245,21 @@ impl Hold {
         id
     }
 
-    /// Reads the cargo with handle `id` ahead of its use.
+    /// Reads the cargo with handle `id` ahead of its use by hosts.
     #[inline]
     pub fn fetch(&self, id: u32) {
         let cargo = &self.places[id as usize];
         fetch(&cargo.segment);
         fetch(&cargo.packet);
-        fetch(&cargo.sent);
         fetch(&cargo.backward);
+    }
+
+    /// The same ahead of its use by links, which do not look at its segment.
+    #[inline]
+    pub fn fetch_packet(&self, id: u32) {
+        let cargo = &self.places[id as usize];
+        fetch(&cargo.packet);
+        fetch(&cargo.stop);
     }
 
     /// Fetches the place for the cargo that is likely stored after `count` others.

@@ -2,9 +2,8 @@
 
 use super::ring::Ring;
 use crate::engine::event::Key;
+use crate::engine::later::{Later, Timed};
 use forebay_core::{Duration, Rate, Time, fetch};
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 
 /// Packets that travel the same stretch of constant delay: a ring with one agenda entry, never one
 /// a packet. It has their handles.
@@ -17,10 +16,10 @@ pub struct Lane {
     /// The latest arrival of any that was in the ring.
     last: Time,
     /// Packets that had to wait for their access link while many others were on theirs: all that
-    /// enter soon overtake them, so that a heap keeps them until those have entered.
-    late: BinaryHeap<Late>,
-    /// How many of these there ever were.
-    numbers: u64,
+    /// enter soon overtake them, so that they are kept here until those have entered.
+    late: Later<Late, LATE_BITS>,
+    /// Of the last of these; they begin anew after 2^32.
+    number: u32,
     /// Whether it leads into another part of the network.
     is_beyond: bool,
     /// Whether it does not, and no packet is late.
@@ -34,12 +33,15 @@ pub struct Lane {
 /// How many packets one may overtake in the ring.
 const FEW: usize = 32;
 
+/// Slots of 2^12 ns: a few of 10 Gbit/s' packets fit, and all together are longer than most wait.
+const LATE_BITS: u32 = 12;
+
 impl Lane {
     /// An empty lane.
     pub fn new(wire: Option<Wire>, is_beyond: bool) -> Self {
         let packets = Ring::default();
-        let (last, late) = (Time::ZERO, BinaryHeap::new());
-        Lane { packets, last, late, numbers: 0, is_beyond, is_simple: !is_beyond, wire, link: None }
+        let (last, late) = (Time::ZERO, Later::default());
+        Lane { packets, last, late, number: 0, is_beyond, is_simple: !is_beyond, wire, link: None }
     }
 
     /// Whether a packet may be [appended](Lane::append), if it waits for its access link or not.
@@ -55,7 +57,7 @@ impl Lane {
         let first = self.packets.is_empty();
         self.packets.push_back((key, id));
         if key.time <= self.last {
-            return self.settle(key);
+            return self.settle(key, id);
         }
         self.last = key.time;
         first
@@ -73,15 +75,18 @@ impl Lane {
         self.append(key, id) && (self.late.is_empty() || self.first() == Some(key))
     }
 
-    /// Moves the last packet of the ring, which arrives at `key`, before all that arrive later; whether it
+    /// Moves the last packet of the ring, `id`, which arrives at `key`, before all that arrive later; whether it
     /// is the first then.
     #[cold]
-    fn settle(&mut self, key: Key) -> bool {
+    fn settle(&mut self, key: Key, id: u32) -> bool {
         let mut at = self.packets.len() - 1;
-        while at > 0 && self.packets.get(at - 1).is_some_and(|before| before.0 > key) {
-            self.packets.swap(at - 1, at);
+        while let Some(&before) = at.checked_sub(1).and_then(|before| self.packets.get(before))
+            && key.precedes(before.0)
+        {
+            self.packets.set(at, before);
             at -= 1;
         }
+        self.packets.set(at, (key, id));
         at == 0
     }
 
@@ -89,11 +94,11 @@ impl Lane {
     /// overtakes few of them.
     #[cold]
     fn admit_until(&mut self, key: Key) {
-        while self.late.peek().is_some_and(|first| first.key <= key)
+        while self.late.first().is_some_and(|first| first.key <= key)
             && let Some(Late { key, id, .. }) = self.late.pop()
         {
             self.packets.push_back((key, id));
-            self.settle(key);
+            self.settle(key, id);
             self.last = self.last.max(key.time);
         }
         self.is_simple = !self.is_beyond && self.late.is_empty();
@@ -109,8 +114,8 @@ impl Lane {
 
     #[cold]
     fn push_late(&mut self, key: Key, id: u32) -> bool {
-        self.numbers += 1;
-        self.late.push(Late { key, number: self.numbers, id });
+        self.number = self.number.wrapping_add(1);
+        self.late.push(Late { key, number: self.number, id });
         self.is_simple = false;
         self.first() == Some(key)
     }
@@ -136,7 +141,7 @@ impl Lane {
     fn bring_forward(&mut self, key: Key) {
         // Those of the same instant in the ring entered before it.
         if self.packets.front().is_none_or(|(front, _)| key < *front)
-            && self.late.peek().is_some_and(|first| first.key == key)
+            && self.late.first().is_some_and(|first| first.key == key)
             && let Some(Late { key, id, .. }) = self.late.pop()
         {
             self.packets.push_front((key, id));
@@ -179,7 +184,7 @@ impl Lane {
 
     /// When the first of the late packets does.
     fn first_late(&self) -> Option<Key> {
-        self.late.peek().map(|late| late.key)
+        self.late.first().map(|late| late.key)
     }
 
     /// How many packets are on it.
@@ -206,34 +211,27 @@ impl Lane {
     }
 }
 
-/// A packet in the heap: the earliest is the greatest.
-#[derive(Debug)]
+/// A packet that is late.
+#[derive(Debug, Clone, Copy)]
 struct Late {
     key: Key,
     /// Those of one instant go on in the order in which they came.
-    number: u64,
+    number: u32,
     id: u32,
 }
 
-impl Ord for Late {
-    fn cmp(&self, other: &Late) -> Ordering {
-        (other.key, other.number).cmp(&(self.key, self.number))
+impl Timed for Late {
+    #[inline]
+    fn time(&self) -> Time {
+        self.key.time
+    }
+
+    #[inline]
+    fn precedes(&self, other: &Self) -> bool {
+        let is_earlier = || (self.number.wrapping_sub(other.number) as i32) < 0;
+        self.key.precedes(other.key) || (self.key == other.key && is_earlier())
     }
 }
-
-impl PartialOrd for Late {
-    fn partial_cmp(&self, other: &Late) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Late {
-    fn eq(&self, other: &Late) -> bool {
-        self.number == other.number
-    }
-}
-
-impl Eq for Late {}
 
 /// Links of their own for single hosts, all alike: they never drop and nobody else uses them, so
 /// that a packet's arrival is known when it enters, and no event is needed.

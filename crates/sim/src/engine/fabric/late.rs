@@ -141,7 +141,8 @@ impl Fabric {
             let from = &mut at.ways.lanes[lane as usize].0;
             if let Some((arrival, id)) = from.take_before(free.min(until)) {
                 if at.many {
-                    foresee(from, &at.ways.stops, at.hold);
+                    let passes = (at.link.meter.waiting() as usize) < AHEAD;
+                    foresee(from, &at.ways.stops, at.hold, passes);
                 }
                 at.enter(arrival, id, |flow| tally.note(arrival, flow));
             } else if free < until {
@@ -248,13 +249,14 @@ impl Fabric {
     }
 }
 
-/// Fetches what those that arrive later over `lane`, which leads to a link, will touch.
+/// Fetches what those that arrive later over `lane`, which leads to a link, will touch: of their ways
+/// only if the link's queue is so short that they leave it soon.
 // Not inlined, so that it costs nothing where it is not called.
 #[inline(never)]
-fn foresee(lane: &Lane, stops: &[Stop], hold: &Hold) {
+fn foresee(lane: &Lane, stops: &[Stop], hold: &Hold, passes: bool) {
     lane.fetch(4 * AHEAD);
-    lane.after(2 * AHEAD).into_iter().for_each(|id| hold.fetch(id));
-    if let Some(id) = lane.after(AHEAD) {
+    lane.after(2 * AHEAD).into_iter().for_each(|id| hold.fetch_packet(id));
+    if passes && let Some(id) = lane.after(AHEAD) {
         stops.get(hold.look(id).stop as usize + 1).into_iter().for_each(fetch);
     }
 }

@@ -130,7 +130,8 @@ pub struct Link {
     /// The delay, if nothing else befalls what is sent: no loss, nobody is held back, marked anew or
     /// recorded. So this need not be asked packet by packet.
     plain_delay: Option<Duration>,
-    /// What came and has not left, in order of arrival: what will likely leave next.
+    /// What came and has not left, in order of arrival: what will likely leave next. Of a FIFO that is
+    /// the line.
     expected: VecDeque<u32>,
 }
 
@@ -237,14 +238,19 @@ impl Link {
         }
     }
 
-    /// Notes that the packet with handle `id` comes.
+    /// Notes that the packet with handle `id` has come and waits.
     pub fn expect(&mut self, id: u32) {
-        self.expected.push_back(id);
+        if self.port.fifo().is_none() {
+            self.expected.push_back(id);
+        }
     }
 
     /// Answers, when the packet with handle `id` has left, the handles of those that will likely
     /// leave `first` and `second` packets later.
     pub fn foresee(&mut self, id: u32, first: usize, second: usize) -> [Option<u32>; 2] {
+        if self.port.fifo().is_some() {
+            return [first, second].map(|count| self.line.get(count).map(|(id, _)| *id));
+        }
         // Where the queue is not first in, first out, this is a guess that stays near.
         let waiting = self.meter.waiting() as usize;
         while let Some(next) = self.expected.pop_front()

@@ -85,10 +85,10 @@ impl<T: Copy> Ring<T> {
         Some(first)
     }
 
-    /// Exchanges the one after `count` others with the one after `other` ones; both are there.
-    pub fn swap(&mut self, count: usize, other: usize) {
-        let [place, other] = [count, other].map(|count| self.place(self.head.wrapping_add(count)));
-        self.places.swap(place, other);
+    /// Puts `value` in the place of the one after `count` others, which is there.
+    pub fn set(&mut self, count: usize, value: T) {
+        let place = self.place(self.head.wrapping_add(count));
+        self.places[place] = value;
     }
 
     /// All in order.
@@ -131,8 +131,8 @@ mod tests {
                     }
                     1 | 2 => prop_assert_eq!(ring.pop_front(), model.pop_front()),
                     3 if at < model.len() => {
-                        ring.swap(at, at / 2);
-                        model.swap(at, at / 2);
+                        ring.set(at, number);
+                        model[at] = number;
                     }
                     _ => {
                         ring.push_back(number);

@@ -43,9 +43,6 @@ impl At<'_> {
             }
             return;
         }
-        if self.many {
-            self.link.expect(id);
-        }
         if !self.link.lines_up(now, id, &cargo.packet) {
             self.meanwhile().offer(now, id);
         }
@@ -96,8 +93,12 @@ impl At<'_> {
     /// A packet is offered to the queue.
     #[inline(never)]
     fn offer(self, now: Time, id: u32) {
-        let At { link, hold, users, lost, .. } = self;
+        let At { link, hold, users, lost, many, .. } = self;
+        let waiting = link.meter.waiting();
         link.offer(id, Loss { now, hold, users, lost });
+        if many && link.meter.waiting() > waiting {
+            link.expect(id);
+        }
     }
 
     /// The port is asked what the link does next.
@@ -157,6 +158,6 @@ fn send(link: &mut Link, ways: &mut Ways, id: u32, cargo: &mut Cargo, done_at: T
 #[inline(never)]
 fn foresee(id: u32, link: &mut Link, ways: &Ways, hold: &Hold) {
     let [near, far] = link.foresee(id, AHEAD, 2 * AHEAD);
-    far.into_iter().for_each(|id| hold.fetch(id));
+    far.into_iter().for_each(|id| hold.fetch_packet(id));
     near.into_iter().for_each(|id| ways.fetch_stop(hold.look(id).stop + 1));
 }

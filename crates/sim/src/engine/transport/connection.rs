@@ -11,29 +11,34 @@ use forebay_core::{Time, fetch};
 use forebay_tcp::{Sender, State};
 
 /// One connection. What a packet needs on its way to the sender lies together, and likewise what
-/// it needs on its way to the receiver.
+/// it needs on its way to the receiver, so that with many connections either touches few cache lines.
 #[repr(C, align(64))]
 pub struct Connection {
-    // What every acknowledgment touches beside the sender is one cache line.
-    /// Key of the agenda entry that stands for the timer; others are stale.
-    pub(super) sender_timer: Option<Key>,
+    // What data touch: three cache lines, and two that are rarely needed.
+    pub(super) incoming: Incoming,
+    // What acknowledgments touch begins with the sixth line.
     pub(super) user: u32,
     /// First stop of the data's path, and the marks: the user's own, kept here because every packet
     /// asks for them.
     pub(super) forward: u32,
-    pub(super) marks: Marks,
-    pub(super) conditioner: Option<u32>,
     /// Number that flow-aware disciplines see.
     pub(super) number: u32,
     /// Distinguishes successive connections in the same place.
     pub(super) life: u32,
+    /// Key of the agenda entry that stands for the timer, others are stale; [`Key::NEVER`] without.
+    pub(super) sender_timer: Key,
+    pub(super) marks: Marks,
+    pub(super) class: u32,
+    /// Who marks the drop precedence of packets instead; [`UNCONDITIONED`], if nobody does.
+    pub(super) conditioner: u32,
     pub(super) sender: Sender,
     /// Retransmissions, timeouts and window probes already charged to the user.
     pub(super) charged: [u64; 3],
-    pub(super) class: u32,
     pub(super) start: Time,
-    pub(super) incoming: Incoming,
 }
+
+/// Nobody marks drop precedence.
+pub(super) const UNCONDITIONED: u32 = u32::MAX;
 
 impl Connection {
     fn is_open(&self) -> bool {
@@ -42,8 +47,8 @@ impl Connection {
 
     /// Fetches what [`Connections::windows`] looks at.
     fn fetch_window(&self) {
+        fetch(&self.user);
         self.sender.fetch_window();
-        fetch(&self.class);
     }
 
     /// Adds to `meter` what the sender counted since the last call.
@@ -196,8 +201,9 @@ impl Connections {
     /// (class, congestion window in bytes) of every connection that is open.
     pub fn windows(&self) -> impl Iterator<Item = (u32, u64)> {
         let places = self.places.iter().enumerate();
+        // To look at one takes little time.
         let fetched = places.inspect(|(place, _)| {
-            self.places.get(place + AHEAD).into_iter().for_each(Connection::fetch_window);
+            self.places.get(place + 4 * AHEAD).into_iter().for_each(Connection::fetch_window);
         });
         let open = fetched.filter(|(_, connection)| connection.is_open());
         open.map(|(_, Connection { class, sender, .. })| (*class, sender.cwnd()))
@@ -209,10 +215,22 @@ impl Connections {
     pub fn fetch(&self, flow: u32, acknowledgment: bool) {
         let Some(connection) = self.places.get(self.place_of(flow)) else { return };
         if acknowledgment {
-            fetch(&connection.sender_timer);
+            fetch(&connection.user);
             connection.sender.fetch();
         } else {
             connection.incoming.fetch();
+        }
+    }
+
+    /// Fetches what the timer of the sender touches first, or that of the receiver.
+    #[inline]
+    pub fn fetch_timer(&self, flow: u32, sender: bool) {
+        let Some(connection) = self.places.get(self.place_of(flow)) else { return };
+        if sender {
+            fetch(&connection.user);
+            connection.sender.fetch_deadline();
+        } else {
+            connection.incoming.fetch_timer();
         }
     }
 
@@ -261,5 +279,19 @@ impl Connections {
             Some(before) => *before = connection,
             None => self.places.push(connection),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    #[test]
+    fn either_end_begins_with_a_cache_line() {
+        assert_eq!(offset_of!(Connection, user) % 64, 0);
+        // Of the sender one word belongs to what stands before it.
+        assert_eq!((offset_of!(Connection, sender) + 8) % 64, 0);
+        assert_eq!(size_of::<Connection>(), 1024);
     }
 }

@@ -32,15 +32,16 @@ pub struct Opening {
 /// alone how that goes on.
 #[repr(C, align(64))]
 pub struct Incoming {
+    // The first cache line, with the beginning of the receiver.
     user: u32,
     backward: u32,
-    /// How acknowledgments are marked.
-    marks: Marks,
     number: u32,
     life: u32,
+    /// How acknowledgments are marked.
+    marks: Marks,
     finished: bool,
-    /// Key of the agenda entry that stands for the timer; others are stale.
-    timer: Option<Key>,
+    /// Key of the agenda entry that stands for the timer, others are stale; [`Key::NEVER`] without.
+    timer: Key,
     receiver: Receiver,
 }
 
@@ -55,7 +56,7 @@ impl Incoming {
             number: opening.number,
             life: opening.life,
             finished: false,
-            timer: None,
+            timer: Key::NEVER,
             receiver: Receiver::new(&opening.tcp),
         }
     }
@@ -65,10 +66,15 @@ impl Incoming {
         self.backward
     }
 
+    /// Fetches what the timer touches first.
+    #[inline]
+    pub fn fetch_timer(&self) {
+        self.receiver.fetch_deadline();
+    }
+
     /// Fetches what data will touch.
     #[inline]
     pub fn fetch(&self) {
-        forebay_core::fetch(&self.user);
         self.receiver.fetch();
     }
 
@@ -118,10 +124,10 @@ impl Incoming {
     /// The timer, whose entry is at `key`.
     pub fn on_timer(&mut self, flow: u32, key: Key, fabric: &mut Fabric) {
         let now = key.time;
-        if self.timer != Some(key) {
+        if self.timer != key {
             return;
         }
-        self.timer = None;
+        self.timer = Key::NEVER;
         if self.receiver.deadline().is_some_and(|deadline| deadline <= now)
             && let Some(segment) = self.receiver.on_deadline(now)
         {
@@ -143,14 +149,14 @@ impl Incoming {
     /// Takes no more of this life: `life` comes next.
     pub fn end(&mut self, life: u32) {
         self.life = life;
-        self.timer = None;
+        self.timer = Key::NEVER;
     }
 
     /// Sees to the timer.
     #[inline(always)]
     fn arm(&mut self, flow: u32, fabric: &mut Fabric) {
         if let Some(deadline) = self.receiver.deadline()
-            && self.timer.is_none_or(|key| deadline < key.time)
+            && deadline < self.timer.time
         {
             self.set(deadline, flow, fabric);
         }
@@ -158,6 +164,6 @@ impl Incoming {
 
     #[inline(never)]
     fn set(&mut self, deadline: Time, flow: u32, fabric: &mut Fabric) {
-        self.timer = Some(fabric.rest(deadline, Event::ReceiverTimer(flow), self.user));
+        self.timer = fabric.rest(deadline, Event::ReceiverTimer(flow), self.user);
     }
 }

@@ -1,6 +1,6 @@
 //! What becomes of TCP connections: segments, timers, beginnings and ends.
 
-use super::connection::{Connection, Connections, PLACE, Planned};
+use super::connection::{Connection, Connections, PLACE, Planned, UNCONDITIONED};
 use super::incoming::{Incoming, Opening};
 use super::{Entry, Notice, Transport, User};
 use crate::engine::event::{Event, Key};
@@ -118,11 +118,11 @@ impl Transport {
             user,
             forward: *forward,
             marks: *marks,
-            conditioner: *conditioner,
+            conditioner: conditioner.unwrap_or(UNCONDITIONED),
             number,
             life,
             start: now,
-            sender_timer: None,
+            sender_timer: Key::NEVER,
             charged: [0; 3],
             class: measures.users[user as usize].class,
         };
@@ -245,10 +245,10 @@ impl Transport {
     ) {
         let now = key.time;
         let connection = self.connections.own(flow);
-        if connection.sender_timer != Some(key) {
+        if connection.sender_timer != key {
             return;
         }
-        connection.sender_timer = None;
+        connection.sender_timer = Key::NEVER;
         if connection.sender.deadline().is_some_and(|deadline| deadline <= now) {
             connection.sender.on_deadline(now);
             self.transmit(now, flow, fabric, measures);
@@ -297,8 +297,9 @@ impl Transport {
             if cargo.packet.kind == PacketKind::Data {
                 cargo.number = measures.users[connection.user as usize].sends(len);
             }
-            if let Some(conditioner) = connection.conditioner {
-                self.conditioners[conditioner as usize].mark(now, &mut cargo.packet);
+            if connection.conditioner != UNCONDITIONED {
+                let conditioner = &mut self.conditioners[connection.conditioner as usize];
+                conditioner.mark(now, &mut cargo.packet);
             }
             if spare.take().is_none() {
                 fabric.hold.occupy();
@@ -342,7 +343,7 @@ impl Transport {
     ) {
         let connection = self.connections.own(flow);
         connection.life += 1;
-        connection.sender_timer = None;
+        connection.sender_timer = Key::NEVER;
         let user = connection.user;
         self.charge(flow, measures);
         let at = now + fabric.distance(self.users[user as usize].forward);
@@ -409,7 +410,7 @@ impl Connection {
     #[inline(always)]
     fn arm(&mut self, now: Time, flow: u32, fabric: &mut Fabric) {
         if let Some(deadline) = self.sender.deadline()
-            && self.sender_timer.is_none_or(|key| deadline < key.time)
+            && deadline < self.sender_timer.time
         {
             self.set(deadline.max(now), flow, fabric);
         }
@@ -417,7 +418,7 @@ impl Connection {
 
     #[inline(never)]
     fn set(&mut self, deadline: Time, flow: u32, fabric: &mut Fabric) {
-        self.sender_timer = Some(fabric.rest(deadline, Event::SenderTimer(flow), self.user));
+        self.sender_timer = fabric.rest(deadline, Event::SenderTimer(flow), self.user);
     }
 }
 

@@ -1,0 +1,251 @@
+//! Things to come, in order. Of very many only those that come next are a heap, the others lie by slots
+//! of time: a heap of 100 000 lies in memory that is far away.
+
+use forebay_core::Time;
+
+/// What comes at some time.
+pub trait Timed: Copy {
+    /// When.
+    fn time(&self) -> Time;
+
+    /// Whether it comes before `other`; whose time is earlier does.
+    fn precedes(&self, other: &Self) -> bool;
+}
+
+/// Things to come. A slot of time is 2^`BITS` ns.
+#[derive(Debug)]
+pub struct Later<E, const BITS: u32> {
+    /// The first ones, if there are any.
+    near: Heap<E>,
+    /// The others; made when there are many.
+    beyond: Option<Box<Slots<E>>>,
+}
+
+/// What comes after the present slot.
+#[derive(Debug)]
+struct Slots<E> {
+    /// The present slot; [`EVERY`], as long as there is but the heap.
+    present: u64,
+    /// By slot, modulo their number, those of the slots that follow.
+    entries: Vec<Vec<E>>,
+    /// Room of slots that had some.
+    emptied: Vec<Vec<E>>,
+    /// Of each slot, whether it has entries: a bit.
+    filled: Vec<u64>,
+    /// Those of slots beyond.
+    far: Heap<E>,
+    /// How many there are.
+    len: usize,
+}
+
+/// All slots.
+const EVERY: u64 = u64::MAX;
+
+/// Most entries of a heap of all.
+const MANY: usize = 256;
+
+/// How many slots there are.
+const SLOTS: u64 = 4096;
+
+impl<E, const BITS: u32> Default for Later<E, BITS> {
+    fn default() -> Self {
+        Later { near: Heap(Vec::new()), beyond: None }
+    }
+}
+
+impl<E: Timed, const BITS: u32> Later<E, BITS> {
+    /// Whether there is nothing.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.near.0.is_empty()
+    }
+
+    /// What comes first.
+    #[inline]
+    pub fn first(&self) -> Option<&E> {
+        self.near.0.first()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.near.0.len() + self.beyond.as_ref().map_or(0, |slots| slots.len)
+    }
+
+    /// All of them, not in order.
+    pub fn iter(&self) -> impl Iterator<Item = &E> {
+        let beyond = self.beyond.iter();
+        let beyond = beyond.flat_map(|slots| slots.entries.iter().flatten().chain(&slots.far.0));
+        self.near.0.iter().chain(beyond)
+    }
+
+    fn slot(entry: &E) -> u64 {
+        entry.time().as_nanos() >> BITS
+    }
+
+    /// Adds an entry.
+    // Inlined, like what it calls: an entry that is handed on in memory is read in other widths than
+    // it was written, which waits for the stores.
+    #[inline(always)]
+    pub fn push(&mut self, entry: E) {
+        match &mut self.beyond {
+            Some(slots) if Self::slot(&entry) > slots.present => {
+                slots.place(entry, Self::slot(&entry));
+            }
+            _ => self.near.push(entry),
+        }
+        if self.near.0.len() > MANY {
+            self.spread();
+        }
+    }
+
+    /// Spreads the heap's entries over slots, unless it is those of a slot.
+    #[inline(never)]
+    fn spread(&mut self) {
+        let slots = self.beyond.get_or_insert_default();
+        if slots.present != EVERY {
+            return;
+        }
+        let Heap(entries) = std::mem::replace(&mut self.near, Heap(Vec::new()));
+        slots.present = entries.first().map_or(EVERY, Self::slot);
+        for entry in entries {
+            if Self::slot(&entry) > slots.present {
+                slots.place(entry, Self::slot(&entry));
+            } else {
+                self.near.push(entry);
+            }
+        }
+    }
+
+    /// Takes the first entry away.
+    pub fn pop(&mut self) -> Option<E> {
+        let first = self.near.pop()?;
+        if self.near.0.is_empty()
+            && let Some(slots) = &mut self.beyond
+        {
+            slots.approach(&mut self.near, Self::slot);
+        }
+        Some(first)
+    }
+}
+
+impl<E> Default for Slots<E> {
+    fn default() -> Self {
+        Slots {
+            present: EVERY,
+            entries: (0..SLOTS).map(|_| Vec::new()).collect(),
+            emptied: Vec::new(),
+            filled: vec![0; SLOTS as usize / 64],
+            far: Heap(Vec::new()),
+            len: 0,
+        }
+    }
+}
+
+impl<E: Timed> Slots<E> {
+    /// Adds an entry to `slot`, which is not the present one.
+    #[inline(always)]
+    fn place(&mut self, entry: E, slot: u64) {
+        self.len += 1;
+        if slot - self.present >= SLOTS {
+            return self.far.push(entry);
+        }
+        let place = (slot % SLOTS) as usize;
+        if self.filled[place / 64] & 1 << (place % 64) == 0 {
+            self.entries[place] = self.emptied.pop().unwrap_or_default();
+            self.filled[place / 64] |= 1 << (place % 64);
+        }
+        self.entries[place].push(entry);
+    }
+
+    /// The next slot that has entries is the present one, and they go to `near`.
+    fn approach(&mut self, near: &mut Heap<E>, slot: impl Fn(&E) -> u64) {
+        if self.len == 0 {
+            self.present = EVERY;
+            return;
+        }
+        if let Some(first) = self.far.0.first()
+            && self.len == self.far.0.len()
+        {
+            self.present = slot(first);
+        } else {
+            self.present = self.next_filled();
+            let place = (self.present % SLOTS) as usize;
+            self.filled[place / 64] &= !(1 << (place % 64));
+            let mut entries = std::mem::take(&mut self.entries[place]);
+            self.len -= entries.len();
+            entries.drain(..).for_each(|entry| near.push(entry));
+            self.emptied.push(entries);
+        }
+        while self.far.0.first().is_some_and(|first| slot(first) < self.present + SLOTS)
+            && let Some(entry) = self.far.pop()
+        {
+            self.len -= 1;
+            let slot = slot(&entry);
+            if slot > self.present { self.place(entry, slot) } else { near.push(entry) }
+        }
+    }
+
+    /// The first slot after the present one that has entries; there is one.
+    fn next_filled(&self) -> u64 {
+        let next = self.present + 1;
+        let words = self.filled.len() as u64;
+        // The word of the next slot comes twice: first its later bits, at last its earlier ones.
+        let mut word = next / 64;
+        let mut bits = self.filled[(word % words) as usize] >> (next % 64) << (next % 64);
+        while bits == 0 {
+            word += 1;
+            bits = self.filled[(word % words) as usize];
+        }
+        word * 64 + u64::from(bits.trailing_zeros())
+    }
+}
+
+/// An implicit heap with four children a node.
+#[derive(Debug)]
+struct Heap<E>(Vec<E>);
+
+const CHILDREN: usize = 4;
+
+impl<E: Timed> Heap<E> {
+    #[inline(always)]
+    fn push(&mut self, entry: E) {
+        let heap = &mut self.0;
+        let mut at = heap.len();
+        heap.push(entry);
+        while at > 0 {
+            let parent = (at - 1) / CHILDREN;
+            if !entry.precedes(&heap[parent]) {
+                break;
+            }
+            heap[at] = heap[parent];
+            at = parent;
+        }
+        heap[at] = entry;
+    }
+
+    /// Takes the first entry away.
+    fn pop(&mut self) -> Option<E> {
+        let first = *self.0.first()?;
+        let last = self.0.pop()?;
+        let heap = &mut self.0[..];
+        let (mut at, mut below) = (0, 1);
+        while below < heap.len() {
+            let mut child = below;
+            for other in below + 1..heap.len().min(below + CHILDREN) {
+                if heap[other].precedes(&heap[child]) {
+                    child = other;
+                }
+            }
+            if last.precedes(&heap[child]) {
+                break;
+            }
+            heap[at] = heap[child];
+            at = child;
+            below = CHILDREN * at + 1;
+        }
+        if at < heap.len() {
+            heap[at] = last;
+        }
+        Some(first)
+    }
+}
