@@ -15,20 +15,21 @@ pub struct Cargo {
     pub segment: Segment,
     /// What queues see. It is theirs while one has it; what stands here then means nothing.
     pub packet: ManuallyDrop<Packet>,
-    /// When the packet was sent.
-    pub sent: Time,
+    // Links look at what follows up to the number, hosts at all of it.
     /// How long it has waited in queues so far.
     pub waited: Duration,
     /// Where it goes next: index among the stops.
     pub stop: u32,
+    /// User whose traffic it is.
+    pub user: u32,
+    /// Number among the data packets of its user, in order of sending; unused by others.
+    pub number: u64,
+    /// When the packet was sent.
+    pub sent: Time,
     /// Connection (index among the flows), or [`DATAGRAM`].
     pub flow: u32,
     /// Life of the connection that it belongs to; an index is used again after the end.
     pub life: u32,
-    /// Number among the data packets of its user, in order of sending; unused by others.
-    pub number: u64,
-    /// User whose traffic it is.
-    pub user: u32,
     /// Whether it goes from receiver to sender.
     pub backward: bool,
 }
@@ -259,7 +260,7 @@ impl Hold {
     pub fn fetch_packet(&self, id: u32) {
         let cargo = &self.places[id as usize];
         fetch(&cargo.packet);
-        fetch(&cargo.stop);
+        fetch(&cargo.number);
     }
 
     /// Fetches the place for the cargo that is likely stored after `count` others.
