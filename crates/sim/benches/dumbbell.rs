@@ -1,4 +1,5 @@
-//! Delivered data packets per CPU second of whole runs, the summary as text included, and memory.
+//! Delivered data packets per CPU second of whole runs, the summary as text included, and of the run
+//! phase alone; and memory.
 //!
 //! `cargo bench -p forebay-sim --bench dumbbell [-- RUNS [NAME]]`; NAME is a part of a scenario's name.
 
@@ -35,13 +36,15 @@ fn scenario(
 }
 
 fn measure(name: &str, flows: u32, scenario: &Scenario, runs: u64) {
-    let mut rates = Vec::with_capacity(runs as usize);
+    let (mut rates, mut run_phase) = (Vec::new(), Vec::new());
     let mut report = String::new();
     for seed in 1..=runs {
         forget_peak();
         let (start, region) = (ProcessTime::now(), Region::new(ALLOCATOR));
         let mut world = scenario.world(seed).expect("the scenario is valid");
+        let set_up = start.elapsed();
         while !world.advance(1_000_000).expect("it fits memory").complete {}
+        let ran = start.elapsed() - set_up;
         let change = region.change();
         let live = change.bytes_allocated as isize - change.bytes_deallocated as isize;
         let summary = serde_json::to_string(&summary(scenario, seed, &mut world));
@@ -52,6 +55,7 @@ fn measure(name: &str, flows: u32, scenario: &Scenario, runs: u64) {
         let summary: Value = serde_json::from_str(&summary).expect("it is JSON");
         let packets = summary["packets"].as_f64().expect("a number");
         rates.push(packets / seconds * 1e-6);
+        run_phase.push(packets / ran.as_secs_f64() * 1e-6);
         report = format!(
             "{packets} packets, {:.2} events each, utilization {:.4}, loss {:.4}, {}; the world \
              holds {} bytes, {} a flow; peak of the process {}",
@@ -66,12 +70,13 @@ fn measure(name: &str, flows: u32, scenario: &Scenario, runs: u64) {
             }),
         );
     }
-    rates.sort_by(f64::total_cmp);
+    let [rates, run_phase] = [rates, run_phase].map(|mut rates| {
+        rates.sort_by(f64::total_cmp);
+        let [median, least, most] = [runs / 2, 0, runs - 1].map(|at| rates[at as usize]);
+        format!("{median:.2} M packets per CPU second ({least:.2} to {most:.2})")
+    });
     println!(
-        "{name}: median {:.2} M packets per CPU second ({:.2} to {:.2} over {runs} runs); last: {report}",
-        rates[rates.len() / 2],
-        rates[0],
-        rates[rates.len() - 1],
+        "{name}: medians of {runs} runs {rates}, in the run phase {run_phase}; last: {report}"
     );
 }
 
