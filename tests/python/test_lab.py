@@ -98,7 +98,7 @@ def test_the_command_sets_both_sides_side_by_side(gate: Path, tmp_path: Path) ->
     options = ["--against-sim", "--out", str(out), "--gate", str(gate)]
     found = CliRunner().invoke(app, ["lab", str(file), *options])
     assert found.exit_code == 0, found.output
-    assert "live" in found.output
+    assert "measured" in found.output
     assert "simulated" in found.output
     assert (out / "summary.json").is_file()
     alone = CliRunner().invoke(app, ["lab", str(file), "--gate", str(gate)])

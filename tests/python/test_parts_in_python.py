@@ -76,7 +76,7 @@ def test_reno_in_python_does_to_every_window_what_the_built_in_does() -> None:
     with pytest.raises(forebay.ScenarioError, match=r"tcp\.reno-in-python\.shard: unknown field"):
         own.with_("tcp.reno-in-python.shard", 1).effective()
     shown = command("--plugin", RENO, "kinds", "reno-in-python").stdout
-    assert "RFC 5681" in shown and "What is left of the data outstanding" in shown
+    assert "RFC 5681" in shown and "Share of the outstanding data" in shown
     checked = command("kinds", "--check", RENO)
     assert checked.returncode == 2 and "contains no discipline" in checked.stderr
 

@@ -190,11 +190,11 @@ def a_kernel(folder: Path | None, bar: Bar) -> Kernel:
 
 
 def side_by_side(found: Agreement) -> Table:
-    """Live and simulated runs as a table."""
+    """Runs on real packets and simulated ones as a table."""
     table = Table(title="On real packets and simulated", title_justify="left")
     table.add_column("")
     table.add_column("")
-    for heading in ("live", "simulated", "difference"):
+    for heading in ("measured", "simulated", "difference"):
         table.add_column(heading, justify="right")
     last = None
     for row in found.rows():
