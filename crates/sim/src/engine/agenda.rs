@@ -9,7 +9,7 @@ use forebay_core::Time;
 /// The earliest ones lie in order in a small ring: there are few entries (one a lane, a busy link or a
 /// timer, never one a packet), so that most agendas need no more, and what is new is mostly either the
 /// first of all or late, so that few have to make room for it. The rest is sorted by time first
-/// ([`Later`]).
+/// (`Later`).
 #[derive(Debug)]
 pub struct Agenda {
     /// Entry i is at place `head + i`, modulo the length; all come before those of `later`.
