@@ -1,33 +1,41 @@
-# Everything is installed into .venv and built into target; `make clean` removes both.
+# What make can do. Everything is installed into .venv and built into target.
 #
-#   make demo     build a slower engine sooner unless one is there, and compare on examples/branch-uplink.toml
-#   make test     every check and test
-#   make fuzz     each fuzzer for FUZZ_SECONDS, 60 by default
-#   make fuzz-corpus  pack few inputs that reach all that the fuzzers have found
-#   make gate     build target/release/forebay-gate and libforebay_gate.so (Linux)
-#   make abuse    the gate under abuse for ABUSE_SECONDS, ten minutes by default (Linux, root)
-#   make library  build target/release/libforebay.so and .a, the disciplines for C and C++
-#   make hosted   forebay's disciplines inside ns-3 (Debian: libns3-dev g++), beside themselves
-#   make package  pack the crates that other programs use, and build them from their packages
-#   make soak     the gate at overload for SOAK_SECONDS, an hour by default (Linux, root)
-#   make bench    benchmarks of the disciplines and of whole runs
-#   make lint     formatting, clippy, ruff and types, without the tests
+#   make demo     compare queue disciplines on examples/branch-uplink.toml; builds an engine first if
+#                 there is none, the quick way
+#   make build    build the fast engine and install forebay into .venv
+#   make test     run every check and test
+#   make lint     check formatting, run clippy, ruff and mypy, without the tests
 #   make format   format Rust and Python
-#   make validate the simulator against theory and beside every referee that is here; names those
-#                 that are not, and what would bring them; writes docs/validation.md. An hour the
-#                 first time; goes on where it was stopped. NSC=FOLDER, NS318=PROGRAM
-#   make validate-peers  the referees alone, likewise; PEER_GROUPS="--only sack" a part of ns-2, ns-3
-#   make virtual-linux   build Linux 6.1 in virtual time, a referee (Debian: linux-source-6.1), once
-#   make bench-peers     speed and memory beside them, on a quiet machine, likewise
-#   make dist     what a release holds: wheels, source, Debian packages and a static gate (needs rustup)
-#   make test-dist     what `make dist` made, installed without a compiler and tried
-#   make audit    known vulnerabilities, licences and sources of all dependencies
+#   make gate     build target/release/forebay-gate and libforebay_gate.so (Linux)
+#   make library  build target/release/libforebay.so and .a: the disciplines for C and C++
+#   make docs     write the generated reference pages
+#   make site     build the documentation site, target/site/index.html; fails at a broken link
+#
+#   make bench    run the benchmarks of the disciplines and of whole runs
+#   make fuzz     run each fuzzer for FUZZ_SECONDS, 60 by default
+#   make fuzz-corpus  pack the fewest inputs that reach everything that the fuzzers have found
+#   make abuse    run the gate under abuse for ABUSE_SECONDS, ten minutes by default (Linux, root)
+#   make soak     run the gate at overload for SOAK_SECONDS, an hour by default (Linux, root)
+#   make suites   run the suites rfc9743, l4s and bbr, and write the pages of their results: ten
+#                 minutes
+#   make hosted   compare forebay's disciplines inside ns-3 with those outside (Debian: libns3-dev g++)
+#
+#   make validate compare the simulator with theory and with every referee on this machine, and write
+#                 docs/validation.md. It names the referees that are missing, and how to get them.
+#                 An hour the first time; continues where it was stopped. NSC=FOLDER, NS318=PROGRAM
+#   make validate-peers  the same with the referees alone; PEER_GROUPS="--only sack" is a part of
+#                 ns-2 and ns-3
+#   make virtual-linux   build Linux 6.1 in virtual time, a referee, once (Debian: linux-source-6.1)
+#   make bench-peers     compare speed and memory with the referees; needs a quiet machine
+#
+#   make package  pack the crates that other programs use, and build them from their packages
+#   make dist     make a release's files: wheels, source, Debian packages, a static gate (needs rustup)
+#   make test-dist     install what `make dist` made without a compiler, and try it
+#   make audit    check all dependencies: known vulnerabilities, licences and sources
 #   make licences write THIRD-PARTY.md
 #   make release  VERSION=0.2.0: test, build, commit and tag it (docs/release.md)
-#   make suites   the suites of congestion controls and of L4S, and the pages of their results: ten minutes
-#   make docs     write the generated reference pages
-#   make site     the documentation site, target/site/index.html; a broken link ends it
 #   make lock     choose new versions of the Python packages
+#   make clean    remove .venv and target
 
 PYTHON ?= python3
 VENV := .venv
@@ -39,12 +47,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: help engine dist test-dist audit licences release demo library package hosted gate abuse soak test fuzz fuzz-corpus bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := help
 
-# What stands at the head of this file.
+# Prints the head of this file.
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
-# Unless there is an engine, one without link-time optimisation is built; `make build` builds the fast one.
-demo: PROFILE := $(if $(wildcard target/release/lib_engine.so),release,quick)
+# Unless there is an engine of `make build`, one without link-time optimisation is built, which takes
+# half the time. It is about as fast.
+demo test python-test: PROFILE := $(if $(wildcard target/release/lib_engine.so),release,quick)
 demo: build
 	$(BIN)/forebay compare examples/branch-uplink.toml
 	@$(if $(filter quick,$(PROFILE)),echo "This engine was built without link-time optimisation; make build builds a faster one.")
@@ -99,7 +108,7 @@ dist: $(VENV)/installed-release $(CARGO_DEB)
 	@$(BIN)/twine check --strict dist/*.whl dist/forebay-?.*.tar.gz
 
 test-dist: $(VENV)/installed-release
-	@FOREBAY_DIST=1 $(BIN)/pytest tests/python/test_dist.py
+	@FOREBAY_DIST=1 $(BIN)/pytest --noconftest tests/python/test_dist.py
 
 CARGO_DENY := target/tools/bin/cargo-deny
 audit: $(VENV)/installed-dev $(CARGO_DENY)

@@ -1,5 +1,5 @@
-// Any of forebay's disciplines in a program of one's own: a burst of 200 packets into the discipline
-// and parameters on the command line, which are then sent at the link's rate.
+// Uses any of forebay's disciplines in a C++ program. The command line names the discipline and its
+// parameters. A burst of 200 packets is enqueued, and then sent at the link's rate.
 //
 // make library && c++ -std=c++17 -I crates/abi/include examples/embed/queue.cpp \
 //     target/release/libforebay.a -o queue && ./queue codel '{"target": "2ms", "interval": "20ms"}'

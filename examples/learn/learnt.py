@@ -1,4 +1,4 @@
-"""The AQM that aqm.ipynb has learnt, as a discipline; its network is in learnt.json beside this."""
+"""The AQM that aqm.ipynb has learnt, as a discipline. Its network is in learnt.json."""
 
 import json
 import math
@@ -29,7 +29,7 @@ class Learnt(forebay.Discipline):
         self.waited = self.left = self.bits = self.came = self.lost = 0
 
     def catch_up(self, now):
-        """Decide, if it is time; there are no timers, so that a call may come late."""
+        """Decide, if it is time. There are no timers, so this may be late."""
         if self.begun is None:
             self.begun = now
         span = now - self.begun

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A metro network of 1000 links and 100 000 flows: metro.graphml, and metro-demands.csv beside it.
 
-Twenty hubs stand in a ring of 4 Gbit/s. Seven rings of six access nodes hang between each hub and
-the next, at 100 Mbit/s. Two hubs hold data centres; every access node has people who read web
-pages, watch video and make calls. Everything is made up, and the same each time.
+Twenty hubs form a ring of 4 Gbit/s. Between each hub and the next there are seven rings of six
+access nodes, at 100 Mbit/s. Two hubs have data centres. At every access node people read web pages,
+watch video and make calls. The network is fictitious, and the same each time.
 
     python metro.py [FOLDER]
 """
@@ -23,7 +23,7 @@ ACCESS = 6
 CENTRE = 52.0, 5.0
 """Latitude and longitude in degrees."""
 RADIUS = 0.25
-"""Of the hubs' ring, in degrees of latitude."""
+"""Radius of the hubs' ring, in degrees of latitude."""
 USERS = {"web": 115, "adaptive-video": 2, "voice": 2}
 """Flows of each kind from a data centre to each access node."""
 FLOWS = 100_000
@@ -51,7 +51,7 @@ def network() -> nx.Graph:
         here, there = f"hub{hub + 1}", f"hub{(hub + 1) % HUBS + 1}"
         graph.add_edge(here, there, LinkSpeedRaw=4e9)
         for ring in range(RINGS):
-            # Rings of a sector lie one outside the other.
+            # The rings of a sector are nested.
             radius = RADIUS * (1.12 + 0.13 * ring)
             before = here
             for number in range(ACCESS):

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""A rural provider of 5000 subscribers, in LibreQoS' form: rural.json and rural-devices.csv.
+"""A rural provider with 5000 subscribers, in LibreQoS' format: rural.json and rural-devices.csv.
 
-A fibre leads to a core site; twelve towers hang on it, six of them behind others, and eight access
-points on each. rural-demands.csv says who does what: everybody reads web pages, a third watches
-video, one in twenty downloads. Everything is made up with seed 1, and the same each time.
+A fibre leads to a core site. Twelve towers are connected to it, six of them through others, and
+each has eight access points. rural-demands.csv has the traffic: all read web pages, a third watch
+video, and one in twenty downloads. The network is fictitious, made with seed 1, and the same each
+time.
 
     python rural.py [FOLDER]
 """

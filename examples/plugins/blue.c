@@ -2,8 +2,9 @@
  * whenever the link is idle.
  *
  * Source: W. Feng, K. Shin, D. Kandlur and D. Saha, "The BLUE active queue management algorithms",
- * IEEE/ACM Transactions on Networking 10(4), 2002, section III, figure 5. The queue's limit is the
- * event of the paper's "packet loss (or Qlen > L)"; the link is idle when it asks and finds nothing.
+ * IEEE/ACM Transactions on Networking 10(4), 2002, section III, figure 5. An overflow
+ * of the queue is the paper's "packet loss (or Qlen > L)". The link is idle when it finds the queue
+ * empty.
  *
  * cc -shared -fPIC -O2 -I crates/abi/include -o libblue.so examples/plugins/blue.c
  */

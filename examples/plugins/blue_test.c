@@ -1,4 +1,4 @@
-/* BLUE by numbers computed from its source: an overflow raises the probability by delta 1 and an idle
+/* Tests BLUE with numbers computed from its source: an overflow raises the probability by delta 1 and an idle
  * link lowers it by delta 2, each at most once in freeze_time (section III, figure 5).
  *
  * cc -I crates/abi/include -o blue_test examples/plugins/blue_test.c && ./blue_test

@@ -1,4 +1,4 @@
-"""CoDel as a class: a test holds that it does to every packet what the built-in one does."""
+"""CoDel as a class. A test checks that it treats every packet like the built-in one."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""Reno as a class: a test holds that it does to every window what the built-in one does."""
+"""Reno as a class. A test checks that it sets every window like the built-in one."""
 
 import forebay
 
 
 class Reno(forebay.CongestionControl):
-    """One segment more a round trip, half the window at a loss."""
+    """One segment more per round trip, half the window at a loss."""
 
     name = "reno-in-python"
     source = "RFC 5681, section 3; RFC 3465"
 
     share: float = 0.5
-    """What is left of the data outstanding at congestion."""
+    """Share of the outstanding data that is allowed after congestion."""
 
     def setup(self) -> None:
         self.acked = 0

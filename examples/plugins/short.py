@@ -1,10 +1,10 @@
-"""The simplest discipline: what finds a full queue is dropped, as by `fifo`."""
+"""The simplest discipline: like `fifo`, it drops packets that find a full queue."""
 
 import forebay
 
 
 class Short(forebay.Discipline):
-    """Drops what finds a long queue."""
+    """Drops packets that find a full queue."""
 
     limit: forebay.Packets = "20p"
     """Packets that may wait."""

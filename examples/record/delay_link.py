@@ -3,9 +3,9 @@
 
 Usage: delay_link.py DEVICE DEVICE MILLISECONDS
 
-Creates both devices, prints "ready", and hands every packet of one to the other MILLISECONDS later,
-until it is terminated. The devices may be moved into network namespaces. Give them their rates
-with tbf.
+Creates both devices, prints "ready", and passes every packet from one to the other, MILLISECONDS
+later, until it is terminated. The devices may be moved into network namespaces. Give them their
+rates with tbf.
 """
 
 import collections

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Records fading.trace: what really came through a link whose rate fades.
+"""Records fading.trace: arrivals over a real link whose rate fades.
 
 Usage: sudo ./fading.py OUTPUT [SECONDS] [SEED]
 
 Two network namespaces are joined by a veth pair. Every 100 ms the rate of its token bucket (tbf) is
-set anew from a model of radio fading, while iperf3 saturates it with UDP packets of 1500 bytes and
-tcpdump records their arrivals; each arrival becomes a line of a trace in the format of mahimahi
-(whole milliseconds, one 1504-byte opportunity each). So the rate is a model's, and the arrivals are
-those of a real queue, timer and network stack. Needs: iproute2, ethtool, tcpdump, iperf3.
+set from a model of radio fading. Meanwhile iperf3 saturates the link with UDP packets of 1500
+bytes, and tcpdump records their arrivals. Each arrival becomes a line of a trace in mahimahi's
+format (whole milliseconds, one opportunity of 1504 bytes each). So the rate comes from a model, and
+the arrivals from a real queue, timer and network stack. Needs: iproute2, ethtool, tcpdump, iperf3.
 
 The model, for one slow pedestrian:
   - fast fading: Rayleigh (Clarke's isotropic scattering as a sum of 16 sinusoids), Doppler 0.8 Hz;
@@ -15,8 +15,8 @@ The model, for one slow pedestrian:
   - mean signal-to-noise ratio 11 dB; rate = 2.2 MHz * log2(1 + SNR), at most 4.8 bit/s/Hz;
   - below 0.15 bit/s/Hz the link is out (tbf at 8 kbit/s: a packet in 1.5 s).
 
-Setting a rate fills the bucket anew, with one packet: 120 kbit/s more at most, and none while the
-link stays out.
+Setting a rate fills the bucket again, with one packet. This adds at most 120 kbit/s, and nothing
+during an outage.
 """
 
 import math

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Records office.pcap: three hosts of a small office at work behind one access link.
+# Records office.pcap: three busy hosts of a small office behind one access link.
 #
 #   sudo ./office.sh OUTPUT.pcap [SECONDS]
 #
-# Real programs on real Linux network stacks, in network namespaces of their own; no packet leaves
-# this machine. Needs: iproute2, ethtool, tcpdump, python3 (3.11 or later), curl, dnsmasq, dig,
+# Real programs run on real Linux network stacks, in network namespaces. No packet leaves this
+# machine. Needs: iproute2, ethtool, tcpdump, python3 (3.11 or later), curl, dnsmasq, dig,
 # openssh, rsync, ffmpeg, ping.
 #
 #   pc, laptop, phone --- bridge of the router === 10 Mbit/s up, 20 down, 20 ms each way === servers
 #
-# The capture is of the router's bridge: before the uplink's queue, after the downlink's.
+# The capture is taken on the router's bridge: before the uplink's queue, and after the downlink's.
 set -euo pipefail
 
 output=$(realpath "$1")

@@ -383,8 +383,10 @@ def field(document: str, path: str) -> str | None:
         ScenarioError: it is no path.
     """
 
-def with_field(document: str, path: str, value: str) -> str:
-    """The document (JSON) with a value (JSON) at a path; a table that is missing there is made.
+def with_fields(document: str, fields: str) -> str:
+    """The document (JSON) with values at paths; a table that is missing there is made.
+
+    `fields` is an object (JSON) of values by path, set in this order.
 
     An entry of a list whose entries have names may be addressed by its name; a name that holds a
     dot stands in quotes. The order of the keys stays.

@@ -93,8 +93,19 @@ class Scenario:
         Raises:
             ScenarioError: the path cannot be followed.
         """
+        return self.with_all({path: value})
+
+    def with_all(self, fields: Mapping[str, Any]) -> Scenario:
+        """A copy in which many fields are changed at once, each as `with_` does it.
+
+        Args:
+            fields: values by path, set in this order.
+
+        Raises:
+            ScenarioError: a path cannot be followed.
+        """
         with named(self):
-            text = _engine.with_field(self.text, path, json.dumps(value))
+            text = _engine.with_fields(self.text, json.dumps(dict(fields)))
         return Scenario(text, self.name, self.base)
 
     def with_text(self, assignment: str) -> Scenario:

@@ -27,7 +27,7 @@ from forebay.session import Session
 FRAME_S = 0.1
 """Real time between two pictures."""
 SLOWEST, FASTEST = 1e-3, 1e3
-"""Simulated seconds in a real one, beyond which it is as fast as it goes."""
+"""Simulated seconds per real second. A higher speed means as fast as possible."""
 _CHUNKS = 8
 _MOST_POINTS = 400
 _BLOCKS = " ▁▂▃▄▅▆▇█"

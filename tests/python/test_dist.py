@@ -105,7 +105,7 @@ def test_from_the_source_distribution_where_there_is_rust(tmp_path: Path) -> Non
     scenario = tmp_path / "home.toml"
     words = ["new", "scenario", "--template", "household", "--out", str(scenario)]
     assert answer(home / "bin/forebay", *words).returncode == 0
-    done = answer(home / "bin/forebay", "run", scenario, "--set", "duration=5s")
+    done = answer(home / "bin/forebay", "run", scenario, "--set", "duration=15s")
     assert done.returncode == 0, done.stderr
 
 

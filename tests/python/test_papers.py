@@ -294,6 +294,17 @@ def test_a_difference_without_a_reason_fails(papers: Path) -> None:
     assert RUNNER.invoke(_cli.app, ["paper", "run", "toy", "--quick"]).exit_code == 0
 
 
+def test_a_reason_may_need_a_study_that_was_not_run(papers: Path) -> None:
+    home = toy_paper.write(papers)
+    text = (home / "paper.py").read_text()
+    longer = "reason=lambda data: f\"{len(data.runs('time'))} runs\""
+    (home / "paper.py").write_text(text.replace("reason=REASON", longer))
+    part = run.run("toy", Path("part"), command="", figure="1")
+    assert part["claims"][1]["reason"] == "time has not been run, on which the reason depends."
+    whole = run.run("toy", Path("whole"), command="")
+    assert whole["claims"][1]["reason"].endswith("runs")
+
+
 def test_sentences_that_the_numbers_do_not_bear_out_are_struck_out(papers: Path) -> None:
     assert RUNNER.invoke(_cli.app, ["paper", "run", "toy", "--page"]).exit_code == 0
     text = Path("docs/papers/toy.md").read_text()

@@ -78,6 +78,18 @@ def test_scenario_never_changes() -> None:
     assert scenario.document == DOCUMENT
 
 
+def test_many_fields_are_changed_as_one_by_one() -> None:
+    fields = {"duration": "9s", "dumbbell.rate": "2Mbit", "dumbbell": {"rate": "3Mbit"}}
+    changed = Scenario.of(DOCUMENT).with_all(fields)
+    one_by_one = Scenario.of(DOCUMENT)
+    for path, value in fields.items():
+        one_by_one = one_by_one.with_(path, value)
+    assert changed == one_by_one
+    assert changed.document["dumbbell"] == {"rate": "3Mbit"}
+    with pytest.raises(ScenarioError, match=r"^scenario: seed"):
+        Scenario.of(DOCUMENT).with_all({"seed": 1, "seed.x": 1})
+
+
 def test_toml_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     path.write_text(Scenario.of(DOCUMENT).to_toml(), encoding="utf-8")

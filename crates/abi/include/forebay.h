@@ -76,7 +76,7 @@
 #define FOREBAY_REDUNDANT_ACK 5
 
 /**
- * What a discipline knows of its port when it is created.
+ * What a discipline is told of its port when it is created.
  */
 typedef struct ForebaySetting {
   /**
@@ -144,7 +144,7 @@ typedef struct ForebayPacket {
 } ForebayPacket;
 
 /**
- * What a discipline gets at every call.
+ * What a discipline gets with every call.
  */
 typedef struct ForebayContext {
   /**
@@ -171,7 +171,7 @@ typedef struct ForebayContext {
 } ForebayContext;
 
 /**
- * What is held.
+ * What a queue holds.
  */
 typedef struct ForebayBacklog {
   /**
@@ -215,12 +215,12 @@ typedef struct ForebayDiscipline {
    */
   const char *schema;
   /**
-   * Whether packets of one flow and class leave in the order in which they came.
+   * Whether packets of one flow and class leave in the order in which they arrived.
    */
   bool keeps_order;
   /**
-   * Whether it holds packets back, so that `wake` names times in the future. The host takes others to
-   * be ready whenever they hold packets, and asks them now and then whether that is so.
+   * Whether it holds packets back, so that `wake` returns times in the future. If not, the host
+   * assumes that it is ready whenever it holds packets, and checks this from time to time.
    */
   bool shapes;
   /**
@@ -237,7 +237,7 @@ typedef struct ForebayDiscipline {
                   char *error,
                   uintptr_t size);
   /**
-   * Ends a queue; packets that it still holds are forgotten.
+   * Ends a queue. Packets that it still holds are lost.
    */
   void (*destroy)(void *state);
   /**
@@ -256,11 +256,11 @@ typedef struct ForebayDiscipline {
    */
   uint64_t (*wake)(const void *state, uint64_t now);
   /**
-   * What is held now.
+   * What the queue holds now.
    */
   struct ForebayBacklog (*backlog)(const void *state);
   /**
-   * Learns that the link's rate is now `rate` bit/s. May be NULL.
+   * Tells the queue that the link's rate is now `rate` bit/s. May be NULL.
    */
   void (*set_link_rate)(void *state, uint64_t now, uint64_t rate);
   /**
@@ -270,9 +270,9 @@ typedef struct ForebayDiscipline {
                                                                           const char *name,
                                                                           double value));
   /**
-   * Writes the parameters with every default filled in as JSON into the `size` bytes at `out`
-   * and returns its length without the zero byte, or what would be needed. If something is wrong,
-   * writes that and returns -1. May be NULL.
+   * Writes the parameters with every default filled in, as JSON, into the `size` bytes at `out`.
+   * Returns the length without the zero byte, or the length that would be needed. If something
+   * is wrong, writes a message and returns -1. May be NULL.
    */
   intptr_t (*effective)(const struct ForebayDiscipline *kind,
                         const char *params,

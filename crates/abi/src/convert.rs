@@ -1,4 +1,4 @@
-//! Packets, reasons and messages, from one side of the interface to the other.
+//! Converts packets, reasons and messages between the two sides of the interface.
 
 use crate::interface::ForebayPacket;
 use forebay_core::{ConfigError, DropReason, Packet, PacketKind};
@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString, c_char};
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
 
-/// Both are one: packets cross the interface as they lie.
+/// The two layouts are equal, so packets cross the interface without conversion.
 const _: () = {
     macro_rules! alike {
         ($($here:ident $there:ident),+) => {
@@ -29,7 +29,7 @@ pub fn to_c(packet: &Packet) -> &ForebayPacket {
     unsafe { &*ptr::from_ref(packet).cast() }
 }
 
-/// `from` as a packet; of a kind that is not known it is data.
+/// `from` as a packet. An unknown kind counts as data.
 #[inline]
 pub fn from_c(from: &ForebayPacket) -> Packet {
     if from.kind > PacketKind::Control as u32 {
@@ -39,7 +39,7 @@ pub fn from_c(from: &ForebayPacket) -> Packet {
     unsafe { take(from) }
 }
 
-/// A packet in registers as most copy it: in halves of 16 bytes.
+/// A packet in registers, as most code copies it: in halves of 16 bytes.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub struct Halves(__m128i, __m128i);
@@ -51,9 +51,9 @@ pub struct Halves(ForebayPacket);
 
 #[cfg(target_arch = "x86_64")]
 impl Halves {
-    /// Reads a packet that has just joined a queue. A load waits until what it reads has left the
-    /// store buffer if more than one store has written it; when the packet joined is the last word,
-    /// and was written by itself.
+    /// Reads a packet that has just joined a queue. A load of memory that several stores have
+    /// written waits until all of it has left the store buffer. So the last word, the time at which
+    /// the packet joined, is read separately, as it was written.
     #[inline]
     pub fn of(packet: &ForebayPacket) -> Self {
         let from = ptr::from_ref(packet);
@@ -107,11 +107,11 @@ impl Halves {
     }
 }
 
-/// Where the kind is, in words of 4 bytes.
+/// Position of the kind, in words of 4 bytes.
 const KIND: usize = offset_of!(ForebayPacket, kind) / 4;
 
-/// Copies a packet that has just been written, as narrowly as it was: its kind by itself. (A wider
-/// load would wait until all of it has left the store buffer.)
+/// Copies a packet that has just been written, with accesses as narrow as those that wrote it: the
+/// kind separately. (A wider load would wait until all of it has left the store buffer.)
 ///
 /// # Safety
 /// There is a packet at `from`, and one may be written to `to`.
@@ -130,8 +130,8 @@ unsafe fn copy(from: *const ForebayPacket, to: *mut ForebayPacket) {
     wide(KIND + 2);
 }
 
-/// Whether `given`, which has just been written by [`copy`] or the like, is not `held`; their numbers
-/// aside. Reads it as narrowly.
+/// Whether `given`, which has just been written by [`copy`] or similarly, differs from `held`,
+/// apart from their numbers. Its accesses are as narrow.
 #[inline]
 pub fn differ(held: &ForebayPacket, given: &ForebayPacket) -> bool {
     let (held, given) = (ptr::from_ref(held).cast::<u32>(), ptr::from_ref(given).cast::<u32>());
@@ -146,8 +146,8 @@ pub fn differ(held: &ForebayPacket, given: &ForebayPacket) -> bool {
     u64::from(short) | wide(2) | wide(KIND + 2) != 0
 }
 
-/// Writes the packet that leaves, if one does, to `to`. It is the host's from now on. Whether one
-/// did.
+/// Writes the departing packet, if there is one, to `to`. From then on it belongs to the host.
+/// Returns whether there was one.
 ///
 /// # Safety
 /// A packet may be written there.
@@ -164,7 +164,7 @@ pub unsafe fn give(sent: Option<Packet>, to: *mut ForebayPacket) -> bool {
 /// `known` as a packet.
 ///
 /// # Safety
-/// Its kind is one that is known.
+/// Its kind is a known one.
 #[inline]
 pub unsafe fn take(known: &ForebayPacket) -> Packet {
     // SAFETY: they have the same fields in the same places, and the kind is one of `PacketKind`.
@@ -192,7 +192,7 @@ pub unsafe fn text<'a>(from: *const c_char) -> Option<&'a str> {
     unsafe { CStr::from_ptr(from) }.to_str().ok()
 }
 
-/// Writes `text` and a zero byte into the `size` bytes at `to`, cut off if it is too long.
+/// Writes `text` and a zero byte into the `size` bytes at `to`. Text that is too long is cut off.
 ///
 /// # Safety
 /// `to` is NULL or `size` bytes may be written there.
@@ -211,7 +211,7 @@ pub unsafe fn write(text: &str, to: *mut c_char, size: usize) {
     }
 }
 
-/// An error from the text of one: what stands before ": " is the path, if it is one.
+/// Makes an error from its text: the part before ": " is the path, if it looks like one.
 pub fn error(text: &str) -> ConfigError {
     match text.split_once(": ") {
         Some((path, message)) if !path.is_empty() && !path.contains(' ') => {

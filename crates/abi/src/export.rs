@@ -1,4 +1,5 @@
-//! Disciplines written in Rust, as the C interface shows them. A panic ends the queue, not the host.
+//! Shows disciplines that are written in Rust through the C interface. A panic ends the queue, not
+//! the host.
 
 use crate::convert::{c_string, from_c, give, text, to_c, write};
 use crate::interface::*;
@@ -13,7 +14,7 @@ use std::ffi::{CString, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-/// Disciplines as the C interface shows them.
+/// Disciplines, as the C interface shows them.
 pub struct Exports(Vec<ForebayDiscipline>);
 
 // SAFETY: what the pointers lead to is never changed and lives as long as the process.
@@ -22,7 +23,7 @@ unsafe impl Send for Exports {}
 unsafe impl Sync for Exports {}
 
 impl Exports {
-    /// The kinds of `registry`, for the rest of the process's life.
+    /// The kinds of `registry`, which stay for the rest of the process.
     pub fn of(registry: &Registry<dyn Discipline>) -> Self {
         Exports(registry.iter().map(|entry| export(entry.clone())).collect())
     }
@@ -41,7 +42,7 @@ impl Exports {
     }
 }
 
-/// Text that lives as long as the process.
+/// Text that stays for the rest of the process.
 fn forever(text: &str) -> *const c_char {
     c_string(text).into_raw()
 }
@@ -75,26 +76,26 @@ fn export(entry: Entry<dyn Discipline>) -> ForebayDiscipline {
     }
 }
 
-/// A queue on this side of the interface.
+/// A queue of this library.
 struct Queue {
     discipline: Box<dyn Discipline>,
-    /// A stream of its own, begun with the port's at the first call.
+    /// A random stream of its own, seeded from the port's at the first call.
     rng: Option<Rng>,
     /// Why it cannot go on.
     fault: OnceCell<CString>,
 }
 
-/// What a caught panic said.
+/// The message of a caught panic.
 fn said(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     format!("it panicked: {}", text.unwrap_or_else(|| "without a message".into()))
 }
 
-/// The parameters, the port and the kind that a call names.
+/// The parameters, the port and the kind in the arguments of a call.
 ///
 /// # Safety
-/// The pointers are those of a call of `create` or `effective`.
+/// The pointers are arguments of `create` or `effective`.
 unsafe fn asked<'a>(
     kind: *const ForebayDiscipline,
     params: *const c_char,
@@ -169,7 +170,7 @@ unsafe extern "C" fn destroy(state: *mut c_void) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(queue)));
 }
 
-/// Drops and marks, handed to the host.
+/// Passes drops and marks to the host.
 struct Host(*mut ForebayContext);
 
 impl Sink for Host {
@@ -189,7 +190,7 @@ impl Sink for Host {
 /// Runs `act` on the queue at `state` under the host's context.
 ///
 /// # Safety
-/// `state` is a queue of `create`, which nobody else uses now, and `cx` the context of this call.
+/// `state` is a queue from `create` that nothing else uses now, and `cx` the context of this call.
 unsafe fn with(
     state: *mut c_void,
     cx: *mut ForebayContext,
@@ -242,10 +243,11 @@ unsafe extern "C" fn dequeue(
     }
 }
 
-/// Asks the queue at `state` something that changes nothing; `otherwise` if it fails or has failed.
+/// Asks the queue at `state` a question that changes nothing. Returns `otherwise` if it fails or
+/// has failed.
 ///
 /// # Safety
-/// `state` is a queue of `create`.
+/// `state` is a queue from `create`.
 unsafe fn ask<T>(state: *const c_void, otherwise: T, act: impl FnOnce(&dyn Discipline) -> T) -> T {
     // SAFETY: by the contract above.
     let queue = unsafe { &*state.cast::<Queue>() };

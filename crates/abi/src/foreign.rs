@@ -1,5 +1,5 @@
-//! A discipline that somebody else wrote, in whatever language, watched: what it does against the
-//! contract is named, and its packets are dropped.
+//! A discipline that others wrote, in any language, under supervision. If it breaks the contract,
+//! it is named and its packets are dropped.
 
 use crate::convert;
 use crate::interface::*;
@@ -12,13 +12,13 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-/// Departures between two questions what a plug-in holds, and whether it is ready: asking costs as much as
-/// a packet.
+/// Number of departures between two questions to a plug-in: what it holds, and whether it is ready.
+/// Asking costs as much as a packet.
 const QUESTIONS: u32 = 64;
-/// Times in a row that a queue may say that it is ready and give nothing.
+/// How often in a row a queue may say that it is ready and then give no packet.
 const MOST_IDLE: u32 = 1000;
 
-/// A queue on the other side. What its functions mean, and their answers, is said in `forebay.h`.
+/// A queue of a plug-in. `forebay.h` explains its functions and their results.
 pub trait Outside: Send {
     /// Takes an arriving packet: `FOREBAY_QUEUED`, `FOREBAY_DROPPED` or `FOREBAY_FAILED`.
     fn enqueue(&mut self, packet: &ForebayPacket, call: &mut Call) -> i32;
@@ -27,13 +27,13 @@ pub trait Outside: Send {
     /// `FOREBAY_FAILED`.
     fn dequeue(&mut self, to: &mut ForebayPacket, call: &mut Call) -> i32;
 
-    /// When to call `dequeue` next in ns, or `FOREBAY_IDLE`; changes nothing.
+    /// When to call `dequeue` next, in ns, or `FOREBAY_IDLE`. This changes nothing.
     fn wake(&self, now: Time) -> u64;
 
-    /// What it says that it holds, if it counts that itself.
+    /// What it says that it holds, if it counts this itself.
     fn backlog(&self) -> Option<ForebayBacklog>;
 
-    /// Learns that the link's rate is now `rate`.
+    /// Tells it that the link's rate is now `rate`.
     fn set_link_rate(&mut self, now: Time, rate: Rate);
 
     /// Reports internal variables by name.
@@ -43,14 +43,14 @@ pub trait Outside: Send {
     fn said(&self) -> Option<Cow<'_, str>>;
 }
 
-/// What the other side may do during one call.
+/// What the plug-in may do during one call.
 pub struct Call<'a, 'b> {
     ledger: &'a mut Ledger,
     cx: &'a mut Context<'b>,
 }
 
 impl Call<'_, '_> {
-    /// The present instant.
+    /// The current time.
     #[inline]
     pub fn now(&self) -> Time {
         self.cx.now
@@ -63,7 +63,8 @@ impl Call<'_, '_> {
         }
     }
 
-    /// Marks a packet if its transport understands that; false means that it is to be dropped.
+    /// Marks a packet if its transport understands marks. False means that the packet must be
+    /// dropped.
     pub fn mark(&mut self, packet: &mut ForebayPacket) -> bool {
         self.ledger.marks(packet, |packet| self.cx.mark(packet))
     }
@@ -74,23 +75,23 @@ impl Call<'_, '_> {
     }
 }
 
-/// A discipline on the other side, and the books of its packets.
+/// A discipline of a plug-in, and the account of its packets.
 pub struct Foreign<T> {
     /// The plug-in and the kind, for messages.
     who: Arc<str>,
     outside: T,
     shapes: bool,
-    /// What is under way, for who watches.
+    /// The call in progress, for the watching thread.
     under_way: Arc<watch::Calls>,
     ledger: Ledger,
-    /// How often in a row nothing came of a call that was due.
+    /// How often in a row a call that was due gave nothing.
     idle: u32,
-    /// Departures asked for since the books were last closed.
+    /// Departures requested since the last check of the account.
     asked: u32,
 }
 
 impl<T: Outside> Foreign<T> {
-    /// The queue that `make` makes, of the kind that `who` names in messages.
+    /// The queue that `make` makes. `who` names its kind in messages.
     ///
     /// # Errors
     /// Those of `make`.
@@ -130,7 +131,7 @@ impl<T: Outside> Foreign<T> {
         self.outside.said().unwrap_or("it failed, without saying why".into()).into_owned()
     }
 
-    /// Closes the books now and then.
+    /// Checks the account from time to time.
     #[inline]
     fn settle(&mut self, now: Time) {
         self.asked += 1;
@@ -140,8 +141,8 @@ impl<T: Outside> Foreign<T> {
         }
     }
 
-    /// Closes the books: does the plug-in say that it holds what it holds, and is ready if it does not
-    /// shape?
+    /// Checks the account: the plug-in must say that it holds what it holds, and it must be ready
+    /// if it does not shape.
     fn close(&self, now: Time) {
         if let Some(complaint) = self.miscount() {
             self.ledger.accuse(self.outside.said().map_or(complaint, Cow::into_owned));
@@ -151,7 +152,7 @@ impl<T: Outside> Foreign<T> {
         }
     }
 
-    /// What is wrong with what the plug-in says that it holds.
+    /// What is wrong with the plug-in's statement of what it holds.
     fn miscount(&self) -> Option<String> {
         let said = self.under_way.during(Function::Backlog, || self.outside.backlog());
         said.and_then(|said| self.ledger.compare(said))
@@ -178,7 +179,7 @@ impl<T: Outside> Foreign<T> {
         if held > 0 { Wake::Ready } else { Wake::Idle }
     }
 
-    /// What its enqueue says of packet `number`, if it is not that the packet is queued.
+    /// What its `enqueue` reports about packet `number`, if it is not queued.
     #[cold]
     fn answered(&self, answer: i32, number: u32) {
         let complaint = match answer {
@@ -190,7 +191,7 @@ impl<T: Outside> Foreign<T> {
         self.ledger.accuse(complaint);
     }
 
-    /// Its dequeue gave no packet, of `before` that it held.
+    /// Its `dequeue` gave no packet although it held `before` packets.
     #[cold]
     fn gave_nothing(&mut self, answer: i32, before: u32, now: Time) {
         match answer {
@@ -210,7 +211,7 @@ impl<T: Outside> Foreign<T> {
         }
     }
 
-    /// Drops what a queue holds that can no longer be trusted.
+    /// Drops the packets of a queue that can no longer be trusted.
     #[cold]
     fn flush(&mut self, cx: &mut Context) {
         for packet in self.ledger.take_all() {
@@ -297,7 +298,7 @@ impl<T: Outside + 'static> Discipline for Foreign<T> {
     }
 }
 
-/// `name` for the rest of the process's life; equal names are one.
+/// `name`, kept for the rest of the process. Equal names are stored once.
 fn interned(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().expect("nothing panics while it is held");

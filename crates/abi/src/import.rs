@@ -1,4 +1,4 @@
-//! Kinds of the C interface as entries of a registry.
+//! Makes registry entries from kinds of the C interface.
 
 use crate::convert::{self, c_string, text};
 use crate::foreign::Foreign;
@@ -11,19 +11,19 @@ use serde_json::{Map, Value, json};
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
 
-/// Room for a message.
+/// Size of the buffer for a message.
 const MESSAGE: usize = 1024;
-/// Room for parameters.
+/// Size of the buffer for parameters.
 const PARAMETERS: usize = 64 * 1024;
 
-/// The entry of the discipline at `kind`; `from` names its library in messages.
+/// The entry for the discipline at `kind`. Messages name its library as `from`.
 ///
 /// # Errors
-/// Another version of the interface, or what is missing.
+/// It has another version of the interface, or lacks functions.
 ///
 /// # Safety
-/// `kind` leads to a struct of the interface that lives as long as the process, and whose functions
-/// keep its contracts.
+/// `kind` points to a struct of the interface that stays for the rest of the process, and whose
+/// functions keep their contracts.
 pub unsafe fn import(
     kind: *const ForebayDiscipline,
     from: &str,
@@ -84,7 +84,7 @@ fn setting_of(setting: &Setting) -> ForebaySetting {
     ForebaySetting { rate: setting.rate.bps(), overhead: setting.overhead, mtu: setting.mtu }
 }
 
-/// The text in a buffer that the other side has written to.
+/// The text in a buffer that the plug-in has written.
 fn written(buffer: &[c_char]) -> String {
     let bytes: Vec<u8> =
         buffer.iter().take_while(|byte| **byte != 0).map(|byte| *byte as u8).collect();
@@ -163,8 +163,8 @@ fn fill_in(schema: &Map<String, Value>, block: &Value) -> Result<Value, ConfigEr
     Ok(Value::Object(whole))
 }
 
-/// `value`, or the number in it if it is packets ("50p") for a whole number: what suites and studies
-/// give to every discipline as its `limit`.
+/// `value`, or the number of packets in it ("50p") if a whole number is expected: suites and
+/// studies give such a `limit` to every discipline.
 fn counted(form: &Value, value: &Value) -> Value {
     match config::read::<Limit>(value) {
         Ok(Limit::Packets(count)) if form["type"] == "integer" && value.is_string() => count.into(),

@@ -1,4 +1,4 @@
-//! The C interface: what `forebay.h` says.
+//! The C interface, from which `forebay.h` is generated.
 
 use std::ffi::{c_char, c_void};
 
@@ -59,7 +59,7 @@ pub struct ForebayPacket {
     pub queued: u64,
 }
 
-/// What a discipline gets at every call.
+/// What a discipline gets with every call.
 #[repr(C)]
 pub struct ForebayContext {
     /// The present instant in ns; never decreases from call to call.
@@ -76,7 +76,7 @@ pub struct ForebayContext {
     pub random: unsafe extern "C" fn(cx: *mut ForebayContext) -> u64,
 }
 
-/// What a discipline knows of its port when it is created.
+/// What a discipline is told of its port when it is created.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForebaySetting {
@@ -88,7 +88,7 @@ pub struct ForebaySetting {
     pub mtu: u32,
 }
 
-/// What is held.
+/// What a queue holds.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ForebayBacklog {
@@ -117,10 +117,10 @@ pub struct ForebayDiscipline {
     /// unknown fields and checks `type`, `minimum`, `exclusiveMinimum` and `maximum`; for an integer it
     /// takes packets ("50p") too.
     pub schema: *const c_char,
-    /// Whether packets of one flow and class leave in the order in which they came.
+    /// Whether packets of one flow and class leave in the order in which they arrived.
     pub keeps_order: bool,
-    /// Whether it holds packets back, so that `wake` names times in the future. The host takes others to
-    /// be ready whenever they hold packets, and asks them now and then whether that is so.
+    /// Whether it holds packets back, so that `wake` returns times in the future. If not, the host
+    /// assumes that it is ready whenever it holds packets, and checks this from time to time.
     pub shapes: bool,
     /// For the library's own use.
     pub data: *const c_void,
@@ -135,7 +135,7 @@ pub struct ForebayDiscipline {
             size: usize,
         ) -> *mut c_void,
     >,
-    /// Ends a queue; packets that it still holds are forgotten.
+    /// Ends a queue. Packets that it still holds are lost.
     pub destroy: Option<unsafe extern "C" fn(state: *mut c_void)>,
     /// Takes an arriving packet: `FOREBAY_QUEUED`, `FOREBAY_DROPPED` (through the context) or
     /// `FOREBAY_FAILED`.
@@ -158,9 +158,9 @@ pub struct ForebayDiscipline {
     /// When to call `dequeue` next, in ns: `now` or before, at once; `FOREBAY_IDLE`, not before
     /// another packet arrives. Changes nothing.
     pub wake: Option<unsafe extern "C" fn(state: *const c_void, now: u64) -> u64>,
-    /// What is held now.
+    /// What the queue holds now.
     pub backlog: Option<unsafe extern "C" fn(state: *const c_void) -> ForebayBacklog>,
-    /// Learns that the link's rate is now `rate` bit/s. May be NULL.
+    /// Tells the queue that the link's rate is now `rate` bit/s. May be NULL.
     pub set_link_rate: Option<unsafe extern "C" fn(state: *mut c_void, now: u64, rate: u64)>,
     /// Reports internal variables by name, for plots. May be NULL.
     pub probe: Option<
@@ -171,9 +171,9 @@ pub struct ForebayDiscipline {
             report: unsafe extern "C" fn(to: *mut c_void, name: *const c_char, value: f64),
         ),
     >,
-    /// Writes the parameters with every default filled in as JSON into the `size` bytes at `out`
-    /// and returns its length without the zero byte, or what would be needed. If something is wrong,
-    /// writes that and returns -1. May be NULL.
+    /// Writes the parameters with every default filled in, as JSON, into the `size` bytes at `out`.
+    /// Returns the length without the zero byte, or the length that would be needed. If something
+    /// is wrong, writes a message and returns -1. May be NULL.
     pub effective: Option<
         unsafe extern "C" fn(
             kind: *const ForebayDiscipline,

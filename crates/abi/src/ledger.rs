@@ -1,4 +1,4 @@
-//! What a foreign discipline holds, by the books of its host: every packet once in, once out.
+//! The account of a foreign discipline: every packet goes in once and comes out once.
 
 use crate::convert::{Halves, differ, from_c, take};
 use crate::interface::{ForebayBacklog, ForebayPacket};
@@ -6,24 +6,25 @@ use forebay_core::{Backlog, Packet};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-/// Flows, by a hash, of which the last departure out of turn is remembered.
+/// Number of hashed flows for which the last departure out of turn is remembered.
 const REMEMBERED: usize = 1024;
 
-/// Arrivals that are told apart there.
+/// Number of arrivals that can be distinguished there.
 const ARRIVALS: u64 = (1 << 34) - 1;
 
 /// The kind of a packet that has left.
 const GONE: u32 = u32::MAX;
-/// Room for packets at first.
+/// Initial room for packets.
 const ROOM: usize = 64;
 
-/// Departures out of turn: of packets that left while older ones were held. Whoever leaves as the
-/// oldest overtakes nobody, so that a single queue has nothing to remember.
+/// Departures out of turn: of packets that left while older ones were held. The oldest packet
+/// overtakes no other, so a single queue needs no entries here.
 struct Order {
     /// The latest arrival that left out of turn.
     latest: u64,
-    /// Which arrival of a flow and class left so last, modulo 2^34, below what tells their key from
-    /// those at the same place, which forget each other.
+    /// The arrival of each flow and class that last left out of turn, modulo 2^34, and below it
+    /// what distinguishes its key from others at the same place. Keys at one place replace each
+    /// other.
     last: Box<[u64; REMEMBERED]>,
 }
 
@@ -32,8 +33,8 @@ impl Order {
         Order { latest: 0, last: Box::new([0; REMEMBERED]) }
     }
 
-    /// Whether `packet`, which came as the `arrival`-th and is the `oldest` or not, leaves before all
-    /// of its flow and class that came later.
+    /// Whether `packet`, the `arrival`-th to arrive and the `oldest` or not, leaves before all
+    /// packets of its flow and class that arrived later.
     #[inline]
     fn keeps(&mut self, packet: &ForebayPacket, arrival: u64, oldest: bool) -> bool {
         if oldest && self.latest < arrival {
@@ -62,27 +63,27 @@ pub enum Way {
     Dropped,
 }
 
-/// The books of one queue.
+/// The account of one queue.
 ///
-/// Packets lie in the order in which they came, so that those of a plain queue are met one after the
-/// other. A plug-in is shown each under the number of its arrival, modulo 2^32, so that nothing is
-/// searched for.
+/// Packets are in the order of arrival, so those of a simple queue are accessed one after the
+/// other. The plug-in sees each packet under its arrival number, modulo 2^32, so no search is
+/// necessary.
 pub struct Ledger {
-    /// Those that came from the `first`-th on, each at its arrival modulo the length, which is a power
-    /// of two. What has left is [`GONE`].
+    /// The packets from the `first`-th arrival on, each at its arrival modulo the length, which is
+    /// a power of two. Those that have left are [`GONE`].
     ring: Vec<ForebayPacket>,
-    /// The oldest arrival that the ring holds; `next` if it holds none.
+    /// The oldest arrival in the ring; `next` if the ring is empty.
     first: u64,
     /// The next arrival; the first one is 1.
     next: u64,
-    /// Packets that so many others have passed that the ring does not wait for them, with their
+    /// Packets that so many others have overtaken that the ring does not wait for them, with their
     /// arrivals, by the number that the plug-in knows.
     passed: HashMap<u32, (u64, ForebayPacket)>,
     packets: u32,
     bytes: u64,
-    /// None if the plug-in does not say that it keeps the order.
+    /// None if the plug-in does not declare that it keeps the order.
     order: Option<Order>,
-    /// What was found first; questions that change nothing find faults, too.
+    /// The first fault. Calls that change nothing find faults, too.
     fault: OnceCell<String>,
 }
 
@@ -100,7 +101,7 @@ impl Ledger {
         }
     }
 
-    /// Packets held.
+    /// Number of packets held.
     #[inline]
     pub fn packets(&self) -> u32 {
         self.packets
@@ -116,7 +117,7 @@ impl Ledger {
         self.fault.get().map(String::as_str)
     }
 
-    /// Books the first fault; later ones follow from it.
+    /// Records the first fault. Later ones follow from it.
     #[cold]
     pub fn accuse(&self, what: String) {
         self.fault.get_or_init(|| what);
@@ -128,7 +129,8 @@ impl Ledger {
         arrival as usize & (self.ring.len() - 1)
     }
 
-    /// Books an arriving packet, which is the plug-in's from now on; as the plug-in is to see it.
+    /// Adds an arriving packet, which belongs to the plug-in from now on. Returns it as the plug-in
+    /// must see it.
     #[inline]
     pub fn enters(&mut self, packet: &ForebayPacket) -> ForebayPacket {
         if self.next - self.first == self.ring.len() as u64 {
@@ -146,7 +148,7 @@ impl Ledger {
         halves.numbered(arrival as u32).packet()
     }
 
-    /// Leaves out a number that a packet still has that came 2^32 arrivals ago.
+    /// Skips a number that is still used by a packet that arrived 2^32 arrivals ago.
     #[cold]
     fn skip(&mut self) {
         self.first += u64::from(self.first == self.next);
@@ -156,8 +158,8 @@ impl Ledger {
         }
     }
 
-    /// Makes room for an arrival in a full ring: a larger ring, or, if most of it has left, half of the
-    /// ring without those that stayed behind.
+    /// Makes room for an arrival in a full ring: a larger ring, or, if most packets have left, half
+    /// of the ring without those that remained.
     #[cold]
     fn make_room(&mut self) {
         let room = self.ring.len();
@@ -181,7 +183,7 @@ impl Ledger {
         self.advance();
     }
 
-    /// Goes on to the oldest arrival that is held.
+    /// Advances to the oldest arrival that is held.
     #[inline]
     fn advance(&mut self) {
         while self.first < self.next && self.ring[self.place(self.first)].kind == GONE {
@@ -189,7 +191,8 @@ impl Ledger {
         }
     }
 
-    /// The arrival of a packet by the number that the plug-in knows, if the ring has a place for it.
+    /// The arrival of the packet that the plug-in knows by `number`, if the ring has a place for
+    /// it.
     #[inline]
     fn arrival(&self, number: u32) -> Option<u64> {
         let age = u64::from((self.next as u32).wrapping_sub(number));
@@ -204,7 +207,7 @@ impl Ledger {
         }
     }
 
-    /// The packet that the plug-in gives back, if it is held.
+    /// The packet that the plug-in returns, if it is held.
     #[inline(always)]
     pub fn leaves(&mut self, given: &ForebayPacket, way: Way) -> Option<Packet> {
         let Some(arrival) = self.arrival(given.id) else { return self.leaves_late(given, way) };
@@ -230,7 +233,7 @@ impl Ledger {
         Some(came)
     }
 
-    /// One that so many have passed that the ring does not hold it.
+    /// A packet that so many others have overtaken that the ring does not contain it.
     #[cold]
     fn leaves_late(&mut self, given: &ForebayPacket, way: Way) -> Option<Packet> {
         let Some((arrival, booked)) = self.passed.remove(&given.id) else {
@@ -254,7 +257,7 @@ impl Ledger {
         ));
     }
 
-    /// Whether `given` is what came, or was `changed` from it, and keeps its place among its own.
+    /// Whether `given` is the packet that arrived, or was `changed` from it, and keeps the order.
     #[inline(always)]
     fn judge(
         &mut self,
@@ -277,7 +280,7 @@ impl Ledger {
         }
     }
 
-    /// The packet that `given` is, as a host sees it, to be marked; `act` tells whether it was.
+    /// The packet `given`, as the host sees it, to be marked. `act` returns whether it was marked.
     pub fn marks(
         &mut self,
         given: &mut ForebayPacket,
@@ -302,7 +305,7 @@ impl Ledger {
         marked
     }
 
-    /// What is wrong with what the plug-in says that it holds.
+    /// What is wrong with the plug-in's statement of what it holds.
     #[inline]
     pub fn compare(&self, said: ForebayBacklog) -> Option<String> {
         let ForebayBacklog { packets, bytes } = said;
@@ -317,7 +320,7 @@ impl Ledger {
         ))
     }
 
-    /// Takes back every packet that is held, in the order in which they came.
+    /// Takes back every packet that is held, in order of arrival.
     pub fn take_all(&mut self) -> Vec<Packet> {
         let held = self.in_order();
         self.ring.fill(gone());
@@ -326,7 +329,7 @@ impl Ledger {
         held.iter().map(|(_, packet)| from_c(packet)).collect()
     }
 
-    /// Shows every packet that is held, in the order in which they came.
+    /// Shows every packet that is held, in order of arrival.
     pub fn show(&self, out: &mut dyn FnMut(&Packet)) {
         for (_, held) in self.in_order() {
             let packet = from_c(&held);
@@ -354,8 +357,8 @@ mod tests {
     use super::*;
     use forebay_core::Rng;
 
-    /// Packets of four flows and two classes, out in any order or dropped; what overtook whom, by
-    /// looking at all that ever came.
+    /// Packets of four flows and two classes leave in any order or are dropped. Which overtook
+    /// which is computed from all arrivals.
     #[test]
     fn whoever_overtakes_its_own_is_found() {
         let mut rng = Rng::named(1, "ledger");
@@ -424,7 +427,7 @@ mod tests {
         assert!(ledger.fault().unwrap().starts_with("it changed packet 1, which came as"));
     }
 
-    /// Two packets stay while the numbers of 32 bits are used up.
+    /// Two packets stay while all numbers of 32 bits are used.
     #[test]
     fn what_stays_behind_is_kept_and_its_number_is_not_given_again() {
         let mut ledger = Ledger::new(false);

@@ -1,8 +1,8 @@
-//! The C interface of queue disciplines, for both directions: [`plugin!`] makes a shared library of
-//! disciplines written in Rust, [`load`] takes such libraries, in whatever language, into a
-//! registry, and the library `libforebay` shows forebay's own disciplines to C and C++.
+//! The C interface of queue disciplines, in both directions. [`plugin!`] makes a shared library
+//! from disciplines written in Rust. [`load`] adds such libraries, in any language, to a registry.
+//! The library `libforebay` offers forebay's own disciplines to C and C++.
 //!
-//! `include/forebay.h` says the same in C. `docs/extending.md` is the guide.
+//! `include/forebay.h` is the interface in C, and `docs/extending.md` the guide.
 
 mod convert;
 mod export;
@@ -29,8 +29,8 @@ pub use library::{forebay_discipline, forebay_discipline_at};
 pub use load::{Plugin, load};
 pub use watch::{Calls, Function, Watch};
 
-/// Makes this crate, a `cdylib`, a plug-in of the given parts: disciplines, or admission rules,
-/// which make a kind each.
+/// Makes a plug-in of this crate, a `cdylib`, from the given parts: disciplines, or admission
+/// rules, each of which becomes a kind.
 ///
 /// ```ignore
 /// forebay::plugin!(Mine);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::ffi::c_char;
 use std::sync::OnceLock;
 
-/// Any classifier, admission rule and scheduler.
+/// A combination of any classifier, admission rule and scheduler.
 struct Combination(Disciplines);
 
 impl Recipe<dyn Discipline> for Combination {

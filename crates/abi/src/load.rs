@@ -1,4 +1,4 @@
-//! Shared libraries, loaded once and kept.
+//! Shared libraries, which are loaded once and stay loaded.
 
 use crate::import::import;
 use crate::interface::{ForebayDiscipline, ForebayPlugin};
@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 /// The symbol that a plug-in exports.
 const SYMBOL: &str = "forebay_plugin";
-/// The most disciplines of one library.
+/// Most disciplines of one library.
 const MOST: u32 = 1000;
 
 /// A shared library that has been loaded.
@@ -26,11 +26,11 @@ pub struct Plugin {
 
 type Loaded = HashMap<PathBuf, ((u64, Option<SystemTime>), Plugin)>;
 
-/// The plug-in at `path`. It stays in the process.
+/// The plug-in at `path`. It stays loaded until the process ends.
 ///
 /// # Errors
-/// It cannot be loaded, is no plug-in, speaks another version of the interface, or has changed since
-/// this process loaded it.
+/// It cannot be loaded, is not a plug-in, has another version of the interface, or has changed
+/// since this process loaded it.
 pub fn load(path: &Path) -> Result<Plugin, String> {
     static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
     let refuse = |what: String| format!("plug-in {}: {what}", path.display());

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-/// The functions that no discipline can do without.
+/// The functions that every discipline must have.
 #[derive(Clone, Copy)]
 pub struct Calls {
     pub destroy: unsafe extern "C" fn(*mut c_void),
@@ -24,7 +24,7 @@ pub struct Native {
     kind: &'static ForebayDiscipline,
     calls: Calls,
     state: *mut c_void,
-    /// What the library is handed; `now` and `host` are those of a call.
+    /// What the library gets. `now` and `host` belong to one call.
     context: ForebayContext,
 }
 
@@ -32,7 +32,7 @@ pub struct Native {
 // change nothing.
 unsafe impl Send for Native {}
 
-/// The call that a context belongs to.
+/// The call to which a context belongs.
 ///
 /// # Safety
 /// `cx` is a context that [`Native::call`] filled in, during that call.

@@ -1,13 +1,13 @@
-//! Calls into plug-ins that do not return, seen from another thread.
+//! Finds calls into plug-ins that do not return, from another thread.
 //!
-//! A call reads no clock. It says that it began and that it ended, in two stores; whoever looks now
-//! and then finds the call that was under way all the while.
+//! A call does not read a clock. Two stores record when it begins and when it ends. The other
+//! thread checks from time to time whether the same call is still in progress.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 
-/// A function of a plug-in: of a queue, of a congestion control, of a source.
+/// A function of a plug-in: of a queue, a congestion control or a source.
 #[derive(Debug, Clone, Copy)]
 #[repr(u64)]
 #[expect(missing_docs, reason = "their names are what they are called")]
@@ -44,23 +44,24 @@ const NAMES: [&str; 14] = [
     "pacing_rate",
     "next",
 ];
-/// What of [`Calls::state`] is the function.
+/// The part of [`Calls::state`] that is the function.
 const FUNCTION: u64 = 0xf;
 
-/// The calls of one queue, or another part.
+/// The calls of one queue, or of another part.
 pub struct Calls {
     /// The plug-in and the kind.
     who: Arc<str>,
-    /// The number of calls so far, above the function that is under way, 0 between calls.
+    /// The number of calls so far, and in the lowest bits the function in progress, 0 between
+    /// calls.
     state: AtomicU64,
-    /// The state at the last look, and at how many looks before it was the same.
+    /// The state at the last check, and the number of earlier checks at which it was the same.
     seen: Mutex<(u64, u32)>,
     /// Calls that took too long.
     late: AtomicU32,
 }
 
 impl Calls {
-    /// The calls of a part of `who`, for the watch that this thread has begun.
+    /// The calls of a part of `who`, for the watch that this thread has started.
     pub fn of(who: &Arc<str>) -> Arc<Self> {
         let calls = Arc::new(Calls {
             who: Arc::clone(who),
@@ -80,7 +81,7 @@ impl Calls {
         calls
     }
 
-    /// Calls `function`, which is `act`. One thread at a time does so.
+    /// Calls `function`, which is `act`. Only one thread at a time may do so.
     #[inline]
     pub fn during<T>(&self, function: Function, act: impl FnOnce() -> T) -> T {
         let number = self.state.load(Relaxed) + FUNCTION + 1;
@@ -90,7 +91,7 @@ impl Calls {
         answer
     }
 
-    /// The function that has been under way since `looks` looks ago, if one has: at that look alone.
+    /// The function that has been in progress for exactly `looks` checks, if there is one.
     fn late(&self, looks: u32) -> Option<&'static str> {
         let state = self.state.load(Relaxed);
         let mut seen = self.seen.lock().expect("nothing panics while it is held");
@@ -104,7 +105,7 @@ thread_local! {
     static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
 }
 
-/// The queues of plug-ins that one thread makes, watched from another one.
+/// The queues of plug-ins that one thread makes, watched from another thread.
 #[derive(Clone, Default)]
 pub struct Watch(Arc<Mutex<Vec<Weak<Calls>>>>);
 
@@ -114,8 +115,8 @@ impl Watch {
         WATCH.set(Some(self.clone()));
     }
 
-    /// Looks at all of them. A call that has been under way since `looks` looks ago is named; of many
-    /// such calls of one queue the first, the second, the fourth and so on.
+    /// Checks all of them. Returns the calls that have been in progress for `looks` checks. Of many
+    /// such calls of one queue, it returns the first, the second, the fourth and so on.
     pub fn look(&self, looks: u32) -> Option<String> {
         let all = self.0.lock().expect("nothing panics while it is held");
         all.iter()

@@ -1,4 +1,4 @@
-//! Runs with agents that learn, many at once, on arrays that numpy owns.
+//! Runs with agents that learn: many at once, on arrays that numpy owns.
 
 use crate::{Output, ScenarioError, json, output, refused};
 use forebay_core::ConfigError;
@@ -18,7 +18,7 @@ pub struct Episodes {
     own: Arc<Registry>,
     agent: Arc<Agent>,
     runs: Mutex<Vec<Option<Episode>>>,
-    /// None: all in the thread that calls.
+    /// None: all run in the calling thread.
     pool: Option<rayon::ThreadPool>,
 }
 
@@ -26,7 +26,7 @@ impl Episodes {
     /// Places for `count` runs with the agent (JSON), stepped by `threads` threads.
     ///
     /// # Errors
-    /// Anything in the agent that is not understood.
+    /// The agent is wrong.
     pub fn new(own: &Arc<Registry>, agent: &str, count: usize, threads: usize) -> PyResult<Self> {
         let agent = Agent::read(&json(agent, "agent")?);
         let agent = agent.map_err(|error| refused(error.within("agent")))?;
@@ -37,7 +37,7 @@ impl Episodes {
         Ok(Episodes { own: Arc::clone(own), agent: Arc::new(agent), runs, pool })
     }
 
-    /// What `act` makes of the run in place `number`.
+    /// The result of `act` for the run in place `number`.
     fn with<T>(&self, number: usize, act: impl FnOnce(&mut Episode) -> T) -> PyResult<T> {
         let mut runs = self.runs.lock().expect("nothing panics while it is held");
         let run = runs.get_mut(number).and_then(Option::as_mut);
@@ -52,7 +52,7 @@ fn stopped(error: RunError) -> PyErr {
 
 #[pymethods]
 impl Episodes {
-    /// Begins the scenario (JSON) in place `number`; how many agents there are.
+    /// Begins the scenario (JSON) in place `number`. Returns the number of agents.
     fn reset(&self, py: Python, number: usize, scenario: &str, base: &str) -> PyResult<usize> {
         let tree = json(scenario, "scenario")?;
         if tree.get("plugins").and_then(|paths| paths.as_array()).is_some_and(|all| !all.is_empty())
@@ -74,14 +74,14 @@ impl Episodes {
         py.detach(begin).map_err(refused)
     }
 
-    /// What the agents in place `number` see before they act, a row each.
+    /// What the agents in place `number` observe before they act, one row for each.
     fn begin(&self, number: usize, mut observations: PyReadwriteArray1<f32>) -> PyResult<()> {
         let rows = observations.as_slice_mut()?;
         self.with(number, |run| run.begin(rows))
     }
 
-    /// Every agent of every run acts, and every run goes on for a step; those that have ended stay as
-    /// they are. Rows are the agents of one run after the other.
+    /// Every agent of every run acts, and every run advances by a step. Runs that have ended do not
+    /// change. Rows are the agents of one run after the other.
     fn step(
         &self,
         py: Python,
@@ -146,7 +146,7 @@ impl Episodes {
         self.with(number, |run| run.world().now().as_nanos())
     }
 
-    /// What the complete run in place `number` measured; it is gone then.
+    /// What the complete run in place `number` measured. Can be called once.
     fn finish(&self, number: usize) -> PyResult<Output> {
         if !self.with(number, |run| run.is_complete())? {
             return Err(PyValueError::new_err("the episode has not ended"));

@@ -1,7 +1,7 @@
-//! What Python sees of the engine: glue and error mapping, nothing else.
+//! The engine's interface for Python: conversions and errors only.
 //!
-//! [`engine`] fills an extension module with it, for whatever registry it is given. The package's own
-//! module, `forebay._engine`, is that of what comes with forebay (`crates/python`).
+//! [`engine`] fills an extension module with it, for any registry. The package's own module,
+//! `forebay._engine`, has the registry of forebay (`crates/python`).
 
 use cpu_time::ThreadTime;
 use forebay_core::{ConfigError, Dimension, Quantity, Time, UnitError, file};
@@ -14,7 +14,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyImportError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::io::BufReader;
 use std::net::IpAddr;
@@ -41,10 +41,10 @@ create_exception!(
 );
 create_exception!(_engine, Cancelled, PyException, "The run was stopped through its `Cancel`.");
 
-/// Events between two looks at the cancel flag: about 10 ms.
+/// Number of events between two checks of the cancel flag, which take about 10 ms.
 const SLICE: u64 = 200_000;
 
-/// A flag that stops a run from another thread.
+/// A flag with which another thread stops a run.
 #[pyclass(frozen)]
 #[derive(Default)]
 struct Cancel {
@@ -58,7 +58,7 @@ impl Cancel {
         Self::default()
     }
 
-    /// Stop the run that holds this flag.
+    /// Stop the run that has this flag.
     fn set(&self) {
         self.flag.store(true, Ordering::Relaxed);
     }
@@ -87,13 +87,13 @@ impl Output {
         &self.summary
     }
 
-    /// How many threads the run took.
+    /// Number of threads that the run used.
     #[getter]
     fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Every table: its name, its labels, its columns as little-endian 64-bit floats.
+    /// Every table: its name, its labels, and its columns as little-endian 64-bit floats.
     fn tables<'py>(&self, py: Python<'py>) -> Vec<(&str, HashMap<&str, &str>, Columns<'py>)> {
         let bytes = |values: &[f64]| {
             let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -129,18 +129,23 @@ fn load(path: &str) -> PyResult<String> {
     Ok(tree.to_string())
 }
 
-/// What stands at a path of a document, as JSON.
+/// The value at a path of a document, as JSON.
 #[pyfunction]
 fn field(document: &str, path: &str) -> PyResult<Option<String>> {
     let tree = json(document, "document")?;
     Ok(path::get(&tree, path).map_err(refused)?.map(Value::to_string))
 }
 
-/// The document with a value (JSON) at a path.
+/// The document with values at paths (JSON, an object of values by path).
 #[pyfunction]
-fn with_field(document: &str, path: &str, value: &str) -> PyResult<String> {
-    let (mut tree, value) = (json(document, "document")?, json(value, "value")?);
-    path::set(&mut tree, path, value).map_err(refused)?;
+fn with_fields(document: &str, fields: &str) -> PyResult<String> {
+    let mut tree = json(document, "document")?;
+    let fields: Map<String, Value> = serde_json::from_str(fields).map_err(|error| {
+        ScenarioError::new_err(format!("the fields are no JSON object: {error}"))
+    })?;
+    for (path, value) in fields {
+        path::set(&mut tree, &path, value).map_err(refused)?;
+    }
     Ok(tree.to_string())
 }
 
@@ -158,7 +163,7 @@ fn format_quantity(value: f64, dimension: &str) -> PyResult<String> {
     dimension_of(dimension)?.format(value).map_err(not_understood)
 }
 
-/// The number that a gate of this seed gives to a flow in its recordings.
+/// The number that a gate with this seed gives to a flow in its recordings.
 #[pyfunction]
 fn flow_hash(
     seed: u64,
@@ -170,14 +175,14 @@ fn flow_hash(
     FlowHash::new(seed).of(source, destination, protocol, ports)
 }
 
-/// The engine: the functions of the module that know what can be named.
+/// The engine: the functions of the module that depend on the registry.
 #[pyclass(frozen)]
 struct Engine {
     registry: Arc<Registry>,
 }
 
 impl Engine {
-    /// What `act` makes of the scenario in `tree`, without the interpreter's lock.
+    /// The result of `act` for the scenario in `tree`, without the interpreter's lock.
     fn with<T: Send + 'static>(
         &self,
         py: Python,
@@ -194,7 +199,7 @@ impl Engine {
         py.detach(|| if is_alone { act() } else { plugins::watched(act) })
     }
 
-    /// What can be named with the plug-ins at `paths`.
+    /// The registry, with the plug-ins at `paths`.
     fn registry(&self, paths: &[String]) -> PyResult<Arc<Registry>> {
         plugins::registry(&self.registry, paths, Path::new("")).map_err(refused)
     }
@@ -223,7 +228,7 @@ impl Engine {
         self.with(py, scenario, base, act)
     }
 
-    /// What a scenario asks of an emulation, as JSON.
+    /// What an emulation needs to know of a scenario, as JSON.
     fn plan(&self, py: Python, scenario: &str, base: &str) -> PyResult<String> {
         self.with(py, scenario, base, |scenario| text(scenario.plan()))
     }
@@ -260,12 +265,12 @@ impl Engine {
         })
     }
 
-    /// Hash of all that decides what a run does except its seed.
+    /// Hash of everything that decides what a run does, except its seed.
     fn identity(&self, py: Python, scenario: &str, base: &str) -> PyResult<String> {
         self.with(py, scenario, base, |scenario| scenario.identity().map_err(refused))
     }
 
-    /// Sources and meters of the scenario, on real packets.
+    /// Sources and meters of the scenario, for real packets.
     fn live(&self, py: Python, scenario: &str, base: &str) -> PyResult<Live> {
         self.with(py, scenario, base, |scenario| Live::of(scenario).map_err(refused))
     }
@@ -280,7 +285,7 @@ impl Engine {
         Session::open(py, &self.registry, scenario, base)
     }
 
-    /// Replay a gate's recording; what was found as JSON.
+    /// Replay a gate's recording. Returns the result as JSON.
     #[pyo3(signature = (path, plugins=Vec::new()))]
     fn replay(&self, py: Python, path: String, plugins: Vec<String>) -> PyResult<String> {
         let disciplines = Arc::new(self.registry(&plugins)?.disciplines.clone());
@@ -307,7 +312,7 @@ impl Engine {
     }
 }
 
-/// Runs `scenario` to its end, on at most `threads` threads.
+/// Runs `scenario` to its end, with at most `threads` threads.
 fn run(
     scenario: &Scenario,
     threads: usize,
@@ -323,12 +328,12 @@ fn run(
     Ok(Output { threads, ..output })
 }
 
-/// Whether parts of `scenario` are in Python.
+/// Whether parts of `scenario` are written in Python.
 fn in_python(scenario: &Scenario) -> bool {
     scenario.table().plugins.iter().any(|path| python::is_one(path))
 }
 
-/// What the finished run of `scenario` measured; `cost` is the processor time up to then.
+/// What the finished run of `scenario` measured. `cost` is the processor time up to then.
 fn output(scenario: &Scenario, world: &mut World, cost: impl FnOnce() -> Duration) -> Output {
     let summary = serde_json::to_string(&summary(scenario, scenario.table().seed, world));
     let mut summary = summary.expect("keys are strings");
@@ -339,13 +344,13 @@ fn output(scenario: &Scenario, world: &mut World, cost: impl FnOnce() -> Duratio
     Output { summary, tables, threads: 1 }
 }
 
-/// Goes on for `slice` events, up to `until` at most; as [`going_on`].
+/// Advances by `slice` events, at most to `until`, as [`going_on`].
 fn advance(world: &mut World, until: Time, slice: u64, in_python: bool) -> PyResult<Progress> {
     going_on(in_python, || world.advance_to(until, slice))
 }
 
-/// Lets a run go on by `act`; with the interpreter's lock if there are parts `in_python`, each call of
-/// which would wait for it.
+/// Lets `act` advance a run. If there are parts `in_python`, it keeps the interpreter's lock, for
+/// which each of their calls would wait otherwise.
 fn going_on(
     in_python: bool,
     act: impl FnOnce() -> Result<Progress, RunError> + Send,
@@ -359,7 +364,7 @@ fn broken(error: RunError) -> PyErr {
     ScenarioError::new_err(error.to_string())
 }
 
-/// Runs to the end, a slice at a time.
+/// Runs to the end, one slice at a time.
 fn complete(
     run: &mut Run,
     in_python: bool,
@@ -423,14 +428,14 @@ const METHODS: [&str; 13] = [
     "with_queue",
 ];
 
-/// The module by which the package `forebay` knows its engine.
+/// The module in which the package `forebay` looks for its engine.
 const MODULE: &str = "forebay._engine";
 
-/// Fills `module` with the engine that knows `registry`. A module with another name takes the place of
-/// the package's own engine, and so has to be imported before it.
+/// Fills `module` with an engine that uses `registry`. A module with another name replaces the
+/// package's own engine, and must be imported before it.
 ///
 /// # Errors
-/// The package has its engine already.
+/// The package already has an engine.
 pub fn engine(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> {
     let py = module.py();
     let name = module.name()?;
@@ -460,7 +465,7 @@ pub fn engine(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> 
     module.add_class::<python::Congestion>()?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(field, module)?)?;
-    module.add_function(wrap_pyfunction!(with_field, module)?)?;
+    module.add_function(wrap_pyfunction!(with_fields, module)?)?;
     module.add_function(wrap_pyfunction!(quantity, module)?)?;
     module.add_function(wrap_pyfunction!(format_quantity, module)?)?;
     module.add_function(wrap_pyfunction!(flow_hash, module)?)?;

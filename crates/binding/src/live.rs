@@ -11,7 +11,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::Mutex;
 
-/// (at in ns, bytes or none without end, flow among the source's own)
+/// (time in ns, bytes or None without end, number of the flow within the source)
 type Next = (u64, Option<u64>, u32);
 
 /// Sources and meters of a scenario that runs on real packets.
@@ -22,7 +22,7 @@ impl Live {
     /// Sources and meters of `scenario`.
     ///
     /// # Errors
-    /// What cannot be built.
+    /// A source or meter cannot be built.
     pub fn of(scenario: Scenario) -> Result<Self, ConfigError> {
         live::Live::new(scenario).map(|live| Live(Mutex::new(Some(live))))
     }
@@ -44,7 +44,7 @@ fn next(step: Step) -> Next {
 
 #[pymethods]
 impl Live {
-    /// Everyone who sends: (index of the traffic entry, start, stop), times in ns.
+    /// All senders: (index of the traffic entry, start, stop), times in ns.
     fn participants(&self) -> PyResult<Vec<(usize, u64, u64)>> {
         self.with(|live| {
             let each = live.participants().iter();

@@ -1,4 +1,4 @@
-//! Disciplines of shared libraries and of classes in Python beside those that the engine knows.
+//! Plug-ins, as shared libraries or Python classes, in addition to the engine's own parts.
 
 use crate::ScenarioError;
 use crate::python::{self, Stop};
@@ -13,16 +13,16 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Time between two looks at the calls of plug-ins that are under way.
+/// Time between two checks of the calls into plug-ins.
 const LOOK: Duration = Duration::from_millis(250);
-/// Looks after which a call is given up: so many that none is mistaken on a machine that was stopped
-/// or is busy.
+/// Number of checks after which a call is given up. It is large, so that a call on a machine that
+/// was stopped or is busy is not given up by mistake.
 const LOOKS: u32 = 20;
 
-/// What can be named beside `own` with the plug-ins at `paths`; relative ones start from `base`.
+/// The registry `own`, with the plug-ins at `paths`. Relative paths start from `base`.
 ///
 /// # Errors
-/// A plug-in that cannot be loaded, or a name that is taken; the path is that of a scenario.
+/// A plug-in cannot be loaded, or a name is taken. The path in the error is that of a scenario.
 pub fn registry(
     own: &Arc<Registry>,
     paths: &[String],
@@ -40,8 +40,8 @@ pub fn registry(
     Ok(Arc::new(registry))
 }
 
-/// Takes the parts of the plug-in at `path`, which starts from `base`, into `registry`; the SHA-256 of its
-/// content.
+/// Adds the parts of the plug-in at `path`, which starts from `base`, to `registry`. Returns the
+/// SHA-256 of its content.
 fn join(registry: &mut Registry, path: &str, base: &Path) -> Result<String, String> {
     if python::is_one(path) {
         return python::join(registry, path, base);
@@ -54,7 +54,7 @@ fn join(registry: &mut Registry, path: &str, base: &Path) -> Result<String, Stri
     Ok(plugin.sha256)
 }
 
-/// What the scenario `tree` can name.
+/// The registry for the scenario `tree`.
 ///
 /// # Errors
 /// As [`registry`].
@@ -69,18 +69,18 @@ pub fn of_scenario(
     registry(own, &paths.transpose()?.unwrap_or_default(), base)
 }
 
-/// What `act` answers, in a thread of its own, which is left behind if a call of a plug-in in it does
-/// not return.
+/// The result of `act`, which runs in a thread of its own. The thread is abandoned if a call into a
+/// plug-in does not return.
 ///
 /// # Errors
-/// Those of `act`, and such a call.
+/// Those of `act`, or such a call.
 pub fn watched<T: Send + 'static>(
     act: impl FnOnce() -> PyResult<T> + Send + 'static,
 ) -> PyResult<T> {
     watched_by(&forebay::Watch::default(), act)
 }
 
-/// As [`watched`], with queues that were made under the same watch before.
+/// As [`watched`], with queues that were made earlier under the same watch.
 ///
 /// # Errors
 /// As [`watched`].
@@ -116,8 +116,8 @@ pub fn watched_by<T: Send + 'static>(
     resume_unwind(thread.join().expect_err("it has ended without an answer"))
 }
 
-/// The conformance suite on every discipline of a plug-in: its name, and what it did against which
-/// contract, if it did.
+/// Runs the conformance suite on every discipline of a plug-in. Returns their names, and what each
+/// did against which contract, if it did.
 #[pyfunction]
 pub fn check_plugin(py: Python, path: String) -> PyResult<Vec<(String, Option<String>)>> {
     let check = move || {

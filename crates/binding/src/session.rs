@@ -1,4 +1,4 @@
-//! A run that stops where it is told to, to be looked at and changed.
+//! A run that stops where the caller wants, to be looked at and changed.
 
 use crate::{Output, SLICE, ScenarioError, advance, in_python, json, output, plugins, refused};
 use cpu_time::ThreadTime;
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A run under way.
+/// A run in progress.
 struct Run {
     scenario: Scenario,
     world: World,
-    /// Whether anything has happened since the last change, so that the next one needs an instant of
+    /// Whether anything has happened since the last change. If so, the next change needs a time of
     /// its own.
     has_moved: bool,
     /// Processor time of its steps so far.
@@ -23,7 +23,7 @@ struct Run {
 }
 
 impl Run {
-    /// Goes on for a slice, up to `until` at most.
+    /// Advances by a slice, at most to `until`.
     fn advance(&mut self, until: Time) -> PyResult<Progress> {
         self.has_moved = true;
         let slice = if self.world.is_watched() { SLICE / 20 } else { SLICE };
@@ -37,11 +37,11 @@ pub struct Session {
     own: Arc<Registry>,
     base: PathBuf,
     watch: forebay::Watch,
-    /// None when it has ended, or could not go on.
+    /// None if it has ended, or could not go on.
     run: Mutex<Option<Run>>,
 }
 
-/// The scenario in `tree`; what it has in common with a `known` one is not read again.
+/// The scenario in `tree`. Parts that are equal in the `known` one are not read again.
 fn read(
     own: &Arc<Registry>,
     tree: &Value,
@@ -56,7 +56,7 @@ impl Session {
     /// The scenario (JSON) at its beginning.
     ///
     /// # Errors
-    /// Anything in it that could not run.
+    /// The scenario cannot run.
     pub fn open(py: Python, own: &Arc<Registry>, scenario: &str, base: &str) -> PyResult<Self> {
         let (tree, base) = (json(scenario, "scenario")?, PathBuf::from(base));
         let watch = forebay::Watch::default();
@@ -71,7 +71,7 @@ impl Session {
         Ok(Session { own: Arc::clone(own), base, watch, run: Mutex::new(Some(run)) })
     }
 
-    /// What `act` says of the run, which is over if `act` fails.
+    /// The result of `act` for the run. The run is over if `act` fails.
     fn with<T: Send + 'static>(
         &self,
         py: Python,
@@ -99,18 +99,18 @@ impl Session {
 
 #[pymethods]
 impl Session {
-    /// The present instant, and the scenario's end, in ns.
+    /// The current time and the end of the scenario, in ns.
     fn times(&self, py: Python) -> PyResult<(u64, u64)> {
         self.with(py, |run| Ok((run.world.now().as_nanos(), run.world.measured().1.as_nanos())))
     }
 
-    /// Goes on for some milliseconds, up to `until_ns` at most; whether that is reached.
+    /// Advances for some milliseconds, at most to `until_ns`. Returns whether that is reached.
     fn advance(&self, py: Python, until_ns: u64) -> PyResult<bool> {
         self.with(py, move |run| Ok(run.advance(Time::from_nanos(until_ns))?.arrived))
     }
 
-    /// Goes on to the next instant at which a packet joins or leaves the watched queue, or for some
-    /// milliseconds; whether that is reached.
+    /// Advances to the next time at which a packet joins or leaves the watched queue, or for some
+    /// milliseconds. Returns whether that time is reached.
     fn advance_to_packet(&self, py: Python) -> PyResult<bool> {
         self.with(py, |run| {
             run.has_moved = true;
@@ -119,7 +119,8 @@ impl Session {
         })
     }
 
-    /// Watches the queue of a link, with a point of the series every `grain_ns`; only at the beginning.
+    /// Watches the queue of a link, with a point of the series every `grain_ns`. Only at the
+    /// beginning.
     fn watch(&self, py: Python, link: Option<String>, grain_ns: u64) -> PyResult<()> {
         self.with(py, move |run| {
             let link = link.map(|name| run.scenario.link(&name)).transpose().map_err(refused)?;
@@ -129,22 +130,22 @@ impl Session {
         })
     }
 
-    /// Who takes part in what is shown, as JSON.
+    /// The participants of what is shown, as JSON.
     fn shown(&self, py: Python) -> PyResult<String> {
         self.with(py, |run| Ok(run.world.shown().to_string()))
     }
 
-    /// What waits and what is under way, as the fields of a JSON object.
+    /// What waits and what is in transit, as the fields of a JSON object.
     fn picture(&self, py: Python, most: usize) -> PyResult<String> {
         self.with(py, move |run| Ok(run.world.picture(most)))
     }
 
-    /// How many points the series has, and those from `first` on, as a JSON list.
+    /// The number of points of the series, and those from `first` on, as a JSON list.
     fn points(&self, py: Python, first: usize) -> PyResult<(usize, String)> {
         self.with(py, move |run| Ok(run.world.points(first)))
     }
 
-    /// The story of a packet, as JSON; None if it is not kept.
+    /// The history of a packet, as JSON. None if it is not kept.
     fn story(&self, py: Python, number: u64) -> PyResult<Option<String>> {
         self.with(py, move |run| Ok(run.world.story(number).map(|story| story.to_string())))
     }
@@ -164,8 +165,8 @@ impl Session {
         self.with(py, |run| Ok(format!("{:016x}", run.world.counts().0)))
     }
 
-    /// The present instant in ns, made ready for a change: all that happens at it has happened. It is
-    /// the next nanosecond if something has followed a change at this one.
+    /// The current time in ns, prepared for a change: everything that happens at this time has
+    /// happened. It is the next nanosecond if something has happened after a change at this one.
     fn instant(&self, py: Python) -> PyResult<u64> {
         self.with(py, |run| {
             let now = run.world.now();
@@ -182,7 +183,7 @@ impl Session {
         })
     }
 
-    /// The scenario as it now is, as JSON.
+    /// The present scenario, as JSON.
     fn scenario(&self, py: Python) -> PyResult<String> {
         self.with(py, |run| {
             let made = run.scenario.changes_made(&run.world);
@@ -190,7 +191,7 @@ impl Session {
         })
     }
 
-    /// Goes on as another scenario (JSON) says: the same with other changes from `instant` on.
+    /// Continues as another scenario (JSON): the same one with other changes from `instant` on.
     fn change(&self, py: Python, scenario: &str) -> PyResult<()> {
         let (tree, own) = (json(scenario, "scenario")?, Arc::clone(&self.own));
         let base = self.base.clone();
@@ -202,7 +203,7 @@ impl Session {
         })
     }
 
-    /// What a run that is complete measured; nothing can be done afterwards.
+    /// What a complete run measured. No other method can be called afterwards.
     fn finish(&self, py: Python) -> PyResult<Output> {
         let found = self.with(py, |run| {
             let cost = run.cost;

@@ -1,4 +1,4 @@
-//! Drives a discipline as a port would, and checks every contract at every step.
+//! Calls a discipline as a port would, and checks every contract at every step.
 
 use forebay_core::{
     Conduct, Context, Discipline, DropReason, Ecn, Packet, PacketKind, Rate, Rng, Setting, Sink,
@@ -14,7 +14,7 @@ pub const SETTING: Setting =
 /// One arriving packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival {
-    /// Nanoseconds since the arrival before.
+    /// Nanoseconds since the previous arrival.
     pub gap: u64,
     /// Length of the IP packet in bytes.
     pub len: u32,
@@ -33,7 +33,7 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// A packet of flow 0 and class 0, at once.
+    /// A packet of flow 0 and class 0, without a gap.
     pub fn of(len: u32) -> Self {
         Arrival {
             gap: 0,
@@ -47,7 +47,7 @@ impl Arrival {
         }
     }
 
-    /// The packet; its codepoint is one of a few, fixed by flow and class.
+    /// The packet. Its codepoint is one of a few, chosen by flow and class.
     pub fn packet(&self, id: u32, now: Time) -> Packet {
         let mut packet = Packet::new(id, self.flow, self.len);
         packet.class = self.class;
@@ -87,7 +87,7 @@ pub fn arrivals(count: usize) -> impl Strategy<Value = Vec<Arrival>> {
     proptest::collection::vec(arrival, 1..count)
 }
 
-/// Arrivals that look for weak spots.
+/// Arrivals that are meant to be difficult.
 pub fn adversarial() -> Vec<(&'static str, Vec<Arrival>)> {
     let many = |count: u32, arrival: &dyn Fn(u32) -> Arrival| (0..count).map(arrival).collect();
     let idle_then_burst = |n: u32| Arrival {
@@ -125,14 +125,14 @@ pub enum Fate {
     Marked(u32),
 }
 
-/// What the harness remembers of a packet that it handed in.
+/// What the harness remembers of a packet that it offered.
 struct Record {
     arrival: Arrival,
     left: bool,
     marked: bool,
 }
 
-/// The books: every packet once in, once out.
+/// The account: every packet goes in once and comes out once.
 #[derive(Default)]
 struct Ledger {
     records: Vec<Record>,
@@ -146,7 +146,7 @@ impl Ledger {
         self.complaint.get_or_insert(what);
     }
 
-    /// Books a packet that leaves, and looks whether it is the one that came.
+    /// Records a departing packet, and checks that it is the one that arrived.
     fn leaves(&mut self, packet: Packet) -> u32 {
         let (ecn, len, flow, class) = (packet.ecn(), packet.len, packet.flow, packet.class);
         let id = packet.retire();
@@ -191,15 +191,15 @@ impl Sink for Ledger {
 /// How a discipline is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
-    /// With the calls that a link needs.
+    /// Only with the calls that a link needs.
     Plain,
-    /// With calls beside them that must change nothing.
+    /// With additional calls, which must change nothing.
     Observed,
-    /// Packets that it lets pass do not come in.
+    /// Packets that may skip the discipline do so.
     Passed,
 }
 
-/// A discipline, its books, and a link.
+/// A discipline, the account of its packets, and a link.
 struct Rig<'a> {
     queue: &'a mut dyn Discipline,
     ledger: Ledger,
@@ -211,12 +211,13 @@ struct Rig<'a> {
 }
 
 impl Rig<'_> {
-    /// What a foreign discipline was caught at: it says more than what follows from it.
+    /// The fault at which a foreign discipline was caught. It says more than the errors that follow
+    /// from it.
     fn fault(&self) -> Result<(), String> {
         self.queue.fault().map_or(Ok(()), Err)
     }
 
-    /// Checks what must hold after every call.
+    /// Checks that must hold after every call.
     fn check(&mut self, now: Time) -> Result<(), String> {
         self.fault()?;
         if let Some(complaint) = self.ledger.complaint.take() {
@@ -263,7 +264,7 @@ impl Rig<'_> {
         Ok(())
     }
 
-    /// When the queue gives its next packet, `now` or later.
+    /// When the queue will give its next packet: `now` or later.
     fn due(&self, now: Time) -> Time {
         match self.queue.wake(now) {
             Wake::At(time) => time.max(now),
@@ -271,8 +272,8 @@ impl Rig<'_> {
         }
     }
 
-    /// Takes a packet that arrives; true if it has passed the discipline, which held nothing, on a link
-    /// that was free since `free`.
+    /// Offers an arriving packet. Returns true if it skipped the discipline, which was empty, on a
+    /// link that was free since `free`.
     fn arrive(&mut self, arrival: Arrival, now: Time, free: Time) -> Result<bool, String> {
         let id = self.ledger.records.len() as u32;
         let packet = arrival.packet(id, now);
@@ -295,7 +296,7 @@ impl Rig<'_> {
         Ok(false)
     }
 
-    /// What is shown as waiting is all that is held, or nothing.
+    /// Checks that the packets shown as waiting are all that is held, or none.
     fn check_waiting(&self) -> Result<(), String> {
         let mut shown = (0, 0);
         self.queue.waiting(&mut |_, packet| {
@@ -308,7 +309,7 @@ impl Rig<'_> {
         Err(format!("waiting: of {held:?} (packets, bytes) that are held {shown:?} are shown"))
     }
 
-    /// Takes one packet out; the length of what is sent, if anything.
+    /// Takes one packet out. Returns its length, if there is one.
     fn dequeue(&mut self, now: Time) -> Result<Option<u32>, String> {
         let before = self.queue.backlog().packets;
         let mut cx = Context::new(now, &mut self.rng, &mut self.ledger);
@@ -334,8 +335,8 @@ impl Rig<'_> {
     }
 }
 
-/// Hands `arrivals` to `queue`, which is of these `facts` and feeds a link of the setting's rate, and then drains it. The
-/// link's rate, as told to the discipline, halves and doubles now and then.
+/// Offers `arrivals` to `queue`, which has these `facts` and a link with the setting's rate, and
+/// then drains it. The link's rate, as the discipline is told, halves and doubles now and then.
 ///
 /// # Errors
 /// The first contract that was broken.
@@ -390,7 +391,8 @@ pub fn run(
     }
 }
 
-/// Every check on what `build` gives, of these `facts`: contracts, purity, determinism.
+/// Every check of the queues from `build`, which have these `facts`: contracts, purity,
+/// determinism.
 ///
 /// # Errors
 /// The first contract that was broken.
@@ -413,7 +415,7 @@ pub fn conforms(
     Ok(alone)
 }
 
-/// Takes what is dropped and forgets it.
+/// Takes dropped packets and forgets them.
 struct Retire;
 
 impl Sink for Retire {
@@ -423,8 +425,8 @@ impl Sink for Retire {
     fn marked(&mut self, _: &Packet) {}
 }
 
-/// Fills `queue` with every kind of packet and drains it, again and again: what `measure` runs after
-/// that is steady state, and must not allocate.
+/// Fills `queue` with every kind of packet and drains it, repeatedly. What `measure` runs
+/// afterwards is the steady state, and must not allocate.
 pub fn steady_state(queue: &mut dyn Discipline, measure: impl FnOnce(&mut dyn FnMut())) {
     let (mut rng, mut now) = (Rng::named(7, "port"), Time::ZERO);
     let mut cycle = |queue: &mut dyn Discipline, count: u32, arrival: &dyn Fn(u32) -> Arrival| {

@@ -1,7 +1,7 @@
-//! Checks that a discipline keeps the contracts written on [`forebay_core::Discipline`], under
-//! random and adversarial arrivals, and reads its configuration strictly.
+//! Checks that a discipline keeps the contracts written on [`forebay_core::Discipline`], with
+//! random and difficult arrivals, and that it reads its configuration strictly.
 //!
-//! [`check`] is the whole suite for one registered kind, whoever wrote it.
+//! [`check`] is the whole suite for one registered kind. It may be your own.
 
 mod harness;
 
@@ -14,24 +14,24 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 use schemars::SchemaGenerator;
 use serde_json::{Value, json};
 
-/// A runner of property tests that draws the same cases at every call.
+/// A runner of property tests that draws the same cases each time.
 pub fn runner(cases: u32) -> TestRunner {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let config = Config { failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
     TestRunner::new_with_rng(Config { cases, ..config }, rng)
 }
 
-/// The whole suite on `entry` with the parameters in `block`.
+/// The whole suite for `entry`, with the parameters in `block`.
 ///
 /// # Errors
-/// What it did against which contract, and under which arrivals.
+/// The contract that was broken, what the discipline did, and with which arrivals.
 pub fn check(entry: &Entry<dyn Discipline>, block: &Value) -> Result<(), String> {
     configuration(entry, &SETTING)?;
     random(entry, block)?;
     adverse(entry, block)
 }
 
-/// Random arrivals; the least ones that show a fault are named.
+/// Random arrivals. The error names the fewest that show a fault.
 ///
 /// # Errors
 /// The contract that was broken.
@@ -50,7 +50,7 @@ pub fn random(entry: &Entry<dyn Discipline>, block: &Value) -> Result<(), String
     })
 }
 
-/// Arrivals that look for weak spots.
+/// Arrivals that are meant to be difficult.
 ///
 /// # Errors
 /// The contract that was broken.
@@ -63,7 +63,8 @@ pub fn adverse(entry: &Entry<dyn Discipline>, block: &Value) -> Result<(), Strin
     Ok(())
 }
 
-/// Defaults, schema, unknown and ill-formed fields of `entry`.
+/// Checks the defaults and the schema of `entry`, and its reaction to unknown and ill-formed
+/// fields.
 ///
 /// # Errors
 /// What it accepts or refuses against the rules.
@@ -105,7 +106,7 @@ pub fn configuration<F: Family + ?Sized>(
     Ok(())
 }
 
-/// Whether a field of this form may be absent: null is among what it may be.
+/// Whether a field with this schema may be absent: null is one of its values.
 fn may_be_unset(form: &Value) -> bool {
     let is_null = |kind: &Value| kind == "null";
     form["type"].as_array().is_some_and(|kinds| kinds.iter().any(is_null))

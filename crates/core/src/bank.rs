@@ -1,9 +1,9 @@
-//! All FIFOs of one port in one place.
+//! All queues of one port in one place.
 //!
-//! The [`Bank`] keeps packets, bytes and head times of every queue in dense arrays, so that a rule
-//! that looks across queues (CQ-AQM's plea, drop from the longest) is a plain read. With a
-//! [`LevelOrder`] it also links the packets of each drop precedence, so that the first, the last
-//! or a random packet of a level leaves from the middle of a queue in constant time.
+//! The [`Bank`] keeps the packets, bytes and head times of every queue in dense arrays, so a rule
+//! that looks across queues (CQ-AQM's plea, drop from the longest) only reads an array. With a
+//! [`LevelOrder`] it also links the packets of each drop precedence. Then the first, the last or a
+//! random packet of a level can leave from the middle of a queue in constant time.
 
 use crate::{Backlog, DropReason, Limit, Packet, Rng, Row, Time, fetch};
 
@@ -14,18 +14,18 @@ pub type QueueId = usize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place(u32);
 
-/// What the bank remembers of each drop-precedence level.
+/// What the bank indexes for each drop-precedence level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LevelOrder {
-    /// First and last in order of arrival.
+    /// The first and the last packet, in order of arrival.
     Arrival,
-    /// Any one at random.
+    /// A random packet.
     Random,
 }
 
 impl Place {
-    /// A number for what is kept beside the packet: no two in a bank have the same, and freed ones are
-    /// used again.
+    /// A number for data that is kept beside the packet. No two packets in a bank have the same
+    /// number; freed numbers are used again.
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -42,8 +42,8 @@ struct Slot {
 }
 
 impl Slot {
-    /// Length and drop precedence of the packet, read where it lies: a packet of which no part is read
-    /// on the way is moved whole, in words that the processor can pass on at once.
+    /// Length and drop precedence of the packet. They are read in place: a packet that is moved
+    /// without being read is moved whole, in words that the processor can forward at once.
     #[inline]
     fn measures(&self) -> (u64, usize) {
         let packet = self.packet.as_ref();
@@ -66,17 +66,17 @@ struct Fifo {
     bytes: u64,
 }
 
-/// Per-level index beside the FIFOs.
+/// Index by level, beside the FIFOs.
 enum Levels {
     None,
-    /// One doubly linked list a (queue, level).
+    /// One doubly linked list for each queue and level.
     Arrival {
         levels: usize,
         links: Vec<(u32, u32)>,
         ends: Vec<Ends>,
         counts: Vec<u32>,
     },
-    /// One dense vector of slots a (queue, level), with each slot's position in it.
+    /// One dense vector of slots for each queue and level, with each slot's position in it.
     Random {
         levels: usize,
         members: Vec<Vec<u32>>,
@@ -106,7 +106,7 @@ impl Bank {
         }
     }
 
-    /// A bank that also indexes the packets of each of `levels` drop precedences; packets of a
+    /// A bank that also indexes the packets of each of `levels` drop precedences. Packets of a
     /// higher precedence count as the highest.
     pub fn with_levels(queues: usize, levels: usize, order: LevelOrder) -> Self {
         let lists = queues * levels;
@@ -147,7 +147,7 @@ impl Bank {
     /// Tail drop: whether `queue` has room within `limit` for a packet of `len` bytes.
     ///
     /// # Errors
-    /// It has none.
+    /// Never.
     #[inline]
     pub fn room(&self, queue: QueueId, limit: Limit, len: u32) -> Result<(), DropReason> {
         if limit.admits(self.packets(queue), self.bytes(queue), len) {
@@ -157,7 +157,7 @@ impl Bank {
         }
     }
 
-    /// Everything held.
+    /// Packets and bytes in all queues.
     #[inline]
     pub fn total(&self) -> Backlog {
         self.total
@@ -229,7 +229,7 @@ impl Bank {
         self.slots[place.index()].packet.as_ref().expect("a place holds its packet until it leaves")
     }
 
-    /// The packets of `queue`, the first one first, and where they are.
+    /// The packets of `queue` and their places, from the head on.
     pub fn iter(&self, queue: QueueId) -> impl Iterator<Item = (Place, &Packet)> {
         let at = |place: u32| {
             let slot = self.slots.get(place as usize)?;
@@ -239,14 +239,15 @@ impl Bank {
         std::iter::successors(head, move |(next, _)| at(*next)).map(|(_, found)| found)
     }
 
-    /// Shows every packet and its queue; of higher queues, which strict priority serves first, first.
+    /// Shows every packet and its queue. Higher queues come first, as strict priority serves them
+    /// first.
     pub fn show(&self, out: &mut dyn FnMut(QueueId, &Packet)) {
         for queue in (0..self.queues()).rev() {
             self.iter(queue).for_each(|(_, packet)| out(queue, packet));
         }
     }
 
-    /// Takes the packet at `place` out of the middle of `queue`.
+    /// Removes the packet at `place` from the middle of `queue`.
     ///
     /// # Panics
     /// If no packet is there.
@@ -301,7 +302,7 @@ impl Bank {
         }
     }
 
-    /// The packet of `level` that has been in `queue` longest.
+    /// The packet of `level` that has waited longest in `queue`.
     pub fn level_first(&self, queue: QueueId, level: usize) -> Option<Place> {
         self.level_ends(queue, level).head.into_place()
     }
@@ -405,7 +406,7 @@ impl Levels {
     }
 }
 
-/// Retires what is left, so that a port may be dropped with packets in it.
+/// Retires the remaining packets, so that a port may be dropped with packets in it.
 impl Drop for Bank {
     fn drop(&mut self) {
         for slot in &mut self.slots {

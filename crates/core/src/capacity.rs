@@ -1,48 +1,48 @@
-//! How fast a link sends: at a constant rate, by a schedule of rates, or by recorded opportunities.
+//! The capacity of a link: a constant rate, a schedule of rates, or recorded opportunities to send.
 
 use crate::{Duration, Rate, Time};
 
-/// What a link can send, and when. Carries the part of a nanosecond that a transmission left over,
-/// so that mean rates are exact.
+/// What a link can send, and when. The remainder of each transmission time below a nanosecond is
+/// carried over, so mean rates are exact.
 #[derive(Debug, Clone)]
 pub enum Capacity {
-    /// One rate for ever.
+    /// One constant rate.
     Constant {
-        /// Bit/s, not zero.
+        /// Bit/s, above 0.
         rate: Rate,
-        /// What is left of the last division, in units of 1/rate nanoseconds.
+        /// Remainder of the last division, in units of 1/rate nanoseconds.
         remainder: u64,
-        /// What the last packet took, as most have the length of the one before: a division takes longer
-        /// than all else.
+        /// The time that the last packet took. Most packets have the length of the one before, and
+        /// a division takes longer than everything else here.
         last: Transmission,
     },
-    /// Rates that hold from given instants on.
+    /// Rates that hold from given times on.
     Steps {
-        /// (from, rate), in order, the first at zero; a rate of zero is an outage.
+        /// (from, rate), in order, the first at time zero. A rate of zero is an outage.
         steps: Vec<(Time, Rate)>,
-        /// The step in force.
+        /// The current step.
         current: usize,
-        /// Length of the cycle after which the steps repeat; None: the last one holds for ever.
+        /// Length of the cycle after which the steps repeat. None: the last rate holds to the end.
         period: Option<Duration>,
     },
-    /// Delivery opportunities in the manner of mahimahi: at each of these instants up to `quantum`
-    /// bytes leave; what a packet does not use, the next one does within the same busy period.
+    /// Recorded opportunities to send, as in mahimahi. At each of these times up to `quantum` bytes
+    /// leave. What a packet does not use is left to the next one in the same busy period.
     Opportunities {
-        /// Instants within one period, in order.
+        /// Times within one period, in order.
         instants: Vec<Time>,
         /// Length of the trace; it repeats.
         period: Duration,
-        /// Bytes an opportunity.
+        /// Bytes of one opportunity.
         quantum: u32,
-        /// Opportunities used up so far, counted from the beginning of time.
+        /// Opportunities used so far, counted from time zero.
         used: u64,
-        /// Bytes left of the last opportunity used.
+        /// Bytes that remain of the last opportunity.
         left: u32,
     },
 }
 
-/// Time that so many bytes take at some rate: whole nanoseconds, and what is left in units of 1/rate
-/// nanoseconds.
+/// The time that a number of bytes takes at some rate: whole nanoseconds, and the remainder in
+/// units of 1/rate nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Transmission {
     bytes: u32,
@@ -64,7 +64,7 @@ impl Capacity {
         Capacity::Constant { rate, remainder: 0, last: Transmission::default() }
     }
 
-    /// Rates from instants on, repeating after `period` if given.
+    /// Rates that hold from given times on, repeated after `period` if it is given.
     ///
     /// # Panics
     /// If `steps` is empty or does not begin at zero.
@@ -73,7 +73,7 @@ impl Capacity {
         Capacity::Steps { steps, current: 0, period }
     }
 
-    /// Recorded opportunities of `quantum` bytes, repeating after `period`.
+    /// Recorded opportunities of `quantum` bytes, repeated after `period`.
     ///
     /// # Panics
     /// If there is no opportunity, or the last is later than the period.
@@ -82,8 +82,8 @@ impl Capacity {
         Capacity::Opportunities { instants, period, quantum, used: 0, left: 0 }
     }
 
-    /// When a transmission of `bytes` that begins at `start` ends. Calls come in order of time, the
-    /// next one not before the last one's end.
+    /// The end of a transmission of `bytes` that begins at `start`. Calls must be in order of time,
+    /// and a transmission must not begin before the previous one has ended.
     #[inline]
     pub fn finish(&mut self, start: Time, bytes: u32) -> Time {
         match self {
@@ -108,8 +108,8 @@ impl Capacity {
         }
     }
 
-    /// Sends at `rate` from `now` on, of which nothing was known before. What it could send until then
-    /// is not forgotten.
+    /// Changes to a constant `rate` from `now` on, without notice in advance. What could be sent
+    /// until then still counts as capacity.
     pub fn change(&mut self, now: Time, rate: Rate) {
         let mut steps = match std::mem::replace(self, Capacity::constant(rate)) {
             Capacity::Constant { rate, .. } => vec![(Time::ZERO, rate)],
@@ -121,7 +121,7 @@ impl Capacity {
         *self = Capacity::steps(steps, None);
     }
 
-    /// The rate now; the mean rate for a trace.
+    /// The rate now. For a trace, its mean rate.
     pub fn rate(&self, now: Time) -> Rate {
         match self {
             Capacity::Constant { rate, .. } => *rate,
@@ -136,7 +136,7 @@ impl Capacity {
         }
     }
 
-    /// Bits that could be sent from `from` to `until`; what utilization is measured against.
+    /// Bits that could be sent from `from` to `until`. Utilization is measured against this.
     pub fn bits_between(&self, from: Time, until: Time) -> f64 {
         match self {
             Capacity::Constant { rate, .. } => rate.bps() as f64 * (until - from).as_secs_f64(),
@@ -151,7 +151,7 @@ impl Capacity {
         }
     }
 
-    /// The first instant after `now` at which the rate changes, if it does by schedule.
+    /// The next time after `now` at which the schedule changes the rate, if there is one.
     pub fn next_change(&self, now: Time) -> Option<Time> {
         let Capacity::Steps { steps, period, .. } = self else { return None };
         let (cycle, at) = phase(now, *period);
@@ -164,7 +164,7 @@ impl Capacity {
     }
 }
 
-/// The beginning of the cycle that `now` is in, and the time since then.
+/// The beginning of the cycle at `now`, and the time since then.
 fn phase(now: Time, period: Option<Duration>) -> (Time, Time) {
     match period {
         None => (Time::ZERO, now),

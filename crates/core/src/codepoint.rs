@@ -87,7 +87,7 @@ impl fmt::Display for Codepoint {
     }
 }
 
-/// The two ways to write a codepoint in a file.
+/// The two ways in which a file may write a codepoint.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a DSCP such as \"EF\" or a number from 0 to 63")]
 enum Written {

@@ -1,4 +1,4 @@
-//! Reading configuration: one clear message with the path and the remedy.
+//! Reading configurations: an error has one clear message with the path and the remedy.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -7,9 +7,9 @@ use std::fmt;
 /// What is wrong in a configuration, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// Where, as a dotted path (`link.queue.target`); empty for the whole.
+    /// Where: a dotted path (`link.queue.target`). Empty if the whole is wrong.
     pub path: String,
-    /// What is wrong and what would be right.
+    /// What is wrong, and what would be right.
     pub message: String,
 }
 
@@ -19,7 +19,7 @@ impl ConfigError {
         ConfigError { path: path.into(), message: message.into() }
     }
 
-    /// The same error, seen from `outer`.
+    /// The same error, with `outer` in front of its path.
     pub fn within(self, outer: &str) -> Self {
         let path = match (outer.is_empty(), self.path.is_empty()) {
             (true, _) => self.path,
@@ -55,8 +55,8 @@ pub fn read<T: DeserializeOwned>(value: &Value) -> Result<T, ConfigError> {
     })
 }
 
-/// serde's message in our words: an unknown name with a suggestion, another value with what it must
-/// be.
+/// serde's message in plain words: an unknown name gets a suggestion, a wrong value the values that
+/// are allowed.
 fn reworded(message: String) -> String {
     for (beginning, what) in [("unknown field `", "field"), ("unknown variant `", "value")] {
         let named = message.strip_prefix(beginning).and_then(|rest| rest.split_once('`'));
@@ -77,7 +77,7 @@ fn reworded(message: String) -> String {
     }
 }
 
-/// What serde expects of a plain value, in words.
+/// What serde expected of a plain value, in words.
 fn wanted(expected: &str) -> &str {
     match expected {
         "u8" => "a whole number from 0 to 255",
@@ -94,7 +94,7 @@ fn wanted(expected: &str) -> &str {
     }
 }
 
-/// What serde found, as it is written in a file.
+/// What serde found, as a file writes it.
 fn found(given: &str) -> &str {
     match given {
         "map" => "a table",
@@ -107,7 +107,7 @@ fn found(given: &str) -> &str {
     }
 }
 
-/// A message that `written` is none of the `known` names, with the one that may have been meant.
+/// A message that `written` is not one of the `known` names, with the name that was probably meant.
 pub fn unknown(what: &str, written: &str, known: &[&str]) -> String {
     let meant = nearest(written, known).map(|name| format!(" (did you mean \"{name}\"?)"));
     let known = match known {
@@ -117,8 +117,8 @@ pub fn unknown(what: &str, written: &str, known: &[&str]) -> String {
     format!("unknown {what} \"{written}\"{}; {known}", meant.unwrap_or_default())
 }
 
-/// The known name from which `written` differs by fewest changed, added, left out or exchanged
-/// letters, if these are few.
+/// The known name that differs from `written` in the fewest letters, if these are few. Letters may
+/// be changed, added, left out or exchanged.
 fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     let written = written.to_lowercase();
     let distance = |name: &&str| strsim::osa_distance(&written, &name.to_lowercase());
@@ -130,7 +130,7 @@ fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
 /// Checks that `ok` holds for the field at `path`.
 ///
 /// # Errors
-/// `path` and the message, if it does not.
+/// Returns `path` and the message, if it does not.
 pub fn require(ok: bool, path: &str, message: impl FnOnce() -> String) -> Result<(), ConfigError> {
     if ok { Ok(()) } else { Err(ConfigError::new(path, message())) }
 }

@@ -1,5 +1,5 @@
-//! Quantities of whatever dimension: the same unit strings, for those who do not know which field
-//! they stand in.
+//! Quantities of any dimension. They use the same unit strings as the fields, for code that does
+//! not know in which field a quantity stands.
 
 use crate::units::{self, UnitError};
 use crate::{Bytes, Duration, Limit, Rate};
@@ -19,12 +19,13 @@ pub enum Dimension {
     Packets,
 }
 
-/// A quantity as text, and its value.
+/// A quantity written as text, and its value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Quantity<'a> {
     /// What it measures.
     pub dimension: Dimension,
-    /// In base units, rounded as a field rounds it: whole nanoseconds, bit/s, bytes, packets.
+    /// The value in base units, rounded as a field rounds it: whole nanoseconds, bit/s, bytes,
+    /// packets.
     pub value: f64,
     /// Symbol of the base unit: "s", "bit/s", "B" or "p".
     pub base_unit: &'static str,
@@ -68,7 +69,7 @@ impl Dimension {
     /// `value`, in base units, as a field shows it: `0.005` s is `"5ms"`.
     ///
     /// # Errors
-    /// The value is negative or not finite, or does not fit 63 bits.
+    /// The value is negative, is not finite, or does not fit into 63 bits.
     pub fn format(self, value: f64) -> Result<String, UnitError> {
         let scaled = if self == Dimension::Time { value * 1e9 } else { value };
         let most = if self == Dimension::Packets { f64::from(u32::MAX) } else { i64::MAX as f64 };
@@ -86,11 +87,11 @@ impl Dimension {
 }
 
 impl<'a> Quantity<'a> {
-    /// Reads `text`, a number and its unit, as a field of that dimension would, or whichever
-    /// dimension its unit says.
+    /// Reads `text`, a number and its unit, as a field of this dimension would. Without a
+    /// dimension, the unit decides.
     ///
     /// # Errors
-    /// What a field would say; without a dimension, that no field understands it.
+    /// The message of a field. Without a dimension: that no field understands it.
     pub fn parse(text: &'a str, dimension: Option<Dimension>) -> Result<Self, UnitError> {
         let (digits, unit) = units::split(text);
         let found = match dimension {

@@ -1,4 +1,4 @@
-//! The contract between a queue discipline and whoever owns the clock.
+//! The contract between a queue discipline and its caller, which has the clock.
 
 use crate::tcp::Tcp;
 use crate::{Duration, Ecn, Packet, Rate, Rng, Time};
@@ -10,7 +10,7 @@ use std::any::Any;
 pub enum DropReason {
     /// The buffer had no room.
     Overflow,
-    /// An active queue management law chose to signal congestion.
+    /// An active queue management algorithm signalled congestion.
     Aqm,
     /// Refused by a threshold that protects higher precedence (CQ-AQM).
     Preempted,
@@ -18,7 +18,7 @@ pub enum DropReason {
     Policed,
     /// Pushed out of the queue in favour of another packet (drop-from-queue).
     PushedOut,
-    /// A pure acknowledgment of which later ones in the queue say as much (CAKE's ACK filter).
+    /// A pure acknowledgment that later ones in the queue make redundant (CAKE's ACK filter).
     RedundantAck,
 }
 
@@ -46,26 +46,27 @@ impl DropReason {
     }
 }
 
-/// Who has the packets: takes those that are dropped, counts marks, and may know what they carry.
+/// What a discipline reports to: the owner of the packets. It takes dropped packets, counts marks,
+/// and may know what packets carry.
 pub trait Sink {
-    /// Takes a dropped packet; the sink retires it.
+    /// Takes a dropped packet and retires it.
     fn dropped(&mut self, packet: Packet, reason: DropReason);
-    /// Is told of a packet that was marked congestion-experienced and goes on.
+    /// Called when a packet was marked congestion-experienced. The packet stays in the queue.
     fn marked(&mut self, packet: &Packet);
-    /// The TCP header of the packet that is being handed over; None if it has none, or if nobody here
-    /// knows. Asked only by disciplines that look into packets, as [`Context::tcp_header`] says.
+    /// The TCP header of the packet that is being enqueued. None if it has none or if the sink does
+    /// not know it. Only disciplines that look into packets ask for it ([`Context::tcp_header`]).
     fn tcp_header(&mut self, _arriving: &Packet) -> Option<Tcp> {
         None
     }
-    /// The IP packet that is being handed over, byte by byte; None if nobody here has it.
+    /// The bytes of the IP packet that is being enqueued. None if the sink does not have them.
     fn bytes(&mut self, _arriving: &Packet) -> Option<&[u8]> {
         None
     }
 }
 
-/// What a discipline is handed at every call: the clock, its random stream, and where drops go.
+/// What a discipline gets with every call: the time, its random stream, and the sink for drops.
 pub struct Context<'a> {
-    /// The present instant; never decreases from call to call.
+    /// The current time. It never decreases from call to call.
     pub now: Time,
     /// The port's own random stream.
     pub rng: &'a mut Rng,
@@ -79,8 +80,8 @@ impl<'a> Context<'a> {
         Context { now, rng, sink }
     }
 
-    /// The random stream and the sink, for whoever hands the call on and looks at what becomes of
-    /// packets.
+    /// The random stream and the sink, for a caller that passes the call on and looks at what
+    /// happens to packets.
     pub fn parts(&mut self) -> (&mut Rng, &mut dyn Sink) {
         (self.rng, self.sink)
     }
@@ -91,14 +92,15 @@ impl<'a> Context<'a> {
         self.sink.dropped(packet, reason);
     }
 
-    /// The TCP header of `arriving`, the packet that this call of [`Discipline::enqueue`] hands over;
-    /// None if it has none, or if whoever calls does not know. Who will need it later keeps it.
+    /// The TCP header of `arriving`, the packet that this call of [`Discipline::enqueue`] passes.
+    /// None if the packet has none or the caller does not know it. A discipline that needs it later
+    /// must keep it.
     pub fn tcp_header(&mut self, arriving: &Packet) -> Option<Tcp> {
         self.sink.tcp_header(arriving)
     }
 
-    /// The IP packet `arriving`, which this call of [`Discipline::enqueue`] hands over, byte by byte;
-    /// None if it is not IP, or if whoever calls has none, as in a simulation.
+    /// The bytes of `arriving`, the packet that this call of [`Discipline::enqueue`] passes. None
+    /// if it is not an IP packet, or if the caller has no bytes, as in a simulation.
     pub fn bytes(&mut self, arriving: &Packet) -> Option<&[u8]> {
         self.sink.bytes(arriving)
     }
@@ -118,27 +120,27 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What became of an arriving packet.
+/// What happened to an arriving packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It joined a queue (and may still be pushed out later).
+    /// It joined a queue. It may still be pushed out later.
     Queued,
     /// It went to the sink.
     Dropped,
 }
 
-/// When a discipline next has something to send.
+/// When a discipline will have something to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     /// Not before another packet arrives.
     Idle,
     /// Now.
     Ready,
-    /// Not before this instant (it shapes).
+    /// Not before this time: the discipline shapes.
     At(Time),
 }
 
-/// What is held.
+/// What a queue holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Backlog {
     /// Packets.
@@ -147,50 +149,50 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// A queue discipline: packets in, packets out, against a clock that it is handed.
+/// A queue discipline: packets go in and come out, at times that the caller gives.
 ///
-/// Contracts, checked for every registered kind by the conformance suite:
+/// The contract, which the conformance suite checks for every registered kind:
 /// 1. `now` never decreases between calls.
 /// 2. Every packet leaves exactly once, by [`Discipline::dequeue`] or through the sink:
 ///    in = out + dropped + backlog.
 /// 3. First in, first out within a flow and class, unless the kind says otherwise.
 /// 4. No allocation in steady state.
-/// 5. No timers: a periodic law catches up at the start of *both* calls.
-/// 6. Work conserving, unless it shapes: backlog and [`Wake::Ready`] go together.
+/// 5. No timers: a periodic algorithm catches up at the start of *both* calls.
+/// 6. Work conserving, unless it shapes: with a backlog, [`Discipline::wake`] is [`Wake::Ready`].
 pub trait Discipline: Any + Send {
-    /// Takes an arriving packet. The packet itself, or others, may go to the sink.
+    /// Takes an arriving packet. It may drop this packet or others, through the sink.
     fn enqueue(&mut self, packet: Packet, cx: &mut Context) -> Verdict;
 
-    /// The next packet to send. None does not mean empty: an AQM may have dropped all that it
-    /// looked at, and what shapes may have found that it must wait; ask [`Discipline::wake`].
+    /// The next packet to send. None does not mean that the queue is empty: an AQM may have dropped
+    /// every packet that it looked at, and a shaper may have to wait. Ask [`Discipline::wake`].
     fn dequeue(&mut self, cx: &mut Context) -> Option<Packet>;
 
-    /// When to call [`Discipline::dequeue`] next; changes nothing.
+    /// When to call [`Discipline::dequeue`] next. This changes nothing.
     fn wake(&self, now: Time) -> Wake;
 
-    /// What is held now.
+    /// What the discipline holds now.
     fn backlog(&self) -> Backlog;
 
-    /// Whether `packet` need not come in at all: nothing is held, the link could send at once, and
-    /// to enqueue and dequeue the packet at this instant would give it back as it is and leave
-    /// everything as it was. Asked only while nothing is held.
+    /// Whether `packet` may skip the discipline. It may if the link could send it at once, and if
+    /// enqueuing and dequeuing it now would return it unchanged and leave everything as it was. The
+    /// caller asks only while the discipline is empty.
     fn passes(&self, _packet: &Packet) -> bool {
         false
     }
 
-    /// Learns that the link's rate is now `rate`.
+    /// Tells the discipline that the link's rate is now `rate`.
     fn set_link_rate(&mut self, _now: Time, _rate: Rate) {}
 
-    /// Goes on from `now` with the parameters of `fresh`, a discipline just built, and with the packets
-    /// and the state that it has. False if it cannot: `fresh` is of another type, or differs in more than
-    /// this one can take over. If the link's rate is not the one that `fresh` was built for,
-    /// [`Discipline::set_link_rate`] follows.
+    /// Takes over the parameters of `fresh`, a discipline that was just built, from `now` on, and
+    /// keeps its own packets and state. Returns false if it cannot: `fresh` has another type, or
+    /// differs in more than can be taken over. If the link's rate is not the one for which `fresh`
+    /// was built, [`Discipline::set_link_rate`] follows.
     fn retune(&mut self, _now: Time, _fresh: &mut dyn Any) -> bool {
         false
     }
 
-    /// What it did against the contract, if it is foreign and was caught; from then on it drops what
-    /// arrives.
+    /// What a foreign discipline did against the contract, if it was caught. From then on it drops
+    /// every arriving packet.
     fn fault(&self) -> Option<String> {
         None
     }
@@ -198,27 +200,27 @@ pub trait Discipline: Any + Send {
     /// Reports internal variables by name (`"drop_probability"`), for plots.
     fn probe(&self, _now: Time, _out: &mut dyn FnMut(&'static str, f64)) {}
 
-    /// Shows what waits, for pictures: each packet with the number of its inner queue, those of one
-    /// queue in order of service, and queues that are served first first, as far as that is known.
-    /// Shows nothing if it cannot say.
+    /// Shows the waiting packets, for pictures: each with the number of its inner queue. Packets of
+    /// a queue are in order of service, and queues that are served first come first, as far as this
+    /// is known. Shows nothing if the discipline cannot tell.
     fn waiting(&self, _out: &mut dyn FnMut(usize, &Packet)) {}
 }
 
-/// What a discipline knows of its port when it is built.
+/// What a discipline is told of its port when it is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
-    /// The link's rate in bit/s (the mean rate, where it varies).
+    /// The link's rate in bit/s; the mean rate if it varies.
     pub rate: Rate,
     /// Bytes that the link adds to every IP packet.
     pub overhead: u32,
     /// Largest IP packet in bytes.
     pub mtu: u32,
-    /// Queues that the classifier feeds; 1 while a whole discipline is built.
+    /// Queues that the classifier fills; 1 while a whole discipline is built.
     pub queues: usize,
 }
 
 impl Setting {
-    /// Time that a packet of the largest size takes on the wire.
+    /// The time that a packet of the largest size takes on the wire.
     pub fn mtu_time(&self) -> Duration {
         self.rate.transmission(u64::from(self.mtu + self.overhead))
     }

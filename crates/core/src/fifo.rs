@@ -1,18 +1,18 @@
-//! One queue with a limit, first in, first out: the discipline that most links have.
+//! One queue with a limit, first in, first out: the discipline of most links.
 
 use crate::{Backlog, Context, Discipline, DropReason, Limit, Packet, Time, Verdict, Wake};
 use std::any::Any;
 use std::collections::VecDeque;
 
-/// One queue; what arrives when it is full is dropped. Its packets lie in a ring instead of a
-/// [`crate::Bank`], which a packet enters and leaves in a third of the instructions, and a
-/// [`crate::Port`] calls it without a table of functions.
+/// One queue. A packet that arrives when it is full is dropped. It is faster than a queue in a
+/// [`crate::Bank`]: the packets are in a ring, which takes a third of the instructions, and a
+/// [`crate::Port`] calls it directly, not through a trait object.
 pub struct Fifo {
     limit: Limit,
     held: Held,
 }
 
-/// What waits, in order.
+/// The waiting packets, in order.
 #[derive(Default)]
 struct Held {
     packets: VecDeque<Packet>,
@@ -25,7 +25,7 @@ impl Fifo {
         Fifo { limit, held: Held::default() }
     }
 
-    /// How much it holds at most.
+    /// How much the queue can hold.
     #[inline]
     pub fn limit(&self) -> Limit {
         self.limit
@@ -81,7 +81,7 @@ impl Discipline for Fifo {
     }
 }
 
-/// Retires what is still held when a run is dropped.
+/// Retires the remaining packets when a run is dropped.
 impl Drop for Held {
     fn drop(&mut self) {
         self.packets.drain(..).for_each(|packet| {

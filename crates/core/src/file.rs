@@ -1,16 +1,16 @@
-//! Files that others hand us: regular ones only, and only up to a size.
+//! Reading files that others provide: only regular files, and only up to a given size.
 //!
-//! A FIFO would hold up whoever opens it, and a device never ends.
+//! Opening a FIFO could block for ever, and a device has no end.
 
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Opens the regular file at `path` to read it.
+/// Opens the regular file at `path` for reading.
 ///
 /// # Errors
-/// What it is instead of a regular file ([`io::ErrorKind::InvalidInput`]), and why it cannot be
-/// opened.
+/// It is not a regular file ([`io::ErrorKind::InvalidInput`]; the message says what it is), or it
+/// cannot be opened.
 pub fn open(path: &Path) -> io::Result<File> {
     // Before it is opened, which some devices notice.
     regular(path.metadata().map_err(plain)?.file_type())?;
@@ -24,10 +24,10 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Reads the regular file at `path`, of `most` bytes or less.
+/// Reads the regular file at `path`, which may have at most `most` bytes.
 ///
 /// # Errors
-/// As [`open`], and a file that is larger ([`io::ErrorKind::FileTooLarge`]).
+/// As [`open`], or the file is larger ([`io::ErrorKind::FileTooLarge`]).
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let too_large = || {
@@ -44,10 +44,10 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
 }
 
-/// Reads the regular file at `path`, UTF-8 of `most` bytes or less.
+/// Reads the regular file at `path`, UTF-8 of at most `most` bytes.
 ///
 /// # Errors
-/// As [`read`], and where it is not UTF-8 ([`io::ErrorKind::InvalidData`]).
+/// As [`read`], or the file is not UTF-8 ([`io::ErrorKind::InvalidData`]).
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     String::from_utf8(read(path, most)?).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -55,7 +55,7 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     })
 }
 
-/// The error in words that need no number of the system.
+/// The error in words, without the system's error number.
 fn plain(error: io::Error) -> io::Error {
     let message = match error.kind() {
         io::ErrorKind::NotFound => "there is no such file",
@@ -120,7 +120,7 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
-    /// A file that claims to be empty and is not, as many in /proc.
+    /// Many files in /proc claim to be empty and are not.
     #[cfg(target_os = "linux")]
     #[test]
     fn the_size_is_not_believed() {

@@ -1,12 +1,12 @@
-//! Time, packets, queues and the port: what every discipline is written against.
+//! Time, packets, queues and the port: the basis of every discipline.
 //!
-//! A discipline is written once, against a clock that it is handed, and neither knows nor cares
-//! whether simulator or gateway calls it.
+//! A discipline is written once. It is told the time, and does not know whether the simulator or
+//! the gate calls it.
 //!
 //! ```
 //! use forebay_core::{Backlog, Bank, Packet};
 //!
-//! // Packets are moved, never copied, and leave once: `retire` ends their life.
+//! // Packets are moved, never copied, and each leaves once: `retire` ends its life.
 //! let mut bank = Bank::new(1);
 //! bank.push(0, Packet::new(7, 0, 1500));
 //! assert_eq!(bank.total(), Backlog { packets: 1, bytes: 1500 });

@@ -1,13 +1,12 @@
-//! Memory ahead of its use.
+//! Fetching memory before it is used.
 
-/// Asks memory for the cache line in which `value` begins, ahead of its use. A hint: nothing else
-/// changes.
+/// Asks for the cache line in which `value` begins, before it is used. This is only a hint.
 #[inline]
 pub fn fetch<T>(value: &T) {
     prefetch_index::prefetch_index(std::slice::from_ref(value), 0);
 }
 
-/// The same for a value of up to two lines: those in which it begins and ends.
+/// The same for a value in up to two cache lines: asks for the first and the last.
 #[inline]
 pub fn fetch_whole<T>(value: &T) {
     fetch(value);

@@ -1,16 +1,17 @@
-//! What a queue sees of a packet.
+//! A packet as a queue sees it.
 
 use crate::time::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a packet carries, as far as a discipline may care (NCQ, for one, does not favour ACKs).
+/// What a packet carries, as far as disciplines distinguish it. NCQ, for example, does not favour
+/// ACKs.
 ///
-/// Half a word wide, so that a [`Packet`] has no padding.
+/// It has 16 bits, so that a [`Packet`] has no padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u32)]
 pub enum PacketKind {
-    /// Payload.
+    /// Data.
     #[default]
     Data,
     /// A TCP acknowledgment without payload.
@@ -35,44 +36,44 @@ pub enum Ecn {
     Ce = 0b11,
 }
 
-/// A packet as a queue sees it: 32 bytes, no payload.
+/// A packet as a queue sees it: 32 bytes, without the payload.
 ///
-/// Its layout is that of the C interface and has no padding: copies are whole words. (A copy whose
-/// parts overlap, as those of padding do, waits until what it reads is out of the store buffer.)
+/// Its layout is that of the C interface. It has no padding, so it is copied in whole words. (A
+/// copy in overlapping parts, as of a struct with padding, waits for the store buffer.)
 ///
-/// Deliberately not `Clone`: a packet leaves exactly once. Whoever takes one out of the system
-/// calls [`Packet::retire`]; in debug builds a packet that is simply lost panics.
+/// A packet is not `Clone`, because it must leave exactly once. Code that takes a packet out of the
+/// system calls [`Packet::retire`]. In debug builds, a packet that is dropped without this panics.
 #[derive(Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Packet {
-    /// Handle by which the owner (simulator or gateway) finds the rest of the packet.
+    /// Number by which the owner (simulator or gate) finds the rest of the packet.
     pub id: u32,
-    /// Length of the IP packet in bytes, link overhead excluded.
+    /// Length of the IP packet in bytes, without the link's overhead.
     pub len: u32,
-    /// Flow, for flow-aware disciplines: the simulator's index or the gateway's five-tuple hash.
+    /// The flow, for flow-aware disciplines: the simulator's index, or the gate's five-tuple hash.
     pub flow: u32,
-    /// QoS class (CQ-AQM's q): which queue; higher is served first.
+    /// QoS class (CQ-AQM's q), which chooses the queue. Higher is served first.
     pub class: u8,
-    /// Precedence (CQ-AQM's p): importance of the content; higher is more important.
+    /// Precedence (CQ-AQM's p): importance of the content. Higher is more important.
     pub precedence: u8,
-    /// Drop precedence (RFC 2597): 0 = in profile; higher is dropped first.
+    /// Drop precedence (RFC 2597). 0 is in profile; higher is dropped first.
     pub drop_precedence: u8,
     /// DS field and ECN as in the IP header: DSCP in the upper six bits, ECN in the lower two.
     pub tos: u8,
     /// Data, pure ACK or control.
     pub kind: PacketKind,
-    /// Host that it comes from, for disciplines that share between hosts: the simulator's index or a
-    /// hash of the address, never 0; 0 if it is not known.
+    /// The host that sent it, for disciplines that share between hosts: the simulator's index or a
+    /// hash of the address. 0 if it is not known.
     pub source: u16,
-    /// Number of the host that it goes to; 0 if that is not known.
+    /// The host to which it goes, likewise. 0 if it is not known.
     pub destination: u16,
-    /// When the packet joined the queue that it is in; set by [`crate::Port::offer`].
+    /// When the packet joined its queue. [`crate::Port::offer`] sets it.
     pub queued: Time,
 }
 
 impl Packet {
-    /// A data packet of `len` bytes of `flow`; everything else zero. Set the other fields on the
-    /// value: `..Packet::new()` would drop a second packet.
+    /// A data packet of `len` bytes of `flow`; all other fields are zero. Set other fields on the
+    /// value, not with `..Packet::new()`, which would drop a second packet.
     pub fn new(id: u32, flow: u32, len: u32) -> Self {
         Packet {
             id,
@@ -124,14 +125,14 @@ impl Packet {
         self.tos & 0b11 != 0
     }
 
-    /// Whether it is for the low-latency queue by its ECN codepoint: ECT(1) or CE (RFC 9331, section
-    /// 5.1).
+    /// Whether its ECN codepoint puts it into the low-latency queue: ECT(1) or CE (RFC 9331,
+    /// section 5.1).
     #[inline]
     pub fn is_l4s(&self) -> bool {
         self.tos & 0b01 != 0
     }
 
-    /// Ends the packet's life and gives back its handle.
+    /// Ends the packet's life and returns its handle.
     #[inline]
     pub fn retire(self) -> u32 {
         let id = self.id;

@@ -1,4 +1,4 @@
-//! A discipline joined to a link: what simulator and gateway share.
+//! A discipline and its link: what the simulator and the gate share.
 
 use crate::{
     Backlog, Capacity, Context, Discipline, Fifo, Limit, Packet, Rate, Time, Verdict, Wake,
@@ -6,23 +6,23 @@ use crate::{
 use std::any::Any;
 use std::collections::VecDeque;
 
-/// What the port wants next.
+/// What the port asks its caller to do next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Poll {
-    /// Send this packet; its last bit leaves at `done_at`, and the port is busy until then.
+    /// Send this packet. Its last bit leaves at `done_at`; the port is busy until then.
     Send {
         /// The packet.
         packet: Packet,
         /// When the transmission ends.
         done_at: Time,
     },
-    /// Ask again at this instant; or, if that is after [`Port::free_at`], with the next packet.
+    /// Ask again at this time. If it is after [`Port::free_at`], ask also when a packet arrives.
     Until(Time),
-    /// Ask again after the next packet.
+    /// Ask again when a packet arrives.
     Idle,
 }
 
-/// A discipline, and the commonest one so that its code is part of what calls it.
+/// A discipline. The most common one is a variant of its own, so that its code can be inlined.
 enum Queue {
     Fifo(Fifo),
     Other(Box<dyn Discipline>),
@@ -44,7 +44,7 @@ impl Queue {
         }
     }
 
-    /// Calls that do not come with every packet.
+    /// For calls that do not occur for every packet.
     fn any(&self) -> &dyn Discipline {
         match self {
             Queue::Fifo(fifo) => fifo,
@@ -92,7 +92,7 @@ impl Queue {
     }
 }
 
-/// A discipline and the link that it feeds.
+/// A discipline and the link that it fills.
 pub struct Port {
     queue: Queue,
     capacity: Capacity,
@@ -101,28 +101,28 @@ pub struct Port {
 }
 
 impl Port {
-    /// A port that sends what `discipline` gives over a link of `capacity` that adds `overhead`
-    /// bytes to every packet.
+    /// A port that sends the packets of `discipline` over a link with `capacity`, which adds
+    /// `overhead` bytes to every packet.
     pub fn new(discipline: Box<dyn Discipline>, capacity: Capacity, overhead: u32) -> Self {
         Port { queue: Queue::new(discipline), capacity, overhead, free_at: Time::ZERO }
     }
 
-    /// Hands an arriving packet to the discipline.
+    /// Passes an arriving packet to the discipline.
     #[inline(always)]
     pub fn offer(&mut self, mut packet: Packet, cx: &mut Context) -> Verdict {
         packet.queued = cx.now;
         self.queue.enqueue(packet, cx)
     }
 
-    /// Whether `packet`, which comes at `now`, may [`Port::pass`] the discipline, which holds
-    /// nothing: the link is free, and nobody could tell the difference.
+    /// Whether `packet`, which arrives at `now`, may skip the empty discipline ([`Port::pass`]):
+    /// the link is free, and it makes no difference.
     #[inline]
     pub fn lets_pass(&self, now: Time, packet: &Packet) -> bool {
         now >= self.free_at && self.queue.passes(packet)
     }
 
-    /// The limit of the discipline, if that is the built-in FIFO. It makes no difference who keeps what
-    /// waits in it: packets may be kept outside, in their order, and sent by [`Port::pass`].
+    /// The limit of the discipline, if it is the built-in FIFO. Its packets may then be kept
+    /// outside, in order, and sent by [`Port::pass`]; this makes no difference.
     #[inline]
     pub fn fifo(&self) -> Option<Limit> {
         match &self.queue {
@@ -131,10 +131,10 @@ impl Port {
         }
     }
 
-    /// Gives the built-in FIFO a packet that was kept outside.
+    /// Returns a packet that was kept outside to the built-in FIFO.
     ///
     /// # Panics
-    /// If the discipline is another.
+    /// If the discipline is not the built-in FIFO.
     pub fn put_back(&mut self, packet: Packet) {
         let Queue::Fifo(fifo) = &mut self.queue else {
             panic!("no other discipline's packets are kept outside");
@@ -142,7 +142,7 @@ impl Port {
         fifo.add(packet);
     }
 
-    /// Sends a packet of `len` bytes that the discipline does not see; answers when its last bit
+    /// Sends a packet of `len` bytes that the discipline does not see. Returns when its last bit
     /// leaves.
     #[inline]
     pub fn pass(&mut self, now: Time, len: u32) -> Time {
@@ -175,39 +175,38 @@ impl Port {
         }
     }
 
-    /// When the last transmission ends or ended. A wait beyond that is the discipline's: a packet
-    /// that arrives may end it, so ask again then.
+    /// When the last transmission ends or ended. If the port waits longer, the discipline has asked
+    /// for it, and an arriving packet may end the wait. So ask again when one arrives.
     #[inline]
     pub fn free_at(&self) -> Time {
         self.free_at
     }
 
-    /// What the discipline holds; without the packet in transmission.
+    /// What the discipline holds, without the packet in transmission.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.queue.any().backlog()
     }
 
-    /// What arrives from now on joins `discipline`; what waits leaves first. So nothing is dropped,
-    /// and the order is kept.
+    /// Replaces the discipline. Packets that arrive from now on join `discipline`; those that wait
+    /// leave first. So none is dropped, and the order is kept.
     pub fn exchange(&mut self, discipline: Box<dyn Discipline>) {
         self.wrap(|before| Box::new(Succession([before, discipline].into())));
     }
 
-    /// Puts what `wrap` makes of the discipline in its place: something that holds it, and the same
-    /// packets.
+    /// Replaces the discipline by what `wrap` makes of it, which contains it and the same packets.
     pub fn wrap(&mut self, wrap: impl FnOnce(Box<dyn Discipline>) -> Box<dyn Discipline>) {
         let nothing = Queue::Other(Box::new(Succession::default()));
         self.queue = Queue::new(wrap(std::mem::replace(&mut self.queue, nothing).into_box()));
     }
 
-    /// What [`Discipline::retune`] answers: whether the discipline goes on with the parameters of
-    /// `fresh`.
+    /// Calls [`Discipline::retune`]: the discipline takes over the parameters of `fresh`. Returns
+    /// false if it cannot.
     pub fn retune(&mut self, now: Time, fresh: &mut dyn Discipline) -> bool {
         self.queue.any_mut().retune(now, fresh)
     }
 
-    /// Sends at `rate` from `now` on; a transmission under way ends as it was to end.
+    /// Changes the rate from `now` on. A transmission in progress ends as planned.
     pub fn change_rate(&mut self, now: Time, rate: Rate) {
         self.capacity.change(now, rate);
         self.rate_changed(now);
@@ -229,18 +228,18 @@ impl Port {
         self.overhead
     }
 
-    /// Tells the discipline that the rate has changed by schedule.
+    /// Tells the discipline that the schedule has changed the rate.
     pub fn rate_changed(&mut self, now: Time) {
         self.queue.any_mut().set_link_rate(now, self.capacity.rate(now));
     }
 
-    /// Sets a new constant rate (the gateway's reload).
+    /// Sets a new constant rate, for the gate's reload.
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         self.capacity = Capacity::constant(rate);
         self.queue.any_mut().set_link_rate(now, rate);
     }
 
-    /// Shows what waits, as [`Discipline::waiting`].
+    /// Shows the waiting packets, as [`Discipline::waiting`].
     pub fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
         self.queue.any().waiting(out);
     }
@@ -251,8 +250,8 @@ impl Port {
     }
 }
 
-/// Disciplines that follow each other: the last takes what arrives, the first that holds something
-/// sends. So a port that was never exchanged pays nothing for it.
+/// Disciplines in succession: the last one takes arriving packets, the first one that is not empty
+/// sends. A port whose discipline was never replaced pays nothing for it.
 #[derive(Default)]
 struct Succession(VecDeque<Box<dyn Discipline>>);
 

@@ -81,7 +81,7 @@ impl Rate {
 }
 
 impl Limit {
-    /// Whether a queue of `packets` and `bytes` has room for `len` more bytes in one more packet.
+    /// Whether a queue of `packets` and `bytes` has room for one more packet of `len` bytes.
     #[inline]
     pub fn admits(self, packets: usize, bytes: u64, len: u32) -> bool {
         match self {
@@ -90,7 +90,7 @@ impl Limit {
         }
     }
 
-    /// Whether nothing would ever fit.
+    /// Whether no packet would ever fit.
     pub fn is_zero(self) -> bool {
         matches!(self, Limit::Packets(0) | Limit::Bytes(0))
     }

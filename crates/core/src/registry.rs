@@ -1,8 +1,9 @@
-//! What a configuration can name, as a value: parts of one family, each under its own name.
+//! The parts that a configuration can name, as a value. A registry has the parts of one family,
+//! each with its own name.
 //!
-//! A part says what it is by implementing [`Named`]; [`Registry::with`] is the one line that
-//! registers it. Parsing, defaults, JSON Schema, lists and reference pages follow from the registry
-//! that a program holds, so that parts from elsewhere join without a change here.
+//! A part describes itself by implementing [`Named`], and [`Registry::with`] registers it in one
+//! line. Parsing, defaults, JSON Schema, lists and reference pages come from the registry that a
+//! program holds. So other programs can add parts without a change here.
 
 use crate::{ConfigError, Discipline, Setting, config};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -12,55 +13,56 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// A sort of part: what parts of it are built into, and from what.
+/// A family of parts, such as disciplines: what its parts are built from, and into what.
 pub trait Family: 'static {
-    /// What a part is called in messages: "kind", "source of traffic".
+    /// What messages call a part: "kind", "source of traffic".
     const WHAT: &'static str;
-    /// What is said of a part beside its name.
+    /// What is known of a part beside its name.
     type Facts: Copy + Send + Sync;
-    /// What is said of most.
+    /// The facts of most parts.
     const USUAL: Self::Facts;
-    /// What is known of the place where it is built.
+    /// What is known of the place where a part is built.
     type Site<'a>;
-    /// What is built.
+    /// What a part is built into.
     type Built;
 }
 
-/// Something that a configuration can name.
+/// A part that a configuration can name.
 pub trait Named: 'static {
-    /// What it is: `dyn Discipline`, or one of a discipline's parts, or another family's.
+    /// The family: `dyn Discipline`, a part of a discipline, or another.
     type Family: Family + ?Sized;
-    /// What a configuration writes as `kind = "..."`.
+    /// The name: what a configuration writes as `kind = "..."`.
     const NAME: &'static str;
     /// One line for lists.
     const SUMMARY: &'static str;
-    /// Paper, section, standard, RFC or data that it follows.
+    /// The paper, section, standard, RFC or data on which it is based.
     const SOURCE: &'static str;
-    /// What is said of it beside its name.
+    /// What is known of it beside its name.
     const FACTS: <Self::Family as Family>::Facts = <Self::Family as Family>::USUAL;
-    /// Its parameters, the one home of their defaults; every field's doc comment gives meaning,
-    /// unit, range, symbol and source.
+    /// Its parameters. Their defaults are defined only here. The doc comment of every field gives
+    /// meaning, unit, range, symbol and source.
     type Params: Serialize + DeserializeOwned + JsonSchema;
 
     /// Fills in the defaults that depend on other parameters or on the place.
     fn resolve(_params: &mut Self::Params, _site: &<Self::Family as Family>::Site<'_>) {}
 
-    /// The file that it reads, if it reads one.
+    /// The file that the part reads, if there is one.
     fn reads(_params: &Self::Params) -> Option<&str> {
         None
     }
 
-    /// Checks the (resolved) parameters and builds it.
+    /// Checks the resolved parameters and builds the part.
     ///
     /// # Errors
-    /// Names the field that is out of range, and the range; or the file, and the remedy.
+    /// A value out of range, with the field and the range; or a file that cannot be used, with the
+    /// remedy.
     fn build(
         params: &Self::Params,
         site: &<Self::Family as Family>::Site<'_>,
     ) -> Result<<Self::Family as Family>::Built, ConfigError>;
 }
 
-/// How a part is read and built from a table of parameters (an object without `kind`).
+/// How to read a table of parameters (an object without `kind`) and build a part from it.
 pub trait Recipe<F: Family + ?Sized>: Send + Sync {
     /// JSON Schema of the parameters.
     fn schema(&self, generator: &mut SchemaGenerator) -> Schema;
@@ -71,7 +73,7 @@ pub trait Recipe<F: Family + ?Sized>: Send + Sync {
     /// An unknown field or a value of the wrong form, with its path.
     fn effective(&self, block: &Value, site: &F::Site<'_>) -> Result<Value, ConfigError>;
 
-    /// The file that is read, if one is.
+    /// The file that the part reads, if there is one.
     ///
     /// # Errors
     /// As [`Recipe::effective`].
@@ -79,7 +81,7 @@ pub trait Recipe<F: Family + ?Sized>: Send + Sync {
         Ok(None)
     }
 
-    /// Builds it.
+    /// Builds the part.
     ///
     /// # Errors
     /// As [`Recipe::effective`], and values out of range.
@@ -123,9 +125,9 @@ pub struct Entry<F: Family + ?Sized> {
     pub name: Cow<'static, str>,
     /// One line for lists.
     pub summary: Cow<'static, str>,
-    /// Paper, section, standard, RFC or data that it follows.
+    /// The paper, section, standard, RFC or data on which it is based.
     pub source: Cow<'static, str>,
-    /// What is said of it beside its name.
+    /// What is known of it beside its name.
     pub facts: F::Facts,
     recipe: Arc<dyn Recipe<F>>,
 }
@@ -161,7 +163,7 @@ impl<F: Family + ?Sized> Entry<F> {
         }
     }
 
-    /// An entry that is built by `recipe`; `words` are its name, summary and source.
+    /// An entry whose parts `recipe` builds. `words` are its name, summary and source.
     pub fn new(
         words: [Cow<'static, str>; 3],
         facts: F::Facts,
@@ -184,7 +186,7 @@ impl<F: Family + ?Sized> Entry<F> {
         self.recipe.effective(block, site)
     }
 
-    /// The file that the part with the parameters in `block` reads, if it reads one.
+    /// The file that the part reads with the parameters in `block`, if there is one.
     ///
     /// # Errors
     /// As [`Entry::effective`].
@@ -192,7 +194,7 @@ impl<F: Family + ?Sized> Entry<F> {
         self.recipe.reads(block, site)
     }
 
-    /// Builds it from `block` (an object without `kind`).
+    /// Builds the part from `block` (an object without `kind`).
     ///
     /// # Errors
     /// As [`Entry::effective`], and values out of range.
@@ -208,7 +210,7 @@ impl<F: Family + ?Sized> Entry<F> {
     }
 }
 
-/// The parts of one family, in the order of their names.
+/// The parts of one family, sorted by name.
 pub struct Registry<F: Family + ?Sized>(Vec<Entry<F>>);
 
 impl<F: Family + ?Sized> Clone for Registry<F> {
@@ -224,20 +226,20 @@ impl<F: Family + ?Sized> Default for Registry<F> {
 }
 
 impl<F: Family + ?Sized> Registry<F> {
-    /// The registry with `N` in it.
+    /// Adds `N` to the registry.
     ///
     /// # Panics
-    /// If another part has its name.
+    /// If the registry has a part of this name.
     #[must_use]
     pub fn with<N: Named<Family = F>>(mut self) -> Self {
         self.join(Entry::of::<N>()).unwrap_or_else(|error| panic!("{error}"));
         self
     }
 
-    /// Takes `entry` in.
+    /// Adds `entry` to the registry.
     ///
     /// # Errors
-    /// Another part has its name.
+    /// The registry has a part of this name.
     pub fn join(&mut self, entry: Entry<F>) -> Result<(), ConfigError> {
         match self.0.binary_search_by(|known| known.name.cmp(&entry.name)) {
             Err(place) => self.0.insert(place, entry),
@@ -249,7 +251,7 @@ impl<F: Family + ?Sized> Registry<F> {
         Ok(())
     }
 
-    /// Every part, in the order of names.
+    /// Every part, sorted by name.
     pub fn iter(&self) -> std::slice::Iter<'_, Entry<F>> {
         self.0.iter()
     }
@@ -262,7 +264,7 @@ impl<F: Family + ?Sized> Registry<F> {
     /// The part called `name`.
     ///
     /// # Errors
-    /// There is none, with those that there are.
+    /// There is none. The message lists the names that exist.
     pub fn find(&self, name: &str) -> Result<&Entry<F>, ConfigError> {
         let found = self.0.binary_search_by(|known| (*known.name).cmp(name));
         found
@@ -270,10 +272,10 @@ impl<F: Family + ?Sized> Registry<F> {
             .map_err(|_| ConfigError::new("kind", config::unknown(F::WHAT, name, &self.names())))
     }
 
-    /// The part that `block.kind` names, and the rest of the block.
+    /// The part that `block.kind` names, and the rest of `block`.
     ///
     /// # Errors
-    /// There is none, or `block` is no table.
+    /// There is no such part, or `block` is not a table.
     pub fn choose(&self, block: &Value) -> Result<(&Entry<F>, Value), ConfigError> {
         let Value::Object(block) = block else {
             let example = self.0.first().map_or("...", |entry| &entry.name);
@@ -321,25 +323,26 @@ impl<'a, F: Family + ?Sized> IntoIterator for &'a Registry<F> {
     }
 }
 
-/// What is said of a discipline, or of one of its parts, beside its name.
+/// What is known of a discipline, or of a part of one, beside its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conduct {
-    /// Whether packets of one flow and class leave in the order in which they came, as long as
-    /// the codepoint and the drop precedence of a flow and class do not decide their queue.
+    /// Whether packets of one flow and class leave in the order in which they arrived. Codepoint
+    /// and drop precedence must not choose their queue.
     pub keeps_order: bool,
-    /// Whether it holds packets back, so that it says itself when the next one may be sent
-    /// ([`crate::Wake::At`]). Others are ready whenever they hold packets.
+    /// Whether it holds packets back and says itself when it will send the next one
+    /// ([`crate::Wake::At`]). Other disciplines are ready whenever they hold packets.
     pub shapes: bool,
-    /// For an admission rule: whether one queue under it is a kind of its own, of the same name.
+    /// For an admission rule: whether one queue with this rule is a kind of its own, with the same
+    /// name.
     pub alone: bool,
 }
 
 impl Conduct {
-    /// Keeps the order, does not shape; an admission rule makes a kind.
+    /// Keeps the order and does not shape. An admission rule becomes a kind.
     pub const USUAL: Conduct = Conduct { keeps_order: true, shapes: false, alone: true };
     /// Does not keep the order.
     pub const REORDERS: Conduct = Conduct { keeps_order: false, ..Conduct::USUAL };
-    /// An admission rule that makes no kind.
+    /// An admission rule that does not become a kind.
     pub const PART: Conduct = Conduct { alone: false, ..Conduct::USUAL };
 }
 

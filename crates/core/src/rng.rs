@@ -1,16 +1,16 @@
-//! Random numbers: named streams, the same on every machine.
+//! Random numbers: named streams, equal on every machine.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A random stream. Logarithms and powers come from `libm`, not from the platform, so that equal
-/// seeds give equal numbers everywhere.
+/// A random stream. Logarithms and powers come from `libm`, not from the platform, so equal seeds
+/// give equal numbers everywhere.
 #[derive(Debug, Clone)]
 pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
-    /// The stream called `name` under `seed`. Streams of different names are independent, so that
-    /// adding a component does not disturb the others.
+    /// The stream called `name` under `seed`. Streams with different names are independent, so a
+    /// new component does not disturb the others.
     pub fn named(seed: u64, name: &str) -> Self {
         // FNV-1a; the generator's own seeding (SplitMix64) spreads the bits.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -47,7 +47,8 @@ impl Rng {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// True with probability `p`. Draws even when the answer is certain, so that streams stay in step.
+    /// True with probability `p`. It always draws a number, even if the answer is certain, so the
+    /// stream does not depend on `p`.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         self.uniform() < p

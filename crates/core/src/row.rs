@@ -1,24 +1,25 @@
-//! A row of values of which most may never be used.
+//! A row of values, most of which may never be used.
 
 use std::ops::{Index, IndexMut};
 
-/// A row of values that are alike at first. They lie in parts. Of a long row a part is made when one of
-/// its values is first changed: queues for a thousand flows, of which ten come, take little memory.
+/// A row of values that are equal at first. It is stored in parts. In a long row a part is
+/// allocated when one of its values is first changed. So queues for a thousand flows of which ten
+/// exist take little memory.
 #[derive(Debug)]
 pub struct Row<T> {
-    /// Those without values are still to be made.
+    /// A part that is not allocated yet has no values.
     parts: Vec<Box<[T]>>,
     blank: T,
     len: usize,
 }
 
-/// Values of a part.
+/// Values in a part.
 const PART: usize = 8;
-/// A row of so many is made at once.
+/// A row of at most this length is allocated at once.
 const SHORT: usize = 64;
 
 impl<T: Clone> Row<T> {
-    /// `len` values like `blank`.
+    /// `len` values equal to `blank`.
     pub fn new(blank: T, len: usize) -> Self {
         let parts = (0..len.div_ceil(PART)).map(|_| Box::default()).collect();
         let mut row = Row { parts, blank, len };
@@ -28,13 +29,13 @@ impl<T: Clone> Row<T> {
         row
     }
 
-    /// How many values there are.
+    /// Number of values.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -44,7 +45,7 @@ impl<T: Clone> Row<T> {
         self.parts.iter().flatten().chain([&self.blank])
     }
 
-    /// Makes the part of value `index`, if that has not been done.
+    /// Allocates the part of value `index`, if it is not allocated yet.
     #[inline]
     pub fn touch(&mut self, index: usize) {
         if self.parts[index / PART].is_empty() {

@@ -1,6 +1,6 @@
-//! What a TCP header says, for those that look into packets: boxes, and CAKE's ACK filter.
+//! A TCP header, for code that looks into packets: boxes, and CAKE's ACK filter.
 
-/// Control bits as they stand in the TCP header (RFC 9293, section 3.1).
+/// Control bits, as in the TCP header (RFC 9293, section 3.1).
 pub mod flags {
     /// No more data from the sender.
     pub const FIN: u16 = 0x01;
@@ -23,9 +23,9 @@ pub struct Tcp {
     pub seq: u32,
     /// Acknowledgment number; significant with [`flags::ACK`].
     pub ack: u32,
-    /// Control bits, the reserved ones and AE among them: 12 bits.
+    /// The 12 control bits, including the reserved ones and AE.
     pub flags: u16,
-    /// Window field, not scaled up.
+    /// Window field, unscaled.
     pub window: u16,
     /// Payload in bytes.
     pub payload_len: u32,
@@ -35,8 +35,8 @@ pub struct Tcp {
     pub window_scale: Option<u8>,
     /// Selective acknowledgments (RFC 2018).
     pub sack: SackBlocks,
-    /// Whether there are other options, or some that make no sense. Padding and signatures (RFC 2385)
-    /// do not count.
+    /// Whether there are other options, or malformed ones. Padding and signatures (RFC 2385) do not
+    /// count.
     pub other_options: bool,
 }
 
@@ -51,7 +51,8 @@ mod option {
 }
 
 impl Tcp {
-    /// The header at the beginning of `segment`, whose payload is the rest; None if it is not whole.
+    /// The header at the beginning of `segment`, whose rest is the payload. None if the header is
+    /// incomplete.
     pub fn read(segment: &[u8]) -> Option<Tcp> {
         let (fixed, _) = segment.split_first_chunk::<20>()?;
         let word = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
@@ -112,7 +113,7 @@ impl Tcp {
         self.flags & bits != 0
     }
 
-    /// Sequence number after the last that the segment takes: payload, SYN and FIN.
+    /// Sequence number after the segment. Payload, SYN and FIN count.
     #[inline]
     pub fn end(&self) -> u32 {
         let controls = u32::from(self.has(flags::SYN)) + u32::from(self.has(flags::FIN));
@@ -128,7 +129,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Adds a block behind the others; a fifth is ignored, since no segment holds more.
+    /// Adds a block after the others. A fifth is ignored, because no segment has more than four.
     pub fn push(&mut self, left: u32, right: u32) {
         if let Some(place) = self.blocks.get_mut(usize::from(self.count)) {
             *place = (left, right);

@@ -1,9 +1,9 @@
-//! Instants and spans, in whole nanoseconds.
+//! Points in time and spans of time, in whole nanoseconds.
 
 use crate::units::{Unit, unit_string};
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
-/// An instant: nanoseconds since the run (or the gateway) began.
+/// A point in time: nanoseconds since the run (or the gate) began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Time(u64);
@@ -19,12 +19,12 @@ const SPANS_READ: &[Unit] =
 unit_string!(Duration, "a time", "5ms", SPANS_READ, SPANS, "duration");
 
 impl Time {
-    /// The beginning.
+    /// The beginning of the run.
     pub const ZERO: Time = Time(0);
-    /// Later than any event.
+    /// Later than any event; "never".
     pub const MAX: Time = Time(u64::MAX);
 
-    /// The instant `nanos` nanoseconds after the beginning.
+    /// The time `nanos` nanoseconds after the beginning.
     #[inline]
     pub const fn from_nanos(nanos: u64) -> Self {
         Time(nanos)
@@ -42,7 +42,7 @@ impl Time {
         self.0 as f64 / 1e9
     }
 
-    /// The span from `earlier` to this instant, zero if `earlier` is later.
+    /// The span from `earlier` to this time; zero if `earlier` is later.
     #[inline]
     pub fn since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
@@ -50,7 +50,7 @@ impl Time {
 }
 
 impl Duration {
-    /// No time at all.
+    /// A span of zero.
     pub const ZERO: Duration = Duration(0);
     /// The longest span.
     pub const MAX: Duration = Duration(u64::MAX);
@@ -104,13 +104,13 @@ impl Duration {
         self.0 as f64 / 1e6
     }
 
-    /// This span less `other`, or zero.
+    /// This span minus `other`, at least zero.
     #[inline]
     pub fn saturating_sub(self, other: Duration) -> Duration {
         Duration(self.0.saturating_sub(other.0))
     }
 
-    /// This span times `factor`, or the longest span.
+    /// This span times `factor`, at most the longest span.
     #[inline]
     pub fn saturating_mul(self, factor: u64) -> Duration {
         Duration(self.0.saturating_mul(factor))
@@ -119,7 +119,7 @@ impl Duration {
 
 impl Add<Duration> for Time {
     type Output = Time;
-    /// Saturates at [`Time::MAX`], so that "never" stays never.
+    /// Saturates at [`Time::MAX`], so "never" remains "never".
     #[inline]
     fn add(self, span: Duration) -> Time {
         Time(self.0.saturating_add(span.0))
@@ -136,7 +136,7 @@ impl AddAssign<Duration> for Time {
 impl Sub<Time> for Time {
     type Output = Duration;
     /// # Panics
-    /// In debug builds, if `earlier` is later; [`Time::since`] saturates.
+    /// In debug builds, if `earlier` is later. [`Time::since`] saturates instead.
     #[inline]
     fn sub(self, earlier: Time) -> Duration {
         Duration(self.0 - earlier.0)

@@ -1,7 +1,7 @@
-//! Unit strings: how times, rates and sizes are written in files and messages.
+//! Unit strings: how files and messages write times, rates and sizes.
 //!
-//! A number never stands without its unit: `"5ms"`, `"10Mbit"`, `"45KB"`.
-//! Decimal prefixes are powers of ten (`KB` = 1000 B), binary ones carry an `i` (`KiB` = 1024 B).
+//! A number always has a unit: `"5ms"`, `"10Mbit"`, `"45KB"`. Decimal prefixes are powers of ten
+//! (`KB` = 1000 B). Binary prefixes have an `i` (`KiB` = 1024 B).
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ impl std::error::Error for UnitError {}
 /// One accepted unit: its spelling and its size in base units.
 pub(crate) type Unit = (&'static str, f64);
 
-/// The digits (with sign and point) with which `text` begins, and the unit that follows.
+/// The digits at the beginning of `text` (with sign and point), and the unit that follows.
 pub(crate) fn split(text: &str) -> (&str, &str) {
     let trimmed = text.trim();
     let split = trimmed
@@ -30,16 +30,17 @@ pub(crate) fn split(text: &str) -> (&str, &str) {
     (digits, unit.trim())
 }
 
-/// The number that `digits` write.
+/// The value of `digits`.
 pub(crate) fn number(digits: &str) -> Option<f64> {
     digits.replace('_', "").parse().ok()
 }
 
-/// Parses `text` as a non-negative number followed by one of `units`; the answer is in base units.
+/// Parses `text`, a non-negative number followed by one of `units`. Returns the value in base
+/// units.
 ///
 /// # Errors
-/// Names what was expected, with an example, when the number or the unit is not understood, the
-/// number is negative, or the value does not fit 63 bits.
+/// The number or the unit is not understood, the number is negative, or the value does not fit into
+/// 63 bits. The message names what was expected, with an example.
 pub(crate) fn parse(
     text: &str,
     what: &str,
@@ -74,8 +75,8 @@ pub(crate) fn parse(
     Ok(exact(digits, *scale as u64))
 }
 
-/// `digits`, a number that is not negative, times `scale`, rounded; a double would round what is
-/// above 2^53.
+/// `digits`, which are not negative, times `scale`, rounded. A double would round values above
+/// 2^53.
 fn exact(digits: &str, scale: u64) -> u64 {
     let digits = digits.replace(['_', '+', '-'], "");
     let (whole, part) = digits.split_once('.').unwrap_or((&digits, ""));
@@ -86,7 +87,7 @@ fn exact(digits: &str, scale: u64) -> u64 {
     (read(whole) * scale + (read(part) * scale + one / 2) / one) as u64
 }
 
-/// Writes `value` with the largest unit that keeps it exact to at most three decimals.
+/// Writes `value` in the largest unit that keeps it exact with at most three decimals.
 pub(crate) fn format(value: u64, units: &[Unit], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let base = units[0].0;
     for (name, scale) in units.iter().rev() {
@@ -149,7 +150,7 @@ macro_rules! unit_string {
 }
 pub(crate) use unit_string;
 
-/// Reads a unit string, and answers a bare number with how to write it.
+/// Reads a unit string. For a bare number, the error says how to write it.
 pub(crate) fn deserialize<'de, D, T>(deserializer: D, expected: &'static str) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,

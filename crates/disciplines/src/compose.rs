@@ -1,4 +1,4 @@
-//! The three questions as traits, and the discipline that their answers make.
+//! The three questions as traits, and the discipline that three answers make.
 
 use crate::classify::One;
 use crate::schedule::Fifo;
@@ -7,16 +7,16 @@ use forebay_core::{
 };
 use std::any::Any;
 
-/// Which queue does this packet join?
+/// Answers which queue a packet joins.
 pub trait Classify: Any + Send {
-    /// Number of queues; constant.
+    /// Number of queues. It never changes.
     fn queues(&self) -> usize;
 
-    /// Reads into `packet`, before it is classified, what admission will ask for (its precedence)
-    /// and only this classifier knows.
+    /// Called before a packet is classified. Writes into `packet` what only this classifier knows
+    /// and the admission rule needs: its precedence.
     fn mark(&self, _packet: &mut Packet) {}
 
-    /// Whether it looks at the length of its queues, so that it needs the bank that holds them.
+    /// Whether it looks at the length of its queues, and so needs the bank that holds them.
     fn looks_at_queues(&self) -> bool {
         false
     }
@@ -24,16 +24,17 @@ pub trait Classify: Any + Send {
     /// The queue, below [`Classify::queues`], that `packet` joins.
     fn classify(&mut self, packet: &Packet, bank: &Bank, cx: &mut Context) -> QueueId;
 
-    /// Whether it would do nothing to `packet`, nor to itself, in an empty bank
-    /// ([`Discipline::passes`]).
+    /// Whether `packet` would change nothing in this classifier, nor be changed by it, if the bank
+    /// is empty ([`Discipline::passes`]).
     fn passes(&self, _packet: &Packet) -> bool {
         false
     }
 
-    /// Learns that the link's rate is now `rate`.
+    /// Tells the classifier that the link's rate is now `rate`.
     fn set_link_rate(&mut self, _rate: Rate) {}
 
-    /// As [`Discipline::retune`]; of itself, if it has neither parameters nor state.
+    /// As [`Discipline::retune`]. By default only a classifier without parameters and state can do
+    /// it.
     fn retune(&mut self, _now: Time, _fresh: &mut dyn Any) -> bool {
         size_of_val(self) == 0
     }
@@ -42,18 +43,18 @@ pub trait Classify: Any + Send {
     fn probe(&self, _now: Time, _bank: &Bank, _out: &mut dyn FnMut(&'static str, f64)) {}
 }
 
-/// May it stay, and if not who goes?
+/// Answers whether a packet may stay, and if not, which packet is dropped.
 pub trait Admit: Any + Send + Alone {
-    /// The bank that this rule works on; one with levels, if it takes packets from the middle.
+    /// The bank for this rule. It has levels if the rule takes packets from the middle.
     fn bank(&self, queues: usize) -> Bank {
         Bank::new(queues)
     }
 
-    /// Judges a packet that arrives for `queue`. May mark it, and may push others out through
-    /// [`Context::drop`].
+    /// Decides about a packet that arrives for `queue`. May mark it, and may push others out
+    /// through [`Context::drop`].
     ///
     /// # Errors
-    /// The reason, if the packet itself must go; the caller hands it to the sink.
+    /// The reason, if the packet itself is dropped. The caller passes it to the sink.
     fn arrive(
         &mut self,
         queue: QueueId,
@@ -62,22 +63,23 @@ pub trait Admit: Any + Send + Alone {
         cx: &mut Context,
     ) -> Result<(), DropReason>;
 
-    /// Is told that the packet joined `queue`; may push packets out of any queue, this one included.
+    /// Called when the packet has joined `queue`. May push packets out of any queue, including this
+    /// one.
     fn joined(&mut self, _queue: QueueId, _bank: &mut Bank, _cx: &mut Context) {}
 
-    /// Takes the next packet of `queue`, dropping or marking as the rule says. None if that leaves
-    /// the queue empty.
+    /// Takes the next packet of `queue`, and drops or marks packets by the rule. None if the queue
+    /// is empty afterwards.
     fn depart(&mut self, queue: QueueId, bank: &mut Bank, _cx: &mut Context) -> Option<Packet> {
         bank.pop(queue)
     }
 
-    /// Whether it would let `packet` come and go in an empty bank of one queue, and do nothing to it
-    /// nor to itself ([`Discipline::passes`]).
+    /// Whether `packet` could pass through an empty bank of one queue without any change to itself
+    /// or to this rule ([`Discipline::passes`]).
     fn passes(&self, _packet: &Packet) -> bool {
         false
     }
 
-    /// Learns that the link's rate is now `rate`.
+    /// Tells the rule that the link's rate is now `rate`.
     fn set_link_rate(&mut self, _now: Time, _rate: Rate) {}
 
     /// As [`Discipline::retune`].
@@ -89,7 +91,7 @@ pub trait Admit: Any + Send + Alone {
     fn probe(&self, _now: Time, _bank: &Bank, _out: &mut dyn FnMut(&'static str, f64)) {}
 }
 
-/// What every admission rule is by itself.
+/// What every admission rule is without a classifier and a scheduler.
 pub trait Alone {
     /// One queue under this rule, first in, first out.
     fn alone(self: Box<Self>) -> Box<dyn Discipline>;
@@ -101,32 +103,33 @@ impl<A: Admit + 'static> Alone for A {
     }
 }
 
-/// Who is served next?
+/// Answers which queue is served next.
 pub trait Schedule: Any + Send {
-    /// Is told that a packet joined `queue`.
+    /// Called when a packet has joined `queue`.
     fn joined(&mut self, _queue: QueueId, _bank: &Bank) {}
 
-    /// A queue that holds packets; None only if the bank is empty. Queues may have been emptied by
-    /// admission since the last call. Called again without [`Schedule::served`] when the chosen
-    /// queue's packets were all dropped on the way out.
+    /// A queue that holds packets. None only if the bank is empty. Admission may have emptied
+    /// queues since the last call. If it drops all packets of the chosen queue when they leave,
+    /// this is called again without [`Schedule::served`].
     fn next(&mut self, bank: &Bank) -> Option<QueueId>;
 
-    /// Is told that a packet of `len` bytes of the chosen queue is sent.
+    /// Called when a packet of `len` bytes of the chosen queue is sent.
     fn served(&mut self, _queue: QueueId, _len: u32, _bank: &Bank) {}
 
-    /// Whether a packet that comes into an empty bank and leaves it at once changes nothing here
+    /// Whether a packet that joins an empty bank and leaves it at once changes nothing here
     /// ([`Discipline::passes`]).
     fn passes(&self) -> bool {
         false
     }
 
-    /// As [`Discipline::retune`]; of itself, if it has neither parameters nor state.
+    /// As [`Discipline::retune`]. By default only a scheduler without parameters and state can do
+    /// it.
     fn retune(&mut self, _now: Time, _fresh: &mut dyn Any) -> bool {
         size_of_val(self) == 0
     }
 }
 
-/// A discipline made of one answer to each question.
+/// A discipline made of an answer to each of the three questions.
 pub struct Composed<C, A, S> {
     classify: C,
     admit: A,
@@ -135,7 +138,7 @@ pub struct Composed<C, A, S> {
 }
 
 impl<C: Classify, A: Admit, S: Schedule> Composed<C, A, S> {
-    /// The discipline that these three make.
+    /// The discipline of these three parts.
     pub fn new(classify: C, admit: A, schedule: S) -> Self {
         let bank = admit.bank(classify.queues());
         Composed { classify, admit, schedule, bank }
@@ -143,7 +146,7 @@ impl<C: Classify, A: Admit, S: Schedule> Composed<C, A, S> {
 }
 
 impl<C: Classify, A: Admit, S: Schedule> Discipline for Composed<C, A, S> {
-    /// If each of its parts can.
+    /// Only if all of its parts can.
     fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
         let Some(Composed { classify, admit, schedule, .. }) = fresh.downcast_mut() else {
             return false;

@@ -1,4 +1,4 @@
-//! What the tests of disciplines share: a port without a link, and a record of what was lost.
+//! What the tests of disciplines share: a port without a link, and a record of lost packets.
 
 use crate::Disciplines;
 use forebay_core::tcp::Tcp;
@@ -7,12 +7,12 @@ use forebay_core::{
 };
 use serde_json::Value;
 
-/// Everything that went to the sink, by packet id.
+/// All packets that went to the sink, by their id.
 #[derive(Default)]
 pub struct Record {
     pub dropped: Vec<(u32, DropReason)>,
     pub marked: Vec<u32>,
-    /// The TCP header of what is offered next.
+    /// The TCP header of the packet that is offered next.
     pub header: Option<Tcp>,
 }
 
@@ -58,18 +58,18 @@ impl Rig {
         self.discipline.enqueue(packet, &mut Context::new(now, &mut self.rng, &mut self.record))
     }
 
-    /// Takes the next packet at `now` and gives its id.
+    /// Takes the next packet at `now` and returns its id.
     pub fn take(&mut self, now: Time) -> Option<u32> {
         let mut cx = Context::new(now, &mut self.rng, &mut self.record);
         self.discipline.dequeue(&mut cx).map(Packet::retire)
     }
 
-    /// Packets held.
+    /// Number of packets held.
     pub fn held(&self) -> usize {
         self.discipline.backlog().packets
     }
 
-    /// Ids of the packets dropped so far, in order, which are then forgotten.
+    /// Ids of the packets dropped since the last call, in order.
     pub fn drops(&mut self) -> Vec<u32> {
         self.record.dropped.drain(..).map(|(id, _)| id).collect()
     }

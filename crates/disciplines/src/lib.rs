@@ -1,16 +1,16 @@
-//! Queue disciplines: the answers to three questions, and the named kinds made of them.
+//! Queue disciplines: answers to three questions, and the named kinds made of them.
 //!
-//! *Which queue does this packet join* ([`classify`]), *may it stay, and if not who goes*
-//! ([`admit`]), *who is served next* ([`schedule`]). Any three answers make a discipline
-//! ([`Composed`]); a named kind ([`kinds`]) is a combination with defaults. [`Disciplines`] knows
-//! them all by name, and takes in others.
+//! The questions are: *which queue does this packet join* ([`classify`]); *may it stay, and if not,
+//! which packet is dropped* ([`admit`]); *who is served next* ([`schedule`]). Any three answers
+//! make a discipline ([`Composed`]). A named kind ([`kinds`]) is a combination with defaults.
+//! [`Disciplines`] has all of them by name, and a program can add its own.
 //!
 //! ```
 //! use forebay_core::{Context, DropReason, Packet, Rate, Rng, Setting, Sink, Time};
 //! use forebay_disciplines::Disciplines;
 //! use serde_json::json;
 //!
-//! /// Where drops go, and who counts marks.
+//! /// Takes dropped packets, and is told of marks.
 //! struct Drops(Vec<u32>);
 //!
 //! impl Sink for Drops {

@@ -20,7 +20,7 @@ impl<T: Copy> OneOrEach<T> {
     /// The list of `count` values.
     ///
     /// # Errors
-    /// Names `path` if the list has another length; `what` says what is counted ("queues").
+    /// The list has another length. The error names `path`; `what` says what is counted ("queues").
     pub fn expand(&self, count: usize, path: &str, what: &str) -> Result<Vec<T>, ConfigError> {
         match self {
             OneOrEach::One(value) => Ok(vec![*value; count]),
@@ -45,7 +45,7 @@ impl<T: Serialize> Serialize for OneOrEach<T> {
     }
 }
 
-/// By hand, because an untagged enum would hide what the value's own reader has to say.
+/// Written by hand, because an untagged enum would hide the error messages of the value.
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrEach<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct OneOrEachVisitor<T>(PhantomData<T>);

@@ -1,4 +1,4 @@
-//! Every discipline, and every part of one, by name.
+//! Every discipline, and every part of a discipline, by name.
 
 use crate::{Admit, Classify, Composed, Schedule, admit, classify, kinds, schedule};
 use forebay_core::{
@@ -25,37 +25,37 @@ family!(Classify);
 family!(Admit);
 family!(Schedule);
 
-/// Kinds whose queues are disciplines themselves, of any kind; Linux calls them classful.
+/// Kinds whose queues are disciplines of any kind. Linux calls them classful.
 pub struct Classful;
 
-/// Where a classful kind is built.
+/// What a classful kind is built from.
 #[derive(Clone, Copy)]
 pub struct ClassfulSite<'a> {
     /// Its port.
     pub setting: &'a Setting,
-    /// What its queues may be.
+    /// The disciplines that its queues may be.
     pub disciplines: &'a Disciplines,
 }
 
 impl Family for Classful {
     const WHAT: &'static str = "kind";
     type Facts = Conduct;
-    /// Its queues may do what they like.
+    /// Its queues may reorder packets.
     const USUAL: Conduct = Conduct::REORDERS;
     type Site<'a> = ClassfulSite<'a>;
     type Built = Box<dyn Discipline>;
 }
 
-/// The disciplines, and the parts that make them, of a program.
+/// The disciplines, and the parts of disciplines, that a program knows.
 #[derive(Clone, Default)]
 pub struct Disciplines {
-    /// The named kinds but for the classful ones; [`Disciplines::every_kind`] has all.
+    /// The named kinds without the classful ones. [`Disciplines::every_kind`] has all.
     pub kinds: Registry<dyn Discipline>,
-    /// The named kinds whose queues are disciplines themselves.
+    /// The named kinds whose queues are disciplines.
     pub classful: Registry<Classful>,
     /// Answers to *which queue does this packet join*.
     pub classifiers: Registry<dyn Classify>,
-    /// Answers to *may it stay, and if not who goes*.
+    /// Answers to *may it stay, and if not, which packet is dropped*.
     pub admissions: Registry<dyn Admit>,
     /// Answers to *who is served next*.
     pub schedulers: Registry<dyn Schedule>,
@@ -63,10 +63,10 @@ pub struct Disciplines {
 
 /// A family that belongs to [`Disciplines`].
 pub trait Part: Family {
-    /// Takes `entry` in.
+    /// Adds `entry`.
     ///
     /// # Errors
-    /// Another part has its name.
+    /// There is another part of this name.
     fn join(disciplines: &mut Disciplines, entry: Entry<Self>) -> Result<(), ConfigError>;
 }
 
@@ -91,7 +91,7 @@ impl Part for dyn Classify {
 }
 
 impl Part for dyn Admit {
-    /// One queue under the rule is a kind of its own.
+    /// One queue under the rule becomes a kind, too.
     fn join(disciplines: &mut Disciplines, entry: Entry<Self>) -> Result<(), ConfigError> {
         if entry.facts.alone {
             let words = [entry.name.clone(), entry.summary.clone(), entry.source.clone()];
@@ -108,7 +108,7 @@ impl Part for dyn Schedule {
     }
 }
 
-/// A classful kind whose queues are of these disciplines.
+/// A classful kind whose queues are these disciplines.
 struct Planted(Entry<Classful>, Arc<Disciplines>);
 
 impl Recipe<dyn Discipline> for Planted {
@@ -125,7 +125,7 @@ impl Recipe<dyn Discipline> for Planted {
     }
 }
 
-/// One queue under an admission rule, with that rule's parameters.
+/// One queue under an admission rule, with the rule's parameters.
 struct OneQueue(Entry<dyn Admit>);
 
 impl Recipe<dyn Discipline> for OneQueue {
@@ -143,7 +143,7 @@ impl Recipe<dyn Discipline> for OneQueue {
 }
 
 impl Disciplines {
-    /// Those of this crate: a line each.
+    /// The disciplines of this crate, one line for each.
     pub fn builtin() -> Self {
         Disciplines::default()
             .with::<admit::Agent>()
@@ -189,11 +189,11 @@ impl Disciplines {
             .with::<kinds::Wrr>()
     }
 
-    /// These and `N`: a discipline, a classifier, an admission rule (with the kind that one queue
-    /// under it makes) or a scheduler.
+    /// Adds `N`: a discipline, a classifier, an admission rule (which also becomes a kind with one
+    /// queue) or a scheduler.
     ///
     /// # Panics
-    /// If another of its sort has its name.
+    /// If there is another of this name in its family.
     #[must_use]
     pub fn with<N: Named<Family: Part>>(mut self) -> Self {
         let joined = N::Family::join(&mut self, Entry::of::<N>());
@@ -201,10 +201,10 @@ impl Disciplines {
         self
     }
 
-    /// Every named kind, classful ones with queues of these disciplines.
+    /// Every named kind. The queues of classful ones are these disciplines.
     ///
     /// # Panics
-    /// If a classful kind and another were given the same name.
+    /// If a classful kind and another have the same name.
     pub fn every_kind(&self) -> Registry<dyn Discipline> {
         self.with_classful().unwrap_or_else(|error| panic!("{error}"))
     }
@@ -223,7 +223,7 @@ impl Disciplines {
         Ok(kinds)
     }
 
-    /// The kinds among which the one that `block` names is found, if there is such a kind.
+    /// The registry in which the kind that `block` names is found, if there is such a kind.
     fn kinds_for(&self, block: &Value) -> Cow<'_, Registry<dyn Discipline>> {
         let plain = block["kind"].as_str().is_some_and(|name| self.kinds.find(name).is_ok());
         if plain { Cow::Borrowed(&self.kinds) } else { Cow::Owned(self.every_kind()) }
@@ -274,7 +274,7 @@ impl Disciplines {
         ])))
     }
 
-    /// The classifier, and what the other two parts are told.
+    /// The classifier, and what the other two parts are told of the port.
     fn classify(
         &self,
         parts: &Parts,

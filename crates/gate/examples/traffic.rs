@@ -1,5 +1,5 @@
-//! Traffic between two network namespaces, and what becomes of it: the other end of
-//! `benches/gate.py`. Prints JSON.
+//! Traffic between two network namespaces, and measurements of it, for `benches/gate.py`. Prints
+//! JSON.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "it measures in real time")]
@@ -34,7 +34,8 @@ struct Line {
 
 #[derive(Subcommand)]
 enum What {
-    /// As many packets as go, unless a rate is given; counts what arrives, and at which rate.
+    /// Sends as many packets as possible, unless a rate is given. Counts what arrives, and its
+    /// rate.
     Flood {
         /// Length of the IP packets in bytes, 28 or more.
         #[arg(long, default_value_t = 1500)]
@@ -42,31 +43,31 @@ enum What {
         /// Rate of IP packets to send at, in Mbit/s.
         #[arg(long)]
         rate: Option<f64>,
-        /// How long.
+        /// Duration.
         #[arg(long, default_value_t = 3.0)]
         seconds: f64,
-        /// What arrives so long after the beginning is not counted.
+        /// Packets that arrive in this time from the start are not counted.
         #[arg(long, default_value_t = 0.5)]
         warmup: f64,
     },
-    /// As many frames as go past the sender's own stack, for no one: a host counts them and, for
-    /// the wrong checksum of their IP header, drops them at once.
+    /// Sends as many frames as possible past the sender's own network stack. A host counts them and
+    /// drops them at once, because the checksum of their IP header is wrong.
     Frames {
         /// Interface of the sender.
         interface: String,
-        /// It takes packets without a link header, as TUN interfaces do.
+        /// The interface takes packets without a link header, as TUN interfaces do.
         #[arg(long)]
         bare: bool,
         /// Length of the IP packets in bytes, 28 or more.
         #[arg(long, default_value_t = 64)]
         size: usize,
-        /// How long.
+        /// Duration.
         #[arg(long, default_value_t = 3.0)]
         seconds: f64,
     },
-    /// Single packets, and the time that each takes.
+    /// Sends single packets, and measures the time of each.
     Delay {
-        /// How many.
+        /// Number of packets.
         #[arg(long, default_value_t = 1000)]
         count: usize,
         /// Time between two, in ms.
@@ -76,7 +77,7 @@ enum What {
 }
 
 const PORT: u16 = 9_000;
-/// Packets handed over at once.
+/// Packets passed to the kernel at once.
 const AT_ONCE: usize = 32;
 /// IPv4 and UDP headers.
 const HEADERS: usize = 28;
@@ -165,7 +166,7 @@ fn flood(
     }))
 }
 
-/// Sends UDP packets in frames to a host that there is not, through a packet socket.
+/// Sends UDP packets in frames to a host that does not exist, through a packet socket.
 fn frames(
     left: &str,
     interface: &str,
@@ -206,7 +207,7 @@ fn frames(
     Ok(json!({ "sent": sent - io.missed(Side::Inside).refused }))
 }
 
-/// Least squares over arrivals: the rate, whatever held up the first and the last of them.
+/// The rate by least squares over arrivals, so delays of the first and the last one hardly matter.
 #[derive(Default)]
 struct Fit {
     count: f64,

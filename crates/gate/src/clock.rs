@@ -1,9 +1,9 @@
-//! The clock: nanoseconds since the gate began, never going back.
+//! The clock: nanoseconds since the gate began. It never goes back.
 
 use forebay_core::Time;
 use rustix::time::{ClockId, clock_gettime};
 
-/// CLOCK_MONOTONIC since a beginning.
+/// CLOCK_MONOTONIC since a starting point.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     begin: u64,
@@ -16,13 +16,13 @@ fn monotonic() -> u64 {
 }
 
 impl Clock {
-    /// A clock that stands at zero now.
+    /// A clock that starts at zero now.
     #[expect(clippy::new_without_default, reason = "reading a clock is no default")]
     pub fn new() -> Self {
         Clock { begin: monotonic(), last: 0 }
     }
 
-    /// The present instant; not before the one that was read last.
+    /// The current time, never before the time of an earlier call.
     #[inline]
     pub fn now(&mut self) -> Time {
         self.last = self.last.max(monotonic() - self.begin);

@@ -15,11 +15,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// What the user gave cannot be used.
+/// Exit code for input that cannot be used.
 const BAD_INPUT: u8 = 2;
 
-/// Shapes and queues real traffic between two interfaces, with any queue discipline that the
-/// simulator knows.
+/// Shape and queue real traffic between two network interfaces.
+///
+/// The gate forwards packets between two Linux interfaces. It sends them at a rate that you choose,
+/// and queues them with any of forebay's queue disciplines. A configuration file in TOML names the
+/// interfaces, the rate and the discipline.
 #[derive(Parser)]
 #[command(name = "forebay-gate", version, after_help = "Start with: forebay-gate check gate.toml")]
 struct Line {
@@ -29,57 +32,67 @@ struct Line {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Run until stopped by SIGINT or SIGTERM; SIGHUP reads the configuration again.
+    /// Run a gate until it is stopped.
+    ///
+    /// SIGINT and SIGTERM stop the gate; it prints a last summary. SIGHUP makes it read its
+    /// configuration again. If the new configuration is wrong, nothing changes.
     Run {
-        /// The configuration.
+        /// The configuration file, in TOML.
         config: PathBuf,
-        /// Forward everything untouched, and count what the discipline would have dropped.
+        /// Forward all packets unchanged and unqueued, and count what the discipline would do.
         #[arg(long)]
         dry_run: bool,
-        /// Record every operation of the queues into forward.rec and reverse.rec in this folder.
+        /// Record every operation of the queues, in forward.rec and reverse.rec in this folder.
         #[arg(long, value_name = "DIR")]
         record: Option<PathBuf>,
-        /// Follow the gate that runs with this socket, and lose nothing: it hands over its
-        /// interfaces, and what waits in it leaves first.
+        /// Take over from the gate that runs with the same socket. It hands over its interfaces,
+        /// and the packets that wait in it leave first, so none is lost.
         #[arg(long)]
         take_over: bool,
-        /// Have a second process pass packets, unqueued, whenever the gate is not there, start it
-        /// again, and wait for an interface that has gone. That process keeps its privileges.
+        /// Start a second process, which passes packets unqueued while the gate does not run,
+        /// starts the gate again, and waits for an interface that has disappeared. This process
+        /// keeps its privileges.
         #[arg(long)]
         fail_open: bool,
         /// Follow the guardian at standard input.
         #[arg(long, hide = true)]
         guarded: bool,
-        /// The process that started this one, to be waited for.
+        /// The process that started this one. The new gate waits for its end.
         #[arg(long, hide = true)]
         launcher: Option<u32>,
     },
-    /// Start a gate that takes over from the one that runs, in the background.
+    /// Replace a running gate by a new one without losing a packet.
+    ///
+    /// The new gate starts in the background, from the program that is installed now. The packets
+    /// that wait in the old gate leave first. If the new gate cannot take over, the old one
+    /// continues. Under systemd, use `systemctl reload` with the drop-in upgrade.conf instead.
     Upgrade {
-        /// The configuration; interfaces and socket are those of the gate that runs.
+        /// The configuration file. Its interfaces, socket and metrics are those of the running gate.
         config: PathBuf,
-        /// As for `run`.
+        /// Guard the new gate, as with `run --fail-open`.
         #[arg(long)]
         fail_open: bool,
-        /// Start it and end.
+        /// Start it and return.
         #[arg(long, hide = true)]
         launch: bool,
     },
-    /// Print the configuration with every default filled in, and what would be matched.
+    /// Check a configuration and print it with every default filled in.
+    ///
+    /// Then say in words which packets each rule matches. Nothing is started or changed.
     Check {
-        /// The configuration.
+        /// The configuration file, in TOML.
         config: PathBuf,
-        /// Print as JSON, without the words.
+        /// Print only the configuration, as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Print the JSON Schema of a configuration, for editors.
+    /// Print the JSON Schema of a configuration, for editors that check it.
     Schema {
-        /// Leave out the disciplines, which a scenario's schema holds.
+        /// Leave out the disciplines, which are in the schema of scenarios.
         #[arg(long, hide = true)]
         without_queues: bool,
     },
-    /// Print what a running gate did so far.
+    /// Print the state of a running gate: rates, queues, delays, drops and matches of rules.
     Status {
         #[command(flatten)]
         at: At,
@@ -87,22 +100,27 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Show what a running gate does, again and again.
+    /// Show the state of a running gate, and update it until Ctrl-C.
     Watch {
         #[command(flatten)]
         at: At,
-        /// Seconds between two looks.
-        #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+        /// Time between two updates.
+        #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
         every: f64,
     },
-    /// Have a running gate read its configuration again; it refuses one that is wrong as a whole.
+    /// Make a running gate read its configuration again.
+    ///
+    /// No packet is dropped: those that wait in the old queue leave first. If the new configuration
+    /// is wrong, nothing changes.
     Reload {
         #[command(flatten)]
         at: At,
     },
-    /// Give a recording to the simulator's queue, and compare verdict for verdict.
+    /// Replay a recording through the simulator's queue, and compare.
+    ///
+    /// Every packet must be queued, dropped, marked and sent as it was in the gate.
     Replay {
-        /// The recording.
+        /// The recording, which `run --record` wrote.
         recording: PathBuf,
         /// Print as JSON.
         #[arg(long)]
@@ -112,7 +130,7 @@ enum Action {
 
 #[derive(Args)]
 struct At {
-    /// Socket of the gate, as in its configuration.
+    /// Control socket of the gate: `socket` in its configuration.
     #[arg(long, value_name = "PATH", default_value = "/run/forebay-gate.sock")]
     socket: PathBuf,
 }
@@ -124,13 +142,13 @@ fn seconds(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("expected a number of seconds from 0.1 to 3600, got \"{text}\""))
 }
 
-/// The command line as data, for its manual pages and completions.
+/// The command line as data, from which manual pages and completions are made.
 #[must_use]
 pub fn line() -> clap::Command {
     Line::command()
 }
 
-/// Runs the command line of a gate whose configurations name `parts`.
+/// Runs the command line of a gate. Configurations can name `parts`.
 pub fn main(parts: &Parts) -> ExitCode {
     match act(Line::parse().action, parts) {
         Ok(code) => code,

@@ -1,16 +1,16 @@
-//! How others talk to a running gate: a Unix socket, signals, and text for Prometheus.
+//! Control of a running gate: a Unix socket, signals, and text for Prometheus.
 //!
-//! Over the socket goes one line, `status` or `reload`, and one line of JSON comes back: the
-//! [`Status`](crate::status::Status), or an object with `error`. The loop only ever sees a [`Command`]. Signals, clients
-//! and reloads have a thread each, so that none of them waits for another: a configuration may lie
-//! on a disk that does not answer.
+//! A client sends one line over the socket, such as `status` or `reload`, and gets one line of
+//! JSON: the [`Status`](crate::status::Status), or an object with `error`. The loop sees only a
+//! [`Command`]. Signals, clients and reloads have a thread each, so none waits for another: a
+//! configuration may be on a disk that does not respond.
 #![expect(clippy::disallowed_methods, reason = "clients have so much time")]
 
 use crate::config::Config;
 use crate::gate::{Command, Handle};
 use crate::listen::Listeners;
 use crate::plugins::Parts;
-use crate::server::{ANSWER, Job, PATIENCE, Server};
+use crate::server::{ANSWER, Job, PATIENCE, SILENT, Server};
 use crate::text::say;
 use forebay_core::ConfigError;
 use serde_json::Value;
@@ -25,23 +25,23 @@ use std::sync::mpsc::{SyncSender, channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longest answer to a question.
+/// Longest answer to a request.
 const LONGEST_REPLY: usize = 64 << 20;
-/// Reloads that may wait.
+/// Number of reloads that may wait.
 const MOST_WAITING: usize = 8;
 
-/// Catches the signals that a gate hears; before there is a second thread.
+/// Catches the gate's signals. Call it before there is a second thread.
 ///
 /// # Errors
-/// A kernel that refuses.
+/// The kernel refuses.
 pub fn signals() -> io::Result<Signals> {
     Signals::new([SIGHUP, SIGINT, SIGTERM])
 }
 
-/// Begins to answer for the gate behind `handle`, which follows `config` from the file at `path`.
+/// Starts to answer for the gate behind `handle`, which uses `config` from the file at `path`.
 ///
 /// # Errors
-/// Threads that cannot be started.
+/// A thread cannot be started.
 pub fn start(
     listeners: Listeners,
     handle: &Handle,
@@ -59,10 +59,10 @@ pub fn start(
     Server { listeners, gate: handle.clone(), config, jobs, accepts, ends }.start()
 }
 
-/// Obeys `signals` for the gate behind `handle`, whose reloads are done by `jobs`.
+/// Obeys `signals` for the gate behind `handle`. `jobs` does the reloads.
 ///
 /// # Errors
-/// A thread that cannot be started.
+/// The thread cannot be started.
 pub fn obey(mut signals: Signals, handle: &Handle, jobs: SyncSender<Job>) -> io::Result<()> {
     let gate = handle.clone();
     let obey = move || {
@@ -82,20 +82,20 @@ pub fn obey(mut signals: Signals, handle: &Handle, jobs: SyncSender<Job>) -> io:
     thread::Builder::new().name("signals".into()).spawn(obey).map(drop)
 }
 
-/// Reads `file` again and has the gate follow it.
+/// Reads `file` again and makes the gate use it.
 fn reload(gate: &Handle, file: &Path, parts: &Parts) -> Result<(), ConfigError> {
     let config = Config::reload(file, parts)?;
     let (sender, receiver) = channel();
     gate.send(Command::Reload(Box::new(config), sender));
-    let ended = |_| Err(ConfigError::new("", "the gate is ending"));
+    let ended = |_| Err(ConfigError::new("", SILENT));
     let place = |error| ConfigError::new("", format!("{}: {error}", file.display()));
     receiver.recv_timeout(ANSWER).unwrap_or_else(ended).map_err(place)
 }
 
-/// Asks the gate at `socket` one thing.
+/// Sends one request to the gate at `socket`.
 ///
 /// # Errors
-/// A gate that is not there or does not answer, and what it refuses.
+/// The gate is not there, does not answer, or refuses.
 pub fn ask(socket: &Path, question: &str) -> io::Result<Value> {
     let at = |error: io::Error| {
         let help = match error.kind() {

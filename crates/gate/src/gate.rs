@@ -1,4 +1,4 @@
-//! The loop: frames in, queue, frames out, against one clock.
+//! The gate's loop: reads frames, queues them and sends them, with one clock.
 
 use crate::clock::Clock;
 use crate::config::Config;
@@ -19,33 +19,32 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Closer departures are not worth going to sleep for: it takes about as long to wake up.
+/// A departure that is closer than this is not worth sleeping for: waking up takes about as long.
 const NAP: u64 = 3_000;
-/// How long to wait for an interface that takes no more.
+/// How long to wait for an interface that accepts no more frames.
 const PATIENCE: u64 = 50_000;
-/// How long to wait until an interface that is down is looked at again.
+/// How long to wait before an interface that is down is checked again.
 const DOUBT: u64 = 200_000_000;
-/// How long it takes to wake up.
+/// How long waking up takes.
 const AWAKENING: Duration = Duration::from_micros(50);
-/// Bytes after which a recording ends.
+/// Bytes after which a recording stops.
 const MOST_RECORDED: u64 = 4_000_000_000;
 
-/// What other threads ask of the loop.
+/// Requests of other threads to the loop.
 pub enum Command {
-    /// What it did so far.
+    /// What it has done so far.
     Status(Sender<Box<Status>>),
-    /// To follow another configuration.
+    /// To use another configuration.
     Reload(Box<Config>, Sender<Result<(), ConfigError>>),
-    /// To lend copies of its descriptors to a gate that will follow.
+    /// To lend copies of its descriptors to a gate that will take over.
     Lend(Sender<io::Result<Vec<OwnedFd>>>),
-    /// To leave what comes from now on to the gate at the other end, and to end once nothing is
-    /// held.
+    /// To leave arriving frames to the gate at the other end, and to end once nothing is held.
     HandOver(Successor, Sender<bool>),
     /// To end.
     Stop,
 }
 
-/// Why it ended.
+/// Why the gate ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// It was told to.
@@ -54,20 +53,20 @@ pub enum End {
     HandedOver,
 }
 
-/// What a turn of the loop came to.
+/// The result of one turn of the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// Frames came in: there may be more.
+    /// Frames arrived, and there may be more.
     Busy,
-    /// Nothing came in.
+    /// No frames arrived.
     Idle,
-    /// A command was obeyed; what came in may not have been all.
+    /// A command was obeyed. Not all arrived frames may have been read.
     Obeyed,
     /// The end.
     Ended(End),
 }
 
-/// The way for other threads to ask the loop.
+/// The connection of other threads to the loop.
 #[derive(Clone)]
 pub struct Handle {
     commands: Sender<Command>,
@@ -75,7 +74,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Hands `command` to the loop; false if it has ended.
+    /// Passes `command` to the loop. Returns false if the loop has ended.
     pub fn send(&self, command: Command) -> bool {
         let sent = self.commands.send(command).is_ok();
         // A bell that cannot ring louder has rung already.
@@ -96,12 +95,12 @@ pub struct Gate {
     commands: Receiver<Command>,
     dry_run: bool,
     reloads: u64,
-    /// Sides with an error since which nothing has come in: of an interface that goes, the kernel
-    /// says no more than that it is down.
+    /// Sides on which no frame has arrived since an error. If an interface disappears, the kernel
+    /// reports only that it is down.
     doubts: [bool; 2],
-    /// The gate that went before, as long as it still holds packets.
+    /// The gate before this one, while it still holds packets.
     predecessor: Option<Predecessor>,
-    /// The gate that follows, and whether it has been told that a side is empty.
+    /// The gate that takes over, and whether it has been told that a side is empty.
     successor: Option<(Successor, [bool; 2])>,
 }
 
@@ -109,7 +108,7 @@ impl Gate {
     /// Opens the interfaces of `config`, and everything else that needs privileges.
     ///
     /// # Errors
-    /// What cannot be opened.
+    /// Something cannot be opened.
     pub fn open(
         config: Config,
         dry_run: bool,
@@ -119,10 +118,10 @@ impl Gate {
         Gate::with(config, io, pool, dry_run, record)
     }
 
-    /// A gate through the back end `io` with the buffers of `pool`.
+    /// A gate that uses the back end `io` with the buffers of `pool`.
     ///
     /// # Errors
-    /// A recording that cannot be written, and what is wrong with a queue.
+    /// A recording cannot be written, or a queue is wrong.
     pub fn with(
         config: Config,
         io: Box<dyn Io>,
@@ -166,16 +165,16 @@ impl Gate {
         Ok((gate, handle))
     }
 
-    /// Takes what comes from where `predecessor` has left off, and sends nothing out on a side as
-    /// long as that one does.
+    /// Takes frames from where `predecessor` has stopped. Sends none on a side while `predecessor`
+    /// still holds packets there.
     pub fn follow(&mut self, predecessor: Predecessor, places: [usize; 2]) {
         self.io.go_on(places);
         self.predecessor = Some(predecessor);
     }
 
-    /// Runs until it is told to stop; says what it did, and how it ended.
+    /// Runs until it is told to stop. Returns what it did, and how it ended.
     ///
-    /// The end is an error if an interface has gone, or a recording could not be written.
+    /// The end is an error if an interface has disappeared, or a recording could not be written.
     pub fn run(&mut self) -> (Status, io::Result<End>) {
         // Else the kernel rounds every wait up by 50 us.
         let slack = rustix::thread::set_current_timer_slack(NonZero::new(1));
@@ -187,10 +186,10 @@ impl Gate {
         (last, end)
     }
 
-    /// Writes recordings to their end.
+    /// Finishes the recordings.
     ///
     /// # Errors
-    /// One that could not be written.
+    /// One of them could not be written.
     pub fn finish(&mut self) -> io::Result<()> {
         let finished = self.lanes.iter_mut().filter_map(Lane::shaper).map(Shaper::finish);
         // Each of them, also after one that failed.
@@ -219,11 +218,11 @@ impl Gate {
         }
     }
 
-    /// Takes what came in on sides that are `ready`, within `span` before `now`, serves the queues,
-    /// sends, and obeys a command: what the gate does again and again.
+    /// One turn of the loop: takes what arrived on sides that are `ready`, within `span` before
+    /// `now`, serves the queues, sends, and obeys a command.
     ///
     /// # Errors
-    /// An interface that has gone.
+    /// An interface has disappeared.
     pub fn turn(
         &mut self,
         now: Time,
@@ -257,18 +256,18 @@ impl Gate {
         Ok(self.relieve(now).map_or(turn, Turn::Ended))
     }
 
-    /// Has the discipline of what comes in on `side` asked in the turn at `now`: it has a clock of
-    /// its own.
+    /// Makes the turn at `now` ask the discipline for packets from `side`, because that discipline
+    /// has a clock of its own.
     pub fn ask(&mut self, side: Side, now: Time) {
         self.lanes[side as usize].ask(now);
     }
 
-    /// Whether what came in on `side` waits for the gate that went before.
+    /// Whether packets from `side` wait for the gate before this one.
     fn is_held(&self, side: Side) -> bool {
         self.predecessor.as_ref().is_some_and(|before| before.holds(side))
     }
 
-    /// Where every packet is that came in on `side`.
+    /// Where every packet is that arrived on `side`.
     pub fn account(&self, side: Side) -> Account {
         self.lanes[side as usize].account()
     }
@@ -283,8 +282,8 @@ impl Gate {
         self.pool.used()
     }
 
-    /// Listens to the gate that went before, and tells the one that follows of sides that are
-    /// empty; the end, if all has been handed over.
+    /// Listens to the gate before this one, and tells the next gate which sides are empty. Returns
+    /// the end, if everything has been handed over.
     fn relieve(&mut self, now: Time) -> Option<End> {
         if let Some(before) = &mut self.predecessor {
             for side in before.hear() {
@@ -308,7 +307,7 @@ impl Gate {
         told.iter().all(|told| *told).then_some(End::HandedOver)
     }
 
-    /// Sends what has come through the gate from `side`.
+    /// Sends the packets from `side` that have passed the queue.
     fn flush(&mut self, side: Side, now: Time) -> io::Result<()> {
         let [forward, reverse] = &mut self.lanes;
         let (lane, other) = match side {
@@ -332,8 +331,9 @@ impl Gate {
         Ok(())
     }
 
-    /// Takes a batch from `side`; true if there was anything. Its frames count as having come at
-    /// even distances within the `span` before `now`: the queue would else see bursts of a batch.
+    /// Takes a batch from `side`. Returns true if there was anything. The arrival times of its
+    /// frames are spread evenly over the `span` before `now`; otherwise the queue would see each
+    /// batch as a burst.
     fn receive(
         &mut self,
         side: Side,
@@ -362,12 +362,12 @@ impl Gate {
         Ok(!batch.is_empty())
     }
 
-    /// Sides that do not wait for the gate that went before.
+    /// Sides that do not wait for the gate before this one.
     fn free(&self) -> impl Iterator<Item = Side> {
         Side::BOTH.into_iter().filter(|side| !self.is_held(*side))
     }
 
-    /// When [`Gate::turn`] has something to do, if nothing comes in.
+    /// When [`Gate::turn`] has something to do, if no frame arrives.
     pub fn due(&self) -> Option<Time> {
         let wake = |side: Side| {
             let other = &self.lanes[side.other() as usize];
@@ -378,7 +378,7 @@ impl Gate {
         self.free().flat_map(wake).min()
     }
 
-    /// Sleeps until something is due or comes in; says from which sides.
+    /// Sleeps until something is due or a frame arrives. Returns the sides with frames.
     fn wait(&mut self) -> io::Result<[bool; 2]> {
         let now = self.clock.now();
         let mut span = self.due().map(|due| due.since(now).as_nanos());
@@ -484,7 +484,7 @@ impl Gate {
         Ok(())
     }
 
-    /// What it did so far.
+    /// What it has done so far.
     fn status(&mut self, now: Time) -> Status {
         let config =
             self.config.effective().ok().and_then(|whole| serde_json::to_value(whole).ok());
@@ -512,7 +512,7 @@ impl Gate {
         }
     }
 
-    /// What became of what came in on `side`.
+    /// What happened to the packets that arrived on `side`.
     fn direction(&self, side: Side, now: Time) -> Direction {
         let mut direction = self.lanes[side as usize].status(now);
         direction.in_transit += self.io.pending(side.other());

@@ -1,5 +1,5 @@
-//! A box in front of a direction's queue: the packets of both directions pass it, and it may
-//! rewrite their window or answer them.
+//! A box in front of a direction's queue. It sees the packets of both directions, and may rewrite
+//! their window or answer them.
 
 use crate::headers::{Frame, IpView, Layer, set_window, tcp_header};
 use crate::io::Pool;
@@ -14,35 +14,35 @@ use std::net::IpAddr;
 /// Time to live of packets that the box makes.
 const HOPS: u8 = 64;
 
-/// A controller with what it needs to make frames.
+/// A controller, and what it needs to make frames.
 pub struct Guard {
     controller: Box<dyn Middlebox>,
     layer: Layer,
     neighbours: Neighbours,
-    /// Frames at the front of the other direction's output that it has seen.
+    /// Number of frames at the front of the other direction's output that it has seen.
     seen: usize,
-    /// Answers under way.
+    /// Answers in progress.
     made: Vec<u32>,
     scratch: Vec<u8>,
-    /// Packets that went no further, since the box answered them.
+    /// Packets that did not pass because the box answered them.
     pub answered: u64,
-    /// Frames made by the box that went the other way.
+    /// Frames of the box that left in the other direction.
     pub handed: u64,
-    /// Packets made by the box that found no buffer.
+    /// Packets of the box for which there was no buffer.
     lost: u64,
 }
 
-/// What becomes of a frame.
+/// What happens to a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It goes on.
+    /// It passes.
     Pass,
-    /// It ends here; the answer is on its way.
+    /// It does not pass. The answer is on its way.
     Ended,
 }
 
 impl Guard {
-    /// The box `controller` among frames of `layer`.
+    /// The box `controller` for frames of `layer`.
     pub fn new(controller: Box<dyn Middlebox>, layer: Layer) -> Self {
         Guard {
             layer,
@@ -88,8 +88,8 @@ impl Guard {
         }
     }
 
-    /// Looks at the frames of `back`, which go to the senders, that it has not seen yet, and adds
-    /// those that it makes.
+    /// Looks at the frames in `back`, which go to the senders, that it has not seen yet, and adds
+    /// its own frames.
     pub fn backward(
         &mut self,
         now: Time,
@@ -121,24 +121,24 @@ impl Guard {
         self.seen = back.len();
     }
 
-    /// Adds frames that it has made to `back`, and does nothing else any more: another gate's box sees
-    /// the flows now.
+    /// Adds its finished frames to `back`, and does nothing afterwards: another gate's box sees the
+    /// flows now.
     pub fn hand(&mut self, back: &mut VecDeque<u32>) {
         self.handed += self.made.len() as u64;
         back.extend(self.made.drain(..));
     }
 
-    /// Is told that so many frames are left of those that it has seen.
+    /// Of the frames that it has seen, this many are left.
     pub fn left(&mut self, frames: usize) {
         self.seen = frames;
     }
 
-    /// When [`Guard::backward`] has something to make.
+    /// When [`Guard::backward`] has a frame to make.
     pub fn wake(&self) -> Option<Time> {
         self.controller.wake()
     }
 
-    /// What it did so far.
+    /// What it has done so far.
     pub fn status(&self) -> BoxStatus {
         let counts = self.controller.counts();
         BoxStatus {
@@ -169,7 +169,7 @@ impl Guard {
     }
 }
 
-/// What a box sees of the frame; None for packets that make no sense.
+/// A frame as a box sees it. None if its headers are malformed.
 fn header(view: &IpView, class: u8, frame: &[u8]) -> Option<Header> {
     if !view.whole {
         return None;
@@ -185,7 +185,7 @@ fn header(view: &IpView, class: u8, frame: &[u8]) -> Option<Header> {
     Some(Header { flow, class, dscp: view.tos >> 2, tcp: tcp_header(frame, view) })
 }
 
-/// Appends the IP packet of `ack` to `out`; false if that cannot be.
+/// Appends the IP packet of `ack` to `out`. Returns false if that is impossible.
 fn write(ack: &Ack, out: &mut Vec<u8>) -> bool {
     let FiveTuple { source_port, destination_port, source, destination, .. } = ack.flow;
     let builder = match (source, destination) {
@@ -217,10 +217,10 @@ fn write(ack: &Ack, out: &mut Vec<u8>) -> bool {
     builder.tcp_header(header).write(out, &[]).is_ok()
 }
 
-/// Link headers by which hosts are reached, learnt from frames that went to them.
+/// Link headers with which hosts are reached, learned from frames to them.
 ///
-/// Two generations of at most half the room each: whoever is not heard of for a whole generation
-/// is forgotten.
+/// There are two generations, each with at most half the room. A host without frames for a whole
+/// generation is forgotten.
 struct Neighbours {
     room: usize,
     young: HashMap<(IpAddr, IpAddr), Link>,

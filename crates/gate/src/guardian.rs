@@ -1,10 +1,10 @@
-//! Fail open: a second process that passes packets, unqueued, while the gate is not there.
+//! Fail open: a second process that passes packets, unqueued, while the gate does not run.
 //!
 //! The guardian is itself a gate without a queue. It opens the interfaces, starts the gate proper
-//! and hands over to it ([`handover`]); when that ends or does not answer any more, the guardian
-//! passes packets again and starts another one. It keeps the privileges that this takes, and reads
-//! neither packets nor questions while the gate runs. With AF_XDP, which cannot be handed over, it
-//! passes through AF_PACKET, and lets go before the gate opens the interfaces.
+//! and hands over to it ([`handover`]). If that gate ends or no longer responds, the guardian
+//! passes packets again and starts another one. It keeps the privileges that this needs. It reads
+//! neither packets nor requests while the gate runs. AF_XDP cannot be handed over: the guardian
+//! then passes packets through AF_PACKET, and releases the interfaces before the gate opens them.
 #![expect(clippy::disallowed_methods, reason = "the gate proper has so much time")]
 
 use crate::config::{Backend, Config, Link, Other};
@@ -29,18 +29,18 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long the gate may be silent before it is given up.
+/// How long the gate may be silent before it is replaced.
 const SILENCE: Duration = Duration::from_secs(5);
 /// Time between two attempts to start it.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Time between two looks for an interface.
+/// Time between two checks for an interface.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// What signals act upon.
 #[derive(Default)]
 struct Scene {
     stop: bool,
-    /// The passing gate.
+    /// The gate that passes packets.
     gate: Option<Handle>,
     /// The gate proper.
     child: Option<Pid>,
@@ -54,29 +54,29 @@ fn look<T>(scene: &Shared, act: impl FnOnce(&mut Scene) -> T) -> T {
 
 /// A guardian.
 pub struct Guardian {
-    /// What the gate proper follows.
+    /// The configuration of the gate proper.
     pub config: Config,
     /// Its file.
     pub path: PathBuf,
     /// The program, which may be replaced while it runs.
     pub program: PathBuf,
-    /// What else the gate proper is started with.
+    /// The other options with which the gate proper is started.
     pub arguments: Vec<OsString>,
-    /// Where others ask.
+    /// The sockets for clients.
     pub listeners: Listeners,
     /// The service manager.
     pub manager: Option<Arc<Manager>>,
 }
 
-/// The gate proper, and the way to it.
+/// The gate proper, and the connection to it.
 type Worker = (Child, UnixStream);
 
 impl Guardian {
-    /// Runs until it is told to stop, or another gate has taken over; says which. `lent` is from the gate that
-    /// runs, if there is one to follow.
+    /// Runs until it is told to stop, or another gate has taken over. Returns which. `lent` comes
+    /// from the running gate, if there is one to take over from.
     ///
     /// # Errors
-    /// Interfaces that cannot be opened to begin with.
+    /// An interface cannot be opened at the start.
     pub fn run(self, signals: Signals, mut lent: Option<Lent>) -> io::Result<End> {
         let scene = Shared::default();
         obey(signals, &scene)?;
@@ -147,7 +147,7 @@ impl Guardian {
         }
     }
 
-    /// What it follows itself: packets pass.
+    /// The guardian's own configuration: packets pass.
     fn passing(&self) -> Config {
         let mut config = self.config.clone();
         let mtu = config.mtu();
@@ -203,8 +203,8 @@ impl Guardian {
         }
     }
 
-    /// Starts the gate proper after `rest`, until it follows the gate of `server`; none if
-    /// that ends meanwhile.
+    /// Starts the gate proper after `rest`, and waits until it takes over from the gate of
+    /// `server`. None if it ends before.
     fn start(&self, scene: &Shared, server: &Server, rest: Duration) -> Option<Worker> {
         thread::sleep(rest);
         loop {
@@ -249,7 +249,7 @@ impl Guardian {
         }
     }
 
-    /// Tells the service manager again and again that all is well.
+    /// Tells the service manager, at intervals, that all is well.
     fn keep_alive(self: &Arc<Self>, scene: &Shared) -> io::Result<()> {
         let Some(every) = self.manager.as_ref().map(|manager| manager.every) else {
             return Ok(());
@@ -269,7 +269,7 @@ impl Guardian {
     }
 }
 
-/// Has the gate proper at the other end of `stream` follow the gate of `server`.
+/// Lets the gate proper at the other end of `stream` take over from the gate of `server`.
 fn hand_over(stream: &UnixStream, server: &Server) -> io::Result<bool> {
     stream.set_read_timeout(Some(SILENCE * 2))?;
     let mut question = String::new();
@@ -283,7 +283,7 @@ fn hand_over(stream: &UnixStream, server: &Server) -> io::Result<bool> {
     server.hand_over(stream.try_clone()?, borrows)
 }
 
-/// Listens to the signs of life of the gate proper until it ends, or ends it when it is silent.
+/// Listens to the signs of life of the gate proper until it ends. If it is silent, ends it.
 fn listen(child: &mut Child, mut stream: UnixStream) -> io::Result<()> {
     stream.set_read_timeout(Some(SILENCE))?;
     loop {

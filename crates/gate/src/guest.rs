@@ -1,8 +1,9 @@
-//! The gate inside a guest's kernel: user-mode Linux, a process, calls it as a library for the
-//! devices of its links (`python/forebay/lab/virtual/linux/forebay_gate.c`).
+//! The gate in the kernel of a virtual lab's guest. This kernel is user-mode Linux, a process, and
+//! calls the gate as a library for the devices of its links
+//! (`python/forebay/lab/virtual/linux/forebay_gate.c`).
 //!
 //! Times are nanoseconds of the guest's CLOCK_MONOTONIC. The kernel makes one call at a time, and
-//! none from within `emit`.
+//! none during a call of `emit`.
 #![expect(unsafe_code, reason = "called by a kernel written in C")]
 
 use crate::config::Config;
@@ -17,18 +18,18 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io;
 use std::path::Path;
 
-/// When nothing is due.
+/// The time if nothing is due.
 const NEVER: u64 = u64::MAX;
 
-/// A gate of the kernel.
+/// A gate that the kernel uses.
 pub struct Embedded {
     gate: Gate,
     batch: Vec<u32>,
 }
 
 impl Embedded {
-    /// The gate that `NAME.toml` in the working directory configures; the first one
-    /// records into the folder `NAME`.
+    /// The gate that `NAME.toml` in the working directory configures. The first one records into
+    /// the folder `NAME`.
     ///
     /// # Safety
     /// As [`forebay_gate_open`].
@@ -56,7 +57,7 @@ impl Embedded {
         Ok(Embedded { gate, batch: Vec::new() })
     }
 
-    /// Does what is due; when there is more to do.
+    /// Does what is due. Returns when there is more to do.
     fn turn(&mut self, now: Time, ready: [bool; 2]) -> u64 {
         let mut ready = ready;
         begin(now.as_nanos());
@@ -71,11 +72,11 @@ impl Embedded {
     }
 }
 
-/// Opens the gate of the link `name`; null if that fails, with the reason in `NAME.log`.
+/// Opens the gate of the link `name`. Null if that fails; the reason is in `NAME.log`.
 ///
 /// # Safety
-/// `name` is text that ends in 0; `emit` may be called with `link` as long as the gate lives, and so
-/// may `qdiscs`, which are the kernel's.
+/// `name` is text that ends in 0. `emit` may be called with `link` while the gate lives, and so may
+/// `qdiscs`, which are the kernel's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_gate_open(
     name: *const c_char,
@@ -96,7 +97,7 @@ pub unsafe extern "C" fn forebay_gate_open(
     }
 }
 
-/// A packet that the device at `side` is to send; when the gate wants to be called next.
+/// A packet that the device at `side` sends. Returns when the gate must be called next.
 ///
 /// # Safety
 /// `gate` is from [`forebay_gate_open`], and `packet` has `size` bytes.
@@ -116,8 +117,8 @@ pub unsafe extern "C" fn forebay_gate_arrive(
     unsafe { &mut *gate }.turn(Time::from_nanos(now), ready)
 }
 
-/// The kernel's discipline of what comes in at `side` gives a packet by its own clock; when the gate
-/// wants to be called next.
+/// The kernel's discipline for packets from `side` is ready by its own clock. Returns when the gate
+/// must be called next.
 ///
 /// # Safety
 /// `gate` is from [`forebay_gate_open`].
@@ -130,7 +131,7 @@ pub unsafe extern "C" fn forebay_gate_ready(gate: *mut Embedded, side: c_int, no
     gate.turn(now, [false; 2])
 }
 
-/// Lets the gate do what is due; when it wants to be called next.
+/// Lets the gate do what is due. Returns when it must be called next.
 ///
 /// # Safety
 /// `gate` is from [`forebay_gate_open`].
@@ -140,10 +141,10 @@ pub unsafe extern "C" fn forebay_gate_turn(gate: *mut Embedded, now: u64) -> u64
     unsafe { &mut *gate }.turn(Time::from_nanos(now), [false; 2])
 }
 
-/// Ends the gate, with whole recordings and captures.
+/// Ends the gate, and completes its recordings and captures.
 ///
 /// # Safety
-/// `gate` is from [`forebay_gate_open`], and of no use afterwards.
+/// `gate` is from [`forebay_gate_open`], and must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_gate_close(gate: *mut Embedded) {
     // SAFETY: as the caller promises.

@@ -1,16 +1,17 @@
-//! A gate that follows another one without losing a packet.
+//! A gate that takes over from another one without losing a packet.
 //!
-//! The next gate asks `hand over` on the control socket of the one that runs, which lends it copies
-//! of its descriptors and goes on. The next one prepares everything and says `ready`; then the
-//! running one takes no more frames and says where the next ones are. What waits in it leaves at
-//! the link's rate, while what comes is queued in the next gate, which sends on a side once it has
-//! heard that the other one is `empty` there. If the next gate fails before it is ready, nothing
-//! has happened; if the running one ends early, the next one goes on at once.
+//! The next gate sends `hand over` to the control socket of the running one, which lends it copies
+//! of its descriptors and continues. The next one prepares everything and says `ready`. Then the
+//! running one takes no more frames and says where the next ones are. Its packets leave at the
+//! link's rate, while arriving ones are queued in the next gate, which sends on a side once the
+//! other reports that it is `empty` there. If the next gate fails before it is ready, nothing
+//! changes. If the running one ends early, the next one continues at once.
 
 use crate::config::Config;
 use crate::gate::{Command, Handle};
 use crate::neighbour::{LONGEST, Predecessor, Successor, invalid, read_line, set_blocking};
 use crate::notify;
+use crate::server::SILENT;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -24,28 +25,30 @@ use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// What the next gate asks for.
+/// The request of the next gate.
 pub const QUESTION: &str = "hand over";
-/// What a gate asks that opens the interfaces itself as soon as the one before has let them go.
+/// The request of a gate that opens the interfaces itself, as soon as the running gate has released
+/// them.
 pub const RELEASE: &str = "release";
-/// How long the other gate may take for a step; the next one builds its queues meanwhile.
+/// How long the other gate may take for a step, in which the next one builds its queues.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Most descriptors: two listeners and six sockets.
 const MOST: usize = 8;
 
-/// What the running gate says of itself when it lends its descriptors.
+/// What the running gate says about itself when it lends its descriptors.
 #[derive(Debug, Serialize, Deserialize)]
 struct Loan {
-    /// Its configuration, as far as both must have the same.
+    /// The part of its configuration that must be equal in both gates.
     fixed: serde_json::Value,
-    /// Descriptors that are listeners, the control socket and the metrics; the rest follow.
+    /// The number of descriptors that are listeners: the control socket and the metrics. The rest
+    /// follow.
     listeners: usize,
     /// Whether it belongs to a service.
     #[serde(default)]
     is_service: bool,
 }
 
-/// What cannot change when a gate follows another, or reads its configuration again.
+/// What cannot change when a gate takes over from another, or reads its configuration again.
 pub fn fixed(config: &Config) -> [(&'static str, serde_json::Value); 4] {
     use serde_json::json;
     [
@@ -56,12 +59,12 @@ pub fn fixed(config: &Config) -> [(&'static str, serde_json::Value); 4] {
     ]
 }
 
-/// Lends the descriptors of `gate`, which follows `config`, to the next one at the other end of
-/// `stream`, and lets it follow once it is ready; `lends` is false if it opens its own, and
-/// `ready` is called once it is ready. True if it has followed.
+/// Lends the descriptors of `gate`, which uses `config`, to the next one at the other end of
+/// `stream`, and lets it take over once it is ready. `lends` is false if the next one opens its
+/// own. `ready` is called once it is ready. Returns true if it has taken over.
 ///
 /// # Errors
-/// A next gate that fails before it is ready; the running one goes on.
+/// The next gate fails before it is ready. The running one continues.
 pub fn serve(
     mut stream: UnixStream,
     gate: &Handle,
@@ -105,7 +108,7 @@ pub fn serve(
 fn lend(gate: &Handle) -> io::Result<Vec<OwnedFd>> {
     let (sender, receiver) = channel();
     gate.send(Command::Lend(sender));
-    receiver.recv_timeout(PATIENCE).map_err(|_| io::Error::other("the gate is ending"))?
+    receiver.recv_timeout(PATIENCE).map_err(|_| io::Error::other(SILENT))?
 }
 
 /// What a running gate has lent.
@@ -113,15 +116,15 @@ pub struct Lent {
     stream: UnixStream,
     /// The control socket, and that of the metrics.
     pub listeners: Vec<OwnedFd>,
-    /// Those of its back end.
+    /// The descriptors of its back end.
     pub descriptors: Vec<OwnedFd>,
 }
 
-/// Asks the gate at the other end of `stream` to hand over to one that follows `config`; with
-/// `borrows` false only to let go of the interfaces.
+/// Asks the gate at the other end of `stream` to hand over to one that uses `config`. If `borrows`
+/// is false, it only releases the interfaces.
 ///
 /// # Errors
-/// What it refuses, and what must be the same in both configurations.
+/// The running gate refuses, or the configurations differ where they must be equal.
 pub fn ask(mut stream: UnixStream, config: &Config, borrows: bool) -> io::Result<Lent> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -175,29 +178,29 @@ pub fn ask(mut stream: UnixStream, config: &Config, borrows: bool) -> io::Result
 }
 
 impl Lent {
-    /// Says that all is prepared; from then on the other gate takes no frames. Answers where the
-    /// next ones are.
+    /// Reports that everything is prepared. From then on the other gate takes no frames. Returns
+    /// where the next ones are.
     ///
     /// # Errors
-    /// A gate that has ended meanwhile.
+    /// The other gate has ended meanwhile.
     pub fn ready(mut self) -> io::Result<(Predecessor, [usize; 2])> {
         self.stream.write_all(b"ready\n")?;
         Predecessor::hear_of(self.stream)
     }
 
-    /// A second end of the way to the other gate.
+    /// A second handle of the connection to the other gate.
     ///
     /// # Errors
-    /// Too many descriptors.
+    /// There are too many descriptors.
     pub fn stream(&self) -> io::Result<UnixStream> {
         self.stream.try_clone()
     }
 }
 
-/// The control socket of the gate to follow.
+/// The control socket of the gate to take over from.
 ///
 /// # Errors
-/// A gate that is not there.
+/// There is no such gate.
 pub fn connect(socket: &PathBuf) -> io::Result<UnixStream> {
     UnixStream::connect(socket).map_err(|error| {
         let what =

@@ -1,8 +1,7 @@
-//! What the gate reads from a packet's headers, and the little that it rewrites.
+//! What the gate reads in a packet's headers, and the few fields that it rewrites.
 //!
-//! Reading is the work of `etherparse`; what it cannot make sense of is a packet without ports or
-//! no IP packet at all, never an error. Rewriting keeps checksums right by their difference (RFC
-//! 1624, equation 3).
+//! `etherparse` does the reading. Headers that it cannot read make a packet without ports, or one
+//! that is not IP, never an error. Checksums are updated by the difference (RFC 1624, equation 3).
 
 use etherparse::{
     LaxNetSlice, LaxSlicedPacket, TransportSlice, checksum::Sum16BitWords, ip_number,
@@ -10,12 +9,12 @@ use etherparse::{
 use forebay_core::{PacketKind, tcp::Tcp};
 use std::net::IpAddr;
 
-/// Where the frame begins.
+/// How the frame begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layer {
-    /// An Ethernet header, perhaps with VLAN tags.
+    /// With an Ethernet header, perhaps with VLAN tags.
     Ethernet,
-    /// An IP header.
+    /// With an IP header.
     Ip,
 }
 
@@ -24,10 +23,10 @@ pub enum Layer {
 pub enum Frame {
     /// IPv4 or IPv6.
     Ip(IpView),
-    /// ARP, spanning tree, neighbour discovery and whatever else must not wait in a queue for
-    /// data; and what is too short to tell.
+    /// ARP, spanning tree, neighbour discovery and everything else that must not wait behind data;
+    /// also frames that are too short to tell.
     Other {
-        /// Bytes behind the link header.
+        /// Bytes after the link header.
         len: u32,
     },
 }
@@ -39,7 +38,7 @@ pub struct IpView {
     pub at: u16,
     /// 4 or 6.
     pub version: u8,
-    /// Length of the packet by its header, or of what there is of it.
+    /// Length of the packet by its header, limited to the bytes that are there.
     pub len: u32,
     /// DS field and ECN.
     pub tos: u8,
@@ -47,15 +46,15 @@ pub struct IpView {
     pub source: IpAddr,
     /// Destination address.
     pub destination: IpAddr,
-    /// Protocol behind the extension headers.
+    /// Protocol after the extension headers.
     pub protocol: u8,
-    /// Whether it is a fragment; the first has no ports either, so that all are treated alike.
+    /// Whether it is a fragment. The first one counts as well, so that all are treated alike.
     pub fragment: bool,
-    /// Whether the headers make sense as far as the gate reads them.
+    /// Whether the headers are well-formed, as far as the gate reads them.
     pub whole: bool,
     /// Source and destination port of TCP and UDP.
     pub ports: Option<(u16, u16)>,
-    /// Where the TCP or UDP header begins in the frame, if it is whole and not a fragment's.
+    /// Where the TCP or UDP header begins in the frame, if it is complete and not in a fragment.
     pub transport_at: Option<u16>,
     /// Data, pure ACK or control.
     pub kind: PacketKind,
@@ -145,15 +144,15 @@ fn read_ip(parsed: &LaxSlicedPacket, bytes: &[u8]) -> Option<Frame> {
     Some(Frame::Ip(view))
 }
 
-/// The TCP header of the packet that `view` tells of; None if it has none that is whole.
+/// The TCP header of the packet of `view`. None if it has no complete one.
 pub fn tcp_header(frame: &[u8], view: &IpView) -> Option<Tcp> {
     let is_tcp = view.whole && view.protocol == ip_number::TCP.0;
     let end = usize::from(view.at) + view.len as usize;
     Tcp::read(frame.get(usize::from(view.transport_at.filter(|_| is_tcp)?)..end)?)
 }
 
-/// Sets DS field and ECN of the IP packet that begins at `at`, and keeps the header's checksum
-/// right. Does nothing if there is no IP header of `version`.
+/// Sets DS field and ECN of the IP packet that begins at `at`, and updates the header's checksum.
+/// Does nothing if there is no IP header of `version`.
 pub fn set_tos(frame: &mut [u8], at: u16, version: u8, tos: u8) {
     let Some(header) = frame.get_mut(usize::from(at)..) else { return };
     match (version, header.len()) {
@@ -172,7 +171,7 @@ pub fn set_tos(frame: &mut [u8], at: u16, version: u8, tos: u8) {
     }
 }
 
-/// Sets the window of the TCP segment that `view` tells of, and keeps its checksum right.
+/// Sets the window of the TCP segment of `view`, and updates its checksum.
 pub fn set_window(frame: &mut [u8], view: &IpView, window: u16) {
     let header = view.transport_at.and_then(|at| frame.get_mut(usize::from(at)..));
     let Some(header) = header.filter(|header| header.len() >= 20) else { return };
@@ -182,7 +181,7 @@ pub fn set_window(frame: &mut [u8], view: &IpView, window: u16) {
     header[16..18].copy_from_slice(&updated(sum, old, window).to_be_bytes());
 }
 
-/// The checksum after one 16-bit word that it covers went from `old` to `new` (RFC 1624,
+/// The checksum after one 16-bit word that it covers has changed from `old` to `new` (RFC 1624,
 /// equation 3).
 #[inline]
 pub fn updated(sum: u16, old: u16, new: u16) -> u16 {
@@ -191,8 +190,8 @@ pub fn updated(sum: u16, old: u16, new: u16) -> u16 {
     !((folded & 0xffff) + (folded >> 16)) as u16
 }
 
-/// Completes the checksum of a TCP or UDP packet that a virtual interface passed on without one
-/// (it holds the sum of the pseudo header alone, as for hardware to complete); true if it did.
+/// Completes the checksum of a TCP or UDP packet that a virtual interface passed on without one (it
+/// contains only the sum of the pseudo header, for hardware to complete). Returns true if it did.
 pub fn complete_checksum(frame: &mut [u8], view: &IpView) -> bool {
     let (Some(at), true) = (view.transport_at, view.whole) else { return false };
     let (at, end) = (usize::from(at), usize::from(view.at) + view.len as usize);

@@ -1,4 +1,4 @@
-//! One direction: from frames that came in to frames that go out.
+//! One direction of the gate: from received frames to sent frames.
 
 use crate::config::{Config, Link, Other};
 use crate::guard::{Fate, Guard};
@@ -14,26 +14,26 @@ use hdrhistogram::Histogram;
 use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Frames that may wait for the interface before the queue is held.
+/// Frames that may wait for the interface before the queue is stopped.
 const MOST_WAITING: usize = 256;
-/// How far departures may lag behind the clock before the time is given up as lost: a longer burst
-/// would only queue behind the gate.
+/// How far departures may lag behind the clock before the time counts as lost. A longer burst would
+/// only queue behind the gate.
 pub const MOST_LAG: Duration = Duration::from_millis(20);
-/// Longest delay that is told apart.
+/// Longest delay that is distinguished.
 const LONGEST_DELAY: u64 = 100_000_000_000;
 
 /// One direction.
 pub struct Lane {
     shaper: Option<Shaper>,
-    /// The shaper goes as soon as it is empty.
+    /// The shaper is removed as soon as it is empty.
     leaving: bool,
-    /// When the shaper is to be asked next.
+    /// When to ask the shaper next.
     due: Option<Time>,
-    /// Latest instant that the shaper was handed.
+    /// Latest time that the shaper was given.
     handed: Time,
     delay: Option<Duration>,
     line: VecDeque<(Time, u32)>,
-    /// Frames to send, now.
+    /// Frames to send now.
     pub out: VecDeque<u32>,
     /// The box in front of the queue.
     pub guard: Option<Guard>,
@@ -49,22 +49,22 @@ pub struct Lane {
 /// Where the packets of a direction are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Account {
-    /// Came in.
+    /// Packets that arrived.
     pub received: u64,
-    /// Of those, not queued.
+    /// Of these, packets that were not queued.
     pub passed: u64,
-    /// Left the queue.
+    /// Packets that left the queue.
     pub sent: u64,
     /// Dropped.
     pub dropped: u64,
-    /// Ended at the box, which answered them.
+    /// Packets that ended at the box, which answered them.
     pub answered: u64,
-    /// Frames that the box made, which go the other way.
+    /// Frames that the box made, which leave in the other direction.
     pub made: u64,
-    /// Wait in the queue.
+    /// Packets that wait in the queue.
     pub waiting: u64,
-    /// Passed or sent (or made by the other direction's box), on the emulated wire or waiting for
-    /// the interface.
+    /// Packets that were passed or sent (or made by the other direction's box), and are on the
+    /// emulated wire or wait for the interface.
     pub in_transit: u64,
 }
 
@@ -75,7 +75,7 @@ struct Origin {
     at: u16,
     /// 4 or 6; 0 without IP.
     version: u8,
-    /// DS field and ECN as it came.
+    /// DS field and ECN on arrival.
     tos: u8,
 }
 
@@ -102,7 +102,7 @@ struct ClassCount {
     longest: Duration,
 }
 
-/// Where dropped packets go.
+/// The sink for dropped packets.
 struct Losses<'a> {
     pool: &'a mut Pool,
     counts: &'a mut Counts,
@@ -146,7 +146,7 @@ impl Lane {
     /// The direction that `link` describes.
     ///
     /// # Errors
-    /// What is wrong with its queue.
+    /// The queue is wrong.
     pub fn new(
         link: Option<&Link>,
         config: &Config,
@@ -189,7 +189,7 @@ impl Lane {
         })
     }
 
-    /// Puts a FIFO in the place of a discipline that was caught breaking its contract; what it did.
+    /// Replaces a discipline that was caught breaking its contract by a FIFO. Returns what it did.
     pub fn replace_faulty(&mut self, now: Time) -> Option<String> {
         let shaper = self.shaper.as_mut()?;
         let fault = shaper.fault()?;
@@ -199,10 +199,10 @@ impl Lane {
         Some(fault)
     }
 
-    /// Follows `link` from `now` on; what waits stays.
+    /// Uses `link` from `now` on. Waiting packets stay.
     ///
     /// # Errors
-    /// What is wrong with its queue; nothing has changed then.
+    /// The queue is wrong. Nothing has changed then.
     pub fn change(
         &mut self,
         link: Option<&Link>,
@@ -227,7 +227,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Records what the shaper does, if there is one; `recorder` gets its file.
+    /// Records what the shaper does, if there is one. `recorder` gets its file.
     pub fn record(&mut self, recorder: Recorder) {
         if let Some(shaper) = &mut self.shaper {
             shaper.record(recorder);
@@ -239,7 +239,7 @@ impl Lane {
         self.shaper.as_mut()
     }
 
-    /// Takes the frame in `index`, which came in at `now`.
+    /// Takes the frame in `index`, which arrived at `now`.
     #[inline]
     pub fn arrive(&mut self, index: u32, now: Time, pool: &mut Pool, rules: &mut Rules) {
         let frame = Frame::read(pool.frame(index), self.layer);
@@ -354,7 +354,7 @@ impl Lane {
         }
     }
 
-    /// Lets `index` go: at once, or so long after `end` as the emulated wire takes.
+    /// Releases `index`: at once, or after the delay of the emulated wire from `end` on.
     #[inline]
     fn depart(&mut self, index: u32, end: Time) {
         match self.delay {
@@ -383,17 +383,17 @@ impl Lane {
         self.due.is_none() && self.line.is_empty() && self.out.is_empty()
     }
 
-    /// Has the discipline asked at `now`, whenever it wanted to be.
+    /// Makes the discipline be asked at `now`, whatever time it gave.
     pub fn ask(&mut self, now: Time) {
         self.due = Some(self.due.map_or(now, |due| due.min(now)));
     }
 
-    /// Begins at `now` to serve what has been waiting for the gate before this one.
+    /// Begins at `now` to serve packets that have been waiting for the gate before this one.
     pub fn begin(&mut self, now: Time) {
         self.due = self.due.map(|due| due.max(now));
     }
 
-    /// Where every packet is that came in so far.
+    /// Where every packet is that has arrived so far.
     pub fn account(&self) -> Account {
         let counts = &self.counts;
         let backlog = self.shaper.as_ref().map(Shaper::backlog).unwrap_or_default();
@@ -409,7 +409,7 @@ impl Lane {
         }
     }
 
-    /// What it did so far, and what it holds.
+    /// What it has done so far, and what it holds.
     pub fn status(&self, now: Time) -> Direction {
         let counts = &self.counts;
         let backlog = self.shaper.as_ref().map(Shaper::backlog).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Where others ask: the control socket, and a port for Prometheus.
+//! The listeners: the control socket, and a port for Prometheus.
 
 use crate::config::Config;
 use rustix::event::{EventfdFlags, eventfd};
@@ -11,15 +11,15 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
-/// Where others ask; to be opened before privileges are given up.
+/// The listeners. Open them before privileges are given up.
 pub struct Listeners {
     /// The control socket.
     pub socket: UnixListener,
     /// That of the metrics.
     pub metrics: Option<TcpListener>,
-    /// Who has started the gate.
+    /// The account that started the gate.
     pub owner: Uid,
-    /// For threads to call the server.
+    /// The file descriptor with which threads wake the server.
     pub bell: OwnedFd,
 }
 
@@ -27,7 +27,7 @@ impl Listeners {
     /// Opens the socket and the port of `config`.
     ///
     /// # Errors
-    /// What cannot be opened, such as the socket of another gate that runs.
+    /// Something cannot be opened, such as the socket of another running gate.
     pub fn open(config: &Config) -> io::Result<Self> {
         let said = |error: io::Error| {
             io::Error::new(error.kind(), format!("socket {}: {error}", config.socket.display()))
@@ -50,17 +50,17 @@ impl Listeners {
         Ok(Listeners { socket, metrics, owner: rustix::process::getuid(), bell })
     }
 
-    /// Those that another gate gave away.
+    /// The listeners that another gate lent.
     pub fn take_over(given: Vec<OwnedFd>) -> io::Result<Self> {
         let mut given = given.into_iter();
         let socket = given.next().ok_or_else(|| io::Error::other("no control socket was given"))?;
         Listeners::new(socket.into(), given.next().map(TcpListener::from))
     }
 
-    /// The same once more.
+    /// Copies of the same listeners.
     ///
     /// # Errors
-    /// Too many descriptors.
+    /// There are too many descriptors.
     pub fn try_clone(&self) -> io::Result<Self> {
         let metrics = self.metrics.as_ref().map(TcpListener::try_clone).transpose()?;
         Listeners::new(self.socket.try_clone()?, metrics)
@@ -73,8 +73,8 @@ impl Listeners {
     }
 }
 
-/// Listens on a Unix socket at `path` that the owner and the group may use; one that a gate left
-/// behind is replaced.
+/// Listens on a Unix socket at `path` that the owner and the group may use. A socket that an
+/// earlier gate left is replaced.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     let is_socket = path.symlink_metadata().is_ok_and(|data| data.file_type().is_socket());
     if is_socket {

@@ -4,8 +4,8 @@ use crate::status::{Direction, Status};
 use crate::text::name;
 use std::fmt::Write as _;
 
-/// The answer to an HTTP request: the metrics of what `status` answers for `GET /metrics`, and a
-/// 404 for anything else.
+/// The answer to an HTTP request: for `GET /metrics` the metrics of what `status` returns,
+/// otherwise a 404.
 pub fn answer<'a>(request: &[u8], status: impl FnOnce() -> Option<&'a Status>) -> String {
     let wanted = request.starts_with(b"GET /metrics ");
     let (code, body) = match wanted.then(status).flatten() {

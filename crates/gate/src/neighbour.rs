@@ -1,4 +1,4 @@
-//! The gates before and after this one, while frames of both are on their way.
+//! The gates before and after this one, while both have frames.
 
 use crate::io::Side;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -10,29 +10,29 @@ use std::time::Duration;
 /// Longest line.
 pub const LONGEST: usize = 8_192;
 
-/// The gate that went before, as long as it still holds packets.
+/// The gate before this one, while it still holds packets.
 pub struct Predecessor {
     stream: UnixStream,
     holds: [bool; 2],
 }
 
 impl Predecessor {
-    /// Hears over `stream` where the frames begin that the gate before does not take any more.
+    /// Reads from `stream` where the frames begin that the gate before no longer takes.
     ///
     /// # Errors
-    /// A gate that has ended meanwhile.
+    /// That gate has ended meanwhile.
     pub fn hear_of(mut stream: UnixStream) -> io::Result<(Predecessor, [usize; 2])> {
         let places = serde_json::from_str(&read_line(&mut stream)?)?;
         set_blocking(&stream, false)?;
         Ok((Predecessor { stream, holds: [true; 2] }, places))
     }
 
-    /// Whether it still holds packets that came in on `side`.
+    /// Whether it still holds packets that arrived on `side`.
     pub fn holds(&self, side: Side) -> bool {
         self.holds[side as usize]
     }
 
-    /// Sides on which it has become empty since it was last heard, or has ended.
+    /// Sides on which it has become empty since the last call, or ended.
     pub fn hear(&mut self) -> Vec<Side> {
         let mut text = [0; 16];
         let mut heard = self.holds.map(|holds| !holds);
@@ -57,10 +57,10 @@ impl Predecessor {
         news
     }
 
-    /// Waits until it holds nothing any more, for `patience` at most.
+    /// Waits until it holds nothing more, for at most `patience`.
     ///
     /// # Errors
-    /// A gate that does not let go.
+    /// It does not release the interfaces.
     pub fn wait(mut self, patience: Duration) -> io::Result<()> {
         set_blocking(&self.stream, true)?;
         self.stream.set_read_timeout(Some(patience))?;
@@ -77,13 +77,13 @@ impl Predecessor {
         Ok(())
     }
 
-    /// What to wait on for news.
+    /// The descriptor on which to wait for news.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
 }
 
-/// The gate that follows.
+/// The gate after this one.
 pub struct Successor {
     stream: UnixStream,
 }
@@ -94,19 +94,19 @@ impl Successor {
         Successor { stream }
     }
 
-    /// Tells it where the next frames are; false if it has gone.
+    /// Tells it where the next frames are. Returns false if it is gone.
     pub fn begin(&mut self, places: [usize; 2]) -> bool {
         self.stream.write_all(format!("{places:?}\n").as_bytes()).is_ok()
     }
 
-    /// Tells it that nothing is held any more of what came in on `side`.
+    /// Tells it that no packet from `side` is held any more.
     pub fn tell_empty(&mut self, side: Side) {
         // One that has gone needs no word.
         let _ = self.stream.write_all(format!("{}\n", side as usize).as_bytes());
     }
 }
 
-/// Whether calls on `stream` wait. Not by the standard library's way, an ioctl that the filter of
+/// Whether calls on `stream` wait. The standard library uses an ioctl for this, which the filter of
 /// system calls does not allow.
 pub fn set_blocking(stream: &UnixStream, blocking: bool) -> io::Result<()> {
     let flags = fcntl_getfl(stream)?;
@@ -117,7 +117,7 @@ pub fn set_blocking(stream: &UnixStream, blocking: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads up to the end of a line and not beyond.
+/// Reads up to the end of a line, and not further.
 pub fn read_line(stream: &mut UnixStream) -> io::Result<String> {
     let mut line = Vec::new();
     let mut byte = [0];
@@ -131,7 +131,7 @@ pub fn read_line(stream: &mut UnixStream) -> io::Result<String> {
     }
 }
 
-/// What a gate says that makes no sense.
+/// The error for a message of a gate that makes no sense.
 pub fn invalid(what: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.into())
 }

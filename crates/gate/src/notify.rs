@@ -1,7 +1,7 @@
-//! Word to the service manager, by the protocol of sd_notify(3).
+//! Messages to the service manager, by the protocol of sd_notify(3).
 //!
-//! The socket is opened once, before privileges are given up, which is why no crate is used: those
-//! open it anew for every word.
+//! The socket is opened once, before privileges are given up. The existing crates open it again for
+//! every message.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ pub fn is_service() -> bool {
     std::env::var_os("NOTIFY_SOCKET").is_some()
 }
 
-/// A service manager that wants to be told.
+/// A service manager that expects messages.
 #[derive(Debug)]
 pub struct Manager {
     socket: UnixDatagram,
@@ -31,10 +31,10 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// The one named in the environment (`NOTIFY_SOCKET`, `WATCHDOG_USEC`), if there is one.
+    /// The manager named in the environment (`NOTIFY_SOCKET`, `WATCHDOG_USEC`), if there is one.
     ///
     /// # Errors
-    /// A socket that is named and cannot be reached.
+    /// A socket is named and cannot be reached.
     #[expect(clippy::disallowed_methods, reason = "the protocol is in the environment")]
     pub fn find() -> io::Result<Option<Manager>> {
         let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return Ok(None) };
@@ -45,7 +45,7 @@ impl Manager {
         })
     }
 
-    /// The one that listens at `path`, or at the abstract name behind an `@`.
+    /// The manager that listens at `path`, or at the abstract name after an `@`.
     fn open(path: &OsStr, patience: Option<Duration>) -> io::Result<Manager> {
         let address = match path.as_bytes() {
             [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
@@ -59,23 +59,23 @@ impl Manager {
         Ok(Manager { socket, every })
     }
 
-    /// Says that this process is the service now. A gate that follows says so before the one that
-    /// went before may end: the manager would take that for the end of the service.
+    /// Reports that this process is the service now. A gate that takes over must report it before
+    /// the old gate ends, because the manager would take that for the end of the service.
     pub fn succeed(&self) {
         self.tell(&format!("MAINPID={}", std::process::id()));
     }
 
-    /// Says that this process is the service now, and does its work.
+    /// Reports that this process is the service now, and does its work.
     pub fn ready(&self) {
         self.tell(&format!("READY=1\nMAINPID={}", std::process::id()));
     }
 
-    /// Says that all is well.
+    /// Reports that all is well.
     pub fn alive(&self) {
         self.tell("WATCHDOG=1");
     }
 
-    /// Says that the end has begun.
+    /// Reports that the end has begun.
     pub fn stopping(&self) {
         self.tell("STOPPING=1");
     }
@@ -86,11 +86,11 @@ impl Manager {
     }
 }
 
-/// Says again and again that the gate lives, as long as `answers` says so: to the service manager, and to
-/// the guardian at the other end of `guardian`.
+/// Reports at intervals that the gate lives, while `answers` confirms it: to the service manager,
+/// and to the guardian at the other end of `guardian`.
 ///
 /// # Errors
-/// A thread that cannot be started.
+/// A thread cannot be started.
 pub fn keep_alive(
     answers: impl Fn() -> bool + Send + 'static,
     manager: Option<Arc<Manager>>,

@@ -1,4 +1,4 @@
-//! What a configuration may name: forebay's disciplines and boxes, and the disciplines of plug-ins.
+//! The parts that a configuration can name: forebay's disciplines and boxes, and those of plug-ins.
 
 use crate::text::say;
 use forebay_core::config::require;
@@ -11,23 +11,23 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Time between two looks at the calls of plug-ins that are under way.
+/// Time between two checks of the calls into plug-ins.
 const LOOK: Duration = Duration::from_millis(25);
-/// Looks after which a call is reported.
+/// Number of checks after which a call is reported.
 const LOOKS: u32 = 4;
 
 /// Why a class in Python is refused.
 const IN_PYTHON: &str = "a class in Python runs only in simulations; a gate needs a shared \
     library: write it in Rust or C (docs/extending.md)";
 
-/// What a configuration may name.
+/// The parts that a configuration can name.
 #[derive(Clone)]
 pub struct Parts {
     /// Queue disciplines.
     pub disciplines: Arc<Disciplines>,
     /// Boxes in front of queues.
     pub boxes: Registry<dyn Middlebox>,
-    /// The plug-ins whose disciplines are among them.
+    /// The plug-ins with some of these disciplines.
     plugins: Vec<PathBuf>,
 }
 
@@ -37,16 +37,16 @@ impl Parts {
         Parts { disciplines: disciplines.into(), boxes, plugins: Vec::new() }
     }
 
-    /// What comes with forebay.
+    /// The parts of forebay.
     pub fn builtin() -> Self {
         Parts::new(Disciplines::builtin(), forebay_middlebox::builtin())
     }
 
-    /// These, and the disciplines of the plug-ins at `paths`, which are loaded: while the process
-    /// still has its privileges.
+    /// Adds the disciplines of the plug-ins at `paths`. They are loaded while the process still has
+    /// its privileges.
     ///
     /// # Errors
-    /// A plug-in that cannot be loaded, or a name that is taken.
+    /// A plug-in cannot be loaded, or a name is taken.
     pub fn with_plugins(&self, paths: &[PathBuf]) -> Result<Self, ConfigError> {
         let mut disciplines = Disciplines::clone(&self.disciplines);
         for (index, path) in paths.iter().enumerate() {
@@ -64,12 +64,13 @@ impl Parts {
         Ok(Parts { disciplines: disciplines.into(), boxes: self.boxes.clone(), plugins })
     }
 
-    /// Whether there are plug-ins among them.
+    /// Whether there are plug-ins.
     pub fn are_foreign(&self) -> bool {
         !self.plugins.is_empty()
     }
 
-    /// Checks that `paths` are the plug-ins that are loaded: a gate that runs loads no others.
+    /// Checks that `paths` are the plug-ins that are loaded, because a running gate loads no
+    /// others.
     ///
     /// # Errors
     /// They are not.
@@ -80,11 +81,11 @@ impl Parts {
     }
 }
 
-/// Reports calls that `watch` sees and that do not return for a tenth of a second, from a thread of its
-/// own.
+/// Reports calls that `watch` sees and that do not return for a tenth of a second, from a thread of
+/// its own.
 ///
 /// # Errors
-/// A thread that cannot be started.
+/// The thread cannot be started.
 pub fn report_late(watch: forebay::Watch) -> io::Result<()> {
     let look = move || loop {
         thread::sleep(LOOK);
@@ -95,7 +96,7 @@ pub fn report_late(watch: forebay::Watch) -> io::Result<()> {
     thread::Builder::new().name("plug-ins".into()).spawn(look).map(drop)
 }
 
-/// A configuration is what it says; by what its parts are known is no difference.
+/// Two configurations are equal if their fields are. Their parts do not count.
 impl PartialEq for Parts {
     fn eq(&self, _: &Self) -> bool {
         true

@@ -1,8 +1,8 @@
 //! What the gate gives up once everything is open: its user, every capability, and every system
 //! call that it does not need from then on.
 //!
-//! To be called before there is a second thread: the kernel keeps these things by thread, and new
-//! threads inherit them.
+//! Call this before there is a second thread: the kernel keeps these things for each thread, and
+//! new threads inherit them.
 
 use caps::{CapSet, CapsHashSet};
 use rustix::process::{Gid, Uid};
@@ -68,10 +68,10 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_unlink,
 ];
 
-/// Gives up what is not needed any more; becomes `user` if one is named.
+/// Gives up what is no longer needed. Switches to `user` if one is named.
 ///
 /// # Errors
-/// A user that does not exist, or a kernel that refuses.
+/// The user does not exist, or the kernel refuses.
 pub fn drop(user: Option<&str>) -> io::Result<()> {
     let account = user.map(account).transpose()?;
     let refused =
@@ -97,7 +97,7 @@ pub fn drop(user: Option<&str>) -> io::Result<()> {
         .map_err(|error| io::Error::other(format!("seccomp: {error}")))
 }
 
-/// The filter: what is not allowed fails with EPERM, and the gate goes on.
+/// The filter. A call that is not allowed fails with EPERM, and the gate continues.
 fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
     let read_only = SeccompCondition::new(
         2,

@@ -1,4 +1,4 @@
-//! Which class a packet gets: the rules, compiled, with a counter each.
+//! The compiled rules, which choose the class of a packet, with a counter for each.
 
 use crate::config::{Config, Marks, Rule};
 use crate::headers::IpView;
@@ -15,7 +15,7 @@ impl Count {
     }
 }
 
-/// The rules of a configuration, ready to match, with what they have matched.
+/// The rules of a configuration, ready to match, and what they have matched.
 #[derive(Debug, Clone)]
 pub struct Rules {
     rules: Vec<Compiled>,
@@ -23,7 +23,7 @@ pub struct Rules {
     default: Count,
 }
 
-/// What matched.
+/// What a rule has matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Count {
     /// Packets.
@@ -35,14 +35,14 @@ pub struct Count {
 #[derive(Debug, Clone)]
 struct Compiled {
     rule: Rule,
-    /// A bit for each codepoint; all of them if the rule names none.
+    /// A bit for each codepoint. All are set if the rule names none.
     dscp: u64,
     marks: Marks,
     count: Count,
 }
 
 impl Rules {
-    /// The rules of `config`, none of which has matched anything.
+    /// The rules of `config`, which have matched nothing yet.
     pub fn new(config: &Config) -> Self {
         let compile = |rule: &Rule| Compiled {
             dscp: match &rule.dscp[..] {
@@ -57,8 +57,8 @@ impl Rules {
         Rules { rules, fallback: config.fallback, default: Count::default() }
     }
 
-    /// What `view` gets, by the first rule that matches; fragments and packets whose headers make
-    /// no sense get the default.
+    /// The class of `view`, by the first rule that matches. Fragments and packets with malformed
+    /// headers get the default.
     #[inline]
     pub fn marks(&mut self, view: &IpView) -> Marks {
         let found = self.find(view).map(|place| &mut self.rules[place]);
@@ -70,7 +70,7 @@ impl Rules {
         marks
     }
 
-    /// The QoS class of `view`, which is not counted.
+    /// The QoS class of `view`, without counting it.
     pub fn class(&self, view: &IpView) -> u8 {
         self.find(view).map_or(self.fallback, |place| self.rules[place].marks).q
     }
@@ -128,8 +128,8 @@ impl Compiled {
     }
 }
 
-/// What a rule says that can never matter, for `check`: it is the same as, or narrower than, an
-/// earlier one.
+/// A sentence for `check` about a rule that can never match: it is the same as, or narrower than,
+/// an earlier one.
 pub fn shadowed(rules: &[Rule]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     for (later, rule) in rules.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Running a gate: from its configuration to its last word.
+//! Runs a gate, from its configuration to its last summary.
 #![expect(clippy::disallowed_methods, reason = "the next gate has so much time")]
 
 use crate::config::{Backend, Config};
@@ -25,12 +25,12 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long the gate before may take to let go of its interfaces, and the next one to take over.
+/// How long the old gate may take to release its interfaces, and the new one to take over.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time between two looks whether it has.
+/// Time between two checks whether it has.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
-/// What `run` was asked.
+/// The options of `run`.
 pub struct Run {
     /// The configuration's file.
     pub path: PathBuf,
@@ -38,21 +38,21 @@ pub struct Run {
     pub dry_run: bool,
     /// Folder for recordings.
     pub record: Option<PathBuf>,
-    /// Follow the gate that runs.
+    /// Take over from the running gate.
     pub take_over: bool,
     /// With a guardian.
     pub fail_open: bool,
-    /// Follow the guardian at standard input.
+    /// Take over from the guardian at standard input.
     pub guarded: bool,
     /// The process that started this one and ends.
     pub launcher: Option<u32>,
 }
 
 impl Run {
-    /// Runs to the end with a configuration that names `parts`.
+    /// Runs to the end, with a configuration that can name `parts`.
     ///
     /// # Errors
-    /// What keeps it from running.
+    /// The gate cannot run.
     pub fn run(self, parts: &Parts) -> io::Result<ExitCode> {
         // Systemd waits only for the end of what is its child by the time it is the service.
         while self.launcher == Some(parent_id()) {
@@ -145,7 +145,7 @@ impl Run {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// What the gate before this one lends, if there is one.
+    /// What the running gate lends, if there is one.
     fn lent(&self, config: &Config) -> io::Result<Option<Lent>> {
         let stream = if self.guarded {
             UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?)
@@ -158,18 +158,18 @@ impl Run {
         handover::ask(stream, config, borrows).map(Some)
     }
 
-    /// What the gate proper is started with by its guardian.
+    /// The options with which a guardian starts the gate proper.
     fn arguments(&self) -> Vec<std::ffi::OsString> {
         let record = self.record.iter().flat_map(|folder| ["--record".into(), folder.into()]);
         self.dry_run.then(|| "--dry-run".into()).into_iter().chain(record).collect()
     }
 }
 
-/// Starts a gate in the background that follows `path`, which names `parts`, and takes over from the
-/// one that runs.
+/// Starts a gate in the background with the configuration at `path`, which can name `parts`. It
+/// takes over from the running gate.
 ///
 /// # Errors
-/// A next gate that fails before it has taken over; the running one goes on.
+/// The new gate fails before it has taken over. The running one continues.
 pub fn upgrade(path: &Path, fail_open: bool, parts: &Parts) -> io::Result<ExitCode> {
     let config = Config::load(path, parts).map_err(io::Error::other)?;
     let process = || {
@@ -207,10 +207,10 @@ pub fn upgrade(path: &Path, fail_open: bool, parts: &Parts) -> io::Result<ExitCo
     }
 }
 
-/// Starts the gate of [`upgrade`], prints its number and leaves it alone.
+/// Starts the gate of [`upgrade`], prints its process number and returns.
 ///
 /// # Errors
-/// A process that cannot be started.
+/// The process cannot be started.
 pub fn launch(path: &Path, fail_open: bool) -> io::Result<ExitCode> {
     let mut next = Command::new(std::env::current_exe()?);
     next.args(["run", "--take-over", "--launcher"]).arg(std::process::id().to_string());

@@ -1,10 +1,10 @@
-//! One thread that answers everybody: lines on the control socket, and HTTP for Prometheus.
+//! One thread that answers all clients: lines on the control socket, and HTTP for Prometheus.
 //!
-//! It never waits for a client. There are at most [`MOST`] of them, each has [`PATIENCE`] for
-//! everything together, and who comes when all places are taken gets that of the client that has
-//! been asking for the longest. (The small HTTP servers there are give a connection a thread and
-//! a limit for every read, so that slow clients can hold them up; what they would save is the
-//! parsing of one line.)
+//! It never waits for a client. There are at most `MOST` of them, and each has `PATIENCE` for
+//! its whole request. If all places are taken, a new client replaces the one that has been
+//! connected for the longest time. (Existing small HTTP servers have a thread for each connection
+//! and a limit for every read, so slow clients can block them. All that they would save is parsing
+//! one line.)
 #![expect(clippy::disallowed_methods, reason = "clients have so much time")]
 
 use crate::config::Config;
@@ -31,47 +31,49 @@ use std::time::{Duration, Instant};
 
 /// Most clients at a time.
 const MOST: usize = 64;
-/// How long a client may take to ask and to listen.
+/// How long a client may take to send its request and to read the answer.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the loop may take to answer.
 pub const ANSWER: Duration = Duration::from_secs(2);
-/// Longest question.
+/// What clients are told if it takes longer.
+pub const SILENT: &str = "the gate does not answer: it is ending, or a plug-in makes it wait";
+/// Longest request.
 const LONGEST: usize = 8_192;
-/// Clients accepted between two looks at the others.
+/// Clients accepted between two checks of the others.
 const AT_ONCE: usize = 16;
 /// How long to wait when there are no more descriptors.
 const REST: Duration = Duration::from_millis(50);
 
-/// A reload to be done, told of its result: the file that was read.
+/// A reload to do, whose result is reported: the file that was read.
 pub type Job = Box<dyn FnOnce(Result<&Path, ConfigError>) + Send>;
 
-/// The server, before it runs.
+/// The server before it runs.
 pub struct Server {
-    /// Where others ask.
+    /// The listeners.
     pub listeners: Listeners,
     /// The gate.
     pub gate: Handle,
-    /// What it followed when it began: that does not change which a gate that follows must share.
+    /// The configuration at the start. What a new gate must share never changes.
     pub config: Config,
-    /// Where reloads are done.
+    /// The thread that does reloads.
     pub jobs: SyncSender<Job>,
     /// Whether new clients are accepted.
     pub accepts: AtomicBool,
-    /// Whether it ends with the clients that it has.
+    /// Whether it ends when its present clients are served.
     pub ends: AtomicBool,
 }
 
-/// What the gate did so far; None if it is ending.
+/// What the gate has done so far. None if it is ending.
 pub fn status(gate: &Handle) -> Option<Box<Status>> {
     let (sender, receiver) = channel();
     gate.send(Command::Status(sender));
     receiver.recv_timeout(ANSWER).ok()
 }
 
-/// An answer to the client of this number.
+/// An answer to the client with this number.
 type Reply = (u64, String);
 
-/// What the gate has just said of itself, if it was asked; none if it is ending.
+/// What the gate has just reported, if it was asked. None if it is ending.
 type Known = Option<Option<Box<Status>>>;
 
 enum Stream {
@@ -84,26 +86,26 @@ struct Client {
     stream: Stream,
     until: Instant,
     question: Vec<u8>,
-    /// What is still to be sent; none as long as there is no answer.
+    /// What is still to be sent. None while there is no answer.
     answer: Option<Vec<u8>>,
 }
 
-/// What has become of a client.
+/// The state of a client.
 #[derive(PartialEq)]
 enum State {
-    /// It asks, listens or waits.
+    /// It sends its request, reads or waits.
     Open,
-    /// It has an answer, or has gone.
+    /// It has its answer, or is gone.
     Closed,
-    /// It is a gate that wants to follow.
+    /// It is a gate that wants to take over.
     Follows,
 }
 
 impl Server {
-    /// Begins to answer.
+    /// Starts to answer.
     ///
     /// # Errors
-    /// A thread that cannot be started.
+    /// A thread cannot be started.
     pub fn start(self) -> io::Result<Arc<Server>> {
         let server = Arc::new(self);
         let running = Running {
@@ -116,11 +118,11 @@ impl Server {
         Ok(server)
     }
 
-    /// Has the gate at the other end of `stream` follow this one; true if it does. It `borrows` the
-    /// descriptors of the interfaces, or else opens them itself.
+    /// Lets the gate at the other end of `stream` take over from this one. Returns true if it does.
+    /// It `borrows` the descriptors of the interfaces, or opens them itself.
     ///
     /// # Errors
-    /// A next gate that fails before it is ready; this one goes on.
+    /// The next gate fails before it is ready. This one continues.
     pub fn hand_over(&self, stream: UnixStream, borrows: bool) -> io::Result<bool> {
         let listeners = self.listeners.descriptors();
         // From then on clients are the next gate's.
@@ -133,14 +135,14 @@ impl Server {
         done
     }
 
-    /// Ends with the clients that it has.
+    /// Ends when its present clients are served.
     pub fn end(&self) {
         self.accepts.store(false, Ordering::Release);
         self.ends.store(true, Ordering::Release);
         self.call();
     }
 
-    /// Wakes it up.
+    /// Wakes the server.
     fn call(&self) {
         // A bell that cannot ring louder has rung already.
         let _ = rustix::io::write(&self.listeners.bell, &1_u64.to_ne_bytes());
@@ -178,7 +180,7 @@ impl Running {
         }
     }
 
-    /// Waits for clients; says which of them are ready.
+    /// Waits for clients. Returns those that are ready.
     fn wait(&self, accepts: bool) -> Vec<bool> {
         let server = &self.server.listeners;
         let (bell, socket) = (server.bell.as_fd(), server.socket.as_fd());
@@ -208,10 +210,10 @@ impl Running {
         sources[first..].iter().map(|source| !source.revents().is_empty()).collect()
     }
 
-    /// Takes new clients.
+    /// Accepts new clients.
     ///
     /// # Errors
-    /// Too many descriptors.
+    /// There are too many descriptors.
     fn accept(&mut self) -> io::Result<()> {
         for _ in 0..AT_ONCE {
             let server = &self.server.listeners;
@@ -242,7 +244,7 @@ impl Running {
         Ok(())
     }
 
-    /// Goes on with the clients that are `ready`; those that are behind them came later.
+    /// Continues with the clients that are `ready`. Those after them came later.
     fn serve(&mut self, ready: &[bool]) {
         let mut known = None;
         let mut place = 0;
@@ -273,7 +275,7 @@ impl Running {
                     let answer = match question.trim() {
                         "status" => match ask(known, gate) {
                             Some(status) => json!(status).to_string(),
-                            None => refusal("the gate is ending"),
+                            None => refusal(SILENT),
                         },
                         "reload" => match self.reload(client.number) {
                             Ok(()) => return State::Open,
@@ -297,7 +299,7 @@ impl Running {
         self.clients[place].write()
     }
 
-    /// Has the configuration read again for the client of this number.
+    /// Reads the configuration again for the client with this number.
     fn reload(&self, number: u64) -> Result<(), String> {
         let (replies, server) = (self.replies.0.clone(), Arc::clone(&self.server));
         let job: Job = Box::new(move |result| {
@@ -316,7 +318,7 @@ impl Running {
         peer.is_ok_and(|peer| peer.uid.is_root() || peer.uid == self.server.listeners.owner)
     }
 
-    /// Has the client at `place` follow this gate, in a thread of its own.
+    /// Lets the client at `place` take over from this gate, in a thread of its own.
     fn follow(&mut self, place: usize) {
         let Stream::Control(stream) = self.clients.remove(place).stream else { return };
         let server = Arc::clone(&self.server);
@@ -326,7 +328,7 @@ impl Running {
     }
 }
 
-/// What the gate says of itself; whoever asks at the same time gets the same answer.
+/// What the gate reports. Clients that ask at the same time get the same answer.
 fn ask<'a>(known: &'a mut Known, gate: &Handle) -> Option<&'a Status> {
     known.get_or_insert_with(|| status(gate)).as_deref()
 }
@@ -335,10 +337,10 @@ fn refusal(why: &str) -> String {
     json!({ "error": why }).to_string()
 }
 
-/// The next client, if there is one that has not gone already.
+/// The next client, if there is one that is not already gone.
 ///
 /// # Errors
-/// Too many descriptors.
+/// There are too many descriptors.
 fn accept(listener: impl AsFd) -> io::Result<Option<OwnedFd>> {
     match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
         Ok(client) => Ok(Some(client)),
@@ -359,7 +361,7 @@ impl Stream {
 }
 
 impl Client {
-    /// Whether its question is complete.
+    /// Whether its request is complete.
     fn is_complete(&self) -> bool {
         match self.stream {
             Stream::Control(_) => self.question.contains(&b'\n'),
@@ -367,7 +369,7 @@ impl Client {
         }
     }
 
-    /// Reads what has come; true once the question is complete.
+    /// Reads what has arrived. Returns true once the request is complete.
     fn read(&mut self) -> io::Result<bool> {
         let mut part = [0; 1024];
         let got = match &mut self.stream {
@@ -388,7 +390,7 @@ impl Client {
         }
     }
 
-    /// Sends what there is room for.
+    /// Sends as much as there is room for.
     fn write(&mut self) -> State {
         let Some(answer) = &mut self.answer else { return State::Open };
         let sent = match &mut self.stream {

@@ -1,4 +1,4 @@
-//! What the command prints for people.
+//! The command's output for people.
 
 use crate::config::{Config, Interface, Link, Marks, Other, Rule};
 use crate::rules::shadowed;
@@ -8,10 +8,10 @@ use forebay_core::ConfigError;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// The effective configuration as TOML, and what would be matched, as comments.
+/// The effective configuration as TOML, and what the rules match, as comments.
 ///
 /// # Errors
-/// What is wrong with the configuration.
+/// The configuration is wrong.
 pub fn check(config: &Config) -> Result<String, ConfigError> {
     let effective = config.effective()?;
     let mut tree = serde_json::to_value(&effective).expect("a configuration is plain data");
@@ -26,7 +26,7 @@ pub fn check(config: &Config) -> Result<String, ConfigError> {
     Ok(out)
 }
 
-/// Takes out fields without a value, for which TOML has no word.
+/// Removes fields without a value, which TOML cannot express.
 fn drop_null(tree: &mut Value) {
     match tree {
         Value::Object(table) => {
@@ -100,7 +100,7 @@ fn explain(config: &Config) -> Vec<String> {
     lines
 }
 
-/// What is given a QoS class that no queue of a direction has, in words.
+/// In words: the packets whose QoS class has no queue in a direction.
 fn without_queue(config: &Config, link: &Link) -> Option<String> {
     let queue = link.queue.as_ref()?;
     let sorter = &queue["classify"];
@@ -135,7 +135,7 @@ fn decision(marks: Marks) -> String {
     text
 }
 
-/// What a rule asks for, in words.
+/// The conditions of a rule, in words.
 fn conditions(rule: &Rule) -> String {
     fn list<T: serde::Serialize>(what: &str, values: &[T]) -> Option<String> {
         let words = values.iter().map(|value| match serde_json::to_value(value) {
@@ -162,7 +162,7 @@ fn conditions(rule: &Rule) -> String {
     if parts.is_empty() { "everything".to_owned() } else { parts.join(", ") }
 }
 
-/// The state of a gate for a terminal; with an earlier state, rates since then.
+/// The state of a gate for a terminal. With an earlier state, also the rates since then.
 pub fn screen(status: &Status, before: Option<&Status>) -> String {
     let mut out = String::new();
     let kind = if status.dry_run { ", dry run: nothing is held or dropped" } else { "" };

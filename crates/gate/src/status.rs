@@ -1,4 +1,4 @@
-//! What a running gate tells about itself.
+//! What a running gate reports about itself.
 
 use crate::io::Missed;
 use crate::rules::Count;
@@ -9,32 +9,32 @@ use std::collections::BTreeMap;
 /// Packets and bytes of IP packets.
 pub type Traffic = Count;
 
-/// Everything.
+/// The whole report.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Status {
-    /// Of forebay.
+    /// Version of forebay.
     pub version: String,
-    /// Its process.
+    /// Process number.
     pub process: u32,
     /// Time since it began.
     pub uptime_s: f64,
-    /// Whether it only pretends to queue.
+    /// Whether this is a dry run.
     pub dry_run: bool,
-    /// How often the configuration was changed since.
+    /// How often the configuration was changed since then.
     pub reloads: u64,
-    /// The configuration, every default filled in.
+    /// The configuration, with every default filled in.
     pub config: Value,
     /// From inside to outside.
     pub forward: Direction,
     /// From outside to inside.
     pub reverse: Direction,
-    /// The rules in order, the default last.
+    /// The rules in order; the default is last.
     pub rules: Vec<RuleStatus>,
     /// What was missed at the inside interface.
     pub inside: Missed,
     /// What was missed at the outside interface.
     pub outside: Missed,
-    /// Buffers in all.
+    /// Number of buffers.
     pub buffers: u32,
     /// Buffers in use.
     pub buffers_used: u32,
@@ -44,13 +44,13 @@ pub struct Status {
 /// by the box, or still waits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Direction {
-    /// Kind of the queue; none if packets pass.
+    /// Kind of the queue; none if packets pass unqueued.
     pub kind: Option<String>,
-    /// Rate that it is shaped to.
+    /// Rate to which it is shaped.
     pub rate_bps: Option<u64>,
-    /// Packets that came in.
+    /// Packets that arrived.
     pub received: Traffic,
-    /// Of those, packets that were not queued.
+    /// Of these, packets that were not queued.
     pub passed: Traffic,
     /// Packets that left the queue.
     pub sent: Traffic,
@@ -60,7 +60,7 @@ pub struct Direction {
     pub marked: u64,
     /// Packets that wait in the queue.
     pub backlog_packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub backlog_bytes: u64,
     /// Packets on the emulated wire, or waiting for the interface.
     pub in_transit: u64,
@@ -70,13 +70,13 @@ pub struct Direction {
     pub p99_delay_ms: f64,
     /// Longest time in the queue.
     pub max_delay_ms: f64,
-    /// Checksums that the sender had left to hardware, and the gate completed.
+    /// Checksums that the sender left to hardware, and the gate completed.
     pub completed_checksums: u64,
     /// How often the gate did not run for so long that capacity was lost.
     pub stalls: u64,
-    /// Mean time by which packets left later than they should.
+    /// Mean lateness of departing packets.
     pub mean_lateness_us: f64,
-    /// Longest such time.
+    /// Maximum of this lateness.
     pub max_lateness_us: f64,
     /// By QoS class.
     pub classes: BTreeMap<u8, Class>,
@@ -93,7 +93,7 @@ pub struct Direction {
 pub struct Drops(pub BTreeMap<String, u64>);
 
 impl Drops {
-    /// For whatever reason.
+    /// The sum over all reasons.
     pub fn total(&self) -> u64 {
         self.0.values().sum()
     }
@@ -102,7 +102,7 @@ impl Drops {
 /// A QoS class of one direction.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Class {
-    /// Packets that came to the queue.
+    /// Packets that arrived at the queue.
     pub offered: Traffic,
     /// Packets that left it.
     pub sent: Traffic,
@@ -120,7 +120,7 @@ pub struct Class {
     pub max_delay_ms: f64,
 }
 
-/// What a box did.
+/// What a box has done.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct BoxStatus {
     /// Freezes of a flow.
@@ -129,11 +129,11 @@ pub struct BoxStatus {
     pub releases: u64,
     /// Windows rewritten.
     pub rewritten: u64,
-    /// Packets that went no further, since they were answered.
+    /// Packets that did not pass because they were answered.
     pub answered: u64,
-    /// Acknowledgments made, answers not counted.
+    /// Acknowledgments made, without answers.
     pub made: u64,
-    /// Packets to be made for which there was no buffer or no way.
+    /// Packets that could not be made, because there was no buffer or no route.
     pub lost: u64,
     /// Flows forgotten for lack of room.
     pub evicted: u64,
@@ -145,16 +145,16 @@ pub struct BoxStatus {
     pub active: u64,
 }
 
-/// A recording under way.
+/// A recording in progress.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Recording {
     /// Bytes so far.
     pub bytes: u64,
-    /// Whether it goes on: its limit is not reached, and nothing failed.
+    /// Whether it continues: its limit is not reached, and no write has failed.
     pub open: bool,
 }
 
-/// What a rule matched.
+/// What a rule has matched.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RuleStatus {
     /// Its name.

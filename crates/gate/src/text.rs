@@ -1,18 +1,17 @@
-//! Words for people: on a terminal, in logs, in metrics.
+//! Text for people: on a terminal, in logs, in metrics.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 use std::io::Write as _;
 
-/// How long standard error may take to accept a line, in ms: whoever should read it may have
-/// stopped.
+/// How long standard error may take to accept a line, in ms. Its reader may have stopped.
 const PATIENCE: i64 = 200;
 
-/// Characters of a line that a message repeats.
+/// Number of characters of a line that a message repeats.
 const LONGEST: usize = 160;
 
-/// Whether a terminal might act on `char`, or show what follows in another order.
+/// Whether `char` might control a terminal, or change the order in which text is shown.
 fn is_control(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
@@ -29,7 +28,7 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |char| char == '\n')
 }
 
-/// `text` with lines of at most [`LONGEST`] characters.
+/// `text` with lines of at most `LONGEST` characters.
 pub fn short(text: &str) -> String {
     let cut = |line: &str| line.chars().take(LONGEST).collect::<String>();
     text.lines().map(cut).collect::<Vec<_>>().join("\n")
@@ -52,8 +51,8 @@ fn escaped(text: &str, keeps: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Writes `text` to standard error, line by line. Nobody needs to read it: a pipe that is closed or
-/// full, or a disk that is, stops no thread.
+/// Writes `text` to standard error, line by line. If standard error is closed or full, no thread
+/// waits for it.
 pub fn print(text: &str) {
     let error = std::io::stderr();
     let timeout = Timespec { tv_sec: 0, tv_nsec: PATIENCE * 1_000_000 };

@@ -1,9 +1,9 @@
-//! What a box sees of a packet, and what it says of it.
+//! The headers that a box sees, and its decision about a packet.
 
 use forebay_core::tcp::{SackBlocks, Tcp};
 use std::net::IpAddr;
 
-/// What tells a flow from others.
+/// What identifies a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FiveTuple {
     /// Port of the source; 0 if the protocol has none.
@@ -31,12 +31,12 @@ impl FiveTuple {
     }
 }
 
-/// A packet's headers, as far as boxes look.
+/// The headers of a packet that boxes look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Addresses, ports and protocol, as in the packet.
     pub flow: FiveTuple,
-    /// QoS class that the host gives the packet, 0 if it has none.
+    /// QoS class that the host gives the packet; 0 if it has none.
     pub class: u8,
     /// Differentiated services codepoint, 0 to 63.
     pub dscp: u8,
@@ -44,17 +44,17 @@ pub struct Header {
     pub tcp: Option<Tcp>,
 }
 
-/// A segment made by a box: an acknowledgment without payload, to be sent to `flow.destination`.
-/// Its one control bit is ACK.
+/// A segment made by a box: an acknowledgment without payload, sent to `flow.destination`. ACK is
+/// its only control bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ack {
-    /// From the host that it speaks for to the host that it is sent to.
+    /// From the host on whose behalf it is sent, to the host that gets it.
     pub flow: FiveTuple,
     /// Sequence number.
     pub seq: u32,
     /// Acknowledgment number.
     pub ack: u32,
-    /// Window field, not scaled up.
+    /// Window field, unscaled.
     pub window: u16,
     /// TSval and TSecr, if the connection uses timestamps.
     pub timestamps: Option<(u32, u32)>,
@@ -62,17 +62,16 @@ pub struct Ack {
     pub sack: SackBlocks,
 }
 
-/// What becomes of a packet.
+/// What happens to a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes on as it is.
+    /// It passes unchanged.
     Pass,
-    /// It goes on with this in its window field, and its checksum computed anew; nothing else
-    /// changes.
+    /// It passes with this window field and a new checksum. Nothing else changes.
     Rewrite {
-        /// Window field, not scaled up.
+        /// Window field, unscaled.
         window: u16,
     },
-    /// It goes no further; its sender gets this answer.
+    /// It does not pass. Its sender gets this answer.
     Answer(Ack),
 }

@@ -1,7 +1,7 @@
 //! Boxes that see packets pass, and may mark, rewrite or answer them.
 //!
-//! None does I/O, reads a clock or keeps a timer of its own: whoever carries the packets, the
-//! simulator or the gateway, hands over what is in their headers, and the time.
+//! No box does I/O, reads a clock or has a timer of its own. The simulator or the gate passes it
+//! headers and the time.
 
 pub mod aspq;
 mod header;

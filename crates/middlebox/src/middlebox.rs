@@ -1,56 +1,56 @@
-//! What every box does.
+//! The interface of every box.
 
 use crate::{Ack, Header, Verdict};
 use forebay_core::Time;
 
-/// A box in front of a link's queue. *Forward* is towards the queue, *backward* what comes over the
-/// link's reverse.
+/// A box in front of a link's queue. *Forward* is towards the queue, *backward* is over the link's
+/// reverse direction.
 ///
-/// Whoever carries packets calls [`Middlebox::forward`] and [`Middlebox::backward`] with the header of
-/// each, does what the [`Verdict`] says, and then sends what [`Middlebox::poll`] gives, until it gives
-/// nothing; all of that goes backward, to the senders. It polls as well when [`Middlebox::wake`] has
-/// come. Time never decreases.
+/// The caller passes the header of each packet to [`Middlebox::forward`] or
+/// [`Middlebox::backward`], and does what the [`Verdict`] says. Then it sends what
+/// [`Middlebox::poll`] returns, until that is None; all of this goes backward, to the senders. It
+/// also polls when [`Middlebox::wake`] has come. Time must not decrease.
 pub trait Middlebox: Send {
     /// A packet on its way to the queue.
     fn forward(&mut self, now: Time, header: &Header) -> Verdict;
 
-    /// A packet that came over the link's reverse; it is passed on or rewritten, not answered.
+    /// A packet from the link's reverse direction. It is passed on or rewritten, not answered.
     fn backward(&mut self, now: Time, header: &Header) -> Verdict;
 
-    /// The next acknowledgment to send to a sender now. Call until it answers None.
+    /// The next acknowledgment to send to a sender now. Call it until it returns None.
     fn poll(&mut self, now: Time) -> Option<Ack>;
 
-    /// When to call [`Middlebox::poll`] next, if nothing passes before.
+    /// When to call [`Middlebox::poll`] next, if no packet passes before.
     fn wake(&self) -> Option<Time>;
 
-    /// Most flows that it remembers.
+    /// Most flows that it can remember.
     fn most_flows(&self) -> usize;
 
-    /// What it did so far.
+    /// Counts of what it has done so far.
     fn counts(&self) -> Counts;
 
     /// Reports internal variables by name, for plots.
     fn probe(&self, out: &mut dyn FnMut(&'static str, f64));
 }
 
-/// What a box did, and what it knows now.
+/// What a box has done, and its present state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Times that it held back a flow.
+    /// Number of freezes of a flow.
     pub freezes: u64,
-    /// Ends of that.
+    /// Number of ends of a freeze.
     pub releases: u64,
-    /// Windows rewritten.
+    /// Number of windows rewritten.
     pub rewritten: u64,
-    /// Window probes answered.
+    /// Number of window probes answered.
     pub probes_answered: u64,
-    /// Acknowledgments made, answers to probes not counted.
+    /// Number of acknowledgments made, without answers to probes.
     pub made: u64,
-    /// Flows forgotten for lack of room.
+    /// Number of flows forgotten for lack of room.
     pub evicted: u64,
-    /// Flows known.
+    /// Flows known now.
     pub flows: u64,
-    /// Flows held back.
+    /// Flows held back now.
     pub frozen: u64,
     /// Flows for which others are, or would be, held back.
     pub active: u64,

@@ -6,7 +6,7 @@ use forebay_core::{ConfigError, Family, Named, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// None is built for the box "none".
+/// What is built; None for the box "none".
 impl Family for dyn Middlebox {
     const WHAT: &'static str = "box";
     type Facts = ();
@@ -48,7 +48,7 @@ impl Named for Absent {
     }
 }
 
-/// The boxes of this crate: a line each.
+/// The boxes of this crate, one line for each.
 pub fn builtin() -> Registry<dyn Middlebox> {
     Registry::default().with::<Controller>().with::<Absent>()
 }

@@ -1,5 +1,5 @@
-//! The Python module `forebay._engine`: the engine, with what comes with forebay, and the disciplines
-//! of Linux that labs have.
+//! The Python module `forebay._engine`: the engine with forebay's registry, and the kernel
+//! disciplines of the lab.
 
 use forebay_sim::Registry;
 use forebay_sim::kernel::Kernel;

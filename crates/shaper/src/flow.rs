@@ -1,10 +1,10 @@
-//! Which flow a packet belongs to.
+//! The flow and the hosts of a packet, from its addresses.
 
 use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 
-/// The number of the host at `address`, as packets have it: 16 bits, never 0.
+/// The number of the host with `address`, as packets carry it: 16 bits, never 0.
 #[inline]
 pub fn host_number(address: IpAddr) -> u16 {
     (FixedState::with_seed(0).hash_one(address) as u16).max(1)
@@ -15,12 +15,12 @@ pub fn host_number(address: IpAddr) -> u16 {
 pub struct FlowHash(FixedState);
 
 impl FlowHash {
-    /// The hash of `seed`.
+    /// The hash function for `seed`.
     pub fn new(seed: u64) -> Self {
         FlowHash(FixedState::with_seed(seed))
     }
 
-    /// The flow of packets of these addresses, protocol and ports (source, destination).
+    /// The flow of packets with these addresses, protocol and ports (source, destination).
     #[inline]
     pub fn of(
         &self,

@@ -1,8 +1,8 @@
-//! A port as the gate runs it.
+//! A port for real packets, as the gate runs it.
 //!
-//! [`Shaper`] joins a [`forebay_core::Port`] to what real traffic asks for: another discipline or
-//! rate without losing a packet, a record of everything that was asked and answered
-//! ([`Recorder`]), and a replay that asks the same again and compares ([`replay()`]).
+//! [`Shaper`] adds to a [`forebay_core::Port`] what real traffic needs. Its discipline and rate can
+//! be changed without losing a packet. A recording contains all of its calls and results
+//! ([`Recorder`]), and a replay repeats and compares them ([`replay()`]).
 //!
 //! ```
 //! use forebay_core::{DropReason, Packet, Poll, Rate, Sink, Time};

@@ -1,14 +1,14 @@
-//! The fields that say of a link the same in a scenario and in the gate's file.
+//! The fields of a link that scenarios and the gate's configuration share.
 //!
-//! Two tables have them, each among fields of its own. serde cannot put a struct's fields among
-//! those of another and still refuse unknown ones and tell the path of a wrong one, so a macro
+//! Both tables contain them among other fields. With serde, a struct's fields cannot be part of
+//! another struct if unknown fields are to be refused and errors are to name the path. So a macro
 //! writes them into both.
 
 use forebay_core::config::require;
 use forebay_core::{Bytes, ConfigError};
 
-/// Writes the struct of a link's table: the fields of `before`, then `rate`, `overhead`, `mtu` and
-/// `queue`, then those of `after`; and what follows from the four alone.
+/// Defines the struct of a link's table: the fields of `before`, then `rate`, `overhead`, `mtu` and
+/// `queue`, then those of `after`. Also defines what depends on these four alone.
 ///
 /// The caller derives serde's traits with `deny_unknown_fields`.
 #[macro_export]
@@ -41,7 +41,7 @@ macro_rules! link_table {
         }
 
         impl $name {
-            /// What the discipline is told of this link if its rate is `rate`.
+            /// What the discipline is told of this link if the rate is `rate`.
             pub fn setting(&self, rate: forebay_core::Rate) -> forebay_core::Setting {
                 let (overhead, mtu) = (self.overhead.0, self.mtu.0 as u32);
                 forebay_core::Setting { rate, overhead, mtu, queues: 1 }
@@ -50,16 +50,16 @@ macro_rules! link_table {
     };
 }
 
-/// The largest packet of a link that does not say.
+/// The largest packet of a link whose table does not say it.
 pub const fn ethernet_mtu() -> Bytes {
     Bytes(1500)
 }
 
-/// Checks that `mtu` carries every IPv4 packet that must pass unfragmented (RFC 791, section 3.2),
+/// Checks that `mtu` allows every IPv4 packet that must pass unfragmented (RFC 791, section 3.2),
 /// and is at most `most` bytes.
 ///
 /// # Errors
-/// It is out of this range.
+/// `mtu` is out of this range.
 pub fn check_mtu(mtu: Bytes, most: u64) -> Result<(), ConfigError> {
     require((68..=most).contains(&mtu.0), "mtu", || {
         format!("must be 68B to {most}B, got \"{mtu}\"")

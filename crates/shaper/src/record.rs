@@ -1,10 +1,10 @@
-//! Recordings: everything a shaper was asked, and what it answered.
+//! Recordings: all calls of a shaper, and their results.
 //!
 //! A file begins with the line `forebay recording 2` and a line of JSON: the [`Plan`] and the seed.
-//! Operations follow, each a tag byte and its fields; an operation that begins a call (`Offer`,
-//! `Poll`, `Change`) holds the nanoseconds since the one before, what happens within the call
-//! follows it, and its answer ends it. Numbers are LEB128, seven bits a byte, lowest first. A
-//! packet offered and sent takes about 24 bytes.
+//! Operations follow, each with a tag byte and its fields. An operation that begins a call
+//! (`Offer`, `Poll`, `Change`) has the nanoseconds since the previous one. What happens within the
+//! call comes next, and the call's result ends it. Numbers are LEB128: seven bits in a byte, lowest
+//! first. A packet that is offered and sent takes about 24 bytes.
 
 use crate::Plan;
 use forebay_core::tcp::Tcp;
@@ -19,7 +19,7 @@ const MAGIC: &str = "forebay recording 2";
 pub enum Operation {
     /// A packet arrived.
     Offer {
-        /// Its handle, unique among the packets that wait.
+        /// Its handle, unique among the waiting packets.
         id: u32,
         /// Length of the IP packet in bytes.
         len: u32,
@@ -29,16 +29,16 @@ pub enum Operation {
         marks: [u8; 3],
         /// DS field and ECN.
         tos: u8,
-        /// Data, pure ACK or control.
+        /// Data, pure acknowledgment or control.
         kind: PacketKind,
-        /// Hosts that it comes from and goes to.
+        /// The hosts that sent it and to which it goes.
         hosts: [u16; 2],
     },
-    /// What became of it.
+    /// What happened to it.
     Verdict(Verdict),
-    /// The link was free, and the shaper was asked for a packet.
+    /// The link was free, and a packet was requested.
     Poll,
-    /// It gave this one.
+    /// This packet was returned.
     Sent {
         /// Handle.
         id: u32,
@@ -47,9 +47,9 @@ pub enum Operation {
         /// Time that the transmission takes.
         takes: Duration,
     },
-    /// It gave none, and asked to be asked again after this time.
+    /// No packet was returned. Ask again at this time.
     Until(Duration),
-    /// It gave none, and asked to be asked after the next arrival.
+    /// No packet was returned. Ask again after the next arrival.
     Idle,
     /// A packet was dropped.
     Dropped {
@@ -109,7 +109,7 @@ impl Operation {
         }
     }
 
-    /// Whether it begins a call, and so carries its time.
+    /// Whether it begins a call and therefore contains a time.
     pub(crate) fn is_call(&self) -> bool {
         matches!(self, Operation::Offer { .. } | Operation::Poll | Operation::Change(_))
     }
@@ -127,11 +127,11 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins a recording of a shaper of `plan` and `seed`; it ends with the last call before
-    /// `limit` bytes.
+    /// Begins a recording of a shaper with `plan` and `seed`. It ends with the last call that fits
+    /// into `limit` bytes.
     ///
     /// # Errors
-    /// A failure to write its head.
+    /// The head of the file cannot be written.
     pub fn new(out: Box<dyn Write + Send>, plan: &Plan, seed: u64, limit: u64) -> io::Result<Self> {
         let mut out = BufWriter::with_capacity(1 << 16, out);
         writeln!(out, "{MAGIC}\n{}", json!({ "plan": plan, "seed": seed }))?;
@@ -145,7 +145,7 @@ impl Recorder {
         self.bytes
     }
 
-    /// Whether it still records: neither full nor failed.
+    /// Whether it is still recording: the limit is not reached, and no write has failed.
     pub fn is_open(&self) -> bool {
         self.open
     }
@@ -204,7 +204,7 @@ impl Recorder {
     /// Ends the recording.
     ///
     /// # Errors
-    /// A failure to write it, now or earlier.
+    /// A write failed, now or earlier.
     pub fn finish(mut self) -> io::Result<()> {
         self.failed.take().map_or(Ok(()), Err)?;
         self.out.flush()
@@ -228,7 +228,7 @@ impl<R: BufRead> Recording<R> {
     /// Opens the recording in `input`.
     ///
     /// # Errors
-    /// What is wrong with its head.
+    /// The head of the file is wrong.
     pub fn open(mut input: R) -> io::Result<Self> {
         let mut line = |limit| -> io::Result<String> {
             let mut line = String::new();
@@ -249,21 +249,21 @@ impl<R: BufRead> Recording<R> {
         Ok(Recording { input, plan, seed, now: Time::ZERO })
     }
 
-    /// What the recorded shaper was built from.
+    /// The plan of the recorded shaper.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Seed of its random numbers.
+    /// The seed of its random numbers.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// The next operation and its time; None at the end.
+    /// The next operation and its time. None at the end.
     ///
     /// # Errors
-    /// [`io::ErrorKind::UnexpectedEof`] if the file ends within an operation, and what is wrong
-    /// with it otherwise.
+    /// [`io::ErrorKind::UnexpectedEof`] if the file ends within an operation; otherwise a message
+    /// that says what is wrong.
     pub fn read(&mut self) -> io::Result<Option<(Time, Operation)>> {
         if self.input.fill_buf()?.is_empty() {
             return Ok(None);
@@ -318,7 +318,7 @@ impl<R: BufRead> Recording<R> {
         Ok(Some((self.now, operation)))
     }
 
-    /// As [`put_header`] writes it.
+    /// A header, as [`put_header`] writes it.
     fn header(&mut self) -> io::Result<Tcp> {
         let mut header = Tcp {
             seq: self.small()?,
@@ -369,7 +369,7 @@ impl<R: BufRead> Recording<R> {
     }
 }
 
-/// What there is of a header, above its 12 control bits.
+/// Which parts of a header are present, above its 12 control bits.
 const TIMESTAMPS: u16 = 1 << 12;
 const WINDOW_SCALE: u16 = 1 << 13;
 const OTHER_OPTIONS: u16 = 1 << 14;
@@ -397,7 +397,7 @@ fn put_header(out: &mut Vec<u8>, header: &Tcp) {
     }
 }
 
-/// Appends `value` as LEB128.
+/// Appends `value` in LEB128.
 fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);

@@ -1,4 +1,4 @@
-//! Asks a shaper again what a recording says it was asked, and compares the answers.
+//! Repeats the calls of a recording on a new shaper, and compares the results.
 
 use crate::record::{Operation, Recording};
 use crate::shaper::Shaper;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// What a replay found.
 #[derive(Debug, Clone, Serialize)]
 pub struct Replay {
-    /// Kind of the queue at the beginning.
+    /// Kind of the queue at the start.
     pub kind: String,
     /// Calls replayed: packets offered, polls of a free link, changes of the plan.
     pub calls: u64,
@@ -29,7 +29,7 @@ pub struct Replay {
     pub span_s: f64,
     /// Whether the recording ends within a call, as after a crash.
     pub truncated: bool,
-    /// The first answer that differs from the recorded one, and where; None: all are the same.
+    /// The first result that differs from the recording, and where. None if all are equal.
     pub difference: Option<String>,
 }
 
@@ -37,7 +37,7 @@ pub struct Replay {
 #[derive(Default)]
 struct Effects {
     seen: Vec<Operation>,
-    /// The header of the packet that arrives, if it was looked at.
+    /// The header of the arriving packet, if the discipline looked at it.
     header: Option<Tcp>,
 }
 
@@ -54,11 +54,12 @@ impl Sink for Effects {
     }
 }
 
-/// Replays the recording in `input`: builds the recorded shaper anew out of `disciplines`, asks it the
-/// same at the same times, and compares every verdict, drop, mark and departure. Ends at the first difference.
+/// Replays the recording in `input`. Builds the recorded shaper again, with one of `disciplines`,
+/// repeats its calls at the same times, and compares every verdict, drop, mark and departure. Stops
+/// at the first difference.
 ///
 /// # Errors
-/// A recording that cannot be read, or whose plan cannot be built.
+/// The recording cannot be read, or its plan cannot be built.
 pub fn replay(input: impl BufRead, disciplines: &Arc<Disciplines>) -> io::Result<Replay> {
     let mut recording = Recording::open(input)?;
     let plan = recording.plan().clone();
@@ -99,7 +100,7 @@ pub fn replay(input: impl BufRead, disciplines: &Arc<Disciplines>) -> io::Result
     Ok(result)
 }
 
-/// What the recording says about `call`: what happened, and the answer; None if it ends before.
+/// What the recording says about `call`: what happened, and the result. None if it ends before.
 fn answers<R: BufRead>(
     recording: &mut Recording<R>,
     call: &Operation,
@@ -206,7 +207,7 @@ mod tests {
         }
     }
 
-    /// Ten megabits a second offered half as much again, in bursts; a new queue midway.
+    /// Arrivals of 15 Mbit/s in bursts at a link of 10 Mbit/s; a new queue in the middle.
     fn recorded(kind: &str) -> Vec<u8> {
         let plan =
             |queue| Plan { rate: Rate::from_bps(10_000_000), overhead: 38, mtu: 1500, queue };

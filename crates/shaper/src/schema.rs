@@ -1,11 +1,12 @@
-//! JSON Schema of what a scenario and the gate's file share: queues, and tables with a `kind`.
+//! JSON Schema that scenarios and the gate's configuration share: queues, and tables with a `kind`.
 
 use forebay_core::{Entry, Family, Registry as Parts};
 use forebay_disciplines::Disciplines;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
-/// A named kind, or one part of each sort. Kinds made of others refer to it as `#/$defs/queue`.
+/// A queue: a named kind, or one part of each sort. Kinds that contain queues refer to this schema
+/// as `#/$defs/queue`.
 pub fn queue(disciplines: &Disciplines, generator: &mut SchemaGenerator) -> Value {
     let Disciplines { admissions, schedulers, .. } = disciplines;
     let mut kinds = one_of(&disciplines.every_kind(), generator);
@@ -23,18 +24,18 @@ pub fn queue(disciplines: &Disciplines, generator: &mut SchemaGenerator) -> Valu
     json!({ "oneOf": kinds })
 }
 
-/// A classifier, to which kinds refer as `#/$defs/classifier`.
+/// A classifier. Kinds refer to this schema as `#/$defs/classifier`.
 pub fn classifier(disciplines: &Disciplines, generator: &mut SchemaGenerator) -> Value {
     json!({ "oneOf": one_of(&disciplines.classifiers, generator) })
 }
 
-/// Each of `parts`, as a table with its `kind`.
+/// Any of `parts`, as a table with its `kind`.
 pub fn one_of<F: Family + ?Sized>(parts: &Parts<F>, generator: &mut SchemaGenerator) -> Vec<Value> {
     let named = |entry: &Entry<F>| with_kind(&entry.name, &entry.summary, entry.schema(generator));
     parts.iter().map(named).collect()
 }
 
-/// The schema of a table whose `kind` is `name`, from that of its parameters.
+/// The schema of a table with the kind `name`, from the schema of its parameters.
 pub fn with_kind(name: &str, summary: &str, mut schema: Schema) -> Value {
     let kind = json!({ "const": name });
     let properties = schema.ensure_object().entry("properties").or_insert_with(|| json!({}));

@@ -1,4 +1,4 @@
-//! A port whose discipline can be exchanged while packets wait in it.
+//! A port whose discipline can be replaced while packets wait in it.
 
 use crate::record::{Operation, Recorder};
 use forebay_core::config::require;
@@ -41,12 +41,13 @@ impl Plan {
     }
 }
 
-/// A port, and the ports that it follows as long as packets wait in them.
+/// A port, and the earlier ports in which packets still wait.
 ///
-/// A changed plan gets a port of its own: what waits in the old one leaves first, at the link's
-/// rate, and what arrives joins the new one. So a change drops nothing and keeps the order.
+/// If the plan changes, the new plan gets a port of its own. Packets in the old port leave first,
+/// at the link's rate, and arriving packets join the new one. So a change drops nothing and keeps
+/// the order.
 pub struct Shaper {
-    /// The last one takes arrivals, the first one is served.
+    /// The last one takes arriving packets; the first one is served.
     ports: VecDeque<Port>,
     plan: Plan,
     disciplines: Arc<Disciplines>,
@@ -56,11 +57,11 @@ pub struct Shaper {
 }
 
 impl Shaper {
-    /// The shaper of `plan`, which names one of `disciplines`; `seed` is that of the discipline's
+    /// The shaper for `plan`, whose queue is one of `disciplines`. `seed` is for the discipline's
     /// random numbers.
     ///
     /// # Errors
-    /// A rate of zero, and whatever is wrong with the queue, with its path.
+    /// A rate of zero, or an error in the queue, with its path.
     pub fn new(plan: Plan, seed: u64, disciplines: &Arc<Disciplines>) -> Result<Self, ConfigError> {
         let ports = VecDeque::from([plan.port(disciplines)?]);
         let rng = Rng::named(seed, "shaper");
@@ -68,20 +69,20 @@ impl Shaper {
         Ok(Shaper { ports, plan, disciplines, rng, free_at: Time::ZERO, recorder: None })
     }
 
-    /// Records everything from now on; best begun before the first packet.
+    /// Records everything from now on. Call it before the first packet.
     pub fn record(&mut self, recorder: Recorder) {
         self.recorder = Some(recorder);
     }
 
-    /// What it is built from.
+    /// The current plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Follows `plan` from `now` on.
+    /// Changes to `plan` from `now` on.
     ///
     /// # Errors
-    /// As [`Shaper::new`]; nothing has changed then.
+    /// As [`Shaper::new`]. Nothing has changed then.
     pub fn change(&mut self, plan: Plan, now: Time) -> Result<(), ConfigError> {
         if plan == self.plan {
             return Ok(());
@@ -102,7 +103,7 @@ impl Shaper {
         Ok(())
     }
 
-    /// Hands an arriving packet to the discipline; times never decrease from call to call.
+    /// Passes an arriving packet to the discipline. Times must not decrease from call to call.
     #[inline]
     pub fn offer(&mut self, packet: Packet, now: Time, sink: &mut dyn Sink) -> Verdict {
         let port = self.ports.back_mut().expect("there is always a port");
@@ -154,7 +155,7 @@ impl Shaper {
         self.free_at
     }
 
-    /// What the discipline that takes arrivals did against the contract, if it was caught.
+    /// What the current discipline did against the contract, if it was caught.
     pub fn fault(&self) -> Option<String> {
         self.ports.back().and_then(Port::fault)
     }
@@ -166,7 +167,7 @@ impl Shaper {
         }
     }
 
-    /// Bytes recorded so far, and whether the recording is still going on.
+    /// Bytes recorded so far, and whether the recording continues.
     pub fn recorded(&self) -> Option<(u64, bool)> {
         self.recorder.as_ref().map(|recorder| (recorder.bytes(), recorder.is_open()))
     }
@@ -174,13 +175,13 @@ impl Shaper {
     /// Ends the recording, if there is one.
     ///
     /// # Errors
-    /// A failure to write it, now or earlier.
+    /// A write failed, now or earlier.
     pub fn finish(&mut self) -> io::Result<()> {
         self.recorder.take().map_or(Ok(()), Recorder::finish)
     }
 }
 
-/// Serves the oldest port in which something waits, and forgets those that are empty.
+/// Serves the oldest port with waiting packets, and removes empty ones.
 #[inline]
 fn serve(ports: &mut VecDeque<Port>, rng: &mut Rng, now: Time, sink: &mut dyn Sink) -> Poll {
     loop {
@@ -194,7 +195,7 @@ fn serve(ports: &mut VecDeque<Port>, rng: &mut Rng, now: Time, sink: &mut dyn Si
     }
 }
 
-/// A sink that writes down what it passes on.
+/// A sink that records what it passes on.
 struct Tee<'a> {
     sink: &'a mut dyn Sink,
     recorder: &'a mut Recorder,

@@ -1,7 +1,7 @@
-//! `kernel`: a queue discipline of Linux, which a lab in virtual time has and a simulation has not.
+//! `kernel`: a queue discipline of Linux. A lab in virtual time has it, a simulation does not.
 //!
-//! A scenario with one is read, checked and explained as any other; `forebay lab` hands the table to
-//! tc. The engine has no kernel: here stands what ends a run that meets it.
+//! A scenario with one is read, checked and explained like any other, and `forebay lab` passes the
+//! table to tc. The engine has no kernel, so a run that reaches it ends with an error.
 
 use forebay_core::{
     Backlog, ConfigError, Context, Discipline, DropReason, Named, Packet, Setting, Time, Verdict,
@@ -89,7 +89,7 @@ impl Named for Kernel {
     }
 }
 
-/// Stands where only a kernel has something.
+/// Takes the place of a discipline that only a kernel has.
 struct Elsewhere;
 
 impl Discipline for Elsewhere {

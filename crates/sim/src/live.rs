@@ -1,8 +1,8 @@
-//! Scenarios on real packets: the same sources send, the same meters measure.
+//! Scenarios on real packets: the same sources send, and the same meters measure.
 //!
-//! A lab builds the scenario's links out of gates and its nodes out of hosts. [`Live`] tells it who
-//! sends what and when ([`Live::next`], [`Live::completed`]: the very generators and random streams
-//! of a simulated run), is told what was seen, and sums it up under the keys and with the
+//! A lab makes gates of the scenario's links and hosts of its nodes. [`Live`] tells it who sends
+//! what and when ([`Live::next`], [`Live::completed`]), with the generators and random streams of a
+//! simulated run. The lab reports what it has seen, and [`Live`] summarises it with the keys and
 //! definitions of a simulated run.
 
 use crate::engine::UDP_HEADERS;
@@ -39,7 +39,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// `scenario` with its seed for the random streams of its sources.
+    /// `scenario`, with its seed for the random streams of its sources.
     ///
     /// # Errors
     /// What is wrong with a source.
@@ -66,13 +66,13 @@ impl Live {
         })
     }
 
-    /// Everyone who sends, in order.
+    /// All senders, in order.
     pub fn participants(&self) -> &[Participant] {
         &self.participants
     }
 
-    /// What participant `index` does next, at `after` or later: its start at the first call, the
-    /// instant of its last step from then on. None when it has ended.
+    /// What sender `index` does next, at `after` or later. `after` is its start at the first call,
+    /// and then the time of its last step. None when it has ended.
     pub fn next(&mut self, index: usize, after: Time) -> Option<Step> {
         let Participant { generator, rng, stop, .. } = &mut self.participants[index];
         let step = match generator {
@@ -82,21 +82,21 @@ impl Live {
         step.filter(|step| step.at() < *stop)
     }
 
-    /// The transfer that participant `index` begins after one has ended at `now`.
+    /// The transfer that sender `index` begins after one has ended at `now`.
     pub fn completed(&mut self, index: usize, now: Time) -> Option<Step> {
         let Participant { generator, rng, stop, .. } = &mut self.participants[index];
         let Generator::Transfers(source) = generator else { return None };
         source.completed(now, rng).map(Step::Transfer).filter(|step| step.at() < *stop)
     }
 
-    /// Beginning and end of the span that is measured.
+    /// Beginning and end of the measurement.
     pub fn measured(&self) -> (Time, Time) {
         let table = self.scenario.table();
         (Time::ZERO + table.warmup, Time::ZERO + table.duration)
     }
 
-    /// Participant `index` sent a datagram at `sent`, `len` bytes of IP, and it came at `arrived` or,
-    /// without, never. In order of sending.
+    /// Sender `index` sent a datagram of `len` bytes of IP at `sent`. It arrived at `arrived`, or
+    /// never. Call this in order of sending.
     pub fn datagram(&mut self, index: usize, len: u32, sent: Time, arrived: Option<Time>) {
         let (from, until) = self.measured();
         let is_measured = |at: Time| at >= from && at < until;
@@ -116,7 +116,7 @@ impl Live {
         }
     }
 
-    /// Bytes of payload that came for participant `index` at `at`.
+    /// Bytes of payload that arrived from sender `index` at `at`.
     pub fn payload(&mut self, index: usize, bytes: f64, at: Time) {
         let (from, until) = self.measured();
         if at >= until {
@@ -132,7 +132,7 @@ impl Live {
         }
     }
 
-    /// A transfer of participant `index` ended.
+    /// A transfer of sender `index` ended.
     pub fn transferred(&mut self, index: usize, start: Time, end: Time) {
         let (from, until) = self.measured();
         if end >= from && end < until {
@@ -142,18 +142,18 @@ impl Live {
         }
     }
 
-    /// Segments that participant `index` sent again while it was measured.
+    /// Segments that sender `index` sent again during the measurement.
     pub fn retransmitted(&mut self, index: usize, segments: u64) {
         self.meters[index].retransmissions += segments;
     }
 
-    /// What the queue of link `name` did, by the recording in `input`, whose clock began at the
-    /// scenario's time `began_ns`, which may be negative. `flows` says whose data the flows of the
-    /// recording are; what they lose is counted as theirs, and what leaves as delivered if the link
-    /// is the last of their path.
+    /// What the queue of link `name` did, by the recording in `input`. Its clock started at the
+    /// scenario's time `began_ns`, which may be negative. `flows` says to which senders the flows
+    /// of the recording belong. Lost packets count as theirs. Packets that leave count as delivered
+    /// if the link is the last one of their path.
     ///
     /// # Errors
-    /// A recording that cannot be read.
+    /// The recording cannot be read.
     pub fn recording(
         &mut self,
         name: &str,
@@ -310,7 +310,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Shows it to a meter.
+    /// Reports it to a meter.
     fn as_packet(&self, show: impl FnOnce(&Packet)) {
         let mut packet = Packet::new(0, self.flow, self.len);
         packet.drop_precedence = self.drop_precedence;
@@ -319,17 +319,17 @@ impl Waiting {
     }
 }
 
-/// A recorded queue while its recording is read.
+/// A queue while its recording is read.
 struct Queue {
     meter: QueueMeter,
     waiting: HashMap<u32, Waiting>,
     /// Packets and bytes sent while measured.
     sent: (u64, u64),
     points: Vec<QueuePoint>,
-    /// Of a point of the series.
+    /// Counts of a point of the series.
     span: Duration,
     count: usize,
-    /// End of the warm-up, as long as it is to come.
+    /// End of the warm-up, until it has come.
     from: Option<Time>,
 }
 
@@ -369,7 +369,7 @@ impl Queue {
     }
 }
 
-/// The next operation; none at the end, wherever a gate that was killed left it.
+/// The next operation. None at the end, which may be anywhere if the gate was killed.
 fn read<R: BufRead>(recording: &mut Recording<R>) -> io::Result<Option<(Time, Operation)>> {
     match recording.read() {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
@@ -378,7 +378,7 @@ fn read<R: BufRead>(recording: &mut Recording<R>) -> io::Result<Option<(Time, Op
 }
 
 impl Step {
-    /// When.
+    /// Its time.
     pub fn at(&self) -> Time {
         match self {
             Step::Datagram(datagram) => datagram.at,

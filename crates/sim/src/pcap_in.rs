@@ -1,13 +1,14 @@
-//! Reading packet captures: pcap and pcapng, down to what a queue sees of a packet.
+//! Reads packet captures, pcap and pcapng, and keeps what a queue sees of a packet.
 //!
-//! Link types: Ethernet with or without VLAN tags, raw IP, Linux cooked (versions 1 and 2). A packet
-//! counts with the length that its IP header states, whatever part of it the capture holds; where
-//! the header states none (a packet that the host hands to its network card to be cut up there) with
-//! that of the captured frame. Such packets, longer than any link carries, are best avoided by
-//! recording behind the card, or with its offloads off (`ethtool -K DEVICE tso off gso off gro off`).
+//! Link types: Ethernet with or without VLAN tags, raw IP, Linux cooked (versions 1 and 2). A
+//! packet counts with the length in its IP header, however much of it the capture contains. If the
+//! header has no length, it counts with that of the captured frame: the host passed such a packet
+//! to its network card to be split there. These packets are longer than any link carries. To avoid
+//! them, record after the card, or without its offloads (`ethtool -K DEVICE tso off gso off gro
+//! off`).
 //!
-//! Packets are put in order of time: a capture of several queues or interfaces may be slightly out
-//! of order. Anything that is not IP is skipped.
+//! Packets are sorted by time, because a capture of several queues or interfaces may be slightly
+//! out of order. Anything that is not IP is skipped.
 
 use etherparse::LaxIpSlice;
 use pcap_parser::{Block, InterfaceDescriptionBlock, Linktype, PcapError, PcapHeader, nom};
@@ -22,7 +23,7 @@ pub struct CapturedPacket {
     pub len: u32,
     /// Differentiated services codepoint, 0 to 63.
     pub dscp: u8,
-    /// What tells flows apart.
+    /// What identifies the flow.
     pub tuple: FiveTuple,
 }
 
@@ -53,8 +54,8 @@ pub struct Capture {
 /// Reads the capture file whose content is `bytes`.
 ///
 /// # Errors
-/// A message that says what is wrong with the file and what to do: empty, not a capture, cut off,
-/// of a link type that is not understood, without timestamps, or without any IP packet.
+/// What is wrong with the file and what to do: it is empty, not a capture, cut off, of an unknown
+/// link type, without timestamps, or without any IP packet.
 pub fn read_capture(bytes: &[u8]) -> Result<Capture, String> {
     let mut frames = Frames::default();
     match bytes {
@@ -66,7 +67,7 @@ pub fn read_capture(bytes: &[u8]) -> Result<Capture, String> {
     frames.finish()
 }
 
-/// Packets on their way in, with absolute times.
+/// Packets that have been read, with absolute times.
 #[derive(Default)]
 struct Frames {
     packets: Vec<(i128, CapturedPacket)>,
@@ -130,7 +131,7 @@ impl Frames {
     }
 }
 
-/// Largest file in bytes; all of it is held in memory while it is read.
+/// Largest file in bytes. It is held in memory while it is read.
 pub const LARGEST: u64 = 1 << 30;
 
 const NOT_A_CAPTURE: &str = "is neither pcap nor pcapng; if another program's capture, convert it \
@@ -161,10 +162,10 @@ fn read_pcap(bytes: &[u8], frames: &mut Frames) -> Result<(), String> {
     Ok(())
 }
 
-/// What packets of an interface need.
+/// What is needed to read packets of an interface.
 struct Interface {
     link: Linktype,
-    /// Units of its timestamps a second.
+    /// Units of its timestamps per second.
     resolution: u128,
     offset_secs: i64,
 }
@@ -191,7 +192,7 @@ impl Interface {
     }
 }
 
-/// Types of the blocks that count; others are passed over unread.
+/// The types of blocks that are read. Others are skipped.
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const SIMPLE_PACKET: u32 = 3;
@@ -238,10 +239,10 @@ fn read_pcapng(bytes: &[u8], frames: &mut Frames) -> Result<(), String> {
     Ok(())
 }
 
-/// Type and length of the first block; a section header says which end of its words comes first.
+/// Type and length of the first block. A section header says which byte order its words have.
 ///
-/// The parser reckons with the lengths that a block states, and overflows on some: it is given
-/// only what they fit.
+/// The parser computes with the lengths that a block states, and overflows for some of them. So it
+/// gets only lengths that fit.
 fn block_extent(
     bytes: &[u8],
     big_endian: &mut bool,
@@ -276,7 +277,7 @@ fn parse<'a>(block: &'a [u8], big_endian: bool, frames: &Frames) -> Result<Block
     parse(block).map(|(_, block)| block).map_err(|_| frames.damaged())
 }
 
-/// Where the IP packet begins in a frame of this link type; None: it is not IP.
+/// Where the IP packet begins in a frame of this link type. None if it is not IP.
 fn ip_offset(link: Linktype, data: &[u8]) -> Result<Option<usize>, String> {
     let (mut type_at, mut offset) = match link {
         Linktype::ETHERNET => (12, 14),
@@ -302,12 +303,12 @@ fn ip_offset(link: Linktype, data: &[u8]) -> Result<Option<usize>, String> {
     Ok(Some(offset).filter(|offset| is_ip && *offset <= data.len()))
 }
 
-/// Longest packet that is believed, in bytes: more than network cards cut up (with "big TCP", some
-/// hundreds of kB), where the header states no length.
+/// Longest packet that is accepted if the header has no length, in bytes: more than network cards
+/// split (with "big TCP", some hundreds of kB).
 const LONGEST: u32 = 1 << 20;
 
-/// Reads the headers of the IP packet at the beginning of `data`, of which `len` bytes were on the
-/// link; None if they are damaged or cut off.
+/// Reads the headers of the IP packet at the beginning of `data`, which had `len` bytes on the
+/// link. None if they are damaged or cut off.
 fn ip_packet(data: &[u8], len: u32) -> Option<CapturedPacket> {
     let (ip, _) = LaxIpSlice::from_slice(data).ok()?;
     let (stated, dscp) = match &ip {

@@ -1,13 +1,12 @@
-//! Writing what a link carries as a packet capture, for Wireshark and its like.
+//! Writes what a link carries as a packet capture, for Wireshark and similar programs.
 //!
-//! The format is pcap with nanoseconds since the beginning of the run (which readers show as times
+//! The format is pcap with nanoseconds since the beginning of the run (which programs show as times
 //! of 1970) and link type raw IP. Packets get the headers that they would have: IPv4 with addresses
-//! made from node numbers (node 1 is 10.0.0.1), and TCP or UDP with the flow's port. Only headers are
-//! kept; the length on the wire is stated. Checksums are right for payloads of zeros.
+//! made from node numbers (node 1 is 10.0.0.1), and TCP or UDP with the flow's port. Only headers
+//! are kept, with the length on the wire. Checksums are right if the payload consists of zeros.
 //!
-//! Sources may send datagrams shorter than headers (a law of sizes knows nothing of them): those with
-//! no room for UDP are protocol 253, reserved for experiments (RFC 3692), and none is shorter than an
-//! IPv4 header.
+//! Sources may send datagrams that are shorter than headers. Those without room for UDP get
+//! protocol 253, which is reserved for experiments (RFC 3692). None is shorter than an IPv4 header.
 
 use etherparse::{
     IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader, ip_number,
@@ -21,9 +20,9 @@ use std::net::Ipv4Addr;
 const IP_HEADER: u32 = 20;
 /// Bytes of a UDP header.
 const UDP_HEADER: u32 = 8;
-/// Longest headers that are written: IPv4 without options, TCP with all of them.
+/// Longest headers that are written: IPv4 without options, and TCP with all of them.
 const SNAP_LEN: u32 = 20 + 60;
-/// Window scale that SYNs state (RFC 7323): windows to 8 MiB, in steps of 128 B.
+/// Window scale in SYNs (RFC 7323): windows up to 8 MiB, in steps of 128 B.
 pub const WINDOW_SCALE: u8 = 7;
 /// Largest IPv4 packet.
 const MAX_LEN: u32 = 65_535;
@@ -39,9 +38,9 @@ pub struct WrittenPacket {
     pub len: u32,
     /// DSCP and ECN, as in the IP header.
     pub tos: u8,
-    /// Node that it comes from, below 2^24.
+    /// Node that it comes from; below 2^24.
     pub from: u32,
-    /// Node that it goes to, below 2^24.
+    /// Node that it goes to; below 2^24.
     pub to: u32,
     /// Flow; the same in both directions of a connection.
     pub flow: u32,
@@ -58,7 +57,7 @@ pub enum Transport {
     Tcp(TcpFields),
 }
 
-/// Fields of a TCP header (RFC 9293, section 3.1); the payload is what the IP length leaves.
+/// Fields of a TCP header (RFC 9293, section 3.1). The payload is the rest of the IP length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TcpFields {
     /// Sequence number.
@@ -68,9 +67,9 @@ pub struct TcpFields {
     /// Control bits as in the header: FIN 0x01, SYN 0x02, RST 0x04, PSH 0x08, ACK 0x10, URG 0x20,
     /// ECE 0x40, CWR 0x80, AE 0x100.
     pub flags: u16,
-    /// Receive window in bytes, scaled up.
+    /// Receive window in bytes, already scaled.
     pub window: u32,
-    /// Maximum segment size in bytes, which a SYN states.
+    /// Maximum segment size in bytes, in a SYN.
     pub mss: u16,
     /// TSval and TSecr (RFC 7323), if there are timestamps.
     pub timestamps: Option<(u32, u32)>,
@@ -80,7 +79,7 @@ pub struct TcpFields {
     pub accecn: Option<AccEcnOption>,
 }
 
-/// Writes packets to `W`, which is best buffered.
+/// Writes packets to `W`, which should be buffered.
 pub struct PcapWriter<W: Write> {
     out: W,
     identification: u16,
@@ -148,10 +147,10 @@ impl<W: Write> PcapWriter<W> {
         }
     }
 
-    /// Hands everything on to `out`'s own target.
+    /// Flushes `out`.
     ///
     /// # Errors
-    /// Those of flushing it.
+    /// Those of flushing.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -172,7 +171,7 @@ pub fn address(node: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits((10 << 24) | (node & 0x00ff_ffff))
 }
 
-/// Port of a flow, in the range that no service claims (RFC 6335, section 6).
+/// Port of a flow, in the range that is free of services (RFC 6335, section 6).
 pub fn port(flow: u32) -> u16 {
     49_152 + (flow % 16_384) as u16
 }
@@ -209,7 +208,7 @@ fn tcp_header(fields: &TcpFields, port: u16) -> TcpHeader {
     tcp
 }
 
-/// Options in the order and with the padding that Linux gives them.
+/// Options in Linux's order and with its padding.
 fn set_options(tcp: &mut TcpHeader, fields: &TcpFields) {
     use TcpOptionElement::{
         MaximumSegmentSize, Noop, SelectiveAcknowledgement, SelectiveAcknowledgementPermitted,
@@ -240,7 +239,7 @@ fn set_options(tcp: &mut TcpHeader, fields: &TcpFields) {
     tcp.set_options(&options[..used]).expect("at most 40 bytes of options");
 }
 
-/// Options with an AccECN option among them: without gaps, for room is short.
+/// Options if there is an AccECN option: without gaps, because room is short.
 fn packed_options(fields: &TcpFields, accecn: AccEcnOption, syn: bool) -> Vec<u8> {
     let mut raw = Vec::with_capacity(40);
     if syn {

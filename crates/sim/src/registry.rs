@@ -8,8 +8,8 @@ use forebay_middlebox::marker::{self, Marker};
 use forebay_tcp::congestion::{self, CongestionController};
 use std::collections::BTreeMap;
 
-/// What scenarios can name: disciplines and their parts, sources of traffic, congestion controls,
-/// markers and boxes.
+/// The parts that scenarios can name: disciplines and their parts, sources of traffic, congestion
+/// controls, markers and boxes.
 #[derive(Clone, Default)]
 pub struct Registry {
     /// Queue disciplines and their parts.
@@ -18,21 +18,21 @@ pub struct Registry {
     pub sources: Parts<Generator>,
     /// Congestion controls of TCP.
     pub controls: Parts<dyn CongestionController>,
-    /// Markers, by the profiles that name them.
+    /// Markers, by the names that profiles use.
     pub markers: Parts<dyn Marker>,
     /// Boxes in front of links.
     pub boxes: Parts<dyn Middlebox>,
-    /// SHA-256, in hexadecimal digits, of the plug-ins whose disciplines are among these, by the
-    /// path under which a scenario names them.
+    /// SHA-256, in hexadecimal digits, of the plug-ins that are in the registry, by the path that a
+    /// scenario uses for them.
     pub plugins: BTreeMap<String, String>,
 }
 
-/// A family of which scenarios can name parts.
+/// A family whose parts scenarios can name.
 pub trait Nameable: Family {
-    /// Takes `entry` in.
+    /// Adds `entry`.
     ///
     /// # Errors
-    /// Another part has its name.
+    /// There is another part of this name.
     fn join(registry: &mut Registry, entry: Entry<Self>) -> Result<(), ConfigError>;
 }
 
@@ -73,7 +73,7 @@ impl Nameable for dyn Middlebox {
 }
 
 impl Registry {
-    /// What comes with forebay.
+    /// The parts of forebay.
     pub fn builtin() -> Self {
         Registry {
             disciplines: Disciplines::builtin(),
@@ -85,10 +85,10 @@ impl Registry {
         }
     }
 
-    /// This and `N`, whatever it is.
+    /// Adds `N`, a part of any family.
     ///
     /// # Panics
-    /// If another part of its family has its name.
+    /// If its family has another part of this name.
     #[must_use]
     pub fn with<N: Named<Family: Nameable>>(mut self) -> Self {
         let joined = N::Family::join(&mut self, Entry::of::<N>());

@@ -1,4 +1,4 @@
-//! What a run comes to: the summary with its stable keys, and the tables for plots.
+//! The results of a run: the summary with its stable keys, and the tables for plots.
 
 use crate::engine::{ClassPoint, Guard, LinkSeries, World};
 use crate::measure::{
@@ -24,8 +24,8 @@ pub struct Table {
 
 /// The summary of a finished run; `docs/summary.md` documents every key.
 ///
-/// Its flows are made when it is written, one after the other: of 100 000 they would take more
-/// memory than the run.
+/// Its flows are computed when it is written, one after the other: for 100 000 flows they would
+/// take more memory than the run.
 pub struct Summary<'a> {
     head: Map<String, Value>,
     world: &'a World,
@@ -34,7 +34,7 @@ pub struct Summary<'a> {
 }
 
 impl Summary<'_> {
-    /// All of it at once.
+    /// The whole summary at once.
     pub fn whole(&self) -> Value {
         serde_json::to_value(self).expect("keys are strings")
     }
@@ -63,7 +63,7 @@ impl Serialize for Flows<'_> {
     }
 }
 
-/// Sums up a finished run of `scenario`, whose world is closed by it.
+/// Summarises a finished run of `scenario`, and closes its world.
 pub fn summary<'a>(scenario: &Scenario, seed: u64, world: &'a mut World) -> Summary<'a> {
     let scenario = scenario.last();
     let (from, until) = world.measured();
@@ -126,7 +126,7 @@ pub fn summary<'a>(scenario: &Scenario, seed: u64, world: &'a mut World) -> Summ
     Summary { head, world, names: scenario.traffic_names(), seconds }
 }
 
-/// What the stations did, and over which hops data went.
+/// What the stations did, and over which hops data were sent.
 fn wireless_summary(network: &Network, from: Time, until: Time) -> Value {
     let seconds = (until - from).as_secs_f64();
     let mut stations = Map::new();
@@ -159,7 +159,7 @@ fn wireless_summary(network: &Network, from: Time, until: Time) -> Value {
     json!({ "stations": stations, "hops": hops })
 }
 
-/// A link that sent so many packets and bytes of the `bits` that it could have.
+/// A link that sent this number of packets and bytes, of the `bits` that it could have sent.
 pub(crate) fn link_summary(sent: (u64, u64), bits: f64, wire_lost: u64, seconds: f64) -> Value {
     let (packets, bytes) = sent;
     let used = if bits > 0.0 { bytes as f64 * 8.0 / bits } else { 0.0 };
@@ -215,7 +215,7 @@ pub(crate) fn queue_summary(kind: &str, meter: &mut QueueMeter, until: Time) -> 
     })
 }
 
-/// Counts of the whole run, the warm-up included.
+/// Counts of the whole run, including the warm-up.
 fn box_summary(guard: &Guard) -> Value {
     let counts = guard.controller.counts();
     json!({
@@ -280,7 +280,7 @@ fn satisfied(users: &[&UserMeter]) -> (Option<f64>, Option<f64>) {
     satisfaction(users.iter().filter_map(share), longest_wait(users)).unzip()
 }
 
-/// The same of classes, each as one.
+/// The same for classes, each as one flow.
 fn satisfied_classes(classes: usize, users: &[&UserMeter]) -> (Option<f64>, Option<f64>) {
     let shares = (0..classes).filter_map(|class| {
         let members = users.iter().filter(|user| user.class == class as u32);
@@ -388,9 +388,9 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The tables of a finished run: "queue" (a row a sampling interval), "class" likewise, and the
-/// distributions "delay" (by class) and "queue_delay" (by link); if the scenario asks for them,
-/// "flow_series" (a row a flow and sampling interval) and "transfers".
+/// The tables of a finished run: "queue" and "class" with a row for each sampling interval, and the
+/// distributions "delay" (by class) and "queue_delay" (by link). If the scenario asks for them:
+/// "flow_series" with a row for each flow and sampling interval, and "transfers".
 pub fn tables(scenario: &Scenario, world: &mut World) -> Vec<Table> {
     let scenario = scenario.last();
     let mut tables = Vec::new();
@@ -459,7 +459,7 @@ fn flow_series(
     columns.into()
 }
 
-/// Transfers in order of their beginnings; what they do not have is undefined (NaN).
+/// Transfers in order of their beginnings. Missing values are undefined (NaN).
 fn transfers<'a>(rows: impl Iterator<Item = &'a TransferRow> + Clone) -> Vec<(String, Vec<f64>)> {
     let of = |name, value: fn(&TransferRow) -> f64| column(name, rows.clone().map(value).collect());
     vec![

@@ -1,14 +1,14 @@
 //! Capacity traces in the format of mahimahi.
 //!
 //! Each line is a whole number of milliseconds since the beginning, and one opportunity to deliver
-//! up to 1504 bytes (mahimahi's packets: 1500 and the 4 of its tunnel); several lines may be equal,
-//! and none is earlier than the one before. The trace repeats after its last line's time.
+//! up to 1504 bytes (mahimahi's packets: 1500 and the 4 of its tunnel). Several lines may be equal,
+//! and none is smaller than the one before. The trace repeats after its last line's time.
 //! Source: R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015,
 //! section 4 (link emulation).
 
 use forebay_core::{Capacity, Duration, Time};
 
-/// Bytes that one line delivers, as mahimahi has it.
+/// Bytes that one line delivers, as in mahimahi.
 pub const QUANTUM: u32 = 1504;
 
 /// Largest file in bytes: ten million lines and more.
@@ -18,9 +18,9 @@ pub const LARGEST: u64 = 64 << 20;
 /// scenario says otherwise).
 ///
 /// # Errors
-/// A message that says what is wrong and in which line: no opportunities at all, something other
-/// than whole milliseconds, a time before the one above it, a trace of no length, or one that
-/// carries less than 1 bit/s.
+/// What is wrong and in which line: there are no opportunities, something is not a whole number of
+/// milliseconds, a time is smaller than the one above it, the trace has no length, or it carries
+/// less than 1 bit/s.
 ///
 /// # Panics
 /// If `quantum` is zero.

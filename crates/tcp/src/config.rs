@@ -24,7 +24,7 @@ pub enum LossRecovery {
     Sack,
 }
 
-/// Whose sender and receiver these are.
+/// Whose sender and receiver rules apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum Stack {
     /// The standards', with the options below.
@@ -189,7 +189,7 @@ pub struct Config {
     pub max_retransmissions: Option<u32>,
     /// Begin with SYN and SYN-ACK; otherwise both ends are established from the start.
     pub handshake: bool,
-    /// What stacks of the past did otherwise.
+    /// What historical stacks did differently.
     pub legacy: Legacy,
 }
 
@@ -233,8 +233,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Reads the table `given`: the preset first, and the other fields over it. Congestion controls
-    /// are this crate's. Ranges are for [`Config::validate`] to check.
+    /// Reads the table `given`: the preset first, then the other fields over it. Congestion
+    /// controls are those of this crate. [`Config::validate`] checks ranges.
     ///
     /// # Errors
     /// An unknown field or a value of the wrong form, with its path.
@@ -288,7 +288,7 @@ impl Config {
         self.mtu.0.saturating_sub(if self.timestamps { 52 } else { 40 })
     }
 
-    /// What the receiver offers first, in bytes.
+    /// The first window that the receiver offers, in bytes.
     pub(crate) fn first_window(&self) -> u64 {
         match Version::of(self) {
             Some(Version::Linux6_1) => linux::first_window(self),
@@ -299,7 +299,7 @@ impl Config {
     /// Checks every field.
     ///
     /// # Errors
-    /// Names the first field out of its range, and the range.
+    /// The first field that is out of range, with the range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let at_least = |path, value: Option<u32>, least: u32| {
             let value = value.unwrap_or(least);
@@ -352,7 +352,7 @@ impl Config {
         })
     }
 
-    /// A sender of the past knows nothing of what came later.
+    /// A historical sender does not support later extensions.
     fn validate_sender(&self) -> Result<(), ConfigError> {
         let name = match self.stack {
             Stack::Ns2 => "ns-2",
@@ -397,7 +397,7 @@ impl Config {
     }
 }
 
-/// Takes the tables of congestion controls out of `given`; those of controls that are not chosen
+/// Removes the tables of congestion controls from `given`. Those of controls that are not chosen
 /// are checked, too.
 fn take_tables(
     given: &mut Map<String, Value>,
@@ -435,7 +435,7 @@ impl Serialize for Config {
     }
 }
 
-/// As [`Config::read`]; the field's name stands in the message.
+/// As [`Config::read`]. The message contains the field's name.
 impl<'de> Deserialize<'de> for Config {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let given = Value::Object(Map::deserialize(deserializer)?);
@@ -443,7 +443,7 @@ impl<'de> Deserialize<'de> for Config {
     }
 }
 
-/// A configuration in which every field that counts is given.
+/// A configuration in which every field is given that has an effect.
 struct Plain(Config);
 
 impl<'de> Deserialize<'de> for Plain {

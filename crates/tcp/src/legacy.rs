@@ -1,4 +1,4 @@
-//! Single rules of stacks of the past, for this crate's own sender.
+//! Single rules of historical stacks, for this crate's own sender.
 
 use forebay_core::ConfigError;
 use forebay_core::config::require;
@@ -48,7 +48,7 @@ pub enum TimeoutRecovery {
     FRto,
 }
 
-/// What stacks of the past did otherwise.
+/// What historical stacks did differently.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Legacy {
@@ -69,7 +69,7 @@ pub struct Legacy {
 }
 
 impl Default for Legacy {
-    /// As the standards have it.
+    /// The rules of the standards.
     fn default() -> Self {
         Legacy {
             slow_start: SlowStartEnd::AtThreshold,

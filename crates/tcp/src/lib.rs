@@ -1,7 +1,7 @@
 //! TCP without I/O: sender, receiver, recovery, congestion control.
 //!
-//! A [`Sender`] and a [`Receiver`] exchange [`Segment`]s; whoever owns the clock and the network
-//! carries them. Neither holds payload, reads a clock or keeps a timer of its own.
+//! A [`Sender`] and a [`Receiver`] exchange [`Segment`]s. The caller has the clock and the network,
+//! and carries the segments. Neither end stores payload, reads a clock or has a timer of its own.
 //!
 //! ```
 //! use forebay_core::{Duration, Time};
@@ -39,19 +39,20 @@
 //! - Congestion control behind [`congestion::CongestionController`]: RFC 5681 and CUBIC (RFC
 //!   9438), with HyStart++ (RFC 9406) for either, LEDBAT (RFC 6817), DCTCP (RFC 8257), Prague and BBR.
 //! - Flow control, window probes and delayed acknowledgments: RFC 9293.
-//! - Linux 2.6.18, 2.6.26 and 6.1 by their own rules, where [`Config::stack`] says so: packet by
-//!   packet what the kernels send.
-//! - ECN (RFC 3168) and accurate feedback of it (AccECN, RFC 9768), timestamps (RFC 7323), selective acknowledgments (RFC 2018).
-//! - Senders of the past, rule by rule as their sources have them ([`Stack`]): ns-2.35's Reno,
-//!   Newreno and Sack1, and ns-3.18's New Reno. Scripts taken from packet traces of these programs
-//!   hold them to it (`tests/scripts/ns-2`, `tests/scripts/ns-3.18`).
+//! - Linux 2.6.18, 2.6.26 and 6.1 by their own rules, if [`Config::stack`] asks for them: they send
+//!   what the kernels send, packet by packet.
+//! - ECN (RFC 3168) and accurate feedback of it (AccECN, RFC 9768), timestamps (RFC 7323),
+//!   selective acknowledgments (RFC 2018).
+//! - Historical senders, rule by rule as in their sources ([`Stack`]): ns-2.35's Reno, Newreno and
+//!   Sack1, and ns-3.18's New Reno. Scripts made from packet traces of these programs check them
+//!   (`tests/scripts/ns-2`, `tests/scripts/ns-3.18`).
 //!
 //! # Deviations
 //! - D1. Sequence numbers are 64-bit offsets that never wrap, so there is no PAWS (RFC 7323,
 //!   section 5).
-//! - D2. Data flow one way. The receiver's own FIN is not modelled: the sender is done when its
-//!   FIN is acknowledged.
-//! - D3. The SYN-ACK has no timer; the SYN's covers its loss, after the same time.
+//! - D2. Data flow one way. The receiver's own FIN is not modelled: the sender is done when its FIN
+//!   is acknowledged.
+//! - D3. The SYN-ACK has no timer. If it is lost, the SYN's timer repeats it after the same time.
 //! - D4. At most three SACK blocks, as with timestamps on the wire, and D-SACK (RFC 2883) from
 //!   Linux's receivers and those with AccECN alone.
 //! - D5. SACKed ranges survive a timeout unless the receiver has visibly taken them back (RFC
@@ -60,14 +61,14 @@
 //!   6.1.2, goes down to one and then waits for the retransmission timer.
 //! - D7. The RTO is bounded as in RFC 6298, max(SRTT + 4 RTTVAR, minimum); Linux bounds the
 //!   variation instead, which gives SRTT + 200 ms or more.
-//! - D9. Linux's stacks: the timer wheel of 6.1 begins at time 0; no segmentation offload, so that
-//!   nothing waits for larger segments (`tcp_tso_should_defer`); a send buffer never holds back
-//!   what may be sent.
-//! - D8. Windows grow only while they are what holds the sender back (RFC 7661, section 4.3;
-//!   RFC 9438, section 4.2), in every preset but those of the senders of the past.
-//! - D9. ns-2's clock begins a tick at time 0 (its `boot_time_` is random); a SYN is timed by this
-//!   crate's own estimator; ns-3.18 sends an ACK of its own to end the handshake, here the first
-//!   data do.
+//! - D8. Windows grow only while they limit the sender (RFC 7661, section 4.3; RFC 9438, section
+//!   4.2), in every preset except those of historical senders.
+//! - D9. Linux's stacks: the timer wheel of 6.1 begins at time 0. There is no segmentation offload,
+//!   so nothing waits for larger segments (`tcp_tso_should_defer`). A send buffer never limits what
+//!   may be sent.
+//! - D10. ns-2's clock begins a tick at time 0 (its `boot_time_` is random). A SYN is timed by this
+//!   crate's own estimator. ns-3.18 sends a separate ACK to end the handshake; here the first data
+//!   do this.
 
 mod accecn;
 mod config;

@@ -12,13 +12,13 @@ use serde_json::Value;
 /// added to them.
 const LINUX_GRANULARITY: Duration = Duration::from_millis(200);
 
-/// A set of conventions, so that like is compared with like.
+/// A set of conventions, which makes runs comparable with other programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Preset {
     /// Linux 6.1 (2022) with a clock of 250 Hz and without segmentation offload, by its own rules.
     #[serde(rename = "linux-6.1")]
     Linux6_1,
-    /// The youngest of them: 6.1.
+    /// The newest Linux: 6.1.
     #[serde(rename = "linux")]
     Linux,
     /// Linux 2.6.18 (2006), the older kernel of the Network Simulation Cradle 0.5.
@@ -47,7 +47,7 @@ pub enum Preset {
 }
 
 impl Config {
-    /// The conventions called `preset`.
+    /// The conventions of `preset`.
     pub fn preset(preset: Preset) -> Self {
         match preset {
             Preset::Linux => Config::preset(Preset::Linux6_1),

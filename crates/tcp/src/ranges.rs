@@ -2,8 +2,8 @@
 
 use forebay_core::fetch;
 
-/// Disjoint, non-adjacent ranges in ascending order. They are few (one a hole), so a vector
-/// searched from the top beats a tree.
+/// Disjoint, non-adjacent ranges in ascending order. They are few (one per hole), so searching a
+/// vector from the end is faster than a tree.
 #[derive(Debug, Default)]
 pub(crate) struct RangeSet {
     ranges: Vec<(u64, u64)>,
@@ -30,8 +30,8 @@ impl RangeSet {
         }
     }
 
-    /// Adds `start..end` and reports each part that was not in the set; answers the range that
-    /// now holds it.
+    /// Adds `start..end` and reports each part that was not in the set. Returns the range that now
+    /// contains it.
     pub(crate) fn insert(
         &mut self,
         start: u64,
@@ -88,7 +88,7 @@ impl RangeSet {
         merged
     }
 
-    /// Forgets everything below `offset`; answers the number of bytes forgotten.
+    /// Removes everything below `offset`. Returns the number of bytes removed.
     pub(crate) fn remove_below(&mut self, offset: u64) -> u64 {
         let mut removed = 0;
         let mut whole = 0;
@@ -114,7 +114,7 @@ impl RangeSet {
         self.ranges.clear();
     }
 
-    /// Takes `start..end` out of the set; answers the number of bytes taken.
+    /// Removes `start..end`. Returns the number of bytes removed.
     pub(crate) fn remove(&mut self, start: u64, end: u64) -> u64 {
         let removed = self.covered(start, end);
         if removed > 0 {
@@ -136,7 +136,7 @@ impl RangeSet {
             .sum()
     }
 
-    /// The first offset at or above `from` that is not in the set, and where the set resumes.
+    /// The first offset from `from` on that is not in the set, and where the set continues.
     pub(crate) fn gap_from(&self, from: u64) -> (u64, Option<u64>) {
         let next = self.ranges.partition_point(|range| range.1 <= from);
         match self.ranges.get(next) {
@@ -148,7 +148,7 @@ impl RangeSet {
         }
     }
 
-    /// The range that holds `offset`.
+    /// The range that contains `offset`.
     pub(crate) fn containing(&self, offset: u64) -> Option<(u64, u64)> {
         // Mostly asked of the top.
         if let Some(&(low, high)) = self.ranges.last()
@@ -160,7 +160,7 @@ impl RangeSet {
         self.ranges.get(at).copied().filter(|range| range.0 <= offset)
     }
 
-    /// Bytes of heap.
+    /// Bytes of heap memory.
     pub(crate) fn heap(&self) -> usize {
         self.ranges.capacity() * size_of::<(u64, u64)>()
     }

@@ -16,11 +16,12 @@ use adaptive::Adaptive;
 use forebay_core::{Duration, Ecn, Time};
 use marks::Tells;
 
-/// Out-of-order blocks remembered by recency: one more than a segment reports, for when two merge.
+/// Number of out-of-order blocks remembered, newest first: one more than a segment reports, because
+/// two may merge.
 const RECENT: usize = 4;
 
-/// The receiving side of a connection, with an application that reads everything at once until
-/// told to stop ([`Receiver::set_reading`]).
+/// The receiving side of a connection. Its application reads everything at once, until it is told
+/// to stop ([`Receiver::set_reading`]).
 #[derive(Debug)]
 #[repr(C)]
 pub struct Receiver {
@@ -28,11 +29,11 @@ pub struct Receiver {
     // that is three cache lines.
     /// RCV.NXT: the next offset expected; 0 until the SYN.
     next: u64,
-    /// When the delayed acknowledgment goes.
+    /// When the delayed acknowledgment is sent.
     deadline: Time,
     /// Offset up to which the application has read.
     read: u64,
-    /// RCV.NXT + RCV.WND as last told to the sender.
+    /// RCV.NXT + RCV.WND, as last reported to the sender.
     advertised: u64,
     buffer: u64,
     delay: Duration,
@@ -41,13 +42,13 @@ pub struct Receiver {
     mss: u32,
     /// Segments yet to be acknowledged at once.
     quick: u32,
-    /// One offset of each of the blocks most recently received, newest first; 0 where none.
+    /// One offset of each of the most recently received blocks, newest first; 0 if there is none.
     recent: [u64; RECENT],
     /// Offset of the FIN; [`NO_FIN`] until it is seen.
     fin: u64,
     /// TS.Recent (RFC 7323, section 4.3).
     ts_recent: u32,
-    /// The codepoint of what is sent.
+    /// The codepoint of the packets that it sends.
     ect: Flags,
     /// Segments not yet acknowledged, and how many at most.
     pending: u8,
@@ -60,40 +61,40 @@ pub struct Receiver {
     is_6_1: bool,
     reading: bool,
     sack: bool,
-    /// Marks are echoed (RFC 3168); until the handshake is over, ECN is wanted.
+    /// Marks are echoed (RFC 3168). Until the handshake is over: ECN is wanted.
     ecn: bool,
     timestamps: bool,
-    /// Congestion experienced since the last CWR (RFC 3168, section 6.1.3); with `every_mark`, by the
-    /// last packet (RFC 8257, section 3.2, DCTCP.CE).
+    /// Congestion was experienced since the last CWR (RFC 3168, section 6.1.3). With `every_mark`:
+    /// by the last packet (RFC 8257, section 3.2, DCTCP.CE).
     echo: bool,
     every_mark: bool,
-    /// What has just come is to be acknowledged without delay.
+    /// The data that have just arrived must be acknowledged without delay.
     at_once: bool,
     closed: bool,
     // What follows is for those that are not plain, or rare.
     /// RCV.NXT when the last acknowledgment went, if there are timestamps or Linux's rules.
     last_ack: u64,
-    /// When the last data came.
+    /// When data last arrived.
     arrived: Time,
     /// How many segments are acknowledged at once at a start, and the silence that is one.
     quick_after: Duration,
     quick_acks: u32,
-    /// What can be told of marks at most.
+    /// The most accurate way in which it can report marks.
     tells: Tells,
     /// What comes next is to be acknowledged without delay (Linux 6.1), if ECN-capable packets have
     /// been seen.
     alarmed: bool,
     ect_seen: bool,
-    /// Goes right after the last acknowledgment.
+    /// Sent right after the last acknowledgment.
     second: Option<Box<Segment>>,
     duplicate_bytes: u64,
     /// Bytes that have become contiguous since the last acknowledgment, if Linux's rules apply.
     unread: u64,
-    /// Of a delay that adapts.
+    /// State of a delay that adapts.
     adaptive: Option<Box<Adaptive>>,
-    /// If Linux's rules say when to acknowledge.
+    /// Set if Linux's rules decide when to acknowledge.
     linux: Option<Box<Acknowledging>>,
-    /// In AccECN mode.
+    /// Set in AccECN mode.
     accurate: Option<Box<DataReceiver>>,
 }
 
@@ -101,7 +102,7 @@ pub struct Receiver {
 const NO_FIN: u64 = u64::MAX;
 
 impl Receiver {
-    /// A receiver that waits for its first segment. `config` is taken to be valid.
+    /// A receiver that waits for its first segment. `config` must be valid.
     pub fn new(config: &Config) -> Self {
         let next = u64::from(!config.handshake);
         let linux =
@@ -159,15 +160,14 @@ impl Receiver {
         }
     }
 
-    /// Takes an arriving segment, whose packet came with the codepoint `ecn`; answers the
-    /// acknowledgment to send now, if any.
+    /// Takes an arriving segment, whose packet had the codepoint `ecn`. Returns the acknowledgment
+    /// to send now, if any.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Option<Segment> {
         let mut segment = *segment;
         self.answer(now, &mut segment, ecn).then_some(segment)
     }
 
-    /// The same, with the acknowledgment written over the segment that it answers; false if there is
-    /// none.
+    /// The same, but the acknowledgment replaces the segment. Returns false if there is none.
     #[inline]
     pub fn answer(&mut self, now: Time, segment: &mut Segment, ecn: Ecn) -> bool {
         if self.closed || segment.flags.has(Flags::SYN.with(Flags::RST)) || self.next == 0 {
@@ -206,13 +206,13 @@ impl Receiver {
         self.linux.as_deref()
     }
 
-    /// Data, and what else an established connection is sent.
+    /// Takes data, and anything else that an established connection receives.
     fn take(&mut self, now: Time, segment: &Segment) -> Option<Segment> {
         let mut segment = *segment;
         self.take_over(now, &mut segment).then_some(segment)
     }
 
-    /// The same, with the acknowledgment written over the segment.
+    /// The same, but the acknowledgment replaces the segment.
     #[inline]
     fn take_over(&mut self, now: Time, segment: &mut Segment) -> bool {
         let start = segment.seq;
@@ -272,7 +272,8 @@ impl Receiver {
         (deadline != Time::MAX).then_some(deadline)
     }
 
-    /// Its deadline has come: the delayed acknowledgment. Too early does no harm.
+    /// The deadline has come: sends the delayed acknowledgment. A call that is too early has no
+    /// effect.
     pub fn on_deadline(&mut self, now: Time) -> Option<Segment> {
         if !self.plain
             && let Some(second) = self.second.take()
@@ -301,8 +302,8 @@ impl Receiver {
         Some(self.acknowledge(now))
     }
 
-    /// The application starts or stops reading. Answers the window update that tells the sender of
-    /// the room made (RFC 9293, section 3.8.6.2.2).
+    /// The application starts or stops reading. Returns the window update that tells the sender of
+    /// the new room (RFC 9293, section 3.8.6.2.2).
     pub fn set_reading(&mut self, now: Time, reading: bool) -> Option<Segment> {
         self.reading = reading;
         if !reading {
@@ -382,7 +383,7 @@ impl Receiver {
         false
     }
 
-    /// Anything but the next bytes in order: always answered at once (RFC 5681, section 4.2).
+    /// Anything but the next bytes in order is always answered at once (RFC 5681, section 4.2).
     #[cold]
     fn on_irregular(
         &mut self,
@@ -477,7 +478,7 @@ impl Receiver {
         true
     }
 
-    /// Moves RCV.NXT over what has become contiguous, and over the FIN.
+    /// Moves RCV.NXT past the data that have become contiguous, and past the FIN.
     fn advance(&mut self) {
         if let Some((_, end)) = self.early.containing(self.next) {
             self.early.remove_below(end);
@@ -492,8 +493,8 @@ impl Receiver {
         }
     }
 
-    /// The right edge to advertise: it never retreats, and it moves by at least one segment or
-    /// half the buffer (RFC 9293, sections 3.8.6 and 3.8.6.2.2).
+    /// The right edge to advertise. It never moves back, and moves by at least one segment or half
+    /// the buffer (RFC 9293, sections 3.8.6 and 3.8.6.2.2).
     #[inline]
     fn window_edge(&self) -> u64 {
         if !self.plain

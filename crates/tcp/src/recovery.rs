@@ -1,21 +1,21 @@
-//! Loss detection and recovery: what an acknowledgment says about losses, and what `cwnd` does
-//! while they are repaired.
+//! Loss detection and recovery: which losses an acknowledgment indicates, and what `cwnd` is while
+//! they are repaired.
 
 use crate::congestion::Window;
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
 use crate::{Config, LossRecovery, Reduction, RepairOrder, Segment, TimeoutRecovery};
 use forebay_core::fetch;
 
-/// Where in the life of a loss the sender is.
+/// The phase of loss recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// No loss is being repaired.
     Open,
     /// Fast recovery (RFC 5681, 6582, 6675).
     Fast,
-    /// Everything outstanding at a timeout is being sent again.
+    /// After a timeout, everything outstanding is being sent again.
     Timeout,
-    /// The first segment was sent again at a timeout; what comes back tells whether the others are
+    /// The first segment was sent again at a timeout. What returns shows whether the others are
     /// lost as well (F-RTO).
     Probing,
 }
@@ -31,14 +31,14 @@ pub(crate) struct Progress {
     pub(crate) delivered: u64,
 }
 
-/// What recovery wants sent.
+/// What recovery wants to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repair {
-    /// These bytes again, from the first up to the second.
+    /// These bytes again, from the first to the second.
     Send(u64, u64),
-    /// Nothing, nor new data, until the window has room.
+    /// Nothing, and no new data, until the window has room.
     Held,
-    /// Nothing again; new data may go.
+    /// Nothing again. New data may be sent.
     Nothing,
 }
 
@@ -52,7 +52,7 @@ struct Prr {
 }
 
 impl Prr {
-    /// The window that lets through what this acknowledgment allows (section 3).
+    /// The window that allows what this acknowledgment permits (section 3).
     fn cwnd(&self, delivered: u64, pipe: u64, window: &Window) -> u64 {
         let allowed = if pipe > window.ssthresh {
             // In whole segments, rounded up, as in the examples of section 4.
@@ -67,14 +67,14 @@ impl Prr {
     }
 }
 
-/// Rate halving, as Linux had it from 2.2 to 3.1 (M. Mathis, J. Semke, J. Mahdavi, K. Lahey,
-/// "The Rate-Halving Algorithm for TCP Congestion Control", 1999): one segment less for every two
-/// acknowledgments, and no more than one sent for each.
+/// Rate halving, as in Linux from 2.2 to 3.1 (M. Mathis, J. Semke, J. Mahdavi, K. Lahey, "The
+/// Rate-Halving Algorithm for TCP Congestion Control", 1999): one segment less for every two
+/// acknowledgments, and at most one sent for each.
 #[derive(Debug, Clone, Copy)]
 struct Halving {
-    /// The window that it does not halve below.
+    /// The window below which it does not halve.
     floor: u64,
-    /// Whether the next acknowledgment is every second one.
+    /// Whether the next acknowledgment is a second one.
     second: bool,
 }
 
@@ -88,10 +88,10 @@ impl Halving {
     }
 }
 
-/// How far the reduction of the recovery that is under way has come.
+/// The progress of the reduction in the present recovery.
 #[derive(Debug, Clone, Copy)]
 enum Reducing {
-    /// RFC 6675.
+    /// RFC 6675: at once.
     AtOnce,
     Proportional(Prr),
     Halving(Halving),
@@ -103,7 +103,7 @@ enum Reducing {
 pub(crate) struct Recovery {
     duplicates: u32,
     pub(crate) phase: Phase,
-    /// The first unacknowledged segment is to be sent again at once.
+    /// The first unacknowledged segment must be sent again at once.
     pub(crate) retransmit_head: bool,
     kind: LossRecovery,
     limited_transmit: bool,
@@ -111,11 +111,11 @@ pub(crate) struct Recovery {
     partial_seen: bool,
     reduction: Reduction,
     holes_first: bool,
-    /// F-RTO (RFC 5682, section 3), as Linux had it from 2.6.24 to 3.9.
+    /// F-RTO (RFC 5682, section 3), as in Linux from 2.6.24 to 3.9.
     frto: bool,
-    /// While probing: two segments of new data were let go.
+    /// While probing: two segments of new data were allowed.
     released: bool,
-    /// Recovery lasts until this is acknowledged: the highest offset sent when it began.
+    /// Recovery lasts until this offset is acknowledged: the highest one sent when it began.
     recover: u64,
     pub(crate) board: Scoreboard,
     // What follows is rarely asked for.
@@ -157,7 +157,8 @@ impl Recovery {
         self.kind == LossRecovery::Sack
     }
 
-    /// Bytes to hold against cwnd, of `outstanding` sent and not cumulatively acknowledged.
+    /// The bytes that count against cwnd, if `outstanding` are sent and not cumulatively
+    /// acknowledged.
     #[inline]
     pub(crate) fn in_flight(&self, outstanding: u64, mss: u64) -> u64 {
         match (self.phase, self.uses_sack()) {
@@ -176,7 +177,7 @@ impl Recovery {
     }
 
     /// Reads `segment`, which acknowledges up to `segment.ack` of `una..next`. `repeats` says that
-    /// it is without data and leaves the window as it was.
+    /// it has no data and does not change the window.
     #[inline]
     pub(crate) fn read(
         &mut self,
@@ -203,7 +204,7 @@ impl Recovery {
         Progress { acked, duplicate, delivered: (acked + self.board.sacked()) - before }
     }
 
-    /// Counts duplicates outside recovery; true means that fast recovery is to begin.
+    /// Counts duplicates outside recovery. Returns true if fast recovery must begin.
     #[inline]
     pub(crate) fn finds_loss(&mut self, progress: &Progress, una: u64) -> bool {
         if progress.acked > 0 {
@@ -262,8 +263,8 @@ impl Recovery {
         }
     }
 
-    /// An acknowledgment during fast recovery; `una` is already past it. True means that the
-    /// retransmission timer is to be restarted.
+    /// An acknowledgment during fast recovery; `una` is already past it. Returns true if the
+    /// retransmission timer must be restarted.
     pub(crate) fn on_fast(
         &mut self,
         window: &mut Window,
@@ -307,7 +308,7 @@ impl Recovery {
         true
     }
 
-    /// What an acknowledgment of `delivered` bytes makes of the window.
+    /// Updates the window after an acknowledgment of `delivered` bytes.
     fn reduce(&mut self, window: &mut Window, delivered: u64, outstanding: u64) {
         if self.reduction == Reduction::AtOnce {
             return;
@@ -359,7 +360,7 @@ impl Recovery {
         }
     }
 
-    /// Everything outstanding that is not SACKed is to be sent again, beginning with `segments`.
+    /// Everything outstanding that is not SACKed must be sent again, beginning with `segments`.
     fn all_lost(&mut self, window: &mut Window, una: u64, next: u64, segments: u64) {
         self.phase = Phase::Timeout;
         // RFC 6582, section 3.2, step 4; RFC 6675, section 5.1.
@@ -368,8 +369,8 @@ impl Recovery {
         window.cwnd = segments * window.mss;
     }
 
-    /// An acknowledgment while the phase is [`Phase::Probing`]; `una` is already past it. `new_data`
-    /// says that new data could be sent.
+    /// An acknowledgment while the phase is [`Phase::Probing`]; `una` is already past it.
+    /// `new_data` says that new data could be sent.
     pub(crate) fn on_probing(
         &mut self,
         window: &mut Window,
@@ -406,8 +407,8 @@ impl Recovery {
         }
     }
 
-    /// What to send again now, at most a segment, and notes that it is sent; `new_data` says that
-    /// new data could be sent instead.
+    /// What to send again now, at most one segment. It counts as sent. `new_data` says that new
+    /// data could be sent instead.
     pub(crate) fn next_retransmission(
         &mut self,
         window: &Window,
@@ -460,7 +461,7 @@ impl Recovery {
         Repair::Send(start, end)
     }
 
-    /// Counts `bytes` sent against proportional rate reduction.
+    /// Counts `bytes` that are sent against proportional rate reduction.
     #[inline]
     pub(crate) fn sent(&mut self, bytes: u64) {
         if self.reduction == Reduction::Proportional

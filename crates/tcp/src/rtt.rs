@@ -4,7 +4,7 @@ use crate::Config;
 use crate::congestion::real;
 use forebay_core::{Duration, Time, fetch};
 
-/// Segments timed at once when there are no timestamps.
+/// Number of segments that are timed at once when there are no timestamps.
 const TIMED: usize = 8;
 
 /// SRTT, RTTVAR and RTO (RFC 6298, section 2).
@@ -38,10 +38,10 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a sample when about `per_round` samples come in a round trip.
+    /// Adds a sample, if there are about `per_round` samples in a round trip.
     ///
-    /// The gains are divided by that number, so that the estimate's memory is some round trips
-    /// and not some packets (RFC 7323, section 4.2 and appendix G).
+    /// The gains are divided by that number, so the estimate remembers some round trips and not
+    /// some packets (RFC 7323, section 4.2 and appendix G).
     #[inline]
     pub(crate) fn sample(&mut self, rtt: Duration, per_round: f64) {
         let rtt = real(rtt.as_nanos());
@@ -79,7 +79,7 @@ impl RttEstimator {
         self.backoff = self.backoff.saturating_add(1);
     }
 
-    /// The handshake is over and its SYN had to be repeated (RFC 6298, section 5.7).
+    /// The handshake is over, and its SYN was sent more than once (RFC 6298, section 5.7).
     pub(crate) fn after_lost_syn(&mut self) {
         if !self.sampled {
             self.rto = Duration::from_secs(3).max(self.minimum).min(self.maximum);
@@ -102,7 +102,7 @@ impl RttEstimator {
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct TimedSegments {
-    /// The next segment that ends above this is timed.
+    /// The next segment that ends above this offset is timed.
     next: u64,
     count: usize,
     entries: [(u64, Time); TIMED],
@@ -117,7 +117,7 @@ impl TimedSegments {
         }
     }
 
-    /// A segment of new data that ends at `end` leaves while `window` bytes are allowed in flight.
+    /// A segment of new data that ends at `end` is sent while `window` bytes may be in flight.
     #[inline]
     pub(crate) fn sent(&mut self, now: Time, end: u64, window: u64) {
         if end > self.next
@@ -129,7 +129,7 @@ impl TimedSegments {
         }
     }
 
-    /// Everything below `ack` has arrived: the time of the last timed segment among it.
+    /// Everything below `ack` has arrived. Returns when the last timed segment of it was sent.
     #[inline]
     pub(crate) fn acknowledged(&mut self, now: Time, ack: u64) -> Option<Duration> {
         let waiting = self.entries.get(..self.count)?;
@@ -142,8 +142,8 @@ impl TimedSegments {
         Some(now.since(sent))
     }
 
-    /// Something is retransmitted, so what is being timed has become ambiguous (Karn's algorithm;
-    /// RFC 6298, section 3); begins again above `next`.
+    /// Something is sent again, so timed segments have become ambiguous (Karn's algorithm; RFC
+    /// 6298, section 3). Starts again above `next`.
     pub(crate) fn restart(&mut self, next: u64) {
         self.count = 0;
         self.next = next;

@@ -1,10 +1,11 @@
-//! What is known of the data in flight (RFC 6675): which bytes were selectively acknowledged,
-//! which are deemed lost, which were sent again; and, from these, `pipe`, kept incrementally.
+//! What is known of the data in flight (RFC 6675): which bytes were selectively acknowledged, which
+//! are taken as lost, and which were sent again. `pipe` follows from these and is updated
+//! incrementally.
 //!
-//! Three facts make four counters enough. Bytes deemed lost are those not SACKed below one edge,
-//! which only rises. Retransmission goes upward, so bytes sent again are those not SACKed below
-//! HighRxt. And both edges are passed once. If lost retransmissions are looked for, those found are
-//! an exception to the second, and kept apart.
+//! Four counters are enough for three reasons. Lost bytes are those not SACKed below one edge,
+//! which only rises. Retransmission moves upward, so bytes sent again are those not SACKed below
+//! HighRxt. And both edges are passed only once. If lost retransmissions are looked for, those
+//! found are an exception to the last, and are kept separately.
 
 use crate::ranges::RangeSet;
 use crate::{Config, LossDetection, LostRetransmissions, Segment};
@@ -24,13 +25,13 @@ pub(crate) struct Scoreboard {
     ranges: RangeSet,
     /// Bytes SACKed.
     sacked: u64,
-    /// Everything below that is not SACKed is deemed lost.
+    /// Everything below this offset that is not SACKed is taken as lost.
     lost_edge: u64,
-    /// Bytes deemed lost.
+    /// Bytes taken as lost.
     lost: u64,
-    /// HighRxt: everything below that was not SACKed at the time was sent again.
+    /// HighRxt: everything below this offset that was not SACKed at the time was sent again.
     high_rxt: u64,
-    /// Bytes sent again, and since neither SACKed nor deemed lost once more.
+    /// Bytes that were sent again, and since then neither SACKed nor taken as lost again.
     retransmitted: u64,
 }
 
@@ -43,7 +44,7 @@ struct Past {
     finds_resent: bool,
     /// Retransmissions in the order of sending: where they begin and end, and SND.NXT at the time.
     log: VecDeque<(u64, u64, u64)>,
-    /// Deemed lost once more, and not sent since.
+    /// Taken as lost again, and not sent since.
     again: RangeSet,
 }
 
@@ -75,26 +76,26 @@ impl Scoreboard {
         self.ranges.as_slice().last().is_some_and(|&(_, end)| end > offset)
     }
 
-    /// Everything below that is not SACKed was deemed lost at some time.
+    /// Everything below this offset that is not SACKed was taken as lost at some time.
     pub(crate) fn lost_below(&self) -> u64 {
         self.lost_edge
     }
 
-    /// Whether the byte at `una` is deemed lost (RFC 6675, IsLost).
+    /// Whether the byte at `una` is taken as lost (RFC 6675, IsLost).
     #[inline]
     pub(crate) fn head_is_lost(&self, una: u64) -> bool {
         self.lost_edge > una && self.lost > 0
     }
 
-    /// Bytes thought to be in the network (RFC 6675, SetPipe), of `outstanding` sent and not
-    /// cumulatively acknowledged.
+    /// Bytes that are probably in the network (RFC 6675, SetPipe), if `outstanding` are sent and
+    /// not cumulatively acknowledged.
     #[inline]
     pub(crate) fn pipe(&self, outstanding: u64) -> u64 {
         (outstanding + self.retransmitted).saturating_sub(self.sacked + self.lost)
     }
 
-    /// Takes the SACK blocks of `segment`, ignoring those not above its acknowledgment and below
-    /// `next`; answers the number of bytes newly SACKed (RFC 6675, Update).
+    /// Reads the SACK blocks of `segment`, and ignores those not above its acknowledgment and below
+    /// `next`. Returns the number of bytes newly SACKed (RFC 6675, Update).
     pub(crate) fn update(&mut self, segment: &Segment, una: u64, next: u64, mss: u64) -> u64 {
         let before = self.sacked;
         for (start, end) in segment.sack_blocks() {
@@ -117,8 +118,8 @@ impl Scoreboard {
         self.sacked - before
     }
 
-    /// IsLost: three discontiguous ranges, or more than two segments' bytes, are SACKed above; or,
-    /// with forward acknowledgment, two segments lie between it and the highest that is SACKed.
+    /// IsLost: three discontiguous ranges, or more than two segments' bytes, are SACKed above. With
+    /// forward acknowledgment: two segments lie between it and the highest SACKed one.
     fn raise_lost_edge(&mut self, una: u64, mss: u64) {
         if self.past.as_ref().is_some_and(|past| past.forward) {
             let highest = self.ranges.as_slice().last().map_or(0, |range| range.1);
@@ -143,7 +144,8 @@ impl Scoreboard {
         }
     }
 
-    /// Retransmissions after which more than one segment was sent and has arrived are lost as well.
+    /// Retransmissions are lost as well if more than one segment that was sent after them has
+    /// arrived.
     fn find_lost_retransmissions(&mut self, una: u64, mss: u64) {
         let Scoreboard { ranges, past: Some(past), retransmitted, .. } = self else {
             return;
@@ -179,7 +181,7 @@ impl Scoreboard {
         self.sacked -= self.ranges.remove_below(ack);
     }
 
-    /// Recovery begins: nothing has been sent again yet (RFC 6675, section 5, step 4).
+    /// Recovery begins. Nothing has been sent again yet (RFC 6675, section 5, step 4).
     pub(crate) fn begin_recovery(&mut self, una: u64) {
         self.high_rxt = una;
         self.retransmitted = 0;
@@ -189,9 +191,9 @@ impl Scoreboard {
         }
     }
 
-    /// The retransmission timer expired: everything below `next` that is not SACKed is lost, and
+    /// The retransmission timer expired. Everything below `next` that is not SACKed is lost, and
     /// nothing of it has been sent again. SACKed ranges are kept (RFC 6675, section 5.1), unless
-    /// the first byte is among them: then the receiver has taken back what it reported (RFC 2018,
+    /// the first byte is among them: then the receiver has withdrawn what it reported (RFC 2018,
     /// section 8).
     pub(crate) fn all_lost(&mut self, una: u64, next: u64) {
         if self.ranges.containing(una).is_some() {
@@ -202,8 +204,8 @@ impl Scoreboard {
         self.set_lost_edge(una, next);
     }
 
-    /// Data up to `end` was sent again, beginning at `start`, in fast recovery with SND.NXT at
-    /// `next`, or after a timeout, when nobody looks for lost retransmissions.
+    /// Data from `start` to `end` were sent again: in fast recovery with SND.NXT at `next`, or
+    /// after a timeout, when lost retransmissions are not looked for.
     pub(crate) fn retransmit(&mut self, start: u64, end: u64, next: Option<u64>) {
         self.retransmitted += end - start.max(self.high_rxt).min(end);
         self.high_rxt = self.high_rxt.max(end);
@@ -221,8 +223,8 @@ impl Scoreboard {
         (start < next).then(|| (start, resumes.unwrap_or(next)))
     }
 
-    /// The next bytes deemed lost and not sent again: where they begin and the offset they must
-    /// not pass (RFC 6675, NextSeg rule 1).
+    /// The next bytes that are taken as lost and not sent again: where they begin, and the offset
+    /// that must not be passed (RFC 6675, NextSeg rule 1).
     pub(crate) fn next_lost(&self, una: u64) -> Option<(u64, u64)> {
         if self.lost == 0 {
             return None;
@@ -269,7 +271,7 @@ impl Scoreboard {
         self.ranges.fetch();
     }
 
-    /// Bytes of heap.
+    /// Bytes of heap memory.
     pub(crate) fn heap(&self) -> usize {
         let past = self.past.as_ref().map_or(0, |past| {
             let log = past.log.capacity() * size_of::<(u64, u64, u64)>();

@@ -1,9 +1,9 @@
-//! The segment: all that one side tells the other.
+//! The segment: everything that one end sends to the other.
 
 use crate::accecn::{AccEcnOption, OptionTail};
 use forebay_core::Ecn;
 
-/// Control bits of a segment, with the ECN codepoint of the IP header beside them.
+/// Control bits of a segment, and the ECN codepoint of the IP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(u16);
 
@@ -16,7 +16,7 @@ impl Flags {
     pub const SYN: Flags = Flags(0x02);
     /// Reset the connection.
     pub const RST: Flags = Flags(0x04);
-    /// What was written ends here: the receiving application is to have it (RFC 9293, section
+    /// A write ended here, and the receiving application should get the data (RFC 9293, section
     /// 3.9.1.2).
     pub const PSH: Flags = Flags(0x08);
     /// The acknowledgment field is significant.
@@ -31,7 +31,7 @@ impl Flags {
     pub const AE: Flags = Flags(0x100);
     /// The IP packet is sent with ECT(1) (RFC 9331); not a TCP bit.
     pub const ECT1: Flags = Flags(0x200);
-    /// Both that are not TCP's.
+    /// The two bits that are not TCP's.
     const IP: Flags = Flags::ECT.with(Flags::ECT1);
 
     /// Whether any bit of `other` is set.
@@ -40,7 +40,7 @@ impl Flags {
         self.0 & other.0 != 0
     }
 
-    /// The control bits as they stand in the TCP header (RFC 9293, section 3.1).
+    /// The control bits of the TCP header (RFC 9293, section 3.1).
     #[inline]
     pub const fn header_bits(self) -> u16 {
         self.0 & !Flags::IP.0
@@ -52,7 +52,7 @@ impl Flags {
         ((self.0 >> 6) & 0b111) as u8
     }
 
-    /// These bits with the lowest three of `ace` as the ACE field.
+    /// These bits, with the lowest three bits of `ace` as the ACE field.
     #[inline]
     pub const fn with_ace(self, ace: u8) -> Flags {
         Flags((self.0 & !(0b111 << 6)) | ((ace & 0b111) as u16) << 6)
@@ -64,15 +64,15 @@ impl Flags {
         Flags(self.0 | other.0)
     }
 
-    /// The bits of `other` if `condition` holds, beside these.
+    /// These bits, and those of `other` if `condition` holds.
     #[inline]
     pub const fn with_if(self, condition: bool, other: Flags) -> Flags {
         if condition { self.with(other) } else { self }
     }
 }
 
-/// A selective acknowledgment: bytes `start..end`, counted from the segment's `ack`, in two's
-/// complement: a D-SACK (RFC 2883) may lie below it.
+/// A selective acknowledgment: bytes `start..end`, relative to the segment's `ack`, in two's
+/// complement, because a D-SACK (RFC 2883) may lie below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SackBlock {
     /// First byte, relative to the acknowledgment number.
@@ -93,14 +93,14 @@ pub struct Segment {
     pub ack: u64,
     /// Payload in bytes.
     pub len: u32,
-    /// Receive window in bytes, already scaled up.
+    /// Receive window in bytes, already scaled.
     pub window: u32,
     /// Sender's clock in microseconds, wrapping (RFC 7323, TSval).
     pub tsval: u32,
-    /// The clock value echoed (RFC 7323, TSecr).
+    /// The clock value that is echoed (RFC 7323, TSecr).
     pub tsecr: u32,
-    /// SACK blocks, the first `sack_count` of which are significant (RFC 2018). An AccECN option
-    /// beside timestamps takes the room of the last.
+    /// SACK blocks, of which the first `sack_count` are significant (RFC 2018). Beside timestamps,
+    /// an AccECN option takes the room of the last one.
     pub sack: [SackBlock; 3],
     /// Control bits.
     pub flags: Flags,
@@ -108,14 +108,14 @@ pub struct Segment {
     pub sack_count: u8,
     /// Whether the timestamps option is present.
     pub has_timestamp: bool,
-    /// Whether an AccECN option is present, and the part of it that has no room elsewhere:
+    /// Whether an AccECN option is present, and the part of it for which other fields have no room:
     /// [`Segment::accecn`].
     pub option: OptionTail,
 }
 
 impl Segment {
-    /// Length of the IP packet in bytes: 20 IP, 20 TCP, the options as they are padded on the
-    /// wire, and the payload. A SYN carries MSS, SACK-permitted and window scale besides.
+    /// Length of the IP packet in bytes: 20 IP, 20 TCP, the options as they are padded on the wire,
+    /// and the payload. A SYN also has MSS, SACK-permitted and window scale.
     #[inline]
     pub fn ip_len(&self) -> u32 {
         if self.option.is_present() {
@@ -136,8 +136,7 @@ impl Segment {
         40 + timestamps + sack + syn + self.len
     }
 
-    /// Length of the options with an AccECN option among them, which leaves no byte unused but at
-    /// the end.
+    /// Length of the options if there is an AccECN option. It leaves bytes unused only at the end.
     #[cold]
     fn packed_options(&self) -> u32 {
         let timestamps = if self.has_timestamp { 10 } else { 0 };
@@ -158,8 +157,8 @@ impl Segment {
         self.option.is_present().then(|| self.option.read(e1b, ceb))
     }
 
-    /// Adds the AccECN option, once it is known whether there are timestamps: beside them two SACK
-    /// blocks remain at most, as on the wire.
+    /// Adds the AccECN option. Call it when it is known whether there are timestamps: beside them
+    /// at most two SACK blocks remain, as on the wire.
     pub fn set_accecn(&mut self, option: AccEcnOption) {
         if self.has_timestamp {
             self.sack_count = self.sack_count.min(2);
@@ -170,15 +169,15 @@ impl Segment {
         self.option = OptionTail::of(&option);
     }
 
-    /// Whether the IP packet is ECN-capable: new data, but no retransmission, pure ACK, window probe
-    /// or SYN (RFC 3168, sections 6.1.1 and 6.1.4 to 6.1.6), unless every mark counts (DCTCP,
-    /// Prague).
+    /// Whether the IP packet is ECN-capable. New data are; retransmissions, pure ACKs, window
+    /// probes and SYNs are not (RFC 3168, sections 6.1.1 and 6.1.4 to 6.1.6), unless every mark
+    /// counts (DCTCP, Prague).
     #[inline]
     pub fn is_ect(&self) -> bool {
         self.flags.has(Flags::IP)
     }
 
-    /// The codepoint with which its packet is sent.
+    /// The codepoint of its packet.
     #[inline]
     pub fn ecn(&self) -> Ecn {
         match (self.flags.has(Flags::ECT), self.flags.has(Flags::ECT1)) {
@@ -188,7 +187,7 @@ impl Segment {
         }
     }
 
-    /// Offset after the last that the segment takes: payload, SYN and FIN.
+    /// Offset after the segment. Payload, SYN and FIN count.
     #[inline]
     pub fn end(&self) -> u64 {
         self.seq
@@ -197,7 +196,7 @@ impl Segment {
             .saturating_add(u64::from(self.flags.has(Flags::FIN)))
     }
 
-    /// The SACK blocks as offsets `(start, end)` into the stream, as they stand in the segment.
+    /// The SACK blocks as offsets `(start, end)` into the stream, in the segment's order.
     #[inline]
     pub fn sack_blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.sack.iter().take(usize::from(self.sack_count)).map(|block| {
@@ -207,7 +206,7 @@ impl Segment {
     }
 }
 
-/// Puts what is to be sent, if it is something, into `place`; whether it is.
+/// Stores what must be sent, if there is something, in `place`. Returns whether there is.
 #[inline]
 pub(crate) fn put(sent: Option<Segment>, place: &mut Segment) -> bool {
     sent.map(|sent| *place = sent).is_some()

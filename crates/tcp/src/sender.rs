@@ -20,26 +20,25 @@ use forebay_core::{Duration, Ecn, Time};
 use pace::Pace;
 use watch::Watch;
 
-/// What the timer is for.
+/// The purpose of the timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Timer {
     Off,
     Retransmission,
-    /// RFC 9293, section 3.8.6.1.
+    /// Window probes (RFC 9293, section 3.8.6.1).
     Persist,
 }
 
-/// Room for a stream that never ends, with as much again above it, so that sums cannot overflow.
+/// Length of a stream without end. There is as much room again above it, so sums cannot overflow.
 const FOREVER: u64 = u64::MAX >> 2;
 
 /// The sending side of a connection.
+/// After each call of [`Sender::on_segment`] (a segment arrives), [`Sender::on_deadline`] (its
+/// [`Sender::deadline`] has come), [`Sender::write`] and [`Sender::close`], call [`Sender::poll`]
+/// until it returns None.
 ///
-/// Feed it what arrives ([`Sender::on_segment`]) and the passing of its [`Sender::deadline`]
-/// ([`Sender::on_deadline`]), and after each of these, and after [`Sender::write`] and
-/// [`Sender::close`], call [`Sender::poll`] until it answers None.
-///
-/// The order of the fields is that of use: with many connections memory is what a packet waits
-/// for, and what every acknowledgment touches lies on adjacent cache lines.
+/// The fields are in the order of use. With many connections packets wait mostly for memory, and
+/// the fields that every acknowledgment needs are on adjacent cache lines.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sender {
@@ -47,22 +46,22 @@ pub struct Sender {
     timer: Timer,
     state: State,
     closed: bool,
-    /// By the standards' rules, without pacing, accurate ECN or a controller with attention: nothing of
-    /// these need be asked for, segment by segment.
+    /// Whether the rules are the standards', without pacing, accurate ECN or a controller with
+    /// attention. Then none of these need be checked for each segment.
     plain: bool,
     timestamps: bool,
-    /// Marks are echoed and echoes answered (RFC 3168); until the handshake is over, ECN is wanted.
+    /// Marks are echoed and echoes answered (RFC 3168). Until the handshake is over: ECN is wanted.
     ecn: bool,
-    /// The codepoint of new data, and that of every packet, retransmissions and SYNs too.
+    /// The codepoint of new data, and that of all packets, including retransmissions and SYNs.
     ect: Flags,
     // The second one.
     /// SND.UNA: the first offset not acknowledged.
     una: u64,
     /// SND.NXT: the first offset not sent.
     next: u64,
-    /// Offset after the last byte written; the FIN's.
+    /// Offset after the last byte written, which is that of the FIN.
     end: u64,
-    /// SND.UNA + SND.WND: the first offset the receiver has no room for.
+    /// SND.UNA + SND.WND: the first offset for which the receiver has no room.
     edge: u64,
     deadline: Time,
     /// Largest window ever offered, in bytes (RFC 9293, Max(SND.WND)).
@@ -71,20 +70,20 @@ pub struct Sender {
     retries: u32,
     ts_recent: u32,
     always_ect: Flags,
-    /// The window, not the application or the receiver, held back the last [`Sender::poll`].
+    /// The window, not the application or the receiver, limited the last [`Sender::poll`].
     limited: bool,
-    /// A SYN, or the ACK that ends the handshake, is to be sent.
+    /// A SYN, or the ACK that ends the handshake, must be sent.
     handshake_due: bool,
-    /// A window probe is to be sent.
+    /// A window probe must be sent.
     probe_due: bool,
-    /// The octet at `next` has been sent as a window probe.
+    /// The octet at `next` was sent as a window probe.
     probed: bool,
-    /// CWR goes on the next new data (RFC 3168, section 6.1.2).
+    /// CWR is set on the next new data (RFC 3168, section 6.1.2).
     cwr_due: bool,
     slow_start_after_idle: bool,
-    /// `cwnd` is the controller's own, in recovery too.
+    /// The controller sets `cwnd`, also in recovery.
     governed: bool,
-    /// A new segment is to be sent as a tail loss probe.
+    /// A new segment must be sent as a tail loss probe.
     loss_probe_due: bool,
     persist_backoff: u8,
     // The third.
@@ -101,21 +100,21 @@ pub struct Sender {
     stats: SenderStats,
     /// For a controller with attention.
     watch: Option<Box<Watch>>,
-    /// A sender of the past, in place of recovery, controller and estimator.
+    /// A historical sender, which replaces recovery, controller and estimator.
     stack: Option<Box<Stack>>,
-    /// No reduction for ECN until this is passed: once a window (RFC 3168, section 6.1.2).
+    /// No reduction for ECN until this offset is passed: once per window (RFC 3168, section 6.1.2).
     reduced_at: u64,
-    /// In place of `rtt`, `recovery` and `controller`, if the sender is Linux's.
+    /// Replaces `rtt`, `recovery` and `controller`, if the sender is Linux's.
     linux: Option<Box<Machine>>,
-    /// In AccECN mode, or asking for it.
+    /// Set in AccECN mode, and while it is requested.
     accurate: Option<Box<DataSender>>,
     pace: Pace,
     retries_allowed: u32,
 }
 
 impl Sender {
-    /// A sender that opens its connection at `now`, at the first [`Sender::poll`]. `config` is
-    /// taken to be valid ([`Config::validate`]).
+    /// A sender that opens its connection at `now`, with the first [`Sender::poll`]. `config` must
+    /// be valid ([`Config::validate`]).
     pub fn new(config: &Config, now: Time) -> Self {
         let mut controller = config.congestion.start(config);
         let linux = Version::of(config).map(|version| Box::new(Machine::new(version, config, now)));
@@ -179,8 +178,9 @@ impl Sender {
         }
     }
 
-    /// Goes on with the parameters of the control of `config`, which is of the same kind, and the state
-    /// that there is. False, and nothing has changed, if that cannot be. Call [`Sender::poll`] afterwards.
+    /// Takes over the parameters of the control of `config`, which must be of the same kind, and
+    /// keeps its state. Returns false, and changes nothing, if it cannot. Call [`Sender::poll`]
+    /// afterwards.
     pub fn retune(&mut self, config: &Config) -> bool {
         let own = self.linux.is_none() && self.stack.is_none();
         own && self.controller.retune(&mut self.window, &mut *config.congestion.start(config))
@@ -217,7 +217,7 @@ impl Sender {
         }
     }
 
-    /// Ends the stream with what has been sent: the application has gone, and the rest with it.
+    /// Ends the stream after what has been sent: the application is gone, and with it the rest.
     pub fn cut(&mut self) {
         // A FIN that is out says where the end is; a probe may have brought an octet more.
         if self.next <= self.end {
@@ -226,7 +226,7 @@ impl Sender {
         self.close();
     }
 
-    /// Takes an arriving segment, whose packet came with the codepoint `ecn`.
+    /// Takes an arriving segment, whose packet had the codepoint `ecn`.
     #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
         match self.state {
@@ -284,13 +284,13 @@ impl Sender {
         }
     }
 
-    /// The next segment to send now. Call until it answers None.
+    /// The next segment to send now. Call it until it returns None.
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         let mut segment = Segment::default();
         self.poll_into(now, &mut segment).then_some(segment)
     }
 
-    /// The same, into `segment`, where it is then copied from once; false if there is none.
+    /// The same, written into `segment`. Returns false if there is none.
     #[inline]
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
         match self.state {
@@ -329,7 +329,7 @@ impl Sender {
         false
     }
 
-    /// What the handshake asks for ahead of data.
+    /// What the handshake must send before data.
     #[cold]
     fn poll_handshake(&mut self, now: Time) -> Option<Segment> {
         if self.state == State::SynSent {
@@ -340,7 +340,7 @@ impl Sender {
         self.acknowledges_first().then(|| self.emitted(now, self.next, 0, Flags::ACK))
     }
 
-    /// When to call [`Sender::on_deadline`], unless something arrives before.
+    /// When to call [`Sender::on_deadline`], unless a segment arrives before.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         let deadline =
@@ -348,7 +348,7 @@ impl Sender {
         (deadline != Time::MAX).then_some(deadline)
     }
 
-    /// Its deadline has come; too early does no harm.
+    /// The deadline has come. A call that is too early has no effect.
     pub fn on_deadline(&mut self, now: Time) {
         if now < self.deadline {
             return self.linux.iter_mut().for_each(|machine| machine.on_pace());
@@ -394,7 +394,7 @@ impl Sender {
         self.deadline = deadline;
     }
 
-    /// The round-trip time that `segment` tells, if it acknowledges something new.
+    /// The round-trip time that `segment` shows, if it acknowledges something new.
     #[inline]
     fn measure(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
         if self.timestamps {
@@ -438,9 +438,10 @@ impl Sender {
         self.set_timer(Timer::Retransmission, now + self.rtt.rto());
     }
 
-    /// Length of the next segment of new data, if the receiver has room for it: all that is left,
-    /// or a full segment, or half the largest window (RFC 9293, section 3.8.6.2.1). None if there
-    /// is nothing to send; 0 for a FIN alone. `anyhow` sends what fits, after the persist timer.
+    /// Length of the next segment of new data, if the receiver has room for it: everything that is
+    /// left, or a full segment, or half the largest window (RFC 9293, section 3.8.6.2.1). None if
+    /// there is nothing to send; 0 for a FIN alone. `anyhow` sends what fits, after the persist
+    /// timer.
     #[inline]
     fn new_len(&self, anyhow: bool) -> Option<u64> {
         let left = self.end.saturating_sub(self.next);
@@ -458,7 +459,7 @@ impl Sender {
         }
     }
 
-    /// The next `len` bytes, and the FIN if they are the last.
+    /// The next `len` bytes, with the FIN if they are the last.
     #[inline(always)]
     fn send_new(&mut self, now: Time, len: u64, segment: &mut Segment) {
         self.probe_due = false;
@@ -483,9 +484,9 @@ impl Sender {
         }
     }
 
-    /// A window probe, if it is due: one octet beyond the window, not ECN-capable (RFC 9293, section
-    /// 3.8.6.1; RFC 3168, section 6.1.6), which counts as sent only when it is acknowledged. Else the
-    /// ACK that ends the handshake.
+    /// A window probe, if it is due: one octet beyond the window, not ECN-capable (RFC 9293,
+    /// section 3.8.6.1; RFC 3168, section 6.1.6). It counts as sent only when it is acknowledged.
+    /// Otherwise the ACK that ends the handshake.
     #[cold]
     fn send_bare(&mut self, now: Time, segment: &mut Segment) {
         let probes = std::mem::take(&mut self.probe_due);
@@ -538,7 +539,7 @@ impl Sender {
         }
     }
 
-    /// `flags` of a segment with `len` bytes of payload, with what AccECN tells in them.
+    /// `flags` of a segment with `len` bytes of payload, with the reports of AccECN.
     fn counted(&mut self, flags: Flags, len: u32) -> Flags {
         match &mut self.accurate {
             Some(accurate) if !flags.has(Flags::SYN) => {

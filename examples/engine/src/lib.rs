@@ -1,7 +1,8 @@
-//! `small_first`: the engine of the Python package with one part more, the classifier `size`.
+//! `small_first`: the engine of the Python package with one more part, the classifier `size`.
 //!
-//! Parts of every family can be added so: classifiers, schedulers, sources of traffic, congestion
-//! controls, markers and boxes, which no plug-in can bring, and disciplines without the C interface.
+//! Parts of every family can be added in this way. Plug-ins cannot contain classifiers, schedulers,
+//! markers, boxes, or sources and congestion controls in Rust. Disciplines can be added without the C
+//! interface.
 
 use forebay_core::config::require;
 use forebay_core::{Bank, ConfigError, Context, Named, Packet, QueueId, Setting};

@@ -51,7 +51,7 @@ class Commands(Group):
 
 app = typer.Typer(
     name="forebay",
-    help="A laboratory for packet queues: who gets what from a congested link.",
+    help="Compare queue disciplines for a congested link: what does each user get?",
     epilog="Start with: forebay compare examples/branch-uplink.toml",
     cls=Commands,
     no_args_is_help=True,
@@ -96,7 +96,8 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
     plugin: Annotated[
-        list[Path], typer.Option(metavar="FILE", help="Plug-in: a library, or a file in Python.")
+        list[Path],
+        typer.Option(metavar="FILE", help="Load a plug-in: a shared library, or a Python file."),
     ] = [],  # noqa: B006 - read only
 ) -> None:
     plugins[:] = [str(path.resolve()) for path in plugin]

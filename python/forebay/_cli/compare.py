@@ -54,7 +54,7 @@ def command(
         list[str],
         option(
             "NAME",
-            "Link to test on; * for all with a queue. Repeatable.",
+            "Link on which to compare; * for all with a queue. Repeatable.",
             completes=complete.links,
         ),
     ] = [],  # noqa: B006 - read only

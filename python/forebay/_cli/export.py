@@ -21,7 +21,7 @@ def command(
     """Write the tables of results as CSV or Parquet files.
 
     A run has flows, series and delays; a comparison has runs and links besides; a study has runs.
-    What a scenario's `tables` ask for comes with them: each flow's throughput over time, and
+    The `tables` that a scenario asks for are added: each flow's throughput over time, and
     every transfer. docs/summary.md explains the columns.
 
     Examples:

@@ -12,7 +12,7 @@ from forebay._cli.console import friendly
 def command(context: typer.Context) -> None:
     """Shape and queue real traffic: calls the program forebay-gate.
 
-    It is taken from the source tree (make gate builds it) or from the PATH, and needs no Python.
+    The program is in the source tree (make gate builds it) or on the PATH. It needs no Python.
 
     Examples:
         forebay gate check examples/gate/uplink.toml

@@ -20,7 +20,7 @@ from forebay.scenario import plugins
 def command(
     kind: Annotated[
         str | None,
-        argument("NAME", "One of them, to see its parameters.", completes=complete.everything),
+        argument("NAME", "Name to explain, with its parameters.", completes=complete.everything),
     ] = None,
     check: Annotated[
         Path | None, option("FILE", "Check the disciplines of a plug-in by the conformance suite.")

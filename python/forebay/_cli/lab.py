@@ -57,7 +57,7 @@ def command(
         str | None,
         option(
             "NAME",
-            "Linux' congestion control.",
+            "Linux's congestion control.",
             default="the scenario's",
         ),
     ] = None,

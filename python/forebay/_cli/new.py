@@ -15,7 +15,7 @@ from forebay._engine import ScenarioError
 from forebay._reference.files import TEMPLATES, Template
 
 app = typer.Typer(
-    help="Write the beginning of a scenario or a discipline.",
+    help="Write a scenario or a discipline to start from.",
     cls=Group,
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -160,11 +160,11 @@ def run_(
 
 @app.command("page", cls=Command)
 def page_(
-    key: Key, out: Annotated[Path | None, out_option("Where.", "docs/papers")] = None
+    key: Key, out: Annotated[Path | None, out_option("Folder for the page.", "docs/papers")] = None
 ) -> None:
     """Write a paper's page from the results kept with it, without runs.
 
-    Texts of the paper's folder that have changed since are kept with the results.
+    If texts in the paper's folder have changed, the results take them over.
 
     Examples:
         forebay paper page cp-aqm --out /tmp

@@ -32,7 +32,7 @@ def command(
         int | None,
         option(
             "N",
-            "Threads to take at most, for a network of several links; the results are the same.",
+            "Most threads to use, for a network of several links. The results do not change.",
             default="one for each idle core",
             minimum=1,
         ),

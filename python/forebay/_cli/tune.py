@@ -55,7 +55,8 @@ def command(
         int, option("N", "Runs of each trial.", "--replications", "-r", minimum=2, hidden=True)
     ] = 8,
     candidates: Annotated[
-        int, option("N", "Best trials to judge again with fresh seeds.", minimum=1, hidden=True)
+        int,
+        option("N", "Number of best trials to judge again with new seeds.", minimum=1, hidden=True),
     ] = 6,
     verify: Annotated[
         int, option("N", "Runs of each candidate when it is judged again.", minimum=2, hidden=True)
@@ -68,7 +69,7 @@ def command(
     as_json: AsJson = False,
     jobs: Jobs = None,
 ) -> None:
-    r"""Find the parameter values that make a measure best within bounds.
+    r"""Find parameter values that optimise a measure within bounds.
 
     An optimiser proposes values; the best are judged again with fresh random numbers. Every run
     is kept: after a stop the same command continues. docs/tune.md explains how values are found.

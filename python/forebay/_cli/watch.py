@@ -27,7 +27,7 @@ def command(
     ] = None,
     speed: Annotated[
         float,
-        option("FACTOR", "Simulated seconds in a real one; 0: as fast as it goes.", minimum=0),
+        option("FACTOR", "Simulated seconds per real second; 0: as fast as possible.", minimum=0),
     ] = 1.0,
     set_: Settings = [],  # noqa: B006 - read only
     seed: Seed = None,

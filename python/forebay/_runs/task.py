@@ -51,9 +51,7 @@ class Change:
         if self.queue is not None:
             for link in self.links:
                 changed = changed.with_queue(self.queue, link)
-        for path, value in self.values:
-            changed = changed.with_(path, value)
-        return changed
+        return changed.with_all(dict(self.values)) if self.values else changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +82,10 @@ class Task:
     @property
     def scenario(self) -> Scenario:
         """The whole scenario of the run."""
-        whole = self.change.of(self.base).with_("seed", self.seed)
-        wanted = [name for name in self.keep.tables if name in ON_REQUEST]
-        return whole.with_("tables", wanted) if wanted else whole
+        asked: dict[str, Any] = {"seed": self.seed}
+        if wanted := [name for name in self.keep.tables if name in ON_REQUEST]:
+            asked["tables"] = wanted
+        return self.change.of(self.base).with_all(asked)
 
 
 @dataclass(frozen=True, slots=True)

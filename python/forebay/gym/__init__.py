@@ -1,7 +1,7 @@
 """Environments in which agents learn: any scenario, stepped by the engine.
 
 An agent sits at a link's queue and sets a parameter of it, or at a sender and sets its window.
-What it sees and what it is paid for are the scenario's `[agent]` table (docs/gym.md).
+The scenario's `[agent]` table says what it observes and what its reward is (docs/gym.md).
 
     >>> import forebay.gym
     >>> env = forebay.gym.Env("examples/branch-uplink.toml")

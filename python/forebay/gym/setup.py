@@ -83,12 +83,9 @@ class Setup:
 
     def draw(self, random: np.random.Generator) -> tuple[Scenario, int, dict[str, Any]]:
         """An episode's scenario, its seed, and the values that were drawn for it, by path."""
-        scenario, drawn = self.scenario, {}
-        for parameter in self.draws:
-            value = drawn[parameter.path] = parameter.value(_drawn(parameter, random))
-            scenario = scenario.with_(parameter.path, value)
+        drawn = {each.path: each.value(_drawn(each, random)) for each in self.draws}
         seed = int(random.integers(2**63))
-        return scenario.with_("seed", seed), seed, drawn
+        return self.scenario.with_all(drawn | {"seed": seed}), seed, drawn
 
     def begin(
         self, run: _engine.Episodes, number: int, random: np.random.Generator

@@ -17,6 +17,10 @@ Where = Mapping[str, Any]
 """Columns (an axis by its name, `discipline`) and the values that they must have."""
 
 
+class NotRun(ScenarioError):
+    """A study whose results are needed has not been run."""
+
+
 class Data:
     """The results of a paper's studies, read when they are asked for."""
 
@@ -32,10 +36,13 @@ class Data:
         """Runs of a study, intervals, differences and regions.
 
         Raises:
+            NotRun: the study has no results yet.
             ScenarioError: the paper has no such study.
         """
         if name not in self._tables:
             raise ScenarioError(f'no study "{name}"; one of {", ".join(self._tables)}')
+        if not (self._folder / name).is_dir():
+            raise NotRun(f"{name} has not been run")
         return sweep.results(self._folder / name)
 
     def _table(self, name: str, table: str) -> pl.DataFrame:

@@ -104,9 +104,7 @@ def _shortened(document: Mapping[str, Any], study: StudyFile, folder: Path) -> d
     if study.quick.set:
         given = short["scenario"]
         base = scenario.load(folder / given) if isinstance(given, str) else Scenario.of(given)
-        for path, value in study.quick.set.items():
-            base = base.with_(path, value)
-        short["scenario"] = base.document
+        short["scenario"] = base.with_all(study.quick.set).document
     axes = {axis.get("name", axis.get("path")): axis for axis in short.get("axis", [])}
     for name, values in study.quick.axes.items():
         if name not in axes:

@@ -14,7 +14,7 @@ from typing import Any
 
 from forebay import _engine
 from forebay._engine import ScenarioError
-from forebay.papers.data import Data
+from forebay.papers.data import Data, NotRun
 from forebay.papers.declare import Claim, Conclusion, Figure, Paper, Section, Statement
 from forebay.papers.judge import NotTestable, Part, Verdict, verdict_of
 from forebay.sweep import Study
@@ -244,7 +244,7 @@ def _claim(claim: Claim, data: Data, missing: Sequence[str]) -> dict[str, Any]:
     verdict = verdict_of(judged)
     reason = ""
     if verdict != "reproduced":
-        reason = claim.reason if isinstance(claim.reason, str) else claim.reason(data)
+        reason = _reason(claim, data)
     if verdict == "not testable":
         reason = f"{UNDECIDED} {reason}".strip()
     return {
@@ -254,6 +254,16 @@ def _claim(claim: Claim, data: Data, missing: Sequence[str]) -> dict[str, Any]:
         "reason": reason,
         "parts": [_part(part) for part in judged],
     }
+
+
+def _reason(claim: Claim, data: Data) -> str:
+    """Why a claim differs. This may depend on more studies than the verdict."""
+    if isinstance(claim.reason, str):
+        return claim.reason
+    try:
+        return claim.reason(data)
+    except NotRun as error:
+        return f"{error}, on which the reason depends."
 
 
 def _found(paper: Paper, data: Data) -> str:

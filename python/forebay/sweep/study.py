@@ -101,10 +101,7 @@ class Study:
         seen: dict[str, Point] = {}
         for number, steps in enumerate(crossed(self.axes)):
             for label, _ in self.disciplines:
-                if any(
-                    step > 0 and not axis.applies(label)
-                    for axis, step in zip(self.axes, steps, strict=True)
-                ):
+                if not self._differs(steps, label):
                     continue  # It is run once, at the first step.
                 place = self.describe(steps, label)
                 with named(self.base, f"{place}: "):
@@ -125,13 +122,17 @@ class Study:
         """Everything that the results depend on, but for the engine, as plain values.
 
         Raises:
-            ScenarioError: two points are one scenario, or a point could not run.
+            ScenarioError: a point could not run.
         """
         files: dict[str, str] = {}
-        for point in self.points:
+        discipline = self.disciplines[0][0]
+        for steps in crossed(self.axes):
             # What one axis reads does not depend on the others.
-            if point.discipline == self.disciplines[0][0] and sum(map(bool, point.steps)) <= 1:
-                for file in self.scenario_of(point).resolved()["files"]:
+            if sum(map(bool, steps)) <= 1 and self._differs(steps, discipline):
+                with named(self.base, f"{self.describe(steps, discipline)}: "):
+                    changed = self.change(steps, discipline).of(self.base)
+                    read = changed.resolved()["files"]
+                for file in read:
                     content = (Path(self.base.base) / file["file"]).read_bytes()
                     files[file["file"]] = hashlib.sha256(content).hexdigest()
         return self.asked | {"files": files}
@@ -183,6 +184,13 @@ class Study:
             if axis.applies(discipline)
             for path, value in zip(axis.paths, axis.rows[step], strict=True)
         }
+
+    def _differs(self, steps: Sequence[int], discipline: str) -> bool:
+        """Whether a discipline notices these steps: every axis that was moved applies to it."""
+        return all(
+            step == 0 or axis.applies(discipline)
+            for axis, step in zip(self.axes, steps, strict=True)
+        )
 
     def describe(self, steps: Sequence[int], discipline: str) -> str:
         """A point in words, for messages."""

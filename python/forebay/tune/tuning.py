@@ -38,7 +38,7 @@ def tune(
     seed: int | None = None,
     **amounts: int,
 ) -> Outcome:
-    """Look for the values of parameters that make a measure best within bounds.
+    """Look for parameter values that optimise a measure within bounds.
 
     What is not given comes from the scenario's `[tune]` and `[compare]` tables. Finished runs are
     kept in `folder`; called again, it goes on where it was, also with another goal, ranges or

@@ -80,6 +80,9 @@ def test_the_keyboard_alone_suffices(tab: Tab) -> None:
     for needed in ("open-stories", "toggle-change", "save", "compare", "report", "play", "CANVAS"):
         assert needed in reached
     tab.page.evaluate("document.activeElement.blur()")
+    tab.press("-")
+    tab.press("-")
+    expect(page.locator("#speed-text")).to_contain_text("slower")
     tab.press("Space")
     tab.wait("() => Number(document.querySelector('#clock b').textContent) > 0.1")
     tab.press("Space")
@@ -87,9 +90,9 @@ def test_the_keyboard_alone_suffices(tab: Tab) -> None:
     there = tab.now_s
     tab.press(".")
     tab.wait("at => Number(document.querySelector('#clock b').textContent) > at", there)
-    tab.press("-")
-    expect(page.locator("#speed-text")).to_contain_text("slower")
     tab.press("+")
+    tab.press("+")
+    expect(page.locator("#speed-text")).not_to_contain_text("slower")
     tab.press("c")
     expect(page.locator("#change")).to_be_visible()
     assert page.evaluate("document.querySelector('#change').contains(document.activeElement)")

@@ -1,4 +1,4 @@
-//! A class of the package's, and how its parameters are read and its instances made.
+//! A Python class: reads its parameters and makes its instances.
 
 use super::words;
 use forebay_core::ConfigError;
@@ -8,19 +8,19 @@ use schemars::Schema;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// A class, by its `forebay.plugin.loading.Kind`.
+/// A class, as its `forebay.plugin.loading.Kind`.
 pub struct Class {
-    /// What messages call it.
+    /// Its name in messages.
     pub who: Arc<str>,
     kind: Py<PyAny>,
     schema: Map<String, Value>,
 }
 
 impl Class {
-    /// The class of `kind`, of the plug-in `path`.
+    /// The class of `kind`, in the plug-in `path`.
     ///
     /// # Errors
-    /// The package is not whole.
+    /// The Python package is incomplete.
     pub fn of(path: &str, kind: &Bound<'_, PyAny>) -> PyResult<Self> {
         let schema: String = kind.getattr("schema")?.extract()?;
         Ok(Class {
@@ -38,7 +38,7 @@ impl Class {
     /// The parameters in `block` with every default filled in.
     ///
     /// # Errors
-    /// One that is unknown, or not allowed.
+    /// A parameter is unknown or not allowed.
     pub fn effective(&self, block: &Value) -> Result<Value, ConfigError> {
         Python::attach(|py| {
             let text = self.kind.call_method1(py, "effective", (block.to_string(),));
@@ -48,10 +48,10 @@ impl Class {
         })
     }
 
-    /// An instance with `params` (JSON), which finds `place` among its attributes.
+    /// An instance with `params` (JSON). It finds `place` among its attributes.
     ///
     /// # Errors
-    /// What the class raises, or the package about the parameters.
+    /// An exception of the class, or of the package about the parameters.
     pub fn make<'py>(
         &self,
         py: Python<'py>,
@@ -65,7 +65,7 @@ impl Class {
         self.kind.bind(py).call_method1("make", (params, attributes))
     }
 
-    /// Place and words of `error`, which the package raised about parameters, or a class did.
+    /// Path and message of `error`, which the package raised about parameters, or a class did.
     pub fn refused(py: Python<'_>, error: &PyErr) -> ConfigError {
         let named = error.value(py).getattr("args").and_then(|args| args.extract());
         match named {

@@ -1,4 +1,4 @@
-//! A congestion control of a class in Python.
+//! A congestion control that is a class in Python.
 
 use super::fault::accuse;
 use super::{Class, stopped, words};
@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The windows of a connection, as a class sees and sets them, in bytes.
+/// The windows of a connection in bytes, as a class sees and sets them.
 #[pyclass(frozen, name = "Window", module = "forebay")]
 pub struct Windows {
     cwnd: AtomicU64,
@@ -25,7 +25,7 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// `bytes`, if a window may be so small.
+    /// `bytes`, or an error if a window may not be so small.
     fn checked(&self, name: &str, bytes: u64) -> PyResult<u64> {
         if bytes < self.mss {
             let mss = self.mss;
@@ -113,7 +113,7 @@ impl Ack {
     }
 }
 
-/// Congestion, at most once a window of data.
+/// Congestion, reported at most once per window of data.
 #[pyclass(frozen, name = "Congestion", module = "forebay")]
 pub struct Congestion(CongestionEvent);
 
@@ -139,7 +139,7 @@ impl Congestion {
     }
 }
 
-/// An instance for one connection, and what is called of it.
+/// An instance for one connection, and its methods.
 struct Methods {
     on_ack: Py<PyAny>,
     on_congestion: Py<PyAny>,
@@ -164,7 +164,7 @@ impl fmt::Debug for Control {
 }
 
 impl Control {
-    /// An instance of `class` with these parameters (JSON) for a connection of `config`.
+    /// An instance of `class` with these parameters (JSON), for a connection with `config`.
     pub fn start(class: &Arc<Class>, params: &str, config: &Config) -> Self {
         let window = Window::new(config);
         let under_way = Calls::of(&class.who);
@@ -194,7 +194,7 @@ impl Control {
         Control { class, under_way, methods: methods.ok(), has_failed }
     }
 
-    /// What `ask` answers of its methods, with the windows as they are; None once it has failed.
+    /// The result of `ask` for its methods, with the present windows. None once it has failed.
     fn ask<T>(
         &self,
         function: Function,
@@ -215,7 +215,7 @@ impl Control {
             .ok()
     }
 
-    /// Calls `method` with the windows and `seen`, and takes over what it makes of the windows.
+    /// Calls `method` with the windows and `seen`, and takes over the windows as it leaves them.
     fn tell<S: for<'py> IntoPyObject<'py>>(
         &self,
         function: Function,

@@ -1,5 +1,5 @@
-//! Where a discipline in Python and its host meet: what it did in a call is laid down here, and the
-//! host takes it up when the call has returned.
+//! The exchange between a discipline in Python and its host: what the discipline does in a call is
+//! recorded here, and the host reads it when the call has returned.
 
 use super::words;
 use forebay::ForebayPacket;
@@ -10,22 +10,23 @@ use std::sync::{Mutex, MutexGuard};
 
 /// What a discipline did with a packet.
 pub enum Act {
-    /// It dropped it, for the reason of this number.
+    /// It dropped it, for the reason with this number.
     Drop(ForebayPacket, u32),
     /// It marked it.
     Mark(ForebayPacket),
 }
 
-/// What has been laid down.
+/// What has been recorded.
 #[derive(Default)]
 pub struct Laid {
     pub acts: Vec<Act>,
-    /// The packet that was lost first, and the line on which its last reference went, if one did.
+    /// The packet that was lost first, and the line at which its last reference disappeared, if one
+    /// did.
     pub lost: Option<(u32, Option<String>)>,
     pub rng: Option<Rng>,
 }
 
-/// The place of one queue.
+/// The exchange of one queue.
 #[derive(Default)]
 pub struct Desk {
     closed: AtomicBool,
@@ -33,17 +34,17 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// What has been laid down.
+    /// What has been recorded.
     pub fn laid(&self) -> MutexGuard<'_, Laid> {
         self.laid.lock().expect("nothing panics while it is held")
     }
 
-    /// Nobody asks any more.
+    /// The host no longer asks.
     pub fn close(&self) {
         self.closed.store(true, Relaxed);
     }
 
-    /// The last reference to a packet has gone that is still held.
+    /// The last reference to a packet that is still held has disappeared.
     pub fn lose(&self, id: u32) {
         if self.closed.load(Relaxed) || self.laid().lost.is_some() {
             return;

@@ -1,4 +1,4 @@
-//! A queue of a class in Python.
+//! A queue that is a class in Python.
 
 use super::desk::{Act, Desk};
 use super::port::Port;
@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// An instance of a class, and what is called of it.
+/// An instance of a class, and its methods.
 pub struct Queue {
     instance: Py<PyAny>,
     enqueue: Py<PyAny>,
@@ -24,10 +24,10 @@ pub struct Queue {
     wake: Option<Py<PyAny>>,
     probe: Option<Py<PyAny>>,
     desk: Arc<Desk>,
-    /// What it did in the last call; kept for its room.
+    /// What it did in the last call. Kept to reuse its memory.
     acts: Vec<Act>,
     is_seeded: bool,
-    /// Why it cannot go on; questions that change nothing find faults, too.
+    /// Why it cannot go on. Calls that change nothing find faults, too.
     fault: RefCell<Option<String>>,
 }
 
@@ -35,7 +35,7 @@ impl Queue {
     /// The queue of `instance`.
     ///
     /// # Errors
-    /// It has not the methods of a discipline.
+    /// It lacks methods of a discipline.
     pub fn of(instance: &Bound<'_, PyAny>) -> PyResult<Self> {
         let method = |name| instance.getattr(name).map(Bound::unbind);
         let optional = |name| instance.getattr_opt(name).map(|found| found.map(Bound::unbind));
@@ -52,7 +52,7 @@ impl Queue {
         })
     }
 
-    /// Whether a call may begin; its random numbers begin with the port's.
+    /// Whether a call may begin. Its random numbers are seeded from the port's.
     fn begins(&mut self, call: &mut Call) -> bool {
         if !self.is_seeded {
             self.is_seeded = true;
@@ -67,7 +67,7 @@ impl Queue {
         self.fault.borrow_mut().get_or_insert(what);
     }
 
-    /// Takes up what it did in a call of `method`; whether it can go on.
+    /// Handles what it did in a call of `method`. Returns whether it can go on.
     fn take_up(&mut self, method: &Py<PyAny>, call: &mut Call) -> bool {
         let lost = {
             let laid = &mut *self.desk.laid();
@@ -91,7 +91,7 @@ impl Queue {
     }
 }
 
-/// What `method` answers, as `read` understands it.
+/// The result of `method`, converted by `read`.
 fn asked<'py, T>(
     method: &Bound<'py, PyAny>,
     arguments: impl pyo3::call::PyCallArgs<'py>,

@@ -1,4 +1,4 @@
-//! What a part in Python did that has no books: the run of this thread ends by it.
+//! Faults of Python parts that have no account. The run of this thread ends with an error.
 
 use std::cell::RefCell;
 
@@ -6,7 +6,7 @@ thread_local! {
     static FAULT: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Books the first fault.
+/// Records the first fault.
 #[cold]
 pub fn accuse(what: String) {
     let what = super::stopped(Some(&what)).unwrap_or(what);
@@ -15,7 +15,7 @@ pub fn accuse(what: String) {
     });
 }
 
-/// The first fault since this was asked last.
+/// The first fault since the last call.
 pub fn fault() -> Option<String> {
     FAULT.take()
 }

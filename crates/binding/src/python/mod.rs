@@ -1,8 +1,8 @@
 //! Disciplines, congestion controls and sources of traffic that are classes in Python.
 //!
 //! The package loads a class, reads its parameters and makes its instances (`forebay.plugin`). Here
-//! an instance becomes a part of the engine: a discipline in the books of any plug-in, the others
-//! with what they do wrong told to the run of their thread ([`fault`]).
+//! an instance becomes a part of the engine. A discipline gets an account like any plug-in. Faults
+//! of the others are reported to the run of their thread ([`fault`]).
 
 mod class;
 mod control;
@@ -37,7 +37,7 @@ use source::Sender;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How a class is named that no file holds.
+/// The name of a class that is not in a file.
 const CLASS: &str = "class:";
 
 /// Whether a plug-in called `path` is in Python.
@@ -46,11 +46,11 @@ pub fn is_one(path: &str) -> bool {
         || Path::new(path).extension().is_some_and(|extension| extension == "py")
 }
 
-/// Takes the classes of the file `path`, which starts from `base`, or the class that is known by it,
-/// into `registry`; the SHA-256 of its content.
+/// Adds the classes of the file `path`, which starts from `base`, or the class known by this name,
+/// to `registry`. Returns the SHA-256 of its content.
 ///
 /// # Errors
-/// It cannot be read or run, holds no part, or one that is none; or a name is taken.
+/// The file cannot be read or run, contains no part, or a wrong one; or a name is taken.
 pub fn join(registry: &mut Registry, path: &str, base: &Path) -> Result<String, String> {
     Python::attach(|py| {
         let refuse = |error: PyErr| format!("plug-in {path}: {}", error.value(py));
@@ -65,7 +65,7 @@ pub fn join(registry: &mut Registry, path: &str, base: &Path) -> Result<String, 
     })
 }
 
-/// Takes `kind`, a `forebay.plugin.loading.Kind`, into `registry`.
+/// Adds `kind`, a `forebay.plugin.loading.Kind`, to `registry`.
 fn joined(
     registry: &mut Registry,
     path: &str,

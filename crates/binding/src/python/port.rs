@@ -1,4 +1,4 @@
-//! What a discipline in Python calls of its host.
+//! The functions of the host that a discipline in Python calls.
 
 use super::desk::{Act, Desk};
 use super::view::View;
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::sync::Arc;
 
-/// What every discipline in Python has of its host: the base of `forebay.Discipline`.
+/// The base of `forebay.Discipline`, with what every discipline in Python gets from its host.
 #[pyclass(frozen, subclass, module = "forebay._engine")]
 pub struct Port {
     pub desk: Arc<Desk>,

@@ -1,4 +1,4 @@
-//! A source of datagrams of a class in Python.
+//! A source of datagrams that is a class in Python.
 
 use super::fault::accuse;
 use super::{Class, words};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 /// Longest IP packet in bytes.
 const LONGEST: u32 = 65_535;
 
-/// What every source in Python has of its host: the base of `forebay.Source`.
+/// The base of `forebay.Source`, with what every source in Python gets from its host.
 #[pyclass(frozen, subclass, module = "forebay._engine")]
 #[derive(Default)]
 pub struct Stream(Mutex<Option<Rng>>);
@@ -47,7 +47,7 @@ impl Sender {
     /// The source of `instance`.
     ///
     /// # Errors
-    /// It has not the methods of a source.
+    /// It lacks methods of a source.
     pub fn of(class: &Arc<Class>, instance: &Bound<'_, PyAny>) -> PyResult<Self> {
         let stream = instance.cast::<Stream>()?.clone().unbind();
         let next = instance.getattr("next")?.unbind();

@@ -1,4 +1,4 @@
-//! Calls into Python that do not return, ended from another thread.
+//! Ends calls into Python that do not return, from another thread.
 
 use super::words;
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ thread_local! {
     static STOP: RefCell<Option<Arc<Stop>>> = const { RefCell::new(None) };
 }
 
-/// What ends calls of one thread: without it, a program could not end while a class runs on.
+/// Ends the calls of one thread. Without it, a program could not end while a class runs on.
 #[derive(Default)]
 pub struct Stop {
     /// Python's number of the thread.
@@ -30,7 +30,7 @@ impl Stop {
         STOP.set(Some(Arc::clone(self)));
     }
 
-    /// Ends the call that is under way, by an exception where it is, and lets none begin.
+    /// Ends the call in progress with an exception, and prevents further calls.
     pub fn stop(&self) {
         self.is_stopped.store(true, Relaxed);
         let number = self.thread.load(Relaxed);
@@ -41,8 +41,8 @@ impl Stop {
     }
 }
 
-/// Why nothing is called any more in this thread, if it has been stopped; `what` is said then, and
-/// later on.
+/// The reason why this thread makes no more calls, if it has been stopped. `what` is the reason
+/// then and later.
 pub fn stopped(what: Option<&str>) -> Option<String> {
     STOP.with_borrow(|stop| {
         let stop = stop.as_ref().filter(|stop| stop.is_stopped.load(Relaxed))?;

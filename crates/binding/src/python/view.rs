@@ -1,4 +1,4 @@
-//! Packets and queues as Python sees them.
+//! Packets and queues, as Python sees them.
 
 use super::desk::Desk;
 use forebay::ForebayPacket;
@@ -8,15 +8,15 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Bits of a `tos` that say congestion experienced.
+/// The bits of a `tos` that mean congestion experienced.
 const CE: u8 = 0b11;
-/// Names of what packets carry, by their numbers.
+/// Names of the kinds of packets, by their numbers.
 const KINDS: [&str; 3] = ["data", "ack", "control"];
 
 /// A packet that a discipline holds.
 ///
-/// The host keeps the packet; this shows it. When the last reference goes while the packet is still
-/// held, it is lost, and the host is told.
+/// The host owns the packet; this object shows it. If the last reference disappears while the
+/// packet is still held, the packet is lost, and the host is told.
 #[pyclass(frozen, name = "Packet", module = "forebay", freelist = 256)]
 pub struct View {
     shown: ForebayPacket,
@@ -40,7 +40,7 @@ impl View {
         ForebayPacket { tos: self.tos.load(Relaxed), ..self.shown }
     }
 
-    /// Why it is not held behind `desk`, if it is not.
+    /// Why it is not held in the queue of `desk`, if it is not.
     fn refused(&self, desk: &Arc<Desk>) -> Result<(), String> {
         let id = self.shown.id;
         if !Arc::ptr_eq(&self.desk, desk) {
@@ -168,7 +168,7 @@ impl Fifo {
         self.0.lock().expect("nothing panics while it is held")
     }
 
-    /// The packet that `take` takes out.
+    /// The packet that `take` removes.
     fn taken(
         &self,
         take: impl FnOnce(&mut VecDeque<Py<View>>) -> Option<Py<View>>,

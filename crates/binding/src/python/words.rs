@@ -1,11 +1,11 @@
-//! Words for what a class did: the package makes them, which knows files and lines.
+//! Messages about what a class did. The package makes them, because it knows files and lines.
 
 use pyo3::prelude::*;
 
 /// The module of the package that loads classes.
 const HOME: &str = "forebay.plugin.loading";
 
-/// What the package's `function` says of `arguments`; None if it says nothing, or fails.
+/// What the package's `function` says about `arguments`. None if it says nothing, or fails.
 fn say<'py>(
     py: Python<'py>,
     function: &str,
@@ -18,12 +18,12 @@ fn say<'py>(
 /// The module of the package that loads classes.
 ///
 /// # Errors
-/// The package is not whole.
+/// The Python package is incomplete.
 pub fn home(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
     py.import(HOME)
 }
 
-/// File, line and function of the class that are under way, if any are.
+/// File, line and function of the class that is running, if there is one.
 pub fn here(py: Python<'_>) -> Option<String> {
     // What is asked here must not meet an exception that is under way.
     let under_way = PyErr::take(py);
@@ -34,7 +34,7 @@ pub fn here(py: Python<'_>) -> Option<String> {
     said
 }
 
-/// File and line at which `error` was raised, and what it says.
+/// File and line at which `error` was raised, and its message.
 pub fn blame(py: Python<'_>, error: &PyErr) -> String {
     say(py, "blame", (error.value(py), error.traceback(py))).unwrap_or_else(|| error.to_string())
 }
@@ -44,7 +44,7 @@ pub fn of_method(method: &Bound<'_, PyAny>) -> String {
     say(method.py(), "of_method", (method,)).unwrap_or_else(|| "it".to_owned())
 }
 
-/// What is wrong with what `method` answered.
+/// What is wrong with the result of `method`.
 #[cold]
 pub fn wrong(method: &Bound<'_, PyAny>, answer: &Bound<'_, PyAny>, may: &str) -> String {
     let shown = answer.repr().map_or_else(|_| "something".to_owned(), |text| text.to_string());

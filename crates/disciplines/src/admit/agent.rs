@@ -1,12 +1,12 @@
-//! Agent: drops and marks arrivals with probabilities that somebody else sets.
+//! Agent: drops and marks arriving packets with probabilities that are set from outside.
 //!
-//! What it does: an arriving packet is dropped with one probability; one that stays and can be marked is
-//! marked with another. Nothing is measured and nothing adapted: whoever runs it, such as an agent that
-//! learns ([gym.md](../../../../docs/gym.md)), sets the probabilities while it runs
+//! What it does: an arriving packet is dropped with one probability. If it stays and can be marked,
+//! it is marked with another. Nothing is measured and nothing adapts. The program that runs it,
+//! such as an agent that learns ([gym.md](../../../../docs/gym.md)), sets the probabilities
 //! ([`Admit::retune`]).
 //!
-//! Source: a Bernoulli trial a packet, as PIE makes it with the probability of its controller (RFC 8033,
-//! section 4.1). Cost: a random number a packet for each probability above 0.
+//! Source: a Bernoulli trial for each packet, as in PIE (RFC 8033, section 4.1), where a controller
+//! sets the probability. Cost: a random number per packet for each probability above 0.
 
 use crate::Admit;
 use crate::retune::replaced;
@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 
-/// Given probabilities of drops and marks.
+/// Drops and marks with given probabilities.
 pub struct Agent(AgentParams);
 
 /// Parameters of `agent`.
@@ -98,7 +98,7 @@ mod tests {
     use forebay_core::{DropReason, Ecn};
     use serde_json::{Value, json};
 
-    /// Shares of 10 000 packets that were dropped and marked.
+    /// The shares of 10 000 packets that were dropped and that were marked.
     fn shares(rest: Value, ecn: Ecn) -> (f64, f64) {
         let mut block = json!({ "kind": "agent", "limit": "20000p" });
         block.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());

@@ -2,9 +2,9 @@
 //!
 //! Source: S. Floyd and V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
 //! IEEE/ACM Transactions on Networking 1(4), 1993: section 4 and figure 2 ("for each packet
-//! arrival: calculate the new average queue size"), section 11 for the idle correction. No queue
-//! in here: whoever owns one calls [`Average::update`] at every arrival and
-//! [`Average::emptied`] when the queue runs empty.
+//! arrival: calculate the new average queue size"), section 11 for the idle correction. This module
+//! has no queue. The owner of a queue calls [`Average::update`] at every arrival and
+//! [`Average::emptied`] when the queue becomes empty.
 //!
 //! | symbol | here |
 //! |---|---|
@@ -16,33 +16,34 @@
 //!
 //! Deviations: D1. The idle time begins when the last packet has left the wire, not when it left
 //! the queue, because a packet in transmission is not in the queue here (ns-2 does the same). An
-//! arrival before that finds an empty queue and no idle time, and changes nothing; ns-2 and Linux
-//! count it as a length of zero ([`Idle::Arrivals`], [`Idle::Linux`]), so that their average is a
-//! little lower (by 0.1 to 0.2 ms of 14 to 23 ms of mean wait, docs/validation.md). D2. m is a real number, as the linear f(t) of the paper gives it; Linux truncates it, and so
-//! does ns-2, which adds one for the arrival itself ([`Idle::Arrivals`]).
+//! arrival before that finds an empty queue and no idle time, and changes nothing. ns-2 and Linux
+//! count it as a length of zero ([`Idle::Arrivals`], [`Idle::Linux`]), so their average is a little
+//! lower (by 0.1 to 0.2 ms of 14 to 23 ms of mean wait, docs/validation.md). D2. m is a real
+//! number, as the paper's linear f(t) gives it. Linux truncates it, and so does ns-2, which adds
+//! one for the arrival itself ([`Idle::Arrivals`]).
 //!
-//! Cost: one multiplication a packet; one power for an arrival at an empty queue.
+//! Cost: one multiplication per packet; one power for an arrival at an empty queue.
 
 use forebay_core::{Bytes, Duration, Rate, Setting, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How an arrival at an empty queue ages the average.
+/// How the average changes at an arrival that finds an empty queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Idle {
     /// By the idle time, in typical packets (Floyd and Jacobson 1993, section 11).
     #[default]
     Time,
-    /// By the whole packets of that time and by the arrival itself, which finds nothing (ns-2 and
-    /// ns-3: m + 1 in `REDQueue::enque`).
+    /// By the whole packets of that time and one more for the arrival itself (ns-2 and ns-3: m + 1
+    /// in `REDQueue::enque`).
     Arrivals,
-    /// By the idle time through Linux's table, which decays slower; an arrival while the last packet
-    /// is still being sent finds a length of zero (`red_calc_qavg`).
+    /// By the idle time through Linux's table, which decays more slowly. An arrival during the last
+    /// transmission counts as a length of zero (`red_calc_qavg`).
     Linux,
 }
 
-/// How fast an idle link could have sent.
+/// How fast an idle link could have sent packets.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
     nanos_per_byte: f64,
@@ -52,7 +53,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The pace of `setting`'s link for packets of a `typical` size.
+    /// The pace of the link in `setting` for packets of a `typical` size.
     pub fn new(setting: &Setting, typical: Bytes, idle: Idle) -> Self {
         let overhead = setting.overhead;
         let typical = typical.0 as f64 + f64::from(overhead);
@@ -61,14 +62,14 @@ impl Pace {
         pace
     }
 
-    /// Learns the link's rate; an outage (zero) leaves the pace as it was.
+    /// Sets the link's rate. An outage (zero) does not change the pace.
     pub fn set_rate(&mut self, rate: Rate) {
         if rate.bps() > 0 {
             self.nanos_per_byte = 8e9 / rate.bps() as f64;
         }
     }
 
-    /// When a transmission of `len` bytes that starts at `now` ends.
+    /// The end of a transmission of `len` bytes that starts at `now`.
     #[inline]
     fn end(&self, now: Time, len: u32) -> Time {
         now + Duration::from_nanos(
@@ -85,7 +86,7 @@ impl Pace {
         }
     }
 
-    /// What is left of one after `span` without a packet.
+    /// The factor by which the average has decayed after `span` without a packet.
     fn decay(&self, weight: f64, span: Duration) -> f64 {
         match self.idle {
             Idle::Linux => self.table(weight, span),
@@ -93,9 +94,9 @@ impl Pace {
         }
     }
 
-    /// The same by Linux (`tc_red_eval_idle_damping` of iproute2, `red_calc_qavg_from_idle_time`): a
-    /// table of 256 cells of 2^n ticks of 64 ns, which the kernel reads by microseconds; within the
-    /// first cells it goes down in a straight line, to no less than a half.
+    /// The same in Linux (`tc_red_eval_idle_damping` of iproute2, `red_calc_qavg_from_idle_time`):
+    /// a table of 256 cells of 2^n ticks of 64 ns, which the kernel reads by microseconds. Within
+    /// the first cells it falls linearly, to no less than a half.
     fn table(&self, weight: f64, span: Duration) -> f64 {
         let transmission = self.typical * self.nanos_per_byte / 64.0;
         let halvings = -libm::log(1.0 - weight) / transmission;
@@ -108,7 +109,7 @@ impl Pace {
     }
 }
 
-/// An average queue length; its unit is that of the lengths it is given.
+/// An average queue length, in the unit of the lengths that it gets.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Average {
     value: f64,
@@ -122,13 +123,13 @@ impl Average {
         self.value
     }
 
-    /// What the average is at `now` if nothing has arrived since.
+    /// The average at `now`, if nothing has arrived since.
     pub fn at(&self, weight: f64, now: Time, pace: &Pace) -> f64 {
         let idle = self.idle_since.filter(|since| now > *since);
         idle.map_or(self.value, |since| self.value * pace.decay(weight, now.since(since)))
     }
 
-    /// A packet arrives and finds `length` queued; gives the new average.
+    /// A packet arrives and finds a queue of `length`. Returns the new average.
     #[inline]
     pub fn update(&mut self, weight: f64, length: f64, now: Time, pace: &Pace) -> f64 {
         match self.idle_since {
@@ -149,7 +150,7 @@ impl Average {
         self.value
     }
 
-    /// The queue has just given its last packet, of `len` bytes.
+    /// The queue has just sent its last packet, of `len` bytes.
     #[inline]
     pub fn emptied(&mut self, now: Time, len: u32, pace: &Pace) {
         self.idle_since = Some(pace.end(now, len));

@@ -1,13 +1,14 @@
-//! Marks of what has waited for longer than a threshold, on top of another rule.
+//! Marks packets that have waited for longer than a threshold, in addition to another rule.
 //!
-//! What it does: a packet that the rule inside lets go is marked too if it waited for longer than the
-//! threshold and its sender understands marks: the step of scalable senders, in queues whose own law
-//! answers classic ones.
+//! What it does: a departing packet that the inner rule lets pass is marked too, if it waited for
+//! longer than the threshold and its sender understands marks. Scalable senders need such a step in
+//! queues whose own rule is made for classic senders.
 //!
-//! Source: Linux 6.1, `codel_impl.h` (`ce_threshold`, and its selector for ECT(1)); RFC 9332, section
-//! 2.5.1.2. Deviations: D1. The selector is ECT(1) and CE or none; Linux has any bits of the DS field.
+//! Source: Linux 6.1, `codel_impl.h` (`ce_threshold`, and its selector for ECT(1)); RFC 9332,
+//! section 2.5.1.2. Deviations: D1. The threshold is for ECT(1) and CE, or for all packets; in
+//! Linux any bits of the DS field can select packets.
 //!
-//! Cost: one subtraction and one comparison a packet.
+//! Cost: one subtraction and one comparison per packet.
 
 use crate::Admit;
 use forebay_core::{Bank, Context, DropReason, Duration, Packet, QueueId, Rate, Time};
@@ -15,14 +16,15 @@ use std::any::Any;
 
 /// The rule `inner`, and marks above a threshold.
 pub struct CeThreshold<A> {
-    /// None: the rule inside alone.
+    /// None: only the inner rule.
     threshold: Option<Duration>,
     l4s_only: bool,
     inner: A,
 }
 
 impl<A: Admit> CeThreshold<A> {
-    /// `inner` with marks above `threshold`, if there is one; of ECT(1) alone, or of every ECT packet.
+    /// `inner`, with marks above `threshold` if there is one: of ECT(1) packets, or of every ECT
+    /// packet.
     pub fn new(threshold: Option<Duration>, l4s_only: bool, inner: A) -> Self {
         CeThreshold { threshold, l4s_only, inner }
     }
@@ -81,7 +83,7 @@ mod tests {
     use forebay_core::Ecn;
     use serde_json::{Value, json};
 
-    /// Marks among a classic, an ECT(0) and an ECT(1) packet of a flow each that wait for 2 ms.
+    /// Which of a classic, an ECT(0) and an ECT(1) packet, of a flow each, are marked after 2 ms.
     fn marked(kind: &str, rest: Value) -> Vec<u32> {
         let mut block = json!({ "kind": kind });
         block.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());

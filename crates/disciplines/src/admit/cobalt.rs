@@ -1,14 +1,14 @@
-//! COBALT: CoDel that keeps its count between congested times, and BLUE for what does not respond.
+//! COBALT: CoDel that keeps its count between congested periods, and BLUE for unresponsive flows.
 //!
-//! What it does: as CoDel, it drops or marks departing packets at intervals that shrink with the square
-//! root of a count while they wait for longer than `target`. When they do not, the count falls at the
-//! same pace instead of being forgotten, so that the next congested time begins where the last one
-//! ended. BLUE's probability rises at each overflow and falls when the queue runs empty; it drops
-//! without regard to ECN.
+//! What it does: like CoDel, it drops or marks departing packets while they wait for longer than
+//! `target`, at intervals that shrink with the square root of a count. When they do not, the count
+//! falls at the same pace instead of being reset, so the next congested period begins where the
+//! last one ended. BLUE's probability rises at each overflow and falls when the queue becomes
+//! empty. BLUE drops packets without regard to ECN.
 //!
-//! Source: Linux 6.1, `sch_cake.c` (`cobalt_*`); T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of
-//! CAKE", LANMAN 2018, section III-D. [`CobaltState`] and [`CobaltLaw`] are the algorithm without a
-//! queue of its own.
+//! Source: Linux 6.1, `sch_cake.c` (`cobalt_*`); T. Høiland-Jørgensen, D. Täht and J. Morton,
+//! "Piece of CAKE", LANMAN 2018, section III-D. [`CobaltState`] and [`CobaltLaw`] are the algorithm
+//! without a queue.
 //!
 //! | `sch_cake.c` | here |
 //! |---|---|
@@ -16,17 +16,17 @@
 //! | count, rec_inv_sqrt, drop_next, dropping, p_drop, blue_timer | `count`, `root` and the same |
 //! | mtu_time, bulk_flows | the port's largest packet at its rate; 1 |
 //!
-//! 1 / sqrt(count) has 32 bits, from a table for counts below 16, from one step of Newton's iteration
-//! above, as there; the count has 32 bits and stops at the highest. A queue's first signal of all is
-//! due at once and not after an interval, because Linux's 1 / sqrt(count) is 0 until the count has
-//! changed; so it is here.
+//! 1 / sqrt(count) has 32 bits: from a table for counts below 16, above from one step of Newton's
+//! iteration, as in Linux. The count has 32 bits and stops at the highest. The first signal of a
+//! queue is due at once, not after an interval, because Linux's 1 / sqrt(count) is 0 until the
+//! count has changed.
 //!
-//! Deviations: D1. The queue counts as found empty when its last packet leaves; in Linux when it is asked
-//! the next time, a packet's transmission later. D2. On overflow the arriving packet is dropped; in CAKE
-//! one of the longest queue.
+//! Deviations: D1. The queue counts as found empty when its last packet leaves; in Linux when it is
+//! asked the next time, one transmission later. D2. On overflow the arriving packet is dropped;
+//! CAKE drops one of the longest queue.
 //!
-//! Cost: a few comparisons a packet; two or three multiplications a signal; one random number while
-//! BLUE's probability is above 0.
+//! Cost: a few comparisons per packet; two or three multiplications per signal; one random number
+//! per packet while BLUE's probability is above 0.
 
 use crate::Admit;
 use crate::retune::retuned;
@@ -39,7 +39,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 
-/// COBALT, with one state a queue.
+/// COBALT, with one state for each queue.
 pub struct Cobalt {
     limit: Limit,
     law: CobaltLaw,
@@ -79,7 +79,7 @@ impl Default for CobaltParams {
     }
 }
 
-/// What is constant in COBALT, but for the link's rate.
+/// The constant part of COBALT, except for the link's rate.
 #[derive(Debug, Clone, Copy)]
 pub struct CobaltLaw {
     target: Duration,
@@ -90,7 +90,7 @@ pub struct CobaltLaw {
 }
 
 impl CobaltLaw {
-    /// The law of these parameters on that port; their limit is not looked at.
+    /// The algorithm with these parameters on a port with `setting`. Their limit is not used.
     ///
     /// # Errors
     /// Names the field that is out of range.
@@ -148,11 +148,11 @@ const fn nearer(root: u32, count: u32) -> u32 {
     (rest.wrapping_mul(root as u64) >> 31) as u32
 }
 
-/// What varies in COBALT.
+/// The variables of COBALT.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CobaltState {
     count: u32,
-    /// 2^32 / sqrt(count), or near it.
+    /// 2^32 / sqrt(count), approximately.
     root: u32,
     drop_next: Time,
     dropping: bool,
@@ -185,7 +185,7 @@ impl CobaltState {
         }
     }
 
-    /// The count is now `count`, one more or less than it was.
+    /// The count changes by one, to `count`.
     fn count_to(&mut self, count: u32) {
         self.count = count;
         self.root = match ROOTS.get(count as usize) {
@@ -194,13 +194,13 @@ impl CobaltState {
         };
     }
 
-    /// Whether nothing is remembered that the next congested time would go on with.
+    /// Whether the state has nothing left that the next congested period would start from.
     pub fn at_rest(&self, now: Time) -> bool {
         self.p_drop == 0.0 && self.count == 0 && now >= self.drop_next
     }
 
-    /// Whether `packet`, which is about to leave, must be dropped; may mark it. `flows` share the
-    /// link.
+    /// Whether `packet`, which is about to leave, must be dropped. It may mark the packet. `flows`
+    /// flows share the link.
     pub fn must_drop(
         &mut self,
         law: &CobaltLaw,
@@ -300,7 +300,7 @@ impl Admit for Cobalt {
         }
     }
 
-    /// Of several queues, the one with the highest count.
+    /// Shows the queue with the highest count.
     fn probe(&self, _: Time, _: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
         if let Some(state) = self.states.iter().max_by_key(|state| state.count) {
             out("count", f64::from(state.count));

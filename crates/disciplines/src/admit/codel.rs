@@ -5,7 +5,7 @@
 //! interval / sqrt(count), until a sojourn below the target is seen.
 //!
 //! Source: RFC 8289, section 5 (pseudo-code). [`CodelState`] and [`CodelLaw`] are the algorithm
-//! without a queue of its own: one state for `codel`, one a flow for `fq-codel`.
+//! without a queue: `codel` has one state, `fq-codel` one for each flow.
 //!
 //! | RFC 8289 | here |
 //! |---|---|
@@ -14,16 +14,16 @@
 //! | first_above_time_ | `first_above`; None for 0 |
 //! | drop_next_, count_, lastcount_, dropping_ | the same |
 //!
-//! Deviations: D1. The square root is exact (IEEE double) and time is in ns; Linux has a root of 16
-//! bits, for which it makes one step of Newton's iteration at every drop, so that the third drop
-//! comes half an interval after the second, and a clock of 1024 ns.
-//! D2. With `ecn`, a packet that can be marked is marked and sent instead of dropped, and counts as
-//! a drop, as in Linux; the RFC leaves marking open. D3. maxpacket_ is the mtu throughout, where
-//! ns-2 learns it. D4. The backlog compared with it is that of the packet's own queue; Linux's
-//! fq_codel compares that of all queues. D5. `ce_threshold`, which the RFC has not, is Linux's
-//! (`codel_dequeue`, since 4.1), in ns: a rule around this one ([`CeThreshold`]).
+//! Deviations: D1. The square root is exact (IEEE double) and time is in ns. Linux has a root of 16
+//! bits, for which it makes one step of Newton's iteration at every drop, so the third drop comes
+//! half an interval after the second; its clock has 1024 ns. D2. With `ecn`, a packet that can be
+//! marked is marked and sent instead of dropped, and counts as a drop, as in Linux; the RFC leaves
+//! marking open. D3. maxpacket_ is always the mtu; ns-2 learns it. D4. The backlog compared with it
+//! is that of the packet's own queue; Linux's fq_codel compares that of all queues. D5.
+//! `ce_threshold` is not in the RFC. It is Linux's (`codel_dequeue`, since 4.1), in ns, as a rule
+//! around this one ([`CeThreshold`]).
 //!
-//! Cost: a few comparisons a packet; one square root and one division a drop.
+//! Cost: a few comparisons per packet; one square root and one division per drop.
 
 use crate::Admit;
 use crate::admit::CeThreshold;
@@ -37,7 +37,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 
-/// Controlled delay, with one state a queue.
+/// Controlled delay, with one state for each queue.
 pub struct Codel {
     limit: Limit,
     law: CodelLaw,
@@ -76,7 +76,7 @@ impl Default for CodelParams {
     }
 }
 
-/// What is constant in CoDel.
+/// The constant part of CoDel.
 #[derive(Debug, Clone, Copy)]
 pub struct CodelLaw {
     target: Duration,
@@ -86,7 +86,7 @@ pub struct CodelLaw {
 }
 
 impl CodelLaw {
-    /// The law with these parameters on a port of that mtu.
+    /// The algorithm with these parameters on a port with that mtu.
     ///
     /// # Errors
     /// A target of zero, or not below the interval.
@@ -105,7 +105,7 @@ impl CodelLaw {
         Ok(CodelLaw { target, interval, max_packet: u64::from(setting.mtu), ecn })
     }
 
-    /// control_law: the drop after the `count`-th one at `time`.
+    /// control_law: the time of the drop after the `count`-th one, which was at `time`.
     #[inline]
     fn next(&self, time: Time, count: u32) -> Time {
         let span = self.interval.as_nanos() as f64 / f64::from(count).sqrt();
@@ -113,7 +113,7 @@ impl CodelLaw {
     }
 }
 
-/// What varies in CoDel.
+/// The variables of CoDel.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CodelState {
     first_above: Option<Time>,
@@ -206,7 +206,7 @@ impl CodelState {
         Some((packet, ok_to_drop))
     }
 
-    /// Drops since the dropping state was entered, and what it began with.
+    /// Number of drops since the dropping state began, including the number with which it began.
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -218,7 +218,7 @@ impl CodelState {
 }
 
 impl Codel {
-    /// CoDel with these parameters, but for `ce_threshold`, which stands around it.
+    /// CoDel with these parameters, without `ce_threshold`, which is a rule around it.
     ///
     /// # Errors
     /// Names the field that is out of range.

@@ -30,14 +30,14 @@
 //!   its transport understands that, and costs nothing, as a dropped one: so the marking rate is the
 //!   dropping rate that the same arrivals would have met, and a mark means what a drop means (RFC
 //!   3168, section 5). Charging it would leave none for the packets that are not marked.
-//! - D5: where capacity varies, which the paper leaves open, R_CA = C is kept by `follow`: either
-//!   the link tells its rate, or what leaves pays back the bucket: each packet its size on the wire,
-//!   when it leaves. While packets wait that is the tokens of R_CA = C, whatever C is, without an
-//!   estimate and its lag; while none wait the bucket fills at the rate at which the last ones left.
-//! - D6: policers a user or a flow and a CP-AQM in each queue under fair scheduling, which the paper
-//!   does not have, are `policers` and `occupancy`; `limit` stays that of the whole port.
+//! - D5: where capacity varies, which the paper leaves open, `follow` keeps R_CA = C. Either the
+//!   link tells its rate, or each departing packet pays back its size on the wire to the bucket.
+//!   While packets wait, this gives the tokens of R_CA = C for any C, without an estimate and its
+//!   lag. While none wait, the bucket fills at the rate at which the last packets left.
+//! - D6: `policers` and `occupancy` are not in the paper. They give a policer to each user or flow,
+//!   and a CP-AQM to each queue under fair scheduling. `limit` is still that of the whole port.
 //!
-//! Cost: a refill and, in congestion, one 128-bit division a packet.
+//! Cost: a refill per packet and, in congestion, one 128-bit division.
 
 use super::policers::{BYTE, Policers};
 use crate::Admit;
@@ -50,7 +50,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 
-/// Admits what fits the buffer and the congestion allowance.
+/// Admits packets for which the buffer has room and the congestion allowance has tokens.
 pub struct CpAqm {
     limit: Limit,
     congestion: Congestion,
@@ -67,36 +67,36 @@ pub struct CpAqm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Follow {
-    /// It is constant.
+    /// Nothing: it is constant.
     #[default]
     Nothing,
     /// The link's rate, as the link tells it.
     Link,
-    /// What leaves the queue.
+    /// The packets that leave the queue.
     Drain,
 }
 
-/// All queues of a port together, or each by itself.
+/// All queues of a port together, or each queue separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Span {
     /// All queues of the port together.
     #[default]
     Port,
-    /// Each queue by itself.
+    /// Each queue separately.
     Queue,
 }
 
-/// What has left, for an allowance that follows it.
+/// What has left the queue, for an allowance that follows it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Drain {
     /// When the last packet left.
     last: Time,
     /// Its size on the wire.
     frame: u64,
-    /// Whether others waited then, so that the link has been sending ever since.
+    /// Whether others waited then, so the link has been sending ever since.
     busy: bool,
-    /// Bytes on the wire, and nanoseconds that they took, since the rate was last measured.
+    /// Bytes on the wire since the rate was last measured, and the nanoseconds that they took.
     bytes: u64,
     span: u64,
 }
@@ -110,7 +110,7 @@ struct Congestion {
     excess: u64,
 }
 
-/// Bytes on the wire over which the drain rate is measured (as PIE's DQ_THRESHOLD, RFC 8033,
+/// Bytes on the wire over which the drain rate is measured (like PIE's DQ_THRESHOLD, RFC 8033,
 /// section 5.2).
 const MEASURED: u64 = 1 << 14;
 /// c_max is resolved to this fraction.
@@ -131,9 +131,10 @@ pub struct CpAqmParams {
     pub max_congestion: f64,
     /// Congestion allowance rate (R_CA; section 3.3). Default: the link's rate.
     pub rate: Option<Rate>,
-    /// What the allowance rate follows where capacity varies: "nothing"; "link", the rate that the
-    /// link tells; or "drain", what leaves the queue, with `rate` until that is known. With
-    /// policers a queue the latter gives each bucket what the scheduler serves its queue.
+    /// What the allowance rate follows if the capacity varies: "nothing"; "link", the rate that the
+    /// link tells; or "drain", the packets that leave the queue, with `rate` until their rate is
+    /// known. With a policer for each queue, "drain" gives each bucket the rate at which the
+    /// scheduler serves its queue.
     pub follow: Follow,
     /// Bucket size (B_CA; section 3.3), above 0 to 2 GB. Default: 1.5 Q_max times the largest
     /// packet on the wire over the same without overhead, and one packet more if the threshold is
@@ -141,13 +142,13 @@ pub struct CpAqmParams {
     pub bucket: Option<Bytes>,
     /// Whether packets that the policer refuses are marked, where their transport understands it.
     pub ecn: bool,
-    /// What a policer meters (not in the paper): "port", all traffic; or "queue", each queue has a
-    /// bucket of its own, of size `bucket`, and those in use share `rate` equally. By the
-    /// classifier and with the scheduler `fifo` that is a policer for each user (`class`) or for
-    /// each flow (`flow-hash`).
+    /// What a policer meters (not in the paper): "port", all traffic; or "queue", where each queue
+    /// has a bucket of size `bucket`, and those in use share `rate` equally. With the scheduler
+    /// `fifo` and the classifier `class` this is a policer for each user, with `flow-hash` one for
+    /// each flow.
     pub policers: Span,
-    /// Whose occupancy is congestion (x): "port", that of all queues; or "queue" (not in the
-    /// paper), that of the queue which the packet joins.
+    /// Which occupancy is congestion (x): "port", that of all queues; or "queue" (not in the
+    /// paper), that of the queue that the packet joins.
     pub occupancy: Span,
 }
 
@@ -167,7 +168,7 @@ impl Default for CpAqmParams {
     }
 }
 
-/// Bytes that `limit` stands for, with packets of the largest size.
+/// Bytes of `limit`, if all packets have the largest size.
 fn bytes(limit: Limit, mtu: u32) -> u64 {
     match limit {
         Limit::Packets(count) => u64::from(count) * u64::from(mtu),
@@ -176,7 +177,7 @@ fn bytes(limit: Limit, mtu: u32) -> u64 {
 }
 
 impl CpAqmParams {
-    /// Fills in the allowance rate and the bucket size, where they are not given.
+    /// Fills in the allowance rate and the bucket size, if they are not given.
     pub fn resolve(&mut self, setting: &Setting) {
         self.rate.get_or_insert(setting.rate);
         if self.bucket.is_none() {
@@ -356,7 +357,7 @@ impl Admit for CpAqm {
         }
     }
 
-    /// The tokens stay; a bucket that becomes smaller loses what it has no room for.
+    /// The tokens stay. A bucket that becomes smaller loses the tokens for which it has no room.
     fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
         let kept = |of: &Self| (of.follow, of.policers);
         let fits = |fresh: &&mut Self| kept(fresh) == kept(self);

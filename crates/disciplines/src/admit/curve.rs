@@ -1,10 +1,10 @@
-//! The drop law of RED: from an average queue length to a probability, and from probabilities to
+//! The drop rule of RED: from an average queue length to a probability, and from probabilities to
 //! evenly spaced drops.
 //!
 //! Source: Floyd and Jacobson 1993, figure 2 and section 7; the gentle variant: S. Floyd,
-//! "Recommendation on using the gentle_ variant of RED", 2000; the adaptive one: S. Floyd,
-//! R. Gummadi and S. Shenker, "Adaptive RED: An Algorithm for Increasing the Robustness of RED's
-//! Active Queue Management", 2001, figure 1. No queue in here.
+//! "Recommendation on using the gentle_ variant of RED", 2000; the adaptive one: S. Floyd, R.
+//! Gummadi and S. Shenker, "Adaptive RED: An Algorithm for Increasing the Robustness of RED's
+//! Active Queue Management", 2001, figure 1. This module has no queue.
 //!
 //! | symbol | here |
 //! |---|---|
@@ -16,18 +16,18 @@
 //! | `wait_`, `old` of ns-2 | `wait`, `spare_first` of [`Curve`] |
 //! | `qcount` of Linux | `count`, with [`Gaps::Linux`] |
 //!
-//! Deviations: D1. count advances before it is used, as in figure 2 and in ns-2, so that with a
-//! constant p_b the n-th packet after a drop is dropped with the same probability for every n in
-//! 1..1/p_b - 1; section 7's derivation of a range up to 1/p_b counts one packet less.
-//! D2. With `wait`, as in ns-2's RED unless its scripts say otherwise (`Queue/RED set wait_ true`),
-//! nothing is dropped until count reaches 1/p_b, then p_a = p_b / (2 - count p_b): gaps are uniform
-//! on 1/p_b to 2/p_b and the loss is 2/3 p_b, not 2 p_b. It is not in the paper. D3. With
+//! Deviations: D1. count advances before it is used, as in figure 2 and in ns-2. So with a constant
+//! p_b the n-th packet after a drop is dropped with the same probability for every n in 1..1/p_b -
+//! 1; section 7 derives a range up to 1/p_b, which counts one packet less. D2. With `wait`, as in
+//! ns-2's RED by default (its scripts can change it: `Queue/RED set wait_ true`), nothing is
+//! dropped until count reaches 1/p_b, then p_a = p_b / (2 - count p_b). Gaps are then uniform on
+//! 1/p_b to 2/p_b, and the loss is 2/3 p_b, not 2 p_b. This is not in the paper. D3. With
 //! `spare_first`, as in ns-2 and ns-3 (`REDQueue::enque`, `edv_.old`), the arrival with which the
-//! average reaches min_th passes, and counts for one. D4. With [`Gaps::Linux`] (`red_action`,
-//! `red_mark_probability`) the first arrival above min_th passes, and the n-th after it, or after a
-//! drop, goes if n p_b is at least a number drawn from 0 to 1 at that time: gaps are uniform on 1 to
-//! 1/p_b, the range of section 7. Here it is drawn anew at each arrival, which for a constant p_b is
-//! the same distribution.
+//! average reaches min_th passes, and counts as one. D4. With [`Gaps::Linux`] (`red_action`,
+//! `red_mark_probability`) the first arrival above min_th passes. The n-th one after it, or after a
+//! drop, is dropped if n p_b is at least a number drawn from 0 to 1 at that time. Gaps are then
+//! uniform on 1 to 1/p_b, the range of section 7. Here the number is drawn anew at each arrival,
+//! which for a constant p_b gives the same distribution.
 //!
 //! Cost: two comparisons below min_th; one division and one random number above.
 
@@ -36,7 +36,7 @@ use forebay_core::{ConfigError, Limit, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How far apart drops are while the average stays.
+/// How far apart drops are while the average is constant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gaps {
@@ -76,7 +76,7 @@ impl Measure {
     }
 }
 
-/// Drop probability over average queue length.
+/// Drop probability as a function of the average queue length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Curve {
     min_th: f64,
@@ -126,19 +126,20 @@ impl Curve {
         Ok((curve, measure))
     }
 
-    /// The same curve with ns-2's rules: at least 1/p_b packets pass between two drops (D2), the
-    /// first arrival above min_th passes (D3).
+    /// The same curve with ns-2's rules: at least 1/p_b packets pass between two drops (D2), and
+    /// the first arrival above min_th passes (D3).
     pub fn with_rules(self, wait: bool, spare_first: bool) -> Curve {
         Curve { wait, spare_first, ..self }
     }
 
-    /// The same curve with drops that are so far apart (D4).
+    /// The same curve with these gaps between drops (D4).
     pub fn with_gaps(self, gaps: Gaps) -> Curve {
         Curve { gaps, ..self }
     }
 
-    /// Moves max_p so that an average goes to the middle between the thresholds, its target: up by
-    /// alpha, a quarter of it or 0.01, down to beta = 0.9 of it, between 0.01 and 0.5.
+    /// Changes max_p so that the average moves to its target, the middle between the thresholds. It
+    /// rises by alpha, which is a quarter of it or 0.01, or falls to beta = 0.9 of it, and stays
+    /// between 0.01 and 0.5.
     pub fn adapt(&mut self, average: f64) {
         let share = (average - self.min_th) / (self.max_th - self.min_th);
         if share > 0.6 && self.max_p <= 0.5 {
@@ -174,14 +175,14 @@ impl Curve {
     }
 }
 
-/// What the law says about one arrival.
+/// What the rule says about an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// Nothing.
     Pass,
-    /// Drop it; the average is between the thresholds, so a mark does as well.
+    /// Drop it. The average is between the thresholds, so it may be marked instead.
     Early,
-    /// Drop it; the average is above max_th (RFC 3168, section 7: no mark then).
+    /// Drop it. The average is above max_th, so a mark is not enough (RFC 3168, section 7).
     Forced,
 }
 
@@ -198,8 +199,8 @@ impl Default for Spacing {
 }
 
 impl Spacing {
-    /// Decides about one arrival at `average`. `share` scales p_b: the packet's part of the
-    /// largest size in byte mode, else 1.
+    /// Decides about an arrival at `average`. `share` scales p_b: in byte mode it is the packet's
+    /// size as a share of the largest, otherwise 1.
     #[inline]
     pub fn step(&mut self, curve: &Curve, average: f64, share: f64, rng: &mut Rng) -> Signal {
         if average < curve.min_th {

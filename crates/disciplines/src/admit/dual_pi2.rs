@@ -1,5 +1,6 @@
-//! DualPI2's rule: the classic queue under PI2, the low-latency queue under a step (or ramp) and PI2's
-//! coupled marks. The kind is [`crate::kinds::DualPi2`], whose page names source and deviations.
+//! DualPI2's rule: PI2 on the classic queue; a step (or ramp) and PI2's coupled marks on the
+//! low-latency queue. The kind is [`crate::kinds::DualPi2`], whose page has the source and the
+//! deviations.
 
 use super::{Pi2Law, Pi2State, Ramp, Recur, pi2};
 use crate::Admit;
@@ -7,7 +8,7 @@ use crate::classify::CLASSIC;
 use forebay_core::{Bank, Context, DropReason, Limit, Packet, QueueId, Time};
 use std::any::Any;
 
-/// PI2 over the classic queue and all others, which are low-latency.
+/// PI2 on the classic queue. All other queues are low-latency queues.
 pub struct DualPi2 {
     limit: Limit,
     law: Pi2Law,
@@ -24,7 +25,7 @@ impl DualPi2 {
         DualPi2 { limit, law, ramp, state, classic: signals, low_latency: signals }
     }
 
-    /// Whether `packet`, just taken from `queue`, goes on.
+    /// Whether `packet`, just taken from `queue`, may leave.
     #[inline]
     fn stays(
         &mut self,
@@ -51,7 +52,7 @@ impl DualPi2 {
     }
 }
 
-/// When the longest wait of all queues began.
+/// When the packet that has waited longest joined its queue.
 fn oldest(bank: &Bank) -> Option<Time> {
     (0..bank.queues()).filter_map(|queue| bank.head_since(queue)).min()
 }

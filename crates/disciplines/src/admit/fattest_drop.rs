@@ -1,21 +1,21 @@
-//! One limit for all queues together: on overflow, the fattest queue pays.
+//! One limit for all queues together. On overflow, the queue with the most bytes loses packets.
 //!
-//! What it does: when the packets of all queues exceed the limit, up to 64 packets, but at most
-//! half of them, are dropped from the head of the queue that holds most bytes. Everything else is
-//! left to the rule inside.
+//! What it does: when all queues together exceed the limit, up to 64 packets, but at most half of
+//! them, are dropped from the head of the queue that holds the most bytes. The inner rule decides
+//! everything else.
 //!
-//! Source: RFC 8290, section 4.1. Deviations: D1. A tie goes to the lowest queue. D2. The rule
-//! inside is not told of these drops; Linux adds them to the flow's CoDel count. D3. A limit in
-//! bytes is possible; Linux has a memory limit beside the packet limit.
+//! Source: RFC 8290, section 4.1. Deviations: D1. A tie goes to the lowest queue. D2. The inner
+//! rule does not learn of these drops; Linux adds them to the flow's CoDel count. D3. The limit may
+//! be in bytes; Linux has a memory limit beside the packet limit.
 //!
-//! Cost: one comparison a packet; a scan of all queues for up to 64 drops.
+//! Cost: one comparison per packet; a scan of all queues for up to 64 drops.
 
 use crate::Admit;
 use forebay_core::config::require;
 use forebay_core::{Bank, ConfigError, Context, DropReason, Limit, Packet, QueueId, Rate, Time};
 use std::any::Any;
 
-/// Packets dropped at most at one overflow.
+/// Most packets that one overflow drops.
 const BATCH: usize = 64;
 
 /// A shared limit around the rule `inner`.

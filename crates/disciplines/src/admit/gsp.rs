@@ -1,9 +1,9 @@
 //! GSP: drops one packet when the queue exceeds a threshold, then waits.
 //!
 //! What it does: senders that share a full queue all lose packets within one round-trip time, and
-//! so oscillate together. GSP drops a single packet when the queue is above `threshold`, and then
-//! ignores the threshold for an interval, so that one sender's reaction can show. If the queue
-//! still spends its time above the threshold, the interval shrinks.
+//! then oscillate together. GSP drops a single packet when the queue is above `threshold`. Then it
+//! ignores the threshold for an interval, so that the sender's reaction can take effect. If the
+//! queue is still above the threshold most of the time, the interval shrinks.
 //!
 //! Source: W. Lautenschlaeger and A. Francini, "Global Synchronization Protection for Bandwidth
 //! Sharing TCP Flows in High-Speed Links", HPSR 2015 (arXiv 1602.05333), and W. Lautenschlaeger,
@@ -25,14 +25,13 @@
 //! | cumulTime, expiry | `cumulative`, `expiry` |
 //! | states clear, overflow, drain | `Phase` |
 //!
-//! Deviations: D1. The times above and below are measured at departures too, so that they are
-//! exact rather than attributed to what the queue was at the last arrival. D2. The arriving packet
-//! counts toward the length that is compared with the threshold. D3. The sources give no default
-//! for the threshold, nor for maxTime: ours are 15 ms of the link's rate, PIE's target, and 100
-//! times tau. D4. The variant by delay is not included. D5. Marks instead of drops are not
-//! described and not included.
+//! Deviations: D1. The times above and below are measured at departures too, so they are exact and
+//! do not depend on the length at the last arrival. D2. The arriving packet counts toward the
+//! length that is compared with the threshold. D3. The sources give no default for the threshold,
+//! nor for maxTime. Ours are 15 ms of the link's rate, PIE's target, and 100 times tau. D4. The
+//! variant by delay is not included. D5. Marks instead of drops are not described and not included.
 //!
-//! Cost: two comparisons and one addition a packet; one division an arrival above the threshold.
+//! Cost: two comparisons and one addition per packet; one division an arrival above the threshold.
 
 use super::curve::Measure;
 use crate::Admit;
@@ -45,7 +44,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 
-/// Global synchronization protection, with one state a queue.
+/// Global synchronization protection, with one state for each queue.
 pub struct Gsp {
     limit: Limit,
     threshold: f64,
@@ -71,15 +70,15 @@ struct State {
     phase: Phase,
 }
 
-/// Where the queue is after an overflow.
+/// The phase after an overflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Phase {
     /// Time below the threshold counts.
     #[default]
     Clear,
-    /// The buffer has overflowed; waits for the queue to be empty.
+    /// The buffer has overflowed. This phase ends when the queue is empty.
     Overflow,
-    /// It was empty; waits for it to be above the threshold again.
+    /// The queue has been empty. This phase ends when it is above the threshold again.
     Drain,
 }
 
@@ -165,7 +164,7 @@ impl Gsp {
         self.interval / (1.0 + state.cumulative / tau)
     }
 
-    /// Accounts for the time up to `now`, in which the queue's length has not changed.
+    /// Accounts for the time up to `now`, during which the queue's length has not changed.
     #[inline]
     fn account(&mut self, queue: QueueId, bank: &Bank, now: Time) {
         let Some(adaptation) = &self.adaptation else { return };
@@ -240,7 +239,7 @@ impl Admit for Gsp {
         Some(packet)
     }
 
-    /// Of several queues, the one with the shortest interval.
+    /// Shows the queue with the shortest interval.
     fn probe(&self, _: Time, _: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
         let most = |a: &&State, b: &&State| a.cumulative.total_cmp(&b.cumulative);
         if let Some(state) = self.states.iter().max_by(most) {

@@ -1,4 +1,4 @@
-//! May it stay, and if not who goes?
+//! Admission rules: may a packet stay, and if not, which packet is dropped?
 
 mod agent;
 mod average;

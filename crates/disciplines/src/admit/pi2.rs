@@ -1,12 +1,13 @@
-//! PI2: drops or marks departing packets with the square of a probability that a proportional integral
-//! controller keeps; scalable senders, which say so by ECT(1), are marked with a multiple of it.
+//! PI2: drops or marks departing packets with the square of a probability that a proportional
+//! integral controller sets. Packets of scalable senders, ECT(1), are marked with a multiple of the
+//! probability itself.
 //!
-//! What it does: every `t_update` the base probability p' moves by alpha times the queueing delay's
-//! distance from the target plus beta times its change. Classic packets are dropped, or marked if they
-//! are ECT(0), with p'^2, to which Reno and CUBIC respond as PIE's tuned steps would have them;
-//! packets of scalable senders are marked with k p'. Flows of both sorts then have similar rates in
-//! one queue. When k p' reaches 1, marks alone do not hold the queue any more, and all packets are
-//! dropped with p'^2.
+//! What it does: every `t_update` the base probability p' changes by alpha times the distance of
+//! the queueing delay from the target, plus beta times the delay's change. Classic packets are
+//! dropped with p'^2, or marked if they are ECT(0). Reno and CUBIC respond to this as to PIE's
+//! tuned steps. Packets of scalable senders are marked with k p'. Flows of both sorts then have
+//! similar rates in one queue. When k p' reaches 1, marks alone no longer limit the queue, and all
+//! packets are dropped with p'^2.
 //!
 //! Source: K. De Schepper, O. Bondarenko, I. Tsang and B. Briscoe, "PI2: A Linearized AQM for both
 //! Classic and Scalable TCP", CoNEXT 2016; RFC 9332, appendix A (pseudo-code), for two queues:
@@ -19,18 +20,18 @@
 //! | prevq | `delay` |
 //! | recur() | [`Recur`] with `derandomize` |
 //!
-//! Deviations: D1. No timer: updates that are due are made up for at the start of the next arrival or
-//! departure, each with the delay that there was at its instant, which is what a timer does; at most
-//! 4096 at once (65 s by default). D2. A base probability above 1, or below 0, is cut off there, as in
-//! Linux; the RFC says so in its text only. D3. Nothing is dropped or marked by the coupled
-//! probabilities while less than two packets of the largest size stay behind, as in Linux. D4. Signals
-//! are drawn at random, as in Linux, which draws twice for p'^2; with `derandomize` they are spaced
-//! evenly, as in the RFC, whose recur() is handed a likelihood of 1 at most. D5. In overload ECT(0) is
-//! not marked but dropped, by the RFC's test (p_C at least p_Cmax = 1 / k^2); Linux's is "above".
-//! D6. Probabilities are doubles; Linux has 32 bits. D7. Linux can drop at arrival instead
-//! (`drop_enqueue`): not included.
+//! Deviations: D1. No timer: updates that are due are made at the start of the next arrival or
+//! departure, each with the delay of its own time, with the same result as a timer; at most 4096 at
+//! once (65 s by default). D2. The base probability is limited to 0 to 1, as in Linux; the RFC says
+//! so only in its text. D3. The coupled probabilities drop or mark nothing while less than two
+//! packets of the largest size stay in the queue, as in Linux. D4. Signals are drawn at random, as
+//! in Linux, which draws twice for p'^2. With `derandomize` they are spaced evenly, as in the RFC,
+//! whose recur() gets a likelihood of 1 at most. D5. In overload ECT(0) is dropped and not marked,
+//! by the RFC's test (p_C at least p_Cmax = 1 / k^2); Linux tests "above". D6. Probabilities are
+//! doubles; Linux has 32 bits. D7. Dropping at arrival, which Linux offers (`drop_enqueue`), is not
+//! included.
 //!
-//! Cost: one comparison and one random number a packet; one update of ten operations every
+//! Cost: one comparison and one random number per packet; one update of ten operations every
 //! `t_update`.
 
 use super::Recur;
@@ -44,17 +45,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 
-/// Updates made up for at most at once.
+/// Most updates that are made at once.
 const CATCH_UP: u64 = 4096;
 
-/// What is done when marks do not hold the queue any more.
+/// What happens when marks no longer limit the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overload {
-    /// All packets are dropped with the classic probability, so that the delay stays where it is.
+    /// All packets are dropped with the classic probability, so the delay does not grow.
     #[default]
     Drop,
-    /// Scalable packets are marked, all of them, and the queue grows until the buffer is full.
+    /// All scalable packets are marked, and the queue grows until the buffer is full.
     Saturate,
 }
 
@@ -97,7 +98,7 @@ impl Default for Pi2Params {
     }
 }
 
-/// What is constant in PI2.
+/// The constant part of PI2.
 #[derive(Debug, Clone, Copy)]
 pub struct Pi2Law {
     target: Duration,
@@ -106,12 +107,12 @@ pub struct Pi2Law {
     beta: f64,
     coupling: f64,
     overload: Overload,
-    /// Two packets of the largest size: with less behind them, packets pass.
+    /// Two packets of the largest size. If fewer bytes stay in the queue, packets pass.
     floor: u64,
 }
 
 impl Pi2Law {
-    /// The law of these parameters on a port of that mtu; their limit is not looked at.
+    /// The algorithm with these parameters on a port with that mtu. Their limit is not used.
     ///
     /// # Errors
     /// Names the field that is out of range.
@@ -132,14 +133,14 @@ impl Pi2Law {
         Ok(Pi2Law { target, t_update, alpha, beta, coupling, overload, floor })
     }
 
-    /// Whether `bytes` that stay behind are enough for packets to be dropped or marked.
+    /// Whether enough `bytes` stay in the queue for packets to be dropped or marked.
     #[inline]
     pub fn stands(&self, bytes: u64) -> bool {
         bytes >= self.floor
     }
 }
 
-/// What varies in PI2: the controller.
+/// The variables of PI2: the controller.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pi2State {
     base: f64,
@@ -159,7 +160,7 @@ impl Pi2State {
         self.delay
     }
 
-    /// Makes up for the updates that are due; the longest wait began at what `oldest` answers.
+    /// Makes the updates that are due. `oldest` says when the longest wait began.
     #[inline]
     pub fn catch_up(&mut self, law: &Pi2Law, now: Time, oldest: impl FnOnce() -> Option<Time>) {
         if now.since(self.updated) >= law.t_update {
@@ -187,13 +188,13 @@ impl Pi2State {
         self.delay = delay;
     }
 
-    /// The probability with which scalable packets are marked (p_CL), not cut off at 1.
+    /// The probability with which scalable packets are marked (p_CL). It may be above 1.
     #[inline]
     pub fn coupled(&self, law: &Pi2Law) -> f64 {
         law.coupling * self.base
     }
 
-    /// Whether a classic packet stays; marks it if it may.
+    /// Whether a classic packet stays. Marks it if it can be marked.
     #[inline]
     pub fn classic(
         &self,
@@ -209,7 +210,7 @@ impl Pi2State {
         !overloaded && cx.mark(packet)
     }
 
-    /// Whether a scalable packet stays; marks it with at least the probability `native`.
+    /// Whether a scalable packet stays. Marks it at least with the probability `native`.
     #[inline]
     pub fn scalable(
         &self,
@@ -230,11 +231,11 @@ impl Pi2State {
     }
 }
 
-/// PI2 with a controller a queue.
+/// PI2 with a controller for each queue.
 pub struct Pi2 {
     limit: Limit,
     law: Pi2Law,
-    /// The controller, and the signals of classic and of scalable packets, a queue each.
+    /// For each queue: the controller, and the signals of classic and of scalable packets.
     states: Vec<(Pi2State, Recur, Recur)>,
 }
 
@@ -287,7 +288,7 @@ impl Admit for Pi2 {
         None
     }
 
-    /// Of several queues, the one with the highest probability.
+    /// Shows the queue with the highest probability.
     fn probe(&self, _: Time, _: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
         let states = self.states.iter().map(|(state, ..)| state);
         if let Some(state) = states.max_by(|a, b| a.base.total_cmp(&b.base)) {
@@ -300,7 +301,7 @@ impl Admit for Pi2 {
     }
 }
 
-/// What the controller shows.
+/// Reports the controller's variables.
 pub fn probe(state: &Pi2State, law: &Pi2Law, out: &mut dyn FnMut(&'static str, f64)) {
     out("base_probability", state.base);
     out("drop_probability", state.base * state.base);

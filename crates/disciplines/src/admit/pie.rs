@@ -1,4 +1,4 @@
-//! PIE: drops arriving packets with a probability that a proportional integral controller keeps so
+//! PIE: drops arriving packets with a probability that a proportional integral controller sets, so
 //! that the queueing delay meets a target.
 //!
 //! What it does: every `t_update` the drop probability moves by alpha times the delay's distance
@@ -7,7 +7,7 @@
 //!
 //! Source: RFC 8033: sections 4.1 to 4.4, 5.1 (ECN), 5.2 (departure rate), 5.4 (derandomization),
 //! 5.5 (cap), pseudo-code in appendices A and B. [`PieState`] and [`PieLaw`] are the algorithm
-//! without a queue of its own: one state for `pie`, one a flow for `fq-pie`.
+//! without a queue: `pie` has one state, `fq-pie` one for each flow.
 //!
 //! | RFC 8033 | here |
 //! |---|---|
@@ -19,19 +19,19 @@
 //! | drop_prob_, burst_allowance_, accu_prob_ | the same |
 //! | avg_dq_time_ | `Departures::average`, for DQ_THRESHOLD bytes |
 //!
-//! Deviations: D1. No timer: updates that are due are made up for at the start of the next arrival
-//! or departure. As the queue does not change in between, the result is that of the timer, except
-//! that after a stall of the link with a full queue at most 4096 updates are made up for (61 s by
-//! default); an idle queue is at rest long before. D2. MEAN_PKTSIZE is the port's mtu, as in
-//! Linux. D3. Turning PIE off while the queue is short (section 5.3) is left out; so is Linux's
-//! and ns-3's extra step of 2 % for delays above 250 ms, which is not in the RFC. D4. The
-//! probability decays by 2 % an update when present and last delay are zero (section 4.2); Linux
-//! takes 1/64. D5. Timestamped delay is that of the last departure, and zero once the queue is
-//! empty, as in Linux. D6. Probabilities are doubles; Linux has fixed point, in which 1 is 2^56 of
-//! 64 bits, and bounds them by the overflow of these, at 256: a queue that stays above 250 ms goes on
-//! being dropped for a while after it has drained (docs/validation.md).
+//! Deviations: D1. No timer: updates that are due are made at the start of the next arrival or
+//! departure. The queue does not change in between, so the result is that of a timer, with one
+//! exception: after a stall of the link with a full queue at most 4096 updates are made (61 s by
+//! default). An idle queue is at rest long before. D2. MEAN_PKTSIZE is the port's mtu, as in Linux.
+//! D3. PIE is not turned off while the queue is short (section 5.3). The extra step of 2 % for
+//! delays above 250 ms in Linux and ns-3, which is not in the RFC, is left out as well. D4. The
+//! probability decays by 2 % at each update when the present and the last delay are zero (section
+//! 4.2); Linux takes 1/64. D5. Timestamped delay is that of the last departure, and zero once the
+//! queue is empty, as in Linux. D6. Probabilities are doubles. Linux has fixed point with 64 bits,
+//! in which 1 is 2^56, and bounds probabilities only by overflow, at 256. So a queue that was above
+//! 250 ms for some time is still dropped for a while after it has drained (docs/validation.md).
 //!
-//! Cost: one subtraction and a few comparisons a packet, one random number while active; one
+//! Cost: one subtraction and a few comparisons per packet, one random number while active; one
 //! update of some twenty operations every `t_update`.
 
 use crate::Admit;
@@ -45,7 +45,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 
-/// Proportional integral controller enhanced, with one state a queue.
+/// Proportional integral controller enhanced, with one state for each queue.
 pub struct Pie {
     limit: Limit,
     law: PieLaw,
@@ -109,7 +109,7 @@ impl Default for PieParams {
     }
 }
 
-/// What is constant in PIE.
+/// The constant part of PIE.
 #[derive(Debug, Clone, Copy)]
 pub struct PieLaw {
     target: Duration,
@@ -117,7 +117,7 @@ pub struct PieLaw {
     alpha: f64,
     beta: f64,
     max_burst: Duration,
-    /// Two packets of the largest size: below, nothing is dropped.
+    /// Two packets of the largest size. Nothing is dropped from a shorter queue.
     floor: u64,
     mark_ecnth: Option<f64>,
     delay_estimation: DelayEstimation,
@@ -128,11 +128,11 @@ pub struct PieLaw {
 const DQ_THRESHOLD: u64 = 1 << 14;
 /// Weight of a new departure time in the average: DQ_THRESHOLD / 2^16 (appendix B).
 const DQ_WEIGHT: f64 = 0.25;
-/// Updates made up for at most at once.
+/// Most updates that are made at once.
 const CATCH_UP: u64 = 4096;
 
 impl PieLaw {
-    /// The law of these parameters on a port of that mtu; their limit is not looked at.
+    /// The algorithm with these parameters on a port with that mtu. Their limit is not used.
     ///
     /// # Errors
     /// Names the field that is out of range.
@@ -162,7 +162,7 @@ impl PieLaw {
     }
 }
 
-/// What varies in PIE.
+/// The variables of PIE.
 #[derive(Debug, Clone)]
 pub struct PieState {
     drop_prob: f64,
@@ -208,7 +208,7 @@ impl Departures {
 }
 
 impl PieState {
-    /// The state of a queue that has been empty for ever.
+    /// The state of a queue that was always empty.
     pub fn new(law: &PieLaw) -> Self {
         PieState {
             drop_prob: 0.0,
@@ -226,7 +226,7 @@ impl PieState {
         self.drop_prob
     }
 
-    /// Makes up for the updates that are due; `bytes` are queued.
+    /// Makes the updates that are due. `bytes` are queued.
     #[inline]
     pub fn catch_up(&mut self, law: &PieLaw, now: Time, bytes: u64) {
         if now.since(self.updated) >= law.t_update {
@@ -272,10 +272,10 @@ impl PieState {
         self.delay = delay;
     }
 
-    /// Judges an arrival that finds `bytes` queued, all updates made up for; may mark the packet.
+    /// Decides about an arrival that finds `bytes` queued, after the updates. May mark the packet.
     ///
     /// # Errors
-    /// [`DropReason::Aqm`], if it must go.
+    /// [`DropReason::Aqm`], if it must be dropped.
     #[inline]
     pub fn judge(
         &mut self,
@@ -315,12 +315,12 @@ impl PieState {
         rng.chance(self.drop_prob)
     }
 
-    /// A full buffer refused a packet.
+    /// A packet was refused because the buffer is full.
     pub fn overflowed(&mut self) {
         self.accu_prob = 0.0;
     }
 
-    /// Is told that `packet` departs and `bytes` stay behind.
+    /// `packet` departs and `bytes` stay in the queue.
     #[inline]
     pub fn departed(&mut self, law: &PieLaw, now: Time, packet: &Packet, bytes: u64) {
         match law.delay_estimation {
@@ -332,7 +332,7 @@ impl PieState {
     }
 }
 
-/// By how much a step is divided while the probability is small (section 4.2).
+/// The factor by which a step is divided while the probability is small (section 4.2).
 fn auto_tuning(drop_prob: f64) -> f64 {
     const TABLE: [(f64, f64); 6] = [
         (0.000_001, 2048.0),
@@ -397,7 +397,7 @@ impl Admit for Pie {
         Some(packet)
     }
 
-    /// Of several queues, the one with the highest drop probability.
+    /// Shows the queue with the highest drop probability.
     fn probe(&self, _: Time, _: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
         let highest = |a: &&PieState, b: &&PieState| a.drop_prob.total_cmp(&b.drop_prob);
         if let Some(state) = self.states.iter().max_by(highest) {

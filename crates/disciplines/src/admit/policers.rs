@@ -1,11 +1,12 @@
 //! Token buckets that share one rate, for [`super::CpAqm`].
 //!
-//! What it does: tokens come at one rate and are shared equally among the buckets that are not full.
-//! What one has no room for goes to the others, and what none has room for is lost. So a bucket that
-//! is used less than its share leaves the rest to the others; one bucket alone is a plain one.
+//! What it does: tokens come at one rate and are shared equally among the buckets that are not
+//! full. Tokens for which one bucket has no room go to the others; they are lost when all are full.
+//! So the unused share of one bucket is left to the others. A single bucket is an ordinary token
+//! bucket.
 //!
-//! Levels are whole nanobits (1e-9 bit), so that rate times time is exact; nanobits that do not
-//! divide evenly wait for the next time. Nothing drifts.
+//! Levels are whole nanobits (1e-9 bit), so rate times time is exact. Nanobits that cannot be
+//! divided evenly are kept for the next time, so there is no drift.
 //!
 //! Cost: a step for each bucket that is not full.
 
@@ -14,13 +15,13 @@ use forebay_core::{Duration, QueueId, Rate, Time};
 /// Nanobits in a byte.
 pub(super) const BYTE: u64 = 8_000_000_000;
 
-/// One token bucket a queue.
+/// A token bucket for each queue.
 #[derive(Debug, Clone)]
 pub(super) struct Policers {
     pub(super) rate: Rate,
     size: u64,
     levels: Vec<u64>,
-    /// Those that are not full.
+    /// The buckets that are not full.
     short: Vec<QueueId>,
     /// Nanobits that did not divide evenly.
     rest: u64,
@@ -35,7 +36,7 @@ impl Policers {
         Policers { rate, size, levels, short: Vec::new(), rest: 0, filled: Time::ZERO }
     }
 
-    /// Brings the tokens that have come until `now`.
+    /// Adds the tokens that have come until `now`.
     #[inline]
     pub(super) fn fill(&mut self, now: Time) {
         if now <= self.filled {
@@ -50,7 +51,7 @@ impl Policers {
         }
     }
 
-    /// Goes on at `rate` with buckets of the size of those of `fresh`.
+    /// Continues at `rate`, with buckets of the size of those of `fresh`.
     pub(super) fn retune(&mut self, now: Time, rate: Rate, fresh: &Policers) {
         if (rate, fresh.size) == (self.rate, self.size) {
             return;
@@ -64,8 +65,8 @@ impl Policers {
         self.short = (0..self.levels.len()).filter(short).collect();
     }
 
-    /// Pays back what a packet of `frame` bytes on the wire leaves `queue` by, from `now` until it
-    /// has left.
+    /// Pays back the tokens of a packet of `frame` bytes on the wire that leaves `queue`, from
+    /// `now` until its transmission ends.
     pub(super) fn pay(&mut self, now: Time, queue: QueueId, frame: u64) {
         let (level, size) = (&mut self.levels[queue], self.size);
         let was_short = *level < size;
@@ -76,7 +77,7 @@ impl Policers {
         self.filled = now + Duration::from_nanos(frame * BYTE / self.rate.bps().max(1));
     }
 
-    /// Whether the bucket of `queue` holds `cost` nanobits, which are then taken.
+    /// Whether the bucket of `queue` holds `cost` nanobits. If so, they are taken.
     #[inline]
     pub(super) fn take(&mut self, queue: QueueId, cost: u64) -> bool {
         let level = &mut self.levels[queue];
@@ -90,7 +91,7 @@ impl Policers {
         true
     }
 
-    /// Bytes in the bucket that holds the fewest.
+    /// The bytes in the bucket with the fewest.
     pub(super) fn fewest(&self) -> f64 {
         self.levels.iter().min().map_or(0.0, |level| *level as f64 / BYTE as f64)
     }
@@ -168,8 +169,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is taken: no token is made or lost while a bucket has room, and a bucket that is
-        /// used at most at its share of the rate is never short of it.
+        /// For any demands: no token is made or lost while a bucket has room, and a bucket that
+        /// uses at most its share of the rate always has enough.
         #[test]
         fn tokens_are_kept_and_a_modest_user_is_not_refused(
             takes in prop::collection::vec((0..4_usize, 1..3000_u64), 1..400),

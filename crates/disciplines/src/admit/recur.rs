@@ -1,4 +1,4 @@
-//! When a packet is hit that is to be hit with a given likelihood.
+//! Which packets are hit, if each is to be hit with a given likelihood.
 
 use forebay_core::Rng;
 
@@ -10,12 +10,12 @@ pub struct Recur {
 }
 
 impl Recur {
-    /// Hits that are spaced evenly, or drawn at random.
+    /// Hits that are spaced evenly, or else drawn at random.
     pub fn new(even: bool) -> Self {
         Recur { even, count: 0.0 }
     }
 
-    /// Whether this packet is hit; a `likelihood` above 1 is certainty.
+    /// Whether this packet is hit. A `likelihood` above 1 counts as 1.
     #[inline]
     pub fn hits(&mut self, likelihood: f64, rng: &mut Rng) -> bool {
         if likelihood == 0.0 {

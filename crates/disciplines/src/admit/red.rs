@@ -1,10 +1,10 @@
 //! RED: drops arriving packets with a probability that grows with the average queue length.
 //!
-//! What it does: at every arrival the exponentially weighted average of the queue's length is
-//! brought up to date ([`Average`]); between two thresholds the packet is dropped, or marked, with
-//! a probability that grows linearly and is spaced evenly ([`Curve`], [`Spacing`]). Adaptive RED moves
-//! that probability every half second, so that the average stays in the middle between the thresholds
-//! ([`Curve::adapt`]), and chooses thresholds and weight by the link's rate.
+//! What it does: every arrival updates the exponentially weighted average of the queue's length
+//! ([`Average`]). If the average is between two thresholds, the packet is dropped or marked with a
+//! probability that grows linearly; drops are spaced evenly ([`Curve`], [`Spacing`]). Adaptive RED
+//! changes this probability every half second, so that the average stays in the middle between the
+//! thresholds ([`Curve::adapt`]), and chooses thresholds and weight by the link's rate.
 //!
 //! Source: S. Floyd and V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
 //! IEEE/ACM Transactions on Networking 1(4), 1993, figure 2. Marks: RFC 3168, section 7. Adaptive RED:
@@ -20,19 +20,19 @@
 //! | interval | `adapt_every` |
 //! | delay_target | `target_delay` |
 //!
-//! Deviations, beside those of [`Average`] and [`Curve`]: D1. The average does not count the
-//! packet in transmission. D2. A packet that finds the buffer full is dropped whatever the average
-//! says, and restarts the count (ns-2 too). D3. Thresholds in bytes make the average one of bytes;
-//! scaling p_b by the packet's size is a second, independent choice (`byte_mode`), as in ns-2
-//! (`queue_in_bytes_`, `bytes_`); Linux has only the bytes. D4. Adaptive RED: thresholds of
-//! `target_delay` are whole packets. Who comes after a pause finds at most 100 of the steps that it has
-//! missed, more than there are from one bound to the other. Linux (`adaptative`) has the same law in
-//! integers and no automatic parameters. D5. `spare_short` and `spare_first` are not in the paper, but in
-//! ns-2 (`REDQueue::enque`: `qlen > 1`, `old`) and ns-3. With `gaps` and `idle` "linux" the law is
-//! that of `sch_red`.
+//! Deviations, beside those of [`Average`] and [`Curve`]: D1. The average does not count the packet
+//! in transmission. D2. A packet that finds the buffer full is dropped at any average, and restarts
+//! the count, as in ns-2. D3. Thresholds in bytes make the average one of bytes. Scaling p_b by the
+//! packet's size is a second, independent choice (`byte_mode`), as in ns-2 (`queue_in_bytes_`,
+//! `bytes_`); Linux has only the bytes. D4. Adaptive RED: thresholds from `target_delay` are whole
+//! packets. An arrival after a pause makes at most 100 of the missed steps, which is more than
+//! there are from one bound to the other. Linux (`adaptative`) has the same rule in integers and no
+//! automatic parameters. D5. `spare_short` and `spare_first` are not in the paper, but in ns-2
+//! (`REDQueue::enque`: `qlen > 1`, `old`) and ns-3. With `gaps` and `idle` "linux" the rule is that
+//! of `sch_red`.
 //!
-//! Cost: one multiplication and two comparisons a packet below min_th, one random number above; every
-//! `adapt_every` a comparison a queue.
+//! Cost: one multiplication and two comparisons per packet below min_th, one random number above;
+//! every `adapt_every` a comparison for each queue.
 
 use super::average::{Average, Idle, Pace};
 use super::curve::{Curve, Gaps, Measure, Signal, Spacing};
@@ -46,7 +46,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 
-/// Random early detection, with one state a queue.
+/// Random early detection, with one state for each queue.
 pub struct Red {
     limit: Limit,
     adaptation: Option<Adaptation>,
@@ -73,7 +73,7 @@ struct Adaptation {
     next: Time,
 }
 
-/// Steps of max_p that are made up for after a pause.
+/// Most missed steps of max_p that are made after a pause.
 const MOST_STEPS: u32 = 100;
 
 /// Parameters of RED.
@@ -112,7 +112,7 @@ pub struct RedParams {
     /// jump to 1 (Floyd 2000). Default true.
     pub gentle: bool,
     /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that two
-    /// thirds of p_b are lost rather than twice as much as it. Default false.
+    /// thirds of p_b are lost rather than twice p_b. Default false.
     pub wait: bool,
     /// Whether an arrival that finds one packet waiting or none is never dropped early, however
     /// high the average (ns-2 and ns-3). It keeps the link busy when senders have just slowed
@@ -234,8 +234,8 @@ const MIN_TH: Limit = Limit::Packets(5);
 const MAX_TH: Limit = Limit::Packets(15);
 const WEIGHT: f64 = 0.002;
 
-/// What Adaptive RED chooses for a delay (section 3): min_th and weight, by C, the packets of
-/// `mean_packet` that the link sends in 1 s.
+/// The values that Adaptive RED chooses for a delay (section 3): min_th and weight, from C, the
+/// number of packets of `mean_packet` that the link sends in 1 s.
 fn automatic(target: Duration, mean_packet: Bytes, setting: &Setting) -> (Limit, f64) {
     let bits = 8.0 * (mean_packet.0 as f64 + f64::from(setting.overhead));
     let capacity = setting.rate.bps() as f64 / bits;
@@ -324,7 +324,7 @@ impl Admit for Red {
         self.pace.set_rate(rate);
     }
 
-    /// Of several queues, the one with the longest average.
+    /// Shows the queue with the longest average.
     fn probe(&self, _: Time, _: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
         let longest = |a: &&State, b: &&State| a.average.value().total_cmp(&b.average.value());
         if let Some(state) = self.states.iter().max_by(longest) {
@@ -378,7 +378,7 @@ mod tests {
         rig
     }
 
-    /// Offers `n` packets, each followed by a departure if it stayed; gives the loss.
+    /// Offers `n` packets, each followed by a departure if it stayed. Returns the loss.
     fn run(rig: &mut Rig, n: usize) -> usize {
         for _ in 0..n {
             if rig.offer(Time::ZERO, |p| p.set_ecn(Ecn::Ect0)) == Verdict::Queued {

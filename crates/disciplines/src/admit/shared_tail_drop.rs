@@ -1,9 +1,9 @@
-//! Tail drop over one buffer that all queues share: what arrives at a full buffer is dropped,
-//! whichever queue it was for. With `push_out` it takes the place of the last packet of the lowest
-//! queue instead, if that is lower than its own.
+//! Tail drop over one buffer that all queues share: a packet that arrives when it is full is
+//! dropped, whichever queue it is for. With `push_out` it replaces the last packet of the lowest
+//! queue, if that queue is lower than its own.
 //!
-//! Source: RFC 7567, section 2; the NCQ paper's "within the same buffer" (section 3). `push_out` is
-//! what ns-2's `Queue/DropTail/PriQueue` does. Cost: one comparison a packet.
+//! Source: RFC 7567, section 2; the NCQ paper's "within the same buffer" (section 3). `push_out`
+//! does what ns-2's `Queue/DropTail/PriQueue` does. Cost: one comparison per packet.
 
 use crate::Admit;
 use crate::retune::replaced;
@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 
-/// Drops what arrives when the queues together are full.
+/// Drops packets that arrive when all queues together are full.
 pub struct SharedTailDrop {
     limit: Limit,
     push_out: bool,

@@ -1,23 +1,23 @@
 //! Step: marks departing packets that have waited for longer than a threshold.
 //!
-//! What it does: the immediate AQM of scalable senders, which answer each mark with a small step: no
-//! average, no state. With `range` the probability rises as a ramp instead.
+//! What it does: this is the immediate AQM of scalable senders, which answer each mark with a small
+//! step. It has no average and no state. With `range` the probability rises as a ramp.
 //!
 //! Source: RFC 9332, section 2.5.1.2 and appendix A.1, laqm(); RFC 8257, section 3.1 (DCTCP's, by
-//! length). [`Ramp`] is the law without a queue of its own: for `step`, and for the low-latency queue
-//! of `dualpi2`. Defaults are those of Linux 6.17, `sch_dualpi2.c`.
+//! length). [`Ramp`] is the algorithm without a queue: for `step`, and for the low-latency queue of
+//! `dualpi2`. Defaults are those of Linux 6.17, `sch_dualpi2.c`.
 //!
 //! | RFC 9332 | here |
 //! |---|---|
 //! | minTh, range, Th_len | `threshold`, `range`, `packets` |
 //!
-//! Deviations: D1. Without a range, packets are marked that waited for longer than the threshold, as in
-//! Linux; the RFC's comparison has "at least". D2. Packets of senders that do not understand marks are
-//! left to tail drop, as by RFC 8257 and `ce_threshold` of Linux's FQ-CoDel; a step that dropped them
-//! would leave next to none. D3. The least number of packets counts those that stay behind; Linux counts
-//! those that an arriving packet finds (`min_qlen_step`).
+//! Deviations: D1. Without a range, packets that waited for longer than the threshold are marked,
+//! as in Linux; the RFC has "at least". D2. For packets of senders that do not understand marks
+//! there is only tail drop, as in RFC 8257 and in `ce_threshold` of Linux's FQ-CoDel; a step that
+//! dropped them would leave almost none. D3. The least number of packets counts those that stay in
+//! the queue; Linux counts those that an arriving packet finds (`min_qlen_step`).
 //!
-//! Cost: one subtraction and one comparison a packet; one random number on the ramp.
+//! Cost: one subtraction and one comparison per packet; one random number on the ramp.
 
 use super::Recur;
 use crate::Admit;
@@ -30,7 +30,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 
-/// A marking probability that rises with the time that a packet has waited.
+/// A marking probability that rises with the waiting time of a packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Ramp {
     threshold: Duration,
@@ -39,7 +39,7 @@ pub struct Ramp {
 }
 
 impl Ramp {
-    /// From 0 at `threshold` to 1 at `range` above it, with at least `packets` behind.
+    /// From 0 at `threshold` to 1 at `range` above it, if at least `packets` stay in the queue.
     pub fn new(threshold: Duration, range: Duration, packets: u32) -> Self {
         Ramp { threshold, range, packets }
     }

@@ -1,6 +1,6 @@
-//! Tail drop: an arriving packet that does not fit its queue is dropped.
+//! Tail drop: a packet for which its queue has no room is dropped.
 //!
-//! Source: RFC 7567, section 2 (the traditional technique). Cost: one comparison a packet.
+//! Source: RFC 7567, section 2 (the traditional technique). Cost: one comparison per packet.
 
 use crate::retune::replaced;
 use crate::{Admit, OneOrEach};
@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 
-/// Drops what arrives at a full queue.
+/// Drops packets that arrive at a full queue.
 pub struct TailDrop {
     limits: Vec<Limit>,
 }

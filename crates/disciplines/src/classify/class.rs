@@ -1,6 +1,6 @@
 //! One queue for each QoS class.
 //!
-//! Cost: one comparison a packet.
+//! Cost: one comparison per packet.
 
 use crate::Classify;
 use crate::retune::unchanged;

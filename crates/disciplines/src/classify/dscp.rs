@@ -1,4 +1,4 @@
-//! The differentiated services codepoint decides.
+//! The differentiated services codepoint chooses the queue.
 //!
 //! Source: RFC 2474 (the field), RFC 4594 (service classes and their codepoints), RFC 5127,
 //! section 4 (their aggregation into four), RFC 8622 (lower effort), RFC 5865 (VOICE-ADMIT).
@@ -11,16 +11,16 @@
 //! | 1 | elastic | 1: DF and every codepoint not listed |
 //! | 0 | lower effort | 0: LE, CS1 |
 //!
-//! The precedence, of which only rules such as CQ-AQM ask, follows the tolerance to loss that RFC
-//! 4594, figure 2, gives each service class (high: 0, not specified: 1, medium and lower: 2), and
-//! within an assured forwarding class the drop precedence (RFC 2597, section 2). What the field
-//! cannot say, such as a commander's word, takes a table of one's own.
+//! The precedence, which only rules such as CQ-AQM use, follows the tolerance to loss of each
+//! service class in RFC 4594, figure 2 (high: 0, not specified: 1, medium and lower: 2), and within
+//! an assured forwarding class the drop precedence (RFC 2597, section 2). For anything that the
+//! codepoint cannot express, such as a commander's word, write a table of your own.
 //!
 //! Deviations
-//! - D1: CS1 is served with LE and not with the elastic aggregate: RFC 4594, section 4.10, gives it
+//! - D1: CS1 is served with LE and not with the elastic aggregate. RFC 4594, section 4.10, gives it
 //!   to low-priority data, which RFC 8622 moves to LE.
 //!
-//! Cost: one table look-up a packet.
+//! Cost: one table look-up per packet.
 
 use super::class::check_queues;
 use crate::Classify;
@@ -36,18 +36,19 @@ use std::collections::BTreeMap;
 #[derive(PartialEq)]
 pub struct Dscp {
     table: [u8; 64],
-    /// Precedence of each codepoint; [`AS_IT_CAME`] where the table gives none.
+    /// Precedence of each codepoint. [`AS_IT_CAME`] if the table gives none.
     precedence: [u8; 64],
     queues: usize,
 }
 
 const AS_IT_CAME: u8 = u8::MAX;
 
-/// What a codepoint asks for; written `3`, a queue alone, or `{ queue = 3, precedence = 2 }`.
+/// What happens to packets with a codepoint; written `3`, a queue alone, or `{ queue = 3,
+/// precedence = 2 }`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "a queue such as 3, or { queue = 3, precedence = 2 }")]
 pub enum Treatment {
-    /// The queue; the precedence stays as the packet came.
+    /// The queue. The packet keeps its precedence.
     Queue(usize),
     /// The queue and the precedence.
     Both(QueueAndPrecedence),

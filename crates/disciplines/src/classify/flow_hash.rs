@@ -1,12 +1,12 @@
-//! Flows spread over a fixed number of queues by a hash.
+//! Flows are spread over a fixed number of queues by a hash.
 //!
-//! What it does: every packet of a flow joins the same queue; different flows may share one, with
-//! the probability that a hash gives. `salt` changes who meets whom.
+//! What it does: every packet of a flow joins the same queue. Different flows may share one, with
+//! the probability that a hash gives. `salt` changes which flows share.
 //!
 //! Source: RFC 8290, section 4.1.1; P. McKenney, "Stochastic Fairness Queueing", 1990.
 //! Deviations: D1. The hash is taken over the flow's handle, which the gateway derives from the
 //! five-tuple. D2. The salt is a parameter, not drawn at random at start, so that runs can be
-//! repeated. Cost: three multiplications a packet.
+//! repeated. Cost: three multiplications per packet.
 
 use crate::Classify;
 use crate::retune::unchanged;

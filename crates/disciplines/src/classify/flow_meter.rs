@@ -1,12 +1,12 @@
-//! A bounded table of flows that tells whether a flow is small or slow.
+//! A table of limited size that tells whether a flow is small or slow.
 //!
 //! Each flow has a leaky bucket: its volume drains at the allowed rate, and every packet adds its
-//! bytes. A flow is *light* while the volume stays within the allowed one: it has sent little, or
-//! slowly. The volume is capped at twice the allowed one, so that a heavy flow that falls silent is
+//! bytes. A flow is *light* while its volume stays within the allowed one: it has sent little, or
+//! slowly. The volume is limited to twice the allowed one. So a heavy flow that stops sending is
 //! light again after at most twice the allowed volume over the rate.
 //!
-//! Flows are found in sets of four, by hash; a new flow takes the place of the one of its set that
-//! has been silent longest, and begins light.
+//! Flows are found in sets of four, by hash. A new flow takes the place of the one in its set that
+//! has sent nothing for the longest time, and begins light.
 
 use forebay_core::{Bytes, Rate, Time};
 
@@ -14,7 +14,7 @@ const WAYS: usize = 4;
 /// Units of volume in a byte: bit/s times nanoseconds.
 const BYTE: u64 = 8_000_000_000;
 
-/// Leaky buckets of the flows seen last.
+/// Leaky buckets of the most recent flows.
 pub(super) struct FlowMeter {
     flows: Vec<Flow>,
     rate: u64,
@@ -29,14 +29,15 @@ struct Flow {
 }
 
 impl FlowMeter {
-    /// A table for about `flows` flows that may send `volume` at once and `rate` for ever.
+    /// A table for about `flows` flows, each of which may send `volume` at once and `rate` in the
+    /// long run.
     pub(super) fn new(rate: Rate, volume: Bytes, flows: u32) -> Self {
         let sets = (flows as usize).div_ceil(WAYS).max(1);
         let empty = Flow { key: None, volume: 0, seen: Time::ZERO };
         FlowMeter { flows: vec![empty; sets * WAYS], rate: rate.bps(), volume: volume.0 * BYTE }
     }
 
-    /// Counts a packet, and tells whether its flow is light with it.
+    /// Counts a packet. Returns whether its flow is light, including this packet.
     #[inline]
     pub(super) fn is_light(&mut self, flow: u32, len: u32, now: Time) -> bool {
         let sets = (self.flows.len() / WAYS) as u64;

@@ -1,17 +1,17 @@
 //! Two queues: low-latency packets join queue 1, all others queue 0, the classic one.
 //!
-//! What it does: a packet whose ECN field says that its sender is scalable, ECT(1), or that was marked
-//! on the way, CE, is low-latency; so is one that carries a given DSCP, such as that of non-queue-building
-//! traffic (NQB). With `queue_protection`, packets of flows that build the queue join the classic one
-//! ([`QueueProtection`]).
+//! What it does: a packet is low-latency if its sender is scalable, by its ECN field ECT(1), or if
+//! it was marked on the way, CE. A packet with one of the given DSCPs is low-latency too, such as
+//! that of non-queue-building traffic (NQB). With `queue_protection`, packets of flows that build
+//! the queue join the classic one ([`QueueProtection`]).
 //!
 //! Source: RFC 9331, section 5.1 (ECT(1) and CE); RFC 9332, section 2.5.1 (other identifiers); RFC
 //! 9956 (NQB, DSCP 45); RFC 9957 (queue protection).
 //!
-//! Deviations: D1. Which CE packets were ECT(0) before is not guessed from their flows (RFC 9331,
-//! section 5.3, permits that).
+//! Deviations: D1. CE packets count as low-latency even if their flow's other packets are ECT(0).
+//! RFC 9331, section 5.3, permits a guess from the flow.
 //!
-//! Cost: one look at the ECN field, and one at a table of 64 bits; that of the protection.
+//! Cost: one test of the ECN field and one of a table of 64 bits, and the cost of the protection.
 
 use super::queue_protection::{QueueProtection, QueueProtectionParams};
 use crate::Classify;
@@ -22,10 +22,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 
-/// The queue of all that is not low-latency.
+/// The queue of packets that are not low-latency.
 pub const CLASSIC: QueueId = 0;
 
-/// The queue of what is.
+/// The queue of low-latency packets.
 const LOW_LATENCY: QueueId = 1;
 
 /// Queue 1 for low-latency packets, queue 0 for others.

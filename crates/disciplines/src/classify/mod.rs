@@ -1,4 +1,4 @@
-//! Which queue does this packet join?
+//! Classifiers: which queue does a packet join?
 
 mod class;
 mod dscp;

@@ -2,13 +2,14 @@
 //!
 //! Source: "Less Impact, Better Service", section 3 (the rule), section 6 (the options).
 //!
-//! Every received packet is counted; if it is eligible and favoured / received < ncqthresh, it is
-//! counted as favoured and joins queue 1, else queue 0. By the paper's rule a packet is eligible if
-//! it is below 130 bytes and not a pure ACK.
+//! Every received packet is counted. If it is eligible and favoured / received < ncqthresh, it is
+//! counted as favoured and joins queue 1, otherwise queue 0. By the paper's rule a packet is
+//! eligible if it is below 130 bytes and not a pure ACK.
 //!
-//! At start the ratio is 0 of 1, so the first eligible packet is always favoured. Over a long life
-//! the paper's counters forget nothing: after an hour without eligible packets, a burst of them is
-//! favoured whole, and after a burst it takes as long to earn favour again. A window ends that.
+//! At the start the ratio is 0 of 1, so the first eligible packet is always favoured. The paper's
+//! counters never decay. So after an hour without eligible packets a whole burst of them is
+//! favoured, and after a burst it takes as long until packets are favoured again. A `window`
+//! prevents this.
 //!
 //! | code | paper |
 //! |---|---|
@@ -17,20 +18,21 @@
 //!
 //! Deviations
 //! - D1: a favoured packet that finds the buffer full counts as favoured, as in the pseudo-code,
-//!   which decides before the buffer is looked at.
-//! - D2: control packets are not favoured unless asked for, though the pseudo-code's test of length
-//!   alone would: section 6 leaves them to the future, together with ACKs.
-//! - D3: `probabilistic` takes section 6 at its word ("the probability per packet decreases as the
-//!   rate of non-congestive packets exceeds the ncqthresh"): with e the eligible share of what was
-//!   received, an eligible packet is favoured with probability min(1, ncqthresh / e). The favoured
-//!   share is ncqthresh on average, not at most.
-//! - D4: the adaptive threshold ("dynamically adjusted, based on the projected outcome") projects the
-//!   normal packets' mean wait by Cobham's formula: favoured utilization u stretches it by
-//!   1 / (1 - u). For a busy link u is the favoured share of bytes; the threshold is the share of
+//!   which decides before it looks at the buffer.
+//! - D2: control packets are not favoured unless this is requested, although the pseudo-code, which
+//!   only tests the length, would favour them: section 6 leaves them to future work, together with
+//!   ACKs.
+//! - D3: `probabilistic` follows the words of section 6 ("the probability per packet decreases as
+//!   the rate of non-congestive packets exceeds the ncqthresh"): with e the eligible share of the
+//!   received packets, an eligible packet is favoured with probability min(1, ncqthresh / e). The
+//!   favoured share is ncqthresh on average, not at most.
+//! - D4: the adaptive threshold ("dynamically adjusted, based on the projected outcome") projects
+//!   the normal packets' mean wait by Cobham's formula: a favoured utilization u multiplies it by 1
+//!   / (1 - u). For a busy link u is the favoured share of bytes. The threshold is the share of
 //!   packets that gives u / (1 - u) = `impact`.
 //!
-//! Cost: constant; an exponential a packet with a decaying window, a look-up of four flows with
-//! identification by flow.
+//! Cost: constant. With a decaying window an exponential per packet; with identification by flow a
+//! look-up of four flows.
 
 use super::flow_meter::FlowMeter;
 use super::service_share::{Count, ServiceShare, Window};
@@ -43,14 +45,14 @@ use forebay_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Queue 1 for favoured packets, queue 0 for the rest.
+/// Queue 1 for favoured packets, queue 0 for all others.
 pub struct Ncq {
     params: NcqParams,
     share: ServiceShare,
     flows: Option<FlowMeter>,
 }
 
-/// How the threshold limits favour.
+/// How the threshold limits the favoured packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FavourMode {
@@ -76,8 +78,8 @@ pub enum Identify {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FlowParams {
-    /// Rate that a flow may keep up for ever. Above 0. Default: a G.711 call of 120-byte packets
-    /// every 10 ms (section 5.2.3).
+    /// Rate that a flow may send in the long run. Above 0. Default: a G.711 call of 120-byte
+    /// packets every 10 ms (section 5.2.3).
     pub rate: Rate,
     /// Volume that a flow may send beyond that, above 0 to 1 GB. Default: section 5.2.1's
     /// non-congestive task, 10 KB.
@@ -180,7 +182,7 @@ impl Ncq {
             }
     }
 
-    /// The threshold in force.
+    /// The current threshold.
     #[inline]
     fn threshold(&self) -> f64 {
         let Some(impact) = self.params.impact else { return self.params.ncqthresh };

@@ -1,7 +1,7 @@
-//! One queue for each precedence: the content's importance decides, whatever its QoS class.
+//! One queue for each precedence: the importance of the content decides, not the QoS class.
 //!
-//! The plain alternative to CQ-AQM, which keeps class and precedence apart. Cost: one comparison a
-//! packet.
+//! This is the simple alternative to CQ-AQM, which treats class and precedence separately. Cost:
+//! one comparison per packet.
 
 use super::class::check_queues;
 use crate::Classify;

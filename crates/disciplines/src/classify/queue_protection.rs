@@ -1,16 +1,18 @@
-//! Queue protection: flows that build the low-latency queue lose their place in it.
+//! Queue protection: packets of flows that build the low-latency queue are moved to the classic
+//! one.
 //!
-//! What it does: each arriving packet adds to its flow's queuing score, in time, what it contributes to
-//! congestion: its bytes times the probability with which the queue's native ramp would mark it at the
-//! present delay, over the aging rate, at which scores run off. While the delay is above the critical
-//! one, packets of flows whose score, scaled by delay over critical delay, is above the critical score
-//! are sanctioned: they join the classic queue. Scores lie in a few buckets, each of which holds the
-//! instant at which its flow's score expires; a bucket that has expired is anybody's, and flows that find
-//! none share the last one, the dregs.
+//! What it does: each arriving packet adds to its flow's queuing score, in time, what it
+//! contributes to congestion. This is its bytes times the probability with which the queue's native
+//! ramp would mark it at the present delay, over the aging rate, at which scores decrease. While
+//! the delay is above the critical one, packets are sanctioned if their flow's score, scaled by
+//! delay over critical delay, is above the critical score: they join the classic queue. Scores are
+//! in a few buckets, each of which holds the time at which its flow's score expires. A flow can
+//! take a bucket that has expired. Flows that find none share the last one, the dregs.
 //!
-//! Source: RFC 9957, section 4 (pseudo-code): parameters, qprotect(), pick_bucket(), fill_bucket() and
-//! calcProbNative(), which are those of DOCSIS 3.1's annexes O and P; compared with CableLabs' model for
-//! ns-3 (docsis-ns3, queue-protection.cc), not yet with the RFC's own text. Defaults are DOCSIS's.
+//! Source: RFC 9957, section 4 (pseudo-code): parameters, qprotect(), pick_bucket(), fill_bucket()
+//! and calcProbNative(), which are those of DOCSIS 3.1's annexes O and P. It was compared with
+//! CableLabs' model for ns-3 (docsis-ns3, queue-protection.cc), not yet with the RFC's own text.
+//! Defaults are DOCSIS's.
 //!
 //! | RFC 9957 | here |
 //! |---|---|
@@ -22,12 +24,14 @@
 //! | buckets\[\].id, .t_exp | [`Bucket`] |
 //! | qdelay() | bytes of the low-latency queue and of the arriving packet at the link's rate |
 //!
-//! Deviations: D1. The ramp is its own, whatever marks in the queue: set `min_th` and `range` as those
-//! of the AQM. D2. A flow is the handle that the gateway derives from the five-tuple, and the hash that
-//! of `flow-hash`. D3. The delay takes no notice of the scheduler: beside a classic queue with a large
-//! share it is too small by that share. D4. Scores are rounded down to nanoseconds.
+//! Deviations: D1. The ramp is independent of what marks in the queue: set `min_th` and `range` to
+//! those of the AQM. D2. A flow is its number, which the gate derives from the five-tuple, and the
+//! hash is that of `flow-hash`. D3. The delay does not consider the scheduler: beside a classic
+//! queue with a large share it is too small by that share. D4. Scores are rounded down to
+//! nanoseconds.
 //!
-//! Cost: one hash, two looks at buckets, two multiplications a low-latency packet; 24 bytes a bucket.
+//! Cost: for each low-latency packet one hash, two bucket look-ups and two multiplications; 24
+//! bytes per bucket.
 
 use super::mix;
 use forebay_core::config::require;
@@ -39,27 +43,27 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueueProtectionParams {
-    /// Delay above which packets count as congesting (MINTH). On links where two of the largest packets
-    /// take longer, that time stands for it (FLOOR). Default 475us.
+    /// Delay above which packets count as congesting (MINTH). On links where two of the largest
+    /// packets take longer, their time is used instead (FLOOR). Default 475us.
     pub min_th: Duration,
-    /// Delay above `min_th` over which they come to count in full (RANGE). Default 525us.
+    /// Delay above `min_th` over which packets come to count in full (RANGE). Default 525us.
     pub range: Duration,
-    /// Delay of the low-latency queue above which packets are sanctioned (CRITICALqL_us). Default: where
-    /// the ramp ends (MAXTH).
+    /// Delay of the low-latency queue above which packets are sanctioned (CRITICALqL_us). Default:
+    /// the end of the ramp (MAXTH).
     pub critical_ql: Option<Duration>,
     /// Score of a flow above which its packets are sanctioned when the delay is the critical one
     /// (CRITICALqLSCORE_us); above 0. Larger values forgive longer bursts. Default 4ms.
     pub critical_ql_score: Duration,
-    /// Binary logarithm of the rate, in bytes a second of 2^30 nanoseconds, at which a flow may congest for
-    /// ever (LG_AGING), 1 to 30. Default 19: 488 kB/s.
+    /// Binary logarithm of the rate, in bytes per 2^30 nanoseconds, that a flow may contribute to
+    /// congestion in the long run (LG_AGING), 1 to 30. Default 19: 488 kB/s.
     pub lg_aging: u32,
     /// Buckets beside the dregs (NBUCKETS); a power of two, 1 to 65536. Default 32.
     pub buckets: u32,
-    /// Buckets in which a flow is looked for (ATTEMPTS), 1 to 32; of that many times the binary logarithm
-    /// of `buckets` there are 32 bits of hash. Default 2.
+    /// Number of buckets in which a flow is looked for (ATTEMPTS), 1 to 32. Multiplied by the
+    /// binary logarithm of `buckets` it is at most 32, the number of bits of the hash. Default 2.
     pub attempts: u32,
-    /// Highest score of a flow (qLSCORE_MAX): how long it takes at most to be forgiven; above 0. Default
-    /// 5s.
+    /// Highest score of a flow (qLSCORE_MAX), and so the longest time until it is forgiven; above
+    /// 0. Default 5s.
     pub max_ql_score: Duration,
 }
 
@@ -78,14 +82,14 @@ impl Default for QueueProtectionParams {
     }
 }
 
-/// The score of a flow, as the instant at which it will have run off.
+/// The score of a flow, as the time at which it will have expired.
 #[derive(Debug, Clone, Copy, Default)]
 struct Bucket {
     flow: Option<u32>,
     expires: Time,
 }
 
-/// Scores of flows, and who is sanctioned for them.
+/// The scores of flows, which decide who is sanctioned.
 pub struct QueueProtection {
     params: QueueProtectionParams,
     /// Bytes of two of the largest packets on the wire.
@@ -105,7 +109,7 @@ pub struct QueueProtection {
 }
 
 impl QueueProtection {
-    /// What it was made from.
+    /// The parameters with which it was built.
     pub fn params(&self) -> &QueueProtectionParams {
         &self.params
     }
@@ -148,7 +152,7 @@ impl QueueProtection {
         Ok(protection)
     }
 
-    /// Learns that the link's rate is now `rate`; an outage leaves the last one.
+    /// Sets the link's rate. An outage does not change it.
     pub fn set_link_rate(&mut self, rate: Rate) {
         if rate.bps() == 0 {
             return;
@@ -165,8 +169,8 @@ impl QueueProtection {
         self.product = nanos(self.critical) * nanos(critical_ql_score);
     }
 
-    /// qprotect(): whether a packet of `len` bytes of `flow` is sanctioned, with `packets` of `bytes`
-    /// already in the low-latency queue.
+    /// qprotect(): whether a packet of `len` bytes of `flow` is sanctioned, if `held` (packets,
+    /// bytes) are already in the low-latency queue.
     #[inline]
     pub fn sanctions(&mut self, flow: u32, len: u32, held: (usize, u64), now: Time) -> bool {
         let (packets, bytes) = held;
@@ -204,7 +208,7 @@ impl QueueProtection {
         found
     }
 
-    /// fill_bucket(): adds the packet's contribution to the score; the score.
+    /// fill_bucket(): adds the packet's contribution to the score. Returns the score.
     #[inline]
     fn fill(&mut self, place: usize, len: u32, delay: Duration, now: Time) -> Duration {
         let expires = &mut self.buckets[place].expires;
@@ -220,7 +224,7 @@ impl QueueProtection {
         score
     }
 
-    /// Packets that were sanctioned so far.
+    /// Number of packets that were sanctioned so far.
     pub fn sanctioned(&self) -> u64 {
         self.sanctioned
     }

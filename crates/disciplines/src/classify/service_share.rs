@@ -1,10 +1,10 @@
-//! How many packets were received and favoured, over all time or of late.
+//! Counts of received and favoured packets, over all time or recent time.
 
 use forebay_core::{Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Over which time packets are counted.
+/// The time over which packets are counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Window {
@@ -24,14 +24,14 @@ pub(super) struct Tally {
     pub(super) bytes: f64,
 }
 
-/// Which of the three counts a packet adds to.
+/// To which of the three counts a packet is added.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Count {
     /// Every packet.
     Received,
-    /// What might be favoured.
+    /// Packets that might be favoured.
     Eligible,
-    /// What was favoured.
+    /// Packets that were favoured.
     Favoured,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct ServiceShare {
     memory: Memory,
 }
 
-/// A sliding window moves in this many steps.
+/// Number of steps in which a sliding window moves.
 const SLOTS: usize = 64;
 
 enum Memory {
@@ -75,7 +75,7 @@ impl ServiceShare {
         ServiceShare { totals: Default::default(), memory }
     }
 
-    /// Forgets what has left the window.
+    /// Removes packets that have left the window.
     #[inline]
     pub(super) fn advance(&mut self, now: Time) {
         match &mut self.memory {
@@ -119,7 +119,7 @@ impl ServiceShare {
         }
     }
 
-    /// What was counted within the window.
+    /// The packets counted within the window.
     #[inline]
     pub(super) fn of(&self, count: Count) -> Tally {
         self.totals[count as usize]

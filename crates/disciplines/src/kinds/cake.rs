@@ -1,12 +1,13 @@
 //! `cake`: a shaper, tins by DSCP, fair queues of flows and hosts, and COBALT, in one.
 //!
-//! What it does: a packet's DSCP chooses a tin ([`Diffserv`]), a set-associative hash its flow's queue in
-//! the tin ([`flows`]). Flows are served as in FQ-CoDel, new ones first, and the flows of one host share
-//! one flow's turn, at whichever end that is less ([`Isolation`]). Each queue is under COBALT
-//! ([`CobaltState`]). With `bandwidth` packets leave at that rate, counted as the bottleneck frames them
-//! ([`Wire`]), and a tin has priority while it keeps below its share; without, tins share by weights.
-//! When too many bytes are held, the longest queue loses packets from its head ([`longest`]). On request
-//! acknowledgments that later ones make redundant leave ([`ack_filter`]).
+//! What it does: a packet's DSCP chooses a tin ([`Diffserv`]), and a set-associative hash its
+//! flow's queue in the tin ([`flows`]). Flows are served as in FQ-CoDel, new ones first. The flows
+//! of one host share one flow's turn, at the end of the connection where that is less
+//! ([`Isolation`]). Each queue is under COBALT ([`CobaltState`]). With `bandwidth`, packets leave
+//! at that rate, counted as the bottleneck frames them ([`Wire`]), and a tin has priority while it
+//! is below its share; without it, tins share by weights. When too many bytes are held, the longest
+//! queue loses packets from its head ([`longest`]). On request, acknowledgments that later ones
+//! make redundant are dropped ([`ack_filter`]).
 //!
 //! Source: Linux 6.1, `sch_cake.c`; T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of CAKE: A
 //! Comprehensive Queue Management Solution for Home Gateways", LANMAN 2018. Defaults are those of `tc`.
@@ -21,18 +22,19 @@
 //! | wash, ingress, memlimit | the same; `memory_limit` |
 //! | ack-filter, ack-filter-aggressive | `ack_filter`, "conservative" or "aggressive" |
 //!
-//! Deviations: D1. `memory_limit` counts bytes of IP packets; Linux counts what the kernel allocates for
-//! them, half as much again for the largest. D2. Hosts are told apart by 16 bits; packets whose hosts are
-//! not known share with nobody. D3. Flows and hosts are hashed by another function. D4. `nat`,
-//! `autorate-ingress`, `fwmark`, filters and splitting of super-packets are not included.
-//! COBALT's own deviations do not hold here. D5. The ACK filter tells flows by their number; Linux compares
-//! addresses and ports, within IPv6 in IPv4, too. Options of a wrong length keep an acknowledgment in the
-//! queue; Linux ignores what follows them.
+//! Deviations: D1. `memory_limit` counts bytes of IP packets; Linux counts what the kernel
+//! allocates for them, half as much again for the largest. D2. Hosts are distinguished by 16 bits;
+//! packets whose hosts are not known share with no others. D3. Flows and hosts are hashed by
+//! another function. D4. `nat`, `autorate-ingress`, `fwmark`, filters and splitting of
+//! super-packets are not included. D5. The ACK filter distinguishes flows by their number. Linux
+//! compares addresses and ports, also those of IPv6 within IPv4. Options of a wrong length keep an
+//! acknowledgment in the queue; Linux ignores what follows them. COBALT's own deviations do not
+//! apply here.
 //!
-//! Cost: a hash, a list operation and COBALT's comparisons a packet; up to 16 comparisons if the flow's
-//! first place is taken; a heap is kept up while overflows are recent. With many flows of one host a
-//! look at each of them a packet, as in Linux. With the ACK filter a look at the header of each segment
-//! that joins, and for those that acknowledge at all that wait in their queue.
+//! Cost: a hash, a list operation and COBALT's comparisons per packet; up to 16 comparisons if the
+//! flow's first place is taken. A heap is maintained while overflows are recent. If one host has
+//! many flows, each packet looks at all of them, as in Linux. With the ACK filter, each segment
+//! that joins is looked at, and if it is an acknowledgment, those that wait in its queue as well.
 
 mod ack_filter;
 mod flows;
@@ -71,7 +73,7 @@ pub struct Cake {
     memory_limit: u64,
     shaper: Option<Shaper>,
     tins: Vec<Tin>,
-    /// The tin whose turn it is without a shaper.
+    /// The tin that is served next without a shaper.
     turn: usize,
     bank: Bank,
     longest: Longest,
@@ -81,7 +83,7 @@ pub struct Cake {
 struct Tin {
     flows: Flows,
     law: CobaltLaw,
-    /// The tin's threshold, and until when it has used that up.
+    /// The tin's threshold, and until when the tin has used it up.
     rate: Option<Rate>,
     spent_until: Time,
     deficit: i64,
@@ -118,10 +120,10 @@ pub struct CakeParams {
     pub wash: bool,
     /// Whether dropped packets count as sent, for a shaper behind the bottleneck. Default false.
     pub ingress: bool,
-    /// Which pure acknowledgments leave the queue because later ones of their flow say as much:
-    /// "none", "conservative" (of two such the first) or "aggressive" (also one that is alone and
-    /// next to the new one). Has an effect where TCP headers are known: on links and in the gate,
-    /// not in wireless networks nor behind the C interface. Default "none".
+    /// Which pure acknowledgments are dropped from the queue because later ones of their flow make
+    /// them redundant: "none", "conservative" (the first of two such) or "aggressive" (also a
+    /// single one, next to the new one). It has an effect where TCP headers are known: on links and
+    /// in the gate, but not in wireless networks or behind the C interface. Default "none".
     pub ack_filter: AckFilter,
     /// Room for packets in bytes; above 0. Default: four `rtt` at `bandwidth`, at least 4MB; 15.5MB
     /// without bandwidth.
@@ -175,7 +177,7 @@ impl Tin {
         })
     }
 
-    /// `len` bytes on the wire count against the tin's threshold.
+    /// Counts `len` bytes on the wire against the tin's threshold.
     #[inline]
     fn charge(&mut self, len: u64, now: Time) {
         let Some(rate) = self.rate else { return };
@@ -276,8 +278,8 @@ impl Cake {
         }
     }
 
-    /// Drops a packet of tin `index`, which takes its time on the wire all the same if it is behind
-    /// it.
+    /// Drops a packet of tin `index`. If the shaper is behind the bottleneck (`ingress`), the
+    /// packet still takes its time on the wire.
     fn lose(&mut self, index: usize, packet: Packet, reason: DropReason, cx: &mut Context) {
         if self.ingress {
             let len = self.wire.len(packet.len);
@@ -289,7 +291,7 @@ impl Cake {
         cx.drop(packet, reason);
     }
 
-    /// A packet with this header has joined `queue`; drops an acknowledgment that it makes
+    /// A packet with this header has joined `queue`. Drops an acknowledgment that it makes
     /// redundant.
     fn filter(&mut self, queue: usize, header: Option<Tcp>, cx: &mut Context) {
         let (acks, bank) = (&mut self.acks, &mut self.bank);
@@ -301,8 +303,8 @@ impl Cake {
         self.lose(queue / QUEUES, ack, DropReason::RedundantAck, cx);
     }
 
-    /// The tin to serve: with a shaper the highest that keeps below its threshold, else the one
-    /// that will be first; without, by deficit round robin.
+    /// The tin to serve. With a shaper: the highest tin below its threshold, or else the one that
+    /// will be below it first. Without: by deficit round robin.
     #[inline]
     fn choose(&mut self, now: Time) -> usize {
         if self.shaper.is_none() {
@@ -326,8 +328,8 @@ impl Cake {
         best
     }
 
-    /// The next packet of tin `index`; None if a flow turned out to be empty, so that the choice is
-    /// made again. `fresh` is set until a flow has been looked at.
+    /// The next packet of tin `index`. None if a flow turned out to be empty; then the choice is
+    /// made again. `fresh` is true until a flow has been looked at.
     fn serve(&mut self, index: usize, fresh: &mut bool, cx: &mut Context) -> Option<Packet> {
         let (tin, bank) = (&mut self.tins[index], &mut self.bank);
         'flow: loop {

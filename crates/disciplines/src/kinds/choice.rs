@@ -34,8 +34,8 @@ impl SorterParams {
         SorterParams::Class(ClassParams { queues })
     }
 
-    /// Number of queues, for defaults that are one a queue; no more than there may be, for it is
-    /// not yet checked.
+    /// Number of queues, for defaults with one value per queue. It is limited, because it is not
+    /// checked yet.
     pub fn queues(&self) -> usize {
         let queues = match self {
             SorterParams::Class(params) => params.queues,
@@ -47,7 +47,7 @@ impl SorterParams {
 
 impl Sorter {
     /// # Errors
-    /// Those of the part, within `classify`.
+    /// Errors of the part, within `classify`.
     pub(super) fn new(params: &Option<SorterParams>) -> Result<Self, ConfigError> {
         match params {
             None => Class::new(&ClassParams::default()).map(Sorter::Class),
@@ -129,7 +129,7 @@ pub(super) enum Server {
 
 impl Server {
     /// # Errors
-    /// Those of the part, within `schedule`.
+    /// Errors of the part, within `schedule`.
     pub(super) fn new(params: &ServerParams, queues: usize) -> Result<Self, ConfigError> {
         match params {
             ServerParams::StrictPriority(_) => Ok(Server::StrictPriority(StrictPriority)),

@@ -1,6 +1,6 @@
 //! `cq-aqm`: a queue for each class, precedence thresholds across queues, any scheduler.
 //!
-//! The rule, its generalisation and what it guarantees: [`crate::admit::CqAqm`].
+//! [`crate::admit::CqAqm`] explains the rule, its generalisation and what it guarantees.
 
 use super::choice::{Server, ServerParams, Sorter, SorterParams};
 use crate::admit::{self, AdaptiveParams, CqQueueParams, SharesParams};

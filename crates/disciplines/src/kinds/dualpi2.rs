@@ -1,11 +1,11 @@
-//! `dualpi2`: two queues with coupled AQMs, low latency for scalable senders beside classic ones.
+//! `dualpi2`: two queues with coupled AQMs. Scalable senders get low latency beside classic ones.
 //!
 //! What it does: packets of scalable senders, ECT(1) or CE, have a queue of their own
-//! ([`LowLatency`]) that is served first, but for a small share of the classic one
-//! ([`ClassicProtection`]). The classic queue is under PI2 ([`Pi2State`]): drops, or marks of ECT(0),
-//! with the square of a base probability. The low-latency queue is marked above a shallow step or ramp
-//! ([`Ramp`]), and at least with `coupling` times the base probability, so that flows of both sorts have
-//! similar rates although they do not share a queue.
+//! ([`LowLatency`]). It is served first, except for a small share of the classic queue
+//! ([`ClassicProtection`]). The classic queue is under PI2 ([`Pi2State`]), which drops packets, or
+//! marks ECT(0) packets, with the square of a base probability. Packets of the low-latency queue
+//! are marked above a shallow step or ramp ([`Ramp`]), and at least with `coupling` times the base
+//! probability. So flows of both sorts have similar rates although they do not share a queue.
 //!
 //! Source: RFC 9332, sections 2.4 and 2.5, appendix A.1 (pseudo-code) and A.2 (with overload).
 //! Defaults are those of Linux 6.17, `sch_dualpi2.c`; those of the RFC are a ramp (`step_threshold =
@@ -20,18 +20,19 @@
 //! | scheduler() | [`ClassicProtection`] |
 //! | curq | the longer of both queues' waits (A.2) |
 //!
-//! Deviations are those of the parts, and: D1. A packet that is dropped on its way out is followed by the
-//! next of its queue; the pseudo-code asks the scheduler again, whose answer is the same, since what is
-//! dropped is not served. D2. Packets that are low-latency by their DSCP and understand no marks pass
-//! unmarked and are not dropped but by a full buffer, as in Linux. D3. The coupled probability is not
-//! added to the step's but the greater of both is drawn (the RFC's combination); Linux draws one after
-//! the other, which for a step, 0 or 1, is the same. D4. Linux's limit in bytes of memory, its
-//! classification by ECT of any sort and by filters, and splitting of aggregates are not included. D5.
-//! The room is measured with the arriving packet's own length (figure 3 takes the largest). D6. Th_len
-//! counts the packet that leaves, by the words of A.2 ("if the queue is only 1 packet"); figure 7, which
-//! asks when that one has left already, would be `step_packets = 2`.
+//! Deviations are those of the parts, and: D1. If a packet is dropped when it would leave, the next
+//! one of its queue follows. The pseudo-code asks the scheduler again, with the same result,
+//! because a dropped packet does not count as served. D2. Packets that are low-latency by their
+//! DSCP and understand no marks pass unmarked. They are dropped only by a full buffer, as in Linux.
+//! D3. One signal is drawn with the greater of the coupled probability and the step's (the RFC's
+//! combination). Linux draws one after the other, which for a step, 0 or 1, is the same. D4.
+//! Linux's limit in bytes of memory, its classification by any ECT and by filters, and splitting of
+//! aggregates are not included. D5. The room is measured with the arriving packet's own length
+//! (figure 3 takes the largest). D6. Th_len counts the departing packet, by the words of A.2 ("if
+//! the queue is only 1 packet"). Figure 7, which asks after that packet has left, would be
+//! `step_packets = 2`.
 //!
-//! Cost: that of PI2, and a look at both queues' lengths.
+//! Cost: that of PI2, and a comparison of both queues' lengths.
 
 use crate::Composed;
 use crate::admit::{self, Overload, Pi2Law, Pi2Params, Ramp, Recur, StepParams};
@@ -42,7 +43,7 @@ use forebay_core::{Codepoint, Conduct, ConfigError, Discipline, Duration, Limit,
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A classic and a low-latency queue under coupled AQMs.
+/// A classic and a low-latency queue with coupled AQMs.
 pub struct DualPi2;
 
 /// Parameters of DualPI2.

@@ -1,8 +1,8 @@
 //! `fifo`: one queue, tail drop.
 //!
-//! Source: RFC 7567, section 2. What every other kind is compared with. It is one queue under
-//! [`TailDrop`], served first in, first out, and written apart ([`forebay_core::Fifo`]) because most
-//! links have it.
+//! Source: RFC 7567, section 2. Every other kind is compared with this one. It is one queue under
+//! [`TailDrop`], served first in, first out. It has an implementation of its own
+//! ([`forebay_core::Fifo`]) because most links have it.
 
 use crate::admit::{TailDrop, TailDropParams};
 use forebay_core::{ConfigError, Discipline, Named, Setting};

@@ -1,9 +1,10 @@
-//! `fq-codel`: flows in queues of their own, served fairly, each under CoDel.
+//! `fq-codel`: a queue for each flow, served fairly, each under CoDel.
 //!
-//! What it does: packets are spread over queues by a hash of their flow ([`FlowHash`]); the queues
-//! share the link by bytes, new ones first ([`Fair`]); each has a CoDel state ([`Codel`]); when
-//! there are too many packets in all, the fattest queue loses up to 64 ([`FattestDrop`]). With
-//! `ce_threshold`, packets are marked above a shallow threshold too ([`CeThreshold`]).
+//! What it does: packets are spread over queues by a hash of their flow ([`FlowHash`]). The queues
+//! share the link by bytes, new ones first ([`Fair`]), and each has a CoDel state ([`Codel`]). When
+//! there are too many packets in total, the queue with the most bytes loses up to 64
+//! ([`FattestDrop`]). With `ce_threshold`, packets are also marked above a shallow threshold
+//! ([`CeThreshold`]).
 //!
 //! Source: RFC 8290. Deviations are those of the parts. Cost: that of CoDel and the fair scheduler;
 //! memory for every queue's state.

@@ -1,10 +1,11 @@
-//! `fq-pie`: flows in queues of their own, served fairly, each under PIE.
+//! `fq-pie`: a queue for each flow, served fairly, each under PIE.
 //!
-//! What it does: as [`super::FqCodel`], with a PIE state in every queue in place of CoDel's.
+//! What it does: as [`super::FqCodel`], with PIE instead of CoDel in every queue.
 //!
 //! Source: RFC 8290 and RFC 8033; the combination is Linux's sch_fq_pie. Deviations, beside those
-//! of the parts: D1. On overflow the fattest queue pays, as in FQ-CoDel; Linux drops the arrival.
-//! D2. `ce_threshold` is FQ-CoDel's; Linux's FQ-PIE has none.
+//! of the parts: D1. On overflow the queue with the most bytes loses packets, as in FQ-CoDel; Linux
+//! drops the arriving packet. D2. `ce_threshold` is FQ-CoDel's; Linux's FQ-PIE has none.
+//!
 //! Cost: that of PIE and the fair scheduler; memory for every queue's state.
 
 use crate::admit::{CeThreshold, DelayEstimation, FattestDrop, Pie, PieParams};

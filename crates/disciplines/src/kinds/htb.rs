@@ -1,10 +1,10 @@
-//! `htb`: a tree of classes that have a rate of their own and lend what they do not use.
+//! `htb`: a tree of classes. Each has a rate of its own and lends what it does not use.
 //!
-//! What it does: a classifier sorts packets into the leaves of a tree, each of which holds a discipline
-//! of any kind ([`leaves`]). A class may send at its `rate`, and beyond that, up to its `ceil`, what an ancestor
-//! lends ([`bucket`]). Who sends without borrowing comes first, then who borrows from the nearest
-//! ancestors; among these the highest priority; among equals the leaves take turns, by bytes
-//! ([`feed`]). Classes above their rate or ceil wait on an agenda by time ([`agenda`]).
+//! What it does: a classifier sorts packets into the leaves of a tree. Each leaf has a discipline
+//! of any kind ([`leaves`]). A class may send at its `rate`. Beyond that, up to its `ceil`, it may
+//! borrow what an ancestor does not use ([`bucket`]). Classes that need not borrow come first, then
+//! those that borrow from the nearest ancestors; among these the highest priority. Equals take
+//! turns, by bytes ([`feed`]). Classes above their rate or ceil wait on an agenda ([`agenda`]).
 //!
 //! Source: Linux 6.1, `sch_htb.c`; M. Devera, "Hierarchical token bucket theory", 2002.
 //!
@@ -17,13 +17,13 @@
 //! | filters | `classify`, whose queues are the leaves in the order in which they are written |
 //! | r2q | 10 |
 //!
-//! Deviations: D1. There is no queue that passes by the tree: every packet has a leaf. D2. `tc` cuts
-//! bursts to 64 ns; here they are exact. D3. However many classes change at one instant, all are
-//! looked at; Linux leaves off after two ticks. D4. Rates that do not add up are refused. D5. Offload,
-//! `mpu`, `linklayer` and estimators are not included.
+//! Deviations: D1. No queue bypasses the tree: every packet has a leaf. D2. `tc` rounds bursts to
+//! 64 ns; here they are exact. D3. If many classes change at one time, all are handled; Linux stops
+//! after two ticks. D4. Rates that do not add up are refused. D5. Offload, `mpu`, `linklayer` and
+//! estimators are not included.
 //!
 //! Cost: a step for each level of the tree; a few words of bits for each turn; the logarithm of the
-//! number of classes when one reaches or leaves its rate.
+//! number of classes when one of them reaches or leaves its rate.
 
 mod agenda;
 mod bucket;
@@ -94,7 +94,7 @@ pub struct HtbClassParams {
     pub classes: Vec<HtbClassParams>,
 }
 
-/// The definition of a queue in the schema of a scenario or of the gate's file.
+/// The definition of a queue in the schema of a scenario or of the gate's configuration.
 fn queue(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "$ref": "#/$defs/queue" })
 }
@@ -105,7 +105,7 @@ fn classifier(_: &mut SchemaGenerator) -> Schema {
 }
 
 impl HtbClassParams {
-    /// A class at `rate` with all else left to defaults.
+    /// A class with `rate` and defaults for everything else.
     fn at(rate: Rate, ceil: Rate, classes: Vec<HtbClassParams>) -> Self {
         let (burst, cburst, priority, quantum, queue) = (None, None, None, None, None);
         HtbClassParams { rate, ceil: Some(ceil), burst, cburst, priority, quantum, queue, classes }

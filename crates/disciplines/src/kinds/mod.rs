@@ -1,5 +1,5 @@
-//! Named kinds: combinations with defaults. One queue under an admission rule is a kind of that
-//! rule's name, and needs no file here.
+//! Named kinds: combinations with defaults. Each admission rule also gives a kind of the same name,
+//! with one queue, which needs no file here.
 
 mod cake;
 mod choice;

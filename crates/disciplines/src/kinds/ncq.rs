@@ -1,11 +1,12 @@
-//! `ncq`: non-congestive queuing: small, rare packets first, within one shared buffer.
+//! `ncq`: non-congestive queuing. Small, rare packets come first, within one shared buffer.
 //!
-//! The favour rule: [`crate::classify::Ncq`]. Favoured packets may overtake others of their flow.
+//! [`crate::classify::Ncq`] explains the favour rule. Favoured packets may overtake others of their
+//! flow.
 //!
 //! Source: "Less Impact, Better Service", section 3: non-preemptive priority within one buffer. The
-//! paper does not say what is dropped when it is full: here the arriving packet, or, with
-//! `push_out`, the last of the normal ones if the arriving one is favoured, as in the priority queue
-//! of ns-2, with which the paper was simulated.
+//! paper does not say what is dropped when the buffer is full. Here it is the arriving packet. With
+//! `push_out` and a favoured arriving packet, it is the last normal packet, as in the priority
+//! queue of ns-2, with which the paper was simulated.
 
 use crate::admit::{SharedTailDrop, SharedTailDropParams};
 use crate::classify::{self, FavourMode, Identify, NcqParams as FavourParams, Window};
@@ -104,7 +105,8 @@ mod tests {
     use forebay_core::{DropReason, Time};
     use serde_json::json;
 
-    /// Room for two, both large; then two small ones, the first of which is favoured. What is sent.
+    /// Room for two large packets; then two small ones arrive, of which the first is favoured.
+    /// Returns what is sent.
     fn sent(push_out: bool) -> (Vec<u32>, Vec<(u32, DropReason)>) {
         let mut rig = Rig::new(
             json!({ "kind": "ncq", "limit": "2p", "ncqthresh": 0.25, "push_out": push_out }),

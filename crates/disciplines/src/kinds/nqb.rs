@@ -1,14 +1,16 @@
-//! `nqb`: a shallow queue for traffic that builds none, beside the default one, with equal rights.
+//! `nqb`: a shallow queue for traffic that builds no queue, beside the default one, with equal
+//! shares.
 //!
-//! What it does: packets that carry the NQB codepoint join a queue of their own, which is shallow, so
-//! that whoever builds a queue there loses packets; all others join the default queue. Both share the
-//! link by deficit round robin with equal weights: there is nothing to gain by a wrong mark. With
+//! What it does: packets with the NQB codepoint join a queue of their own. It is shallow, so a flow
+//! that builds a queue there loses packets. All others join the default queue. Both share the link
+//! by deficit round robin with equal weights, so a wrong codepoint brings no advantage. With
 //! `queue_protection`, packets of flows that build the shallow queue join the default one instead
 //! ([`QueueProtection`](crate::classify::QueueProtection)).
 //!
-//! Source: RFC 9956, read in its last draft (-33), sections 5.1 (separate queue, equal preference, DRR as the example, DSCP 45 and
-//! others by configuration, a buffer of at most 10 ms at the shared rate), 5.2 (traffic protection that
-//! reclassifies, RFC 9957) and 5.4 (the ECN field changes nothing).
+//! Source: RFC 9956, read in its last draft (-33): sections 5.1 (separate queue, equal preference,
+//! DRR as the example, DSCP 45 and others by configuration, a buffer of at most 10 ms at the shared
+//! rate), 5.2 (traffic protection that reclassifies, RFC 9957) and 5.4 (the ECN field changes
+//! nothing).
 //!
 //! | RFC 9956 | here |
 //! |---|---|
@@ -18,12 +20,13 @@
 //! | buffer of at most 10 ms | `nqb_limit` |
 //! | traffic protection | `queue_protection` |
 //!
-//! Deviations: D1. The RFC leaves the default queue's AQM open; here it has tail drop. For PI2 and marks
-//! there, use `dualpi2` with `dscp = ["NQB"]`. D2. `nqb_limit` has room for two of the largest packets at
-//! least, which is more than 10 ms below 2.4 Mbit/s; the RFC recommends to do without NQB on links so
-//! slow. D3. Codepoints are not changed, neither of reclassified packets nor towards other domains.
+//! Deviations: D1. The RFC leaves the default queue's AQM open; here it has tail drop. For PI2 and
+//! marks there, use `dualpi2` with `dscp = ["NQB"]`. D2. `nqb_limit` always has room for two of the
+//! largest packets, which is more than 10 ms below 2.4 Mbit/s; the RFC recommends not to use NQB on
+//! links that are so slow. D3. Codepoints are not changed, neither of reclassified packets nor
+//! towards other domains.
 //!
-//! Cost: a look at a table of 64 bits and one comparison a packet, and that of DRR.
+//! Cost: one look-up in a table of 64 bits and one comparison per packet, and that of DRR.
 
 use crate::Composed;
 use crate::admit::{TailDrop, TailDropParams};

@@ -1,6 +1,6 @@
 //! `prio`: a queue for each class, tail drop in each, strict priority.
 //!
-//! What CQ-AQM is when all its thresholds are at the buffer size.
+//! CQ-AQM with all thresholds at the buffer size is the same.
 
 use super::choice::{Sorter, SorterParams};
 use crate::admit::{TailDrop, TailDropParams};

@@ -1,9 +1,10 @@
-//! Classic protection: higher queues first, but queue 0 keeps a share while both wait.
+//! Classic protection: higher queues come first, but queue 0 has a share of the link while both
+//! wait.
 //!
-//! What it does: a credit in bytes says whose turn it is. What a higher queue sends while queue 0 waits
-//! raises it by `share`, what queue 0 sends while another waits lowers it by the rest; above zero it is
-//! queue 0's turn. A low-latency queue that keeps itself short is so served at once, and one that does
-//! not cannot starve the classic one.
+//! What it does: a credit in bytes decides. Bytes that a higher queue sends while queue 0 waits
+//! raise it by `share`; bytes that queue 0 sends while another waits lower it by the rest. If it is
+//! above zero, queue 0 is served. So a low-latency queue that stays short is served at once, and
+//! one that does not cannot starve the classic queue.
 //!
 //! Source: RFC 9332, sections 2.5.1.1 and 4.1.1 (a conditional priority scheduler with a small weight
 //! for the classic queue); Linux 6.17, `sch_dualpi2.c`, for the credit and its default.
@@ -13,11 +14,11 @@
 //! | classic_protection (wc, in %) | `share` |
 //! | c_protection_credit | `credit` |
 //!
-//! Deviations: D1. The credit begins anew, at 2 `share` - 1 packets of the largest size, when the last
-//! packet leaves; in Linux when the link asks in vain. D2. Of more than two queues the highest that
-//! holds packets stands for all above queue 0.
+//! Deviations: D1. The credit starts again, at 2 `share` - 1 packets of the largest size, when the
+//! last packet leaves; in Linux when the link asks and nothing waits. D2. If there are more than
+//! two queues, the highest one that holds packets competes with queue 0.
 //!
-//! Cost: one multiplication and addition a packet.
+//! Cost: one multiplication and one addition per packet.
 
 use crate::Schedule;
 use crate::classify::CLASSIC;
@@ -32,7 +33,7 @@ use std::any::Any;
 pub struct ClassicProtection {
     /// Its share, in millionths.
     share: i64,
-    /// Millionths of bytes that queue 0 is owed, if above zero.
+    /// Millionths of bytes that queue 0 may still send, if above zero.
     credit: i64,
     start: i64,
 }

@@ -16,10 +16,11 @@
 //!
 //! Deviations
 //! - D1: a queue that admission empties (drop from the queue) stays in the ring until its turn, or
-//!   until a packet joins it; either way its deficit is lost, as when it empties by service.
+//!   until a packet joins it. In both cases its deficit is lost, as if it had been emptied by
+//!   service.
 //!
-//! Cost: constant, if the quantum is not below the largest packet; else a turn for each quantum
-//! that the packet is worth.
+//! Cost: constant, if the quantum is not below the largest packet. Otherwise a packet costs one
+//! turn for each quantum.
 
 use super::weights::check_weights;
 use crate::Schedule;
@@ -30,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::collections::VecDeque;
 
-/// Serves each queue that holds packets in turn, up to its quantum and what it saved.
+/// Serves each queue that holds packets in turn, up to its quantum and what it has saved.
 pub struct Drr {
     queues: Vec<State>,
     ring: VecDeque<u32>,
@@ -69,7 +70,7 @@ impl Drr {
     /// The scheduler of `queues` queues with these (resolved) parameters.
     ///
     /// # Errors
-    /// Weights that are out of range or not one a queue, or a quantum of zero.
+    /// Weights that are out of range, or not one for each queue, or a quantum of zero.
     pub fn new(params: &DrrParams, queues: usize) -> Result<Self, ConfigError> {
         check_weights(&params.weights, queues)?;
         let quantum = params.quantum.map_or(0, |quantum| quantum.0);
@@ -88,7 +89,7 @@ impl Drr {
         })
     }
 
-    /// Takes the queue at the front out of the ring.
+    /// Removes the queue at the front from the ring.
     fn retire_front(&mut self) {
         if let Some(front) = self.ring.pop_front() {
             let state = &mut self.queues[front as usize];

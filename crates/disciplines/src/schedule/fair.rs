@@ -1,9 +1,9 @@
 //! Deficit round robin with new and old queues, as in FQ-CoDel (DRR++).
 //!
-//! What it does: queues share the link by bytes, a quantum a round. A queue that becomes active is
-//! *new* and is served before the old ones until it has used up its first quantum, so that sparse
-//! flows do not wait. When a new queue runs empty it passes through the old list once before it is
-//! forgotten, so that it cannot be new again at once and starve the others.
+//! What it does: queues share the link by bytes, one quantum in each round. A queue that becomes
+//! active is *new* and is served before the old ones until it has used its first quantum, so sparse
+//! flows do not wait. When a new queue becomes empty it passes through the old list once before it
+//! is removed. So it cannot be new again at once and starve the others.
 //!
 //! Source: RFC 8290, sections 4.1 and 4.2. M. Shreedhar and G. Varghese, "Efficient Fair Queuing
 //! Using Deficit Round Robin", 1995; M. MacGregor and W. Shi, "Deficits for Bursty Latency-critical
@@ -14,12 +14,12 @@
 //! | quantum, credits | `quantum`, `deficit` |
 //! | new list, old list | `new`, `old` |
 //!
-//! Deviations: D1. An idle link does not ask, so that a queue that has run empty stays on its list
-//! until the next packet of any flow; Linux empties both lists when the link falls idle
-//! (docs/validation.md counts the verdicts that are others for it). D2. A queue that has run empty
-//! passes through the old list even if that is empty; Linux forgets it at once.
+//! Deviations: D1. An idle link does not ask for packets, so an empty queue stays on its list until
+//! the next packet of any flow. Linux empties both lists when the link becomes idle
+//! (docs/validation.md counts the verdicts that differ for this reason). D2. An empty queue passes
+//! through the old list even if that is empty; Linux removes it at once.
 //!
-//! Cost: constant a packet, if the quantum is not much smaller than a packet.
+//! Cost: constant per packet, if the quantum is not much smaller than a packet.
 
 use crate::Schedule;
 use forebay_core::config::require;

@@ -5,7 +5,7 @@ use forebay_core::{Bank, ConfigError, Named, QueueId, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Serves the packet that has waited longest, whichever queue it is in; ties go to the lower queue.
+/// Serves the packet that has waited longest, in any queue. A tie goes to the lower queue.
 pub struct Fifo;
 
 /// `fifo` has no parameters.

@@ -1,4 +1,4 @@
-//! Who is served next?
+//! Schedulers: which queue is served next?
 
 mod classic_protection;
 mod drr;

@@ -3,7 +3,7 @@
 use forebay_core::ConfigError;
 use forebay_core::config::require;
 
-/// Checks that there is one weight a queue, each from 1 to 65535.
+/// Checks that there is one weight for each queue, each from 1 to 65535.
 ///
 /// # Errors
 /// Names `weights`, or the entry that is out of range.

@@ -1,11 +1,11 @@
 //! Class-based weighted fair queuing by start tags: shares in bytes, packet by packet.
 //!
-//! Each queue's packets carry tags of virtual time: a packet starts where the queue's last one
-//! finished, or now if that is past, and finishes its length over the queue's weight later. The
-//! packet with the smallest start tag is served, and virtual time is the tag of the packet in
-//! service. Queues that hold packets share the link by their weights; unlike under deficit round
-//! robin, a queue is behind its share by about a packet of each other queue and not by a round of
-//! quanta, so that a light queue waits less.
+//! Packets carry tags of virtual time. A packet starts when the queue's last one finished, or now
+//! if that is past. It finishes later by its length over the queue's weight. The packet with the
+//! smallest start tag is served, and virtual time is the tag of the packet in service. Queues that
+//! hold packets share the link by their weights. Under deficit round robin a queue can be behind
+//! its share by a round of quanta; here only by about one packet of each other queue, so a light
+//! queue waits less.
 //!
 //! Source: Goyal, Vin and Cheng, "Start-time fair queuing", SIGCOMM 1996, section 2, with a flow for
 //! each class.
@@ -17,10 +17,10 @@
 //! | `weights` | phi_f |
 //!
 //! Deviations
-//! - D1: tags are kept for each queue's head only: within a queue S of the next packet is F of the
+//! - D1: tags are kept only for each queue's head. Within a queue, S of the next packet is F of the
 //!   one before, which is not past while packets wait.
-//! - D2: when no packet waits virtual time stays, where the paper moves it to the largest finish
-//!   tag; a queue keeps its own finish tag, so one that sent last does not go first again.
+//! - D2: when no packet waits, virtual time stays; the paper moves it to the largest finish tag. A
+//!   queue keeps its own finish tag, so the queue that sent last does not go first again.
 //! - D3: among equal tags the higher queue is served first.
 //!
 //! Cost: a look at each queue.
@@ -39,9 +39,9 @@ pub struct Wfq {
 
 struct State {
     weight: u128,
-    /// Of the packet at the head, while there is one.
+    /// Start tag of the packet at the head, if there is one.
     start: u128,
-    /// Of the packet sent last.
+    /// Finish tag of the packet sent last.
     finish: u128,
 }
 
@@ -71,7 +71,7 @@ impl Wfq {
     /// The scheduler of `queues` queues with these (resolved) parameters.
     ///
     /// # Errors
-    /// Weights that are out of range or not one a queue.
+    /// Weights that are out of range, or not one for each queue.
     pub fn new(params: &WfqParams, queues: usize) -> Result<Self, ConfigError> {
         check_weights(&params.weights, queues)?;
         let state = |weight: &u32| State { weight: u128::from(*weight), start: 0, finish: 0 };

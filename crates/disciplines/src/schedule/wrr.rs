@@ -1,7 +1,7 @@
 //! Weighted round robin by packets.
 //!
-//! Queues are visited in turn, in ascending order; a visit serves up to as many packets as the
-//! queue's weight. What an emptied queue did not use is forfeited.
+//! Queues are visited in turn, in ascending order. A visit serves up to as many packets as the
+//! queue's weight. If the queue becomes empty before, the rest is lost.
 //!
 //! Source: Katevenis, Sidiropoulos and Courcoubetis, "Weighted round-robin cell multiplexing in a
 //! general-purpose ATM switch chip", IEEE JSAC 9 (1991).
@@ -48,7 +48,7 @@ impl Wrr {
     /// The scheduler of `queues` queues with these (resolved) parameters.
     ///
     /// # Errors
-    /// Weights that are out of range or not one a queue.
+    /// Weights that are out of range, or not one for each queue.
     pub fn new(params: &WrrParams, queues: usize) -> Result<Self, ConfigError> {
         check_weights(&params.weights, queues)?;
         // The first turn is queue 0's.

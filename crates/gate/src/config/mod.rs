@@ -1,4 +1,4 @@
-//! What `gate.toml` may say.
+//! The gate's configuration.
 
 mod schema;
 mod values;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// Largest file in bytes: 1000 rules of a kilobyte each.
 const LARGEST: u64 = 1 << 20;
-/// Most rules; each costs every packet that none before it matched.
+/// Most rules. A packet costs a comparison with every rule before the one that it matches.
 const MOST_RULES: usize = 1_000;
 /// Largest IP packet, in bytes: a jumbo frame's.
 const MOST_MTU: u64 = 9_000;
@@ -33,18 +33,19 @@ const MOST_BUFFERS: u32 = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The way from inside to outside.
+    /// The direction from inside to outside.
     pub link: Link,
-    /// Where packets come from and go to.
+    /// The interfaces.
     pub io: Io,
-    /// What packets get that no rule matches, fragments and malformed headers too.
+    /// Class of the packets that no rule matches, of fragments, and of packets with malformed
+    /// headers.
     #[serde(default, rename = "default")]
     pub fallback: Marks,
-    /// What is neither IPv4 nor IPv6 (ARP, spanning tree, ...), and IPv6 neighbour discovery:
-    /// "pass", unqueued and uncounted against the rate, or a QoS class.
+    /// Everything that is neither IPv4 nor IPv6 (ARP, spanning tree, ...), and IPv6 neighbour
+    /// discovery: "pass" (unqueued, and not counted against the rate) or a QoS class.
     #[serde(default)]
     pub other: Other,
-    /// Who gets which `q`; the first rule that matches decides.
+    /// Which packets get which `q`. The first rule that matches decides.
     #[serde(default)]
     pub rule: Vec<Rule>,
     /// Unix socket for `status`, `watch` and `reload`.
@@ -65,7 +66,7 @@ pub struct Config {
     /// Seed of the disciplines' random numbers.
     #[serde(default = "one")]
     pub seed: u64,
-    /// What its queues and boxes are built from.
+    /// The parts of which its queues and boxes are built.
     #[serde(skip, default = "Parts::builtin")]
     pub(crate) parts: Parts,
 }
@@ -79,22 +80,24 @@ fn one() -> u64 {
 }
 
 link_table! {
-    /// One direction, in the words of a scenario's link. Without a rate and a queue packets pass.
+    /// One direction, with the fields of a scenario's link. Without a rate and a queue, packets
+    /// pass unqueued.
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     pub struct Link {
         before {}
         after {
-            /// Emulated propagation delay: a packet leaves so long after the end of its
-            /// transmission. Without it, it leaves at the beginning, as in front of a real link.
+            /// Emulated propagation delay: a packet leaves this long after the end of its
+            /// transmission. Without it, a packet leaves at the start of its transmission, because
+            /// a real link follows.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub delay: Option<Duration>,
-            /// Box in front of the queue, which also sees what goes the other way:
+            /// Box in front of the queue, which also sees the packets of the other direction:
             /// `{ kind = "aspq" }`.
             #[serde(default, rename = "box", skip_serializing_if = "Option::is_none")]
             #[schemars(with = "Option<Value>")]
             pub guard: Option<Value>,
-            /// The way from outside to inside; without it packets pass.
+            /// The direction from outside to inside. Without it, packets pass unqueued.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub reverse: Option<Box<Link>>,
         }
@@ -148,7 +151,8 @@ pub struct Marks {
     pub drop_precedence: u8,
 }
 
-/// Who gets which `q`. Every condition given must hold; of a list, one entry.
+/// Which packets get which `q`. All conditions must hold. If a condition is a list, one of its
+/// entries must hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -195,7 +199,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// What it decides.
+    /// What the rule decides.
     pub fn marks(&self) -> Marks {
         let Rule { q, precedence, drop_precedence, .. } = *self;
         Marks { q, precedence, drop_precedence }
@@ -203,7 +207,7 @@ impl Rule {
 }
 
 impl Config {
-    /// Reads the file at `path`, which names `parts`, and loads its plug-ins.
+    /// Reads the configuration at `path`, which can name `parts`, and loads its plug-ins.
     ///
     /// # Errors
     /// What is wrong, with its path in the file and the remedy.
@@ -211,10 +215,10 @@ impl Config {
         Config::of_file(path, |text| Config::parse(text, parts))
     }
 
-    /// Reads the file at `path` anew for a gate that runs, and has `parts`.
+    /// Reads the configuration at `path` again, for a running gate that has `parts`.
     ///
     /// # Errors
-    /// As [`Config::load`], and other plug-ins.
+    /// As [`Config::load`], or it has other plug-ins.
     pub fn reload(path: &Path, parts: &Parts) -> Result<Self, ConfigError> {
         Config::of_file(path, |text| {
             let config = Config::read(text)?;
@@ -236,7 +240,7 @@ impl Config {
         parse(&text).map_err(refuse)
     }
 
-    /// Reads the TOML text `text`, which names `parts`, and loads its plug-ins.
+    /// Reads the TOML text `text`, which can name `parts`, and loads its plug-ins.
     ///
     /// # Errors
     /// What is wrong, with its path in the file and the remedy.
@@ -258,7 +262,7 @@ impl Config {
         Ok(self)
     }
 
-    /// What fields say together.
+    /// Checks what several fields say together.
     fn check(&self) -> Result<(), ConfigError> {
         self.link.check(&self.parts).map_err(|error| error.within("link"))?;
         if let Some(reverse) = &self.link.reverse {
@@ -308,10 +312,10 @@ impl Config {
         Ok(())
     }
 
-    /// The configuration with every default filled in, those of the disciplines too.
+    /// The configuration with every default filled in, including those of the disciplines.
     ///
     /// # Errors
-    /// What is wrong with a queue.
+    /// A queue is wrong.
     pub fn effective(&self) -> Result<Config, ConfigError> {
         let mut whole = self.clone();
         whole.link.fill_in(&self.parts).map_err(|error| error.within("link"))?;
@@ -321,7 +325,7 @@ impl Config {
         Ok(whole)
     }
 
-    /// Largest IP packet of both ways, in bytes.
+    /// Largest IP packet of both directions, in bytes.
     pub fn mtu(&self) -> u32 {
         let reverse = self.link.reverse.as_ref().map_or(0, |reverse| reverse.mtu.0);
         self.link.mtu.0.max(reverse) as u32
@@ -333,7 +337,7 @@ fn check_drop_precedence(value: u8) -> Result<(), ConfigError> {
 }
 
 impl Link {
-    /// A direction in which packets of up to `mtu` bytes pass.
+    /// A direction in which packets of up to `mtu` bytes pass unqueued.
     pub fn passing(mtu: u32) -> Link {
         Link {
             rate: None,
@@ -384,16 +388,16 @@ impl Link {
     /// Its box, if it has one.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The box is wrong.
     pub fn guard(&self, parts: &Parts) -> Result<Option<Box<dyn Middlebox>>, ConfigError> {
         let built = self.guard.as_ref().map(|block| parts.boxes.build(block, &())).transpose();
         built.map(Option::flatten).map_err(|error| error.within("box"))
     }
 
-    /// What the shaper is built from; None if packets pass.
+    /// What the shaper is built from. None if packets pass unqueued.
     ///
     /// # Errors
-    /// What is wrong with the queue.
+    /// The queue is wrong.
     pub fn plan(&self, parts: &Parts) -> Result<Option<Plan>, ConfigError> {
         let mut whole = self.clone();
         whole.fill_in(parts)?;
@@ -416,7 +420,7 @@ mod tests {
 
     const LEAST: &str = "link = {}\nio = { inside = \"a\", outside = \"b\" }\n";
 
-    /// A discipline that is none of forebay's own.
+    /// A discipline that is not forebay's own.
     struct Mine;
 
     impl Named for Mine {

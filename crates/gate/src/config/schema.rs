@@ -1,4 +1,4 @@
-//! JSON Schema of the gate's file.
+//! JSON Schema of the gate's configuration.
 
 use super::Config;
 use crate::plugins::Parts;
@@ -6,8 +6,8 @@ use forebay_shaper::schema::{classifier, one_of, queue};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
-/// The JSON Schema (draft 2020-12) of a gate's file that names parts of `parts`. Without `queues`
-/// they refer to a definition that a scenario's schema holds.
+/// The JSON Schema (draft 2020-12) of a gate's configuration that can name `parts`. Without
+/// `queues`, queues refer to a definition in the schema of scenarios.
 pub fn schema(parts: &Parts, queues: bool) -> Value {
     let mut generator = SchemaGenerator::default();
     let mut root = Config::json_schema(&mut generator).to_value();
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// `forebay explain --for gate` reads it; a wheel has no gate.
+    /// `forebay explain --for gate` reads this copy, because a wheel contains no gate.
     const KEPT: &str = "../../python/forebay/_reference/gate.schema.json";
 
     #[test]

@@ -1,4 +1,4 @@
-//! Values of their own form: interfaces, protocols, ports.
+//! Values with a syntax of their own: interfaces, protocols, ports.
 
 use forebay_core::config::read;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -9,9 +9,9 @@ use std::borrow::Cow;
 /// A network interface, written `"eth0"` or `{ name = "eth0", netns = "left" }`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Interface {
-    /// By name, in the gate's own network namespace.
+    /// A name, in the gate's own network namespace.
     Here(String),
-    /// In another namespace.
+    /// A name in another namespace.
     There {
         /// Name.
         name: String,
@@ -92,13 +92,13 @@ impl JsonSchema for Interface {
     }
 }
 
-/// What happens to packets that are not IP; written "pass" or a QoS class.
+/// What happens to packets that are not IP: "pass" or a QoS class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Other {
-    /// Not queued.
+    /// They are not queued.
     #[default]
     Pass,
-    /// Queued in this class.
+    /// They are queued in this class.
     Class(u8),
 }
 
@@ -192,7 +192,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Whether `port` is among them.
+    /// Whether `port` is in the range.
     #[inline]
     pub fn contain(self, port: u16) -> bool {
         (self.first..=self.last).contains(&port)
@@ -246,7 +246,7 @@ impl JsonSchema for Ports {
     }
 }
 
-/// How a network is written in a file.
+/// How a configuration writes a network.
 pub(super) struct Network;
 
 impl JsonSchema for Network {

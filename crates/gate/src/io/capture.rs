@@ -9,25 +9,25 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 thread_local! {
-    /// By their files: a host has one for all its devices.
+    /// Captures by their file names. A host has one for all its devices.
     static CAPTURES: RefCell<BTreeMap<String, Capture>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// Bytes of a packet that a capture keeps: all headers.
+/// Bytes of a packet that a capture keeps, which includes all headers.
 const SNAP_LEN: usize = 128;
 /// Link type of raw IP packets.
 const RAW_IP: u32 = 101;
 /// The beginning of a pcap file with nanoseconds.
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
-/// What `NAME.captures` asks for: a file for each end's host and for each direction of the link.
+/// The content of `NAME.captures`: a file for each end's host and for each direction of the link.
 #[derive(Deserialize, Clone)]
 pub struct Captures {
     /// Time zero of the captures, in ns of the guest's clock.
     epoch: u64,
     /// All packets of the hosts at both ends.
     pub hosts: [String; 2],
-    /// What comes out of the link at each end.
+    /// Packets that leave the link at each end.
     pub link: [String; 2],
 }
 
@@ -55,10 +55,10 @@ impl Capture {
 }
 
 impl Captures {
-    /// What is asked for beside the gate's configuration, if anything is.
+    /// What is requested in addition to the gate's configuration, if anything is.
     ///
     /// # Errors
-    /// What cannot be read or made.
+    /// A file cannot be read or made.
     pub fn read(name: &str) -> io::Result<Option<Captures>> {
         let path = format!("{name}.captures");
         if !Path::new(&path).exists() {
@@ -76,7 +76,7 @@ impl Captures {
         Ok(Some(asked))
     }
 
-    /// Keeps a packet.
+    /// Adds a packet.
     pub fn write(&self, file: &str, at: u64, packet: &[u8]) {
         let at = at.saturating_sub(self.epoch);
         let written = CAPTURES.with_borrow_mut(|all| {
@@ -86,15 +86,15 @@ impl Captures {
     }
 }
 
-/// Writes out what is kept so far; others may go on.
+/// Writes the packets so far. More may follow.
 ///
 /// # Errors
-/// A file that cannot be written.
+/// A file cannot be written.
 pub fn flush() -> io::Result<()> {
     CAPTURES.with_borrow_mut(|all| all.values_mut().try_for_each(|each| each.0.flush()))
 }
 
-/// Ends the guest if something fails: what it writes would not be whole.
+/// Ends the guest if something fails, because its files would be incomplete.
 pub fn must<T>(done: io::Result<T>) -> T {
     done.unwrap_or_else(|error| {
         eprintln!("forebay-gate: {error}");

@@ -1,4 +1,4 @@
-//! The devices of a link in the kernel of a guest, which calls the gate as a library.
+//! The devices of a link in a guest's kernel, which calls the gate as a library.
 #![expect(unsafe_code, reason = "packets lie in the memory of a kernel written in C")]
 
 use super::capture::Captures;
@@ -10,23 +10,23 @@ use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 use std::io;
 
-/// Hands a packet to the kernel, which copies it: for the device at this side of `link`.
+/// Passes a packet to the kernel, which copies it, for the device at this side of `link`.
 pub type Emit =
     unsafe extern "C" fn(link: *mut c_void, side: c_int, packet: *const u8, size: usize);
 
 thread_local! {
-    /// The packet that the kernel hands over in the present call.
+    /// The packet that the kernel passes in the present call.
     static COMING: Cell<Option<(Side, *const [u8])>> = const { Cell::new(None) };
-    /// The instant of the present call.
+    /// The time of the present call.
     static NOW: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Begins a call of the kernel at `now`, ns of the guest's clock.
+/// Begins a call of the kernel at `now`, in ns of the guest's clock.
 pub fn begin(now: u64) {
     NOW.set(now);
 }
 
-/// Leaves a packet to the next turn of the gate.
+/// Stores a packet for the next turn of the gate.
 ///
 /// # Safety
 /// The packet lives until that turn has ended.
@@ -44,10 +44,10 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// Those of `link`, for packets up to `longest` bytes.
+    /// The devices of `link`, for packets of up to `longest` bytes.
     ///
     /// # Safety
-    /// The kernel's function `emit` may be called with `link` as long as they live.
+    /// The kernel's function `emit` may be called with `link` while they live.
     pub unsafe fn new(
         link: *mut c_void,
         emit: Emit,

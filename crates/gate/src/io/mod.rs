@@ -1,4 +1,4 @@
-//! Packets in and out: the only files with unsafe code.
+//! Packet input and output. Unsafe code is only here and in `guest.rs`.
 
 pub mod capture;
 pub mod guest;
@@ -25,16 +25,16 @@ use std::io;
 /// Ethernet header and two VLAN tags.
 const LINK_HEADER: usize = 14 + 8;
 
-/// Frames received at a time from one side.
+/// Frames received at once from one side.
 pub const BATCH: usize = 64;
 
 /// One of the two sides of the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Side {
-    /// Whose packets `link` shapes.
+    /// The side whose packets `link` shapes.
     Inside = 0,
-    /// The other one.
+    /// The other side.
     Outside = 1,
 }
 
@@ -51,76 +51,76 @@ impl Side {
     }
 }
 
-/// What happened at an interface beside the frames that came and went.
+/// What happened at an interface, beside the frames that came and went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Missed {
-    /// Frames longer than the MTU allows, such as segments that an offload put together.
+    /// Frames that were longer than the MTU allows, such as merged segments of an offload.
     pub oversize: u64,
-    /// Frames that found no buffer free.
+    /// Frames for which no buffer was free.
     pub no_buffer: u64,
-    /// Frames that the kernel could not hand over in time.
+    /// Frames that the kernel could not pass in time.
     pub kernel: u64,
     /// Frames that the interface refused to send.
     pub refused: u64,
 }
 
-/// A back end: two interfaces and how frames are exchanged with them.
+/// A back end: two interfaces, and how frames are received from them and sent.
 pub trait Io: Send {
-    /// Where its frames begin.
+    /// How its frames begin.
     fn layer(&self) -> Layer;
 
-    /// Appends up to [`BATCH`] frames that came in on `side` to `out`; each is the taker's.
+    /// Appends up to [`BATCH`] frames that arrived on `side` to `out`. They belong to the caller.
     ///
     /// # Errors
-    /// An interface that has gone.
+    /// An interface has disappeared.
     fn receive(&mut self, side: Side, pool: &mut Pool, out: &mut Vec<u32>) -> io::Result<()>;
 
-    /// Sends `frames` out on `side`, from the front, and gives their buffers back; frames that
-    /// find no room stay.
+    /// Sends `frames` on `side`, from the front, and frees their buffers. Frames for which there is
+    /// no room stay.
     ///
     /// # Errors
-    /// An interface that has gone.
+    /// An interface has disappeared.
     fn send(&mut self, side: Side, frames: &mut VecDeque<u32>, pool: &mut Pool) -> io::Result<()>;
 
-    /// Frames that the kernel was handed, and has not yet sent on `side`.
+    /// Frames that the kernel has accepted, and has not yet sent on `side`.
     fn pending(&self, _side: Side) -> u64 {
         0
     }
 
-    /// Takes note of an error at `side`, such as that the interface went down: it would be told
-    /// again and again.
+    /// Handles an error at `side`, such as that the interface went down. Otherwise the kernel would
+    /// report it repeatedly.
     ///
     /// # Errors
-    /// An interface that has gone.
+    /// An interface has disappeared.
     fn take_error(&mut self, _side: Side) -> io::Result<()> {
         Ok(())
     }
 
-    /// What a gate that follows needs in order to go on with the same interfaces ([`take_over`]).
+    /// What the next gate needs to continue with the same interfaces ([`take_over`]).
     ///
     /// # Errors
-    /// A back end that cannot be handed over.
+    /// The back end cannot be handed over.
     fn descriptors(&self) -> io::Result<Vec<BorrowedFd<'_>>>;
 
-    /// Where the next frame is, on each side, once this gate takes no more.
+    /// Where the next frame is, on each side, after this gate has stopped taking frames.
     fn places(&self) -> [usize; 2] {
         [0; 2]
     }
 
-    /// Takes frames from there on.
+    /// Takes frames from that place on.
     fn go_on(&mut self, _places: [usize; 2]) {}
 
-    /// What to wait on for frames from `side`.
+    /// The descriptor on which to wait for frames from `side`.
     fn descriptor(&self, side: Side) -> BorrowedFd<'_>;
 
-    /// What was missed on `side` so far.
+    /// What has been missed on `side` so far.
     fn missed(&mut self, side: Side) -> Missed;
 }
 
 /// Opens the back end of `config`, and the buffers for it.
 ///
 /// # Errors
-/// What cannot be opened, and what would help.
+/// Something cannot be opened. The message says what would help.
 pub fn open(config: &Config) -> io::Result<(Box<dyn Io>, Pool)> {
     let mtu = config.mtu() as usize;
     let longest = mtu + LINK_HEADER;
@@ -134,11 +134,11 @@ pub fn open(config: &Config) -> io::Result<(Box<dyn Io>, Pool)> {
     Ok((io, pool))
 }
 
-/// The back end of `config` through the descriptors that another gate gave away
-/// ([`Io::descriptors`]), and buffers for it.
+/// The back end of `config`, with the descriptors that another gate lent ([`Io::descriptors`]), and
+/// buffers for it.
 ///
 /// # Errors
-/// Descriptors that are not what they should be.
+/// The descriptors are not the expected ones.
 pub fn take_over(config: &Config, given: Vec<OwnedFd>) -> io::Result<(Box<dyn Io>, Pool)> {
     let mtu = config.mtu() as usize;
     let longest = mtu + LINK_HEADER;
@@ -151,7 +151,7 @@ pub fn take_over(config: &Config, given: Vec<OwnedFd>) -> io::Result<(Box<dyn Io
     Ok((io, pool))
 }
 
-/// `error`, said of `what`.
+/// `error`, with `what` in front of it.
 fn because(what: impl std::fmt::Display, error: impl Into<io::Error>) -> io::Error {
     let error = error.into();
     let help = match error.kind() {

@@ -1,18 +1,18 @@
-//! Doing something in another network namespace.
+//! Calls in another network namespace.
 
 use super::because;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::io;
 
-/// Runs `act` in the namespace called `netns`, or right here if there is none. Only the calling
-/// thread moves, and comes back.
+/// Runs `act` in the namespace called `netns`, or in the present one if there is none. Only the
+/// calling thread changes its namespace, and it returns.
 ///
 /// # Errors
-/// A namespace that cannot be entered, and those of `act`.
+/// The namespace cannot be entered, or `act` fails.
 ///
 /// # Panics
-/// If the way back is barred, since the thread would go on in the wrong place.
+/// If the thread cannot return, because it would continue in the wrong namespace.
 pub fn within<T>(netns: Option<&str>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let Some(netns) = netns else { return act() };
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;

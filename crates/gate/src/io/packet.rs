@@ -1,9 +1,10 @@
-//! AF_PACKET between two existing interfaces: a TPACKET_V2 ring in, `sendmmsg` out, and for
-//! segments that may go as one ([`Train`]) `sendmsg` with what is left to do.
+//! AF_PACKET between two existing interfaces. A TPACKET_V2 ring receives, and `sendmmsg` sends.
+//! Segments that may be sent as one ([`Train`]) are sent with `sendmsg` and the order to split
+//! them.
 //!
-//! TPACKET_V2 and not V3, whose block timer adds up to a millisecond. What is sent goes past the
-//! interface's own queue discipline, so that nothing behind the gate queues. The ring hands over a
-//! VLAN tag beside the frame; it is put back.
+//! TPACKET_V3 is not used, because its block timer adds up to a millisecond. Sent frames bypass the
+//! interface's own queue discipline, so nothing queues behind the gate. The ring passes a VLAN tag
+//! beside the frame; it is put back.
 #![expect(unsafe_code, reason = "a ring shared with the kernel, and sendmmsg from the pool")]
 
 use super::train::Train;
@@ -34,7 +35,7 @@ struct Port {
     sender: OwnedFd,
     /// For trains.
     train_sender: OwnedFd,
-    /// Whether the kernel takes them.
+    /// Whether the kernel supports them.
     takes_trains: bool,
     ring: NonNull<u8>,
     frame: usize,
@@ -57,7 +58,7 @@ impl PacketSockets {
         Ok(PacketSockets { sides: [port(&io.inside)?, port(&io.outside)?] })
     }
 
-    /// Goes on with the sockets of another gate.
+    /// Continues with the sockets of another gate.
     pub fn take_over(io: &config::Io, given: Vec<OwnedFd>, longest: usize) -> io::Result<Self> {
         let given = <[OwnedFd; 6]>::try_from(given).map_err(|_| super::wrong_number())?;
         let [receiver, sender, train_sender, rest @ ..] = given;
@@ -138,8 +139,8 @@ impl Port {
         Ok(port)
     }
 
-    /// A port through sockets that are open: the receiver, whose ring is mapped here, and the
-    /// senders of single frames and of trains.
+    /// A port with open sockets: the receiver, whose ring is mapped here, and the senders of single
+    /// frames and of trains.
     fn map(name: &str, sockets: [OwnedFd; 3], longest: usize) -> io::Result<Self> {
         let [receiver, sender, train_sender] = sockets;
         let frame = frame_size(longest);
@@ -167,7 +168,7 @@ impl Port {
         })
     }
 
-    /// Whether its interface is there, up or down.
+    /// Whether its interface exists, up or down.
     fn is_there(&self) -> bool {
         let mut name = address(0, 0);
         let mut size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
@@ -197,7 +198,7 @@ impl Port {
         unsafe { AtomicU32::from_ptr(&raw mut (*self.header()).tp_status) }
     }
 
-    /// Copies the ring's next frame, which is ours, into a buffer.
+    /// Copies the ring's next frame, which belongs to the gate, into a buffer.
     fn take(&mut self, status: u32, pool: &mut Pool) -> Option<u32> {
         // SAFETY: the kernel has filled in the header and leaves it alone until it is given back.
         let header = unsafe { self.header().read() };
@@ -233,7 +234,7 @@ impl Port {
         Some(index)
     }
 
-    /// What is at the front of `frames`: so many that go by themselves, and a train behind them.
+    /// What is at the front of `frames`: a number of single frames, and a train after them.
     fn ahead(&self, frames: &VecDeque<u32>, pool: &Pool) -> (usize, Option<Train>) {
         let most = frames.len().min(BATCH);
         if !self.takes_trains {
@@ -245,8 +246,8 @@ impl Port {
         first.map_or((most, None), |(at, train)| (at, Some(train)))
     }
 
-    /// How many frames have left, by `sent`, which was to take `taken` as one; None if it must be
-    /// tried again later.
+    /// How many frames have left, if `taken` should have been sent as one, by the result `sent`.
+    /// None if it must be tried again later.
     fn gone(&mut self, sent: io::Result<usize>, taken: usize) -> io::Result<Option<usize>> {
         let error = match sent {
             Ok(gone) => return Ok(Some(gone)),
@@ -268,7 +269,7 @@ impl Port {
         }
     }
 
-    /// Sends the first `count` frames; answers how many have gone.
+    /// Sends the first `count` frames. Returns how many were sent.
     fn send_singly(&self, count: usize, frames: &VecDeque<u32>, pool: &Pool) -> io::Result<usize> {
         // SAFETY: plain data, for which zeros are a value.
         let mut vectors: [libc::iovec; BATCH] = unsafe { zeroed() };
@@ -287,8 +288,8 @@ impl Port {
         sent.map(|sent| sent as usize)
     }
 
-    /// Sends the frames of `train`, which are at the front of `frames`, as one; answers how many
-    /// they are.
+    /// Sends the frames of `train`, which are at the front of `frames`, as one. Returns their
+    /// number.
     fn send_train(&self, train: &Train, frames: &VecDeque<u32>, pool: &Pool) -> io::Result<usize> {
         // SAFETY: plain data, for which zeros are a value.
         let mut vectors: [libc::iovec; BATCH + 2] = unsafe { zeroed() };

@@ -14,7 +14,7 @@ pub struct Extent {
     pub len: u16,
 }
 
-/// A fixed number of equal buffers. A buffer's index is the handle of the packet in it.
+/// A fixed number of equal buffers. The index of a buffer is the handle of the packet in it.
 pub struct Pool {
     memory: NonNull<u8>,
     size: usize,
@@ -27,10 +27,10 @@ pub struct Pool {
 unsafe impl Send for Pool {}
 
 impl Pool {
-    /// `count` buffers, each for a frame of `longest` bytes and the kernel's headroom.
+    /// `count` buffers. Each has room for a frame of `longest` bytes and the kernel's headroom.
     ///
     /// # Errors
-    /// Too little memory.
+    /// There is too little memory.
     pub fn new(count: u32, longest: usize) -> io::Result<Self> {
         // A power of two from 2048 on, as AF_XDP demands; its headroom is 256 bytes.
         let size = (longest + 256).next_power_of_two().max(2048);
@@ -61,8 +61,8 @@ impl Pool {
         self.size
     }
 
-    /// Where the buffers begin, and how many bytes they take: for the kernel, which writes only
-    /// into those that were taken for it.
+    /// Where the buffers begin, and how many bytes they take. This is for the kernel, which writes
+    /// only to buffers that were taken for it.
     pub fn memory(&self) -> (u64, u64) {
         (self.memory.as_ptr() as u64, (self.size * self.count as usize) as u64)
     }
@@ -73,7 +73,7 @@ impl Pool {
         self.free.pop()
     }
 
-    /// Gives `index` back.
+    /// Frees buffer `index`.
     #[inline]
     pub fn give(&mut self, index: u32) {
         debug_assert!(self.free.len() < self.count as usize, "given back twice");
@@ -94,10 +94,10 @@ impl Pool {
         }
     }
 
-    /// Notes where the frame in `index` is.
+    /// Records where the frame in `index` is.
     ///
     /// # Panics
-    /// If that is beyond the buffer.
+    /// If it is not within the buffer.
     #[inline]
     pub fn set_extent(&mut self, index: u32, start: usize, len: usize) {
         assert!(start + len <= self.size);
@@ -121,7 +121,7 @@ impl Pool {
         }
     }
 
-    /// The frame in `index`, to change.
+    /// The frame in `index`, mutable.
     #[inline]
     pub fn frame_mut(&mut self, index: u32) -> &mut [u8] {
         let Extent { start, len } = self.extent(index);

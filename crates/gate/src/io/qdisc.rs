@@ -1,6 +1,6 @@
-//! A queue discipline of the guest's kernel in the place of a gate's own.
+//! A queue discipline of the guest's kernel, in place of a discipline of the gate.
 //!
-//! `python/forebay/lab/virtual/linux/forebay_qdisc.c` has the other side of the calls.
+//! `python/forebay/lab/virtual/linux/forebay_qdisc.c` is the other side of the calls.
 #![expect(unsafe_code, reason = "the discipline is in a kernel written in C")]
 
 use forebay_core::{
@@ -14,16 +14,16 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::{CString, c_char, c_int, c_void};
 
-/// What a configuration writes as `kind`.
+/// Its name: what a configuration writes as `kind`.
 pub const KIND: &str = "kernel";
 
-/// The kernel tells of a packet that it dropped, and why (`enum loss`).
+/// The kernel reports a packet that it dropped, and why (`enum loss`).
 type Lost = unsafe extern "C" fn(owner: *mut c_void, id: u32, why: c_int);
 
 /// Reasons of the kernel, in their order.
 const REASONS: [DropReason; 3] = [DropReason::Aqm, DropReason::Overflow, DropReason::RedundantAck];
 
-/// What a queue says of itself (`enum state`).
+/// What a queue reports about itself (`enum state`).
 const IDLE: c_int = 0;
 const WAITS: c_int = 2;
 
@@ -41,7 +41,7 @@ pub struct Calls {
 /// The kind `kernel`.
 ///
 /// # Safety
-/// `calls` are those of the kernel that this process is.
+/// `calls` are those of the kernel whose process this is.
 pub unsafe fn kind(calls: Calls) -> Entry<dyn Discipline> {
     let words = [KIND, "a discipline of the kernel", "Linux"].map(Into::into);
     // What it does is up to tc.
@@ -55,7 +55,7 @@ struct Kind(Calls);
 struct Params {
     /// The device that has it.
     device: String,
-    /// What Linux calls it; for who reads a recording.
+    /// Its name in Linux, for readers of a recording.
     qdisc: String,
 }
 
@@ -75,7 +75,7 @@ impl Recipe<dyn Discipline> for Kind {
     }
 }
 
-/// Packets that the kernel dropped and of which nobody has been told yet.
+/// Packets that the kernel dropped and that are not reported yet.
 type Losses = RefCell<VecDeque<(u32, DropReason)>>;
 
 /// A queue of the kernel.
@@ -83,7 +83,7 @@ struct Qdisc {
     calls: Calls,
     queue: *mut c_void,
     losses: Box<Losses>,
-    /// What the kernel has, by number.
+    /// The packets that the kernel has, by number.
     held: Vec<Option<Packet>>,
     backlog: Backlog,
 }
@@ -127,7 +127,7 @@ impl Qdisc {
         packet
     }
 
-    /// Passes on what the kernel dropped.
+    /// Reports the packets that the kernel dropped.
     fn report(&mut self, cx: &mut Context) {
         loop {
             let next = self.losses.borrow_mut().pop_front();
@@ -207,7 +207,7 @@ mod tests {
     use forebay_core::{Rng, Sink};
     use std::ptr;
 
-    /// Linux, as far as it is called: one queue for two packets.
+    /// A stand-in for the kernel: one queue for two packets.
     #[derive(Default)]
     struct Linux {
         waiting: VecDeque<(u32, u8)>,
@@ -232,7 +232,7 @@ mod tests {
         linux(|linux| linux.owner = None);
     }
 
-    /// Marks what finds another, and pushes the first out if two wait.
+    /// Marks a packet that finds another, and pushes the first out if two wait.
     unsafe extern "C" fn enqueue(_: *mut c_void, id: u32, packet: *const u8, _: usize) -> c_int {
         // SAFETY: the packet has a header.
         let tos = unsafe { *packet.add(1) };

@@ -1,4 +1,4 @@
-//! Calls about interfaces that no crate wraps.
+//! System calls about interfaces that no crate offers.
 #![expect(unsafe_code, reason = "ioctl and setsockopt with structures of the kernel's")]
 
 use super::because;
@@ -28,7 +28,7 @@ pub fn ioctl(
         .map(drop)
 }
 
-/// Sets a socket option to `value`, whose type is the one that the kernel wants.
+/// Sets a socket option to `value`, which must have the type that the kernel expects.
 pub fn set_option<T>(fd: BorrowedFd, level: i32, name: i32, value: &T) -> io::Result<()> {
     let size = size_of::<T>() as libc::socklen_t;
     // SAFETY: the kernel reads `size` bytes of `value`.
@@ -85,7 +85,7 @@ pub fn set_up(name: &str, mtu: usize) -> io::Result<()> {
     ioctl(fd, libc::SIOCSIFFLAGS, &mut asked)
 }
 
-/// Receive queues of the interface called `name`; 1 if it does not say.
+/// Number of receive queues of the interface called `name`; 1 if it is not known.
 pub fn receive_queues(name: &str) -> u32 {
     // struct ethtool_channels: command, maxima (rx, tx, other, combined), counts likewise.
     let mut channels = [0_u32; 9];
@@ -98,7 +98,7 @@ pub fn receive_queues(name: &str) -> u32 {
     answer.map_or(1, |()| channels[5] + channels[8]).max(1)
 }
 
-/// The result of a system call, or the error it left.
+/// The result of a system call, or its error.
 pub fn checked(result: i32) -> io::Result<i32> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

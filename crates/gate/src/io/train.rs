@@ -1,9 +1,9 @@
 //! TCP segments of one flow that leave together, sent as one with the order to split it again
-//! (generic segmentation offload): the kernel handles it once on the way to the next device, or to
-//! the receiver on this machine.
+//! (generic segmentation offload). The kernel handles it once on the way to the next device, or to
+//! a receiver on this machine.
 //!
-//! Only what leaves at the same instant is put together, and only what splits into the very same
-//! segments again: the rules are those by which the kernel itself aggregates what it receives.
+//! Only segments that leave at the same time are combined, and only if splitting restores exactly
+//! the same segments. The rules are those by which the kernel itself aggregates what it receives.
 
 use super::BATCH;
 use crate::headers::{Layer, updated};
@@ -20,23 +20,23 @@ const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
 const ECE: u8 = 0x40;
 
-/// What stands before a packet and tells the kernel what is left to do: `struct virtio_net_hdr`.
+/// The header before a packet that tells the kernel what is left to do: `struct virtio_net_hdr`.
 pub type Offload = [u8; 10];
 
 /// Segments that may be sent as one.
 pub struct Train {
     /// What is left to do: checksum and splitting.
     pub offload: Offload,
-    /// Headers of the whole.
+    /// Headers of the combined packet.
     header: [u8; LONGEST],
     header_len: usize,
     layer: Layer,
-    /// How many frames of the front it takes, two or more.
+    /// Number of frames that it takes from the front, two or more.
     pub frames: usize,
 }
 
 impl Train {
-    /// The train at the front of `frames`, if there is one; at most [`BATCH`] frames long.
+    /// The train at the front of `frames`, if there is one, of at most [`BATCH`] frames.
     pub fn find<'a>(frames: impl Iterator<Item = &'a [u8]>, layer: Layer) -> Option<Train> {
         let mut segments = frames.take(BATCH).map_while(|frame| Segment::read(frame, layer));
         let first = segments.next()?;
@@ -86,12 +86,12 @@ impl Train {
         Train { offload, header, header_len, layer, frames }
     }
 
-    /// Headers of the whole, without their payload.
+    /// Headers of the combined packet, without the payload.
     pub fn header(&self) -> &[u8] {
         &self.header[..self.header_len]
     }
 
-    /// What a frame of the train adds to the whole.
+    /// What a frame adds to the combined packet.
     pub fn payload<'a>(&self, frame: &'a [u8]) -> &'a [u8] {
         Segment::read(frame, self.layer).map_or(&[], |segment| segment.payload())
     }
@@ -154,7 +154,7 @@ impl<'a> Segment<'a> {
         &self.bytes[self.header_len()..]
     }
 
-    /// Whether it goes on where `last` ends, in a train of segments of `size` bytes.
+    /// Whether it continues where `last` ends, in a train of segments of `size` bytes.
     fn follows(&self, last: &Segment, size: usize) -> bool {
         let Segment { bytes, ip, tcp, version } = *self;
         let header_len = self.header_len();
@@ -190,7 +190,8 @@ impl<'a> Segment<'a> {
         sum.add_2bytes([0, 6]).add_2bytes(length.to_be_bytes())
     }
 
-    /// Whether its checksum is right: the whole gets a new one, which must not hide an error.
+    /// Whether its checksum is right. The combined packet gets a new one, which must not hide an
+    /// error.
     fn is_sound(&self) -> bool {
         let segment = &self.bytes[self.tcp..];
         self.pseudo(segment.len() as u16).add_slice(segment).ones_complement() == 0
@@ -233,7 +234,7 @@ mod tests {
         Some((train, whole))
     }
 
-    /// The number of frames that go as one, of segments changed in the middle.
+    /// The number of frames that are sent as one, from changed segments.
     fn length(change: impl Fn(&mut Vec<u8>)) -> usize {
         let mut frames = [0, 1, 2, 3].map(|number| frame(false, number * 1000, MSS, |_| {}));
         change(&mut frames[2]);

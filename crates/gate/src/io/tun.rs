@@ -1,8 +1,8 @@
-//! TUN: two interfaces of the kernel's, to which it routes IP packets.
+//! TUN: two interfaces of the kernel to which it routes IP packets.
 //!
-//! No link layer, and no offload on the way in: the kernel splits segments and completes checksums
-//! before it hands a packet over. A packet costs a read and a write; segments that may go as one
-//! ([`Train`]) cost one write.
+//! There is no link layer, and no offload for received packets: the kernel splits segments and
+//! completes checksums before it passes a packet. A packet costs a read and a write. Segments that
+//! may be sent as one ([`Train`]) cost one write.
 
 use super::train::{Offload, Train};
 use super::{BATCH, Io, Missed, Pool, Side, because, system, within};
@@ -27,8 +27,8 @@ struct Device {
 }
 
 impl Tun {
-    /// Attaches to the interfaces of `io`, which are made unless they are there, and sets them up
-    /// with an MTU of `mtu` bytes.
+    /// Attaches to the interfaces of `io`, creates them if they do not exist, and sets them up with
+    /// an MTU of `mtu` bytes.
     pub fn open(io: &config::Io, mtu: usize) -> io::Result<Self> {
         let device = |interface: &Interface| {
             within(interface.netns(), || Device::open(interface.name(), mtu))
@@ -37,7 +37,7 @@ impl Tun {
         Ok(Tun { sides: [device(&io.inside)?, device(&io.outside)?] })
     }
 
-    /// Goes on with the interfaces of another gate.
+    /// Continues with the interfaces of another gate.
     pub fn take_over(given: Vec<OwnedFd>, mtu: usize) -> io::Result<Self> {
         let sides = <[OwnedFd; 2]>::try_from(given).map_err(|_| super::wrong_number())?;
         Ok(Tun { sides: sides.map(|fd| Device::new(fd, mtu)) })

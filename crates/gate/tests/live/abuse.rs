@@ -1,8 +1,8 @@
-//! Everything at once: hostile frames, spoofed flows, slow and many clients, reloads of files of
-//! every wrong kind, links that come and go, stops, and ends by force.
+//! Everything at once: hostile frames, spoofed flows, slow and many clients, reloads of wrong files
+//! of every kind, links that go down and up, stops and kills.
 //!
-//! A few seconds here; `make abuse` asks for more by `FOREBAY_ABUSE_SECONDS`, and prints the table of
-//! docs/reliability.md.
+//! Here it takes a few seconds. `make abuse` runs it longer, with `FOREBAY_ABUSE_SECONDS`, and
+//! prints the table of docs/reliability.md.
 
 use crate::net::{Gate, Net, Way, conserved, counters, ip, possible, run, until};
 use etherparse::{PacketBuilder, TcpHeader};
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// Shortest time for all of it.
 const SECONDS: f64 = 8.0;
 
-/// What is done at a time, until `stop`.
+/// What is done at once, until `stop`.
 struct Abuse<'a> {
     net: &'a Net,
     way: Way,
@@ -303,7 +303,7 @@ fn descriptors(gate: &Gate) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", gate.pid())).unwrap().count()
 }
 
-/// What one gate went through.
+/// What one gate was exposed to.
 struct Row {
     name: String,
     cells: Vec<String>,

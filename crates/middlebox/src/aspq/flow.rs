@@ -1,4 +1,4 @@
-//! What the controller knows of a flow: its level, what its receiver last said, and whether it is
+//! The controller's state of a flow: its level, the last report of its receiver, and whether it is
 //! frozen.
 
 use crate::{Ack, FiveTuple, SackBlocks, Tcp, flags};
@@ -10,10 +10,10 @@ pub(super) fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
-/// What the receiver of a flow's data last said.
+/// The last report of the receiver of a flow's data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Said {
-    /// Sequence number of the segment that said it (SND.WL1 of RFC 9293, section 3.10.7.4).
+    /// Sequence number of the segment that contained it (SND.WL1 of RFC 9293, section 3.10.7.4).
     pub(super) seq: u32,
     /// Next sequence number of the receiver's own data.
     pub(super) next: u32,
@@ -26,13 +26,13 @@ pub(super) struct Said {
 /// What the controller does with a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Its segments pass as they are.
+    /// Its segments pass unchanged.
     Open,
-    /// Its sender is told of no window.
+    /// Its sender is told that there is no window.
     Frozen(Freeze),
-    /// Its window is opened in steps: the sender may send up to `edge`, more at `next`.
+    /// Its window is opened in steps: the sender may send up to `edge`, and more at `next`.
     Releasing { start: u32, flight: u32, step: u32, next: Time },
-    /// Its window is open, and data have yet to show that its sender knows.
+    /// Its window is open, but no data have yet shown that its sender knows this.
     Waiting { left: u8, next: Time },
 }
 
@@ -45,35 +45,35 @@ pub(super) struct Freeze {
     pub(super) flight: u32,
     /// When the sender may next send a segment.
     pub(super) trickle: Time,
-    /// Right edge of the last window that a trickle told.
+    /// Right edge of the last window that a trickle offered.
     pub(super) edge: Option<u32>,
     /// Whether the flow itself held lower levels back when it was frozen.
     pub(super) was_active: bool,
 }
 
-/// A flow: data go forward, to the congested link; acknowledgments come back.
+/// A flow. Data go forward, to the congested link; acknowledgments come back.
 #[derive(Debug, Clone)]
 pub(super) struct Flow {
-    /// As in its forward packets.
+    /// Addresses, ports and protocol, as in its forward packets.
     pub(super) key: FiveTuple,
     pub(super) level: u8,
     /// Whether it counts among the flows for which lower levels are frozen.
     pub(super) active: bool,
-    /// When its last packet that counts as activity passed.
+    /// When the last packet passed that counts as activity.
     pub(super) last_active: Time,
     pub(super) phase: Phase,
-    /// Not frozen until the highest active level has fallen since this count of falls.
+    /// The flow is not frozen until the highest active level has fallen more often than this.
     pub(super) exempt: Option<u64>,
-    /// Entry among the timers; [`Time::MAX`]: none.
+    /// The time of its entry among the timers; [`Time::MAX`] if there is none.
     pub(super) timer: Time,
     pub(super) said: Option<Said>,
     /// Sequence number after the last that the sender sent.
     pub(super) sent: Option<u32>,
     /// Largest payload sent, in bytes.
     pub(super) segment: u32,
-    /// Sequence number after the sender's FIN, once seen.
+    /// Sequence number after the sender's FIN, once it was seen.
     pub(super) fin: Option<u32>,
-    /// Shift counts that the sender and the receiver state in their SYNs.
+    /// Window scales in the SYNs of the sender and of the receiver.
     pub(super) scales: [Option<Option<u8>>; 2],
 }
 
@@ -95,8 +95,8 @@ impl Flow {
         }
     }
 
-    /// Bytes that one unit of the receiver's window field stands for, as a shift count; None if
-    /// the handshake was not seen (RFC 7323, section 2.2: both SYNs must carry the option).
+    /// Bytes of one unit of the receiver's window field, as a shift count. None if the handshake
+    /// was not seen (RFC 7323, section 2.2: both SYNs must have the option).
     pub(super) fn scale(&self) -> Option<u8> {
         match self.scales {
             [Some(Some(_)), Some(Some(receiver))] => Some(receiver.min(14)),
@@ -105,7 +105,7 @@ impl Flow {
         }
     }
 
-    /// Notes a segment from the sender.
+    /// Records a segment from the sender.
     pub(super) fn on_sent(&mut self, tcp: &Tcp) {
         let end = tcp.end();
         if self.sent.is_none_or(|sent| after(end, sent)) {
@@ -117,7 +117,7 @@ impl Flow {
         self.segment = self.segment.max(tcp.payload_len);
     }
 
-    /// Notes a segment from the receiver; answers whether it acknowledges the sender's FIN.
+    /// Records a segment from the receiver. Returns whether it acknowledges the sender's FIN.
     pub(super) fn on_said(&mut self, tcp: &Tcp) -> bool {
         // The rule by which the sender takes a window (RFC 9293, section 3.10.7.4).
         let newer = self.said.is_none_or(|said| {
@@ -149,9 +149,9 @@ impl Flow {
         }
     }
 
-    /// Whether a segment of a frozen sender asks whether its window is open again: nothing, or one
-    /// octet, before what is next (as Linux and BSD do), or one octet of what is next (RFC 9293,
-    /// section 3.8.6.1) while nothing else is under way.
+    /// Whether a segment of a frozen sender asks if its window is open again: no or one octet
+    /// before the next one (as Linux and BSD do), or one octet from the next one on (RFC 9293,
+    /// section 3.8.6.1) while nothing else is in transit.
     pub(super) fn is_probe(&self, tcp: &Tcp) -> bool {
         let Some(said) = self.said else { return false };
         if tcp.has(flags::SYN | flags::FIN | flags::RST) || tcp.payload_len > 1 {
@@ -161,20 +161,20 @@ impl Flow {
             || (tcp.seq == said.ack && tcp.payload_len == 1 && self.is_drained())
     }
 
-    /// Whether a RST from the sender's side is to be believed: it has the number that the sender
-    /// sends next, or that the receiver expects (RFC 5961, section 3).
+    /// Whether a RST from the sender's side is valid: it has the number that the sender sends next,
+    /// or that the receiver expects (RFC 5961, section 3).
     pub(super) fn is_ended_by_sender(&self, rst: &Tcp) -> bool {
         self.sent.is_none_or(|sent| rst.seq == sent)
             || self.said.is_some_and(|said| rst.seq == said.ack)
     }
 
-    /// Whether a RST from the receiver's side is to be believed.
+    /// Whether a RST from the receiver's side is valid.
     pub(super) fn is_ended_by_receiver(&self, rst: &Tcp) -> bool {
         self.said.is_none_or(|said| rst.seq == said.next)
     }
 
-    /// An acknowledgment on behalf of the receiver, which says again what it last said, but
-    /// `window`, which is no larger than its own.
+    /// An acknowledgment on behalf of the receiver. It repeats the receiver's last report, with
+    /// `window`, which is no larger than the receiver's own.
     pub(super) fn speak(&self, said: &Said, window: u16) -> Ack {
         Ack {
             flow: self.key.reversed(),
@@ -186,7 +186,7 @@ impl Flow {
         }
     }
 
-    /// The window field that lets the sender send up to `edge`, seen from `ack`.
+    /// The window field with which the sender may send up to `edge`, relative to `ack`.
     pub(super) fn window_to(&self, edge: u32, ack: u32) -> u16 {
         let room = if after(edge, ack) { edge.wrapping_sub(ack) } else { 0 };
         (room >> self.scale().unwrap_or(0)).min(u32::from(u16::MAX)) as u16

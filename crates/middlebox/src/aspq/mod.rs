@@ -1,18 +1,18 @@
-//! Amicable strict priority queuing: a controller in front of a strict-priority device that spares
-//! low-priority TCP flows the losses and timeouts of waiting.
+//! Amicable strict priority queuing: a controller in front of a strict-priority device. It spares
+//! low-priority TCP flows losses and timeouts while they wait.
 //!
-//! While packets of a higher priority come, the device does not serve a low-priority flow. Its
-//! sender takes that for loss, shrinks its congestion window and at last gives up. The controller
-//! tells it instead, on behalf of its receiver, that there is no room: the sender enters the
-//! persist state (RFC 9293, section 3.8.6.1) with its congestion window as it is, and resumes when
-//! it is told that there is room again.
+//! While packets of a higher priority arrive, the device does not serve a low-priority flow. Its
+//! sender takes this for loss, shrinks its congestion window, and finally gives up. The controller
+//! instead tells it, on behalf of its receiver, that there is no room. The sender enters the
+//! persist state (RFC 9293, section 3.8.6.1), keeps its congestion window, and resumes when it is
+//! told that there is room again.
 //!
 //! Source: M. Rahimi, V. Pournaghshband, "An Improvement Mechanism for Low Priority Traffic TCP
-//! Performance in Strict Priority Queueing", section III-B; the idea is that of Freeze-TCP (Goff
-//! et al., INFOCOM 2000).
+//! Performance in Strict Priority Queueing", section III-B. The idea is that of Freeze-TCP (Goff et
+//! al., INFOCOM 2000).
 //!
 //! # Use
-//! As every [`Middlebox`]: the controller does no I/O.
+//! Like every [`Middlebox`], the controller does no I/O.
 //!
 //! ```
 //! use forebay_core::Time;
@@ -36,7 +36,7 @@
 //!
 //! assert_eq!(controller.forward(at(0), &low), Verdict::Pass);
 //! assert_eq!(controller.forward(at(1), &high), Verdict::Pass);
-//! // The low sender hears of no room, until the high flow has been silent for a second.
+//! // The low sender is told that there is no room, until the high flow is silent for a second.
 //! assert_eq!(controller.backward(at(20), &back), Verdict::Rewrite { window: 0 });
 //! assert_eq!(controller.poll(at(20)), None);
 //! assert_eq!(controller.wake(), Some(at(1001)));
@@ -45,41 +45,44 @@
 //! ```
 //!
 //! # The algorithm
-//! - A flow's *level* is that of its last forward packet ([`Priority`]). A flow above level 0 is
-//!   *active* from its SYN or a packet with payload on, until its FIN is acknowledged, it is reset,
-//!   or no such packet has come for `idle_timeout`. The paper knows two levels; with more, a flow
-//!   is held back while any flow of a higher level is active.
-//! - Backward ACKs of a flow that is held back get window 0; its first one freezes it. SYN, FIN and
-//!   RST are never touched. Every ACK is converted, not only the first: a Linux sender with data
-//!   in flight that hears no more falls back to its retransmission timer.
+//! - A flow's *level* is that of its last forward packet ([`Priority`]). A flow above level 0
+//!   becomes *active* with its SYN or a packet with payload. It is active until its FIN is
+//!   acknowledged, it is reset, or no such packet has come for `idle_timeout`. The paper has two
+//!   levels. With more, a flow is held back while any flow of a higher level is active.
+//! - Backward ACKs of a flow that is held back get window 0. The first one freezes the flow. SYN,
+//!   FIN and RST are never changed. Every ACK is converted, not only the first, because a Linux
+//!   sender with data in flight that gets no more ACKs falls back to its retransmission timer.
 //! - Window probes of a frozen sender are answered, with window 0.
 //! - When a frozen flow is no longer held back, its sender gets the receiver's last ACK again, with
-//!   the receiver's window: a window update. It carries the latest sequence number, acknowledgment
-//!   and timestamps *seen*, since a receiver's clock cannot be guessed (RFC 7323, section 5).
+//!   the receiver's window: a window update. It has the latest sequence number, acknowledgment and
+//!   timestamps that were *seen*, because a receiver's clock cannot be guessed (RFC 7323, section
+//!   5).
 //! - A released flow that was active when it was frozen is active again: it holds back those below
 //!   until it has finished or stayed silent for `idle_timeout`.
-//! - No sender is told of more room than its receiver has: a receiver's own zero window stays.
-//! - Data under way when the freeze begins are left to the device.
+//! - No sender is offered more room than its receiver has. A receiver's own zero window is kept.
+//! - Data in transit when the freeze begins are left to the device.
 //!
 //! # Options, not in the paper
-//! - `trickle`: a frozen sender whose data are all acknowledged may send a segment every so often,
-//!   so that it does not restart from the initial window after an idle time (RFC 5681, section
-//!   4.1). The segment waits in the device like any other. For loss-based senders: BBR (v1 in Linux)
-//!   keeps the largest rate of its last ten round trips, and each such segment is one.
+//! - `trickle`: a frozen sender whose data are all acknowledged may send a segment at this
+//!   interval, so it does not restart from the initial window after an idle time (RFC 5681, section
+//!   4.1). The segment waits in the device like any other. This is for loss-based senders. BBR (v1
+//!   in Linux) keeps the largest rate of its last ten round trips, and each such segment counts as
+//!   one.
 //! - `staged_release`: the window is opened in eight steps up to what was in flight before the
 //!   freeze, and then to the receiver's.
-//! - `repeat_release`: the release is repeated until data come, at most ten times, for ACKs get
-//!   lost.
-//! - `freeze_limit`: longest freeze; the flow is then let go until the highest active level falls.
+//! - `repeat_release`: the release is repeated until data come, at most ten times, because ACKs can
+//!   be lost.
+//! - `freeze_limit`: longest freeze. Afterwards the flow passes until the highest active level
+//!   falls.
 //!
-//! The first two reckon in bytes, so that they need the window scale: they leave flows alone whose
+//! The first two count bytes, so they need the window scale. They do not apply to flows whose
 //! handshake was not seen.
 //!
 //! # Bounds
-//! At most `max_flows` flows are known; the one that was silent longest is forgotten first, and
-//! released if it was frozen. Low-priority flows of other protocols than TCP take no room. What is
-//! not known passes. A controller that stops leaves no flow frozen: the receiver answers the
-//! sender's next probe. Cost: a search in a balanced tree a packet.
+//! At most `max_flows` flows are known. For another one, the flow that was silent longest is
+//! forgotten, and released if it was frozen. Low-priority flows of protocols other than TCP take no
+//! room. Packets of unknown flows pass. A controller that stops leaves no flow frozen: the receiver
+//! answers the sender's next probe. Cost: a search in a balanced tree per packet.
 
 mod flow;
 mod params;
@@ -114,15 +117,15 @@ pub struct Controller {
     falls: u64,
     /// Frozen flows, by level.
     frozen: BTreeSet<(u8, Slot)>,
-    /// When to look at a flow again: at the time noted or later, if its deadline has moved on.
+    /// When to look at a flow: at this time, or later if its deadline has moved.
     timers: BTreeSet<(Time, Slot)>,
-    /// Releases of flows that are forgotten.
+    /// Releases of flows that were forgotten.
     owed: VecDeque<Ack>,
     counts: Counts,
 }
 
 impl Controller {
-    /// A controller that knows of no flow yet.
+    /// A controller that does not know any flow yet.
     ///
     /// # Errors
     /// Those of [`Params::validate`].
@@ -278,7 +281,7 @@ impl Middlebox for Controller {
 }
 
 impl Controller {
-    /// Makes room for the flow of `header` (as it is forward) and adds it.
+    /// Makes room for the flow of `header` (a forward one) and adds it.
     fn insert(&mut self, header: &Header, level: u8) -> Slot {
         if let Some(oldest) = self.table.surplus() {
             self.counts.evicted += 1;
@@ -300,7 +303,7 @@ impl Controller {
         self.table.remove(slot);
     }
 
-    /// A connection begins, perhaps between the ports of an earlier one.
+    /// A connection begins, perhaps with the ports of an earlier one.
     fn begin(&mut self, slot: Slot, syn: &Tcp) {
         let flow = self.table.get(slot);
         // The same SYN again changes nothing; a SYN-ACK answers one that has been seen.
@@ -339,7 +342,7 @@ impl Controller {
         self.falls += u64::from(self.active.highest() < before);
     }
 
-    /// The flow is seen to send, if it is of a level for which others are held back.
+    /// The flow sends. It becomes active if its level is one for which others are held back.
     fn activate(&mut self, slot: Slot) {
         let flow = self.table.get_mut(slot);
         flow.last_active = self.now;
@@ -367,7 +370,7 @@ impl Controller {
             && self.active.highest().is_some_and(|highest| highest > flow.level)
     }
 
-    /// Freezes the flow, unless it is frozen; `flight` bytes were under way.
+    /// Freezes the flow, unless it is frozen. `flight` bytes were in transit.
     fn freeze(&mut self, slot: Slot, flight: u32) {
         let never = |span: Option<Duration>| span.map_or(Time::MAX, |span| self.now + span);
         let (until, trickle) = (never(self.params.freeze_limit), never(self.params.trickle));
@@ -382,7 +385,7 @@ impl Controller {
         self.arm(slot);
     }
 
-    /// The flow is frozen no longer.
+    /// Unfreezes the flow.
     fn thaw(&mut self, slot: Slot) {
         let flow = self.table.get_mut(slot);
         if self.frozen.remove(&(flow.level, slot)) {
@@ -391,13 +394,13 @@ impl Controller {
         }
     }
 
-    /// A flow that is frozen although nothing holds it back.
+    /// Releases a flow that is frozen although nothing holds it back.
     fn released(&self) -> Option<Slot> {
         let &(level, slot) = self.frozen.last()?;
         self.active.highest().is_none_or(|highest| highest <= level).then_some(slot)
     }
 
-    /// Ends a freeze; the answer tells the sender.
+    /// Ends a freeze. Returns the acknowledgment that tells the sender.
     fn release(&mut self, slot: Slot) -> Option<Ack> {
         let Phase::Frozen(Freeze { flight, was_active, .. }) = self.table.get(slot).phase else {
             return None;
@@ -424,7 +427,7 @@ impl Controller {
         Some(ack)
     }
 
-    /// Lets a segment to the sender tell of no more room than the flow's phase allows.
+    /// Limits the room that a segment offers to the sender to what the flow's phase allows.
     fn limit_window(&mut self, slot: Slot, tcp: &Tcp) -> Verdict {
         let flow = self.table.get(slot);
         let limit = match flow.phase {
@@ -443,7 +446,7 @@ impl Controller {
         Verdict::Rewrite { window: limit }
     }
 
-    /// A flow's deadline may have come.
+    /// Checks whether a flow's deadline has come.
     fn on_timer(&mut self, slot: Slot) -> Option<Ack> {
         let (now, falls) = (self.now, self.falls);
         let flow = self.table.get_mut(slot);
@@ -486,7 +489,7 @@ impl Controller {
         }
     }
 
-    /// Sees to it that the flow's next deadline is not missed.
+    /// Sets a timer for the flow's next deadline.
     fn arm(&mut self, slot: Slot) {
         let idle_timeout = self.params.idle_timeout;
         let flow = self.table.get_mut(slot);
@@ -512,7 +515,7 @@ fn answer(flow: &Flow, probe: &Tcp) -> Ack {
     Ack { timestamps: said.timestamps.map(echo), ..ack }
 }
 
-/// Lets a frozen sender send a segment, if all that it sent before has arrived.
+/// Allows a frozen sender a segment, if everything that it sent before has arrived.
 fn trickle(flow: &mut Flow) -> Option<Ack> {
     let said = flow.said?;
     let scale = flow.scale()?;
@@ -530,8 +533,8 @@ fn trickle(flow: &mut Flow) -> Option<Ack> {
     Some(flow.speak(&said, window))
 }
 
-/// Right edge of the window at a step of a release that begins at `start` and is to bring `flight`
-/// bytes into flight.
+/// Right edge of the window at a step of a release that begins at `start` and opens the window to
+/// `flight` bytes.
 fn stage(start: u32, flight: u32, step: u32) -> u32 {
     start.wrapping_add((u64::from(flight) * u64::from(step) / u64::from(STEPS)) as u32)
 }

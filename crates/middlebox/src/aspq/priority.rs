@@ -1,4 +1,4 @@
-//! Which packets go first.
+//! The priority level of a packet.
 
 use crate::Header;
 use forebay_core::config::require;
@@ -6,8 +6,8 @@ use forebay_core::{Codepoint, ConfigError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a packet's priority level is told, as the device behind the controller tells it; level 0 is
-/// served last.
+/// How the controller determines a packet's priority level. The device behind it must do the same.
+/// Level 0 is served last.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
@@ -25,7 +25,7 @@ impl Priority {
     /// Checks the lists.
     ///
     /// # Errors
-    /// Lists without an entry, too many of them, or an entry that stands in two.
+    /// A list is empty, there are too many, or an entry is in two lists.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         match self {
             Priority::Class => Ok(()),

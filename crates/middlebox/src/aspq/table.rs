@@ -1,10 +1,10 @@
-//! Flows in bounded room, and which levels are in use.
+//! A table of flows with a limited size, and the levels that are in use.
 
 use super::flow::Flow;
 use crate::FiveTuple;
 use std::collections::BTreeMap;
 
-/// Index of a flow; used again after its end.
+/// Index of a flow. It is used again after the flow has ended.
 pub(super) type Slot = u32;
 
 const NONE: Slot = Slot::MAX;
@@ -16,8 +16,8 @@ struct Links {
     after: Slot,
 }
 
-/// Flows by five-tuple, in order of the last packet seen. A balanced tree, so that no choice of
-/// addresses slows it and nothing depends on a random hash.
+/// Flows by five-tuple, in order of the last packet. It is a balanced tree, so an attacker cannot
+/// choose addresses that slow it down, and nothing depends on a random hash.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     places: Vec<(Flow, Links)>,
@@ -45,7 +45,7 @@ impl Table {
         self.by_key.len()
     }
 
-    /// The flow that is to go before another is added; None while there is room.
+    /// The flow to remove before another is added. None while there is room.
     pub(super) fn surplus(&self) -> Option<Slot> {
         (self.len() >= self.most).then_some(self.oldest)
     }
@@ -86,7 +86,7 @@ impl Table {
         self.free.push(slot);
     }
 
-    /// A packet of the flow was seen: it is now the newest.
+    /// A packet of the flow was seen, so the flow is now the newest.
     pub(super) fn touch(&mut self, slot: Slot) {
         if self.newest != slot {
             self.unlink(slot);
@@ -116,7 +116,7 @@ impl Table {
     }
 }
 
-/// How many members each of 256 levels has, and the highest that has any.
+/// The number of members of each of 256 levels, and the highest level with a member.
 #[derive(Debug, Clone)]
 pub(super) struct Levels {
     counts: [u32; 256],

@@ -66,8 +66,8 @@ impl Fixture {
         assert_eq!(self.forward(0, 1, 0, Tcp { seq: 1, ..ack(1, 700) }), Verdict::Pass);
     }
 
-    /// Flow 1 sends eight segments of 1000 bytes, and is frozen by high-priority datagrams when
-    /// all are acknowledged.
+    /// Flow 1 sends eight segments of 1000 bytes. High-priority datagrams freeze it when all of
+    /// them are acknowledged.
     fn freeze(&mut self) {
         self.handshake();
         for index in 0..8 {

@@ -1,9 +1,10 @@
 //! Committed access rate (CAR).
 //!
 //! What it does: a token bucket in which a packet that lacks tokens may borrow them, up to an
-//! extended burst. Every packet that borrows adds the present debt to a compounded debt; the one
-//! that would bring that above the extended burst exceeds the rate, and the compounded debt starts
-//! anew. So the more is owed, the more often a packet exceeds, rather than every packet of a burst.
+//! extended burst. Every packet that borrows adds the present debt to a compounded debt. The packet
+//! that would raise it above the extended burst exceeds the rate, and the compounded debt starts
+//! again at zero. So packets exceed more often the higher the debt is, and not every packet of a
+//! burst does.
 //!
 //! Source: Cisco, "Committed Access Rate" (IOS 11.1 CC), and its configuration guide, "Policing
 //! and Shaping Overview", section "Extended Burst".
@@ -17,7 +18,7 @@
 //! | compounded debt | sum of the actual debts after each packet that borrows, since the last exceeded |
 //!
 //! Deviations: D1. An extended burst equal to the normal one lends nothing, as the source says of
-//! such a configuration. D2. Tokens flow in continuously. Cost: a multiplication a packet.
+//! such a configuration. D2. Tokens flow in continuously. Cost: a multiplication per packet.
 
 use super::Marker;
 use forebay_core::config::require;
@@ -54,9 +55,9 @@ impl CarParams {
 pub struct Car {
     rate: Rate,
     burst: f64,
-    /// Most compounded debt; 0: nothing is lent.
+    /// Limit of the compounded debt; 0: nothing is lent.
     lent: f64,
-    /// Tokens in bytes, below zero when owed, and when they were counted.
+    /// Tokens in bytes, negative if owed, and when they were counted.
     tokens: f64,
     compounded: f64,
     counted: Time,
@@ -127,7 +128,7 @@ impl Marker for Car {
 mod tests {
     use super::*;
 
-    /// Levels of packets of 1000 B, of which two come every second against 1000 B/s.
+    /// Levels of packets of 1000 B, two per second at a rate of 1000 B/s.
     fn levels(burst: u64, extended: u64, seconds: u64) -> String {
         let params = CarParams {
             rate: Rate::from_bps(8_000),

@@ -1,9 +1,9 @@
 //! Markers: traffic conditioners that compare traffic with a profile and give each packet a drop
 //! precedence.
 //!
-//! A marker meters all the packets that it is handed as one stream, in profile (level 0) or out of
-//! it (level 1, or 1 and 2 where the profile has three colours: green, yellow and red of RFC 2597).
-//! It never delays or drops.
+//! A marker meters all packets that it gets as one stream. They are in profile (level 0) or out of
+//! it (level 1, or 1 and 2 if the profile has three colours: green, yellow and red of RFC 2597). It
+//! never delays or drops.
 
 mod car;
 mod token_bucket;
@@ -18,7 +18,7 @@ use forebay_core::{Family, Registry, Rng, Time};
 /// A traffic conditioner that marks.
 pub trait Marker: Send {
     /// Drop precedence of an IP packet of `len` bytes that passes at `now`: 0 in profile, higher
-    /// out of it. `now` never decreases.
+    /// out of it. `now` must not decrease.
     fn mark(&mut self, now: Time, len: u32, rng: &mut Rng) -> u8;
 }
 
@@ -30,7 +30,7 @@ impl Family for dyn Marker {
     type Built = Box<dyn Marker>;
 }
 
-/// The markers of this crate, by the profiles that name them: a line each.
+/// The markers of this crate, by the names that profiles use, one line for each.
 pub fn builtin() -> Registry<dyn Marker> {
     Registry::default().with::<Car>().with::<TokenBucket>().with::<Tsw>()
 }
@@ -42,8 +42,8 @@ mod tests {
     use schemars::SchemaGenerator;
     use serde_json::{Value, json};
 
-    /// Share of packets of each level when 1000-byte packets come at `mbit` Mbit/s for 100 s, of
-    /// which the first half is left out: bursts and loans are used up.
+    /// Share of packets of each level when 1000-byte packets come at `mbit` Mbit/s for 100 s,
+    /// without the first half, in which bursts and loans are used.
     fn shares(block: Value, mbit: f64) -> [f64; 3] {
         let mut marker = builtin().build(&block, &()).unwrap();
         let mut rng = Rng::named(1, "marker");

@@ -1,8 +1,9 @@
 //! Token bucket marker.
 //!
-//! What it does: tokens come in at the rate, up to a burst; a packet that finds its size in tokens
-//! takes them and is in profile. With an excess burst, tokens that no longer fit the first bucket
-//! fall into a second one, and packets that find only those get level 1, the others level 2.
+//! What it does: tokens arrive at the rate, up to a burst. A packet that finds as many tokens as it
+//! has bytes takes them and is in profile. With an excess burst, tokens for which the first bucket
+//! has no room go to a second one. Packets that find tokens only there get level 1, the others
+//! level 2.
 //!
 //! Source: J. Heinanen and R. Guerin, "A Single Rate Three Color Marker", RFC 2697, section 3, in
 //! colour-blind mode. Without an excess burst it is a plain token bucket, as in U. Bodin and O.
@@ -14,9 +15,9 @@
 //! | CBS | `burst` |
 //! | EBS | `excess_burst` |
 //!
-//! Deviations: D1. Tokens flow in continuously; the RFC adds one byte's worth at a time. D2. With
-//! an excess burst of zero, packets out of profile get level 1, where red would be 2: there is
-//! nothing between. Cost: a multiplication a packet.
+//! Deviations: D1. Tokens arrive continuously; the RFC adds one byte's worth at a time. D2. With an
+//! excess burst of zero, packets out of profile get level 1, where red would be 2: there is nothing
+//! between. Cost: a multiplication per packet.
 
 use super::Marker;
 use forebay_core::config::require;

@@ -1,8 +1,8 @@
 //! Time sliding window marker.
 //!
-//! What it does: estimates the rate of the traffic over a window that decays with time, and marks
-//! a random share of the packets, just as large as the share of the traffic above the rate.
-//! Marking at random spreads the marks over the flows and over time.
+//! What it does: estimates the rate of the traffic over a window that decays with time. It marks
+//! packets at random, as many as the share of the traffic above the rate. Random marks are spread
+//! over the flows and over time.
 //!
 //! Source: W. Fang, N. Seddigh and B. Nandy, RFC 2859: the estimator is section 3, the marker
 //! section 4. With two levels it is the tagger of D. Clark and W. Fang, "Explicit Allocation of
@@ -14,7 +14,7 @@
 //! | PTR | `peak_rate` |
 //! | AVG_INTERVAL | `window` |
 //!
-//! Deviations: none. Cost: a division a packet, and a random number above the rate.
+//! Deviations: none. Cost: a division per packet, and a random number above the rate.
 
 use super::Marker;
 use forebay_core::config::require;

@@ -6,22 +6,22 @@ use forebay_core::config::require;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A parameter, and how an action from -1 to 1 becomes a value of it.
+/// A parameter, and how an action from -1 to 1 becomes its value.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Range {
     /// Its path inside the table: `target`, `admit.target`, `queues[0].limit`.
     pub path: String,
-    /// What -1 stands for, in `unit`.
+    /// The value of -1, in `unit`.
     pub low: f64,
-    /// What 1 stands for.
+    /// The value of 1.
     pub high: f64,
-    /// Unit behind the number; empty: a plain number.
+    /// Unit of the numbers; empty for plain numbers.
     pub unit: String,
     /// Whether equal differences of the action are equal ratios of the value.
     pub log: bool,
 }
 
-/// The table of a part and the parameters in it that are set.
+/// The table of a part, and the parameters in it that an agent sets.
 #[derive(Debug, Clone)]
 pub struct Knobs {
     block: Value,
@@ -29,10 +29,10 @@ pub struct Knobs {
 }
 
 impl Knobs {
-    /// The parameters of `ranges` in `block`. `accepts` tries a table.
+    /// The parameters of `ranges` in `block`. `accepts` checks a table.
     ///
     /// # Errors
-    /// A parameter that there is not, or a range with values that it may not have.
+    /// A parameter does not exist, or a range contains values that it may not have.
     pub fn new(
         block: Value,
         ranges: &[Range],
@@ -59,17 +59,18 @@ impl Knobs {
         Ok(knobs)
     }
 
-    /// How many are set.
+    /// Number of parameters.
     pub fn len(&self) -> usize {
         self.ranges.len()
     }
 
-    /// Whether none is set.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// The table after these actions, one a parameter, from -1 to 1; what is beyond counts as that.
+    /// The table after these actions: one for each parameter, from -1 to 1, to which others are
+    /// limited.
     pub fn turn(&mut self, actions: &[f32]) -> &Value {
         for ((range, pointer, whole), action) in self.ranges.iter().zip(actions) {
             let share = f64::midpoint(f64::from(action.clamp(-1.0, 1.0)), 1.0);
@@ -86,7 +87,7 @@ impl Knobs {
     }
 }
 
-/// Sets the field at `pointer`, which there is.
+/// Sets the field at `pointer`, which must exist.
 fn set(block: &mut Value, pointer: &str, value: Value) {
     *block.pointer_mut(pointer).expect("it has been set before") = value;
 }
@@ -100,10 +101,10 @@ fn written(range: &Range, value: f64, whole: bool) -> Value {
     }
 }
 
-/// Checks what is said of the ranges beside their values.
+/// Checks the ranges themselves.
 ///
 /// # Errors
-/// There is none, or one is empty or has no logarithm.
+/// There is none, one is empty, or one has no logarithm.
 pub fn check(ranges: &[Range]) -> Result<(), ConfigError> {
     require(!ranges.is_empty(), "", || "is empty; name a parameter to set".into())?;
     for range in ranges {

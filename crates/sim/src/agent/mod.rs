@@ -1,9 +1,9 @@
-//! Agents that learn: a scenario that goes on step by step, acted on and seen by numbers.
+//! Agents that learn: a scenario that runs step by step. Agents set parameters and observe numbers.
 //!
-//! An [`Episode`] is a world with one agent at a link's queue, or one at each flow of a traffic entry. In
-//! a step every agent sets parameters ([`Knobs`]), the world goes on, and each sees what came of it
-//! ([`Seen`]), by differences of the counts that the world keeps anyway. Nothing of it costs a run
-//! without an agent.
+//! An [`Episode`] is a world with one agent at a link's queue, or one at each flow of a traffic
+//! entry. In a step every agent sets parameters ([`Knobs`]), the world advances, and each agent
+//! observes the result ([`Seen`]). Observations are differences of counts that the world keeps
+//! anyway, so a run without agents has no extra cost.
 
 mod knob;
 mod post;
@@ -21,28 +21,28 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// An agent, all defaults filled in.
+/// An agent, with all defaults filled in.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Agent {
-    /// Where it sits.
+    /// What it controls.
     pub place: Place,
     /// Time from one action to the next.
     pub step: Duration,
-    /// What it sets.
+    /// The parameters that it sets.
     pub actions: Vec<Range>,
-    /// What it sees.
+    /// What it observes.
     pub observations: Vec<Seen>,
-    /// What it is paid for.
+    /// What its reward is made of.
     pub reward: Vec<(Seen, f64)>,
 }
 
-/// Where an agent sits.
+/// What an agent controls.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// At the queue of the link of this name.
+    /// The queue of the link with this name.
     Link(String),
-    /// At every flow of the traffic entry of this name.
+    /// Every flow of the traffic entry with this name.
     Traffic(String),
 }
 
@@ -91,16 +91,16 @@ pub struct Episode {
     agent: Arc<Agent>,
     world: World,
     post: Post,
-    /// The last actions of every agent; nothing is set that they have set already.
+    /// The last actions of every agent. An action that has not changed is not set again.
     actions: Vec<f32>,
     complete: bool,
 }
 
 impl Episode {
-    /// `scenario` at its beginning, acted on by `agent`.
+    /// `scenario` at its beginning, with `agent`.
     ///
     /// # Errors
-    /// Anything in the scenario that could not run, or that the agent cannot set there.
+    /// The scenario cannot run, or the agent cannot set its parameters there.
     pub fn new(scenario: Scenario, agent: &Arc<Agent>) -> Result<Self, ConfigError> {
         let world = scenario.world(scenario.table().seed)?;
         let post = match &agent.place {
@@ -119,7 +119,7 @@ impl Episode {
         })
     }
 
-    /// How many agents there are.
+    /// Number of agents.
     pub fn agents(&self) -> usize {
         self.post.agents()
     }
@@ -129,7 +129,7 @@ impl Episode {
         self.complete
     }
 
-    /// The world as it is.
+    /// The present world.
     pub fn world(&self) -> &World {
         &self.world
     }
@@ -139,8 +139,9 @@ impl Episode {
         (&self.scenario, &mut self.world)
     }
 
-    /// Every agent acts, a row of `actions` each, and the world goes on for a step. Each sees a row of
-    /// `observations` and is paid one of `rewards`. Nothing happens when the scenario has ended.
+    /// Every agent acts, with a row of `actions` each, and the world advances by a step. Each agent
+    /// gets a row of `observations` and one of `rewards`. Nothing happens when the scenario has
+    /// ended.
     ///
     /// # Errors
     /// The run cannot go on.
@@ -168,7 +169,7 @@ impl Episode {
         Ok(())
     }
 
-    /// What is seen before anything has happened.
+    /// The observations before anything has happened.
     pub fn begin(&mut self, observations: &mut [f32]) {
         let mut unpaid = vec![0.0; self.agents()];
         self.observe(self.agent.step, observations, &mut unpaid);
@@ -205,5 +206,5 @@ impl Episode {
     }
 }
 
-/// Events between two looks at whether the instant is reached.
+/// Number of events between two checks whether the time is reached.
 const SLICE: u64 = 1 << 40;

@@ -1,4 +1,4 @@
-//! Where agents sit: how what they set reaches the world, and what they see of it.
+//! How the parameters of agents reach the world, and where their observations come from.
 
 use super::seen::{FlowCounts, FlowStep, LinkCounts, LinkStep, Open};
 use super::{Knobs, Range, Seen};
@@ -13,11 +13,11 @@ use std::sync::Arc;
 pub enum Post {
     /// At a queue.
     Queue {
-        /// Where it is built.
+        /// The place where the queue is built.
         place: QueuePlace,
-        /// Its parameters that are set.
+        /// The parameters that are set.
         knobs: Knobs,
-        /// Counts at the end of the last step, and of this one so far.
+        /// Counts at the end of the last step, and the present ones.
         before: LinkCounts,
         so_far: LinkCounts,
         /// Mean waiting time of the last packets that left.
@@ -84,7 +84,7 @@ impl Post {
         Ok(Post::Senders { flows, senders })
     }
 
-    /// How many agents there are.
+    /// Number of agents.
     pub fn agents(&self) -> usize {
         match self {
             Post::Queue { .. } => 1,
@@ -119,7 +119,7 @@ impl Post {
         }
     }
 
-    /// The world's counts begin anew, and are kept so far.
+    /// The world's counts start again at zero. The old ones are kept.
     pub fn pause(&mut self, world: &World) {
         match self {
             Post::Queue { place, before, so_far, .. } => {
@@ -136,7 +136,7 @@ impl Post {
         }
     }
 
-    /// Shows every agent in turn what has come in the last `span`.
+    /// Returns for every agent in turn what has happened in the last `span`.
     pub fn see(
         &mut self,
         world: &World,

@@ -1,4 +1,4 @@
-//! What is seen of a step, by the difference of counts.
+//! What an agent observes of a step, as differences of counts.
 
 use super::Seen;
 use crate::engine::Link;
@@ -18,7 +18,7 @@ pub struct LinkCounts {
 }
 
 impl LinkCounts {
-    /// Those of `link` now.
+    /// The present counts of `link`.
     pub fn of(link: &Link) -> Self {
         let meter = &link.meter;
         LinkCounts {
@@ -30,7 +30,7 @@ impl LinkCounts {
         }
     }
 
-    /// What has come since `before`.
+    /// What has been counted since `before`.
     pub fn since(&self, before: &LinkCounts) -> LinkCounts {
         LinkCounts {
             arrived: self.arrived - before.arrived,
@@ -57,16 +57,16 @@ impl Add for LinkCounts {
 
 /// A link after a step.
 pub struct LinkStep<'a> {
-    /// What was counted in it.
+    /// What was counted in the step.
     pub counts: LinkCounts,
-    /// How long it was.
+    /// Length of the step.
     pub span: Duration,
     /// The mean waiting time of the last packets that left, in ms.
     pub sojourn_ms: &'a mut f64,
 }
 
 impl LinkStep<'_> {
-    /// What is seen; of senders, 0.
+    /// The observation. Those of senders are 0.
     pub fn see(&mut self, what: Seen, link: &Link, now: Time) -> f64 {
         let LinkCounts { arrived, sent, dropped, marked, waits } = self.counts;
         let seconds = self.span.as_secs_f64();
@@ -104,7 +104,7 @@ impl LinkStep<'_> {
     }
 }
 
-/// Below this share, and this many Mbit/s, all logarithms are the same.
+/// All logarithms of smaller shares, and of fewer Mbit/s, are equal.
 const LEAST: f64 = 0.01;
 
 /// What a flow has counted since the measurement began.
@@ -116,12 +116,12 @@ pub struct FlowCounts {
 }
 
 impl FlowCounts {
-    /// Those of `meter` now.
+    /// The present counts of `meter`.
     pub fn of(meter: &UserMeter) -> Self {
         FlowCounts { bytes: meter.bytes, dropped: meter.dropped, marked: meter.marked }
     }
 
-    /// What has come since `before`.
+    /// What has been counted since `before`.
     pub fn since(&self, before: &FlowCounts) -> FlowCounts {
         FlowCounts {
             bytes: self.bytes - before.bytes,
@@ -152,7 +152,7 @@ pub struct Open {
 }
 
 impl Open {
-    /// Counts one more.
+    /// Counts one more connection.
     pub fn add(&mut self, sender: &Sender) {
         let mss = sender.mss() as f64;
         self.count += 1;
@@ -164,18 +164,18 @@ impl Open {
 
 /// A flow after a step.
 pub struct FlowStep<'a> {
-    /// What was counted in it.
+    /// What was counted in the step.
     pub counts: FlowCounts,
-    /// How long it was.
+    /// Length of the step.
     pub span: Duration,
     /// Its open connections at the end.
     pub open: Open,
-    /// The mean of their smoothed round-trip times in ms, or the last one.
+    /// The mean of their smoothed round-trip times in ms. Without connections, the last one.
     pub srtt_ms: &'a mut f64,
 }
 
 impl FlowStep<'_> {
-    /// What is seen; of links, 0.
+    /// The observation. Those of links are 0.
     pub fn see(&mut self, what: Seen) -> f64 {
         let throughput = self.counts.bytes as f64 * 8.0 / self.span.as_secs_f64();
         match what {

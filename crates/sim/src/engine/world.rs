@@ -278,18 +278,30 @@ impl World {
         }
         debug_assert!(key.time >= self.now);
         self.now = key.time;
-        match event {
-            Event::Arrival(lane) => {
-                let Some((id, target)) = self.fabric.arrive(key, lane) else { return true };
-                if self.fabric.many() {
-                    let connections = self.transport.connections();
-                    foresee(&self.fabric, connections, &self.measures.users, lane);
-                }
-                if WATCHED {
-                    self.look_at(id, target);
-                }
-                self.on_arrival(id, target);
+        // Most events are arrivals.
+        if let Event::Arrival(lane) = event {
+            let Some((id, target)) = self.fabric.arrive(key, lane) else { return true };
+            if self.fabric.many() {
+                let connections = self.transport.connections();
+                foresee(&self.fabric, connections, &self.measures.users, lane);
             }
+            if WATCHED {
+                self.look_at(id, target);
+            }
+            self.on_arrival(id, target);
+        } else {
+            self.on_other(key, event);
+        }
+        if WATCHED {
+            self.look_back();
+        }
+        true
+    }
+
+    /// Handles an event that is no arrival.
+    #[inline(always)]
+    fn on_other(&mut self, key: Key, event: Event) {
+        match event {
             Event::LinkFree(link) => {
                 if let Some(number) = self.fabric.wakes(key, link) {
                     self.measures.tally.note(key.time, number);
@@ -315,10 +327,6 @@ impl World {
                 self.measures.tally.note(key.time, u32::MAX);
             }
         }
-        if WATCHED {
-            self.look_back();
-        }
-        true
     }
 
     /// A packet is at the end of a stretch.

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 pub struct DelayMeter {
     spans: Spans,
     count: u64,
-    /// In nanoseconds; of long delays and many packets, more than 64 bits hold.
+    /// In nanoseconds. Long delays of many packets need more than 64 bits.
     total: u128,
     max: u64,
 }
@@ -16,26 +16,26 @@ pub struct DelayMeter {
 /// Spans in ticks.
 #[derive(Debug, Clone)]
 enum Spans {
-    /// Each by itself: counts take tens of kilobytes, and most of many links send little.
+    /// Single spans. Counts take tens of kilobytes, and most of many links send little.
     Few(Vec<u32>),
-    /// How many are in each step; as long as the longest span needs. Steps are those that
-    /// [`Histogram`] has for three digits, and become one when they are asked for: to record a span
-    /// in one costs three times as much, and every packet is recorded three times.
+    /// Number of spans in each step, up to the longest span. The steps are those of [`Histogram`]
+    /// with three digits, and are converted when they are needed: recording a span in a
+    /// [`Histogram`] takes three times as long, and every packet is recorded three times.
     Many(Vec<u64>),
 }
 
-/// Most spans that are kept each by itself.
+/// Most spans that are kept as single values.
 const FEW: usize = 2048;
 
-/// Resolution of the histogram in nanoseconds: tenths of a microsecond, so that three digits hold from
-/// 100 us up.
+/// Resolution of the histogram: tenths of a microsecond, in nanoseconds. So there are three digits
+/// from 100 us on.
 const TICK: u64 = 100;
 
-/// Steps to twice the value; one is less than a thousandth of what lies in it.
+/// Steps up to twice the value. Each is less than a thousandth of its values.
 const OCTAVE: usize = 1 << OCTAVE_BITS;
 const OCTAVE_BITS: u32 = 10;
 
-/// The step that holds `ticks`: its highest eleven bits, and how many follow. The first two octaves'
+/// The step of `ticks`: its highest eleven bits, and how many follow. In the first two octaves,
 /// steps are ticks.
 #[inline]
 fn step(ticks: u64) -> usize {
@@ -43,7 +43,7 @@ fn step(ticks: u64) -> usize {
     ((below as usize) << OCTAVE_BITS) + (ticks >> below) as usize
 }
 
-/// The least ticks that step `step` holds.
+/// The smallest number of ticks in step `step`.
 fn least(step: usize) -> u64 {
     let below = (step / OCTAVE).saturating_sub(1);
     ((step - below * OCTAVE) as u64) << below
@@ -121,7 +121,7 @@ fn add(counts: &mut Vec<u64>, ticks: u64) {
     }
 }
 
-/// The first span of an octave longer than all before.
+/// The first span of an octave that is longer than all before.
 #[cold]
 fn grow(counts: &mut Vec<u64>, step: usize) {
     counts.resize((step / OCTAVE + 1) * OCTAVE, 0);
@@ -139,7 +139,7 @@ impl DelayMeter {
         self.spans.record(nanos / TICK);
     }
 
-    /// Adds the spans that another one has.
+    /// Adds the spans of another one.
     pub fn absorb(&mut self, other: &DelayMeter) {
         self.count += other.count;
         self.total += other.total;
@@ -152,12 +152,12 @@ impl DelayMeter {
         self.count
     }
 
-    /// Their sum in ns.
+    /// Sum of the spans in ns.
     pub fn total(&self) -> u128 {
         self.total
     }
 
-    /// Mean in ms; None without spans, likewise below.
+    /// Mean in ms. None without spans, here and below.
     pub fn mean_ms(&self) -> Option<f64> {
         (self.count > 0).then(|| self.total as f64 / self.count as f64 * 1e-6)
     }
@@ -172,7 +172,7 @@ impl DelayMeter {
         self.quantiles_ms([q])[0]
     }
 
-    /// Several of them.
+    /// Several quantiles.
     pub fn quantiles_ms<const N: usize>(&self, quantiles: [f64; N]) -> [Option<f64>; N] {
         if self.count == 0 {
             return [None; N];
@@ -185,7 +185,7 @@ impl DelayMeter {
     }
 
     /// The distribution for plots, in steps of a hundredth: (delay in ms, number of spans up to it
-    /// and above the step before), in order.
+    /// and above the previous step), in order.
     pub fn distribution(&self) -> Vec<(f64, f64)> {
         let mut steps: Vec<(f64, f64)> = Vec::new();
         let mut begin = 0.0;

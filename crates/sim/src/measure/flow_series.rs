@@ -1,4 +1,4 @@
-//! Throughput of every flow over time; kept only where it is asked for.
+//! Throughput of every flow over time. It is kept only if the scenario asks for it.
 
 /// Payload bytes that reached each flow's receiver, interval by interval.
 #[derive(Debug, Clone)]
@@ -10,12 +10,12 @@ pub struct FlowSeries {
 }
 
 impl FlowSeries {
-    /// No interval yet, of so many flows.
+    /// No interval yet, for this number of flows.
     pub fn new(flows: usize) -> Self {
         FlowSeries { now: vec![0; flows], points: Vec::new() }
     }
 
-    /// So many flows more, of which nothing has arrived.
+    /// Adds this number of flows, which have received nothing.
     pub fn join(&mut self, flows: usize) {
         let before = self.now.len();
         self.now.resize(before + flows, 0);
@@ -24,7 +24,7 @@ impl FlowSeries {
         self.points = wider.collect();
     }
 
-    /// Is told that `bytes` of payload arrived for `flow`.
+    /// `bytes` of payload arrived for `flow`.
     #[inline]
     pub fn arrived(&mut self, flow: u32, bytes: u32) {
         self.now[flow as usize] += u64::from(bytes);
@@ -36,7 +36,7 @@ impl FlowSeries {
         self.now.fill(0);
     }
 
-    /// Adds what another part of the network found in the same intervals.
+    /// Adds the measurements of another part of the network in the same intervals.
     pub fn absorb(&mut self, other: &FlowSeries) {
         self.points.iter_mut().zip(&other.points).for_each(|(own, more)| *own += more);
     }

@@ -8,16 +8,16 @@ use forebay_core::{Duration, Time, fetch};
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A queue that drops from within loses packets out of order, so that a loss is settled only when
-/// this many later ones of its flow are known.
+/// A queue that drops packets from its middle loses them out of order. So a loss is final only when
+/// this number of later losses of its flow is known.
 const UNSETTLED: usize = 64;
 
 /// Loss periods and loss distances of one flow or, merged, of many.
 #[derive(Debug, Clone, Default)]
 pub struct LossPattern {
-    /// Losses not settled yet, in order of sending.
+    /// Losses that are not final yet, in order of sending.
     unsettled: VecDeque<u64>,
-    /// The last settled loss, and the length of the period that it ends so far.
+    /// The last final loss, and the length so far of the period that it ends.
     last: Option<u64>,
     run: u64,
     /// Loss periods by their length in packets.
@@ -62,10 +62,10 @@ impl Hasher for Spread {
 }
 
 impl LossEvents {
-    /// Losses belong to one event up to this long after its first: a round trip of RFC 7928.
+    /// Losses belong to an event up to this time after its first one: a round trip of RFC 7928.
     pub const SPAN: Duration = Duration::from_millis(100);
 
-    /// Is told that `flow` loses a packet at `now`.
+    /// `flow` loses a packet at `now`.
     pub fn lost(&mut self, now: Time, flow: u32) {
         if self.count == 0 || now.since(self.began) > LossEvents::SPAN {
             self.count += 1;
@@ -75,7 +75,7 @@ impl LossEvents {
         self.flows += u64::from(self.hit.insert(flow));
     }
 
-    /// Flows that lose in an event, on average; None without any.
+    /// Mean number of flows that lose packets in an event. None without events.
     pub fn mean_flows(&self) -> Option<f64> {
         (self.count > 0).then(|| self.flows as f64 / self.count as f64)
     }
@@ -88,22 +88,22 @@ pub struct Lengths {
     pub counts: [u64; Lengths::OCTAVES],
     /// Sum of the lengths.
     pub total: u64,
-    /// The longest.
+    /// The longest length.
     pub longest: u64,
 }
 
 impl LossPattern {
-    /// Fetches what a loss touches.
+    /// Fetches the fields that a loss needs.
     pub fn fetch(&self) {
         fetch(&self.unsettled);
     }
 
-    /// Fetches what that points to: the last loss.
+    /// Fetches what these point to: the last loss.
     pub fn fetch_last(&self) {
         self.unsettled.back().into_iter().for_each(fetch);
     }
 
-    /// Is told that packet `number` of the flow is lost; packets are numbered in order of sending.
+    /// Packet `number` of the flow is lost. Packets are numbered in order of sending.
     pub fn lost(&mut self, number: u64) {
         let mut at = self.unsettled.len();
         while at > 0 && self.unsettled[at - 1] > number {
@@ -130,7 +130,7 @@ impl LossPattern {
         self.run += 1;
     }
 
-    /// The pattern with all losses settled.
+    /// The pattern, with all losses final.
     pub fn finished(&self) -> LossPattern {
         let mut pattern = self.clone();
         for number in std::mem::take(&mut pattern.unsettled) {
@@ -142,7 +142,7 @@ impl LossPattern {
         pattern
     }
 
-    /// Adds the finished pattern of another flow.
+    /// Adds the complete pattern of another flow.
     pub fn merge(&mut self, other: &LossPattern) {
         self.periods.merge(&other.periods);
         self.distances.merge(&other.distances);
@@ -150,7 +150,7 @@ impl LossPattern {
 }
 
 impl Lengths {
-    /// Octaves, the last one from 129 on.
+    /// Number of octaves; the last one is from 129 on.
     pub const OCTAVES: usize = 9;
 
     fn add(&mut self, length: u64) {
@@ -166,18 +166,18 @@ impl Lengths {
         self.longest = self.longest.max(other.longest);
     }
 
-    /// How many there are.
+    /// Number of lengths.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Their mean; None if there are none.
+    /// Mean length. None if there are none.
     pub fn mean(&self) -> Option<f64> {
         let count = self.count();
         (count > 0).then(|| self.total as f64 / count as f64)
     }
 
-    /// What octave `octave` holds: "1", "2", "3-4", ... "129+".
+    /// The lengths of octave `octave`: "1", "2", "3-4", ... "129+".
     pub fn label(octave: usize) -> String {
         let longest = 1_u64 << octave;
         match octave {

@@ -1,4 +1,4 @@
-//! What is measured, and how a run is summed up.
+//! Measurements during a run.
 
 mod delay;
 mod flow_series;

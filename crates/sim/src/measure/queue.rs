@@ -1,4 +1,4 @@
-//! What a queue did: exact time averages, sojourn times, drops by reason.
+//! Measurements of a queue: exact time averages, sojourn times, drops by reason.
 
 use super::delay::DelayMeter;
 use super::loss::LossEvents;
@@ -32,7 +32,7 @@ pub struct QueueMeter {
     pub loss_events: LossEvents,
 }
 
-/// Drop precedences that are told apart, 0 to 7; higher ones count as 7.
+/// Drop precedences that are distinguished, 0 to 7. Higher ones count as 7.
 pub const LEVELS: usize = 8;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -81,7 +81,7 @@ impl QueueMeter {
         }
     }
 
-    /// Begins anew at `now` with the backlog as it is.
+    /// Starts again at `now`, with the present backlog.
     pub fn restart(&mut self, now: Time) {
         let (packets, bytes) = (self.packets, self.bytes);
         *self = QueueMeter::new(now);
@@ -89,7 +89,7 @@ impl QueueMeter {
             (packets, bytes, packets, packets);
     }
 
-    /// `packet` arrives at `now`; it counts as waiting until it is taken away.
+    /// `packet` arrives at `now`. It counts as waiting until it is removed.
     #[inline]
     pub fn arrived(&mut self, now: Time, packet: &Packet) {
         self.advance(now);
@@ -98,7 +98,7 @@ impl QueueMeter {
         self.bytes += u64::from(packet.len);
     }
 
-    /// `packet` arrives at `now`, finds nobody waiting, and leaves at once.
+    /// `packet` arrives at `now`, finds the queue empty, and leaves at once.
     #[inline]
     pub fn passed(&mut self, now: Time, packet: &Packet) {
         self.last = now;
@@ -107,13 +107,13 @@ impl QueueMeter {
         self.delay.record(Duration::ZERO);
     }
 
-    /// The arrival has been dealt with.
+    /// The arrival is complete.
     #[inline]
     pub fn settled(&mut self) {
         self.point_max = self.point_max.max(self.packets);
     }
 
-    /// `packet` is dropped, at the instant of the last call.
+    /// `packet` is dropped, at the time of the last call.
     #[inline]
     pub fn dropped(&mut self, reason: DropReason, packet: &Packet) {
         self.drops[reason as usize][level(packet)] += 1;
@@ -121,7 +121,7 @@ impl QueueMeter {
         self.left(packet.len);
     }
 
-    /// A packet of `len` bytes leaves at `now`, after having waited for `wait`.
+    /// A packet of `len` bytes leaves at `now` after having waited for `wait`.
     #[inline]
     pub fn sent(&mut self, len: u32, wait: Duration) {
         self.left(len);
@@ -146,7 +146,7 @@ impl QueueMeter {
         self.packets
     }
 
-    /// Brings the integrals up to `now`, ahead of what changes then.
+    /// Updates the integrals to `now`, before something changes.
     #[inline]
     pub fn advance(&mut self, now: Time) {
         if self.packets > 0 {
@@ -161,7 +161,7 @@ impl QueueMeter {
         self.last = now;
     }
 
-    /// The series' next point.
+    /// The next point of the series.
     pub fn sample(&mut self, now: Time) -> QueuePoint {
         self.advance(now);
         let span = (now.since(self.point.at).as_nanos() as f64).max(1.0);
@@ -185,17 +185,18 @@ impl QueueMeter {
         point
     }
 
-    /// Packets dropped for whatever reason.
+    /// Packets dropped, for any reason.
     pub fn dropped_total(&self) -> u64 {
         self.drops.iter().flatten().sum()
     }
 
-    /// Packets of `level` dropped for whatever reason.
+    /// Packets of `level` dropped, for any reason.
     pub fn dropped_of(&self, level: usize) -> u64 {
         self.drops.iter().map(|levels| levels[level]).sum()
     }
 
-    /// Ends the measurement: (mean packets, their standard deviation over time, mean bytes).
+    /// Ends the measurement. Returns mean packets, their standard deviation over time, and mean
+    /// bytes.
     pub fn averages(&mut self, now: Time) -> (f64, f64, f64) {
         self.advance(now);
         self.max_packets = self.max_packets.max(self.point_max);

@@ -1,4 +1,4 @@
-//! Every transfer with its beginning, size and end; kept only where it is asked for.
+//! Every transfer with its beginning, size and end. They are kept only if the scenario asks for it.
 
 use forebay_core::Time;
 use std::num::NonZeroU64;
@@ -25,10 +25,10 @@ pub struct TransferLog {
 }
 
 impl TransferLog {
-    /// Most rows, which take about 3 GB until they are tables.
+    /// Most rows. They take about 3 GB until they are tables.
     pub const MOST: usize = 20_000_000;
 
-    /// Is told that a transfer begins in `place`; one that ran there before has ended.
+    /// A transfer begins in `place`. An earlier one there has ended.
     pub fn begins(&mut self, place: u32, row: TransferRow) {
         let place = place as usize;
         self.last.resize(self.last.len().max(place + 1), 0);
@@ -36,18 +36,18 @@ impl TransferLog {
         self.rows.push(row);
     }
 
-    /// Is told that all data of the transfer in `place` have arrived.
+    /// All data of the transfer in `place` have arrived.
     pub fn ends(&mut self, place: u32, now: Time) {
         self.rows[self.last[place as usize] as usize].end = Some(now);
     }
 
-    /// Adds the transfers of another part of the network; none begins or ends any more.
+    /// Adds the transfers of another part of the network. No transfer may begin or end afterwards.
     pub fn absorb(&mut self, other: TransferLog) {
         self.rows.extend(other.rows);
         self.rows.sort_by_key(|row| (row.start, row.flow));
     }
 
-    /// All of them.
+    /// All transfers.
     pub fn rows(&self) -> &[TransferRow] {
         &self.rows
     }

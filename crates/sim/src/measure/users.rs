@@ -1,4 +1,4 @@
-//! What every user and every class of users got.
+//! Measurements of every user and every class of users.
 
 use super::delay::DelayMeter;
 use super::loss::LossPattern;
@@ -12,11 +12,11 @@ pub struct ClassMeter {
     pub name: String,
     /// One-way delay of delivered data packets, from the moment that they were sent.
     pub delay: DelayMeter,
-    /// Times that completed transfers took.
+    /// Durations of completed transfers.
     pub completion: DelayMeter,
     /// Connections that were opened.
     pub opened: u64,
-    /// How long that took them, in ns.
+    /// Sum of the times until they could send data, in ns.
     pub opening_time: u128,
     /// Payload bytes that arrived since the last point of the series, and transfers that ended.
     pub point_bytes: u64,
@@ -25,13 +25,13 @@ pub struct ClassMeter {
 }
 
 impl ClassMeter {
-    /// Is told of a connection, begun at `start`, that may send data from `now` on.
+    /// A connection that was begun at `start` may send data from `now` on.
     pub fn opened(&mut self, start: Time, now: Time) {
         self.opened += 1;
         self.opening_time += u128::from(now.since(start).as_nanos());
     }
 
-    /// Adds what another part of the network found.
+    /// Adds the measurements of another part of the network.
     pub fn absorb(&mut self, other: &ClassMeter) {
         self.delay.absorb(&other.delay);
         self.completion.absorb(&other.completion);
@@ -39,7 +39,7 @@ impl ClassMeter {
         self.opening_time += other.opening_time;
     }
 
-    /// Mean time from a connection's beginning until it may send data, in ms.
+    /// Mean time from the beginning of a connection until it may send data, in ms.
     pub fn mean_startup_ms(&self) -> Option<f64> {
         (self.opened > 0).then(|| self.opening_time as f64 / self.opened as f64 * 1e-6)
     }
@@ -73,11 +73,11 @@ pub struct UserMeter {
     pub offered: u64,
     /// Bytes of those sent, IP headers included.
     pub offered_bytes: u64,
-    /// Data packets sent ever, the warm-up's included: they are numbered by it.
+    /// Data packets sent in total, including the warm-up. Packets are numbered with it.
     sent: u64,
     /// Data packets dropped on the way.
     pub dropped: u64,
-    /// How losses follow each other; made at the first loss.
+    /// How losses follow each other. Allocated at the first loss.
     pattern: Option<Box<LossPattern>>,
     /// Data packets marked congestion-experienced on the way.
     pub marked: u64,
@@ -126,36 +126,37 @@ impl Sum {
 }
 
 impl UserMeter {
-    /// The meter of a user of traffic entry `traffic` and class `class`, who talks if there is a codec.
+    /// The meter of a user of traffic entry `traffic` and class `class`. With a codec, the user is
+    /// in a call.
     pub fn new(traffic: u32, class: u32, codec: Option<Codec>) -> Self {
         UserMeter { traffic, class, codec, ..UserMeter::default() }
     }
 
-    /// Forgets the counts; who it is stays.
+    /// Resets the counts, but not the user's identity.
     pub fn restart(&mut self) {
         let sent = self.sent;
         *self = UserMeter { sent, ..UserMeter::new(self.traffic, self.class, self.codec) };
     }
 
-    /// Fetches what a packet that is sent touches, ahead of its use, or what one that arrives does.
+    /// Fetches the fields that a packet needs when it is sent or arrives, before their use.
     #[inline]
     pub fn fetch(&self, arrives: bool) {
         if arrives { fetch(&self.delivered) } else { fetch(&self.offered) }
     }
 
-    /// Fetches what a loss touches.
+    /// Fetches the fields that a loss needs.
     #[inline]
     pub fn fetch_losses(&self) {
         fetch(&self.dropped);
     }
 
-    /// Fetches what that points to.
+    /// Fetches what these point to.
     #[inline]
     pub fn fetch_pattern(&self) {
         self.pattern.as_deref().into_iter().for_each(LossPattern::fetch);
     }
 
-    /// And what that does.
+    /// Fetches what these point to in turn.
     #[inline]
     pub fn fetch_last_loss(&self) {
         self.pattern.as_deref().into_iter().for_each(LossPattern::fetch_last);
@@ -170,18 +171,18 @@ impl UserMeter {
         self.sent
     }
 
-    /// Is told that the data packet numbered `number` was dropped.
+    /// The data packet with number `number` was dropped.
     pub fn lost(&mut self, number: u64) {
         self.dropped += 1;
         self.pattern.get_or_insert_default().lost(number);
     }
 
-    /// How the losses so far follow each other; None without any.
+    /// How the losses so far follow each other. None without losses.
     pub fn loss_pattern(&self) -> Option<LossPattern> {
         self.pattern.as_ref().map(|pattern| pattern.finished())
     }
 
-    /// Is told of a data packet that arrived after `delay`, of which it `waited` a part in queues.
+    /// A data packet arrived after `delay`, of which it `waited` a part in queues.
     #[inline]
     pub fn arrived(&mut self, delay: Duration, waited: Duration) {
         let [delays, jitters, waits] = &mut self.beyond;
@@ -196,15 +197,15 @@ impl UserMeter {
         self.delivered += 1;
     }
 
-    /// Is told of a transfer of `bytes` that ended, begun at `start`.
+    /// A transfer of `bytes` that began at `start` has ended.
     pub fn ended(&mut self, start: Time, now: Time, bytes: u64) {
         self.completed += 1;
         self.completion_rate += bytes as f64 * 8.0 / now.since(start).as_secs_f64();
         self.completion_time += u128::from(now.since(start).as_nanos());
     }
 
-    /// Adds what another part of the network found of the same user. Packets arrive in one part alone,
-    /// and losses are told to one part alone.
+    /// Adds the measurements of the same user in another part of the network. Packets arrive in one
+    /// part only, and losses are reported to one part only.
     pub fn absorb(&mut self, other: &UserMeter) {
         self.offered += other.offered;
         self.offered_bytes += other.offered_bytes;
@@ -231,13 +232,13 @@ impl UserMeter {
         self.pattern = self.pattern.take().or_else(|| other.pattern.clone());
     }
 
-    /// Dropped over dropped and delivered; None before any packet.
+    /// Dropped packets over dropped and delivered ones. None before any packet.
     pub fn loss(&self) -> Option<f64> {
         let total = self.dropped + self.delivered;
         (total > 0).then(|| self.dropped as f64 / total as f64)
     }
 
-    /// Mean goodput of its completed transfers, each its size over its time, in bit/s.
+    /// Mean goodput of its completed transfers, each its size over its duration, in bit/s.
     pub fn transfer_goodput_bps(&self) -> Option<f64> {
         (self.completed > 0).then(|| self.completion_rate / self.completed as f64)
     }
@@ -269,8 +270,8 @@ impl UserMeter {
     }
 }
 
-/// What satisfaction is computed from: a flow's mean time in queues in ms, and the data that it
-/// brought to its receiver.
+/// The inputs of satisfaction: a flow's mean time in queues in ms, and the data that reached its
+/// receiver.
 #[derive(Debug, Clone, Copy)]
 pub struct Share {
     /// Mean time in queues of its packets, ms.
@@ -279,13 +280,13 @@ pub struct Share {
     pub data: f64,
 }
 
-/// Application satisfaction index of flows whose packets waited `longest` ms at most: (as printed,
-/// flow by flow); None if nobody waited or nothing arrived.
+/// Application satisfaction index of flows whose packets waited at most `longest` ms: (as printed,
+/// flow by flow). None if no packet waited or nothing arrived.
 ///
 /// Source: NCQ paper, section 5.2.2. 1 - |sum of (delay_i - share_i longest)| / (n longest), where
-/// share_i is the flow's part of all data. The bars enclose the whole sum as printed, so that the
-/// index is 1 - |mean delay / longest - 1 / n|, whoever of the flows it is that waits; the second
-/// form sums the absolute values. Both lie in 0 to 1.
+/// share_i is the flow's part of all data. As printed, the bars enclose the whole sum, so the index
+/// is 1 - |mean delay / longest - 1 / n|, and does not depend on which of the flows waits. The
+/// second form sums the absolute values. Both are between 0 and 1.
 pub fn satisfaction(
     flows: impl Iterator<Item = Share> + Clone,
     longest: f64,
@@ -301,15 +302,15 @@ pub fn satisfaction(
     Some((1.0 - whole.abs() / (n * longest), 1.0 - each / (n * longest)))
 }
 
-/// Energy potential: 1 when all that the channel could carry is original data.
+/// Energy potential: 1 if everything that the channel could carry is original data.
 ///
 /// Source: NCQ paper, section 5.2.2, with a = b = 1/2: 1 - (a (throughput - goodput) + b (most -
-/// throughput)) / most. Equal weights make it (1 + goodput / most) / 2, whatever the throughput.
+/// throughput)) / most. Equal weights make it (1 + goodput / most) / 2, for any throughput.
 pub fn energy_potential(throughput: f64, goodput: f64, most: f64) -> f64 {
     1.0 - (0.5 * (throughput - goodput) + 0.5 * (most - throughput)) / most
 }
 
-/// Jain's fairness index of `shares`: 1 when all are equal, 1/n when one has all; None if nobody
+/// Jain's fairness index of `shares`: 1 if all are equal, 1/n if one has everything. None if nobody
 /// has anything. Source: Jain, Chiu and Hawe, DEC-TR-301, 1984.
 pub fn jain(shares: impl Iterator<Item = f64> + Clone) -> Option<f64> {
     let n = shares.clone().count() as f64;

@@ -1,41 +1,42 @@
-//! What a scenario says of its agent.
+//! The table `[agent]` of a scenario.
 
 use forebay_core::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// An agent that learns (`forebay.gym`): where it sits, what it sets and sees, what it is paid for.
+/// An agent that learns (`forebay.gym`): what it controls, what it sets, what it observes, and its
+/// reward.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentTable {
-    /// Link at whose queue it sits; the compared link if neither this nor `traffic` is given.
+    /// Link whose queue it controls. The compared link if neither this nor `traffic` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// Traffic entry of which it is the congestion control: each flow has an agent of its own.
+    /// Traffic entry of which it is the congestion control. Each flow has an agent of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<String>,
     /// Simulated time from one action to the next; above 0. Default 10ms.
     #[serde(default = "ten_milliseconds")]
     pub step: Duration,
-    /// What it sets: parameters of the queue or of the congestion control, and the range of each:
-    /// `{ target = "1ms..100ms:log" }`. Without any the queue becomes one of the kind `agent`, whose
-    /// `drop_probability` is set, 0 to 1; and the congestion control `agent`, whose `window` is set, 1 to
-    /// 1000 segments.
+    /// What it sets: parameters of the queue or of the congestion control, with a range for each:
+    /// `{ target = "1ms..100ms:log" }`. Without any, the queue becomes one of the kind `agent`,
+    /// whose `drop_probability` is set, from 0 to 1; and the congestion control becomes `agent`,
+    /// whose `window` is set, from 1 to 1000 segments.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub actions: BTreeMap<String, String>,
-    /// What it sees of each step, in order. Default, at a link: `sojourn_ms`, `backlog_packets`,
-    /// `arrival_pps`, `departure_pps`, `dropped` and `marked`; at a sender: `srtt_ms`, `throughput_bps`,
-    /// `cwnd_packets`, `in_flight_packets`, `dropped` and `marked`.
+    /// What it observes in each step, in order. Default, at a link: `sojourn_ms`,
+    /// `backlog_packets`, `arrival_pps`, `departure_pps`, `dropped` and `marked`; at a sender:
+    /// `srtt_ms`, `throughput_bps`, `cwnd_packets`, `in_flight_packets`, `dropped` and `marked`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observations: Vec<Seen>,
-    /// What it is paid for each step: things seen, each times a weight, added up. Default, at a link:
-    /// `{ log_utilization = 1.0, sojourn_ms = -0.01 }`; at a sender: `{ log_throughput = 1.0,
+    /// Its reward for each step: a sum of observations, each multiplied by a weight. Default, at a
+    /// link: `{ log_utilization = 1.0, sojourn_ms = -0.01 }`; at a sender: `{ log_throughput = 1.0,
     /// srtt_ms = -0.01 }`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reward: BTreeMap<Seen, f64>,
-    /// Fields of the scenario, by path, that each episode draws anew, and from what:
-    /// `{ "dumbbell.rate" = "2Mbit..50Mbit:log", "traffic[0].flows" = "1..20" }`, or values such as
+    /// Fields of the scenario, by path, that each episode draws again, with their ranges: `{
+    /// "dumbbell.rate" = "2Mbit..50Mbit:log", "traffic[0].flows" = "1..20" }`; or values such as
     /// `"fifo,codel"`, one of which is chosen.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub draws: BTreeMap<String, String>,
@@ -45,8 +46,8 @@ fn ten_milliseconds() -> Duration {
     Duration::from_millis(10)
 }
 
-/// What is seen of a step, at a link or at a sender; without a packet a share is 0, and a delay what it
-/// was in the step before.
+/// What a step shows, at a link or at a sender. Without a packet a share is 0, and a delay is that
+/// of the step before.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -54,29 +55,29 @@ fn ten_milliseconds() -> Duration {
 pub enum Seen {
     /// Link: mean waiting time of the packets that left the queue, in ms.
     SojournMs,
-    /// Link: packets that wait at its end.
+    /// Link: packets that wait at the end of the step.
     BacklogPackets,
-    /// Link: their bytes.
+    /// Link: bytes of these packets.
     BacklogBytes,
     /// Link: how long these would take to send at the link's rate, in ms.
     BacklogMs,
-    /// Link: packets that arrived, a second.
+    /// Link: packets that arrived, per second.
     ArrivalPps,
-    /// Link: packets that were sent, a second.
+    /// Link: packets that were sent, per second.
     DeparturePps,
-    /// Link: bits that were sent, link overhead included, a second.
+    /// Link: bits that were sent, with the link's overhead, per second.
     DepartureBps,
-    /// Packets that the queue dropped; of a sender's, all that were dropped on the way.
+    /// Packets that the queue dropped. For a sender, all that were dropped on the path.
     Dropped,
     /// Packets that were marked congestion-experienced, likewise.
     Marked,
-    /// Link: share of the arrivals that were dropped, 0 to 1.
+    /// Link: share of the arriving packets that were dropped, 0 to 1.
     DropShare,
-    /// Link: share of the arrivals that were marked, 0 to 1.
+    /// Link: share of the arriving packets that were marked, 0 to 1.
     MarkShare,
-    /// Link: `departure_bps` over the link's rate, about 0 to 1.
+    /// Link: `departure_bps` divided by the link's rate, about 0 to 1.
     Utilization,
-    /// Link: the natural logarithm of that, at least that of 0.01.
+    /// Link: the natural logarithm of `utilization`, at least that of 0.01.
     LogUtilization,
     /// Link: its rate in bit/s; the mean rate of a trace.
     RateBps,
@@ -84,7 +85,7 @@ pub enum Seen {
     SrttMs,
     /// Sender: payload delivered in order, in bit/s.
     ThroughputBps,
-    /// Sender: the natural logarithm of that in Mbit/s, at least that of 0.01.
+    /// Sender: the natural logarithm of `throughput_bps` in Mbit/s, at least that of 0.01.
     LogThroughput,
     /// Sender: congestion window in segments.
     CwndPackets,
@@ -93,7 +94,7 @@ pub enum Seen {
 }
 
 impl Seen {
-    /// What is seen at a link.
+    /// What a step shows at a link.
     pub const LINK: [Seen; 14] = [
         Seen::SojournMs,
         Seen::BacklogPackets,
@@ -110,7 +111,7 @@ impl Seen {
         Seen::LogUtilization,
         Seen::RateBps,
     ];
-    /// What is seen at a sender.
+    /// What a step shows at a sender.
     pub const SENDER: [Seen; 7] = [
         Seen::SrttMs,
         Seen::ThroughputBps,

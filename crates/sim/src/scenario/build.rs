@@ -1,4 +1,4 @@
-//! From tables to a world: channels, paths, stretches, users.
+//! Makes a world from the tables: channels, paths, users.
 
 use super::grammar::{Direction, TrafficTable, Wanted};
 use super::graph::{Graph, Hop, LinkIndex};
@@ -19,25 +19,25 @@ use forebay_disciplines::Disciplines;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What a host's access link costs: packets over equal ones may share a lane.
+/// The delay and rate of a host's access link. Packets over equal ones may share a lane.
 type WireKind = (Rate, Duration, u32);
 
-/// Collects stops and lanes while paths are laid.
+/// Collects stops and lanes while paths are built.
 #[derive(Default)]
 pub(super) struct Layout {
     pub(super) stops: Vec<Stop>,
     pub(super) lanes: Vec<(Target, Option<Wire>)>,
-    /// (hop that the packets come from, wire that follows, where to): one lane each.
+    /// One lane for each (hop that the packets come from, wire that follows, destination).
     known: HashMap<(Option<Hop>, Option<WireKind>, Target), u32>,
-    /// Boxes by the link that they stand in front of.
+    /// Boxes, by the link in front of which they are.
     guards: HashMap<LinkIndex, u32>,
-    /// Ways through the wireless network.
+    /// Paths through the wireless network.
     pub(super) crossings: Vec<(Station, Station)>,
 }
 
 impl Layout {
-    /// Lays a path over `hops`, with access links of its own at both ends if given; the answer is
-    /// its first stop.
+    /// Builds a path over `hops`, with access links of its own at both ends if given. Returns its
+    /// first stop.
     fn path(&mut self, hops: &[Hop], access: Option<WireKind>) -> u32 {
         let first = self.stops.len() as u32;
         let mut from = None;
@@ -80,7 +80,7 @@ impl Layout {
     }
 }
 
-/// Everyone who sends, with what they bring to the fabric.
+/// All senders, with what they add to the fabric.
 pub(super) struct Cast {
     pub(super) users: Vec<(User, UserMeter)>,
     /// Names of the classes.
@@ -92,7 +92,7 @@ pub(super) struct Cast {
     first_connection: u32,
 }
 
-/// One flow of a traffic entry, before it is laid on links.
+/// One flow of a traffic entry, before its path is built.
 pub struct Participant {
     /// Index of the traffic entry.
     pub traffic: usize,
@@ -106,12 +106,12 @@ pub struct Participant {
     pub(crate) generator: Generator,
 }
 
-/// The other direction of a link; the two stand beside each other.
+/// The other direction of a link. The two are next to each other.
 fn reverse(link: LinkIndex) -> LinkIndex {
     link ^ 1
 }
 
-/// The path of a flow, there and back.
+/// The path of a flow in both directions.
 pub(super) struct Ways {
     forward: Vec<Hop>,
     backward: Vec<Hop>,
@@ -133,17 +133,17 @@ impl Scenario {
     /// The world of this scenario at time zero, with `seed` for its random streams.
     ///
     /// # Errors
-    /// Whatever [`Scenario::effective`] would refuse.
+    /// As [`Scenario::effective`].
     pub fn world(&self, seed: u64) -> Result<World, ConfigError> {
         let mut world = World::new(self.spec(seed)?);
         world.plan_anew(self.later(0, seed)?);
         Ok(world)
     }
 
-    /// A run of this scenario with `seed` for its random streams, in at most `threads` parts: in one, if
-    /// it cannot be parted or would not be faster on so many threads. Results are the same.
+    /// A run of this scenario with `seed` for its random streams, in at most `threads` parts. It
+    /// has one part if it cannot be divided, or would not be faster. Results are the same.
     ///
-    /// Boxes, wireless networks, `[[change]]`, plug-ins and `tcp_trace` need one.
+    /// Boxes, wireless networks, `[[change]]`, plug-ins and `tcp_trace` need one part.
     ///
     /// # Errors
     /// As [`Scenario::world`].
@@ -159,7 +159,7 @@ impl Scenario {
         Ok(Run::Alone(Box::new(world)))
     }
 
-    /// What the world of this scenario is made from.
+    /// What the world of this scenario is made of.
     fn spec(&self, seed: u64) -> Result<WorldSpec, ConfigError> {
         let channels = channels(&self.links, seed, self.table.duration, &self.base)?;
         let graph = self.graph()?;
@@ -197,7 +197,7 @@ impl Scenario {
         })
     }
 
-    /// Everyone who sends, and the ways that their packets take.
+    /// All senders, and the paths of their packets.
     pub(super) fn cast(&self, graph: &Graph, seed: u64) -> Result<Cast, ConfigError> {
         let ways = self.ways(graph)?;
         let mut layout = Layout::default();
@@ -215,7 +215,7 @@ impl Scenario {
         Ok(Cast { users, classes, conditioners, layout, guards, first_connection })
     }
 
-    /// The wireless network, with the ways through it.
+    /// The wireless network, with the paths through it.
     fn network(
         &self,
         crossings: Vec<(Station, Station)>,
@@ -233,7 +233,7 @@ impl Scenario {
         }))
     }
 
-    /// The ways of every traffic entry; its flows take them in turn.
+    /// The paths of every traffic entry. Its flows take them in turn.
     pub(super) fn ways(&self, graph: &Graph) -> Result<Vec<Vec<Ways>>, ConfigError> {
         let ends = self.traffic.iter().map(|traffic| {
             let (from, to) = self.ends(&traffic.table)?;
@@ -263,7 +263,7 @@ impl Scenario {
         ends.iter().enumerate().map(&mut lay).collect()
     }
 
-    /// The least of the capacities on the way of each traffic entry, in bit/s; `capacity` tells that
+    /// The smallest capacity on the path of each traffic entry, in bit/s. `capacity` returns that
     /// of a link by its name. A wireless network has the rate of its frames.
     pub fn narrowest(&self, capacity: &dyn Fn(&str) -> f64) -> Vec<f64> {
         let ways = self.graph().and_then(|graph| self.ways(&graph));
@@ -279,7 +279,7 @@ impl Scenario {
         ways.iter().map(least).collect()
     }
 
-    /// The nodes that a name stands for: the stations of a grid, or the one node.
+    /// The nodes of a name: the stations of a grid, or the single node.
     fn nodes(&self, name: String) -> Vec<String> {
         let grids = self.table.wireless.iter().flat_map(|wireless| &wireless.grid);
         let mut named = grids.filter(|grid| grid.name == name);
@@ -325,7 +325,7 @@ impl Scenario {
         }
     }
 
-    /// Everyone who sends, with the names of the classes and the number of the first connection.
+    /// All senders, with the names of the classes and the number of the first connection.
     #[expect(clippy::type_complexity)]
     fn users(
         &self,
@@ -385,7 +385,7 @@ impl Scenario {
         Ok((users, classes, next_flow))
     }
 
-    /// Names of the classes, and the number of each traffic entry's.
+    /// Names of the classes, and the class number of each traffic entry.
     pub(crate) fn classes(&self) -> (Vec<String>, Vec<u32>) {
         let mut names: Vec<String> = Vec::new();
         let number = |entry: &Traffic| {
@@ -403,7 +403,7 @@ impl Scenario {
     /// Flow `flow` of traffic entry `index`, whose sender is at `place` if it is a station.
     ///
     /// # Errors
-    /// What is wrong with its source.
+    /// Its source is wrong.
     pub(crate) fn participant(
         &self,
         index: usize,
@@ -448,7 +448,7 @@ fn marks(table: &TrafficTable) -> Marks {
     }
 }
 
-/// Numbers of hosts, as packets have them.
+/// Numbers of hosts, as packets carry them.
 #[derive(Default)]
 struct Hosts<'a> {
     named: HashMap<&'a str, u16>,
@@ -456,7 +456,7 @@ struct Hosts<'a> {
 }
 
 impl<'a> Hosts<'a> {
-    /// The hosts of the next flow of `table`: those that it names, else ones of its own.
+    /// The hosts of the next flow of `table`: those that it names, or else its own.
     fn of(&mut self, table: &'a TrafficTable) -> [u16; 2] {
         // Never 0; after 65535 hosts numbers come again.
         let mut fresh = || {

@@ -1,4 +1,4 @@
-//! What changes in a scenario while it runs: links and their queues, and who takes part.
+//! Changes of a scenario while it runs: links and their queues, and who sends.
 
 use super::grammar::ChangeTable;
 use super::link::{DirectedLink, unlimited};
@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Tables of links, as the first step of a path.
+/// The tables of links, as the first step of a path.
 const LINK_TABLES: [&str; 3] = ["dumbbell", "parking_lot", "link"];
 /// Fields of a link's table that may change.
 const CHANGEABLE: [&str; 4] = ["rate", "delay", "loss", "queue"];
-/// Fields of a scenario that are compared one by one, or speak of nothing that runs.
+/// Fields of a scenario that are compared one by one, or have no effect on a run.
 const APART: [&str; 11] = [
     "dumbbell",
     "parking_lot",
@@ -38,13 +38,13 @@ const MOST: usize = 2000;
 pub(crate) struct Dated {
     pub(crate) table: ChangeTable,
     pub(crate) after: Arc<Scenario>,
-    /// Place in the list.
+    /// Index in the list.
     index: usize,
-    /// Place of the traffic entry that joins.
+    /// Index of the traffic entry that joins.
     joins: Option<usize>,
 }
 
-/// What becomes different on a link; what stays is None. Its fields are those of a link's table.
+/// The new values of a link; None for what does not change. Its fields are those of a link's table.
 #[derive(Serialize)]
 struct Altered {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,11 +58,12 @@ struct Altered {
     queue: Option<Value>,
 }
 
-/// The queues that changes have put on links so far, by the link's index, with every default filled in.
+/// The queues that changes have put on links so far, by the link's index, with every default filled
+/// in.
 type Replaced = HashMap<usize, Value>;
 
 impl Dated {
-    /// An error in the scenario from then on, at the place in the change that caused it.
+    /// An error in the scenario after a change, with the path in the change that caused it.
     fn blame(&self, error: ConfigError) -> ConfigError {
         blame(self.index, self.joins, error)
     }
@@ -80,8 +81,8 @@ fn blame(index: usize, joins: Option<usize>, error: ConfigError) -> ConfigError 
 }
 
 impl Scenario {
-    /// Reads the changes that its table names. Those that begin as `known` has them, which has been read
-    /// before, are taken from there.
+    /// Reads the changes of the table. Those that are equal in `known`, which has been read before,
+    /// are copied from there.
     pub(super) fn read_changes(&self, known: Option<&Scenario>) -> Result<Vec<Dated>, ConfigError> {
         require(self.table.change.len() <= MOST, "change", || {
             format!("there are {} changes; at most {MOST} are allowed", self.table.change.len())
@@ -120,7 +121,7 @@ impl Scenario {
         })
     }
 
-    /// The tree of the scenario after `table`, and the place of the traffic entry that joins.
+    /// The tree of the scenario after `table`, and the index of the traffic entry that joins.
     fn changed(&self, table: &ChangeTable) -> Result<(Value, Option<usize>), ConfigError> {
         let mut tree = self.tree.clone();
         for (field, value) in &table.set {
@@ -143,22 +144,22 @@ impl Scenario {
         Ok((tree, joins))
     }
 
-    /// The scenario when all its changes have been made.
+    /// The scenario after all its changes.
     pub fn last(&self) -> &Scenario {
         self.changes.last().map_or(self, |dated| &*dated.after)
     }
 
-    /// The tree of the scenario as it is when `count` of its changes have been made.
+    /// The tree of the scenario after `count` of its changes.
     pub fn tree_after(&self, count: usize) -> &Value {
         &self.after(count).tree
     }
 
-    /// How many changes have been made in `world`, which runs this scenario.
+    /// Number of changes that have been made in `world`, which runs this scenario.
     pub fn changes_made(&self, world: &World) -> usize {
         self.changes.len() - world.planned_changes()
     }
 
-    /// The changes from the one of index `first` on, for a world with `seed`.
+    /// The changes from index `first` on, for a world with `seed`.
     pub(super) fn later(
         &self,
         first: usize,
@@ -173,12 +174,12 @@ impl Scenario {
         changes.collect()
     }
 
-    /// The scenario when `count` of its changes have been made.
+    /// The scenario after `count` of its changes.
     fn after(&self, count: usize) -> &Scenario {
         count.checked_sub(1).map_or(self, |last| &*self.changes[last].after)
     }
 
-    /// What each change alters on links, by their index.
+    /// What each change alters on links, by the links' index.
     fn altered(&self) -> Result<Vec<Vec<(usize, Altered)>>, ConfigError> {
         let mut replaced = Replaced::new();
         let changes = self.changes.iter().enumerate().map(|(index, dated)| {
@@ -188,9 +189,10 @@ impl Scenario {
         changes.collect()
     }
 
-    /// The table of each change as the effective scenario has it: an entry that joins with every
-    /// default filled in, and what it alters on links at the place of each. What links have in common
-    /// is spelled out there for each of them, so that a change of it would pass them by.
+    /// The table of each change, as the effective scenario has it: an entry that joins with every
+    /// default filled in, and what it alters on links at the path of each link. Fields that links
+    /// share are written out for each of them there, so a change of the shared field would not
+    /// reach them.
     pub(super) fn effective_changes(&self) -> Result<Vec<Value>, ConfigError> {
         let changes = self.altered()?.into_iter().zip(&self.changes);
         let changes = changes.map(|(links, dated)| {
@@ -215,11 +217,11 @@ impl Scenario {
         Ok(changes.collect())
     }
 
-    /// Makes `world`, which runs this scenario and has come to a halt, go on as `to` says: the same
-    /// with other changes from the present instant on. Nothing has changed if that is refused.
+    /// Makes `world`, which runs this scenario and has stopped, continue as `to`: the same scenario
+    /// with other changes from the present time on. If this is refused, nothing has changed.
     ///
     /// # Errors
-    /// Something differs that cannot change while it runs; or anything in `to` that could not run.
+    /// Something differs that cannot change during a run, or `to` cannot run.
     pub fn go_on(&self, to: &Scenario, world: &mut World) -> Result<(), ConfigError> {
         let made = self.changes_made(world);
         let past = |scenario: &Scenario| -> Vec<Value> {
@@ -240,7 +242,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// As written, without what may differ in a scenario that goes on.
+    /// As written, without the fields in which two runs of one scenario may differ.
     fn fixed(&self) -> Value {
         let mut tree = self.tree.clone();
         for field in ["plugins", "title", "compare", "tune"] {
@@ -249,7 +251,8 @@ impl Scenario {
         tree
     }
 
-    /// What is `to` beside this scenario, which has `links` altered, from `at` on.
+    /// What `to` has in addition to this scenario, whose links are altered by `links`, from `at`
+    /// on.
     fn difference(
         &self,
         to: &Scenario,
@@ -300,8 +303,8 @@ impl Scenario {
         Ok(leavers)
     }
 
-    /// The users of the traffic entries that `to` has more. It is built as a whole, so that what comes
-    /// behind what is there now has its numbers.
+    /// The users of the additional traffic entries of `to`. The whole is built, so that new parts
+    /// are numbered after the existing ones.
     fn joiners(&self, to: &Scenario, seed: u64) -> Result<Option<Join>, ConfigError> {
         if self.traffic.len() == to.traffic.len() {
             return Ok(None);
@@ -318,7 +321,7 @@ impl Scenario {
         }))
     }
 
-    /// What is altered on links if this scenario becomes `to`.
+    /// What this scenario alters on links to become `to`.
     fn altered_links(
         &self,
         to: &Scenario,
@@ -345,14 +348,14 @@ impl Scenario {
         Ok(altered)
     }
 
-    /// The queue of `link` with every default filled in; a link without one has room for all.
+    /// The queue of `link` with every default filled in. A link without one has unlimited room.
     fn queue_of(&self, link: &DirectedLink) -> Result<Value, ConfigError> {
         let queue = link.queue(&self.base, &self.registry.disciplines)?;
         Ok(queue.unwrap_or_else(unlimited))
     }
 }
 
-/// What is different on `new` beside `old`, except for its queue.
+/// The differences of `new` from `old`, except for its queue.
 fn constants(old: &DirectedLink, new: &DirectedLink) -> Result<Altered, ConfigError> {
     let fixed = |link: &DirectedLink| -> Map<String, Value> {
         let mut table = super::to_object(&link.table);

@@ -10,7 +10,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 /// Index of a directed link.
 pub type LinkIndex = usize;
 
-/// The directed links between nodes, and the way from each node to each other.
+/// The directed links between nodes, and the path from each node to each other.
 pub struct Graph {
     nodes: HashMap<String, usize>,
     /// (from, to) of each directed link.
@@ -21,18 +21,18 @@ pub struct Graph {
     into: Vec<Vec<LinkIndex>>,
     /// Links by name.
     names: HashMap<String, LinkIndex>,
-    /// (at, destination) to link.
+    /// (node, destination) to link.
     routes: HashMap<(usize, usize), LinkIndex>,
-    /// How many links come from tables; then follow those to and from the air.
+    /// Number of links that come from tables. Those to and from the air follow them.
     wired: usize,
 }
 
-/// One stretch of a path.
+/// One part of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Hop {
     /// A link.
     Link(LinkIndex),
-    /// Through the wireless network, from a station to another.
+    /// Through the wireless network, from one station to another.
     Air(Station, Station),
 }
 
@@ -44,14 +44,14 @@ pub struct Edge<'a> {
     pub from: &'a str,
     /// Node where it ends.
     pub to: &'a str,
-    /// What a way over it costs.
+    /// Cost of the link.
     pub cost: u32,
 }
 
-/// Most names of nodes or links that a message lists.
+/// Most names of nodes or links in a message.
 const MOST_NAMES: usize = 20;
 
-/// Names for a message, not all of them if there are many.
+/// Names for a message; not all of them if there are many.
 pub fn listed(names: &[&str]) -> String {
     let (shown, more) = names.split_at(names.len().min(MOST_NAMES));
     let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
@@ -59,12 +59,12 @@ pub fn listed(names: &[&str]) -> String {
 }
 
 impl Graph {
-    /// The graph of directed links, with next hops that differ from the shortest path. From each of
-    /// the `stations` to each other there are two hops, by way of the air, whatever the radio's
-    /// range: that is the network's own concern.
+    /// The graph of directed links, with the next hops of routes that differ from the shortest
+    /// path. Between any two `stations` there are two hops, through the air, whatever the radio's
+    /// range is: the wireless network finds its own paths.
     ///
     /// # Errors
-    /// A route that names an unknown node or link, or a link that begins elsewhere.
+    /// A route names an unknown node or link, or a link that begins elsewhere.
     pub fn new<'a>(
         links: impl Iterator<Item = Edge<'a>>,
         stations: &[Site],
@@ -100,7 +100,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// The nodes where link `index` begins and ends, by number.
+    /// The numbers of the nodes where link `index` begins and ends.
     pub fn ends(&self, index: LinkIndex) -> (u32, u32) {
         let (from, to) = self.ends[index];
         (from as u32, to as u32)
@@ -137,17 +137,16 @@ impl Graph {
     /// Checks that a link names this node.
     ///
     /// # Errors
-    /// None does.
+    /// No link does.
     pub fn knows(&self, node: &str) -> Result<(), ConfigError> {
         self.node(node).map(drop)
     }
 
-    /// The ways of `pairs` of nodes (from, to), each that of the least cost and then that of the
-    /// links which the file names first.
+    /// The paths of `pairs` of nodes (from, to): of those with the lowest cost, the one whose links
+    /// come first in the file.
     ///
-    /// # Errors
-    /// For a pair, an unknown node (at `from` or `to`), or no way between the two, or a route that
-    /// turns in a circle.
+    /// For a pair: an unknown node (at `from` or `to`), no path between the two, or a route that
+    /// forms a circle.
     pub fn paths(&self, pairs: &[(&str, &str)]) -> Vec<Result<Vec<Hop>, ConfigError>> {
         let ends: Vec<_> = pairs.iter().map(|(from, to)| self.pair(from, to)).collect();
         let with_routes: HashSet<usize> = self.routes.keys().map(|(_, to)| *to).collect();
@@ -175,7 +174,7 @@ impl Graph {
         ways.into_iter().map(|way| way.expect("each is in a group")).collect()
     }
 
-    /// The way from node `from` to node `to`.
+    /// The path from node `from` to node `to`.
     ///
     /// # Errors
     /// As [`Graph::paths`].
@@ -193,7 +192,7 @@ impl Graph {
         Ok((start, goal))
     }
 
-    /// The links from `start` to `goal`, which messages call by the names in `pair`.
+    /// The links from `start` to `goal`. Messages use the names in `pair`.
     fn walk(
         &self,
         start: usize,
@@ -218,7 +217,7 @@ impl Graph {
         Ok(path)
     }
 
-    /// What packets pass on `links`: two of them, up and down, are one way through the air.
+    /// The parts of a path over `links`: two links, up and down, are one path through the air.
     fn hops(&self, links: Vec<LinkIndex>) -> Vec<Hop> {
         let mut hops = Vec::with_capacity(links.len());
         let mut links = links.into_iter();
@@ -235,7 +234,7 @@ impl Graph {
     }
 
     /// For every node the first link of a shortest path to `goal` (Dijkstra's algorithm, from the
-    /// goal); of some nodes none, if the paths of the `sources` that are given need none.
+    /// goal). Nodes that the paths from `sources` do not need may have none.
     fn next_hops(
         &self,
         goal: usize,

@@ -1,4 +1,4 @@
-//! Directed links: what a link table and its reverse say, checked.
+//! Directed links: the table of a link and its reverse, checked.
 
 use super::grammar::{DrawTable, LinkTable, PoliceTable, RemarkTable, ReorderTable};
 use crate::engine::{Capture, Course};
@@ -15,20 +15,20 @@ use forebay_shaper::link::check_mtu;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
-/// One direction of a link, and where the file speaks of it.
+/// One direction of a link, and its place in the file.
 #[derive(Debug, Clone)]
 pub struct DirectedLink {
     /// Path of its table.
     pub path: String,
-    /// Path of the table for what concerns this link alone; it may not be there yet.
+    /// Path of the table for fields of this link alone. The table may not exist yet.
     pub place: String,
     /// Path at which its queue is written, or would be.
     pub queue_path: String,
-    /// The table, all defaults filled in.
+    /// The table, with all defaults filled in.
     pub table: LinkTable,
 }
 
-/// A directed link ready to become a queue or a wire.
+/// A directed link, ready to become a queue or a wire.
 pub struct Channel {
     pub(super) name: String,
     pub(super) capacity: Capacity,
@@ -44,7 +44,7 @@ pub struct Channel {
     queue_path: String,
 }
 
-/// Fields that say how fast a link is.
+/// Fields that give the speed of a link.
 const CAPACITY_FIELDS: [&str; 4] = ["rate", "steps", "trace", "draw"];
 
 /// Both directions of the link in `table`, read at `path`.
@@ -82,8 +82,8 @@ pub fn directions(
     Ok([forward, back])
 }
 
-/// The table `own` over `all`. Of the fields that say how fast a link is, none is taken over if `own` has
-/// one; nor is a schedule of delays or losses.
+/// The table `own` over `all`. If `own` has a field that gives the speed of a link, no such field
+/// is copied; the same is true for schedules of delays and losses.
 pub fn inherit(all: &Map<String, Value>, own: &Map<String, Value>) -> Map<String, Value> {
     let mut table = all.clone();
     if CAPACITY_FIELDS.iter().any(|field| own.contains_key(*field)) {
@@ -98,10 +98,10 @@ pub fn inherit(all: &Map<String, Value>, own: &Map<String, Value>) -> Map<String
     table
 }
 
-/// The channels of `links`, random draws made with `seed` for `duration`.
+/// The channels of `links`, with random values drawn from `seed` for `duration`.
 ///
 /// # Errors
-/// A file that cannot be read or written, with the field that names it.
+/// A file cannot be read or written. The error names its field.
 pub fn channels(
     links: &[DirectedLink],
     seed: u64,
@@ -111,7 +111,7 @@ pub fn channels(
     links.iter().map(|link| link.channel(seed, duration, base)).collect()
 }
 
-/// A box, and of what sort it is.
+/// A box, and its kind.
 pub type NamedBox = (String, Box<dyn Middlebox>);
 
 impl DirectedLink {
@@ -119,7 +119,7 @@ impl DirectedLink {
         DirectedLink { place: path.clone(), queue_path: format!("{path}.queue"), path, table }
     }
 
-    /// Checks what one field alone cannot tell.
+    /// Checks what several fields say together.
     fn check(&self) -> Result<(), ConfigError> {
         let table = &self.table;
         let check = || {
@@ -179,10 +179,10 @@ impl DirectedLink {
         check().map_err(|error: ConfigError| error.within(&self.path))
     }
 
-    /// The box in front of it, and of what sort it is.
+    /// The box in front of the link, and its kind.
     ///
     /// # Errors
-    /// A box that is not understood, with its path.
+    /// The box is wrong, with its path.
     pub fn controller(
         &self,
         boxes: &Registry<dyn Middlebox>,
@@ -197,7 +197,7 @@ impl DirectedLink {
     /// Its queue with every default filled in, if it has one.
     ///
     /// # Errors
-    /// A queue that is not understood, with its path, or a trace that cannot be read.
+    /// The queue is wrong, with its path, or a trace cannot be read.
     pub fn queue(
         &self,
         base: &Path,
@@ -208,10 +208,10 @@ impl DirectedLink {
         queue.map(Some).map_err(|error| error.within(&self.queue_path))
     }
 
-    /// Its queue's kind, and its queue.
+    /// The kind of its queue, and the queue.
     ///
     /// # Errors
-    /// A queue that cannot be built.
+    /// The queue cannot be built.
     pub(super) fn discipline(
         &self,
         base: &Path,
@@ -224,7 +224,7 @@ impl DirectedLink {
     /// What the discipline is told of this link.
     ///
     /// # Errors
-    /// A trace that cannot be read.
+    /// A trace cannot be read.
     pub fn setting(&self, base: &Path) -> Result<Setting, ConfigError> {
         let rate = match (&self.table.draw, &self.table.steps) {
             (Some(draw), _) if !draw.rates.is_empty() => {
@@ -308,7 +308,7 @@ impl DirectedLink {
 }
 
 impl Channel {
-    /// The queue's kind, and the queue.
+    /// The kind of the queue, and the queue.
     pub(super) fn discipline(
         &self,
         disciplines: &Disciplines,
@@ -317,12 +317,12 @@ impl Channel {
     }
 }
 
-/// The queue of a link that has none: it has room for all.
+/// The queue of a link that has none: it has unlimited room.
 pub fn unlimited() -> Value {
     json!({ "kind": "fifo", "limit": Limit::Packets(u32::MAX) })
 }
 
-/// The kind of `queue`, written at `path`, and the queue; without one it has room for all.
+/// The kind of `queue`, which is at `path`, and the queue. Without one it has unlimited room.
 fn discipline(
     queue: Option<&Value>,
     setting: &Setting,
@@ -335,7 +335,7 @@ fn discipline(
     Ok((kind, built.map_err(|error| error.within(path))?))
 }
 
-/// Values from `from` drawn every so often, for `span`.
+/// Values from `from`, drawn at regular intervals, for `span`.
 fn draws<T: Copy>(every: Duration, from: &[T], span: Duration, rng: &mut Rng) -> Vec<(Time, T)> {
     let count = span.as_nanos() / every.as_nanos() + 1;
     let mut draw =
@@ -351,7 +351,7 @@ fn policer(PoliceTable { rate, burst }: PoliceTable) -> Result<TokenBucket, Conf
     })
 }
 
-/// What each codepoint becomes, by its two bits.
+/// The new value of each codepoint, by its two bits.
 fn remarked(RemarkTable { not_ect, ect0, ect1, ce }: RemarkTable) -> [Ecn; 4] {
     let mut becomes = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
     for (codepoint, given) in

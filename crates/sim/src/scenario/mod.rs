@@ -1,4 +1,4 @@
-//! Scenarios: what a file says, with every default filled in, ready to run.
+//! Scenarios: a file with every default filled in, ready to run.
 
 mod agent;
 mod build;
@@ -60,17 +60,17 @@ pub struct Scenario {
     registry: Arc<Registry>,
 }
 
-/// A traffic entry: what all have in common, the source's own parameters, and its TCP.
+/// A traffic entry: the common fields, the source's own parameters, and its TCP.
 #[derive(Debug, Clone)]
 pub(crate) struct Traffic {
     pub(crate) table: TrafficTable,
     source: Entry<Generator>,
-    /// The source's parameters, all defaults filled in.
+    /// The source's parameters, with all defaults filled in.
     params: Value,
     tcp: TcpConfig,
 }
 
-/// The tree that the TOML text `text` says.
+/// The tree of the TOML text `text`.
 ///
 /// # Errors
 /// Where the text is not TOML, with line and column.
@@ -79,7 +79,7 @@ pub fn parse(text: &str) -> Result<Value, ConfigError> {
 }
 
 impl Scenario {
-    /// Reads the tree of a scenario, which names parts of `registry`; relative file names in it start
+    /// Reads the tree of a scenario, which can name parts of `registry`. Relative file names start
     /// from `base`.
     ///
     /// # Errors
@@ -88,8 +88,8 @@ impl Scenario {
         Scenario::read_after(None, tree, base, registry)
     }
 
-    /// The same of a tree that may have more changes than the one of `known`: what both have in common
-    /// is not read again.
+    /// The same for a tree that may have more changes than `known`. Common parts are not read
+    /// again.
     ///
     /// # Errors
     /// As [`Scenario::read`].
@@ -123,7 +123,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// What fields say together.
+    /// Checks what several fields say together.
     fn check(&self) -> Result<(), ConfigError> {
         let table = &self.table;
         require(table.duration > Duration::ZERO, "duration", || "must be greater than 0".into())?;
@@ -149,7 +149,7 @@ impl Scenario {
         self.check_size()
     }
 
-    /// What has a position is a node.
+    /// Checks that every name with a position is a node.
     fn check_positions(&self) -> Result<(), ConfigError> {
         if self.table.positions.is_empty() {
             return Ok(());
@@ -166,7 +166,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Every link that records does so in a file of its own.
+    /// Checks that every link with a capture has a file of its own.
     fn check_captures(&self) -> Result<(), ConfigError> {
         let mut known: HashMap<PathBuf, &str> = HashMap::new();
         for link in &self.links {
@@ -200,7 +200,7 @@ impl Scenario {
         &self.table
     }
 
-    /// Ends of the time series' intervals in s.
+    /// Ends of the intervals of the time series, in s.
     pub(crate) fn points(&self) -> Vec<f64> {
         let (sample, duration) = (self.sample(), self.table.duration);
         let count = duration.as_nanos() / sample.as_nanos();
@@ -217,11 +217,11 @@ impl Scenario {
         self.traffic.iter().map(|entry| entry.table.name.clone()).collect()
     }
 
-    /// The effective configuration: every default filled in; a scenario in its own right.
+    /// The effective configuration, with every default filled in. It is a scenario, too.
     ///
     /// # Errors
-    /// What is wrong beyond the form of the fields: values out of range, unknown kinds, files
-    /// that cannot be used, topologies without a way.
+    /// An error beyond the form of the fields: values out of range, unknown kinds, files that
+    /// cannot be used, nodes without a path between them.
     pub fn effective(&self) -> Result<Value, ConfigError> {
         // Building finds all that is wrong; what it opens for writing must not exist for a check.
         for (index, file) in self.table.plugins.iter().enumerate() {
@@ -299,7 +299,7 @@ impl Scenario {
         Ok(tree)
     }
 
-    /// The table of a link with its reverse direction, every default filled in.
+    /// The table of a link with its reverse direction, with every default filled in.
     fn both_ways(&self, pair: &[DirectedLink]) -> Result<Map<String, Value>, ConfigError> {
         let mut tables = pair.iter().map(|link| {
             let mut table = to_object(&link.table);
@@ -417,7 +417,7 @@ impl Traffic {
     }
 }
 
-/// A link's table without what its place in the file says.
+/// The table of a link, without the fields that its place in the file implies.
 fn without_ends(mut table: Map<String, Value>) -> Map<String, Value> {
     ["name", "from", "to"].iter().for_each(|field| drop(table.remove(*field)));
     table

@@ -10,12 +10,12 @@ enum Step {
     Index(usize),
 }
 
-/// Makes `value` what stands at `path` of `tree`. An entry of a list whose entries have names may be
-/// addressed by its name; a name that holds a dot stands in quotes. A table on the way that is missing
-/// is made. The field's JSON pointer (RFC 6901) is returned.
+/// Sets the value at `path` of `tree` to `value`. An entry of a list whose entries have names may
+/// be addressed by its name; a name that contains a dot is in quotes. Missing tables on the way are
+/// created. Returns the field's JSON pointer (RFC 6901).
 ///
 /// # Errors
-/// It is no path, or cannot be followed.
+/// It is not a path, or cannot be followed.
 pub fn set(tree: &mut Value, path: &str, value: Value) -> Result<String, ConfigError> {
     let steps = steps(path)?;
     let mut pointer = String::new();
@@ -45,10 +45,10 @@ pub fn set(tree: &mut Value, path: &str, value: Value) -> Result<String, ConfigE
     Ok(pointer)
 }
 
-/// What stands at `path` of `tree`; None if nothing does.
+/// The value at `path` of `tree`. None if there is none.
 ///
 /// # Errors
-/// It is no path.
+/// It is not a path.
 pub fn get<'a>(tree: &'a Value, path: &str) -> Result<Option<&'a Value>, ConfigError> {
     let step = |at: &'a Value, step: &Step| match in_list(at, step).ok()? {
         Step::Name(name) => at.get(name),
@@ -57,7 +57,7 @@ pub fn get<'a>(tree: &'a Value, path: &str) -> Result<Option<&'a Value>, ConfigE
     Ok(steps(path)?.iter().try_fold(tree, step))
 }
 
-/// The step from `at`, a name in a list as its number.
+/// The step from `at`, with a name in a list replaced by its index.
 fn in_list(at: &Value, step: &Step) -> Result<Step, String> {
     match (at, step) {
         (Value::Object(_), Step::Name(_)) => Ok(step.clone()),

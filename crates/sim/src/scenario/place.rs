@@ -1,4 +1,4 @@
-//! The places in a scenario at which an agent can sit.
+//! The places in a scenario that an agent can control.
 
 use super::Scenario;
 use crate::traffic::Transport;
@@ -41,10 +41,10 @@ impl Scenario {
         Ok(QueuePlace { link: index, block, setting: link.setting(&self.base)? })
     }
 
-    /// The queue that `block` describes, at that place.
+    /// The queue that `block` describes, at this place.
     ///
     /// # Errors
-    /// One that is not understood.
+    /// The queue is wrong.
     pub(crate) fn build_queue(
         &self,
         place: &QueuePlace,
@@ -53,7 +53,7 @@ impl Scenario {
         self.registry.disciplines.build(block, &place.setting)
     }
 
-    /// The kinds, built for `setting`, of two of which `holds`.
+    /// The kinds, built for `setting`, that differ in whether `holds` is true.
     pub(crate) fn kinds_that(
         &self,
         setting: &Setting,
@@ -89,7 +89,7 @@ impl Scenario {
         Err(ConfigError::new("", unknown("traffic entry", name, &names)))
     }
 
-    /// The congestion controls that there are.
+    /// All congestion controls.
     pub(crate) fn controls(&self) -> &Registry<dyn CongestionController> {
         &self.registry.controls
     }

@@ -1,4 +1,4 @@
-//! What a scenario asks of an emulation: its links, and the way of every traffic entry.
+//! What an emulation needs to know of a scenario: its links, and the path of every traffic entry.
 
 use super::Scenario;
 use super::graph::Hop;
@@ -8,14 +8,15 @@ use forebay_core::config::require;
 use serde_json::{Value, json};
 
 impl Scenario {
-    /// Links and traffic as an emulation needs them:
-    /// - `links`: every directed link, those of one table next to each other, with the fields of a
-    ///   scenario's link, all defaults filled in; links of a dumbbell or parking lot have names.
+    /// Links and traffic for an emulation:
+    /// - `links`: every directed link, those of one table next to each other. They have the fields
+    ///   of a scenario's link with all defaults filled in; links of a dumbbell or parking lot have
+    ///   names.
     /// - `traffic`: for every entry its table with all defaults, `from` and `to`, `forward` and
-    ///   `backward` (names of the links on the way), `tos` (its DS field), `transport` ("tcp" or "datagrams") and `access_ns` (delay of
-    ///   the access links at both ends together).
+    ///   `backward` (names of the links on the path), `tos` (its DS field), `transport` ("tcp" or
+    ///   "datagrams") and `access_ns` (delay of the access links at both ends together).
     ///
-    /// Some fields stand there as numbers too: `delay_ns`, `mtu_bytes`, and of TCP `min_rto_ms` and
+    /// Some fields are also given as numbers: `delay_ns`, `mtu_bytes`, and of TCP `min_rto_ms` and
     /// `receive_window_bytes`.
     ///
     /// # Errors

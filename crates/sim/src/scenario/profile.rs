@@ -1,4 +1,4 @@
-//! Traffic profiles: the markers at the senders' edge.
+//! Traffic profiles: markers at the senders' edge.
 
 use super::grammar::Per;
 use crate::Registry;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone)]
 pub struct NamedProfile {
     name: String,
-    /// Its marker, as a scenario writes it, every default filled in.
+    /// Its marker, as a scenario writes it, with every default filled in.
     marker: Value,
     per: Per,
 }
@@ -41,28 +41,28 @@ impl NamedProfile {
     }
 }
 
-/// The conditioners of a world, made as flows ask for them.
+/// The conditioners of a world. They are made when flows need them.
 pub struct Conditioners<'a> {
     profiles: &'a [NamedProfile],
     markers: &'a Parts<dyn Marker>,
     seed: u64,
     /// The conditioner of each profile that is metered as an aggregate.
     shared: Vec<Option<u32>>,
-    /// Those made so far; flows hold positions in it.
+    /// Conditioners made so far. Flows hold indices into them.
     pub made: Vec<Conditioner>,
 }
 
 impl<'a> Conditioners<'a> {
-    /// None made yet.
+    /// No conditioners yet.
     pub fn new(profiles: &'a [NamedProfile], markers: &'a Parts<dyn Marker>, seed: u64) -> Self {
         let shared = vec![None; profiles.len()];
         Conditioners { profiles, markers, seed, shared, made: Vec::new() }
     }
 
-    /// Position of the conditioner of flow `flow` (a name of its own) under profile `name`.
+    /// Index of the conditioner of flow `flow` (whose name is unique) in profile `name`.
     ///
     /// # Errors
-    /// No profile is called so.
+    /// There is no profile of this name.
     pub fn of(&mut self, name: &str, flow: &str) -> Result<u32, ConfigError> {
         let at =
             self.profiles.iter().position(|profile| profile.name == name).ok_or_else(|| {

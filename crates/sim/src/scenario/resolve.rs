@@ -1,5 +1,5 @@
-//! What a scenario comes to: its links by name, its traffic, the files that it reads, and a queue put
-//! on one of its links.
+//! What a scenario contains: its links by name, its traffic, and the files that it reads. Also puts
+//! a queue on one of its links.
 
 use super::graph::listed;
 use super::link::DirectedLink;
@@ -14,24 +14,25 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What stands in place of a link's name for all that have a queue.
+/// Written instead of a link's name for all links that have a queue.
 const EVERY_LINK: &str = "*";
 
 impl Scenario {
     /// Links, traffic and files, as [`Scenario::summary`](crate::summary()) names them:
     /// - `links`: every directed link in the order of the summary. `path` is that of its table in
-    ///   the file, `queue_path` that at which its queue is written (or would be), `queue` has every
-    ///   default filled in, `shares_with` are the other links whose queue is written there too;
-    ///   `rate_bps` and `delay_s` are null if they vary.
-    /// - `traffic`: every entry with its class, its transport, by what it is judged, whether it
-    ///   replays a capture (`open_loop`), its ends and the links on its way.
+    ///   the file. `queue_path` is where its queue is written, or would be. `queue` has every
+    ///   default filled in. `shares_with` are the other links whose queue is written at the same
+    ///   place. `rate_bps` and `delay_s` are null if they vary.
+    /// - `traffic`: every entry with its class, its transport, the criterion by which it is judged,
+    ///   whether it replays a capture (`open_loop`), its ends and the links on its path.
     /// - `files`: every file that is read, with the path of the field that names it first.
-    /// - `default_link`: the link on which disciplines are compared, if it must be named once the
-    ///   `[compare]` table is gone: that of `compare`, "*" for all, or the only one; null for a dumbbell and a
-    ///   parking lot, whose tables have one place for a queue, and where a link must be chosen.
+    /// - `default_link`: the link on which disciplines are compared, if it must be named after the
+    ///   `[compare]` table is removed: that of `compare`, "*" for all, or the only one. It is null
+    ///   for a dumbbell and a parking lot, whose tables have one place for a queue, and if a link
+    ///   must be chosen.
     ///
     /// # Errors
-    /// A queue that is not understood, a trace that cannot be read, ends without a way.
+    /// A queue is wrong, a trace cannot be read, or there is no path between two ends.
     pub fn resolve(&self) -> Result<Value, ConfigError> {
         let table = &self.table;
         let mut sharing: HashMap<&str, Vec<&str>> = HashMap::new();
@@ -63,7 +64,7 @@ impl Scenario {
         self.chosen(None).or(only)
     }
 
-    /// What is said of a link, one of the `sharing` that have the place of their queue in common.
+    /// The entry of a link, one of the `sharing` whose queue is written at the same place.
     fn link_of(
         &self,
         index: usize,
@@ -142,12 +143,13 @@ impl Scenario {
         files.into_iter().map(|(file, path)| json!({ "file": file, "path": path })).collect()
     }
 
-    /// A hash, in hexadecimal digits, of all that decides what a run does except its seed: the
-    /// effective scenario, the content of the files that it reads and the version of the engine.
-    /// Its title, which tables are kept, what to compare or tune, and positions on a map do not count.
+    /// A hash, in hexadecimal digits, of everything that decides what a run does except its seed:
+    /// the effective scenario, the content of the files that it reads and the version of the
+    /// engine. Its title, the tables to keep, `[compare]`, `[tune]`, and positions on a map do not
+    /// count.
     ///
     /// # Errors
-    /// As [`Scenario::effective`], or a file that cannot be read.
+    /// As [`Scenario::effective`], or a file cannot be read.
     pub fn identity(&self) -> Result<String, ConfigError> {
         let mut tree = self.effective()?;
         if let Value::Object(tree) = &mut tree {
@@ -179,7 +181,7 @@ impl Scenario {
         Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// The plug-ins that it names, each with the SHA-256 of its content, null if it is not loaded.
+    /// The plug-ins that it names, each with the SHA-256 of its content; null if it is not loaded.
     pub fn plugins(&self) -> Value {
         let loaded = &self.registry.plugins;
         let of = |file: &String| json!({ "file": file, "sha256": loaded.get(file) });
@@ -189,7 +191,7 @@ impl Scenario {
     /// Index of the link called `name`.
     ///
     /// # Errors
-    /// There is none; the message names those that there are.
+    /// There is none. The message lists the names that exist.
     pub fn link(&self, name: &str) -> Result<usize, ConfigError> {
         self.links.iter().position(|link| link.table.name == name).ok_or_else(|| {
             let message = format!("no link is called \"{name}\"; {}", self.link_names());
@@ -212,9 +214,9 @@ impl Scenario {
         link.or_else(|| self.table.compare.as_ref()?.link.as_deref())
     }
 
-    /// The links on which disciplines are compared: the one that is chosen, or every one that has a
-    /// queue if that is "*"; or else the only one, a dumbbell's, or every hop of a parking lot,
-    /// forward. The first is the one whose measures are shown.
+    /// The links on which disciplines are compared: the chosen one, or every link with a queue if
+    /// that is "*". Otherwise the only link, a dumbbell's, or every hop of a parking lot, forward.
+    /// The measures of the first one are shown.
     ///
     /// # Errors
     /// There is no such link, or there are several and none is chosen.
@@ -262,9 +264,9 @@ impl Scenario {
     }
 }
 
-/// The document `tree` with `queue` on `link`, which is any name of a link, or "*" for every link that
-/// has a queue; without, the link of `compare`, or else the only one, a dumbbell's, or every hop of a
-/// parking lot, forward. The rest of the document stays as it is written.
+/// The document `tree`, with `queue` on `link`. `link` is the name of any link, or "*" for every
+/// link that has a queue. Without it: the link of `compare`, or else the only one, a dumbbell's, or
+/// every hop of a parking lot, forward. The rest of the document does not change.
 ///
 /// # Errors
 /// The document is not a scenario, there is no such link, or there are several and none is chosen.
@@ -296,7 +298,7 @@ pub fn with_queue(
     Ok(tree)
 }
 
-/// The table at `path` of a document that has been read as a scenario; made if it is missing.
+/// The table at `path` of a document that has been read as a scenario. Created if it is missing.
 fn table_at<'a>(tree: &'a mut Value, path: &str) -> &'a mut Map<String, Value> {
     let mut at = tree;
     for step in path.split('.') {

@@ -1,4 +1,4 @@
-//! Routers in a row with hosts of their own for every flow: dumbbells and parking lots.
+//! Routers in a row, with separate hosts for every flow: dumbbells and parking lots.
 
 use super::grammar::AccessTable;
 use super::link::{DirectedLink, directions, inherit};
@@ -7,19 +7,19 @@ use forebay_core::config::{read, require};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
-/// The most hops of a parking lot.
+/// Most hops of a parking lot.
 const MOST_HOPS: u32 = 100;
 
 /// A dumbbell's two routers, or a parking lot's more.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Where its table stands: "dumbbell" or "parking_lot".
+    /// Name of its table: "dumbbell" or "parking_lot".
     pub path: &'static str,
     /// The hosts' links.
     pub access: AccessTable,
     /// Number of links between the routers, each in two directions.
     pub hops: u32,
-    /// What all hops have in common, in both directions.
+    /// The fields that all hops share, in both directions.
     pub shared: [DirectedLink; 2],
     /// Hops of a parking lot that have a table of their own, counted from 1.
     pub own: Vec<u32>,
@@ -69,7 +69,7 @@ impl Row {
         Ok((row, links))
     }
 
-    /// Both directions of a hop: what `shared` says, except what `own` says.
+    /// Both directions of a hop: the fields of `shared`, replaced by those of `own`.
     fn hop(
         &self,
         hop: u32,
@@ -103,7 +103,7 @@ impl Row {
         Ok(links)
     }
 
-    /// Name of the router behind so many hops.
+    /// Name of the router after this number of hops.
     pub fn router(&self, hops: u32) -> String {
         match hops {
             0 => "left".to_owned(),
@@ -131,7 +131,7 @@ fn refuse_ends(table: &Map<String, Value>) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// The table of each hop, where there is one; `hop` has them by number.
+/// The table of each hop, if there is one. `hop` has them by number.
 fn own_tables(
     hop: Option<Value>,
     hops: u32,
@@ -167,7 +167,7 @@ fn between(table: &Map<String, Value>, name: &str, from: &str, to: &str) -> Map<
     table
 }
 
-/// `file` with the link's name before the extension: every link records in a file of its own.
+/// `file` with the link's name before the extension: every link writes a file of its own.
 fn with_name(file: &str, link: &str) -> String {
     let path = Path::new(file);
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();

@@ -1,4 +1,4 @@
-//! JSON Schema of a scenario, put together from its tables, the disciplines and the sources.
+//! JSON Schema of a scenario, made from its tables, the disciplines and the sources.
 
 use super::grammar::{AccessTable, LinkTable, Per, ScenarioTable, TRAFFIC_FIELDS, TrafficTable};
 use crate::Registry;
@@ -10,7 +10,7 @@ use forebay_shaper::schema::{classifier, one_of, queue, with_kind};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-/// The JSON Schema (draft 2020-12) of a scenario file that names parts of `registry`.
+/// The JSON Schema (draft 2020-12) of a scenario file that can name parts of `registry`.
 pub fn schema(registry: &Registry) -> Value {
     let mut generator = SchemaGenerator::default();
     let mut root = ScenarioTable::json_schema(&mut generator).to_value();
@@ -51,7 +51,8 @@ pub fn schema(registry: &Registry) -> Value {
     root
 }
 
-/// The table of TCP: every congestion control by name, and a table of its parameters if it has any.
+/// The table of TCP. It has every congestion control by name, and a table for those with
+/// parameters.
 fn tcp(registry: &Registry, generator: &mut SchemaGenerator) -> Value {
     let mut tcp = forebay_tcp::Config::json_schema(generator).to_value();
     let properties = &mut tcp["properties"];
@@ -74,7 +75,7 @@ fn tcp(registry: &Registry, generator: &mut SchemaGenerator) -> Value {
     tcp
 }
 
-/// A link's `queue`, `box` and `reverse` are tables of known form.
+/// A link's `queue`, `box` and `reverse` are tables with a known form.
 fn with_queue(mut link: Value) -> Value {
     let describe = |link: &Value, field: &str| link["properties"][field]["description"].clone();
     let reverse = describe(&link, "reverse");
@@ -128,7 +129,7 @@ fn parking_lot(dumbbell: &Value) -> Value {
     lot
 }
 
-/// Each source's parameters stand beside the common fields.
+/// Each source's parameters are beside the common fields.
 fn traffic(sources: &Parts<Generator>, generator: &mut SchemaGenerator, tcp: &Value) -> Value {
     let common = TrafficTable::json_schema(generator).to_value();
     let one_of: Vec<_> = sources
@@ -153,7 +154,7 @@ fn traffic(sources: &Parts<Generator>, generator: &mut SchemaGenerator, tcp: &Va
     json!({ "oneOf": one_of })
 }
 
-/// Each kind of profile, and what one marker of it meters.
+/// Each kind of profile, and what one of its markers meters.
 fn profiles(markers: &Parts<dyn Marker>, generator: &mut SchemaGenerator) -> Vec<Value> {
     let per = Per::json_schema(generator).to_value();
     let with_per = |kind: &Entry<dyn Marker>| {
@@ -166,9 +167,9 @@ fn profiles(markers: &Parts<dyn Marker>, generator: &mut SchemaGenerator) -> Vec
     markers.iter().map(with_per).collect()
 }
 
-/// Everything that a scenario can name in `registry`: kinds, parts, boxes, sources, congestion
-/// controls and profiles, each with its summary, source and parameters (name, type, default,
-/// description); `needs` names the fields of `tcp` that a control needs to be true.
+/// Everything in `registry` that a scenario can name: kinds, parts, boxes, sources, congestion
+/// controls and profiles. Each has its summary, source and parameters (name, type, default,
+/// description). `needs` names the fields of `tcp` that must be true for a control.
 pub fn catalogue(registry: &Registry) -> Value {
     let mut generator = SchemaGenerator::default();
     let Disciplines { classifiers, admissions, schedulers, .. } = &registry.disciplines;

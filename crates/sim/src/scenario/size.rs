@@ -1,28 +1,29 @@
-//! How much memory a scenario asks for, so that one too large is refused and not attempted.
+//! How much memory a scenario needs. A scenario that needs too much is refused before it runs.
 
 use super::grammar::Wanted;
 use super::{Scenario, Traffic};
 use crate::measure::QueuePoint;
 use forebay_core::{Bytes, ConfigError, Duration, Rate, Time, config::require};
 
-/// Most memory that one run may ask for.
+/// Most memory that one run may need.
 pub const MOST_MEMORY: Bytes = Bytes(4_000_000_000);
 
-/// What a flow takes: its connection or source, its meters, its wires and its random stream.
+/// Memory of a flow: its connection or source, its meters, its wires and its random stream.
 const FLOW: u64 = 2_500;
-/// What a link takes for a point of the time series: averages, and some variables of its queue;
-/// twice, for vectors double as they grow.
+/// Memory of a link for a point of the time series: averages, and some variables of its queue.
+/// Doubled, because vectors double when they grow.
 const LINK_POINT: u64 = 2 * (size_of::<QueuePoint>() as u64 + 8 * size_of::<f64>() as u64);
-/// What a traffic entry takes for a point of the time series.
+/// Memory of a traffic entry for a point of the time series.
 const CLASS_POINT: u64 = 2 * size_of::<f64>() as u64;
-/// What a flow takes for a point of its own series: the bytes, and the table made of them, twice.
+/// Memory of a flow for a point of its own series: the bytes and the table made of them, doubled.
 const FLOW_POINT: u64 = size_of::<u64>() as u64 + 2 * 3 * size_of::<f64>() as u64;
-/// What a rate or a delay drawn at random takes.
+/// Memory of a rate or a delay that is drawn at random.
 const DRAW: u64 = size_of::<(Time, Rate)>() as u64;
 
 impl Scenario {
-    /// About the memory that a run asks for beforehand or by its length: flows, captures, random
-    /// draws and time series. Packets under way and queues come on top, and are bounded as it runs.
+    /// Approximate memory that a run needs at its start or by its length: flows, captures, random
+    /// draws and time series. Packets in transit and queues are added to this, and are limited
+    /// while it runs.
     pub fn footprint(&self) -> Bytes {
         Bytes(self.demands().map(|demand| demand.bytes).fold(0, u64::saturating_add))
     }
@@ -30,7 +31,7 @@ impl Scenario {
     /// Checks that the run fits [`MOST_MEMORY`].
     ///
     /// # Errors
-    /// What asks for too much, and what would be less.
+    /// What needs too much, and what would need less.
     pub(super) fn check_size(&self) -> Result<(), ConfigError> {
         let mut total = 0_u64;
         for Demand { path, what, remedy, bytes } in self.demands() {
@@ -48,7 +49,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// All that takes memory in proportion to a number of the file.
+    /// Everything whose memory is proportional to a number in the file.
     fn demands(&self) -> impl Iterator<Item = Demand> + '_ {
         let flows = self.traffic.iter().enumerate().map(|(index, traffic)| {
             let flows = u64::from(traffic.table.flows);
@@ -89,7 +90,7 @@ impl Scenario {
         flows.chain(draws).chain([series]).chain(of_flows)
     }
 
-    /// What a flow holds of a capture: less than the file, every packet of which has headers.
+    /// Memory of a flow for a capture. It is less than the file, in which every packet has headers.
     fn captured(&self, traffic: &Traffic) -> u64 {
         // A file that is not there is for the source to report.
         let size = |file| std::fs::metadata(self.base.join(file)).map_or(0, |file| file.len());

@@ -1,10 +1,10 @@
-//! Adaptive video streaming over HTTP: segments of a few seconds, each at the rate that the last
-//! ones suggest.
+//! Adaptive video streaming over HTTP: segments of a few seconds, each at a rate that depends on
+//! the throughput of the earlier ones.
 //!
-//! The conventional client of Z. Li et al., *Probe and adapt: rate adaptation for HTTP video
-//! streaming at scale*, IEEE JSAC 32(4), 2014, section III: the throughput of each segment is
-//! smoothed exponentially, the highest rate below a share of it is chosen, and a full buffer waits.
-//! Each segment takes a connection of its own.
+//! This is the conventional client of Z. Li et al., *Probe and adapt: rate adaptation for HTTP
+//! video streaming at scale*, IEEE JSAC 32(4), 2014, section III. The throughput of each segment is
+//! smoothed exponentially, the highest rate below a share of it is chosen, and the client waits
+//! while the buffer is full. Each segment has a connection of its own.
 
 use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Transfer, Transfers};
@@ -25,7 +25,7 @@ pub struct AdaptiveVideo {
     /// Media in the buffer when the last segment had arrived.
     buffered: Duration,
     last: Time,
-    /// The segment on its way: when it began, and its bits.
+    /// The segment that is being transferred: when it began, and its bits.
     begun: Option<(Time, f64)>,
 }
 
@@ -127,8 +127,8 @@ impl Transfers for AdaptiveVideo {
 mod tests {
     use super::*;
 
-    /// Plays over a path of `bps` for `segments` segments: the bytes of the last, and the seconds
-    /// from its beginning to that of the next.
+    /// Plays `segments` segments over a path of `bps`. Returns the bytes of the last, and the
+    /// seconds from its beginning to that of the next.
     fn play(bps: f64, segments: u32) -> (u64, f64) {
         let mut rng = Rng::named(1, "video");
         let mut video = AdaptiveVideo::new(&AdaptiveVideoParams::default()).unwrap();

@@ -37,7 +37,7 @@ impl Transfers for Bulk {
         Some(Transfer::whole(after, None))
     }
 
-    /// What is cut off is not whole.
+    /// A transfer that is cut off is not complete.
     fn arrived(&mut self) -> bool {
         false
     }

@@ -1,7 +1,7 @@
 //! Bursty data: a Markov chain of two states, bursty and quiet.
 //!
-//! Sizes are exponential; so are the intervals, with a mean of their own in each state; after each
-//! datagram the state changes with a probability of its own.
+//! Sizes are exponential. So are the intervals, with a mean for each state. After each datagram the
+//! state changes with a probability for each state.
 //!
 //! With the defaults the mean interval is 5.37 ms and the rate 18.6 kB/s, which the source states as
 //! about 20. Its coefficient of variation of 4.0 holds for exponential intervals within each state

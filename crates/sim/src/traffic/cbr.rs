@@ -34,8 +34,8 @@ impl Default for CbrParams {
     }
 }
 
-/// Ticks at intervals of `work` / `rate` nanoseconds; carries the part of a nanosecond that is left
-/// over, so that the mean rate is exact.
+/// Ticks at intervals of `work` / `rate` nanoseconds. The part below a nanosecond is carried over,
+/// so the mean rate is exact.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
     work: u64,
@@ -44,10 +44,10 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Ticks at which `len` bytes are due at `rate`, the field at `path`.
+    /// Ticks at which `len` bytes are sent at `rate`, the field at `path`.
     ///
     /// # Errors
-    /// A rate of zero, or one that takes more than a packet a nanosecond.
+    /// A rate of zero, or of more than a packet per nanosecond.
     pub(crate) fn new(rate: Rate, len: u32, path: &str) -> Result<Self, ConfigError> {
         require_rate(rate, len, path)?;
         Ok(Clock { work: u64::from(len) * 8_000_000_000, rate: rate.bps(), remainder: 0 })
@@ -81,7 +81,7 @@ impl Cbr {
     /// A source with these parameters.
     ///
     /// # Errors
-    /// A rate of zero, or a size that no packet has.
+    /// A rate of zero, or a size that a packet cannot have.
     pub fn new(params: &CbrParams) -> Result<Self, ConfigError> {
         let len = require_length(params.size.0, "size")?;
         let clock = Clock::new(params.rate, len, "rate")?;

@@ -1,8 +1,8 @@
 //! Files over TCP, each on a connection of its own.
 //!
-//! Three ways of arrival: `sequential` (closed loop: the next file begins when the last has arrived),
-//! `fixed` and `poisson` (open loop: files begin whatever becomes of the earlier ones, so that an
-//! overloaded link sees more and more of them at once).
+//! Files arrive in three ways: `sequential` (closed loop: the next file begins when the last has
+//! arrived), `fixed` and `poisson` (open loop: files begin regardless of the earlier ones, so an
+//! overloaded link carries more and more of them at once).
 
 use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Law, Transfer, Transfers, Variate};
@@ -15,7 +15,7 @@ pub struct Files {
     size: Variate,
     arrivals: Arrivals,
     interval: Duration,
-    /// Files still to come; None: without end.
+    /// Files still to come. None: endless.
     left: Option<u64>,
     begun: bool,
 }

@@ -1,4 +1,4 @@
-//! Laws of random sizes and times that sources share.
+//! Distributions of random sizes and times that sources share.
 
 use forebay_core::{ConfigError, Rate, Rng, config::require};
 use schemars::JsonSchema;
@@ -17,7 +17,7 @@ pub enum Law {
     Pareto,
 }
 
-/// A random variable of given law and mean.
+/// A random variable with a given distribution and mean.
 #[derive(Debug, Clone, Copy)]
 pub struct Variate {
     law: Law,
@@ -26,11 +26,11 @@ pub struct Variate {
 }
 
 impl Variate {
-    /// A variable with this `mean`; `shape` counts for the Pareto law only.
+    /// A variable with this `mean`. `shape` is used only for the Pareto distribution.
     ///
     /// # Errors
-    /// For the Pareto law, a `shape` below 1.01: at 1 and less it has no mean, and just above hardly
-    /// any value comes near it.
+    /// For the Pareto distribution: a `shape` below 1.01. At 1 and below it has no mean, and just
+    /// above hardly any value is near it.
     pub fn new(law: Law, mean: f64, shape: f64) -> Result<Self, ConfigError> {
         if law == Law::Pareto {
             require(shape.is_finite() && shape >= LEAST_SHAPE, "shape", || {
@@ -58,8 +58,8 @@ impl Variate {
         }
     }
 
-    /// What is left of a value at a moment chosen at random: exact for the fixed and the exponential
-    /// law; a fresh value for Pareto, whose residual has no mean for shapes of 2 and below.
+    /// The rest of a value at a random moment: exact for fixed and exponential values, a new value
+    /// for Pareto, whose residual has no mean for shapes of 2 and below.
     #[inline]
     pub fn residual(&self, rng: &mut Rng) -> f64 {
         match self.law {
@@ -75,7 +75,7 @@ impl Variate {
     }
 }
 
-/// Least shape of a Pareto law: its least value is then a hundredth of its mean.
+/// Smallest shape of a Pareto distribution. Its smallest value is then a hundredth of its mean.
 const LEAST_SHAPE: f64 = 1.01;
 
 /// Largest IPv4 packet in bytes (RFC 791, section 3.1).
@@ -95,7 +95,7 @@ pub(crate) fn require_length(size: u64, path: &str) -> Result<u32, ConfigError> 
 /// Checks that `rate`, the field at `path`, can be that of packets of `len` bytes.
 ///
 /// # Errors
-/// A rate of zero, or one at which time would stand still between packets.
+/// A rate of zero, or one so high that packets have no time between them.
 pub(crate) fn require_rate(rate: Rate, len: u32, path: &str) -> Result<(), ConfigError> {
     require(rate.bps() > 0, path, || "must be above 0, such as \"1Mbit\"".into())?;
     let most = Rate::from_bps(u64::from(len) * 8_000_000_000);

@@ -1,8 +1,8 @@
 //! What users send: datagram sources (open loop) and transfers over TCP.
 //!
 //! A traffic entry of a scenario names a source (`kind = "voice"`) and gives its parameters;
-//! [`builtin`] lists them all. Each flow of an entry has a generator and a random stream of its
-//! own; a replayed capture is one generator of many flows.
+//! [`builtin`] has all of them. Each flow of an entry has a generator and a random stream. A
+//! replayed capture is one generator of many flows.
 
 mod adaptive_video;
 mod bulk;
@@ -43,17 +43,17 @@ use forebay_core::{Ecn, Packet, Rng, Time};
 /// One datagram that a source sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Datagram {
-    /// When it is sent; never before the one that came before it.
+    /// When it is sent; never before the previous one.
     pub at: Time,
     /// Length of the IP packet in bytes.
     pub len: u32,
-    /// Flow among the source's own, below [`Datagrams::flows`].
+    /// The flow's number within the source, below [`Datagrams::flows`].
     pub flow: u32,
     /// Marks that replace those of the traffic entry (a replayed capture has its own).
     pub marks: Option<Marks>,
 }
 
-/// What classifiers see of a packet beside its size and flow.
+/// What classifiers see of a packet, beside its size and flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Marks {
     /// QoS class q.
@@ -66,7 +66,7 @@ pub struct Marks {
     pub dscp: u8,
     /// ECN codepoint of datagrams; TCP sets its own.
     pub ecn: Ecn,
-    /// Hosts that packets come from and go to; 0 if they are not known.
+    /// The hosts of sender and receiver; 0 if they are not known.
     pub hosts: [u16; 2],
 }
 
@@ -85,24 +85,24 @@ impl Marks {
 
 /// An open-loop source of datagrams.
 pub trait Datagrams: Send {
-    /// Number of flows; constant.
+    /// Number of flows. It never changes.
     fn flows(&self) -> u32 {
         1
     }
 
-    /// The next datagram, at `after` or later; None when the source has ended. `after` is the
-    /// source's start at the first call and the last datagram's instant from then on.
+    /// The next datagram, at `after` or later. None when the source has ended. `after` is the
+    /// source's start at the first call, and then the time of the last datagram.
     fn next(&mut self, after: Time, rng: &mut Rng) -> Option<Datagram>;
 }
 
-/// One transfer over a TCP connection: a new one, or the user's that has stayed open.
+/// One transfer over a TCP connection: a new connection, or the user's that has stayed open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
     /// When it begins.
     pub at: Time,
-    /// Payload bytes, at least 1; None: without end.
+    /// Payload bytes, at least 1. None: endless.
     pub bytes: Option<u64>,
-    /// Whether the connection stays open for the transfer that follows.
+    /// Whether the connection stays open for the next transfer.
     pub stays_open: bool,
 }
 
@@ -115,18 +115,18 @@ impl Transfer {
 
 /// A user who transfers data over TCP.
 ///
-/// An open-loop user answers `next` for ever (or `count` times) and `completed` never; a closed-loop
-/// user answers `next` once and `completed` from then on, and `next` again if several of its
-/// transfers run side by side.
+/// An open-loop user answers `next` for ever (or `count` times), and never `completed`. A
+/// closed-loop user answers `next` once and then `completed`. It answers `next` again if several of
+/// its transfers run at the same time.
 pub trait Transfers: Send {
-    /// The first transfer, or the one that follows whatever becomes of the last, at `after` or
-    /// later. `after` is the user's start at the first call and the last transfer's beginning from
-    /// then on. Once it has answered None it is asked again only when a transfer that `completed`
-    /// gave has begun.
+    /// The first transfer, or the next one that does not depend on the end of the last, at `after`
+    /// or later. `after` is the user's start at the first call, and then the beginning of the last
+    /// transfer. After it has returned None, it is called again only when a transfer from
+    /// `completed` has begun.
     fn next(&mut self, after: Time, rng: &mut Rng) -> Option<Transfer>;
 
-    /// All data of a transfer have arrived: whether with them something is whole whose completion
-    /// time, from that transfer's beginning, counts.
+    /// All data of a transfer have arrived. Returns whether this completes something whose
+    /// completion time, from the transfer's beginning, counts.
     fn arrived(&mut self) -> bool {
         true
     }

@@ -1,8 +1,8 @@
 //! Datagrams at a constant rate while on, none while off.
 //!
-//! The interval between datagrams runs on while on and stands still while off, so that the mean rate
-//! is the rate while on times on / (on + off) for any law of the times. The source starts on or off
-//! at random, in that proportion.
+//! The interval between datagrams runs on while on and stops while off. So the mean rate is the
+//! rate while on times on / (on + off), for any distribution of the times. The source starts on or
+//! off at random, in this proportion.
 
 use super::cbr::Clock;
 use super::law::require_length;
@@ -51,20 +51,20 @@ impl Default for OnOffParams {
     }
 }
 
-/// Alternating times on and off, and the instants at which a clock ticks while on.
+/// Alternating times on and off, and the times at which a clock ticks while on.
 pub(crate) struct Spurts {
     on: Variate,
     off: Variate,
-    /// End of the present time on; None before the start.
+    /// End of the present time on. None before the start.
     until: Option<Time>,
 }
 
 impl Spurts {
-    /// Times of these means, for ticks of `clock`; the fields are `on` and `shape`.
+    /// Times with these means, for ticks of `clock`. The fields are `on` and `shape`.
     ///
     /// # Errors
-    /// A time on of zero or hundreds of times shorter than the clock's interval, or a shape
-    /// without mean.
+    /// A time on that is zero or hundreds of times shorter than the clock's interval, or a shape
+    /// without a mean.
     pub(crate) fn new(
         clock: &Clock,
         on: Duration,
@@ -88,7 +88,7 @@ impl Spurts {
         })
     }
 
-    /// The instant of the clock's next tick.
+    /// The time of the clock's next tick.
     #[inline]
     pub(crate) fn next(&mut self, after: Time, clock: &mut Clock, rng: &mut Rng) -> Time {
         let (mut at, mut until) = match self.until {
@@ -115,10 +115,10 @@ impl Spurts {
     }
 }
 
-/// Most times on that may pass between two packets, on the mean.
+/// Most times on that may pass between two packets, on average.
 const MOST_EMPTY: u64 = 1000;
 
-/// A random time in whole nanoseconds; never zero, so that time goes on.
+/// A random time in whole nanoseconds. It is never zero, so time advances.
 #[inline]
 fn span(secs: f64) -> Duration {
     Duration::from_secs_f64(secs).max(Duration::from_nanos(1))
@@ -128,7 +128,7 @@ impl OnOff {
     /// A source with these parameters.
     ///
     /// # Errors
-    /// A rate or time of zero, a size that no packet has, or a shape out of range.
+    /// A rate or time of zero, a size that a packet cannot have, or a shape out of range.
     pub fn new(params: &OnOffParams) -> Result<Self, ConfigError> {
         let len = require_length(params.size.0, "size")?;
         let clock = Clock::new(params.rate, len, "rate")?;

@@ -1,9 +1,9 @@
-//! Web pages of equal objects over parallel connections, one page after another: the web traffic
-//! of RFC 7928, section 7.2, which is to load a queue with bursts rather than to be like a person.
+//! Web pages of equal objects over parallel connections, one page after another. This is the web
+//! traffic of RFC 7928, section 7.2. It loads a queue with bursts; it is not a model of a person.
 //!
-//! The objects of a page are dealt out to the connections, which begin together; each carries its
-//! share without a pause between objects. The next page begins when the last connection has ended.
-//! The completion time is that of the whole page (section 2.1).
+//! The objects of a page are distributed over the connections, which begin together. Each carries
+//! its share without a pause between objects. The next page begins when the last connection has
+//! ended. The completion time is that of the whole page (section 2.1).
 
 use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Transfer, Transfers};
@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 pub struct Pages {
     params: PagesParams,
     pages: u64,
-    /// Connections of this page that are still to begin, that have not ended, and those whose data
-    /// have not all arrived.
+    /// Connections of this page that have not begun, that have not ended, and whose data have not
+    /// all arrived.
     waiting: u32,
     open: u32,
     missing: u32,
@@ -40,7 +40,7 @@ pub struct PagesParams {
 }
 
 impl Default for PagesParams {
-    /// The least that RFC 7928, section 7.2, asks for.
+    /// The smallest values for which RFC 7928, section 7.2, asks.
     fn default() -> Self {
         PagesParams {
             objects: 50,
@@ -56,7 +56,7 @@ impl Pages {
     /// A user with these parameters.
     ///
     /// # Errors
-    /// No object, connection or page, or an object of no size.
+    /// No object, connection or page, or an object without size.
     pub fn new(params: &PagesParams) -> Result<Self, ConfigError> {
         let one =
             |path, value: u64| require(value > 0, path, || "must be at least 1, got 0".to_owned());

@@ -1,12 +1,13 @@
 //! A recorded capture, replayed packet by packet.
 //!
-//! Replay is open loop: packets are sent at their recorded instants and with their recorded lengths,
-//! whatever becomes of them here. Those of TCP do not slow down when they are dropped, and are not
-//! sent again; use a capture as cross traffic, and the TCP sources where the reaction matters.
+//! Replay is open loop: packets are sent at their recorded times and with their recorded lengths,
+//! whatever happens to them. TCP packets do not slow down when they are dropped, and are not sent
+//! again. Use a capture as cross traffic, and the TCP sources where the reaction matters.
 //!
 //! Each five-tuple is a flow. Codepoints are kept; rules give classes and precedences. ECN bits are
-//! not kept, for nobody would answer to a mark. Entries that replay the two directions of one capture
-//! (with `source`) stay in step: both count from its first packet, and repeat with its whole length.
+//! not kept, because nothing would respond to a mark. Entries that replay the two directions of one
+//! capture (with `source`) stay in step: both count from its first packet, and repeat with its
+//! whole length.
 
 use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::rules::{Prefix, Rule, marks};
@@ -21,10 +22,10 @@ use std::collections::BTreeMap;
 pub struct Pcap {
     packets: Vec<Recorded>,
     flows: u32,
-    /// Time after which it repeats; None: once.
+    /// Time after which it repeats. None: it is replayed once.
     period: Option<Duration>,
     next: usize,
-    /// Beginning of the present repetition; None before the start.
+    /// Beginning of the present repetition. None before the start.
     begin: Option<Time>,
 }
 
@@ -61,7 +62,7 @@ impl Default for PcapParams {
 
 /// A packet to send.
 struct Recorded {
-    /// Since the beginning of the repetition.
+    /// Time since the beginning of the repetition.
     at: Duration,
     len: u32,
     flow: u32,
@@ -69,7 +70,7 @@ struct Recorded {
 }
 
 impl Pcap {
-    /// Replay of `capture`; `entry` are the marks of the traffic entry.
+    /// Replay of `capture`. `entry` has the marks of the traffic entry.
     ///
     /// # Errors
     /// A speed out of range, a capture too short to repeat, or no packet from `source`.
@@ -175,7 +176,7 @@ mod tests {
     use crate::pcap_in::tests::{ipv4_tcp, pcap};
     use std::path::Path;
 
-    /// Three packets of two flows, the last one from elsewhere: at 0, 10 and 40 ms.
+    /// Three packets of two flows at 0, 10 and 40 ms; the last one has another source.
     fn capture() -> Vec<u8> {
         let packet = |micros, len, dscp, last| {
             (micros, len, ipv4_tcp(len as u16, dscp, [10, 0, 0, last], (1000, 80)))

@@ -43,7 +43,7 @@ impl Poisson {
     /// A source with these parameters.
     ///
     /// # Errors
-    /// A rate of zero or too high, a size that no packet has, or a shape out of range.
+    /// A rate that is zero or too high, a size that a packet cannot have, or a shape out of range.
     pub fn new(params: &PoissonParams) -> Result<Self, ConfigError> {
         let len = require_length(params.size.0, "size")?;
         require_rate(params.rate, len, "rate")?;

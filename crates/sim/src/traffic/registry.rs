@@ -9,7 +9,7 @@ use forebay_core::{Family, Registry};
 use serde::Serialize;
 use std::path::Path;
 
-/// What one flow of a traffic entry runs on.
+/// What generates one flow of a traffic entry.
 pub enum Generator {
     /// Datagrams, open loop.
     Datagrams(Box<dyn Datagrams>),
@@ -27,7 +27,7 @@ pub enum Transport {
     Datagrams,
 }
 
-/// By which measure a user would judge what the network makes of a source.
+/// The measure by which a user would judge a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JudgedBy {
@@ -41,7 +41,7 @@ pub enum JudgedBy {
     DelayAndLoss,
 }
 
-/// Where a source is built.
+/// What a source is built from.
 #[derive(Debug, Clone, Copy)]
 pub struct BuildSite<'a> {
     /// Directory that relative file names start from: the scenario's own.
@@ -52,12 +52,12 @@ pub struct BuildSite<'a> {
     pub place: Option<&'a Track>,
 }
 
-/// What is said of a source beside its name.
+/// What is known of a source beside its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     /// How its packets are carried.
     pub transport: Transport,
-    /// By what a user judges it.
+    /// The measure by which a user judges it.
     pub judged_by: JudgedBy,
 }
 
@@ -81,7 +81,7 @@ impl Family for Generator {
     type Built = Generator;
 }
 
-/// The sources of this crate: a line each.
+/// The sources of this crate, one line for each.
 pub fn builtin() -> Registry<Generator> {
     Registry::default()
         .with::<AdaptiveVideo>()

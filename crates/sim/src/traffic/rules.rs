@@ -1,4 +1,4 @@
-//! Marking rules: which class and precedence a captured packet gets.
+//! Marking rules: the class and precedence of a captured packet.
 
 use super::Marks;
 use crate::pcap_in::CapturedPacket;
@@ -73,8 +73,8 @@ impl Rule {
     }
 }
 
-/// The marks of `packet`: those of the first rule that matches, the entry's where it says nothing,
-/// and the packet's own codepoint.
+/// The marks of `packet`: those of the first rule that matches, the entry's where the rule has
+/// none, and the packet's own codepoint.
 pub(super) fn marks(rules: &[Rule], packet: &CapturedPacket, entry: Marks) -> Marks {
     let rule = rules.iter().find(|rule| rule.matches(packet));
     let get = |field: fn(&Rule) -> Option<u8>, own| rule.and_then(field).unwrap_or(own);

@@ -1,7 +1,8 @@
-//! Sensors that report a phenomenon: it moves, and pulses; a station near enough reports.
+//! Sensors that report a phenomenon. It moves, and sends pulses; a station that is near enough
+//! reports.
 //!
-//! Each station samples the pulses with a phase of its own, so that those who sense the same pulse do
-//! not send at the same instant.
+//! Each station samples the pulses with a phase of its own, so stations that sense the same pulse
+//! do not send at the same time.
 
 use super::law::require_length;
 use super::registry::{BuildSite, Facts, Generator, JudgedBy};
@@ -20,7 +21,7 @@ pub struct Sensing {
     pulse: Duration,
     interval: Duration,
     len: u32,
-    /// The next pulse to look at, and when the next report may be.
+    /// The next pulse to check, and the earliest time of the next report.
     next: Option<Time>,
     free_from: Time,
 }
@@ -55,7 +56,7 @@ impl Default for SensingParams {
 }
 
 impl Sensing {
-    /// The sensor of a station that moves on `station`.
+    /// The sensor of a station that moves along `station`.
     ///
     /// # Errors
     /// A track, pulse, range or size out of range.

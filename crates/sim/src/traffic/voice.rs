@@ -1,8 +1,8 @@
 //! Voice over RTP, UDP and IP, with or without silence suppression.
 //!
 //! A packet carries one frame of speech and 40 bytes of headers (IPv4 20, UDP 8, RTP 12). With
-//! silence suppression there are talk spurts with pauses between them; see the on-off source for how
-//! the frames fall into them.
+//! silence suppression there are talk spurts with pauses between them; the on-off source says when
+//! frames are sent in them.
 
 use super::cbr::Clock;
 use super::law::require_length;

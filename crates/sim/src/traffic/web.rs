@@ -1,9 +1,9 @@
-//! A person who browses the web: closed loop, page by page.
+//! A person who reads web pages, one after another (closed loop).
 //!
-//! A page is a main object and, after the time to parse it, its embedded objects, all of them
-//! together over one connection (pipelined, as the model's HTTP/1.1 has it, or multiplexed, as
-//! HTTP/2 has it); then the person reads. The model and its defaults are those of the evaluation
-//! methodologies of 3GPP2, NGMN and IEEE 802.16m:
+//! A page is a main object and, after the time to parse it, its embedded objects, all of them over
+//! one connection (pipelined, as in the model's HTTP/1.1, or multiplexed, as in HTTP/2). Then the
+//! person reads. The model and its defaults are those of the evaluation methodologies of 3GPP2,
+//! NGMN and IEEE 802.16m:
 //!
 //! | | law | defaults |
 //! |---|---|---|
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 /// A person who browses.
 pub struct Web {
     params: WebParams,
-    /// Embedded objects of the page whose main object is on its way.
+    /// Embedded objects of the page whose main object is being transferred.
     embedded: Option<u32>,
     pages: u64,
     begun: bool,
@@ -50,7 +50,7 @@ impl Default for WebParams {
     }
 }
 
-/// A lognormal size in bytes between two bounds; draws outside of them are drawn again.
+/// A lognormal size in bytes between two bounds. Values outside of them are drawn again.
 struct Size {
     mu: f64,
     sigma: f64,

@@ -1,7 +1,8 @@
-//! What an application writes to one TCP connection, by schedule: it sends all it has, then waits.
+//! An application that writes to one TCP connection by a schedule. The connection sends what it
+//! has, and then waits.
 //!
 //! A connection whose application has nothing to send is application-limited: its window and rate
-//! tell less of the path (RFC 7661; draft-ietf-ccwg-bbr, section 4.1).
+//! say less about the path (RFC 7661; draft-ietf-ccwg-bbr, section 4.1).
 
 use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Transfer, Transfers};
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// An application with a schedule.
 pub struct Writes {
     writes: Vec<(Duration, Bytes)>,
-    /// How many have been made.
+    /// Number of writes that have been made.
     made: usize,
     start: Time,
 }

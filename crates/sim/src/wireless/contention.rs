@@ -6,10 +6,11 @@
 //! and sends at zero. It doubles its window after each failure, and backs off after each frame too.
 //!
 //! Deviations
-//! - D1: no RTS and CTS; ns-2's scripts turn them off or on as they like, and section 9.2.5.1 makes
-//!   them an option for long frames.
-//! - D2: the acknowledgment times out at its end, and the station then waits for DIFS: whoever sent
-//!   and whoever heard a collision begin to count at the same instant.
+//! - D1: no RTS and CTS. ns-2's scripts turn them on or off, and section 9.2.5.1 makes them an
+//!   option for long frames.
+//! - D2: the wait for an acknowledgment ends at the end of the acknowledgment, and the station then
+//!   waits for DIFS. So the senders of a collision and the stations that heard it begin to count at
+//!   the same time.
 
 use forebay_core::{Duration, Rate, Rng, Time};
 
@@ -50,7 +51,7 @@ impl Airtimes {
         PREAMBLE + bits(ACK, self.basic_rate)
     }
 
-    /// What a station waits after noise: EIFS (section 9.2.10).
+    /// How long a station waits after noise: EIFS (section 9.2.10).
     pub fn eifs(&self) -> Duration {
         SIFS + self.ack() + DIFS
     }
@@ -64,15 +65,15 @@ fn bits(bytes: u64, rate: Rate) -> Duration {
 #[derive(Debug)]
 pub struct Contention {
     window: u32,
-    /// Slots still to count; None: no backoff is pending.
+    /// Slots still to count. None: no backoff is pending.
     backoff: Option<u32>,
     idle: bool,
-    /// When slots may be counted again, while idle.
+    /// When slots may be counted again, if the medium is idle.
     free_from: Time,
     /// Until when another exchange has reserved the medium (NAV).
     reserved: Time,
     counting_from: Time,
-    /// When the count reaches zero, if it runs.
+    /// When the count reaches zero, if it is running.
     deadline: Option<Time>,
 }
 
@@ -91,7 +92,8 @@ impl Default for Contention {
 }
 
 impl Contention {
-    /// A frame wants to be sent; true if it may be at once, else at [`Contention::deadline`].
+    /// A frame is to be sent. Returns true if it may be sent at once, otherwise at
+    /// [`Contention::deadline`].
     pub fn request(&mut self, now: Time, rng: &mut Rng) -> bool {
         if self.backoff.is_some() {
             return false;
@@ -108,7 +110,7 @@ impl Contention {
         self.deadline
     }
 
-    /// The count is over, if it ends at `now`: a frame may be sent.
+    /// Ends the count if it reaches zero at `now`. Then a frame may be sent.
     pub fn expires(&mut self, now: Time) -> bool {
         let over = self.deadline == Some(now);
         if over {
@@ -118,7 +120,7 @@ impl Contention {
         over
     }
 
-    /// The medium turns busy. A count that ends at this very instant cannot be stopped: that is how
+    /// The medium becomes busy. A count that ends at this very time cannot be stopped; this is how
     /// stations collide.
     pub fn busy(&mut self, now: Time) {
         self.idle = false;
@@ -132,7 +134,7 @@ impl Contention {
         }
     }
 
-    /// The medium turns idle; slots count after `space`.
+    /// The medium becomes idle. Slots count after `space`.
     pub fn idle(&mut self, now: Time, space: Duration) {
         self.idle = true;
         self.free_from = (now + space).max(self.reserved + DIFS);
@@ -144,7 +146,7 @@ impl Contention {
         self.reserved = self.reserved.max(until);
     }
 
-    /// The station's frame got through, or is given up.
+    /// The station's frame was delivered, or is given up.
     pub fn done(&mut self, now: Time, rng: &mut Rng) {
         self.window = CW_MIN;
         self.draw(now, rng);

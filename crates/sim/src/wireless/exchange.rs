@@ -6,7 +6,7 @@ use super::network::{Body, Effects, LossReason, Network, OnAir, Outgoing, Trip, 
 use forebay_core::{Duration, Time};
 
 impl Network {
-    /// A station sends the frame that it holds.
+    /// A station sends its frame.
     pub(super) fn send(&mut self, now: Time, station: Station, fx: &mut Effects) {
         let airtimes = self.airtimes;
         let node = self.node(station);
@@ -49,7 +49,8 @@ impl Network {
         }
     }
 
-    /// A frame ends: who received it acts on it, and whose medium is idle now may count on.
+    /// A frame ends: its receivers handle it, and stations whose medium is idle now continue to
+    /// count.
     pub(super) fn frame_ends(&mut self, now: Time, from: Station, fx: &mut Effects) {
         let (what, span) = self.node(from).on_air.take().expect("it was sending");
         let mut heard = std::mem::take(&mut self.heard);
@@ -136,7 +137,7 @@ impl Network {
         }
     }
 
-    /// The frame of `station` got through, or was broadcast.
+    /// The frame of `station` was delivered, or was a broadcast.
     fn sent(&mut self, now: Time, station: Station, fx: &mut Effects) {
         let node = self.node(station);
         let done = node.current.take();

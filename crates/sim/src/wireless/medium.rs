@@ -1,10 +1,10 @@
-//! The shared medium: who hears a frame, and what becomes of frames that overlap.
+//! The shared medium: which stations hear a frame, and what happens to frames that overlap.
 //!
 //! A frame is a signal at every station that it reaches with at least the sensing threshold. A
-//! station locks on to the first signal that is strong enough to be received, and receives it if it
+//! station locks on to the first signal that is strong enough to be received. It receives it if it
 //! does not send itself meanwhile and every other signal that overlaps is weaker by the capture
-//! ratio. As in ns-2, signals are compared one by one, and those below the sensing threshold do
-//! nothing at all. Propagation takes no time: light crosses 550 m in 1.8 us, a tenth of a slot.
+//! ratio. As in ns-2, signals are compared one by one, and those below the sensing threshold have
+//! no effect. Propagation takes no time: light crosses 550 m in 1.8 us, a tenth of a slot.
 
 use super::place::Track;
 use super::propagation::RadioTable;
@@ -17,7 +17,7 @@ pub type Station = u16;
 pub struct Medium {
     radio: RadioTable,
     tracks: Vec<Track>,
-    /// Whom each station reaches, with which power; kept while nobody moves.
+    /// The stations that each station reaches, and with which power. Kept while no station moves.
     reach: Vec<Option<Vec<(Station, f64)>>>,
     moves: bool,
     ears: Vec<Ear>,
@@ -29,7 +29,7 @@ pub struct Medium {
 #[derive(Default)]
 struct Ear {
     signals: Vec<Signal>,
-    /// Sender of the frame that it is locked on to.
+    /// Sender of the frame on which it is locked.
     locked: Option<Station>,
     sends: bool,
 }
@@ -40,12 +40,12 @@ struct Signal {
     clean: bool,
 }
 
-/// What a station has of a frame at its end.
+/// What a station has received of a frame at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heard {
-    /// Who.
+    /// The station.
     pub station: Station,
-    /// Whether it received the frame; else it was only noise.
+    /// Whether it received the frame. Otherwise it was only noise.
     pub received: bool,
     /// Whether the medium is idle there now.
     pub idle: bool,
@@ -83,8 +83,8 @@ impl Medium {
         self.ears[usize::from(station)].sends
     }
 
-    /// `from` begins a frame; the stations that hear it are added to `turned_busy` if the medium
-    /// was idle there before.
+    /// `from` begins a frame. The stations that hear it are added to `turned_busy` if the medium
+    /// was idle there.
     pub fn begin(&mut self, from: Station, now: Time, turned_busy: &mut Vec<Station>) {
         let own = &mut self.ears[usize::from(from)];
         debug_assert!(!own.sends, "a radio sends one frame at a time");
@@ -114,7 +114,7 @@ impl Medium {
         }
     }
 
-    /// The frame of `from` ends: what every station that heard it has of it.
+    /// The frame of `from` ends. Returns what every station that heard it has received.
     pub fn end(&mut self, from: Station, heard: &mut Vec<Heard>) {
         self.ears[usize::from(from)].sends = false;
         for station in self.hearers[usize::from(from)].drain(..) {

@@ -1,4 +1,4 @@
-//! What a station did.
+//! Measurements of a station.
 
 use super::medium::Station;
 use forebay_core::Duration;
@@ -15,7 +15,7 @@ pub struct StationMeter {
     pub listened: Duration,
     /// Unicast frames sent again because no acknowledgment came.
     pub retries: u64,
-    /// Routing messages sent, repetitions not counted.
+    /// Routing messages sent, without repetitions.
     pub routing: u64,
     /// Links found broken.
     pub broken_links: u64,

@@ -1,9 +1,9 @@
-//! Wireless networks: stations that share one channel, and relay for each other.
+//! Wireless networks: stations that share one channel, and relay packets for each other.
 //!
-//! From below: [`propagation`] says how strong a signal arrives, [`medium`] who receives a frame
-//! when others overlap it, [`contention`] when a station may send (IEEE 802.11 DCF), [`aodv`] which
-//! neighbour is the next hop (RFC 3561). [`Network`] puts them together. It does no I/O: it is handed
-//! packets and wake-ups with the time, and answers through [`Effects`].
+//! From the bottom up: [`propagation`] says how strong a signal arrives, [`medium`] who receives a
+//! frame when others overlap it, [`contention`] when a station may send (IEEE 802.11 DCF), and
+//! [`aodv`] which neighbour is the next hop (RFC 3561). [`Network`] combines them. It does no I/O:
+//! it gets packets and wake-ups with the time, and returns [`Effects`].
 
 pub mod aodv;
 pub mod contention;

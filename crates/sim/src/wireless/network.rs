@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 pub struct NetworkSpec {
     /// Stations.
     pub sites: Vec<Site>,
-    /// Each one's queue.
+    /// Each station's queue.
     pub queues: Vec<Box<dyn Discipline>>,
     /// The radio.
     pub radio: RadioTable,
@@ -25,11 +25,11 @@ pub struct NetworkSpec {
     pub airtimes: Airtimes,
     /// Transmissions of a frame until its link counts as broken.
     pub attempts: u8,
-    /// (station of entry, station of exit) of the ways through the network.
+    /// (station of entry, station of exit) of the paths through the network.
     pub crossings: Vec<(Station, Station)>,
 }
 
-/// A wake-up that the network has asked for.
+/// A wake-up that the network has requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     /// The frame of a station ends.
@@ -59,7 +59,7 @@ pub enum LossReason {
     Route,
 }
 
-/// What the network wants of the world.
+/// What the network asks of the world.
 #[derive(Default)]
 pub struct Effects {
     /// Call [`Network::wake`] then.
@@ -68,7 +68,7 @@ pub struct Effects {
     pub arrived: Vec<Packet>,
     /// Packets lost.
     pub lost: Vec<(Packet, LossReason)>,
-    /// Packets, by handle, that a queue has let go, and how long they waited in it.
+    /// Packets, by handle, that have left a queue, and how long they waited in it.
     pub waited: Vec<(u32, Duration)>,
     /// Handles of packets that a queue marked congestion-experienced.
     pub marked: Vec<u32>,
@@ -96,11 +96,11 @@ pub(super) struct Trip {
 pub(super) enum Body {
     Data(Packet),
     Routing(Message),
-    /// The receiver has it: what is repeated carries nothing new.
+    /// The receiver already has it; this is a repetition.
     Delivered,
 }
 
-/// A frame that a station wants to send.
+/// A frame that a station will send.
 pub(super) struct Outgoing {
     pub(super) to: Option<Station>,
     pub(super) body: Body,
@@ -119,14 +119,14 @@ pub(super) struct Node {
     pub(super) contention: Contention,
     pub(super) router: Router,
     pub(super) queue: Box<dyn Discipline>,
-    /// Routing messages to send, and those held back to avoid collisions of floods.
+    /// Routing messages to send, and those that are delayed to avoid collisions of floods.
     pub(super) routing: VecDeque<(Message, Option<Station>)>,
     pub(super) jittered: VecDeque<(Time, Message)>,
     /// Packets that wait for a route.
     pub(super) waiting: VecDeque<Packet>,
     pub(super) current: Option<Outgoing>,
     pub(super) on_air: Option<(OnAir, Duration)>,
-    /// The wake-up that is under way for the countdown.
+    /// The pending wake-up for the countdown.
     pub(super) access_at: Option<Time>,
     pub(super) unanswered_at: Option<Time>,
     pub(super) acknowledge: Option<(Time, Station)>,
@@ -135,12 +135,12 @@ pub(super) struct Node {
     pub(super) meter: StationMeter,
 }
 
-/// Packets that wait for a route at one station; the oldest makes room (ns-2's length).
+/// Most packets that wait for a route at one station. The oldest is dropped first (ns-2's length).
 const MOST_WAITING: usize = 64;
 /// Hops after which a packet is dropped (the usual initial time to live of IP).
 const MOST_HOPS: u8 = 64;
-/// Floods are spread over this time at each relay: those who heard one frame would all repeat it at
-/// once (RFC 5148, section 5; 10 ms is ns-2's).
+/// Each relay delays floods by a random part of this time: stations that heard one frame would all
+/// repeat it at once (RFC 5148, section 5; 10 ms is ns-2's).
 const JITTER: f64 = 0.010;
 
 /// A wireless network.
@@ -153,7 +153,7 @@ pub struct Network {
     crossings: Vec<(Station, Station)>,
     /// By packet handle.
     pub(super) trips: Vec<Trip>,
-    /// Stations whose state has changed, to be looked after.
+    /// Stations whose state has changed, and that must be checked.
     pub(super) dirty: Vec<Station>,
     pub(super) turned_busy: Vec<Station>,
     pub(super) heard: Vec<Heard>,
@@ -165,7 +165,7 @@ impl Network {
         self.nodes.iter().find_map(|node| node.queue.fault())
     }
 
-    /// The network of `spec`, with random streams named by station under `seed`.
+    /// The network of `spec`. Each station has a random stream, named by the station, under `seed`.
     pub fn new(spec: NetworkSpec, seed: u64) -> Self {
         let names: Vec<String> = spec.sites.iter().map(|site| site.name.clone()).collect();
         let node = |(index, queue): (usize, Box<dyn Discipline>)| Node {
@@ -201,12 +201,12 @@ impl Network {
         }
     }
 
-    /// Adds ways through the network.
+    /// Adds paths through the network.
     pub fn extend(&mut self, crossings: Vec<(Station, Station)>) {
         self.crossings.extend(crossings);
     }
 
-    /// A packet enters for the way `crossing`.
+    /// A packet enters the path `crossing`.
     pub fn enter(&mut self, now: Time, crossing: u32, packet: Packet, fx: &mut Effects) {
         let (source, destination) = self.crossings[crossing as usize];
         let index = packet.id as usize;
@@ -291,7 +291,7 @@ impl Network {
         }
     }
 
-    /// A packet has no route to go on: its source looks for one, and so does who repairs one.
+    /// A packet has no route. Its source looks for one, and so does a router that repairs one.
     pub(super) fn without_route(
         &mut self,
         now: Time,
@@ -336,8 +336,8 @@ impl Network {
         fx.lost.push((packet, reason));
     }
 
-    /// Looks after all stations whose state has changed: does what their routers ask for, and gives
-    /// them their next frame.
+    /// Checks all stations whose state has changed: does what their routers ask for, and gives them
+    /// their next frame.
     fn settle(&mut self, now: Time, fx: &mut Effects) {
         while let Some(station) = self.dirty.pop() {
             while let Some(output) = self.node(station).router.poll() {
@@ -429,7 +429,7 @@ impl Network {
         }
     }
 
-    /// Asks to be woken when a station's countdown ends.
+    /// Requests a wake-up at the end of a station's countdown.
     pub(super) fn arm(&mut self, station: Station, fx: &mut Effects) {
         let node = self.node(station);
         let deadline = node.contention.deadline();
@@ -462,7 +462,7 @@ impl Network {
     }
 }
 
-/// Retires what is still under way when a run is dropped.
+/// Retires the remaining packets when a run is dropped.
 impl Drop for Network {
     fn drop(&mut self) {
         for node in &mut self.nodes {

@@ -1,4 +1,4 @@
-//! What a scenario says of its wireless network.
+//! The wireless network in a scenario.
 
 use super::contention::{self, Airtimes};
 use super::place::{Point, Track, TrackTable};
@@ -74,10 +74,10 @@ pub struct GridTable {
     pub at: (f64, f64),
 }
 
-/// The most stations of a network.
+/// Most stations of a network.
 const MOST_STATIONS: usize = 1000;
 
-/// A station's name and movements.
+/// A station's name and positions.
 #[derive(Debug, Clone)]
 pub struct Site {
     /// Its name.

@@ -21,8 +21,8 @@ impl Point {
     }
 }
 
-/// Where something is at any time: it moves straight and steadily from one point to the next, and
-/// stays at the last.
+/// Where something is at any time. It moves straight and at constant speed from one point to the
+/// next, and stays at the last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Track {
     /// At least one, in order of time.
@@ -39,7 +39,7 @@ impl Track {
         Track { points: vec![(Time::ZERO, at)] }
     }
 
-    /// The track that a scenario writes.
+    /// The track in a scenario.
     ///
     /// # Errors
     /// No point, times out of order, or coordinates that are not finite.
@@ -62,7 +62,7 @@ impl Track {
         self.points.iter().any(|(_, point)| *point != self.points[0].1)
     }
 
-    /// When it stops for good.
+    /// When it stops for ever.
     pub fn end(&self) -> Time {
         self.points[self.points.len() - 1].0
     }

@@ -1,11 +1,11 @@
-//! How far a radio reaches: two-ray ground reflection.
+//! Radio range: two-ray ground reflection.
 //!
 //! Source: T. Rappaport, *Wireless Communications*, section 4.6; the constants are ns-2's defaults
 //! (a 914 MHz WaveLAN card), with which a frame is received up to 250 m and sensed up to 550 m.
 //!
-//! Below the crossover distance 4 pi ht hr / lambda the direct ray alone counts (Friis:
-//! Pt Gt Gr lambda^2 / ((4 pi d)^2 L)), beyond it the ground's reflection nearly cancels it:
-//! Pt Gt Gr ht^2 hr^2 / (d^4 L).
+//! Below the crossover distance 4 pi ht hr / lambda only the direct ray counts (Friis: Pt Gt Gr
+//! lambda^2 / ((4 pi d)^2 L)). Beyond it the ground's reflection nearly cancels it: Pt Gt Gr ht^2
+//! hr^2 / (d^4 L).
 
 use forebay_core::ConfigError;
 use forebay_core::config::require;
@@ -50,7 +50,7 @@ impl RadioTable {
     /// Checks the ranges.
     ///
     /// # Errors
-    /// Names the field.
+    /// A field is out of range. The error names it.
     pub fn check(&self) -> Result<(), ConfigError> {
         let positive = [
             ("power", self.power),
@@ -76,12 +76,12 @@ impl RadioTable {
         LIGHT / self.frequency
     }
 
-    /// Distance in m from which on the ground's reflection counts.
+    /// Distance in m from which the ground's reflection counts.
     pub fn crossover(&self) -> f64 {
         4.0 * std::f64::consts::PI * self.height * self.height / self.wavelength()
     }
 
-    /// Power in W that arrives over a distance whose square is `square` m^2; infinite at 0.
+    /// Received power in W over a distance whose square is `square` m^2. Infinite at 0.
     #[inline]
     pub fn received(&self, square: f64) -> f64 {
         let crossover = self.crossover();

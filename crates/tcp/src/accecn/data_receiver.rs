@@ -1,11 +1,11 @@
-//! The side to which data come: what it counts, and when it tells of it.
+//! The end that receives data: what it counts, and when it reports it.
 
 use super::{AccEcnOption, DIVOPT, FIRST_BYTES, FIRST_CEP, handshake_ace};
 use super::{is_valid_transition, told_in_handshake};
 use crate::{Flags, Segment};
 use forebay_core::Ecn;
 
-/// What a SYN asks for (section 3.1.2, 3.1.3).
+/// What a SYN requests (sections 3.1.2, 3.1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
     Nothing,
@@ -33,7 +33,7 @@ pub(crate) struct DataReceiver {
     bytes: [u32; 3],
     /// Which of them have ever changed.
     changed: [bool; 3],
-    /// One has since the last acknowledgment.
+    /// One of them has changed since the last acknowledgment.
     news: bool,
     /// Marked packets since the last acknowledgment.
     marks: u8,
@@ -41,16 +41,16 @@ pub(crate) struct DataReceiver {
     last_marked: bool,
     /// SYN-ACKs sent.
     syn_acks: u8,
-    /// Left the handshake behind (SYN-RCVD).
+    /// The handshake is over (SYN-RCVD is left).
     open: bool,
-    /// What came a second time, to be told with the next acknowledgment (RFC 2883, which section
-    /// 3.1.1 asks for).
+    /// Data that came a second time, to be reported with the next acknowledgment (RFC 2883, as
+    /// section 3.1.1 asks).
     duplicate: Option<(u64, u64)>,
 }
 
 impl DataReceiver {
-    /// Marks after which an acknowledgment goes at once, if data wait for one; and if none do
-    /// (section 3.2.2.5.1).
+    /// Number of marks after which an acknowledgment is sent at once: if data wait for one, and if
+    /// none do (section 3.2.2.5.1).
     const WITH_DATA: u8 = 2;
     const WITHOUT_DATA: u8 = 3;
 
@@ -68,8 +68,8 @@ impl DataReceiver {
         }
     }
 
-    /// The flags and the option of the SYN-ACK that answers a SYN that came as `came`: the option on
-    /// the first alone, and no flags from the third on (section 3.2.3.2.2).
+    /// The flags and the option of the SYN-ACK that answers a SYN which arrived as `came`. Only the
+    /// first SYN-ACK has the option, and from the third on there are no flags (section 3.2.3.2.2).
     pub(crate) fn syn_ack(&mut self, came: Ecn) -> (Flags, Option<AccEcnOption>) {
         self.syn_acks = self.syn_acks.saturating_add(1);
         let ace = if self.syn_acks > 2 { 0 } else { handshake_ace(came) };
@@ -77,8 +77,8 @@ impl DataReceiver {
         (Flags::NONE.with_ace(ace), option)
     }
 
-    /// A segment without SYN came, after a SYN-ACK that was sent as `sent`; whether packets may be
-    /// ECN-capable from now on (tables 3 and 4).
+    /// A segment without SYN arrived after a SYN-ACK that was sent as `sent`. Returns whether
+    /// packets may be ECN-capable from now on (tables 3 and 4).
     pub(crate) fn lets_ect(&mut self, segment: &Segment, sent: Ecn) -> bool {
         let first = !std::mem::replace(&mut self.open, true);
         let pure = segment.len == 0 && segment.sack_count == 0 && !segment.flags.has(Flags::FIN);
@@ -89,14 +89,14 @@ impl DataReceiver {
         ace != 0 && told_in_handshake(ace).is_none_or(|came| is_valid_transition(sent, came))
     }
 
-    /// Whether a segment other than a SYN has come.
+    /// Whether a segment without SYN has arrived.
     pub(crate) fn is_open(&self) -> bool {
         self.open
     }
 
-    /// An acceptable packet with `len` bytes of payload came as `came`, and `waits` says whether data
-    /// wait for their acknowledgment, its own included; answers whether it is to be acknowledged at
-    /// once (section 3.2.2.5.1).
+    /// An acceptable packet with `len` bytes of payload arrived as `came`. `waits` says whether
+    /// data, including its own, wait for their acknowledgment. Returns whether it must be
+    /// acknowledged at once (section 3.2.2.5.1).
     pub(crate) fn on_packet(&mut self, came: Ecn, len: u32, waits: bool) -> bool {
         let marked = came == Ecn::Ce;
         let before = std::mem::replace(&mut self.last_marked, marked);
@@ -126,8 +126,9 @@ impl DataReceiver {
         self.duplicate.take()
     }
 
-    /// Completes an acknowledgment: the ACE field (section 3.2.2), and the option with every counter
-    /// that has ever changed, if one has since the last (section 3.2.3.3).
+    /// Completes an acknowledgment: adds the ACE field (section 3.2.2), and, if a counter has
+    /// changed since the last one, the option with every counter that has ever changed (section
+    /// 3.2.3.3).
     pub(crate) fn complete(&mut self, ack: &mut Segment) {
         self.marks = 0;
         ack.flags = ack.flags.with_ace((self.cep % 8) as u8);

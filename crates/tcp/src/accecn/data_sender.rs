@@ -1,4 +1,4 @@
-//! The side from which data come: what it asks for, and what it makes of what it is told.
+//! The end that sends data: what it requests, and how it uses what is reported.
 
 use super::{AccEcnOption, DIVACE, DIVOPT, FIRST_CEP, Feedback};
 use super::{handshake_ace, is_valid_transition, told_in_handshake};
@@ -9,65 +9,65 @@ use forebay_core::Ecn;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) feedback: Feedback,
-    /// Packets may be ECN-capable: nothing on the path has changed the codepoint of the SYN.
+    /// Packets may be ECN-capable: nothing on the path has changed the SYN's codepoint.
     pub(crate) lets_ect: bool,
-    /// The SYN came marked.
+    /// The SYN was marked on its way.
     pub(crate) syn_marked: bool,
 }
 
-/// What an acknowledgment says of marks.
+/// What an acknowledgment says about marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct News {
-    /// There are some.
+    /// There are marks.
     pub(crate) marks: bool,
-    /// Bytes newly known to have come marked.
+    /// Bytes that are newly reported as marked.
     pub(crate) marked: u64,
-    /// Packets must not be ECN-capable any more: something changes what is told.
+    /// Packets must no longer be ECN-capable: something on the path changes what is reported.
     pub(crate) mangled: bool,
 }
 
-/// Counters of a data sender in AccECN mode or on its way there (section 3.2), and of what came to
-/// it without payload.
+/// Counters of a data sender in AccECN mode, or during its negotiation (section 3.2), and of
+/// packets that it received without payload.
 #[derive(Debug)]
 pub(crate) struct DataSender {
     /// s.cep
     cep: u64,
     /// s.ceb modulo 2^24.
     ceb: u32,
-    /// Marked bytes counted by the ACE field because an option was missing, for which the next option
-    /// will count again.
+    /// Marked bytes that were counted from the ACE field because an option was missing. The next
+    /// option counts them again.
     ahead: u64,
-    /// Marked bytes, as far as it is known.
+    /// Marked bytes, as far as is known.
     marked: u64,
-    /// Moving average of the packets that an acknowledgment acknowledges; 0 before the first.
+    /// Moving average of the number of packets that an acknowledgment covers; 0 before the first.
     thinning: f64,
     /// Marked packets and delivered bytes since the last option.
     since_option: (u64, u64),
     /// Timestamp of the newest acknowledgment that was read.
     tsval: Option<u32>,
-    /// Options are mangled.
+    /// Options are mangled on the path.
     ignores_options: bool,
     /// The first acknowledgment after the handshake has been read (section 3.2.2.4).
     begun: bool,
-    /// And it was mangled: what is told is of no account.
+    /// It was mangled, so what is reported does not count.
     deaf: bool,
     /// SYNs sent.
     syns: u8,
-    /// How the SYN-ACK came, to be told with a pure acknowledgment (section 3.2.2.1).
+    /// How the SYN-ACK arrived, to be reported with a pure acknowledgment (section 3.2.2.1).
     to_tell: Option<Ecn>,
     syn_ack_marked: bool,
-    /// r.cep, of packets that came.
+    /// r.cep, of the packets that it received.
     heard: u64,
-    /// Marks since anything was sent.
+    /// Marks since the last packet that it sent.
     unsaid: u8,
 }
 
 impl DataSender {
-    /// Marked packets after which something is sent though no data wait for an acknowledgment
-    /// (section 3.2.2.5.1).
+    /// Number of marked packets after which something is sent although no data wait for an
+    /// acknowledgment (section 3.2.2.5.1).
     const UNSAID: u8 = 3;
-    /// Packets an acknowledgment "well below 8", and the weight of the last in their average; both are
-    /// Linux's.
+    /// Packets per acknowledgment that are "well below 8", and the weight of the last value in
+    /// their average. Both are Linux's.
     const THINNED: f64 = 4.0;
     const THINNING_WEIGHT: f64 = 1.0 / 64.0;
     /// SAFETY_FACTOR (appendix A.2.2).
@@ -93,19 +93,19 @@ impl DataSender {
         }
     }
 
-    /// The flags of the next SYN: after two that were not answered it asks for nothing, in case
-    /// something on the path drops SYNs that do (section 3.1.4.1).
+    /// The flags of the next SYN. After two SYNs without an answer it requests nothing, because the
+    /// path may drop SYNs that do (section 3.1.4.1).
     pub(crate) fn syn(&mut self) -> Flags {
         self.syns = self.syns.saturating_add(1);
         Flags::NONE.with_ace(if self.asks() { 0b111 } else { 0b000 })
     }
 
-    /// Whether the last SYN asked for feedback; others are not ECN-capable.
+    /// Whether the last SYN requested feedback. Other SYNs are not ECN-capable.
     pub(crate) fn asks(&self) -> bool {
         self.syns <= 2
     }
 
-    /// Reads the first SYN-ACK, which came as `came`, after SYNs sent as `sent` (table 2).
+    /// Reads the first SYN-ACK, which arrived as `came`, after SYNs sent as `sent` (table 2).
     pub(crate) fn on_syn_ack(&mut self, syn_ack: &Segment, came: Ecn, sent: Ecn) -> Answer {
         let ace = syn_ack.flags.ace();
         let feedback = match ace {
@@ -129,8 +129,8 @@ impl DataSender {
         Answer { feedback, lets_ect, syn_marked: told == Some(Ecn::Ce) }
     }
 
-    /// A SYN-ACK came as `came`, which is to be told; its mark counts once however often it comes
-    /// (section 3.2.2.2).
+    /// A SYN-ACK arrived as `came`, which must be reported. Its mark counts once, even if it
+    /// arrives several times (section 3.2.2.2).
     pub(crate) fn on_syn_ack_again(&mut self, came: Ecn) {
         self.to_tell = Some(came);
         if came == Ecn::Ce && !std::mem::replace(&mut self.syn_ack_marked, true) {
@@ -138,12 +138,12 @@ impl DataSender {
         }
     }
 
-    /// Whether the acknowledgment of a SYN-ACK is to go, before anything else.
+    /// Whether the acknowledgment of a SYN-ACK must be sent before anything else.
     pub(crate) fn owes_syn_ack(&self) -> bool {
         self.to_tell.is_some()
     }
 
-    /// A segment without SYN came as `came`; whether something is to be sent in answer.
+    /// A segment without SYN arrived as `came`. Returns whether an answer must be sent.
     pub(crate) fn on_packet(&mut self, came: Ecn) -> bool {
         if came == Ecn::Ce {
             self.heard += 1;
@@ -152,7 +152,7 @@ impl DataSender {
         self.unsaid >= Self::UNSAID
     }
 
-    /// The ACE field of what is sent next, without SYN; `pure` says that it carries nothing.
+    /// The ACE field of the next packet without SYN. `pure` says that it has no payload.
     pub(crate) fn ace(&mut self, pure: bool) -> u8 {
         self.unsaid = 0;
         match self.to_tell.take_if(|_| pure) {
@@ -161,7 +161,7 @@ impl DataSender {
         }
     }
 
-    /// Reads an acknowledgment that newly acknowledges, selectively or not, `delivered` bytes of
+    /// Reads an acknowledgment that newly acknowledges, also selectively, `delivered` bytes in
     /// segments of up to `mss`.
     pub(crate) fn read(&mut self, ack: &Segment, delivered: u64, mss: u64) -> News {
         if self.is_superseded(ack, delivered) {
@@ -205,13 +205,13 @@ impl DataSender {
         News { marks: new > 0 || marked > 0, marked, mangled }
     }
 
-    /// Packets and bytes that came marked.
+    /// Packets and bytes that were marked.
     pub(crate) fn counted(&self) -> (u64, u64) {
         (self.cep - FIRST_CEP, self.marked)
     }
 
-    /// Whether a later acknowledgment has been read (appendix A.1); one that acknowledges no new bytes
-    /// is known to be later by its timestamp alone.
+    /// Whether this acknowledgment is later than the last one that was read (appendix A.1). If it
+    /// acknowledges no new bytes, only its timestamp can tell.
     fn is_superseded(&mut self, ack: &Segment, delivered: u64) -> bool {
         if !ack.has_timestamp {
             return delivered == 0;
@@ -234,9 +234,9 @@ impl DataSender {
     }
 }
 
-/// dSafer.cep of appendix A.2: the most packets, of `packets`, that may have been marked if the field
-/// has moved on by `least` or so much and whole rounds of eight; by A.2.2 if `told` has marked bytes
-/// and the size of a full segment.
+/// dSafer.cep of appendix A.2: the most of `packets` that may have been marked, if the field has
+/// advanced by `least`, or by this and whole rounds of eight. By A.2.2 if `told` has the marked
+/// bytes and the size of a full segment.
 fn cautious(least: u64, packets: u64, told: Option<(u64, u64)>) -> u64 {
     if packets <= least {
         return least;

@@ -1,8 +1,9 @@
-//! More accurate ECN feedback (AccECN, RFC 9768): how many packets and bytes came marked.
+//! More accurate ECN feedback (AccECN, RFC 9768): how many packets and bytes were marked.
 //!
-//! The client asks by three flags of its SYN, the server agrees by those of its SYN-ACK, which also
-//! tell how the SYN came (section 3.1). From then on each side tells how many packets came marked in
-//! three bits of every segment (ACE), and how many bytes came with each codepoint in an option.
+//! The client requests it with three flags of its SYN. The server agrees with those of its SYN-ACK,
+//! which also report how the SYN arrived (section 3.1). From then on each end reports the number of
+//! packets that arrived marked in three bits of every segment (ACE), and the number of bytes that
+//! arrived with each codepoint in an option.
 //!
 //! | RFC | here |
 //! |---|---|
@@ -12,20 +13,20 @@
 //! | feedback mode | [`Feedback`] |
 //!
 //! # Deviations
-//! - D1. Data flow one way, from client to server, so that the server is no data sender: it does not
-//!   track `s.cep`, and the client, to whom no payload comes, sends no option (section 3.2.3.2.1
-//!   would have one on the first acknowledgment and the first data).
+//! - D1. Data flow one way, from client to server. So the server is not a data sender and does not
+//!   track `s.cep`; the client gets no payload and sends no option (section 3.2.3.2.1 would have
+//!   one on the first acknowledgment and the first data).
 //! - D2. An option is sent with every acknowledgment if a byte counter has changed since the last
-//!   (section 3.2.3.3, the recommended scheme), and beside timestamps and two SACK blocks, too: there
-//!   is room if all options lie close.
-//! - D3. A SYN that comes again is taken for the timeout of the SYN-ACK, which has no timer of its
-//!   own: the second SYN-ACK is without option, later ones have no flags (section 3.2.3.2.2).
-//! - D4. Marks without end are not taken for mangling: a saturated queue marks every packet, too
-//!   (section 3.2.2.3 leaves open how to tell).
-//! - D5. Nothing is remembered of earlier connections.
-//! - D6. The sender keeps no `s.e0b` and `s.e1b`: only marked bytes matter to it.
-//! - D7. Boxes that answer in the receiver's place know nothing of counters: an answer of theirs that a
-//!   later timestamp makes news is read as marks.
+//!   (section 3.2.3.3, the recommended scheme), also beside timestamps and two SACK blocks: there
+//!   is room if all options are packed closely.
+//! - D3. If a SYN arrives again, the SYN-ACK, which has no timer of its own, is taken as lost: the
+//!   second SYN-ACK has no option, later ones have no flags (section 3.2.3.2.2).
+//! - D4. Continuous marks are not taken as mangling, because a saturated queue also marks every
+//!   packet (section 3.2.2.3 leaves open how to distinguish them).
+//! - D5. Nothing is remembered from earlier connections.
+//! - D6. The sender keeps no `s.e0b` and `s.e1b`, because it needs only marked bytes.
+//! - D7. Boxes that answer for the receiver do not know its counters. If a later timestamp makes
+//!   such an answer count as new, it is read as marks.
 
 mod data_receiver;
 mod data_sender;
@@ -37,12 +38,12 @@ pub use option::{AccEcnOption, OptionTail};
 
 use forebay_core::Ecn;
 
-/// How a receiver tells its sender of marks.
+/// How a receiver reports marks to its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feedback {
-    /// Not at all: packets are not ECN-capable.
+    /// Not at all. Packets are not ECN-capable.
     None,
-    /// An echo until it is answered (RFC 3168), or of each change (RFC 8257).
+    /// With an echo until it is answered (RFC 3168), or an echo of each change (RFC 8257).
     Classic,
     /// Counts of packets and bytes (RFC 9768).
     Accurate,
@@ -52,11 +53,12 @@ pub enum Feedback {
 const DIVACE: u64 = 8;
 /// DIVOPT: the option's fields count modulo 2^24.
 const DIVOPT: u32 = 1 << 24;
-/// What the packet counter begins with, and the byte counters of ECT(0) and ECT(1) (section 3.2.1).
+/// Initial values of the packet counter, and of the byte counters of ECT(0) and ECT(1) (section
+/// 3.2.1).
 const FIRST_CEP: u64 = 5;
 const FIRST_BYTES: u32 = 1;
 
-/// How a codepoint is told in the handshake, on the SYN-ACK and on its acknowledgment (tables 2 and
+/// How the handshake reports a codepoint, on the SYN-ACK and on its acknowledgment (tables 2 and
 /// 3).
 fn handshake_ace(came: Ecn) -> u8 {
     match came {
@@ -67,13 +69,13 @@ fn handshake_ace(came: Ecn) -> u8 {
     }
 }
 
-/// What it tells; None if it tells nothing.
+/// The codepoint that is reported. None if nothing is.
 fn told_in_handshake(ace: u8) -> Option<Ecn> {
     [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].into_iter().find(|ecn| handshake_ace(*ecn) == ace)
 }
 
-/// Whether a packet sent as `sent` may come as `came`, or something else than congestion changed it
-/// (section 3.2.2.3).
+/// Whether a packet sent as `sent` may arrive as `came`. If not, something other than congestion
+/// has changed it (section 3.2.2.3).
 fn is_valid_transition(sent: Ecn, came: Ecn) -> bool {
     match (sent, came) {
         (Ecn::NotEct, came) => came == Ecn::NotEct,

@@ -5,30 +5,31 @@ use super::DIVOPT;
 /// Byte counters as the option carries them: the lowest 24 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccEcnOption {
-    /// Payload bytes that came as ECT(0), plus 1 (EE0B).
+    /// Payload bytes that arrived as ECT(0), plus 1 (EE0B).
     pub e0b: u32,
-    /// Payload bytes that came marked (ECEB).
+    /// Payload bytes that arrived marked (ECEB).
     pub ceb: u32,
-    /// Payload bytes that came as ECT(1), plus 1 (EE1B).
+    /// Payload bytes that arrived as ECT(1), plus 1 (EE1B).
     pub e1b: u32,
-    /// 0 for the order ECT(0), CE, ECT(1) (kind 172), 1 for the other way round (kind 174).
+    /// 0 for the order ECT(0), CE, ECT(1) (kind 172), 1 for the reverse (kind 174).
     pub order: u8,
-    /// How many fields there are, 0 to 3; those left out have not changed.
+    /// Number of fields, 0 to 3. Fields that are left out have not changed.
     pub fields: u8,
 }
 
 impl AccEcnOption {
-    /// Whether there is a field for marked bytes: it is the second in either order.
+    /// Whether there is a field for marked bytes. It is the second in both orders.
     pub(super) fn tells_ceb(&self) -> bool {
         self.fields >= 2
     }
 }
 
-/// What of an AccECN option has no room in other fields; by default, of none.
+/// The part of an AccECN option for which other fields have no room. The default means no option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OptionTail(
-    /// The first eight bits: 0 if there is no option; else 1, the number of fields and four times the
-    /// order. The others: e0b. As one word, so that segments are copied in few parts.
+    /// The first eight bits are 0 if there is no option, otherwise 1, the number of fields, and
+    /// four times the order. The other bits are e0b. It is one word, so that segments are copied in
+    /// few parts.
     u32,
 );
 
@@ -46,7 +47,7 @@ impl OptionTail {
         self.0 != 0
     }
 
-    /// Kind, length and three bytes a field.
+    /// Kind, length, and three bytes for each field.
     pub(crate) fn wire_len(self) -> u32 {
         2 + 3 * u32::from((self.form() - 1) % 4)
     }

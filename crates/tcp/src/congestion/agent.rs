@@ -1,8 +1,9 @@
-//! Agent: a congestion window and a pacing rate that somebody else sets.
+//! Agent: a congestion window and a pacing rate that are set from outside.
 //!
-//! Nothing is measured and nothing adapted: whoever runs the connection, such as an agent that learns,
-//! sets both while it runs ([`CongestionController::retune`]). Losses change neither; recovery says what
-//! is sent again. Until the first acknowledgment the window is the connection's initial one.
+//! Nothing is measured and nothing adapts. The program that runs the connection, such as an agent
+//! that learns, sets both ([`CongestionController::retune`]). Losses change neither; recovery
+//! decides what is sent again. Until the first acknowledgment the window is the connection's
+//! initial one.
 
 use super::{AckSample, Attention, CongestionController, CongestionEvent, Delivery, Start, Window};
 use forebay_core::config::require;
@@ -28,7 +29,7 @@ impl Default for AgentParams {
     }
 }
 
-/// A window and a rate that are given.
+/// A given window and a given rate.
 #[derive(Debug)]
 pub struct Agent(AgentParams);
 
@@ -60,7 +61,8 @@ impl Named for Agent {
 }
 
 impl CongestionController for Agent {
-    /// Growth is told of only while the window holds the sender back; a rate may do so as well.
+    /// Acknowledgments are reported only while the window limits the sender; a rate may limit it as
+    /// well.
     fn on_ack(&mut self, _: &mut Window, _: &AckSample) {}
 
     fn attention(&self) -> Attention {
@@ -71,7 +73,7 @@ impl CongestionController for Agent {
         self.open(window);
     }
 
-    /// It never begins slow start again.
+    /// It never returns to slow start.
     fn on_congestion(&mut self, window: &mut Window, _: &CongestionEvent) {
         window.ssthresh = window.cwnd;
     }

@@ -1,16 +1,17 @@
-//! BBR as Linux 6.1 has it (version 1): a model of the path, its bandwidth and its least round trip,
-//! says at what rate and with what window to send. Losses and marks by themselves reduce neither.
+//! BBR (version 1) as in Linux 6.1. It models the path by its bandwidth and its smallest round-trip
+//! time, and derives the rate and the window from them. Losses and marks alone reduce neither.
 //!
-//! Source: N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016, and
-//! Linux 6.1, `net/ipv4/tcp_bbr.c`, whose integers [`law`] has. Behind `preset = "linux"` the same law
-//! sits in Linux's own sender, and its samples are those of `tcp_rate.c`.
+//! Source: N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016,
+//! and Linux 6.1, `net/ipv4/tcp_bbr.c`; [`law`] uses the same integers. With `preset = "linux"` the
+//! same code is part of Linux's own sender, with samples as in `tcp_rate.c`.
 //!
 //! # Deviations
-//! - D1. With the standards' sender, whose units are bytes, a part of a segment counts as one.
-//! - D2. That recovery began is seen with the acknowledgment after the one that told of the loss.
+//! - D1. The standards' sender counts bytes, so a part of a segment counts as a whole one.
+//! - D2. The start of recovery is seen with the acknowledgment after the one that reported the
+//!   loss.
 //! - D3. Segments leave one by one: `bbr_tso_segs_goal` only adds to the window.
-//! - D4. The phase in which `ProbeBw` begins is drawn by hashing the instant and what was delivered,
-//!   so that a run repeats.
+//! - D4. The phase in which `ProbeBw` begins is drawn by hashing the time and the delivered bytes,
+//!   so a run can be repeated.
 //! - D5. No acknowledgment counts as delayed (`FLAG_ACK_MAYBE_DELAYED`, which is set for short
 //!   segments).
 
@@ -32,9 +33,9 @@ use std::sync::Arc;
 /// State of BBR.
 #[derive(Debug)]
 pub struct Bbr {
-    /// Once the connection is open.
+    /// Set when the connection is open.
     law: Option<Law>,
-    /// Bytes of headers beside the payload of a full segment, and its size.
+    /// Bytes of headers in a full segment, and the size of its payload.
     headers: u64,
     delivered: u64,
     delivered_at: Time,

@@ -1,9 +1,9 @@
-//! BBR, version 3: bounds of bandwidth and of data in flight, learned by probing, within which it
-//! sends at the rate that the path delivers.
+//! BBR, version 3. It sends at the rate at which the path delivers, within bounds of bandwidth and
+//! of data in flight that it learns by probing.
 //!
-//! Source: draft-ietf-ccwg-bbr-05, in the working group's text of August 2026; section names below
-//! are its own. [`path`] has the model of the path, [`states`] the state machine, [`control`] what
-//! follows for rate and window.
+//! Source: draft-ietf-ccwg-bbr-05, in the working group's text of August 2026, with its section
+//! names. [`path`] has the model of the path, [`states`] the state machine, [`control`] the rate
+//! and the window that follow from them.
 //!
 //! | draft | here |
 //! |---|---|
@@ -18,19 +18,19 @@
 //!
 //! # Deviations
 //! - D1. Losses found with an acknowledgment that delivers nothing are counted with the next one.
-//! - D2. That recovery is over is seen with the acknowledgment after the one that ended it.
-//! - D3. ECN, whose answer the draft leaves open but for its being congestion: an echo, once a window,
-//!   is what a loss is between probes; while bandwidth is probed, or in Startup, it is a loss rate
-//!   that is too high.
-//! - D4. T_bbr and the rounds before a probe are drawn by hashing the instant and what was delivered, so
-//!   that a run repeats.
-//! - D5. A cycle without a sample of the bandwidth leaves the filter as it is (as Linux's
+//! - D2. The end of recovery is seen with the acknowledgment after the one that ended it.
+//! - D3. The draft leaves the response to ECN open, and says only that it is congestion. Between
+//!   probes an echo, once per window, counts as a loss; while bandwidth is probed, or in Startup,
+//!   it counts as a loss rate that is too high.
+//! - D4. T_bbr and the rounds before a probe are drawn by hashing the time and the delivered bytes,
+//!   so a run can be repeated.
+//! - D5. A cycle without a bandwidth sample does not change the filter (as Linux's
 //!   `bbr_advance_max_bw_filter`).
-//! - D6. Losses between the first and the last of a round are in as many ranges as have gaps between
-//!   them in the order in which they are found (`BBRStartupFullLossCnt`).
-//! - D7. That a round had losses is forgotten at the end of the acknowledgment which ends it, so that
-//!   the check of Startup sees it.
-//! - D8. A timeout that the sender finds spurious (F-RTO) is the only recovery that is taken back.
+//! - D6. Losses between the first and the last of a round are in as many ranges as there are gaps
+//!   between them, in the order in which they are found (`BBRStartupFullLossCnt`).
+//! - D7. A round's losses are cleared at the end of the acknowledgment that ends the round, so that
+//!   the check of Startup sees them.
+//! - D8. Only a recovery after a timeout that the sender finds spurious (F-RTO) is undone.
 
 mod control;
 mod path;
@@ -54,7 +54,7 @@ const INFINITE: u64 = u64::MAX;
 /// BBR.MinPipeCwnd, in segments.
 const MIN_PIPE_SEGMENTS: u64 = 4;
 
-/// State of BBR, in bytes, bytes a second and seconds.
+/// State of BBR, in bytes, bytes per second and seconds.
 #[derive(Debug)]
 pub struct Bbr3 {
     // Of the connection.
@@ -69,14 +69,14 @@ pub struct Bbr3 {
     delivered: u64,
     newly_acked: u64,
     repairing: bool,
-    /// The window was used up in this round, and in the last one.
+    /// Whether the whole window was used in this round, and in the last one.
     limited: [bool; 2],
     rs: RateSample,
     // The path.
     round_count: u32,
     round_start: bool,
     next_round_delivered: u64,
-    /// Largest rates of this cycle and of the last.
+    /// Largest rates of this cycle and of the last one.
     max_bw: [f64; 2],
     bw: f64,
     bw_shortterm: f64,
@@ -185,7 +185,7 @@ impl Bbr3 {
         }
     }
 
-    /// The first acknowledgment of data: what the handshake told is known now.
+    /// The first acknowledgment of data. The handshake's measurements are known now.
     fn begin(&mut self, now: Time, srtt: Option<Duration>) {
         self.begun = true;
         self.min_rtt = srtt;
@@ -195,7 +195,7 @@ impl Bbr3 {
         self.pacing_rate = self.initial_rate(srtt);
     }
 
-    /// Congestion that the ECN echoes tell of (D3).
+    /// Congestion that ECN echoes report (D3).
     fn on_echo(&mut self) {
         self.note_loss();
         if self.state == State::Startup {

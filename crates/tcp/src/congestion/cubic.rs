@@ -9,9 +9,10 @@
 //! Windows are in segments, as in the RFC, and times in seconds.
 //!
 //! # Deviations
-//! - D1. A reduction that turns out to be spurious is not taken back (section 4.9 leaves it open).
-//! - D2. `growth_per_ack` limits the segments that one acknowledgment counts for in W_est, too.
-//! - D3. HyStart++ (RFC 9406) in slow start only with `hystart` (section 4.10 recommends it).
+//! - D1. A reduction that turns out to be spurious is not undone (section 4.9 leaves it open).
+//! - D2. `growth_per_ack` also limits the segments that one acknowledgment counts for in W_est.
+//! - D3. HyStart++ (RFC 9406) is used in slow start only with `hystart` (section 4.10 recommends
+//!   it).
 
 use super::{
     AckSample, Conduct, CongestionController, CongestionEvent, CongestionKind, NoParams, SlowStart,
@@ -33,11 +34,11 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 #[derive(Debug)]
 pub struct Cubic {
     slow_start: SlowStart,
-    /// Beginning of the congestion avoidance stage, moved past times when the window was unused.
+    /// Start of the congestion avoidance stage, without times when the window was not used.
     epoch: Option<Time>,
     /// When the last acknowledgment arrived.
     last: Time,
-    /// Window before the last reduction but one way or another remembered (section 4.7).
+    /// The larger window that is remembered of the last two reductions (section 4.7).
     w_max: f64,
     /// Window before the last reduction.
     prior: f64,
@@ -205,7 +206,7 @@ mod tests {
         (Cubic::new(&config), window)
     }
 
-    /// Acknowledges whole windows of single segments at `rtt` from `from` until `until` seconds.
+    /// Acknowledges whole windows of single segments at `rtt`, from `from` until `until` seconds.
     fn run(cubic: &mut Cubic, window: &mut Window, rtt: f64, from: f64, until: f64, limited: bool) {
         let (mut t, mss) = (from, window.mss);
         let rtt_span = Duration::from_secs_f64(rtt);

@@ -1,15 +1,15 @@
-//! CUBIC as it was before the standard, in Linux 2.6.26 (S. Ha, I. Rhee, L. Xu, "CUBIC: A New
-//! TCP-Friendly High-Speed TCP Variant", 2008, algorithm 1). It differs from RFC 9438 in that
+//! CUBIC before the standard, as in Linux 2.6.26 (S. Ha, I. Rhee, L. Xu, "CUBIC: A New TCP-Friendly
+//! High-Speed TCP Variant", 2008, algorithm 1). It differs from RFC 9438 as follows:
 //!
-//! - windows are whole segments: one more after `cnt` acknowledgments, so that the window waits
-//!   until the curve is a segment above it;
-//! - the estimate of Reno's window grows by acknowledgments, not bytes, and with the same slope
-//!   for ever, while `cnt` makes up for delayed acknowledgments;
-//! - numbers are integers: the segments that an acknowledgment covers are averaged in sixteenths
-//!   whose whole part decays, and from its initial two the average never falls below 31/16, so that
-//!   `cnt` is about halved even where every segment is acknowledged (Linux before 4.0);
-//! - nothing limits growth to half a window a round trip;
-//! - the threshold is a share of the window, not of what is in flight.
+//! - Windows are whole segments: one more after `cnt` acknowledgments. So the window waits until
+//!   the curve is a segment above it.
+//! - The estimate of Reno's window grows by acknowledgments, not bytes, and always with the same
+//!   slope, while `cnt` compensates for delayed acknowledgments.
+//! - Numbers are integers. The segments that an acknowledgment covers are averaged in sixteenths,
+//!   whose whole part decays. From its initial two the average never falls below 31/16, so `cnt` is
+//!   about halved even if every segment is acknowledged (Linux before 4.0).
+//! - Growth is not limited to half a window per round trip.
+//! - The threshold is a share of the window, not of the data in flight.
 //!
 //! | symbol | here |
 //! |---|---|
@@ -28,35 +28,35 @@ use forebay_core::{Duration, Time};
 use std::sync::Arc;
 
 const BETA: u64 = 717;
-/// Of `beta`.
+/// The unit of `beta`.
 const SCALE: u64 = 1024;
-/// Bits of `ratio` below one: ACK_RATIO_SHIFT.
+/// Number of fractional bits of `ratio`: ACK_RATIO_SHIFT.
 const RATIO_SHIFT: u32 = 4;
-/// Two segments an acknowledgment.
+/// Two segments per acknowledgment.
 const DELAYED: u64 = 2 << RATIO_SHIFT;
-/// While the window stays as it is, `cnt` is found anew this often at most (Linux).
+/// While the window does not change, `cnt` is computed at most this often (Linux).
 const PERIOD: Duration = Duration::from_micros(31_250);
 
-/// State of CUBIC of 2008; windows in segments.
+/// State of CUBIC of 2008, with windows in segments.
 #[derive(Debug)]
 pub struct Cubic2008 {
     slow_start: SlowStart,
     /// In units of 1/1024.
     beta: u64,
-    /// Window before the last loss; 0 after a timeout, and before the first loss.
+    /// Window before the last loss. 0 after a timeout, and before the first loss.
     last_max: u64,
     epoch: Option<Epoch>,
     min_rtt: Duration,
-    /// Segments an acknowledgment covers, on average, in sixteenths.
+    /// Average number of segments that an acknowledgment covers, in sixteenths.
     ratio: u64,
-    /// The window that `cnt` was found for, and when.
+    /// The window for which `cnt` was computed, and when.
     found: Option<(u64, Time)>,
     ack_cnt: u64,
     cnt: u64,
     cwnd_cnt: u64,
 }
 
-/// Since the last loss.
+/// Smallest round-trip time since the last loss.
 #[derive(Debug, Clone, Copy)]
 struct Epoch {
     began: Time,
@@ -73,7 +73,7 @@ impl Cubic2008 {
         Cubic2008 { slow_start: SlowStart::new(config), beta, ..Cubic2008::reset() }
     }
 
-    /// What Linux forgets at a timeout: everything.
+    /// Resets everything, as Linux does at a timeout.
     fn reset() -> Self {
         Cubic2008 {
             slow_start: SlowStart::default(),
@@ -89,7 +89,7 @@ impl Cubic2008 {
         }
     }
 
-    /// Acknowledgments for another segment (cubic_update).
+    /// Number of acknowledgments for one more segment (cubic_update).
     fn update(&mut self, now: Time, cwnd: u64) {
         self.ack_cnt += 1;
         if self.found.is_some_and(|(of, at)| of == cwnd && now.since(at) <= PERIOD) {
@@ -195,7 +195,7 @@ mod tests {
         window.cwnd = window.ssthresh;
     }
 
-    /// Acknowledges windows, two segments at a time, at `rtt` for so many seconds.
+    /// Acknowledges windows, two segments at a time, at `rtt` for the given number of seconds.
     fn run(cubic: &mut Cubic2008, window: &mut Window, rtt: f64, seconds: f64) {
         run_with(cubic, window, rtt, seconds, 2);
     }

@@ -1,7 +1,8 @@
-//! DCTCP (RFC 8257): the window comes down by the share of bytes that were marked.
+//! DCTCP (RFC 8257): the window is reduced by the share of bytes that were marked.
 //!
-//! A queue marks whatever comes while it is longer than a threshold, the receiver tells of each mark
-//! (section 3.2; [`Needs::EveryMark`]), and the sender keeps a moving average of the share marked.
+//! A queue marks every packet that arrives while it is longer than a threshold. The receiver
+//! reports each mark (section 3.2; [`Needs::EveryMark`]), and the sender keeps a moving average of
+//! the marked share.
 //!
 //! | symbol | here |
 //! |---|---|
@@ -10,12 +11,12 @@
 //! | M | the share of `marked` |
 //!
 //! # Deviations
-//! - D1. The window does not grow by acknowledgments with an echo, nor is it reduced by them during
-//!   loss recovery, as with RFC 3168 (section 3.3 leaves growth to RFC 5681).
-//! - D2. Of a state of the receiver that changes while an acknowledgment waits, two acknowledgments
-//!   tell, the second alone for the new state (section 3.2 allows either).
+//! - D1. Acknowledgments with an echo do not increase the window, and do not reduce it during loss
+//!   recovery, as with RFC 3168 (section 3.3 leaves growth to RFC 5681).
+//! - D2. If the receiver's state changes while an acknowledgment waits, two acknowledgments are
+//!   sent, and only the second reports the new state (section 3.2 allows either).
 //! - D3. Retransmissions, window probes, SYNs and pure acknowledgments are ECN-capable, too, as in
-//!   Linux: a queue that marks at a step would otherwise drop them.
+//!   Linux. Otherwise a queue that marks at a step would drop them.
 
 use super::{
     AckSample, Attention, Conduct, CongestionController, CongestionEvent, CongestionKind, Delivery,
@@ -58,8 +59,7 @@ impl DctcpParams {
     }
 }
 
-/// The average share after a round trip in which `marked` is the share of this one (section 3.3, step
-/// 6).
+/// The average share after a round trip whose own share is `marked` (section 3.3, step 6).
 pub(crate) fn next_alpha(alpha: f64, gain: f64, marked: f64) -> f64 {
     alpha * (1.0 - gain) + gain * marked
 }
@@ -67,7 +67,7 @@ pub(crate) fn next_alpha(alpha: f64, gain: f64, marked: f64) -> f64 {
 /// State of DCTCP.
 #[derive(Debug)]
 pub struct Dctcp {
-    /// Growth, and the answer to losses.
+    /// Window growth, and the response to losses.
     reno: NewReno,
     gain: f64,
     alpha: f64,
@@ -151,7 +151,7 @@ mod tests {
         (Dctcp::new(&config, params), window)
     }
 
-    /// A round trip of 100 segments, the last `marked` of which were marked.
+    /// A round trip of 100 segments, of which the last `marked` were marked.
     fn round(dctcp: &mut Dctcp, window: &mut Window, marked: u64) {
         for number in 1..=100 {
             let echo = number > 100 - marked;

@@ -1,8 +1,8 @@
-//! Random numbers of controllers, which have no generator: a run repeats.
+//! Random numbers for controllers. They have no generator, so that a run can be repeated.
 
 use forebay_core::Time;
 
-/// A number from 0 to 1, drawn by hashing an instant and a count (S. Vigna's `SplitMix64`).
+/// A number from 0 to 1, drawn by hashing a time and a count (S. Vigna's `SplitMix64`).
 pub(crate) fn drawn(at: Time, count: u64) -> f64 {
     let mut z = at.as_nanos().wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(count);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,5 +1,5 @@
-//! HyStart++ (RFC 9406): leave slow start when the round-trip time grows, and come back if it was
-//! a mistake.
+//! HyStart++ (RFC 9406): leaves slow start when the round-trip time grows, and returns to it if
+//! that was a mistake.
 
 use super::{AckSample, Window};
 use forebay_core::Duration;
@@ -17,12 +17,12 @@ const LIMIT: u64 = 8;
 /// State of HyStart++ (section 4.2).
 #[derive(Debug)]
 pub struct HyStart {
-    /// The round ends when this is acknowledged.
+    /// The round ends when this offset is acknowledged.
     window_end: u64,
     last_round_min: Duration,
     current_round_min: Duration,
     samples: u32,
-    /// In conservative slow start: the smallest RTT when it began, and rounds spent in it.
+    /// In conservative slow start: the smallest RTT at its start, and the number of rounds in it.
     css: Option<(Duration, u32)>,
     limit: u64,
 }
@@ -40,7 +40,7 @@ impl HyStart {
         }
     }
 
-    /// An acknowledgment in slow start (section 4.2).
+    /// Reads an acknowledgment in slow start (section 4.2).
     #[inline]
     pub fn on_ack(&mut self, window: &mut Window, sample: &AckSample) {
         if self.window_end == 0 {

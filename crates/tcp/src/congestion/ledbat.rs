@@ -1,7 +1,8 @@
-//! LEDBAT (RFC 6817): a congestion control that yields.
+//! LEDBAT (RFC 6817): a congestion control that gives way to others.
 //!
-//! It keeps the queueing delay that it sees near a target by a linear controller, and so takes what
-//! others leave: a sender that fills queues raises the delay above the target, and LEDBAT goes.
+//! A linear controller keeps the queueing delay near a target. So LEDBAT takes only the capacity
+//! that others leave: a sender that fills queues raises the delay above the target, and LEDBAT
+//! slows down.
 //!
 //! | symbol | here |
 //! |---|---|
@@ -10,14 +11,14 @@
 //! | ALLOWED_INCREASE, MIN_CWND | `ALLOWED_INCREASE`, `MIN_CWND` |
 //! | INIT_CWND | `initial_window` of the [`crate::Config`]; section 2.5 asks for 2 |
 //!
-//! The one-way delay is the receiver's timestamp less the one that it echoes (RFC 7323): from the
-//! first transmission of the oldest segment that an acknowledgment covers until that
-//! acknowledgment leaves. The clocks may differ, as only differences of delays count.
+//! The one-way delay is the receiver's timestamp minus the echoed one (RFC 7323): from the first
+//! transmission of the oldest segment that an acknowledgment covers until the acknowledgment
+//! leaves. The clocks may differ, because only differences of delays count.
 //!
 //! # Deviations
 //! - D1. GAIN may be above 1, which section 2.5 forbids, because RFC 7928, section 5.4, asks for a
 //!   target of 5 ms and a gain of 10 in tests of queue disciplines.
-//! - D2. Acknowledgments during loss recovery neither move the window nor give a sample of delay.
+//! - D2. Acknowledgments during loss recovery neither change the window nor give a delay sample.
 //! - D3. A timeout is the sender's RTO, as section 2.4.2 has it for TCP.
 
 use super::{AckSample, Conduct, CongestionController, CongestionEvent, Needs, Start, Window};
@@ -28,14 +29,14 @@ use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::sync::Arc;
 
-/// Section 2.5: minutes over which the base delay is the least.
+/// Section 2.5: minutes over which the base delay is the minimum.
 const BASE_HISTORY: usize = 10;
 /// Section 2.4.2: each minimum is measured over a minute.
 const MINUTE_NS: u64 = 60_000_000_000;
-/// Section 2.5: at least 4 samples of delay in a round trip; their least is the filter, which lets
-/// through no delayed acknowledgment as long as another was prompt.
+/// Section 2.5: at least 4 delay samples per round trip. The filter is their minimum, so a delayed
+/// acknowledgment has no effect if another was prompt.
 const CURRENT_FILTER: usize = 4;
-/// Section 2.5, in segments: how far the window may be above what is in flight.
+/// Section 2.5, in segments: how far the window may be above the data in flight.
 const ALLOWED_INCREASE: u64 = 1;
 /// Section 2.5, in segments.
 const MIN_CWND: u64 = 2;
@@ -77,11 +78,12 @@ impl LedbatParams {
 pub struct Ledbat {
     target: f64,
     gain: f64,
-    /// The least delay of each of the last minutes, newest first; [`Duration::MAX`] without sample.
+    /// The smallest delay of each of the last minutes, newest first; [`Duration::MAX`] without a
+    /// sample.
     base: [Duration; BASE_HISTORY],
-    /// The minute that `base[0]` stands for, counted from time zero.
+    /// The minute of `base[0]`, counted from time zero.
     minute: u64,
-    /// The last samples and when they came, in a ring; [`Duration::MAX`] where there is none yet.
+    /// The last samples and their times, in a ring; [`Duration::MAX`] if there is none yet.
     current: [(Time, Duration); CURRENT_FILTER],
     oldest: usize,
     /// Part of a byte not yet added to the window.
@@ -120,8 +122,8 @@ impl Ledbat {
         self.oldest = (self.oldest + 1) % CURRENT_FILTER;
     }
 
-    /// FILTER(current_delays) less MIN(base_delays); no sample is older than a round trip (section
-    /// 2.5). There is at least one.
+    /// FILTER(current_delays) minus MIN(base_delays). No sample is older than a round trip (section
+    /// 2.5). There must be at least one.
     fn queueing_delay(&self, now: Time, rtt: Duration) -> Duration {
         let recent = self.current.iter().filter(|(at, _)| now.since(*at) <= rtt);
         let current = recent.map(|(_, delay)| *delay).min().unwrap_or(Duration::MAX);
@@ -198,7 +200,7 @@ mod tests {
     }
 
     /// Acknowledges one full window, segment by segment, over a round trip that begins at `from`
-    /// milliseconds, each after `delay` milliseconds on its way.
+    /// milliseconds. Each segment is `delay` milliseconds on its way.
     fn round(ledbat: &mut Ledbat, window: &mut Window, from: u64, delay: u64) {
         let segments = window.cwnd / window.mss;
         for number in 0..segments {

@@ -1,17 +1,18 @@
-//! Reno as Linux counted it before 4.0 (`tcp_reno_cong_avoid`, `tcp_reno_ssthresh`). It differs from
-//! RFC 5681 in that windows are whole segments: half of the window, not of what is in flight, is
-//! rounded down at a loss, and a window of n segments grows with the acknowledgment after n others.
+//! Reno as counted by Linux before 4.0 (`tcp_reno_cong_avoid`, `tcp_reno_ssthresh`). It differs
+//! from RFC 5681: windows are whole segments; at a loss half of the window, not of the data in
+//! flight, is taken and rounded down; a window of n segments grows with the acknowledgment after n
+//! others.
 
 use super::{AckSample, CongestionController, CongestionEvent, NoParams, SlowStart, Start, Window};
 use crate::Config;
 use forebay_core::{ConfigError, Named};
 use std::sync::Arc;
 
-/// Slow start, and one segment for every window of acknowledgments and one more after it.
+/// Slow start, then one segment for every window of acknowledgments plus one.
 #[derive(Debug)]
 pub struct LinuxReno {
     slow_start: SlowStart,
-    /// Acknowledgments towards the next segment (snd_cwnd_cnt).
+    /// Acknowledgments counted towards the next segment (snd_cwnd_cnt).
     acks: u64,
 }
 

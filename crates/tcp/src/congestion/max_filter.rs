@@ -1,5 +1,5 @@
-//! The largest value of a sliding window, from its three best: K. Nichols's algorithm (Linux,
-//! `lib/win_minmax.c`; draft-ietf-ccwg-bbr-05, section 5.5.2).
+//! The largest value of a sliding window, found from its three best values: K. Nichols's algorithm
+//! (Linux, `lib/win_minmax.c`; draft-ietf-ccwg-bbr-05, section 5.5.2).
 
 /// A value and when it was seen, in the filter's time.
 #[derive(Debug, Clone, Copy, Default)]
@@ -8,7 +8,7 @@ struct Seen<V> {
     value: V,
 }
 
-/// The best of the whole window, of what came after it, and of what came after that.
+/// The best value of the whole window, of the time after it, and of the time after that.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct MaxFilter<V> {
     best: [Seen<V>; 3],
@@ -20,7 +20,7 @@ impl<V: Copy + PartialOrd> MaxFilter<V> {
         self.best[0].value
     }
 
-    /// Takes a `value` at the time `at` into a window that reaches back by `span`.
+    /// Adds a `value` at the time `at` to a window that reaches back by `span`.
     pub(crate) fn update(&mut self, span: u32, at: u32, value: V) -> V {
         let seen = Seen { at, value };
         let [first, second, third] = &mut self.best;

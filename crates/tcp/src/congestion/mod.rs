@@ -1,12 +1,12 @@
-//! Congestion control: how much may be in flight, given what the network says.
+//! Congestion control: how much data may be in flight.
 //!
-//! The sender owns a [`Window`] and tells a [`CongestionController`] of acknowledgments and of
-//! congestion; the controller moves `cwnd` and `ssthresh`. What happens to `cwnd` *within* a recovery
-//! episode is the recovery algorithm's business, unless the controller governs. A controller that
-//! asks for it is told of every acknowledgment and every loss as well, with samples of the delivery
-//! rate, and says at which rate and in which bursts to send.
+//! The sender owns a [`Window`] and reports acknowledgments and congestion to a
+//! [`CongestionController`], which changes `cwnd` and `ssthresh`. *Within* a recovery episode the
+//! recovery algorithm changes `cwnd`, unless the controller governs it. On request, a controller is
+//! also told of every acknowledgment and every loss, with samples of the delivery rate, and sets
+//! the rate and the size of bursts.
 //!
-//! [`registry`] has all of them by name, and [`CongestionControl`] is one that has been chosen.
+//! The registry has all of them by name, and [`CongestionControl`] is one that has been chosen.
 
 mod agent;
 mod bbr;
@@ -62,7 +62,7 @@ pub struct Window {
     pub maximum: u64,
     /// Most bytes that one acknowledgment counts for.
     pub per_ack: u64,
-    /// 1 if slow start goes on at `ssthresh` itself, else 0.
+    /// 1 if slow start continues at `ssthresh` itself, otherwise 0.
     at_ssthresh: u64,
 }
 
@@ -86,15 +86,15 @@ impl Window {
         self.cwnd - self.at_ssthresh < self.ssthresh
     }
 
-    /// Adds `bytes` to the congestion window, up to its maximum.
+    /// Adds `bytes` to the congestion window, up to its limit.
     #[inline]
     pub fn grow(&mut self, bytes: u64) {
         self.cwnd = (self.cwnd + bytes).min(self.maximum);
     }
 }
 
-/// Bytes or nanoseconds of a connection, of which there are less than 2^63: as a signed number, which
-/// processors convert at once.
+/// Bytes or nanoseconds of a connection, which are below 2^63, as a signed number. Processors
+/// convert these faster.
 #[inline]
 pub(crate) fn real(count: u64) -> f64 {
     count as i64 as f64
@@ -115,16 +115,16 @@ pub struct AckSample {
     pub rtt: Option<Duration>,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
-    /// Delay from sender to receiver, by the difference of their clocks (RFC 7323), which need not
+    /// Delay from sender to receiver, as the difference of their clocks (RFC 7323), which need not
     /// agree.
     pub one_way: Option<Duration>,
-    /// Whether the window, not the application or the receiver, held the sender back.
+    /// Whether the window, not the application or the receiver, limited the sender.
     pub limited: bool,
     /// Whether this is slow start after a retransmission timeout.
     pub after_timeout: bool,
 }
 
-/// Any acknowledgment, whatever is being repaired; for controllers with [`Attention`].
+/// Any acknowledgment, also during recovery. For controllers with [`Attention`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Delivery {
     /// When it arrived.
@@ -133,54 +133,53 @@ pub struct Delivery {
     pub acked: u64,
     /// Bytes newly acknowledged or selectively acknowledged.
     pub delivered: u64,
-    /// Bytes that the receiver newly says came marked (RFC 3168, CE): those newly acknowledged
-    /// cumulatively, if all that it tells is an echo.
+    /// Bytes that the receiver newly reports as marked (RFC 3168, CE). If it sends only echoes: the
+    /// bytes newly acknowledged cumulatively.
     pub marked: u64,
-    /// Whether it tells of marks.
+    /// Whether it reports marks.
     pub echo: bool,
-    /// Bytes in flight before it, and after it and what it tells of losses.
+    /// Bytes in flight before it.
     pub prior_in_flight: u64,
-    /// The same after it.
+    /// Bytes in flight after it and the losses that it reports.
     pub in_flight: u64,
-    /// Whether all data sent before the last round ended have been acknowledged: a round trip is
-    /// over.
+    /// Whether a round trip is over: all data sent before the last one ended are acknowledged.
     pub round_end: bool,
     /// Round-trip time measured by this acknowledgment.
     pub rtt: Option<Duration>,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
-    /// Whether the window, not the application or the receiver, held the sender back.
+    /// Whether the window, not the application or the receiver, limited the sender.
     pub limited: bool,
     /// Whether losses are being repaired.
     pub repairing: bool,
     /// When the next segment may leave, if segments are paced (C.next_send_time).
     pub next_send: Time,
-    /// Of the delivery rate, for [`Attention::Rates`], if data were delivered.
+    /// A sample of the delivery rate, for [`Attention::Rates`], if data were delivered.
     pub rate: Option<RateSample>,
 }
 
 /// A sample of the delivery rate (draft-ietf-ccwg-bbr-05, section 4.1.2, RS).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RateSample {
-    /// Bytes a second; None if the interval is too short to tell (RS.delivery_rate).
+    /// Bytes per second. None if the interval is too short (RS.delivery_rate).
     pub rate: Option<f64>,
-    /// Whether the application left the connection idle meanwhile (RS.is_app_limited).
+    /// Whether the application had nothing to send at some time meanwhile (RS.is_app_limited).
     pub app_limited: bool,
     /// The longer of the times in which the data were sent and acknowledged (RS.interval).
     pub interval: Duration,
-    /// Bytes delivered within it (RS.delivered).
+    /// Bytes delivered in this interval (RS.delivered).
     pub delivered: u64,
     /// Bytes delivered before the packet was sent (RS.prior_delivered).
     pub prior_delivered: u64,
-    /// Bytes delivered, of all time, this acknowledgment included (C.delivered).
+    /// Bytes delivered in total, including this acknowledgment (C.delivered).
     pub total_delivered: u64,
     /// Bytes found lost with this acknowledgment (RS.newly_lost).
     pub newly_lost: u64,
     /// Bytes lost between sending and delivery of the packet (RS.lost).
     pub lost: u64,
-    /// Bytes in flight when the packet was sent, itself included (RS.tx_in_flight).
+    /// Bytes in flight when the packet was sent, including itself (RS.tx_in_flight).
     pub tx_in_flight: u64,
-    /// Since the packet was sent, unless it was sent more than once (RS.rtt; Karn's rule).
+    /// Time since the packet was sent. None if it was sent more than once (RS.rtt; Karn's rule).
     pub rtt: Option<Duration>,
 }
 
@@ -193,15 +192,15 @@ pub struct Lost {
     pub start: u64,
     /// Its payload in bytes.
     pub bytes: u64,
-    /// Bytes in flight when it was sent, itself included (P.tx_in_flight).
+    /// Bytes in flight when it was sent, including itself (P.tx_in_flight).
     pub tx_in_flight: u64,
-    /// Bytes lost since it was sent, itself included (C.lost - P.lost).
+    /// Bytes lost since it was sent, including itself (C.lost - P.lost).
     pub lost: u64,
-    /// Whether the application left the connection idle when it was sent (P.is_app_limited).
+    /// Whether the application had nothing more to send when it was sent (P.is_app_limited).
     pub app_limited: bool,
 }
 
-/// What told of congestion.
+/// What indicated congestion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CongestionKind {
     /// Loss, found by duplicate or selective acknowledgments.
@@ -212,33 +211,33 @@ pub enum CongestionKind {
     Timeout,
 }
 
-/// Congestion, at most once a window of data.
+/// Congestion, reported at most once per window of data.
 #[derive(Debug, Clone, Copy)]
 pub struct CongestionEvent {
     /// When it was found.
     pub now: Time,
-    /// By what.
+    /// What indicated it.
     pub kind: CongestionKind,
     /// FlightSize in bytes: data outstanding, without what limited transmit added.
     pub flight: u64,
 }
 
-/// How much of its connection a controller is told.
+/// How much a controller is told of its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Attention {
-    /// [`CongestionController::on_ack`] and [`CongestionController::on_congestion`].
+    /// Only [`CongestionController::on_ack`] and [`CongestionController::on_congestion`].
     #[default]
     Growth,
-    /// [`CongestionController::on_delivery`] beside them.
+    /// Also [`CongestionController::on_delivery`].
     Acknowledgments,
-    /// And [`CongestionController::on_lost`], with samples of the delivery rate, which take memory
+    /// Also [`CongestionController::on_lost`], and samples of the delivery rate, which take memory
     /// for every segment in flight.
     Rates,
 }
 
-/// What can be fetched into the cache ahead of its use: everything.
+/// Fetching into the cache before use, for any type.
 pub trait Fetch {
-    /// Asks memory for the cache lines in which it begins and ends.
+    /// Asks for the cache lines in which the value begins and ends.
     fn fetch(&self);
 }
 
@@ -248,81 +247,81 @@ impl<T> Fetch for T {
     }
 }
 
-/// A congestion control algorithm: the state of one connection.
+/// A congestion control algorithm, as the state of one connection.
 pub trait CongestionController: Any + fmt::Debug + Fetch + Send {
-    /// New data were acknowledged outside recovery: grow the window.
+    /// New data were acknowledged outside recovery: may grow the window.
     fn on_ack(&mut self, window: &mut Window, sample: &AckSample);
 
-    /// Congestion: sets `ssthresh`. The caller then sets `cwnd`, according to its recovery, unless
-    /// the controller governs.
+    /// Congestion: must set `ssthresh`. The caller then sets `cwnd` according to its recovery,
+    /// unless the controller governs it.
     fn on_congestion(&mut self, window: &mut Window, event: &CongestionEvent);
 
-    /// The retransmission timer expired again for a segment that was sent again at its last
-    /// expiry. RFC 5681, section 3.1, holds `ssthresh`.
+    /// The retransmission timer expired again for a segment that was already sent again at an
+    /// earlier expiry. RFC 5681, section 3.1, keeps `ssthresh`.
     fn on_repeated_timeout(&mut self, _window: &mut Window) {}
 
-    /// The sender has had nothing in flight and now sends again.
+    /// The sender had nothing in flight and now sends again.
     fn on_restart(&mut self, _window: &mut Window, _now: Time) {}
 
-    /// What feedback of marks there is has been agreed upon, once.
+    /// The kind of feedback of marks was negotiated. Called once.
     fn on_feedback(&mut self, _feedback: Feedback) {}
 
-    /// What it is told beside that; asked once.
+    /// What the controller is told in addition. Asked once.
     fn attention(&self) -> Attention {
         Attention::Growth
     }
 
-    /// An acknowledgment has been read, before anything else is made of it.
+    /// An acknowledgment has been read. Called before it has any other effect.
     fn on_delivery(&mut self, _window: &mut Window, _delivery: &Delivery) {}
 
-    /// A segment was found lost; the acknowledgment that told of it follows.
+    /// A segment was found lost. The acknowledgment that reported it follows.
     fn on_lost(&mut self, _window: &mut Window, _lost: &Lost) {}
 
-    /// The last timeout was spurious: nothing had been lost (RFC 5682, section 2.1, step 3b).
+    /// The last timeout was spurious: nothing was lost (RFC 5682, section 2.1, step 3b).
     fn on_spurious(&mut self, _window: &mut Window) {}
 
-    /// Whether `cwnd` is the controller's own at all times, recovery and timeouts included; asked
-    /// once.
+    /// Whether the controller alone sets `cwnd`, also in recovery and at timeouts. Asked once.
     fn governs(&self) -> bool {
         false
     }
 
-    /// Whether what is sent now tells nothing of the path's bandwidth, because little is sent on
-    /// purpose: samples of it are marked as the application's limit.
+    /// Whether segments sent now cannot measure the path's bandwidth, because little is sent on
+    /// purpose. Samples of them are marked as limited by the application.
     fn understates(&self) -> bool {
         false
     }
 
-    /// The window that rate halving does not go below; `ssthresh` has been set.
+    /// The window below which rate halving does not go. `ssthresh` has been set.
     fn floor(&self, window: &Window) -> u64 {
         window.ssthresh
     }
 
-    /// Whether it has a pacing rate of its own; asked once.
+    /// Whether it sets a pacing rate. Asked once.
     fn paces(&self) -> bool {
         false
     }
 
-    /// The rate to send at, on the wire, if it paces; None sends whatever the window allows at once.
+    /// The rate to send at, on the wire, if it paces. None: whatever the window allows is sent at
+    /// once.
     fn pacing_rate(&self, _window: &Window, _srtt: Option<Duration>) -> Option<Rate> {
         None
     }
 
-    /// Goes on with the parameters of `fresh`, a controller just started, and the state that it has.
-    /// False, and nothing has changed, if it cannot.
+    /// Takes over the parameters of `fresh`, a controller that was just started, and keeps its own
+    /// state. Returns false, and changes nothing, if it cannot.
     fn retune(&mut self, _window: &mut Window, _fresh: &mut dyn Any) -> bool {
         false
     }
 
-    /// Bytes of payload that leave together when segments are paced, at least one segment.
+    /// Payload bytes that leave together when segments are paced; at least one segment.
     fn send_quantum(&self, window: &Window) -> u64 {
         window.mss
     }
 
-    /// Reports its own variables, for traces: by names of its source, in bytes, bytes a second and
-    /// seconds.
+    /// Reports its own variables, for traces: by the names of its source, in bytes, bytes per
+    /// second and seconds.
     fn probe(&self, _out: &mut dyn FnMut(&'static str, f64)) {}
 
-    /// Bytes of heap, the value itself included.
+    /// Bytes of heap memory, including the value itself.
     fn heap(&self) -> usize;
 }

@@ -1,4 +1,4 @@
-//! The standard's congestion control (RFC 5681), counting bytes (RFC 3465).
+//! The standard congestion control (RFC 5681), counting bytes (RFC 3465).
 
 use super::{
     AckSample, Conduct, CongestionController, CongestionEvent, NoParams, SlowStart, Start, Window,
@@ -7,11 +7,11 @@ use crate::Config;
 use forebay_core::{ConfigError, Named};
 use std::sync::Arc;
 
-/// Slow start, and one segment a round trip after it.
+/// Slow start, then one segment per round trip.
 #[derive(Debug)]
 pub struct NewReno {
     slow_start: SlowStart,
-    /// Bytes acknowledged towards the next increase (RFC 3465, section 2.1).
+    /// Bytes acknowledged that count towards the next increase (RFC 3465, section 2.1).
     acked: u64,
 }
 

@@ -1,13 +1,14 @@
-//! Prague: DCTCP's response to marks, made for the Internet.
+//! Prague: DCTCP's response to marks, adapted to the Internet.
 //!
-//! Packets are sent as ECT(1), so that a queue for low latency, low loss and scalable throughput (L4S)
-//! marks them at a millisecond or less, and the receiver counts marks ([`Needs::AccurateEcn`]). Each
-//! round, the average share of marked bytes takes half of itself off the window; all bytes that come
-//! without a mark increase it. Below a reference round trip of 25 ms all that happens as if the
-//! round trip took that long, so that flows with short ones do not take the link.
+//! Packets are sent as ECT(1), so a queue for low latency, low loss and scalable throughput (L4S)
+//! marks them at a delay of a millisecond or less. The receiver counts marks
+//! ([`Needs::AccurateEcn`]). In each round the window is reduced by half of the average share of
+//! marked bytes, and grows with all bytes that arrive without a mark. Round trips shorter than a
+//! reference of 25 ms count as if they had this length, so flows with short round trips do not take
+//! the whole link.
 //!
-//! Source: draft-briscoe-iccrg-prague-congestion-control-00, and where the reference, `tcp_prague.c` of
-//! L4STeam's Linux (0.6), has gone on since, the reference.
+//! Source: draft-briscoe-iccrg-prague-congestion-control-00. Where the reference implementation,
+//! `tcp_prague.c` of L4STeam's Linux (0.6), has changed since, it is the source.
 //!
 //! | draft | here |
 //! |---|---|
@@ -17,22 +18,22 @@
 //! | MAX_BURST_DELAY | [`MAX_BURST`] |
 //!
 //! # Deviations
-//! - D1. Windows are bytes, with the fraction of a byte kept; Linux has segments and their fraction,
-//!   rounds the window up to whole ones, and moves it by one an acknowledgment.
-//! - D2. The pace follows the window (as the reference does by now), not the larger of window and
+//! - D1. Windows are bytes, and the fraction of a byte is kept. Linux has segments and their
+//!   fraction, rounds the window up to whole ones, and changes it by one per acknowledgment.
+//! - D2. The pace follows the window, as the reference does by now, not the larger of window and
 //!   flight (section 2.5.1).
-//! - D3. A packet leaves as a segment of its own; a burst is some of them (section 2.5.2).
-//! - D4. Losses are found as with every control here, by counting segments (RFC 6675) instead of time
-//!   (section 2.3.3, RACK).
-//! - D5. A reduction that turns out to be spurious is not taken back.
-//! - D6. Slow start ends at the first mark or loss; `hystart` is of no account (section 2.4.5).
-//! - D7. With the reference the window is reduced a reference round trip after the last time (section
-//!   2.4.4); Linux asks once a round trip, and so at multiples of it.
-//! - D8. The average of a round is taken before the reduction that the same acknowledgment asks for;
-//!   Linux does it the other way round.
+//! - D3. A packet leaves as a segment of its own; a burst is several of them (section 2.5.2).
+//! - D4. Losses are found as with every control here, by counting segments (RFC 6675) instead of
+//!   time (section 2.3.3, RACK).
+//! - D5. A reduction that turns out to be spurious is not undone.
+//! - D6. Slow start ends at the first mark or loss; `hystart` has no effect (section 2.4.5).
+//! - D7. With the reference round trip, the next reduction comes one reference round trip after the
+//!   last (section 2.4.4). Linux checks once per round trip, and so reduces at multiples of it.
+//! - D8. The average of a round is updated before the reduction for the same acknowledgment; Linux
+//!   does it in the reverse order.
 //!
-//! Without accurate feedback it is New Reno with ECT(0), or without ECN (section 2.3.1). Classic
-//! queues are not looked for: the reference does not by default (section 3.3).
+//! Without accurate feedback it is New Reno with ECT(0), or without ECN (section 2.3.1). It does
+//! not detect classic queues; by default the reference does not, either (section 3.3).
 
 use super::{
     AckSample, Attention, Conduct, CongestionController, CongestionEvent, CongestionKind, Delivery,
@@ -45,7 +46,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Section 2.5.2: no burst takes the bottleneck longer.
+/// Section 2.5.2: longest time that a burst takes at the bottleneck.
 const MAX_BURST: Duration = Duration::from_micros(250);
 
 /// Parameters of Prague.
@@ -63,7 +64,7 @@ pub struct PragueParams {
 }
 
 impl Default for PragueParams {
-    /// Those of the draft and of the reference: 1/16, 25 ms, 500 rounds.
+    /// The values of the draft and of the reference: 1/16, 25 ms, 500 rounds.
     fn default() -> Self {
         PragueParams {
             gain: 0.0625,
@@ -88,25 +89,25 @@ impl PragueParams {
 /// State of Prague.
 #[derive(Debug)]
 pub struct Prague {
-    /// The answer to losses; without accurate feedback, all of it.
+    /// The response to losses; without accurate feedback, the whole response.
     reno: NewReno,
     params: PragueParams,
-    /// Marks are counted.
+    /// Whether marks are counted.
     accurate: bool,
     alpha: f64,
-    /// A mark has come; until then there is nothing to average (the reference's `saw_ce`).
+    /// Whether a mark has come. Until then there is nothing to average (the reference's `saw_ce`).
     marks_seen: bool,
     delivered: u64,
     marked: u64,
-    /// When the average was last taken, and the window last reduced.
+    /// When the average was last updated, and when the window was last reduced.
     averaged: Time,
     reduced: Time,
-    /// Rounds after slow start.
+    /// Number of rounds since slow start.
     rounds: u32,
     /// Fraction of a byte not yet added to the window.
     credit: f64,
     srtt: Option<Duration>,
-    /// Bytes of packets to a byte of payload.
+    /// Bytes of packets for each byte of payload.
     overhead: f64,
 }
 
@@ -130,15 +131,15 @@ impl Prague {
         }
     }
 
-    /// The round trip that counts, if it is not the connection's own (section 2.4.4).
+    /// The round trip that counts instead of the connection's own, if it does (section 2.4.4).
     fn reference(&self, window: &Window) -> Option<Duration> {
         let short = self.srtt.is_some_and(|srtt| srtt < self.params.reference_rtt);
         let grown = self.rounds >= self.params.transition_rounds && !window.in_slow_start();
         (short && grown).then_some(self.params.reference_rtt)
     }
 
-    /// Section 2.4.3: a segment a round trip, shared out over the bytes that came without a mark; of
-    /// a reference round trip, 1/M^2 of it (section 2.4.4).
+    /// Section 2.4.3: one segment per round trip, shared among the bytes that came without a mark.
+    /// With a reference round trip, 1/M^2 of it (section 2.4.4).
     fn increase(&mut self, window: &mut Window, delivered: u64) {
         let mut bytes = delivered;
         if window.in_slow_start() {
@@ -157,7 +158,7 @@ impl Prague {
         window.grow(whole);
     }
 
-    /// Section 2.4.2, without rounding down every time.
+    /// Section 2.4.2, without rounding down each time.
     fn reduce(&mut self, window: &mut Window, now: Time) {
         let exact = (window.cwnd as f64 + self.credit) * (1.0 - self.alpha / 2.0);
         let least = 2 * window.mss;
@@ -177,7 +178,7 @@ impl Prague {
         (self.delivered, self.marked, self.averaged) = (0, 0, now);
     }
 
-    /// Bytes a second on the wire (section 2.5.1).
+    /// Bytes per second on the wire (section 2.5.1).
     fn pace(&self, window: &Window) -> Option<f64> {
         let srtt = self.srtt.filter(|srtt| self.accurate && *srtt > Duration::ZERO)?;
         let factor = if window.cwnd < window.ssthresh / 2 { 2.0 } else { 1.0 };
@@ -299,7 +300,7 @@ mod tests {
     }
 
     /// A path that acknowledges each segment a round trip after it was sent, and marks it with a
-    /// probability; as the sender it asks for a reduction once a round trip at most.
+    /// probability. Like the sender, it asks for at most one reduction per round trip.
     struct Path {
         now: Time,
         rtt: Duration,
@@ -349,7 +350,7 @@ mod tests {
         }
     }
 
-    /// Mean window in segments by time at marks of probability `p`.
+    /// Mean window over time, in segments, if marks have probability `p`.
     fn mean_window(p: f64, rtt_ms: u64, params: PragueParams) -> f64 {
         let (mut prague, mut window) = begin((2.0 / p) as u64, params);
         window.ssthresh = window.cwnd;
@@ -367,9 +368,9 @@ mod tests {
     }
 
     /// After a reduction comes a round trip without one, and then, with random marks, 1/p packets
-    /// until the next mark: 1 + 1/x round trips with x = p W. They add (1 - p) (1 + 1/x) segments, and
-    /// the reduction takes alpha W / 2 = x / 2. Section 2.4.2 has "an average of 2 congestion marks
-    /// per RTT", that is without the wait.
+    /// until the next mark: 1 + 1/x round trips with x = p W. They add (1 - p) (1 + 1/x) segments,
+    /// and the reduction takes alpha W / 2 = x / 2. Section 2.4.2 has "an average of 2 congestion
+    /// marks per RTT", which does not count this wait.
     fn random_marks_a_round(p: f64) -> f64 {
         let free = 1.0 - p;
         free + libm::sqrt(free * free + 2.0 * free)

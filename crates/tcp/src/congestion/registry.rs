@@ -21,19 +21,18 @@ pub type Start = Arc<dyn Fn(&Config) -> Box<dyn CongestionController> + Send + S
 /// What a connection must have for a congestion control to work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// Nothing beside what every connection has.
+    /// Nothing that some connections lack.
     Nothing,
-    /// Timestamps (RFC 7323), by which it measures delays.
+    /// Timestamps (RFC 7323), with which it measures delays.
     Timestamps,
-    /// ECN, every packet of which is marked as capable and every mark of which is told (RFC 8257,
-    /// section 3.2).
+    /// ECN on every packet, and reports of every mark (RFC 8257, section 3.2).
     EveryMark,
     /// Accurate ECN feedback (RFC 9768); every packet is sent as ECT(1) (RFC 9331).
     AccurateEcn,
 }
 
 impl Needs {
-    /// Fields of a connection's configuration that must be true.
+    /// Fields of a connection's configuration that must be true for it.
     pub fn fields(self) -> &'static [&'static str] {
         match self {
             Needs::Nothing => &[],
@@ -44,18 +43,18 @@ impl Needs {
     }
 }
 
-/// What is said of a congestion control beside its name.
+/// What is known of a congestion control beside its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conduct {
-    /// What Linux calls its own of this kind, which takes its place in Linux's stacks that have it,
-    /// and in the lab.
+    /// Linux's name of its own control of this kind. Linux's stacks use that one if they have it,
+    /// and so does the lab.
     pub linux: Option<&'static str>,
     /// What a connection must have.
     pub needs: Needs,
 }
 
 impl Conduct {
-    /// Linux has none, and nothing is needed.
+    /// Linux has none, and it needs nothing.
     pub const USUAL: Conduct = Conduct { linux: None, needs: Needs::Nothing };
     /// Linux's Reno.
     pub const RENO: Conduct = Conduct { linux: Some("reno"), ..Conduct::USUAL };
@@ -73,7 +72,7 @@ impl Family for dyn CongestionController {
     type Built = Start;
 }
 
-/// The congestion controls of this crate: a line each.
+/// The congestion controls of this crate, one line for each.
 pub fn builtin() -> Registry<dyn CongestionController> {
     Registry::default()
         .with::<Agent>()
@@ -96,31 +95,31 @@ static BUILTIN: LazyLock<Registry<dyn CongestionController>> = LazyLock::new(bui
 #[serde(default, deny_unknown_fields)]
 pub struct NoParams {}
 
-/// A congestion control with its parameters, ready to start connections.
+/// A congestion control with its parameters, which can start connections.
 #[derive(Clone)]
 pub struct CongestionControl {
     name: Cow<'static, str>,
     facts: Conduct,
-    /// All defaults filled in.
+    /// Its parameters, with all defaults filled in.
     params: Map<String, Value>,
     start: Start,
 }
 
 impl CongestionControl {
-    /// `N` with its default parameters, whether or not a registry has it.
+    /// `N` with its default parameters. It need not be in a registry.
     ///
     /// # Panics
-    /// If the defaults of `N` are out of its own range.
+    /// If the defaults of `N` are out of range.
     pub fn of<N: Named<Family = dyn CongestionController>>() -> Self {
         let made = Self::from_entry(&Entry::of::<N>(), &Map::new());
         made.unwrap_or_else(|error| panic!("{}: {error}", N::NAME))
     }
 
-    /// The one called `name` in `registry`, with the parameters `given` over its defaults.
+    /// The control called `name` in `registry`, with `given` parameters over its defaults.
     ///
     /// # Errors
-    /// There is none, at `congestion`; or a parameter is unknown or out of range, at the control's
-    /// own table.
+    /// There is none (at `congestion`), or a parameter is unknown or out of range (at the control's
+    /// own table).
     pub fn choose(
         registry: &Registry<dyn CongestionController>,
         name: &str,
@@ -142,7 +141,7 @@ impl CongestionControl {
         Ok(CongestionControl { name: entry.name.clone(), facts: entry.facts, params, start })
     }
 
-    /// What a configuration calls it.
+    /// Its name in a configuration.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -152,22 +151,22 @@ impl CongestionControl {
         &self.params
     }
 
-    /// What is said of it.
+    /// What is known of it beside its name.
     pub fn facts(&self) -> Conduct {
         self.facts
     }
 
-    /// The state of a new connection under `config`.
+    /// The state of a new connection with `config`.
     pub fn start(&self, config: &Config) -> Box<dyn CongestionController> {
         (self.start)(config)
     }
 
-    /// Whether the receiver tells of every change of marks.
+    /// Whether the receiver reports every change of marks.
     pub(crate) fn counts_marks(&self) -> bool {
         self.facts.needs == Needs::EveryMark
     }
 
-    /// The codepoint with which every packet is sent, if not data alone are.
+    /// The codepoint of every packet, if not only data are ECN-capable.
     pub(crate) fn always_ect(&self) -> Flags {
         match self.facts.needs {
             Needs::Nothing | Needs::Timestamps => Flags::NONE,
@@ -176,7 +175,7 @@ impl CongestionControl {
         }
     }
 
-    /// Checks that the connections of `config` have what it needs.
+    /// Checks that connections with `config` have what it needs.
     pub(crate) fn check(&self, config: &Config) -> Result<(), ConfigError> {
         let name = &self.name;
         let (has, message) = match self.facts.needs {
@@ -194,7 +193,7 @@ impl CongestionControl {
     }
 }
 
-/// One of this crate's by its name, with its default parameters.
+/// A control of this crate by its name, with its default parameters.
 impl FromStr for CongestionControl {
     type Err = ConfigError;
     fn from_str(name: &str) -> Result<Self, ConfigError> {
@@ -202,7 +201,7 @@ impl FromStr for CongestionControl {
     }
 }
 
-/// Two are the same if their names and parameters are.
+/// Two are equal if their names and parameters are.
 impl PartialEq for CongestionControl {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name && self.params == other.params

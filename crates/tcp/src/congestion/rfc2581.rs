@@ -1,13 +1,13 @@
-//! The congestion control of 1999 (RFC 2581), as many simulators had it for long: the window grows
-//! by acknowledgments, not by the bytes that they cover, so that delayed acknowledgments halve its
-//! growth; and every timeout sets the slow start threshold anew, not only the first of a segment.
+//! The congestion control of 1999 (RFC 2581), which many simulators had for a long time. The window
+//! grows by acknowledgments, not by the bytes that they cover, so delayed acknowledgments halve its
+//! growth. Every timeout sets the slow start threshold, not only the first one of a segment.
 
 use super::{AckSample, CongestionController, CongestionEvent, HyStart, NoParams, Start, Window};
 use crate::Config;
 use forebay_core::{ConfigError, Named};
 use std::sync::Arc;
 
-/// Slow start, and one segment a window of acknowledgments after it.
+/// Slow start, then one segment for each window of acknowledgments.
 #[derive(Debug)]
 pub struct Rfc2581 {
     hystart: Option<HyStart>,

@@ -1,4 +1,4 @@
-//! Slow start, as most controllers have it.
+//! Slow start, as most controllers use it.
 
 use super::{AckSample, HyStart, Window};
 use crate::Config;
@@ -6,12 +6,12 @@ use crate::Config;
 /// Slow start: RFC 5681 with appropriate byte counting, or HyStart++ before the first congestion.
 #[derive(Debug, Default)]
 pub struct SlowStart {
-    /// Elsewhere, since it is soon over.
+    /// In a box, because it is soon over.
     hystart: Option<Box<HyStart>>,
 }
 
 impl SlowStart {
-    /// That of a new connection.
+    /// The state of a new connection.
     pub fn new(config: &Config) -> Self {
         SlowStart { hystart: config.hystart.then(|| Box::new(HyStart::new(config.pacing))) }
     }

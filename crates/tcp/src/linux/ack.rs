@@ -1,11 +1,11 @@
-//! What an acknowledgment of either version says.
+//! What an acknowledgment reports, in all versions.
 
 use forebay_core::{Duration, Time};
 
-/// What an acknowledgment says: the flags of `tcp_ack`.
+/// What an acknowledgment reports: the flags of `tcp_ack`.
 #[derive(Debug, Default)]
 pub(super) struct Ack {
-    /// It is above the last.
+    /// It is above the last one.
     pub(super) advanced: bool,
     /// The receiver's window changed.
     pub(super) window: bool,
@@ -16,9 +16,10 @@ pub(super) struct Ack {
     pub(super) data_lost: bool,
     /// It has a D-SACK.
     pub(super) duplicate_sack: bool,
-    /// Which is of a tail loss probe.
+    /// The D-SACK is of a tail loss probe.
     pub(super) probe_duplicate: bool,
-    /// Data never sent again and sent before the recovery began were (S)ACKed; 2.6: nothing else.
+    /// Data that were never sent again and were sent before the recovery began were (S)ACKed; in
+    /// 2.6 they must be all that was.
     pub(super) original: bool,
     pub(super) retrans_acked: bool,
     /// Retransmissions other than that of the first segment were acknowledged.
@@ -27,22 +28,22 @@ pub(super) struct Ack {
     pub(super) reneging: bool,
     /// A retransmission was lost.
     pub(super) lost_retrans: bool,
-    /// The timer is to be set anew.
+    /// The timer must be set again.
     pub(super) set_timer: bool,
     pub(super) frto_highmark_passed: bool,
     /// Segments newly acknowledged cumulatively.
     pub(super) acked: u32,
-    /// Segments newly delivered, of those SACKed and of all.
+    /// Segments newly delivered, by SACK and in total.
     pub(super) sack_delivered: u32,
     pub(super) delivered: u32,
     pub(super) first_sacked: Option<Time>,
     pub(super) last_sacked: Option<Time>,
-    /// The round trip of the last segment that it acknowledges.
+    /// The round-trip time of the last segment that it acknowledges.
     pub(super) rtt: Option<Duration>,
 }
 
 impl Ack {
-    /// Not a duplicate (`FLAG_NOT_DUP`).
+    /// It is not a duplicate (`FLAG_NOT_DUP`).
     pub(super) fn news(&self) -> bool {
         self.advanced || self.window
     }

@@ -1,4 +1,4 @@
-//! Which Linux it is, and the ticks by which it runs.
+//! The version of Linux, and the ticks of its clock.
 
 use crate::Config;
 use forebay_core::{Duration, Time};
@@ -12,8 +12,8 @@ pub(crate) enum Version {
 }
 
 impl Version {
-    /// A time by the clock of the connection: 6.1 counts whole microseconds (`tcp_mstamp`), so that
-    /// two round trips of equal length may differ by one.
+    /// A time on the connection's clock. 6.1 counts whole microseconds (`tcp_mstamp`), so two round
+    /// trips of equal length may differ by one.
     pub(crate) fn instant(self, now: Time) -> Time {
         if self.is_2_6() {
             return now;
@@ -26,7 +26,7 @@ impl Version {
     }
 }
 
-/// The host's ticks (jiffies), by which timers run.
+/// The host's ticks (jiffies), at which timers run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     pub(super) tick: Duration,
@@ -53,14 +53,15 @@ impl Clock {
         self.tick.saturating_mul(self.ticks_up(span))
     }
 
-    /// When a timer fires that is set at `now` to go after `span`, and that is queued to fire at
-    /// `queued` or has fired then: at a tick, not before the span is over. 2.6 counts from the tick
-    /// before, 6.1 goes one further, and for spans of 63 ticks and more to every eighth, and so on
-    /// (`calc_wheel_index`).
+    /// When a timer fires that is set at `now` to expire after `span`. `queued` is when it would
+    /// fire, or has fired, if it was set before. Timers fire at a tick, not before the span is
+    /// over. 2.6 counts from the previous tick. 6.1 adds one, and for spans of 63 ticks and more
+    /// fires only at every eighth tick, and so on (`calc_wheel_index`).
     ///
-    /// Of the timers of one tick 6.1 fires the long ones first, and within a level of its wheel the
-    /// last queued first (`collect_expired_timers`, `hlist_add_head`); one that is set anew for the
-    /// same slot keeps its place (`__mod_timer`). Here they fire nanoseconds apart, in that order.
+    /// Of the timers of one tick, 6.1 fires the long ones first, and within a level of its wheel
+    /// the last queued first (`collect_expired_timers`, `hlist_add_head`). A timer that is set
+    /// again for the same slot keeps its place (`__mod_timer`). Here they fire nanoseconds apart,
+    /// in that order.
     pub(super) fn expiry(self, version: Version, now: Time, span: Duration, queued: Time) -> Time {
         let at = self.ticks(now) + self.ticks_up(span);
         if version.is_2_6() {
@@ -86,7 +87,7 @@ impl Clock {
 /// Nanoseconds within a tick in which the timers of one level fire.
 const TURN: u64 = 1_024;
 
-/// The timestamp clock of both: milliseconds (`TCP_TS_HZ`; 2.6 with 1000 ticks a second).
+/// The timestamp clock of all versions: milliseconds (`TCP_TS_HZ`; 2.6 with 1000 ticks a second).
 pub(crate) fn stamp(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }

@@ -1,9 +1,9 @@
-//! CUBIC's cube root, as Linux finds it (`cubic_root` of `tcp_cubic.c`): since 2.6.22 not exactly, and
-//! the last bits decide when the window grows.
+//! CUBIC's cube root, as Linux computes it (`cubic_root` of `tcp_cubic.c`). Since 2.6.22 it is not
+//! exact, and its last bits decide when the window grows.
 
 use super::Version;
 
-/// Of `a`.
+/// The cube root of `a`.
 pub(super) fn cube_root(version: Version, a: u64) -> u64 {
     match version {
         // It iterates until the root is exact.
@@ -16,7 +16,7 @@ fn bits(a: u64) -> u32 {
     u64::BITS - a.leading_zeros()
 }
 
-/// 2.6.26 and 6.1: of the six leading bits by a table, in 1/64 less ten, and one step of Newton's
+/// 2.6.26 and 6.1: a table for the six leading bits, in 1/64 minus ten, and one step of Newton's
 /// iteration.
 fn by_table(a: u64) -> u64 {
     let length = bits(a);

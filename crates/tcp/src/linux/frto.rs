@@ -1,6 +1,6 @@
-//! F-RTO of 2.6.26 with SACK (RFC 4138, appendix B; `tcp_enter_frto`, `tcp_process_frto`): after a
-//! timeout only the first segment is sent again, and then two new ones; the others are lost if it
-//! is these that arrive.
+//! F-RTO of 2.6.26 with SACK (RFC 4138, appendix B; `tcp_enter_frto`, `tcp_process_frto`). After a
+//! timeout only the first segment is sent again, and then two new ones. The others are lost if
+//! these arrive.
 
 use super::{Ack, EVER, LOST, Machine, RETRANS, SACKED, State};
 use forebay_core::Time;
@@ -34,8 +34,8 @@ impl Machine {
         self.frto_counter = 1;
     }
 
-    /// An acknowledgment after that; true if it leaves the window alone. `more` says that there are
-    /// new data for which the receiver has room.
+    /// An acknowledgment after that. Returns true if it does not change the window. `more` says
+    /// that there are new data for which the receiver has room.
     pub(super) fn on_frto_ack(&mut self, now: Time, ack: &Ack, more: bool) -> bool {
         let data = ack.acked > 0;
         if data {
@@ -75,8 +75,8 @@ impl Machine {
         false
     }
 
-    /// The timeout was none of these (`tcp_enter_frto_loss`): everything that is not SACKed is sent
-    /// again, beginning with `segments`.
+    /// The timeout was real (`tcp_enter_frto_loss`): everything that is not SACKed is sent again,
+    /// beginning with `segments`.
     fn frto_loss(&mut self, now: Time, segments: u32, mut acked: bool) {
         for at in 0..self.queue.len() as usize {
             let sent = *self.queue.get(at);

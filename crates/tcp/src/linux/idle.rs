@@ -1,11 +1,11 @@
-//! What becomes of a window that is not used (RFC 2861): after silence, and while the application has
+//! The window when it is not used (RFC 2861): after an idle time, and while the application has
 //! less to send.
 
 use super::{Machine, State};
 use forebay_core::{Duration, Time};
 
 impl Machine {
-    /// The threshold that a reduction which is taken back returns to (`tcp_current_ssthresh`).
+    /// The threshold to which a reduction returns when it is undone (`tcp_current_ssthresh`).
     pub(super) fn current_ssthresh(&self) -> u32 {
         if self.in_reduction() {
             return self.window.ssthresh;

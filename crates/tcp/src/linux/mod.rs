@@ -1,5 +1,6 @@
-//! Linux's TCP sender and receiver of three versions, by their own rules (`net/ipv4`): segments are
-//! counted, not bytes, each has its marks, and a machine of five states reads acknowledgments.
+//! Linux's TCP sender and receiver of three versions, by their own rules (`net/ipv4`). They count
+//! segments, not bytes. Each segment has marks, and a machine with five states reads
+//! acknowledgments.
 //!
 //! | here | there |
 //! |---|---|
@@ -18,8 +19,8 @@
 //! | `send_buffer` | where 6.1 sets PSH: `tcp_sendmsg_locked`, `tcp_check_space` |
 //! | `receive_buffer` | the window of 6.1: `tcp_grow_window`, `tcp_rcv_space_adjust` |
 //!
-//! Left out: what concerns memory, segmentation offload, MTU probing, urgent data, Fast Open, and
-//! connections without SACK. The least round trip of the last five minutes is that of the whole
+//! Left out: memory, segmentation offload, MTU probing, urgent data, Fast Open, and connections
+//! without SACK. The smallest round-trip time of the last five minutes is that of the whole
 //! connection.
 
 mod ack;
@@ -55,7 +56,7 @@ use rtt::Estimator;
 use send_buffer::SendBuffer;
 
 impl Version {
-    /// That of `config`, if its sender is Linux's.
+    /// The machine for `config`, if its sender is Linux's.
     pub(crate) fn of(config: &Config) -> Option<Self> {
         if config.recovery != LossRecovery::Sack {
             return None;
@@ -80,32 +81,32 @@ pub(crate) enum State {
     Loss,
 }
 
-/// What the timer is for.
+/// The purpose of the timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pending {
     Nothing,
     Timeout,
     /// A tail loss probe.
     Probe,
-    /// Segments that may have been reordered are lost then (RACK).
+    /// Segments that may have been reordered count as lost then (RACK).
     Reordering,
 }
 
-/// What is to be sent again.
+/// What must be sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Resend {
     Nothing,
-    /// This segment, whatever the window says.
+    /// This segment, whatever the window allows.
     Forced(usize),
-    /// The same, which does not count as in flight again (a tail loss probe).
+    /// The same, but it does not count as in flight again (a tail loss probe).
     Probe(usize),
-    /// What is lost, as the window allows.
+    /// Lost segments, as far as the window allows.
     Lost,
-    /// New data, and what is lost only if there are none (F-RTO of 6.1).
+    /// New data, and lost segments only if there are none (F-RTO of 6.1).
     NewFirst,
 }
 
-/// A segment to send again: offset, payload and whether the FIN goes with it.
+/// A segment to send again: its offset, its payload, and whether the FIN is part of it.
 pub(crate) type Resent = (u64, u32, bool);
 
 /// The sender's half. All offsets are those of the stream.
@@ -122,39 +123,39 @@ pub(crate) struct Machine {
     queue: Queue,
     congestion: Congestion,
     estimator: Estimator,
-    /// The state lasts until this is acknowledged.
+    /// The state lasts until this offset is acknowledged.
     high_seq: u64,
-    /// Threshold and window before the last reduction; 0 for one that must not be taken back.
+    /// Threshold and window before the last reduction; 0 if it must not be undone.
     prior_ssthresh: u32,
     prior_cwnd: u32,
     reduced: bool,
-    /// Where the reduction began; 0 if it cannot be taken back.
+    /// Where the reduction began; 0 if it cannot be undone.
     undo_marker: u64,
-    /// Retransmissions since that no D-SACK has answered.
+    /// Retransmissions since then that no D-SACK has answered.
     undo_retrans: i32,
     /// The timestamp of the first retransmission.
     retrans_stamp: Option<u32>,
     retransmits: u32,
     total_retrans: u32,
-    /// Segments of disorder that are not yet loss.
+    /// Number of reordered segments that does not yet mean loss.
     reordering: u32,
     reordering_seen: bool,
-    /// Forward acknowledgment holds, until reordering is seen.
+    /// Forward acknowledgment is used until reordering is seen.
     forward: bool,
-    /// The end of the highest segment SACKed, and how many segments are up to there.
+    /// The end of the highest SACKed segment, and the number of segments up to there.
     fack: u64,
     fack_count: u32,
     blocks: [(u64, u64); 3],
     /// Where 2.6.18's walk over the queue stopped.
     hint: Option<u64>,
     resend: Resend,
-    /// New data wait for the next acknowledgment, since a timer expired.
+    /// A timer has expired, and new data wait for the next acknowledgment.
     holds_new: bool,
     pending: Pending,
     deadline: Time,
-    /// When the timer of the kernel fires, which stays queued if it is not needed any more.
+    /// When the kernel's timer fires. It stays queued even if it is no longer needed.
     queued: Time,
-    /// When the window was last full, and how much of it was used since.
+    /// When the window was last full, and how much of it was used since then.
     used_at: Time,
     used: u32,
     last_sent: Time,
@@ -165,14 +166,14 @@ pub(crate) struct Machine {
     frto: bool,
     prr_delivered: u32,
     prr_out: u32,
-    /// Losses found, of all time, and at the last look.
+    /// Losses found in total, and at the last check.
     lost: u32,
     duplicates: u32,
     delivered: u32,
-    /// Of these with an echo (`delivered_ce`).
+    /// Segments of these with an echo (`delivered_ce`).
     delivered_marked: u32,
     rack: Rack,
-    /// What had been sent when a tail loss probe went out; 0 for none.
+    /// The last offset sent when a tail loss probe was sent; 0 if there is none.
     probe_seq: u64,
     probe_retrans: bool,
     limited: bool,
@@ -180,7 +181,7 @@ pub(crate) struct Machine {
     usage_seq: u64,
     sent_now: u32,
     buffer: Option<SendBuffer>,
-    /// For BBR.
+    /// State for BBR.
     rates: Option<Box<Rates>>,
     paced: bool,
     slow_start_after_idle: bool,
@@ -263,13 +264,13 @@ impl Machine {
         machine
     }
 
-    /// Whether a SYN that is sent again asks for no ECN (`tcp_ecn_clear_syn`).
+    /// Whether a SYN that is sent again requests no ECN (`tcp_ecn_clear_syn`).
     pub(crate) fn falls_back(&self) -> bool {
         !self.version.is_2_6()
     }
 
-    /// The handshake is over: its round trip by the timestamps, if they tell, when the SYN was sent
-    /// last, how often it timed out, and whether both ends have ECN.
+    /// The handshake is over. Its arguments: the round-trip time by the timestamps, if they tell
+    /// it, when the SYN was last sent, how often it timed out, and whether both ends have ECN.
     pub(crate) fn open(
         &mut self,
         now: Time,
@@ -298,12 +299,12 @@ impl Machine {
         self.begin_rates(now, rtt);
     }
 
-    /// A time by its clock.
+    /// A time on its clock.
     pub(crate) fn instant(&self, now: Time) -> Time {
         self.version.instant(now)
     }
 
-    /// When a timer fires that is set at `now` to go after `span`.
+    /// When a timer fires that is set at `now` to expire after `span`.
     pub(crate) fn expiry(&self, now: Time, span: Duration) -> Time {
         self.clock.expiry(self.version, now, span, Time::ZERO)
     }
@@ -327,7 +328,7 @@ impl Machine {
         self.estimator.rto()
     }
 
-    /// For window probes after `times` expiries.
+    /// The timeout for window probes after `times` expiries.
     pub(crate) fn backed_off(&self, times: u8) -> Duration {
         self.estimator.backed_off(times)
     }
@@ -336,12 +337,12 @@ impl Machine {
         self.deadline
     }
 
-    /// Whether the timer that runs is the retransmission timer, whose expiries count.
+    /// Whether the running timer is the retransmission timer, whose expiries count.
     pub(crate) fn awaits_timeout(&self) -> bool {
         self.pending == Pending::Timeout
     }
 
-    /// As `ss` and the kernel's own traces call it.
+    /// The name of the state in `ss` and in the kernel's own traces.
     pub(crate) fn state(&self) -> &'static str {
         match self.state {
             State::Open => "Open",
@@ -352,21 +353,21 @@ impl Machine {
         }
     }
 
-    /// Bytes thought to be in the network.
+    /// Bytes that are probably in the network.
     pub(crate) fn in_flight(&self) -> u64 {
         u64::from(self.queue.in_flight()) * self.mss
     }
 
-    /// Bytes of heap.
+    /// Bytes of heap memory.
     pub(crate) fn heap(&self) -> usize {
         let buffer = self.buffer.as_ref().map_or(0, SendBuffer::heap);
         let rates = self.rates.as_ref().map_or(0, |rates| rates.heap());
         self.queue.heap() + self.congestion.heap() + buffer + rates
     }
 
-    /// An acknowledgment of `segment.ack`, not below the last one. `window` says that the
-    /// receiver's window changed, `echo` that it is a congestion echo, `more` that there are new
-    /// data for which the receiver has room.
+    /// An acknowledgment of `segment.ack`, which is not below the last one. `window` says that the
+    /// receiver's window changed, `echo` that it is a congestion echo, and `more` that there are
+    /// new data for which the receiver has room.
     pub(crate) fn on_ack(
         &mut self,
         now: Time,
@@ -400,7 +401,7 @@ impl Machine {
         }
     }
 
-    /// Whether there was a reduction since this was last asked, of which the receiver is to be told
+    /// Whether there was a reduction since the last call, of which the receiver must be told
     /// (`tcp_ecn_queue_cwr`).
     pub(crate) fn take_reduced(&mut self) -> bool {
         std::mem::take(&mut self.reduced)
@@ -428,8 +429,8 @@ impl Machine {
         }
     }
 
-    /// The next segment to send again now, `more` as in [`Machine::on_ack`]; `held` says that pacing
-    /// holds what is not forced.
+    /// The next segment to send again now. `more` is as in [`Machine::on_ack`]; `held` says that
+    /// pacing holds back everything that is not forced.
     pub(crate) fn next_resend(&mut self, now: Time, more: bool, held: bool) -> Option<Resent> {
         match self.resend {
             Resend::Nothing => None,
@@ -457,7 +458,7 @@ impl Machine {
         }
     }
 
-    /// Whether a new segment may go, as far as the window is concerned.
+    /// Whether the window allows a new segment.
     pub(crate) fn lets_new(&self) -> bool {
         !self.holds_new && self.queue.in_flight() < self.window.cwnd
     }
@@ -481,8 +482,8 @@ impl Machine {
         self.check_space();
     }
 
-    /// Nothing goes out any more until the next event; `more` as in [`Machine::on_ack`]. True if
-    /// something may go now after all.
+    /// Nothing more is sent until the next event. `more` is as in [`Machine::on_ack`]. Returns true
+    /// if something may be sent now after all.
     pub(crate) fn settled(&mut self, now: Time, more: bool) -> bool {
         if self.resend == Resend::NewFirst {
             if self.next > self.high_seq {
@@ -514,7 +515,7 @@ impl Machine {
         false
     }
 
-    /// Whether the window is coming down to its threshold.
+    /// Whether the window is being reduced to its threshold.
     fn in_reduction(&self) -> bool {
         matches!(self.state, State::Cwr | State::Recovery)
     }
@@ -530,8 +531,8 @@ impl Machine {
         self.deadline = Time::MAX;
     }
 
-    /// The retransmission timer begins again (`tcp_rearm_rto`); in 6.1 it counts from when the
-    /// first segment was sent, if another timer was in its place.
+    /// Restarts the retransmission timer (`tcp_rearm_rto`). In 6.1 it counts from when the first
+    /// segment was sent, if another timer ran in its place.
     fn rearm(&mut self, now: Time) {
         let Some(head) = self.queue.front() else { return self.stop_timer() };
         let rto = self.estimator.rto();
@@ -555,8 +556,8 @@ impl Machine {
         (sent.seq, u32::from(sent.len), sent.has(FIN))
     }
 
-    /// A retransmission was not needed: all of them were answered by D-SACKs, or what is
-    /// acknowledged was sent before the first of them (`tcp_may_undo`).
+    /// Whether retransmissions were unnecessary: all of them were answered by D-SACKs, or the
+    /// acknowledged data were sent before the first of them (`tcp_may_undo`).
     fn may_undo(&self, segment: &Segment) -> bool {
         self.undo_marker > 0 && (self.undo_retrans == 0 || self.is_delayed(segment))
     }
@@ -572,12 +573,12 @@ impl Machine {
     }
 }
 
-/// Reductions that an acknowledgment brought.
+/// The reductions that an acknowledgment caused.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reduced {
     /// Recovery began.
     pub(crate) recovery: bool,
-    /// Because of an echo.
+    /// It was caused by an echo.
     pub(crate) echo: bool,
 }
 
@@ -586,6 +587,6 @@ pub(crate) struct Reduced {
 pub(crate) enum Expired {
     Nothing,
     Timeout,
-    /// One new segment is to be sent, whatever the window says.
+    /// One new segment must be sent, whatever the window allows.
     ProbeNew,
 }

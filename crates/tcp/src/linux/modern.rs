@@ -68,7 +68,7 @@ impl Machine {
         self.congestion.on_ack(&Delivered { una, next, all: delivered, marked: delivered_marked });
     }
 
-    /// Takes what was acknowledged out of the queue (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
+    /// Removes what was acknowledged from the queue (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
     fn clean_6_1(
         &mut self,
         now: Time,
@@ -153,7 +153,7 @@ impl Machine {
         self.congestion.measure(&mut self.window, &measured);
     }
 
-    /// `tcp_update_pacing_rate`, in bytes a second.
+    /// `tcp_update_pacing_rate`, in bytes per second.
     fn pacing_rate(&self) -> f64 {
         let ratio = if self.window.cwnd < self.window.ssthresh / 2 { 2.0 } else { 1.2 };
         let segments = f64::from(self.window.cwnd.max(self.queue.len()));
@@ -333,8 +333,8 @@ impl Machine {
         }
     }
 
-    /// A tail loss probe was answered (`tcp_process_tlp_ack`): if what it sent again was needed, a
-    /// loss was repaired, and the window is reduced.
+    /// A tail loss probe was answered (`tcp_process_tlp_ack`). If what it sent was needed, it
+    /// repaired a loss, and the window is reduced.
     fn on_probe_ack(&mut self, ack: &Ack) {
         if self.una < self.probe_seq {
             return;
@@ -372,7 +372,8 @@ impl Machine {
         }
     }
 
-    /// Retransmissions are in flight, or the first segment was one (`tcp_any_retrans_done`).
+    /// Whether retransmissions are in flight, or the first segment was sent again
+    /// (`tcp_any_retrans_done`).
     fn any_resent(&self) -> bool {
         self.queue.retrans > 0 || self.queue.front().is_some_and(|head| head.has(EVER))
     }
@@ -410,7 +411,7 @@ impl Machine {
         undo
     }
 
-    /// Whether a partial acknowledgment tells that nothing more is lost for now
+    /// Whether a partial acknowledgment shows that nothing more is lost for now
     /// (`tcp_try_undo_partial`).
     fn on_partial_6_1(&mut self, segment: &Segment) -> bool {
         if self.undo_marker == 0 || !self.is_delayed(segment) {
@@ -505,7 +506,7 @@ impl Machine {
         self.set_timer(now, Pending::Timeout, self.estimator.rto());
     }
 
-    /// What is lost, as far as the window allows.
+    /// Lost segments, as far as the window allows.
     pub(super) fn resend_6_1(&mut self, now: Time) -> Option<Resent> {
         let room = self.queue.in_flight() < self.window.cwnd;
         let unsent = self.queue.retrans < self.queue.lost;

@@ -47,7 +47,7 @@ impl Machine {
         }
     }
 
-    /// Takes what was acknowledged out of the queue (`tcp_clean_rtx_queue`).
+    /// Removes what was acknowledged from the queue (`tcp_clean_rtx_queue`).
     fn clean_2_6(&mut self, now: Time, segment: &Segment, ack: &mut Ack, count_before: u32) {
         let mut last = None;
         let mut low = None;
@@ -114,7 +114,7 @@ impl Machine {
         self.congestion.measure(&mut self.window, &sample);
     }
 
-    /// Whether the window is what holds the sender back (`tcp_is_cwnd_limited`).
+    /// Whether the window limits the sender (`tcp_is_cwnd_limited`).
     fn is_limited_2_6(&self, in_flight: u32) -> bool {
         let left = self.window.cwnd.saturating_sub(in_flight);
         left == 0 || (!self.is_2_6_18() && left <= self.reordering)
@@ -186,7 +186,7 @@ impl Machine {
         self.resend = Resend::Lost;
     }
 
-    /// `high_seq` is acknowledged: the state ends.
+    /// `high_seq` is acknowledged, so the state ends.
     fn leave_2_6(&mut self, segment: &Segment) {
         match self.state {
             State::Loss => {
@@ -215,7 +215,7 @@ impl Machine {
         }
     }
 
-    /// In the states Open, Disorder and CWR; false if it does not begin.
+    /// In the states Open, Disorder and CWR. Returns false if recovery does not begin.
     fn enter_recovery_2_6(&mut self, now: Time, ack: &Ack, more: bool) -> bool {
         if self.state == State::Disorder {
             self.undo_by_duplicates();
@@ -298,8 +298,8 @@ impl Machine {
         !self.queue.is_empty() && self.timed_out(now, 0)
     }
 
-    /// The first `count` segments are lost, as far as they were sent before the recovery began
-    /// (`tcp_mark_head_lost`); without forward acknowledgment `count` is of those SACKed.
+    /// Marks the first `count` segments as lost, if they were sent before the recovery began
+    /// (`tcp_mark_head_lost`). Without forward acknowledgment, `count` counts SACKed segments.
     fn lose_head(&mut self, count: u32) {
         let all = self.forward || self.is_2_6_18();
         let spared = SACKED | LOST | if self.is_2_6_18() { RETRANS } else { 0 };
@@ -319,7 +319,7 @@ impl Machine {
         }
     }
 
-    /// `tcp_update_scoreboard`; `least` segments are lost for sure.
+    /// `tcp_update_scoreboard`. At least `least` segments are lost.
     fn update_scoreboard(&mut self, now: Time, least: u32) {
         let count = match (self.forward, self.is_2_6_18()) {
             (true, _) => self.fack_count.saturating_sub(self.reordering).max(1),
@@ -340,8 +340,8 @@ impl Machine {
         }
     }
 
-    /// Rate halving: a segment less for every second acknowledgment with news, which 2.6.18 does
-    /// not ask for (`tcp_cwnd_down`; M. Mathis, J. Semke, J. Mahdavi, K. Lahey, "The Rate-Halving
+    /// Rate halving: one segment less for every second acknowledgment with news; 2.6.18 does not
+    /// require news (`tcp_cwnd_down`; M. Mathis, J. Semke, J. Mahdavi, K. Lahey, "The Rate-Halving
     /// Algorithm for TCP Congestion Control", 1999).
     fn cwnd_down(&mut self, ack: &Ack) {
         let news = ack.advanced || ack.sacked || ack.duplicate_sack;
@@ -356,13 +356,13 @@ impl Machine {
         self.window.cwnd = self.window.cwnd.min(self.queue.in_flight() + 1);
     }
 
-    /// No burst of more than three segments (`tcp_moderate_cwnd`).
+    /// Prevents bursts of more than three segments (`tcp_moderate_cwnd`).
     pub(super) fn moderate(&mut self) {
         let burst = if self.is_2_6_18() { 3 } else { self.reordering };
         self.window.cwnd = self.window.cwnd.min(self.queue.in_flight() + burst);
     }
 
-    /// Takes a reduction of the window back, and that of the threshold if `whole` (`tcp_undo_cwr`).
+    /// Undoes a reduction of the window, and that of the threshold if `whole` (`tcp_undo_cwr`).
     fn undo_2_6(&mut self, whole: bool) {
         if self.prior_ssthresh > 0 {
             self.window.cwnd = self.congestion.undone(self.version, &self.window, 0);
@@ -393,7 +393,7 @@ impl Machine {
         }
     }
 
-    /// Whether a partial acknowledgment tells of another loss (`tcp_try_undo_partial`).
+    /// Whether a partial acknowledgment indicates another loss (`tcp_try_undo_partial`).
     fn on_partial_2_6(&mut self, segment: &Segment, acked: u32) -> bool {
         if self.may_undo(segment) {
             if self.queue.retrans == 0 {
@@ -421,7 +421,7 @@ impl Machine {
         true
     }
 
-    /// The receiver has taken back what it SACKed (`tcp_check_sack_reneging`).
+    /// The receiver has withdrawn what it SACKed (`tcp_check_sack_reneging`).
     fn renege(&mut self, now: Time) {
         self.enter_loss_2_6(now, true);
         self.retransmits += 1;
@@ -429,7 +429,7 @@ impl Machine {
         self.set_timer(now, Pending::Timeout, self.estimator.rto());
     }
 
-    /// `tcp_enter_loss`; `forget` what was SACKed as well.
+    /// `tcp_enter_loss`. If `forget`, SACKs are forgotten as well.
     fn enter_loss_2_6(&mut self, now: Time, forget: bool) {
         if self.begins_reduction() {
             self.prior_ssthresh = self.current_ssthresh();
@@ -460,7 +460,7 @@ impl Machine {
         self.frto_counter = 0;
     }
 
-    /// Whether a timeout reduces the window, which it does once in a window of data.
+    /// Whether a timeout reduces the window, which it does once per window of data.
     pub(super) fn begins_reduction(&self) -> bool {
         self.state <= State::Disorder
             || self.una == self.high_seq
@@ -486,8 +486,8 @@ impl Machine {
         self.set_timer(now, Pending::Timeout, self.estimator.rto());
     }
 
-    /// What is lost, as far as the window allows; in Recovery then what may be lost, if there is
-    /// nothing new to send.
+    /// Lost segments, as far as the window allows. In Recovery then those that may be lost, if
+    /// there is nothing new to send.
     pub(super) fn resend_2_6(&mut self, now: Time, more: bool) -> Option<Resent> {
         let room = self.queue.in_flight() < self.window.cwnd;
         let lost = |marks: u8| marks & (LOST | SACKED | RETRANS) == LOST;

@@ -5,22 +5,22 @@ use std::collections::VecDeque;
 
 /// SACKed.
 pub(super) const SACKED: u8 = 1;
-/// Sent again, and as far as known still in flight.
+/// Sent again and, as far as is known, still in flight.
 pub(super) const RETRANS: u8 = 2;
-/// Deemed lost.
+/// Taken as lost.
 pub(super) const LOST: u8 = 4;
-/// Sent again at some time.
+/// Sent again at least once.
 pub(super) const EVER: u8 = 8;
-/// A FIN follows the payload.
+/// With a FIN after the payload.
 pub(super) const FIN: u8 = 16;
 
 /// One segment: 24 bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent {
     pub(super) seq: u64,
-    /// When it was sent last.
+    /// When it was last sent.
     pub(super) at: Time,
-    /// How far the highest byte sent was above `seq` when it was sent again.
+    /// How far the highest byte sent was above `seq` when this segment was sent again.
     pub(super) ahead: u32,
     pub(super) len: u16,
     pub(super) marks: u8,
@@ -88,7 +88,7 @@ impl Queue {
         self.segments.partition_point(|sent| sent.end() <= offset)
     }
 
-    /// Takes the first segment out.
+    /// Removes the first segment.
     pub(super) fn pop(&mut self) -> Option<Sent> {
         let sent = self.segments.pop_front()?;
         self.count(sent.marks, 0);
@@ -97,7 +97,7 @@ impl Queue {
         Some(sent)
     }
 
-    /// What is below `una` of the first segment was acknowledged.
+    /// The part of the first segment below `una` was acknowledged.
     pub(super) fn trim(&mut self, una: u64) {
         if let Some(sent) = self.segments.front_mut()
             && una > sent.seq
@@ -107,7 +107,7 @@ impl Queue {
         }
     }
 
-    /// Sets the marks `add` and takes `remove` away.
+    /// Sets the marks `add` and clears `remove`.
     pub(super) fn mark(&mut self, at: usize, add: u8, remove: u8) {
         let before = self.segments[at].marks;
         let after = (before & !remove) | add;
@@ -125,12 +125,12 @@ impl Queue {
         }
     }
 
-    /// SACKed segments that have become one with those below them (`tcp_shift_skb_data`).
+    /// SACKed segments that are merged with those below them (`tcp_shift_skb_data`).
     pub(super) fn merged(&self) -> u32 {
         self.pairs
     }
 
-    /// The segment is sent again at `now` with everything up to `next` sent.
+    /// The segment is sent again at `now`, when everything up to `next` was sent.
     pub(super) fn resend(&mut self, at: usize, now: Time, next: u64, mark: u8) -> Sent {
         self.mark(at, mark | EVER, 0);
         let sent = &mut self.segments[at];
@@ -149,7 +149,7 @@ impl Queue {
         change(RETRANS, &mut self.retrans);
     }
 
-    /// Bytes of heap.
+    /// Bytes of heap memory.
     pub(super) fn heap(&self) -> usize {
         self.segments.capacity() * size_of::<Sent>()
     }

@@ -5,12 +5,12 @@ use super::queue::Sent;
 use super::{Ack, EVER, Expired, LOST, Machine, Pending, RETRANS, Resend, SACKED, State};
 use forebay_core::{Duration, Time};
 
-/// Least time that a timer is set to (`TCP_TIMEOUT_MIN_US`).
+/// Shortest time of a timer (`TCP_TIMEOUT_MIN_US`).
 const LEAST: Duration = Duration::from_millis(2);
-/// Recoveries for which a longer reordering window lasts (`TCP_RACK_RECOVERY_THRESH`).
+/// Number of recoveries for which a longer reordering window lasts (`TCP_RACK_RECOVERY_THRESH`).
 const RECOVERIES: u8 = 16;
 
-/// The segment sent last of those that arrived.
+/// The arrived segment that was sent last.
 #[derive(Debug, Default)]
 pub(super) struct Rack {
     at: Time,
@@ -19,7 +19,7 @@ pub(super) struct Rack {
     least: Option<Duration>,
     pub(super) advanced: bool,
     pub(super) duplicate_seen: bool,
-    /// Quarters of the least round trip to wait, beside the first.
+    /// Quarters of the smallest round-trip time to wait, beside the first.
     steps: u8,
     persist: u8,
     last_delivered: u32,
@@ -31,7 +31,7 @@ impl Rack {
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
     }
 
-    /// The least of them; 0 before the first.
+    /// The smallest of them; 0 before the first.
     pub(super) fn least_rtt(&self) -> Duration {
         self.least.unwrap_or(Duration::ZERO)
     }
@@ -110,8 +110,8 @@ impl Machine {
         self.lost += 1;
     }
 
-    /// Segments are lost that were sent a round trip before one that arrived; the time until the
-    /// others will be (`tcp_rack_detect_loss`).
+    /// Marks segments as lost that were sent a round trip before one that arrived. Returns the time
+    /// until the others will be (`tcp_rack_detect_loss`).
     fn detect_loss(&mut self, now: Time) -> Duration {
         let window = self.reordering_window();
         let mut wait = Duration::ZERO;
@@ -171,8 +171,8 @@ impl Machine {
         self.rearm(now);
     }
 
-    /// Sets the timer for a tail loss probe, if there is to be one; `advancing` says that the
-    /// retransmission timer would begin again now.
+    /// Sets the timer for a tail loss probe, if one is due. `advancing` says that the
+    /// retransmission timer would restart now.
     pub(super) fn schedule_probe(&mut self, now: Time, advancing: bool) -> bool {
         let Some(head) = self.queue.front() else { return false };
         if !matches!(self.state, State::Open | State::Cwr) {
@@ -212,7 +212,7 @@ impl Machine {
         Expired::Nothing
     }
 
-    /// No probe goes out, since another is on its way or the pace holds it back: the retransmission
+    /// No probe is sent, because another is on its way or pacing holds it back. The retransmission
     /// timer takes over (`tcp_send_loss_probe`, rearm_timer).
     pub(crate) fn probe_held(&mut self, now: Time) {
         self.pending = Pending::Probe;

@@ -1,7 +1,7 @@
-//! Samples of the delivery rate in 6.1 (`tcp_rate.c`), for BBR, which they are handed to
+//! Samples of the delivery rate in 6.1 (`tcp_rate.c`) for BBR, which gets them
 //! (`tcp_cong_control`).
 //!
-//! Counts of delivered segments begin with 1: the SYN is one.
+//! Counts of delivered segments begin with 1, because the SYN counts.
 
 use super::congestion::Congestion;
 use super::queue::Sent;
@@ -10,35 +10,35 @@ use crate::congestion::law::{Law, Repair, Sample, Totals};
 use forebay_core::{Duration, Time};
 use std::collections::VecDeque;
 
-/// What was so when a segment was sent last (`tcp_skb_cb.tx`).
+/// The state when a segment was last sent (`tcp_skb_cb.tx`).
 #[derive(Debug, Clone, Copy)]
 struct Snapshot {
     first_sent: Time,
     delivered_at: Time,
     delivered: u32,
     app_limited: bool,
-    /// It was delivered already.
+    /// Whether it was already delivered.
     told: bool,
 }
 
-/// What an acknowledgment has told so far (`struct rate_sample`).
+/// What an acknowledgment has shown so far (`struct rate_sample`).
 #[derive(Debug, Clone, Copy)]
 struct Told {
     snapshot: Snapshot,
-    /// From the first segment of the window to this one.
+    /// Time from sending the first segment of the window to sending this one.
     sending: Duration,
     /// Where the newest segment ends.
     end: u64,
 }
 
-/// Of one connection; instants are whole microseconds.
+/// State of one connection. Times are whole microseconds.
 #[derive(Debug)]
 pub(super) struct Rates {
-    /// One for each segment of the retransmission queue.
+    /// One entry for each segment of the retransmission queue.
     sent: VecDeque<Snapshot>,
     first_sent: Time,
     delivered_at: Time,
-    /// What will have been delivered when the application's limit is over; 0 without one.
+    /// The delivered count at which the application's limit ends; 0 if there is none.
     app_limited: u32,
     told: Option<Told>,
     next_send: Time,
@@ -56,7 +56,7 @@ impl Rates {
         }
     }
 
-    /// Bytes of heap, itself included.
+    /// Bytes of heap memory, including the value itself.
     pub(super) fn heap(&self) -> usize {
         size_of::<Self>() + self.sent.capacity() * size_of::<Snapshot>()
     }
@@ -107,7 +107,7 @@ impl Machine {
         }
     }
 
-    /// Bytes of payload a second that segments are paced by; None if they are not.
+    /// The pacing rate in payload bytes per second. None if segments are not paced.
     pub(crate) fn pacing(&self) -> Option<u64> {
         match &self.congestion {
             Congestion::Bbr(bbr) => Some(bbr.pacing_rate()),
@@ -115,12 +115,12 @@ impl Machine {
         }
     }
 
-    /// Pacing lets the next segment go then (`tcp_wstamp_ns`).
+    /// When pacing allows the next segment (`tcp_wstamp_ns`).
     pub(crate) fn set_next_send(&mut self, at: Time) {
         self.rates.iter_mut().for_each(|rates| rates.next_send = at);
     }
 
-    /// Pacing lets a segment go now (`tcp_pace_kick`).
+    /// Pacing allows a segment now (`tcp_pace_kick`).
     pub(crate) fn on_pace(&mut self) {
         self.holds_new &= self.rates.is_none();
     }
@@ -171,7 +171,7 @@ impl Machine {
         }
     }
 
-    /// Something is sent with nothing in flight (`CA_EVENT_TX_START`).
+    /// Something is sent while nothing is in flight (`CA_EVENT_TX_START`).
     pub(super) fn restart_rates(&mut self, now: Time) {
         let limited = self.rates.as_ref().is_some_and(|rates| rates.app_limited > 0);
         if let (Congestion::Bbr(bbr), true) = (&mut self.congestion, limited) {
@@ -179,7 +179,7 @@ impl Machine {
         }
     }
 
-    /// `tcp_rate_gen`, and what the congestion control makes of it.
+    /// `tcp_rate_gen`, and the congestion control's response to it.
     pub(super) fn control(&mut self, now: Time, ack: &Ack, prior_in_flight: u32, losses: u32) {
         let delivered = self.total_delivered();
         let in_flight = self.queue.in_flight();

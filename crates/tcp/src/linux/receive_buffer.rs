@@ -1,10 +1,11 @@
-//! The receive buffer of 6.1, and the window that it lets the receiver offer: the window grows with
-//! the segments that come (`tcp_grow_window`) up to a clamp, and buffer and clamp grow with what
-//! the reader takes in a round trip (`tcp_rcv_space_adjust`, dynamic right-sizing).
+//! The receive buffer of 6.1, and the window that the receiver offers. The window grows with the
+//! segments that arrive (`tcp_grow_window`) up to a clamp. Buffer and clamp grow with what the
+//! application reads in a round trip (`tcp_rcv_space_adjust`, dynamic right-sizing).
 //!
-//! Memory is counted, not bytes: a segment takes its buffer's overhead as well, and half of the
-//! memory is lent to the window (`tcp_win_from_space` with `tcp_adv_win_scale` 1). Left out: what
-//! happens when memory is exhausted (`tcp_prune_queue`), for a window of half of it leaves room.
+//! Memory is counted, not bytes: a segment also takes its buffer's overhead, and half of the memory
+//! is available for the window (`tcp_win_from_space` with `tcp_adv_win_scale` 1). Left out: what
+//! happens when memory is exhausted (`tcp_prune_queue`), because a window of half the memory leaves
+//! room.
 
 use crate::{Config, ReceiveWindow};
 use forebay_core::{Duration, Time};
@@ -13,9 +14,9 @@ use forebay_core::{Duration, Time};
 const OVERHEAD: u64 = 768;
 /// Adjacent segments that share one such overhead (`tcp_try_coalesce`, `MAX_SKB_FRAGS`).
 const MOST_FRAGMENTS: u64 = 17;
-/// `SKB_TRUESIZE(0)` and `MAX_TCP_HEADER`, by which `tcp_rcv_space_adjust` thinks of a segment.
+/// `SKB_TRUESIZE(0)` and `MAX_TCP_HEADER`, with which `tcp_rcv_space_adjust` estimates a segment.
 const THOUGHT: u64 = 576 + 192;
-/// Least payload that lets the window grow.
+/// Smallest payload that lets the window grow.
 const WORTHY: u64 = 128;
 
 /// Half of the memory, rounded up (`tcp_win_from_space`).
@@ -35,7 +36,7 @@ impl Chunk {
         self.end - self.start
     }
 
-    /// Whether what follows it may join it, in segments of `mss` bytes.
+    /// Whether data that follow may join it, in segments of `mss` bytes.
     fn takes(self, next: Chunk, mss: u64) -> bool {
         let fragments = self.bytes().div_ceil(mss) + next.bytes().div_ceil(mss);
         self.end == next.start && fragments <= MOST_FRAGMENTS
@@ -44,29 +45,32 @@ impl Chunk {
 
 #[derive(Debug)]
 pub(crate) struct ReceiveBuffer {
-    /// Memory (`sk_rcvbuf`), and the most that it becomes; the same if it is fixed.
+    /// Memory (`sk_rcvbuf`), and its maximum; equal if it is fixed.
     size: u64,
     most: u64,
-    /// The most that may be offered (`window_clamp`), and that is offered for now (`rcv_ssthresh`).
+    /// The largest window that may be offered (`window_clamp`), and the present limit
+    /// (`rcv_ssthresh`).
     clamp: u64,
     threshold: u64,
     mss: u64,
-    /// Windows are told in units of two to the power of this (`rcv_wscale`).
+    /// Windows are reported in units of 2 to the power of this (`rcv_wscale`).
     scale: u32,
-    /// What the reader took since when, and how much it took in the round trip before (`rcvq_space`).
+    /// What the application read since when, and how much it read in the round trip before
+    /// (`rcvq_space`).
     taken: u64,
     since: Time,
     before: u64,
-    /// The sender's round trip in eighths of a microsecond, 0 if not known (`rcv_rtt_est.rtt_us`).
+    /// The sender's round trip in eighths of a microsecond; 0 if it is not known
+    /// (`rcv_rtt_est.rtt_us`).
     round_trip: u64,
     last_echo: Option<u32>,
-    /// Since when a window's worth of data is awaited, and up to where.
+    /// Since when a window's worth of data is awaited, and up to which offset.
     measured: Option<(Time, u64)>,
-    /// What lies above holes, in ascending order (`out_of_order_queue`), and its memory.
+    /// Data above holes, in ascending order (`out_of_order_queue`), and their memory.
     early: Vec<Chunk>,
     early_memory: u64,
-    /// What the reader has not had (`sk_receive_queue`): its memory, its last chunk, and the end of
-    /// its first, if that is another.
+    /// Data that the application has not read (`sk_receive_queue`): their memory, the last chunk,
+    /// and the end of the first one, if that is another.
     queued_memory: u64,
     tail: Option<Chunk>,
     first_end: Option<u64>,
@@ -110,12 +114,12 @@ impl ReceiveBuffer {
         }
     }
 
-    /// All memory taken (`sk_rmem_alloc`).
+    /// All memory in use (`sk_rmem_alloc`).
     pub(crate) fn held(&self) -> u64 {
         self.early_memory + self.queued_memory
     }
 
-    /// `start..end` came above a hole (`tcp_data_queue_ofo`). Whether the window grew.
+    /// `start..end` arrived above a hole (`tcp_data_queue_ofo`). Returns whether the window grew.
     pub(crate) fn on_early(&mut self, start: u64, end: u64) -> bool {
         let new = Chunk { start, end };
         let (at, before) = (self.early.partition_point(|chunk| chunk.start < start), self.held());
@@ -134,8 +138,8 @@ impl ReceiveBuffer {
         }
     }
 
-    /// `start..end` came in order; `window` is what was offered last (`tcp_event_data_recv`). Whether
-    /// the window grew.
+    /// `start..end` arrived in order; `window` is the last one offered (`tcp_event_data_recv`).
+    /// Returns whether the window grew.
     pub(crate) fn on_data(&mut self, now: Time, start: u64, end: u64, window: u64) -> bool {
         self.queue(Chunk { start, end });
         self.measure_window(now, end, window);
@@ -144,7 +148,7 @@ impl ReceiveBuffer {
         grew
     }
 
-    /// What lies above holes is in order up to `next` and beyond (`tcp_ofo_queue`).
+    /// Data above holes are now in order up to `next` and beyond (`tcp_ofo_queue`).
     fn join(&mut self, mut next: u64) {
         let mut joined = 0;
         while let Some(chunk) = self.early.get(joined).copied()
@@ -175,7 +179,8 @@ impl ReceiveBuffer {
         self.since = now;
     }
 
-    /// A segment of `len` bytes came that echoes the time `echo`, in ms (`tcp_rcv_rtt_measure_ts`).
+    /// A segment of `len` bytes arrived that echoes the time `echo`, in ms
+    /// (`tcp_rcv_rtt_measure_ts`).
     pub(crate) fn measure_echo(&mut self, now: Time, len: u64, echo: u32) {
         if self.last_echo.replace(echo) == Some(echo) || len < self.mss {
             return;
@@ -184,8 +189,8 @@ impl ReceiveBuffer {
         self.measure(u64::from(ago) * 1000, false);
     }
 
-    /// In-order data up to `next` came, and `window` is what was offered last
-    /// (`tcp_rcv_rtt_measure`): a window's worth takes a round trip or more.
+    /// In-order data up to `next` arrived, and `window` is the last one offered
+    /// (`tcp_rcv_rtt_measure`): a window's worth takes at least a round trip.
     fn measure_window(&mut self, now: Time, next: u64, window: u64) {
         if let Some((from, end)) = self.measured {
             if next < end {
@@ -196,7 +201,7 @@ impl ReceiveBuffer {
         self.measured = Some((now, next + window));
     }
 
-    /// `tcp_rcv_rtt_update`; `bound` says that the sample is no round trip but at least one.
+    /// `tcp_rcv_rtt_update`. `bound` says that the sample is only an upper bound of the round trip.
     fn measure(&mut self, micros: u64, bound: bool) {
         if self.round_trip == 0 || 8 * micros < self.round_trip {
             self.round_trip = 8 * micros;
@@ -205,12 +210,12 @@ impl ReceiveBuffer {
         }
     }
 
-    /// The round trip by the receiver's measurement.
+    /// The round-trip time by the receiver's measurement.
     pub(crate) fn round_trip(&self) -> Option<Duration> {
         (self.round_trip > 0).then(|| Duration::from_nanos(self.round_trip * 1000 / 8))
     }
 
-    /// `tcp_grow_window`: two segments for each that has more payload than half of its memory.
+    /// `tcp_grow_window`: two segments for each whose payload is more than half of its memory.
     fn grow(&mut self, len: u64, held: u64) -> bool {
         let most = self.clamp.min(self.space(held));
         if len < WORTHY || most <= self.threshold {
@@ -220,8 +225,8 @@ impl ReceiveBuffer {
         true
     }
 
-    /// The reader takes all that is in order (`tcp_rcv_space_adjust`, where it comes for every buffer
-    /// that it empties; but the first they are all at the same time).
+    /// The application reads everything in order (`tcp_rcv_space_adjust`). The kernel calls this
+    /// for every buffer that is emptied; all but the first are at the same time.
     pub(crate) fn on_read(&mut self, now: Time) {
         self.queued_memory = 0;
         let first = self.first_end.take();
@@ -272,28 +277,28 @@ impl ReceiveBuffer {
         (self.rounded(free.min(self.threshold)), short)
     }
 
-    /// Up to a multiple of the unit.
+    /// Rounded up to a multiple of the unit.
     pub(crate) fn rounded(&self, window: u64) -> u64 {
         window.next_multiple_of(1 << self.scale)
     }
 
-    /// The most that may ever be offered (`window_clamp`).
+    /// The largest window that may ever be offered (`window_clamp`).
     pub(crate) fn clamp(&self) -> u64 {
         self.clamp
     }
 
-    /// Bytes of heap.
+    /// Bytes of heap memory.
     pub(crate) fn heap(&self) -> usize {
         self.early.capacity() * size_of::<Chunk>()
     }
 
-    /// What a header can tell of `window`.
+    /// The part of `window` that a header can express.
     pub(crate) fn told(&self, window: u64) -> u64 {
         window.min(65_535 << self.scale) >> self.scale << self.scale
     }
 }
 
-/// What the SYN-ACK offers (`tcp_select_initial_window`): whole segments, and no scale yet.
+/// The window of the SYN-ACK (`tcp_select_initial_window`): whole segments, not scaled.
 pub(crate) fn first_window(config: &Config) -> u64 {
     let space = match config.receive_window {
         ReceiveWindow::Auto => ReceiveWindow::LINUX_FIRST,

@@ -7,19 +7,19 @@ use super::{Clock, Version};
 use crate::Config;
 use forebay_core::{Duration, Time};
 
-/// Most acknowledgments that go at once: at the start, after a duplicate or a silence, in 2.6 also
-/// after a hole (`TCP_MAX_QUICKACKS`).
+/// Most acknowledgments that are sent at once: at the start, after a duplicate or an idle time, in
+/// 2.6 also after a hole (`TCP_MAX_QUICKACKS`).
 const QUICK: u64 = 16;
 /// Acknowledgments of data above one hole that 6.1 sends at once (`TCP_FASTRETRANS_THRESH`).
 const DUPLICATES: u32 = 3;
-/// Most acknowledgments that 6.1 holds back, for how long, and how much longer if nothing else wakes
-/// the host (`tcp_comp_sack_nr`, `tcp_comp_sack_delay_ns`, `tcp_comp_sack_slack_ns`).
+/// Most acknowledgments that 6.1 holds back, for how long, and how much longer if nothing else
+/// wakes the host (`tcp_comp_sack_nr`, `tcp_comp_sack_delay_ns`, `tcp_comp_sack_slack_ns`).
 const COMPRESSED: u32 = 44;
 const COMPRESSION: Duration = Duration::from_millis(1);
 const SLACK: Duration = Duration::from_micros(100);
 /// Memory of a segment beside its payload.
 const BUFFER: u64 = 312;
-/// Longest delay while the round trip is not known.
+/// Longest delay while the round-trip time is not known.
 const LONGEST: Duration = Duration::from_millis(500);
 
 /// The receiver's half.
@@ -27,38 +27,38 @@ const LONGEST: Duration = Duration::from_millis(500);
 pub(crate) struct Acknowledging {
     version: Version,
     clock: Clock,
-    /// Least delay (`TCP_ATO_MIN`), and the delay of now; in ticks.
+    /// Smallest delay (`TCP_ATO_MIN`), and the present delay, in ticks.
     least: u64,
     ato: u64,
-    /// When data came in order last.
+    /// When data last arrived in order.
     arrived: Option<Time>,
     opened: Time,
-    /// The handshake's, and the timeout that follows from it.
+    /// The handshake's round-trip time, and the timeout that follows from it.
     round_trip: Option<Duration>,
     min_rto: Duration,
     /// In ticks.
     rto: u64,
-    /// Segments yet to be acknowledged at once.
+    /// Number of segments that will be acknowledged at once.
     quick: u32,
-    /// What arrived a second time last, until it is reported.
+    /// Data that arrived twice, until they are reported.
     duplicate: Option<(u64, u64)>,
-    /// RCV.NXT at which acknowledgments of data above a hole are counted, and how many there were.
+    /// RCV.NXT at which acknowledgments of data above a hole are counted, and their number.
     hole: u64,
     sent: u32,
     held: u32,
     compressed_until: Time,
-    /// The timer of delayed acknowledgments goes off then, even if the acknowledgment has been sent,
-    /// and sends what is held back.
+    /// When the timer of delayed acknowledgments expires. It does so even if the acknowledgment has
+    /// been sent, and sends what is held back.
     alarm: Time,
-    /// When a segment came last.
+    /// When a segment last arrived.
     refreshed: Time,
-    /// The window to offer, which in 2.6 grows with the segments that come (`tcp_grow_window`), and
-    /// the most that it becomes; in 6.1 what was offered last.
+    /// The window to offer, which in 2.6 grows with the segments that arrive (`tcp_grow_window`),
+    /// and its maximum. In 6.1 the last window offered.
     window: u64,
     widest: u64,
     mss: u64,
     reported: Reported,
-    /// Of 6.1.
+    /// State of 6.1.
     buffer: Option<ReceiveBuffer>,
 }
 
@@ -95,12 +95,12 @@ impl Acknowledging {
         }
     }
 
-    /// The window to offer while nothing waits for the reader or for a hole.
+    /// The window to offer while no data wait for the application or for a hole.
     pub(crate) fn window(&self) -> u64 {
         self.window
     }
 
-    /// Bytes of heap, itself counted.
+    /// Bytes of heap memory, including the value itself.
     pub(crate) fn heap(&self) -> usize {
         size_of::<Self>() + self.buffer.as_ref().map_or(0, ReceiveBuffer::heap)
     }
@@ -110,12 +110,12 @@ impl Acknowledging {
         self.buffer.as_ref()
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub(crate) fn buffer(&mut self) -> Option<&mut ReceiveBuffer> {
         self.buffer.as_mut()
     }
 
-    /// Whether the window is no smaller than the last, although the reader has not read
+    /// Whether the window is no smaller than the last one, although the application has not read
     /// (`__tcp_ack_snd_check` of 6.1).
     pub(crate) fn keeps_window(&mut self) -> bool {
         let Some(buffer) = &self.buffer else { return true };
@@ -124,7 +124,7 @@ impl Acknowledging {
         window >= self.window
     }
 
-    /// 6.1 offers `window`, for which there is little room if `short` (`__tcp_select_window`).
+    /// 6.1 offers `window`. If `short`, there is little room for it (`__tcp_select_window`).
     pub(crate) fn offer(&mut self, window: u64, short: bool) {
         self.window = window;
         if short {
@@ -132,9 +132,9 @@ impl Acknowledging {
         }
     }
 
-    /// The window to offer while `held` bytes do: a segment takes the memory of its buffer as well,
+    /// The window to offer while `held` bytes wait. A segment also takes the memory of its buffer,
     /// of which three quarters count in 2.6 (`tcp_win_from_space`), and the window leaves room for
-    /// another one.
+    /// one more.
     pub(crate) fn window_beside(&self, held: u64) -> u64 {
         self.window.min(self.space(held))
     }
@@ -145,12 +145,12 @@ impl Acknowledging {
         (self.widest + self.mss).saturating_sub(taken)
     }
 
-    /// The SYN-ACK goes out.
+    /// The SYN-ACK is sent.
     pub(crate) fn on_syn(&mut self, now: Time) {
         self.opened = now;
     }
 
-    /// Anything but a SYN came.
+    /// A segment other than a SYN arrived.
     pub(crate) fn on_segment(&mut self, now: Time) {
         self.refreshed = now;
         if self.round_trip.is_none() {
@@ -163,7 +163,8 @@ impl Acknowledging {
         }
     }
 
-    /// Data came in order, and `held` bytes wait for the reader or for a hole, these included.
+    /// Data arrived in order, and `held` bytes, including these, wait for the application or for a
+    /// hole.
     pub(crate) fn on_data_2_6(&mut self, now: Time, held: u64) {
         self.adapt(now);
         if self.window < self.widest && self.window < self.space(held) {
@@ -182,7 +183,7 @@ impl Acknowledging {
         }
     }
 
-    /// Of the delay, to the gaps between data.
+    /// Adapts the delay to the gaps between data.
     fn adapt(&mut self, now: Time) {
         match self.arrived.replace(now) {
             None => self.add_quick(),
@@ -199,7 +200,7 @@ impl Acknowledging {
         }
     }
 
-    /// `start..end` came above a hole.
+    /// `start..end` arrived above a hole.
     pub(crate) fn on_disorder(&mut self, start: u64, end: u64) {
         match &mut self.buffer {
             None => self.enter_quick(),
@@ -218,13 +219,13 @@ impl Acknowledging {
         self.reported.blocks()
     }
 
-    /// Whether acknowledgments are held back that go before `start..end`, which nobody expected, is
-    /// reported (`tcp_sack_compress_send_ack`).
+    /// Whether acknowledgments that are held back are sent before `start..end`, which was not
+    /// expected, is reported (`tcp_sack_compress_send_ack`).
     pub(crate) fn lets_go(&self, start: u64, end: u64) -> bool {
         self.held > 0 && !self.reported.expects(start, end)
     }
 
-    /// Data came a second time; `early` if they wait above a hole, which 6.1 reports alone.
+    /// Data arrived twice. `early` says that they wait above a hole; only 6.1 reports these.
     pub(crate) fn on_duplicate(&mut self, start: u64, end: u64, early: bool) {
         self.duplicate = Some((start, end));
         if !early || self.version.is_2_6() {
@@ -237,7 +238,7 @@ impl Acknowledging {
         self.ato = self.least;
     }
 
-    /// As many as are half of the window, two at least (`tcp_incr_quickack`).
+    /// As many as half of the window, at least two (`tcp_incr_quickack`).
     fn add_quick(&mut self) {
         let count = match self.window / (2 * self.mss) {
             0 => 2,
@@ -246,14 +247,15 @@ impl Acknowledging {
         self.quick = self.quick.max(count);
     }
 
-    /// A packet was marked, or sent again: two acknowledgments go at once (`__tcp_ecn_check_ce`).
+    /// A packet was marked or sent again: two acknowledgments are sent at once
+    /// (`__tcp_ecn_check_ce`).
     pub(crate) fn on_mark(&mut self) {
         let half = self.window / (2 * self.mss);
         self.quick = self.quick.max(if half == 1 { 1 } else { 2 });
         self.ato = self.least;
     }
 
-    /// Whether every segment is to be acknowledged at once.
+    /// Whether every segment must be acknowledged at once.
     pub(crate) fn is_quick(&self) -> bool {
         self.quick > 0
     }
@@ -283,20 +285,20 @@ impl Acknowledging {
         true
     }
 
-    /// When what was held back goes.
+    /// When what was held back is sent.
     pub(crate) fn deadline(&self) -> Time {
         self.compressed_until
     }
 
-    /// The time by which an acknowledgment is stamped that goes now: one that was held back has that
-    /// of the last segment, unless the timer of delayed acknowledgments sent it
+    /// The timestamp of an acknowledgment that is sent now. One that was held back has that of the
+    /// last segment, unless the timer of delayed acknowledgments sent it
     /// (`tcp_compressed_ack_kick`, which has no `tcp_mstamp_refresh`).
     pub(crate) fn stamped_at(&self, now: Time) -> Time {
         let kicked = self.held > 0 && now >= self.compressed_until && now != self.alarm;
         if kicked { self.refreshed } else { now }
     }
 
-    /// An acknowledgment goes out; what arrived twice since the last, if anything.
+    /// An acknowledgment is sent. Returns the data that arrived twice since the last one, if any.
     pub(crate) fn on_sent(&mut self, data: bool) -> Option<(u64, u64)> {
         (self.held, self.compressed_until) = (0, Time::MAX);
         if self.quick > 0 && data {
@@ -308,7 +310,7 @@ impl Acknowledging {
         self.duplicate.take()
     }
 
-    /// When a delayed acknowledgment goes that begins to wait now, or waits until `before`.
+    /// When a delayed acknowledgment is sent that begins to wait now, or waits until `before`.
     pub(crate) fn delayed_until(&mut self, now: Time, before: Time) -> Time {
         let most = self.clock.ticks_up(self.round_trip.unwrap_or(LONGEST).min(LONGEST));
         let ato = self.ato.min(most.max(self.least));

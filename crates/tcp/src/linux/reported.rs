@@ -1,10 +1,10 @@
-//! What a Linux receiver reports as SACK blocks (`tcp_sack_new_ofo_skb`, `tcp_sack_maybe_coalesce`,
-//! `tcp_sack_remove`): it knows of four blocks alone, and of one that it has forgotten it reports no
-//! more than what comes next to it.
+//! The SACK blocks that a Linux receiver reports (`tcp_sack_new_ofo_skb`,
+//! `tcp_sack_maybe_coalesce`, `tcp_sack_remove`). It remembers only four blocks. Of a block that it
+//! has forgotten, it reports only what arrives next to it.
 
 /// `TCP_NUM_SACKS`.
 const MOST: usize = 4;
-/// Blocks among which 6.1 expects news; anything else makes it send what it holds back
+/// Blocks among which 6.1 expects new data. Anything else makes it send what it holds back
 /// (`TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED: usize = 2;
 
@@ -37,7 +37,7 @@ impl Reported {
         self.find((start, end)).unwrap_or(self.count) < EXPECTED
     }
 
-    /// `start..end` came above a hole.
+    /// `start..end` arrived above a hole.
     pub(crate) fn add(&mut self, start: u64, end: u64) {
         let mut first = (start, end);
         let at = match self.find(first) {

@@ -1,6 +1,6 @@
 //! Round-trip time and retransmission timeout (`tcp_rtt_estimator`, `tcp_set_rto`): RFC 6298 with
-//! Linux's memory of the variation, which a shorter round trip hardly raises and which falls by a
-//! quarter a round trip, to no less than the least timeout.
+//! Linux's memory of the variation. A shorter round trip hardly raises it, and it falls by a
+//! quarter per round trip, to no less than the smallest timeout.
 
 use super::Clock;
 use crate::Config;
@@ -13,11 +13,11 @@ pub(super) struct Estimator {
     unit: Duration,
     /// Eight times the smoothed round-trip time; 0 before the first sample.
     srtt: u64,
-    /// Four times the mean deviation, its greatest of this round trip, and the variation used.
+    /// Four times the mean deviation, its maximum in this round trip, and the variation in use.
     deviation: u64,
     greatest: u64,
     variation: u64,
-    /// A round trip ends when this is passed.
+    /// A round trip ends when this offset is passed.
     round: u64,
     least: u64,
     most: Duration,
@@ -41,7 +41,7 @@ impl Estimator {
         }
     }
 
-    /// A round trip of `rtt`, with data acknowledged up to `una` and sent up to `next`.
+    /// A sample `rtt`, when data are acknowledged up to `una` and sent up to `next`.
     pub(super) fn sample(&mut self, rtt: Duration, una: u64, next: u64) {
         let m = (rtt.as_nanos() / self.unit.as_nanos()).max(1);
         if self.srtt == 0 {
@@ -84,7 +84,7 @@ impl Estimator {
         self.rto.saturating_mul(1 << times.min(32)).min(self.most)
     }
 
-    /// The least timeout above the smoothed round trip.
+    /// The smallest timeout above the smoothed round-trip time.
     pub(super) fn least(&self) -> Duration {
         self.unit.saturating_mul(self.least)
     }

@@ -8,7 +8,7 @@ use forebay_core::Time;
 type Block = (u64, u64);
 
 impl Machine {
-    /// Marks what `segment` selectively acknowledges; `prior` was acknowledged before it.
+    /// Marks what `segment` selectively acknowledges. `prior` was acknowledged before.
     pub(super) fn read_sacks(&mut self, now: Time, segment: &Segment, prior: u64, ack: &mut Ack) {
         if self.queue.sacked == 0 {
             self.fack = self.una;
@@ -82,8 +82,8 @@ impl Machine {
         }
     }
 
-    /// Whether the first block is a D-SACK (RFC 2883; `tcp_check_dsack`), and what follows from it
-    /// for data that are forgotten already.
+    /// Whether the first block is a D-SACK (RFC 2883; `tcp_check_dsack`), and its effect on data
+    /// that are already forgotten.
     fn is_duplicate(&mut self, blocks: &[Block], prior: u64, ack: &mut Ack) -> bool {
         let Some(&(start, end)) = blocks.first() else { return false };
         let within = blocks.get(1).is_some_and(|other| other.0 <= start && end <= other.1);
@@ -114,7 +114,7 @@ impl Machine {
         true
     }
 
-    /// One retransmission or more was not needed.
+    /// One or more retransmissions were unnecessary.
     fn count_undone(&mut self, segments: i32) {
         match self.version {
             Version::Linux6_1 if self.undo_marker == 0 || self.undo_retrans <= 0 => {}
@@ -123,8 +123,8 @@ impl Machine {
         }
     }
 
-    /// Whether the blocks differ from the last only in the end of the first: 2.6.18 then looks no
-    /// further than from where it stopped.
+    /// Whether the blocks differ from the last ones only in the end of the first. 2.6.18 then
+    /// continues only where it stopped.
     fn extends_first(&self, blocks: &[Block]) -> bool {
         let known = &self.blocks[..blocks.len()];
         blocks
@@ -205,8 +205,8 @@ impl Machine {
         }
     }
 
-    /// The SACKed edge that 2.6.18 compares retransmissions with: that of a block, if its walk up
-    /// to `end` comes by a retransmission which is older.
+    /// The SACKed edge that 2.6.18 compares with retransmissions: that of a block, if its walk up
+    /// to `end` meets an older retransmission.
     fn visited_retransmissions(&mut self, end: u64) -> u64 {
         let from = self.hint.map_or(0, |hint| self.queue.find(hint));
         let mut older = false;
@@ -222,8 +222,8 @@ impl Machine {
         if older { end } else { 0 }
     }
 
-    /// Retransmissions after which new data were sent that arrived, up to `edge`, are lost as well
-    /// (`tcp_mark_lost_retrans`); until reordering is seen.
+    /// Retransmissions are lost as well if new data that were sent after them, up to `edge`,
+    /// arrived (`tcp_mark_lost_retrans`). Only until reordering is seen.
     fn lose_retransmissions(&mut self, edge: u64, ack: &mut Ack) {
         if self.queue.retrans == 0 || self.state != State::Recovery {
             return;
@@ -244,7 +244,7 @@ impl Machine {
         }
     }
 
-    /// A segment at `low` arrived after later ones without having been sent again
+    /// A segment at `low` arrived after later ones, and was not sent again
     /// (`tcp_update_reordering`, `tcp_check_sack_reordering`).
     pub(super) fn saw_reordering(&mut self, low: u64, past_frto: bool) {
         if low >= self.fack {

@@ -1,8 +1,9 @@
-//! Where 6.1 sets PSH: a writer that has more to write than the send buffer takes writes until it
-//! is full, and sleeps until a third of it is free (`tcp_sendmsg_locked`, `tcp_check_space`). Segments
-//! pushed are acknowledged by themselves, so that the buffer's size shapes the acknowledgments.
+//! Where 6.1 sets PSH. An application that has more to write than the send buffer takes writes
+//! until it is full, and sleeps until a third of it is free (`tcp_sendmsg_locked`,
+//! `tcp_check_space`). Segments with PSH are acknowledged separately, so the buffer's size affects
+//! the acknowledgments.
 //!
-//! The buffer is never what holds the sender back: it has room for two windows, with BBR three.
+//! The buffer never limits the sender: it has room for two windows, with BBR for three.
 
 use super::Machine;
 use crate::Config;
@@ -11,8 +12,8 @@ use std::collections::VecDeque;
 
 /// Memory of a segment beside its payload: `SKB_TRUESIZE(MAX_TCP_HEADER)`.
 const OVERHEAD: u64 = 768;
-/// `MAX_TCP_HEADER`, `struct skb_shared_info` and `struct sk_buff`, by which `tcp_sndbuf_expand`
-/// thinks of a segment.
+/// `MAX_TCP_HEADER`, `struct skb_shared_info` and `struct sk_buff`, with which `tcp_sndbuf_expand`
+/// estimates a segment.
 const HEADERS: u64 = 192 + 320;
 const DESCRIPTOR: u64 = 256;
 /// `tcp_wmem`'s maximum.
@@ -21,23 +22,23 @@ const LARGEST: u64 = 4_194_304;
 #[derive(Debug)]
 pub(super) struct SendBuffer {
     mss: u64,
-    /// Memory (`sk_sndbuf`), and what a segment is thought to take.
+    /// Memory (`sk_sndbuf`), and the estimate of a segment's memory.
     size: u64,
     segment: u64,
-    /// End of the stream as the application has it, and of what is in the buffer.
+    /// The end of the stream as the application has it, and the end of the data in the buffer.
     end: u64,
     written: u64,
-    /// The end of the last segment pushed.
+    /// The end of the last segment with PSH.
     pushed: u64,
-    /// Ends of segments pushed, not yet acknowledged.
+    /// The ends of segments with PSH that are not acknowledged yet.
     marks: VecDeque<u64>,
-    /// The writer sleeps (`SOCK_NOSPACE`).
+    /// The application sleeps (`SOCK_NOSPACE`).
     sleeps: bool,
-    /// Segments that are SACKed and became one with those below them (`tcp_shift_skb_data`).
+    /// Segments that are SACKed and merged with those below them (`tcp_shift_skb_data`).
     pub(super) merged: u32,
     /// The largest window that the receiver offered (`max_window`).
     window: u64,
-    /// Windows for which it has room (`sndbuf_expand`).
+    /// Number of windows for which it has room (`sndbuf_expand`).
     windows: u64,
 }
 
@@ -66,7 +67,7 @@ impl SendBuffer {
         self.window = self.window.max(window);
     }
 
-    /// The stream ends at `end` now.
+    /// The stream now ends at `end`.
     pub(super) fn supply(&mut self, una: u64, end: u64) {
         self.end = end;
         if !self.sleeps && self.written < end {
@@ -74,8 +75,8 @@ impl SendBuffer {
         }
     }
 
-    /// Everything below `una` was acknowledged, or something was sent; `cwnd` segments may be out,
-    /// and are not if it is given (`tcp_new_space`).
+    /// Everything below `una` was acknowledged, or something was sent. `cwnd` segments may be in
+    /// flight; if it is given, fewer are (`tcp_new_space`).
     pub(super) fn check(&mut self, una: u64, cwnd: Option<u32>) {
         while self.marks.front().is_some_and(|mark| *mark <= una) {
             self.marks.pop_front();
@@ -127,20 +128,20 @@ impl SendBuffer {
         }
     }
 
-    /// Whether the segment from `start` to `end` is pushed.
+    /// Whether the segment from `start` to `end` has PSH.
     pub(super) fn pushes(&self, start: u64, end: u64) -> bool {
         let at = self.marks.partition_point(|mark| *mark <= start);
         self.marks.get(at).is_some_and(|mark| *mark <= end)
     }
 
-    /// Bytes of heap.
+    /// Bytes of heap memory.
     pub(super) fn heap(&self) -> usize {
         self.marks.capacity() * size_of::<u64>()
     }
 }
 
 impl Machine {
-    /// The application's stream ends at `end` now.
+    /// The application's stream now ends at `end`.
     pub(crate) fn supply(&mut self, end: u64) {
         if let Some(buffer) = &mut self.buffer {
             buffer.supply(self.una, end);

@@ -6,20 +6,20 @@ use forebay_core::Duration;
 #[derive(Debug)]
 pub(super) struct Adaptive {
     least: Duration,
-    /// The receiver's own measurement, of the handshake.
+    /// The receiver's own measurement, from the handshake.
     pub(super) round_trip: Duration,
     ato: Duration,
 }
 
 impl Adaptive {
-    /// Linux's RTO less SRTT, while the round trip is steady.
+    /// Linux's RTO minus SRTT, while the round-trip time is constant.
     const MARGIN: Duration = Duration::from_millis(200);
 
     pub(super) fn new(least: Duration) -> Self {
         Adaptive { least, round_trip: Duration::ZERO, ato: least }
     }
 
-    /// The delay after data came, `gap` after the data before.
+    /// The delay after data arrived, `gap` after the previous data.
     pub(super) fn on_data(&mut self, gap: Duration) -> Duration {
         if gap <= self.least / 2 {
             self.ato = self.ato / 2 + self.least / 2;

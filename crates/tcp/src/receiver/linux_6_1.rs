@@ -1,5 +1,5 @@
-//! What Linux 6.1 does otherwise: it counts memory, and the reader, who runs right after a segment
-//! was looked at, has a word in when it is acknowledged (`tcp_recvmsg`, `tcp_cleanup_rbuf`).
+//! How Linux 6.1 differs: it counts memory, and the application, which runs right after each
+//! segment, influences when the segment is acknowledged (`tcp_recvmsg`, `tcp_cleanup_rbuf`).
 
 use super::Receiver;
 use crate::linux::{Acknowledging, ReceiveBuffer};
@@ -24,7 +24,7 @@ impl Receiver {
         (if window < current { room.rounded(current) } else { window }, short)
     }
 
-    /// Offers it, and answers what the header tells of it.
+    /// Offers it. Returns the part that the header can express.
     pub(super) fn offer_6_1(&mut self) -> u64 {
         let (window, short) = self.offered_6_1();
         self.advertised = self.next + window;
@@ -32,7 +32,7 @@ impl Receiver {
         self.room().told(window)
     }
 
-    /// The next bytes in order came, and there is no hole (`tcp_rcv_established`).
+    /// The next bytes in order arrived, and there is no hole (`tcp_rcv_established`).
     pub(super) fn on_in_order_6_1(&mut self, now: Time, segment: &Segment) -> Option<Segment> {
         let len = u64::from(segment.len);
         self.pending = self.pending.saturating_add(1);
@@ -56,7 +56,7 @@ impl Receiver {
         ack
     }
 
-    /// The window could be twice as large as it is (`tcp_cleanup_rbuf`).
+    /// Whether the window could be twice as large (`tcp_cleanup_rbuf`).
     fn doubles(&self) -> bool {
         let (room, left) = (self.room(), self.advertised.saturating_sub(self.next));
         if 2 * left > room.clamp() {
@@ -66,7 +66,7 @@ impl Receiver {
         window > 0 && window >= 2 * left
     }
 
-    /// The reader takes what is in order.
+    /// The application reads everything in order.
     pub(super) fn on_read_6_1(&mut self, now: Time) {
         if self.reading {
             self.read = self.data_end().max(self.read);

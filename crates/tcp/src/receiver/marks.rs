@@ -1,4 +1,4 @@
-//! What the receiver tells of marks: that there were some (RFC 3168), each change (RFC 8257), or how
+//! How the receiver reports marks: that there were some (RFC 3168), each change (RFC 8257), or how
 //! many there were (RFC 9768).
 
 use super::Receiver;
@@ -6,14 +6,14 @@ use crate::accecn::{Asked, DataReceiver};
 use crate::{Config, Flags, Segment};
 use forebay_core::{Ecn, Time};
 
-/// The most that it can tell.
+/// The most accurate report of which it is capable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tells {
-    /// At most echoes.
+    /// Only echoes.
     Echoes,
-    /// Counts, to who asks for them; nothing has come yet.
+    /// Counts, if the other end requests them. Nothing has arrived yet.
     Counts,
-    /// A SYN asked for this before.
+    /// Counts, and a SYN has requested them.
     Asked(Asked),
 }
 
@@ -24,8 +24,8 @@ impl Tells {
 }
 
 impl Receiver {
-    /// Completes the SYN-ACK `reply` to `syn`, which came as `came`; false if the connection is to be
-    /// reset.
+    /// Completes the SYN-ACK `reply` to `syn`, which arrived as `came`. Returns false if the
+    /// connection must be reset.
     pub(super) fn agree(&mut self, syn: &Segment, came: Ecn, reply: &mut Segment) -> bool {
         reply.flags = Flags::SYN.with(Flags::ACK);
         let asks = Asked::by(syn);
@@ -94,8 +94,8 @@ impl Receiver {
         reply
     }
 
-    /// A packet is marked and the last one was not, or the other way; or it tells of a reduction, or
-    /// is not ECN-capable, and so a retransmission.
+    /// Whether the packet is marked and the last one was not, or the reverse; or it reports a
+    /// reduction; or it is not ECN-capable, and therefore a retransmission.
     #[cold]
     pub(super) fn on_news_of_marks(
         &mut self,
@@ -133,7 +133,7 @@ impl Receiver {
         Some(first)
     }
 
-    /// What alarms Linux 6.1 is applied, after the data themselves.
+    /// Applies the marks to which Linux 6.1 reacts, after the data themselves.
     pub(super) fn on_alarm(&mut self) {
         if std::mem::take(&mut self.alarmed)
             && let Some(linux) = &mut self.linux

@@ -1,10 +1,10 @@
-//! What the receiver reports of data above a hole.
+//! What the receiver reports about data above a hole.
 
 use super::{RECENT, Receiver};
 use crate::{SackBlock, Segment};
 
 impl Receiver {
-    /// `block` has just grown by what came.
+    /// `block` has just grown by the data that arrived.
     pub(super) fn remember(&mut self, block: (u64, u64)) {
         let within = |offset: u64| block.0 <= offset && offset < block.1;
         let [newest, ref others @ ..] = self.recent;
@@ -17,7 +17,7 @@ impl Receiver {
         self.recent[0] = block.0;
     }
 
-    /// Blocks that begin at offsets of which `gone` answers true are no more.
+    /// Removes the blocks that begin at offsets for which `gone` returns true.
     pub(super) fn forget(&mut self, gone: impl Fn(u64) -> bool) {
         let mut kept = [0; RECENT];
         let mut count = 0;
@@ -30,8 +30,8 @@ impl Receiver {
         self.recent = kept;
     }
 
-    /// What arrived a second time (RFC 2883, section 4), then the block with the newest segment and
-    /// those before it (RFC 2018, section 4).
+    /// Data that arrived twice (RFC 2883, section 4), then the block with the newest segment and
+    /// the blocks before it (RFC 2018, section 4).
     pub(super) fn report(&self, segment: &mut Segment, duplicate: Option<(u64, u64)>) {
         let Segment { ack, ref mut sack, ref mut sack_count, .. } = *segment;
         let mut tell = |(start, end): (u64, u64)| {

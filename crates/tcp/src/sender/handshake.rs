@@ -1,4 +1,4 @@
-//! The handshake, as the side that opens the connection has it.
+//! The handshake, from the side that opens the connection.
 
 use super::{Sender, Timer};
 use crate::accecn::Feedback;
@@ -31,16 +31,16 @@ impl Sender {
         syn
     }
 
-    /// Whether the acknowledgment of the SYN-ACK goes ahead of the data, and by itself: in Linux
-    /// (tcp_rcv_synsent_state_process), and if it tells how the SYN-ACK came (RFC 9768, section
-    /// 3.2.2.1).
+    /// Whether the acknowledgment of the SYN-ACK is sent before the data, in a segment of its own:
+    /// in Linux (tcp_rcv_synsent_state_process), and if it reports how the SYN-ACK arrived (RFC
+    /// 9768, section 3.2.2.1).
     #[inline]
     pub(super) fn acknowledges_first(&self) -> bool {
         self.linux.is_some()
             || self.accurate.as_ref().is_some_and(|accurate| accurate.owes_syn_ack())
     }
 
-    /// A SYN-ACK again: our acknowledgment of it was lost (RFC 9293, section 3.10.7.4).
+    /// The SYN-ACK again: the acknowledgment of it was lost (RFC 9293, section 3.10.7.4).
     pub(super) fn on_syn_ack_again(&mut self, came: Ecn) {
         self.handshake_due = true;
         self.accurate.iter_mut().for_each(|accurate| accurate.on_syn_ack_again(came));
@@ -84,7 +84,7 @@ impl Sender {
         self.handshake_due = true;
     }
 
-    /// Reads from the SYN-ACK what feedback of marks there is, and whether the SYN came marked.
+    /// Reads from the SYN-ACK how marks will be reported, and whether the SYN was marked.
     fn agree(&mut self, segment: &Segment, came: Ecn) -> bool {
         let sent = Segment { flags: self.always_ect, ..Segment::default() }.ecn();
         let answer = self.accurate.as_mut().map(|own| own.on_syn_ack(segment, came, sent));

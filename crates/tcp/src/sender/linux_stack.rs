@@ -1,4 +1,4 @@
-//! The sender by Linux's rules: what [`crate::linux::Machine`] decides, sent.
+//! The sender by Linux's rules: sends what [`crate::linux::Machine`] decides.
 
 use super::{Sender, Timer};
 use crate::linux::{Expired, Machine};
@@ -15,7 +15,8 @@ impl Sender {
         self.new_len(false).is_some()
     }
 
-    /// An acknowledgment; `widened` says that the receiver has more room than it said before.
+    /// Reads an acknowledgment. `widened` says that the receiver has more room than it reported
+    /// before.
     pub(super) fn on_linux_ack(&mut self, now: Time, segment: &Segment, widened: bool) {
         if segment.ack > self.una {
             self.retries = 0;
@@ -39,7 +40,7 @@ impl Sender {
         }
     }
 
-    /// Its timer has expired.
+    /// The machine's timer has expired.
     pub(super) fn on_linux_deadline(&mut self, now: Time) {
         if self.machine().awaits_timeout() {
             self.retries += 1;
@@ -106,7 +107,7 @@ impl Sender {
         }
     }
 
-    /// Takes over the machine's window and timer.
+    /// Copies the machine's window and timer.
     fn follow(&mut self) {
         let machine = self.linux.as_mut().expect("the sender is Linux's");
         self.cwr_due |= self.ecn && machine.take_reduced();

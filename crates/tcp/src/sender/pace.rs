@@ -4,16 +4,16 @@ use crate::congestion::{CongestionController, Window};
 use crate::{Config, Segment};
 use forebay_core::{Duration, Rate, Time};
 
-/// Whose rate it is.
+/// What sets the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
-    /// Nobody's: whatever the window allows leaves at once.
+    /// Nothing: whatever the window allows is sent at once.
     None,
-    /// The window's: `pacing = true`.
+    /// The window: `pacing = true`.
     Window,
-    /// The controller's own.
+    /// The controller.
     Controller,
-    /// That of Linux's machine, by Linux's rules.
+    /// Linux's machine, by Linux's rules.
     Machine,
 }
 
@@ -23,11 +23,11 @@ pub(super) struct Pace {
     source: Source,
     /// A segment waits.
     holds: bool,
-    /// Bytes of payload that may still leave with the last segment.
+    /// Payload bytes that may still leave together with the last segment.
     burst: u32,
     /// When the next segment may leave.
     until: Time,
-    /// Segments of data that Linux will not yet pace: those before the tenth.
+    /// Number of data segments that Linux does not pace yet: those before the tenth.
     unpaced: u8,
 }
 
@@ -48,26 +48,26 @@ impl Pace {
         Pace { source, holds: false, burst: 0, until: now, unpaced: 9 }
     }
 
-    /// Whether there is any.
+    /// Whether there is pacing.
     #[inline]
     pub(super) fn paces(&self) -> bool {
         self.source != Source::None
     }
 
-    /// Whether a segment waits for it.
+    /// Whether a segment waits for the pace.
     #[inline]
     pub(super) fn holds(&self) -> bool {
         self.holds
     }
 
-    /// Nothing waits.
+    /// No segment waits any more.
     #[inline]
     pub(super) fn release(&mut self) {
         self.holds = false;
     }
 
-    /// The next segment need not wait: a timeout has asked for it (tcp_retransmit_timer sends
-    /// without a look at the pace).
+    /// The next segment need not wait, because a timeout asked for it (tcp_retransmit_timer sends
+    /// without checking the pace).
     pub(super) fn excuse(&mut self, window: &Window) {
         self.burst = self.burst.max(window.mss.min(u64::from(u32::MAX)) as u32);
     }
@@ -78,13 +78,13 @@ impl Pace {
         self.until
     }
 
-    /// When what waits may go.
+    /// When the waiting segment may leave.
     #[inline]
     pub(super) fn deadline(&self) -> Time {
         if self.holds { self.until } else { Time::MAX }
     }
 
-    /// Whether it holds back what could be sent now.
+    /// Whether the pace holds back what could be sent now.
     #[inline]
     pub(super) fn held(
         &mut self,
@@ -99,9 +99,9 @@ impl Pace {
         self.holds
     }
 
-    /// The rate to send at. Without one of the controller's it is twice the window a round trip in
-    /// slow start, 1.2 times after it, so that pacing never holds the window's growth back (the
-    /// factors are Linux's).
+    /// The rate to send at. If the controller sets none, it is twice the window per round trip in
+    /// slow start, and 1.2 times afterwards, so pacing never slows the window's growth (the factors
+    /// are Linux's).
     #[inline]
     pub(super) fn rate(
         &self,
@@ -118,8 +118,8 @@ impl Pace {
         Some(Rate::from_bps((rate as u64).max(1)))
     }
 
-    /// `payload` bytes leave at `now` from Linux's machine, at `rate` bytes a second
-    /// (`tcp_update_skb_after_send`): a segment that left late is followed sooner.
+    /// `payload` bytes leave at `now` from Linux's machine, at `rate` bytes per second
+    /// (`tcp_update_skb_after_send`). After a segment that left late, the next one follows sooner.
     pub(super) fn sent_by_machine(&mut self, now: Time, payload: u32, rate: u64) {
         let late = now.since(self.until);
         self.until = self.until.max(now);

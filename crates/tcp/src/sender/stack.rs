@@ -1,5 +1,5 @@
-//! A sender whose rules are those of a stack of the past: what it does in place of recovery,
-//! congestion control and the estimator of the round-trip time.
+//! A sender with the rules of a historical stack, which replaces recovery, congestion control and
+//! the estimator of the round-trip time.
 
 use super::{Sender, Timer};
 use crate::stacks::{Ack, Flow, Stack};
@@ -7,7 +7,7 @@ use crate::{Flags, Segment};
 use forebay_core::Time;
 
 impl Sender {
-    /// What a stack of the past may know.
+    /// What a historical stack is shown of its connection.
     fn flow(&self, now: Time) -> Flow {
         let (una, next, mss) = (self.una, self.next, self.window.mss);
         let room = self.edge.saturating_sub(una);

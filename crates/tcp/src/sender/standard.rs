@@ -47,7 +47,7 @@ impl Sender {
         news
     }
 
-    /// `segment` moves SND.UNA.
+    /// `segment` advances SND.UNA.
     #[inline]
     fn on_progress(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
         let outstanding = self.next - self.una;
@@ -64,7 +64,8 @@ impl Sender {
         rtt
     }
 
-    /// Tells a controller with attention of an acknowledgment, `before` which so much was in flight.
+    /// Tells a controller with attention of an acknowledgment. `before` is what was in flight
+    /// before it.
     #[cold]
     fn tell(
         &mut self,
@@ -102,7 +103,7 @@ impl Sender {
         self.watch = Some(watch);
     }
 
-    /// `cwnd` is as it was, if it is the controller's.
+    /// Restores `cwnd`, if only the controller sets it.
     #[inline]
     pub(super) fn govern(&mut self, cwnd: u64) {
         if self.governed {
@@ -125,7 +126,7 @@ impl Sender {
         }
     }
 
-    /// The application has no more, and the window has room.
+    /// The application has no more data, and the window has room.
     #[inline]
     fn watch_idle(&mut self) {
         if !self.plain
@@ -316,7 +317,7 @@ impl Sender {
     }
 }
 
-/// The delay of the data that `segment` acknowledges, by both clocks.
+/// The delay of the data that `segment` acknowledges, by the clocks of both ends.
 #[inline]
 fn one_way_delay(segment: &Segment) -> Option<Duration> {
     let micros = segment.tsval.wrapping_sub(segment.tsecr);

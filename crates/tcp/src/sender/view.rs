@@ -1,4 +1,4 @@
-//! What a sender shows of itself.
+//! What a sender shows of its state.
 
 use super::Sender;
 use crate::accecn::{DataSender, Feedback};
@@ -8,7 +8,7 @@ use crate::{SenderStats, State};
 use forebay_core::{Duration, fetch};
 
 impl Sender {
-    /// Fetches what every acknowledgment touches, ahead of its use.
+    /// Fetches the fields that every acknowledgment needs, before their use.
     #[inline]
     pub fn fetch(&self) {
         // Of each of its cache lines a field.
@@ -32,7 +32,7 @@ impl Sender {
         fetch(&self.window);
     }
 
-    /// Fetches what that points to.
+    /// Fetches what these point to.
     #[inline]
     pub fn fetch_further(&self) {
         self.recovery.board.fetch_ranges();
@@ -46,13 +46,13 @@ impl Sender {
         }
     }
 
-    /// Where in its life the sender is.
+    /// The state of the connection.
     #[inline]
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// What it has done so far.
+    /// Counts of what it has done so far.
     #[inline]
     pub fn stats(&self) -> &SenderStats {
         &self.stats
@@ -70,7 +70,7 @@ impl Sender {
         self.una.min(self.end).saturating_sub(1)
     }
 
-    /// Offsets sent and not acknowledged cumulatively, in bytes (RFC 5681, FlightSize).
+    /// Bytes sent and not acknowledged cumulatively (RFC 5681, FlightSize).
     #[inline]
     pub fn outstanding(&self) -> u64 {
         self.next - self.una
@@ -82,7 +82,8 @@ impl Sender {
         self.window.mss
     }
 
-    /// Bytes held against the congestion window: those thought to be in the network (RFC 6675, pipe).
+    /// Bytes that count against the congestion window: those that are probably in the network (RFC
+    /// 6675, pipe).
     pub fn in_flight(&self) -> u64 {
         match (&self.linux, &self.stack) {
             (Some(machine), _) => machine.in_flight(),
@@ -91,7 +92,7 @@ impl Sender {
         }
     }
 
-    /// Where in the life of a loss it is, in the words of the stack; empty if it has none.
+    /// The phase of loss recovery, in the words of the stack. Empty if it has none.
     pub fn phase(&self) -> &'static str {
         match (&self.linux, &self.stack, self.recovery.phase) {
             (Some(machine), ..) => machine.state(),
@@ -131,7 +132,7 @@ impl Sender {
         }
     }
 
-    /// Retransmission timeout as it stands, backoff included.
+    /// The current retransmission timeout, including backoff.
     #[inline]
     pub fn rto(&self) -> Duration {
         match (&self.linux, &self.stack) {
@@ -141,7 +142,7 @@ impl Sender {
         }
     }
 
-    /// How the receiver tells of marks; before the handshake is over, how it is asked to.
+    /// How the receiver reports marks. Before the handshake is over: how it is asked to.
     pub fn feedback(&self) -> Feedback {
         match (&self.accurate, self.ecn) {
             (Some(_), _) => Feedback::Accurate,
@@ -150,7 +151,7 @@ impl Sender {
         }
     }
 
-    /// The congestion control's own variables (see [`CongestionController::probe`]).
+    /// The congestion control's own variables (see [`crate::congestion::CongestionController::probe`]).
     pub fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
         self.controller.probe(out);
     }
@@ -160,7 +161,7 @@ impl Sender {
         self.accurate.as_ref().map_or((0, 0), |accurate| accurate.counted())
     }
 
-    /// Bytes of heap held now, beside the value itself.
+    /// Bytes of heap memory, without the value itself.
     pub fn heap(&self) -> usize {
         let linux = self.linux.as_ref().map_or(0, |machine| size_of::<Machine>() + machine.heap());
         let stack = self.stack.as_ref().map_or(0, |stack| stack.heap());

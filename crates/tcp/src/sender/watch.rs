@@ -1,4 +1,4 @@
-//! What controllers with attention are told of: acknowledgments, rounds, losses and samples of the
+//! What controllers with attention are told: acknowledgments, rounds, losses and samples of the
 //! delivery rate (draft-ietf-ccwg-bbr-05, section 4.1).
 //!
 //! | draft | here |
@@ -10,10 +10,10 @@
 //!
 //! # Deviations
 //! - D1. Bytes are payload: a FIN counts as none.
-//! - D2. C.min_rtt, below which an interval gives no rate, is the least round trip of the whole
-//!   connection.
-//! - D3. Without selective acknowledgments nothing is known of duplicates, so that what arrived
-//!   counts once a cumulative acknowledgment covers it (section 4.1.2.4.5.1).
+//! - D2. C.min_rtt, below which an interval gives no rate, is the smallest round-trip time of the
+//!   whole connection.
+//! - D3. Without selective acknowledgments nothing is known of duplicates, so arrived data count
+//!   when a cumulative acknowledgment covers them (section 4.1.2.4.5.1).
 
 use crate::Segment;
 use crate::congestion::{Attention, Lost, RateSample};
@@ -35,7 +35,7 @@ struct Sent {
     app_limited: bool,
     arrived: bool,
     lost: bool,
-    /// It was sent again: the scoreboard's edge has passed it.
+    /// Whether it was sent again: the scoreboard's edge has passed it.
     again: bool,
 }
 
@@ -45,12 +45,12 @@ impl Sent {
     }
 }
 
-/// Of one connection.
+/// State of one connection.
 #[derive(Debug)]
 pub(super) struct Watch {
-    /// A round ends when this is acknowledged.
+    /// A round ends when this offset is acknowledged.
     round: u64,
-    /// For samples of the rate.
+    /// State for samples of the rate.
     sent: Option<VecDeque<Sent>>,
     delivered: u64,
     delivered_at: Time,
@@ -58,15 +58,15 @@ pub(super) struct Watch {
     /// The end of the newest segment that gave a sample.
     newest: u64,
     lost: u64,
-    /// What will have been delivered when the data are, after which the application was idle; 0 if
-    /// it was not.
+    /// The delivered count at which the data are delivered after which the application was idle; 0
+    /// if it was not.
     app_limited: u64,
     least: Duration,
     newly_lost: u64,
 }
 
 impl Watch {
-    /// That of a new connection, if its controller wants one.
+    /// The state of a new connection, if its controller asks for it.
     pub(super) fn new(attention: Attention) -> Option<Box<Self>> {
         let sent = (attention == Attention::Rates).then(VecDeque::new);
         (attention > Attention::Growth).then(|| {
@@ -85,13 +85,13 @@ impl Watch {
         })
     }
 
-    /// Bytes of heap, itself included.
+    /// Bytes of heap memory, including the value itself.
     pub(super) fn heap(&self) -> usize {
         let sent = self.sent.as_ref().map_or(0, |sent| sent.capacity() * size_of::<Sent>());
         size_of::<Self>() + sent
     }
 
-    /// Whether `una` ends a round; with everything up to `next` sent, the next one begins.
+    /// Whether `una` ends a round. If so, the next one begins, with everything up to `next` sent.
     pub(super) fn round_end(&mut self, una: u64, next: u64) -> bool {
         let over = una > self.round;
         if over {
@@ -137,18 +137,18 @@ impl Watch {
         self.app_limited = (self.delivered + in_flight).max(1);
     }
 
-    /// Every segment that is not known to have arrived is lost: the timer expired.
+    /// The timer expired: every segment that is not known to have arrived is lost.
     pub(super) fn all_lost(&mut self, now: Time, each: impl FnMut(&Lost)) {
         self.lose(now, |sent| !sent.lost, each);
     }
 
-    /// The first segment is lost, for recovery says so.
+    /// The first segment is lost, as recovery says.
     pub(super) fn head_lost(&mut self, now: Time, each: impl FnMut(&Lost)) {
         let una = self.sent.as_ref().and_then(|sent| sent.front()).map(|head| head.start);
         self.lose(now, |sent| Some(sent.start) == una && !sent.lost && !sent.again, each);
     }
 
-    /// What lies below the scoreboard's edge is lost.
+    /// Everything below the scoreboard's edge is lost.
     pub(super) fn on_board(&mut self, now: Time, board: &Scoreboard, each: impl FnMut(&Lost)) {
         let edge = board.lost_below();
         self.lose(now, |sent| sent.end <= edge && !sent.lost && !sent.again, each);
@@ -172,7 +172,7 @@ impl Watch {
         }
     }
 
-    /// Takes what `segment` newly acknowledges or reports; answers the sample that it gives.
+    /// Reads what `segment` newly acknowledges or reports. Returns the sample that it gives.
     pub(super) fn on_ack(&mut self, now: Time, segment: &Segment, next: u64) -> Option<RateSample> {
         let mut queue = self.sent.take()?;
         let mut sample = None;
@@ -211,7 +211,7 @@ impl Watch {
         Some(RateSample { rate, delivered, newly_lost, total_delivered: self.delivered, ..sample })
     }
 
-    /// A segment has arrived (UpdateRateSample): the newest that was sent tells.
+    /// A segment has arrived (UpdateRateSample). The one that was sent last gives the sample.
     fn arrive(&mut self, now: Time, sent: &Sent, sample: &mut Option<RateSample>) {
         if sent.arrived {
             return;

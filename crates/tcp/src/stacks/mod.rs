@@ -1,8 +1,8 @@
-//! Senders of the past, rule by rule as their sources have them, so that they can be compared with
-//! the programs themselves. Each says beside its rules in which function of the source they stand.
+//! Historical senders, rule by rule as in their sources, so that they can be compared with the
+//! programs themselves. The comment of each rule names the function of the source.
 //!
-//! The connection (handshake, flow control, window probes, FIN) is [`crate::Sender`]'s, and so are
-//! the octets on the wire: a stack says which offset is sent next, and when the timer expires.
+//! [`crate::Sender`] handles the connection (handshake, flow control, window probes, FIN) and the
+//! octets on the wire. A stack says which offset is sent next, and when the timer expires.
 
 mod ns2;
 mod ns318;
@@ -12,7 +12,7 @@ use forebay_core::{Duration, Time};
 use ns2::Ns2;
 use ns318::Ns318;
 
-/// What a stack may know of its connection.
+/// What a stack is shown of its connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flow {
     pub(crate) now: Time,
@@ -20,7 +20,7 @@ pub(crate) struct Flow {
     pub(crate) una: u64,
     /// The first offset never sent.
     pub(crate) next: u64,
-    /// What the next segment of new data carries; None if there is none, or no room for it.
+    /// Payload of the next segment of new data. None if there are no data, or no room for them.
     pub(crate) new: Option<u64>,
     /// Room that the receiver offers, from `una` on.
     pub(crate) room: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// What a segment that begins at `start` carries.
+    /// Payload of a segment that begins at `start`.
     fn len(&self, start: u64) -> Option<u64> {
         if start < self.next { Some(self.mss.min(self.next - start)) } else { self.new }
     }
@@ -38,20 +38,20 @@ impl Flow {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ack<'a> {
     pub(crate) segment: &'a crate::Segment,
-    /// It asks for a reduction (RFC 3168).
+    /// Whether it asks for a reduction (RFC 3168).
     pub(crate) echo: bool,
-    /// The round trip that its timestamp tells.
+    /// The round-trip time that its timestamp shows.
     pub(crate) rtt: Option<Duration>,
 }
 
-/// A sender of the past.
+/// A historical sender.
 #[derive(Debug)]
 pub(crate) enum Stack {
     Ns2(Ns2),
     Ns318(Ns318),
 }
 
-/// Calls the same method of whichever stack it is.
+/// Calls the same method of either stack.
 macro_rules! each {
     ($stack:expr, $one:ident => $call:expr) => {
         match $stack {
@@ -62,7 +62,7 @@ macro_rules! each {
 }
 
 impl Stack {
-    /// The stack of `config`; None if it is this crate's own.
+    /// The stack of `config`. None if it is this crate's own.
     pub(crate) fn new(config: &Config) -> Option<Box<Self>> {
         match config.stack {
             crate::Stack::Ns2 => Some(Box::new(Stack::Ns2(Ns2::new(config)))),
@@ -71,7 +71,7 @@ impl Stack {
         }
     }
 
-    /// The handshake is over; `rtt` is what it took, unless its SYN was lost.
+    /// The handshake is over. `rtt` is its duration, unless its SYN was lost.
     pub(crate) fn on_established(&mut self, now: Time, rtt: Option<Duration>) {
         match self {
             Stack::Ns2(stack) => stack.on_established(now, rtt),
@@ -79,7 +79,7 @@ impl Stack {
         }
     }
 
-    /// Takes an acknowledgment; answers the time of the timer if it is to be set anew.
+    /// Reads an acknowledgment. Returns the time of the timer, if it must be set again.
     pub(crate) fn on_ack(
         &mut self,
         flow: &Flow,
@@ -89,17 +89,17 @@ impl Stack {
         each!(self, stack => stack.on_ack(flow, ack, stats))
     }
 
-    /// The retransmission timer expired; answers its next time.
+    /// The retransmission timer expired. Returns its next time.
     pub(crate) fn on_timeout(&mut self, flow: &Flow) -> Duration {
         each!(self, stack => stack.on_timeout(flow))
     }
 
-    /// Where the next segment to send now begins. [`Stack::sent`] is to follow.
+    /// Where the next segment to send now begins. Call [`Stack::sent`] afterwards.
     pub(crate) fn poll(&mut self, flow: &Flow) -> Option<u64> {
         each!(self, stack => stack.poll(flow))
     }
 
-    /// The segment from `start` to `end` is sent, in answer to [`Stack::poll`]; `flow` is as it was
+    /// The segment from `start` to `end` is sent, as [`Stack::poll`] asked. `flow` is as it was
     /// before.
     pub(crate) fn sent(&mut self, flow: &Flow, start: u64, end: u64) {
         match self {
@@ -108,7 +108,7 @@ impl Stack {
         }
     }
 
-    /// Whether the window was reduced since this was last asked (RFC 3168, CWR).
+    /// Whether the window was reduced since the last call (RFC 3168, CWR).
     pub(crate) fn take_reduced(&mut self) -> bool {
         match self {
             Stack::Ns2(stack) => std::mem::take(&mut stack.reduced),
@@ -116,8 +116,8 @@ impl Stack {
         }
     }
 
-    /// Whether the window is below a segment, so that only a timeout lets one go (ns-2's
-    /// `newtimer`, `timeout`).
+    /// Whether the window is below one segment, so only a timeout allows one (ns-2's `newtimer`,
+    /// `timeout`).
     pub(crate) fn shut(&self) -> bool {
         matches!(self, Stack::Ns2(_)) && self.cwnd() == 0
     }
@@ -142,7 +142,7 @@ impl Stack {
         each!(self, stack => stack.rto())
     }
 
-    /// Bytes of heap.
+    /// Bytes of heap memory.
     pub(crate) fn heap(&self) -> usize {
         size_of::<Self>() + each!(self, stack => stack.heap())
     }

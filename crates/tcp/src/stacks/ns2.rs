@@ -21,24 +21,24 @@ const DUP_ACKS: u32 = 3;
 enum Action {
     None,
     DupAck,
-    /// Fast recovery, which has ended.
+    /// Fast recovery, which is over.
     Exited,
     Ecn,
     Timeout,
 }
 
-/// What `slowdown` makes of the window.
+/// How `slowdown` changes the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cut {
     Half,
     One,
 }
 
-/// A segment that goes whatever the window says.
+/// A segment that is sent whatever the window allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Forced {
     Nothing,
-    /// The first one not acknowledged.
+    /// The first one that is not acknowledged.
     Head,
     /// The one at `point`.
     Next,
@@ -47,11 +47,11 @@ enum Forced {
 /// What is being sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sending {
-    /// The head, whatever `point` is.
+    /// The first one, wherever `point` is.
     Head,
-    /// What is missing below something SACKed.
+    /// Missing segments below a SACKed one.
     Hole,
-    /// What `point` tells.
+    /// What `point` says.
     Next,
 }
 
@@ -64,18 +64,18 @@ pub(crate) struct Ns2 {
     restart: bool,
     ecn: bool,
     mss: u64,
-    /// Segments; they may have fractions.
+    /// In segments, which may have fractions.
     cwnd: f64,
     ssthresh: f64,
     /// `wnd_`, the largest window.
     largest: f64,
     initial: f64,
     point: u64,
-    /// `last_ack_ + 1`, which Sack1 leaves where it is during recovery.
+    /// `last_ack_ + 1`, which Sack1 does not change during recovery.
     acked: u64,
     recover: u64,
     duplicates: u32,
-    /// `dupwnd_`: by how many segments duplicates inflate the window.
+    /// `dupwnd_`: the number of segments by which duplicates inflate the window.
     inflation: u64,
     action: Action,
     /// A partial acknowledgment was seen in this recovery (`firstpartial_`).
@@ -85,7 +85,7 @@ pub(crate) struct Ns2 {
     pub(super) reduced: bool,
     forced: Forced,
     sending: Sending,
-    /// Segments that `send_much` may still send.
+    /// Number of segments that `send_much` may still send.
     burst: u32,
     clock: Clock,
     /// When the timer of a connection with nothing outstanding would expire.
@@ -143,7 +143,7 @@ impl Ns2 {
         }
     }
 
-    /// `newack` of the SYN; a lost one costs more (`timeout`).
+    /// `newack` of the SYN. A lost SYN costs more (`timeout`).
     pub(super) fn on_established(&mut self, now: Time, rtt: Option<Duration>) {
         match rtt {
             Some(rtt) => self.clock.measure(now, rtt),
@@ -289,7 +289,7 @@ impl Ns2 {
         timer
     }
 
-    /// `newack`; answers the timeout.
+    /// `newack`. Returns the timeout.
     fn new_ack(&mut self, flow: &Flow, ack: &Ack<'_>, echo: bool) -> Duration {
         let number = ack.segment.ack;
         self.duplicates = 0;
@@ -364,8 +364,8 @@ impl Ns2 {
         }
     }
 
-    /// `slowdown` with precisionReduce_ and decrease_num_ 0.5: the window is its fraction, the
-    /// threshold whole.
+    /// `slowdown` with precisionReduce_ and decrease_num_ 0.5: the window keeps its fraction, the
+    /// threshold is whole.
     fn slowdown(&mut self, cut: Cut, threshold: bool) {
         let half = (self.cwnd + self.inflation as f64).min(self.largest) / 2.0;
         if threshold {
@@ -434,8 +434,8 @@ impl Ns2 {
         Some(start)
     }
 
-    /// Segments from the first that is not acknowledged up to `point`; none if it is behind that one,
-    /// for SACK's partial acknowledgments do not raise it.
+    /// Number of segments from the first unacknowledged one up to `point`; none if `point` is
+    /// before it, because SACK's partial acknowledgments do not raise it.
     fn ahead(&self, flow: &Flow) -> u64 {
         self.segments(self.point.saturating_sub(flow.una))
     }
@@ -496,7 +496,7 @@ impl Ns2 {
         self.high_rxt = self.high_rxt.max(end);
     }
 
-    /// `ScoreBoardRQ::UpdateScoreBoard`; answers whether anything changed.
+    /// `ScoreBoardRQ::UpdateScoreBoard`. Returns whether anything changed.
     fn update_board(&mut self, ack: &Ack<'_>, una: u64) -> bool {
         let mut changed = false;
         if self.board_from <= una {

@@ -1,7 +1,7 @@
 //! `my-codel`: CoDel (RFC 8289, section 5) as a plug-in.
 //!
-//! An admission rule makes a kind of its own: one queue, first in, first out. The last line makes
-//! this crate a plug-in.
+//! An admission rule becomes a kind with one queue, first in, first out. The last line makes this
+//! crate a plug-in.
 
 use forebay_core::config::require;
 use forebay_core::{

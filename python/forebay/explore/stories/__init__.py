@@ -91,7 +91,7 @@ class Step(_written.Table):
     until: str
     """Instant at which the page pauses by itself."""
     speed: Annotated[float, Field(ge=0.001, le=1000)] = 1.0
-    """Simulated seconds in a real one."""
+    """Simulated seconds per real second."""
     lanes: list[dict[str, Any]] = Field(default_factory=list)
     """Disciplines side by side, instead of the story's."""
     shows: list[Shown] = Field(default=["queue", "delay"])

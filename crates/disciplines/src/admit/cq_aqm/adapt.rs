@@ -1,30 +1,31 @@
-//! Thresholds that follow the traffic: the room kept for higher precedence.
+//! Thresholds that follow the traffic: how much room is reserved for higher precedence.
 //!
-//! The paper closes with the wish for "a dynamic threshold setting based upon monitoring the
-//! incoming traffic characteristics"; the law is ours. It keeps, in each queue, a reserve of R
-//! packets for what is more important than p = 0, as small as lets the highest precedence lose no
-//! more than `target` of its packets: local\[0\] = limit - R.
+//! The paper ends with the wish for "a dynamic threshold setting based upon monitoring the incoming
+//! traffic characteristics". The algorithm here is ours. In each queue it keeps a reserve of R
+//! packets for precedences above p = 0. R is as small as possible while the highest precedence
+//! loses at most `target` of its packets: local\[0\] = limit - R.
 //!
-//! While p = 0 is denied, only higher precedence fills the reserve, so how full it gets tells how
-//! large it must be, before anything is lost. Peaks over a threshold u = limit - R / 2 (J. Pickands,
-//! "Statistical inference using extreme order statistics", 1975, with an exponential tail): of all
-//! arrivals of the highest precedence a share q finds u packets or more, and of these the excess
-//! over u has the mean m, in which a packet that finds the queue full counts as an excess that was
-//! not seen to its end. Then P(full) = q exp(-(R / 2) / m), which is the target for
+//! While p = 0 is denied, only higher precedence fills the reserve. So its highest levels show how
+//! large it must be, before anything is lost. The estimate uses peaks over a threshold u = limit -
+//! R / 2 (J. Pickands, "Statistical inference using extreme order statistics", 1975, with an
+//! exponential tail). Of all arrivals of the highest precedence, a share q finds u packets or more.
+//! For these the excess over u has the mean m. A packet that finds the queue full counts as an
+//! excess whose end was not seen. Then P(full) = q exp(-(R / 2) / m), which equals the target for
 //!
 //! R* = R / 2 + m ln(q / target),
 //!
-//! and R* = R / 2 if q is not above the target. Both are estimated from counts that fade with the
+//! and R* = R / 2 if q is not above the target. Both are estimated from counts that decay with the
 //! time constant `memory`. At the first arrival after each `interval` T:
-//! - R* above R: R takes it at once, but no more than twice what it was, as protection is urgent;
-//! - R* below R: R moves towards it by the share 1 - exp(-T / memory), as room for p = 0 is not.
+//! - R* above R: R becomes R* at once, but at most doubles, because protection is urgent;
+//! - R* below R: R moves towards it by the share 1 - exp(-T / memory), because room for p = 0 is
+//!   not.
 //!
-//! R stays within 1 and limit - 1. The plea and the lower threshold keep their places: the plea its
-//! share of the way from one precedence's `local` to the next, the lower threshold its distance.
-//! Thresholds move while denials and pleas are set. What finds itself past its threshold is set
-//! then, what finds itself below its lower one cleared, so that no precedence is inverted.
+//! R stays between 1 and limit - 1. The plea keeps its share of the way from one precedence's
+//! `local` to the next, and the lower threshold keeps its distance. Thresholds may move while
+//! denials and pleas are set. Then denials and pleas are set where the queue is past the new
+//! threshold, and cleared where it is below the new lower one, so no precedence is inverted.
 //!
-//! Cost: an exponential and a logarithm each `interval`, two additions an arrival.
+//! Cost: an exponential and a logarithm per `interval`, two additions per arrival.
 
 use super::spread::Spread;
 use forebay_core::config::require;
@@ -38,7 +39,7 @@ use serde::{Deserialize, Serialize};
 pub struct AdaptiveParams {
     /// Share of the highest precedence's packets that may be lost. Above 0, below 1.
     pub target: f64,
-    /// Time constant with which what was seen fades. Above 0.
+    /// Time constant with which past observations decay. Above 0.
     pub memory: Duration,
     /// Time between adjustments (T). Above 0.
     pub interval: Duration,
@@ -71,7 +72,7 @@ impl AdaptiveParams {
     }
 }
 
-/// The reserve of one queue and what its arrivals showed.
+/// The reserve of one queue, and what its arrivals showed.
 pub(super) struct Reserve {
     target: f64,
     /// Seconds.
@@ -85,8 +86,8 @@ pub(super) struct Reserve {
     /// Packets between `local` and the lower threshold.
     gap: f64,
     last: Time,
-    /// Faded counts of arrivals of the highest precedence: all, those beyond u, and of these those
-    /// that found room; and the sum of the excesses.
+    /// Decayed counts of arrivals of the highest precedence: all of them, those beyond u, and of
+    /// the latter those that found room. Also the sum of the excesses.
     arrivals: f64,
     beyond: f64,
     within: f64,
@@ -94,7 +95,7 @@ pub(super) struct Reserve {
 }
 
 impl Reserve {
-    /// Beginning with the thresholds of p = 0: `local_lower`, `local`, `non_local`.
+    /// Starts from the thresholds of p = 0: `local_lower`, `local`, `non_local`.
     pub(super) fn new(law: &AdaptiveParams, limit: u32, start: [u32; 3]) -> Self {
         let [lower, local, non_local] = start.map(f64::from);
         let room = f64::from(limit);
@@ -120,7 +121,7 @@ impl Reserve {
         self.packets
     }
 
-    /// Sees an arrival of the highest precedence that found `found` packets.
+    /// Records an arrival of the highest precedence that found `found` packets.
     #[inline]
     pub(super) fn see(&mut self, found: usize) {
         self.arrivals += 1.0;
@@ -138,8 +139,8 @@ impl Reserve {
         now.since(self.last) >= self.interval
     }
 
-    /// Adjusts R for the time that has passed and says where the thresholds of p = 0 now are;
-    /// those of `levels` precedences follow.
+    /// Adjusts R for the time that has passed. Returns the thresholds of p = 0, from which those of
+    /// `levels` precedences follow.
     pub(super) fn adjust(&mut self, now: Time, levels: usize) -> Spread {
         let passed = now.since(self.last).as_secs_f64();
         self.last = now;

@@ -1,12 +1,12 @@
 //! CQ-AQM: cross-queue active queue management for precedence and preemption.
 //!
-//! A packet has a QoS class, which decides its queue, and a precedence, which says how important
-//! its content is. A queue that fills up denies entry to low precedence (locally), and when it is
-//! in distress pleads to the queues served before it to drop low precedence too, so that what is
-//! important and slow does not lose to what is unimportant and fast.
+//! A packet has a QoS class, which chooses its queue, and a precedence, which says how important
+//! its content is. A queue that fills up denies entry to low precedence (locally). If it fills
+//! further, it pleads to the queues served before it to drop low precedence too. So important
+//! content in a slow class does not lose to unimportant content in a fast class.
 //!
-//! Source: the paper's section II (two queues, two precedences); the generalisation to Q queues
-//! and P precedences is announced there, and defined here.
+//! Source: the paper's section II (two queues, two precedences). The paper announces the
+//! generalisation to Q queues and P precedences; it is defined here.
 //!
 //! | code | paper |
 //! |---|---|
@@ -48,10 +48,10 @@
 //!   at the upper one would allow inversion with three precedences.
 //!
 //! Thresholds for more than two precedences, or for all queues, may be generated from two or three
-//! numbers ([`SharesParams`]); with [`AdaptiveParams`] they follow the traffic.
+//! numbers ([`SharesParams`]). With [`AdaptiveParams`] they follow the traffic.
 //!
-//! Cost: a comparison or two for each precedence at each arrival and departure; when a plea ends, a
-//! look at each queue above.
+//! Cost: a comparison or two for each precedence at each arrival and departure. When a plea ends,
+//! each queue above is checked.
 
 mod adapt;
 mod params;
@@ -68,10 +68,11 @@ use forebay_core::{
     Bank, Conduct, ConfigError, Context, DropReason, Named, Packet, QueueId, Setting, Time,
 };
 
-/// Thresholds across queues.
+/// The thresholds of all queues and precedences, and their state.
 pub struct CqAqm {
     queues: Vec<Queue>,
-    /// For each precedence but the highest: the lowest queue whose plea is set; it reaches furthest.
+    /// For each precedence but the highest: the lowest queue whose plea is set, which reaches
+    /// furthest.
     lowest_plea: Vec<QueueId>,
 }
 
@@ -94,14 +95,14 @@ struct Level {
 }
 
 impl Level {
-    /// Sets what `packets` packets have passed.
+    /// Sets denials and pleas whose threshold `packets` packets have passed.
     #[inline]
     fn rise(&mut self, packets: usize) {
         self.denied |= packets >= self.local;
         self.pleading |= self.non_local.is_some_and(|threshold| packets >= threshold);
     }
 
-    /// Clears what ends below `local_lower`; true if a plea did.
+    /// Clears those that end below `local_lower`. Returns true if a plea ended.
     #[inline]
     fn fall(&mut self, packets: usize) -> bool {
         packets < self.local_lower && {
@@ -130,7 +131,7 @@ impl CqAqm {
         Ok(CqAqm { queues, lowest_plea: vec![NO_PLEA; levels] })
     }
 
-    /// Lets the thresholds of `queue` follow the traffic, of which `packet` is the latest.
+    /// Adapts the thresholds of `queue` to the traffic, whose latest packet is `packet`.
     fn follow(&mut self, queue: QueueId, precedence: u8, bank: &Bank, now: Time) {
         let state = &mut self.queues[queue];
         let Some(reserve) = &mut state.reserve else { return };

@@ -1,4 +1,4 @@
-//! What a scenario says about CQ-AQM's thresholds, and the thresholds that follow from it.
+//! CQ-AQM's thresholds as a scenario gives them, and those that follow from it.
 
 use super::adapt::{AdaptiveParams, Reserve};
 use super::spread::Spread;
@@ -15,18 +15,18 @@ use serde::{Deserialize, Serialize};
 pub struct CqQueueParams {
     /// Room in the queue, in packets ("750p"), above 0 (B_low, B_high; section II).
     pub limit: Limit,
-    /// Packets from which on the queue denies entry (T^(local), section II): a number for p = 0,
-    /// from which those of the precedences above follow, spread evenly up to `limit`; or a list for
-    /// each precedence but the highest. 1 to `limit`. Default: by `thresholds`, or else `limit`,
-    /// which is off.
+    /// Number of packets from which the queue denies entry (T^(local), section II): a number for p
+    /// = 0, from which those of the higher precedences follow, spread evenly up to `limit`; or a
+    /// list with one for each precedence but the highest. 1 to `limit`. Default: from `thresholds`,
+    /// or else `limit`, which is off.
     pub local: Option<OneOrEach<u32>>,
-    /// Packets below which a denial, and the plea with it, ends (footnote 1); a number for p = 0,
-    /// the others as far below their `local`; or a list as for `local`. 1 to `local`. Default:
-    /// `local`.
+    /// Number of packets below which a denial, and the plea with it, ends (footnote 1): a number
+    /// for p = 0, with the others as far below their `local`; or a list as for `local`. 1 to
+    /// `local`. Default: `local`.
     pub local_lower: Option<OneOrEach<u32>>,
-    /// Packets from which on the queue pleads to those above it (T^(non-local), section II); a
-    /// number for p = 0, the others as far above their `local`; or a list as for `local`. From
-    /// `local` to the next precedence's `local`; or `limit`, which is off, and the default.
+    /// Number of packets from which the queue pleads to those above it (T^(non-local), section II):
+    /// a number for p = 0, with the others as far above their `local`; or a list as for `local`.
+    /// From `local` to the next precedence's `local`; or `limit`, which is off, and the default.
     pub non_local: Option<OneOrEach<u32>>,
 }
 
@@ -34,10 +34,10 @@ pub struct CqQueueParams {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SharesParams {
-    /// Share of a queue's room from which on it denies p = 0; above 0, at most 1. The precedences
-    /// above follow, spread evenly over the rest.
+    /// Share of a queue's room from which it denies p = 0; above 0, at most 1. The higher
+    /// precedences follow, spread evenly over the rest.
     pub local: f64,
-    /// Share from which on it pleads for p = 0; from `local` to the next precedence's. Default:
+    /// Share from which it pleads for p = 0; from `local` to the next precedence's. Default:
     /// midway.
     pub non_local: Option<f64>,
     /// Share below which a denial of p = 0 ends; above 0, at most `local`. Default: `local`.
@@ -84,7 +84,7 @@ impl CqAqmParams {
         }
     }
 
-    /// Checks what stands beside the queues.
+    /// Checks the fields beside `queues`.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let precedences = self.precedences;
         require((2..=8).contains(&precedences), "precedences", || {
@@ -123,7 +123,7 @@ impl CqQueueParams {
         }
     }
 
-    /// Thresholds by shares, unless the queue has its own.
+    /// Takes the thresholds from shares, unless the queue has its own.
     fn take_shares(&mut self, shares: &SharesParams, levels: usize) {
         // A limit of 0 is refused by name, later.
         let Limit::Packets(limit @ 1..) = self.limit else { return };
@@ -138,7 +138,7 @@ impl CqQueueParams {
         self.set(Spread { limit, local, plea: Some(plea), gap }.thresholds(levels));
     }
 
-    /// Fills in the thresholds that are not given, those of the precedences above p = 0 too.
+    /// Fills in the thresholds that are not given, also those of the precedences above p = 0.
     fn resolve(&mut self, levels: usize) {
         // A limit of 0 is refused by name, later.
         let Limit::Packets(limit @ 1..) = self.limit else { return };
@@ -226,7 +226,7 @@ impl Level {
         level
     }
 
-    /// Puts the thresholds elsewhere.
+    /// Moves the thresholds.
     pub(super) fn set(&mut self, [lower, local, non_local]: [u32; 3], limit: u32) {
         self.local_lower = lower as usize;
         self.local = local as usize;

@@ -1,16 +1,17 @@
-//! WRED, RIO and WRT: RED with a drop precedence in every packet, and a choice of victim.
+//! WRED, RIO and WRT: RED with a drop precedence in every packet, and a choice of the dropped
+//! packet.
 //!
-//! What it does: packets carry a drop precedence, level 0 (in profile) to 7; each level has its own
-//! RED curve. The three differ in how level 0 is judged: WRED by the average of the whole queue,
-//! RIO by the average of level-0 packets alone, WRT by the curve of level 1 once the average of
-//! level-0 packets exceeds a threshold. Independent of that is the drop strategy: drop only what
-//! arrives, or drop a packet of the highest droppable level from the queue when the arriving one is
-//! of a level that must not be dropped.
+//! What it does: packets carry a drop precedence, from level 0 (in profile) to 7. Each level has
+//! its own RED curve. The three kinds differ in how they treat level 0: WRED uses the average of
+//! the whole queue; RIO uses the average of level-0 packets alone; WRT uses the curve of level 1
+//! once the average of level-0 packets exceeds a threshold. The drop strategy is independent of
+//! this. Either only arriving packets are dropped, or, if the arriving packet has a level that must
+//! not be dropped, a queued packet of the highest level that may be.
 //!
 //! Source: U. Bodin and O. Schelén, "Drop Strategies and Loss-rate Differentiation", section 2.
 //! RIO: D. Clark and W. Fang, "Explicit Allocation of Best-Effort Packet Delivery Service", 1998.
 //! WRT: U. Bodin, O. Schelén and S. Pink, "Load-tolerant Differentiation with Active Queue
-//! Management", 2000. The law itself is that of [`super::Red`].
+//! Management", 2000. The drop rule itself is that of [`super::Red`].
 //!
 //! | symbol | parameter |
 //! |---|---|
@@ -21,29 +22,31 @@
 //! | "wait until such packet arrives" | `defer_drop` |
 //!
 //! # Drop from the queue
-//! The paper (section 2.2) lets the level of congestion act "immediately", whatever arrives. So at
-//! an arrival of level a the laws of the levels from the highest down to a are asked in turn:
-//! - the law of a higher level says drop: the victim is a queued packet of that level. If there is
-//!   none, the drop is deferred, and the next lower law is asked;
-//! - the law of level a itself says drop: the arriving packet goes (`victim = "last"`), or, with
-//!   `first` and `random`, a queued one of its level if there is any;
-//! - the first drop ends it. If a drop was deferred and nothing was dropped, the next arrival of
+//! The paper (section 2.2) lets the level of congestion act "immediately", whichever packet
+//! arrives. So at an arrival of level a, the rules of the levels from the highest down to a are
+//! asked in turn:
+//! - the rule of a higher level says drop: a queued packet of that level is dropped. If there is
+//!   none, the drop is deferred, and the next lower level is asked;
+//! - the rule of level a itself says drop: the arriving packet is dropped (`victim = "last"`), or,
+//!   with `first` and `random`, a queued one of its level if there is any;
+//! - the first drop ends this. If a drop was deferred and nothing was dropped, the next arrival of
 //!   that level or a higher one is dropped without asking ("wait until such packet arrives").
-//!   Without `defer_drop` it is left out: that arrival is judged by its own law, as with
-//!   drop-arrivals, which is the other reading of "wait".
+//!   Without `defer_drop` the deferred drop is left out: that arrival is judged by its own rule, as
+//!   with drop-arrivals. This is the other reading of "wait".
 //!
-//! So a level loses at most with the probability of its own curve an arrival, and a lower level
-//! never loses because a higher one is used up.
+//! So a level loses at each arrival at most with the probability of its own curve, and a lower
+//! level never loses packets because there are no packets of a higher one.
 //!
-//! Deviations: D1. At most one drop is deferred, and it lapses when its level's curve gives zero: the
-//! paper says only that the router waits, and a growing debt would punish packets for a congestion
-//! that is over. D2. A full buffer pushes out queued packets of higher levels before it refuses an
-//! arrival, if dropping from the queue; the paper's buffer never fills. D3. RIO here has two kinds
-//! of average for any number of levels: levels above 0 use the whole queue's. D4. With `random`
-//! the arriving packet is not a candidate unless no other of its level is queued.
+//! Deviations: D1. At most one drop is deferred, and it expires when its level's curve gives zero.
+//! The paper says only that the router waits; several deferred drops would punish packets for a
+//! congestion that is over. D2. When packets are dropped from the queue, a full buffer pushes out
+//! queued packets of higher levels before it refuses an arrival; the paper's buffer never fills.
+//! D3. RIO here has two kinds of average for any number of levels: levels above 0 use the whole
+//! queue's. D4. With `random` the arriving packet is dropped only if no other packet of its level
+//! is queued.
 //!
-//! Cost: that of RED, once a level in the worst case; a victim is found in constant time through
-//! the bank's per-level index, kept only when dropping from the queue.
+//! Cost: that of RED, at most once for each level. The dropped packet is found in constant time
+//! through the bank's index by level, which is kept only when packets are dropped from the queue.
 
 mod kinds;
 mod params;
@@ -71,7 +74,7 @@ enum Mechanism {
     Wrt(f64),
 }
 
-/// WRED, RIO or WRT, with one state a queue.
+/// WRED, RIO or WRT, with one state for each queue.
 struct Differentiated {
     mechanism: Mechanism,
     limit: Limit,
@@ -144,7 +147,7 @@ impl Differentiated {
         }
     }
 
-    /// Whether the law of `level` drops, with `waiting` packets in the queue.
+    /// Whether the rule of `level` drops, with `waiting` packets in the queue.
     fn ask(&mut self, queue: QueueId, level: usize, waiting: usize, cx: &mut Context) -> bool {
         let spared = self.spare_short && waiting <= 1;
         let average = if spared { 0.0 } else { self.average(queue, level) };
@@ -312,7 +315,7 @@ impl Admit for Differentiated {
         self.pace.set_rate(rate);
     }
 
-    /// Of several queues, the one with the longest average.
+    /// Shows the queue with the longest average.
     fn probe(&self, _: Time, _: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
         const PROBABILITY: [&str; MAX_LEVELS] = [
             "drop_probability_0",

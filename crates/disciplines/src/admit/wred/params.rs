@@ -52,7 +52,7 @@ impl Level {
     }
 }
 
-/// Who may be dropped.
+/// Which packets may be dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DropStrategy {
@@ -76,9 +76,9 @@ pub enum Victim {
     Random,
 }
 
-/// Writes the parameters of one of the three: those that all have, `levels` with what is said of
-/// it, and the fields of its own behind it. serde cannot flatten a struct and still refuse unknown
-/// fields, so a macro writes them.
+/// Defines the parameters of one of the three kinds: those that all have, `levels` with its own
+/// description, and then the fields of this kind alone. serde cannot flatten a struct and still
+/// refuse unknown fields, so this is a macro.
 macro_rules! parameters {
     (
         $(#[$about:meta])*
@@ -105,7 +105,7 @@ macro_rules! parameters {
             /// `max_th`, rather than jump to 1 (Bodin and Schelén, figure 2). Default false.
             pub gentle: bool,
             /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that
-            /// two thirds of p_b are lost rather than twice as much as it. Default false.
+            /// two thirds of p_b are lost rather than twice p_b. Default false.
             pub wait: bool,
             /// Whether nothing is dropped early while one packet waits or none, however high the
             /// average (ns-2's `REDQueue::enque`: `qlen > 1`). Default false.
@@ -119,7 +119,7 @@ macro_rules! parameters {
             /// How an arrival at an empty queue ages the average: by the idle `"time"`, or by whole
             /// packets and itself (`"arrivals"`, as in ns-2 and ns-3). Default "time".
             pub idle: Idle,
-            /// Who may be dropped (Bodin and Schelén, section 2.2): "drop-arrivals" or
+            /// Which packets may be dropped (Bodin and Schelén, section 2.2): "drop-arrivals" or
             /// "drop-from-queue".
             pub drop_strategy: DropStrategy,
             /// Which queued packet of its level "drop-from-queue" drops: "last" (Bodin and
@@ -152,7 +152,7 @@ macro_rules! parameters {
     };
 }
 
-/// What RIO and WRT have in common with WRED.
+/// Makes the parameters of RIO and WRT from the parts that they share with WRED.
 macro_rules! as_wred {
     ($name:ident) => {
         impl From<&$name> for WredParams {
@@ -212,13 +212,13 @@ parameters! {
 as_wred!(RioParams);
 as_wred!(WrtParams);
 
-/// What the checks give.
+/// The result of the checks.
 pub(super) struct Checked {
     pub(super) curves: Vec<Curve>,
     pub(super) measure: Measure,
 }
 
-/// Checks what the three have in common.
+/// Checks the parameters that the three have in common.
 pub(super) fn check(params: &WredParams) -> Result<Checked, ConfigError> {
     require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
     let count = params.levels.len();

@@ -1,4 +1,4 @@
-//! The flows of a tin: queues found by a set-associative hash, hosts that share fairly, and DRR++.
+//! The flows of a tin: queues found by a set-associative hash, fair shares of hosts, and DRR++.
 
 use crate::admit::CobaltState;
 use crate::classify::mix;
@@ -6,12 +6,12 @@ use forebay_core::{Rng, Row};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Queues of a tin, and hosts that are told apart in each direction.
+/// Queues of a tin. As many hosts are distinguished in each direction.
 pub const QUEUES: usize = 1024;
 /// Places where a flow's queue may be.
 const WAYS: usize = 8;
 
-/// Between whom the bandwidth is shared.
+/// Who shares the bandwidth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
@@ -34,7 +34,7 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    /// Whether the flows of a source, and of a destination, share what is theirs.
+    /// Whether the flows of a source, and whether those of a destination, share its part.
     fn sides(self) -> [bool; 2] {
         match self {
             Isolation::DualSrchost => [true, false],
@@ -45,19 +45,19 @@ impl Isolation {
     }
 }
 
-/// What becomes of a queue.
+/// The state of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Set {
-    /// Nobody's.
+    /// Not used.
     #[default]
     None,
-    /// New, with a deficit left of its first round.
+    /// New, with a deficit left from its first round.
     Sparse,
-    /// Empty, but waits for its turn among the bulk ones.
+    /// Empty, but waits for its turn among the bulk flows.
     SparseWait,
-    /// Has used up a round.
+    /// Has used a whole round.
     Bulk,
-    /// Empty, while what COBALT remembers of it fades.
+    /// Empty, while COBALT's state for it decays.
     Decaying,
 }
 
@@ -66,7 +66,7 @@ const NOWHERE: u32 = u32::MAX;
 /// A queue of a tin.
 #[derive(Debug, Clone, Copy)]
 pub struct Flow {
-    /// What COBALT remembers of it.
+    /// COBALT's state.
     pub cobalt: CobaltState,
     /// Bytes that it may still send in this round.
     pub deficit: i64,
@@ -80,7 +80,7 @@ pub struct Flow {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Host {
-    /// Who it is, as a source and as a destination; 0 is nobody.
+    /// Who it is, as a source and as a destination; 0 is no host.
     tags: [u16; 2],
     /// Bulk flows from it, and to it.
     bulk: [u32; 2],
@@ -96,7 +96,7 @@ struct List {
 pub struct Flows {
     flows: Row<Flow>,
     hosts: Row<Host>,
-    /// New, old and decaying ones.
+    /// The lists of new, old and decaying flows.
     lists: [List; 3],
     isolation: Isolation,
     /// Perturbation of the hash over hosts.
@@ -110,8 +110,8 @@ const NEW: usize = 0;
 const OLD: usize = 1;
 const DECAYING: usize = 2;
 
-/// Where what is hashed to `hash` is: the place that is its own, else one that is free, else the first.
-/// The second value tells the three apart.
+/// The place for `hash`: its own place if it has one, otherwise a free one, otherwise the first.
+/// The second value says which of the three it is.
 #[inline]
 fn way(
     hash: u32,
@@ -128,7 +128,7 @@ fn way(
 }
 
 impl Flows {
-    /// No flows yet; `quantum` bytes a round for each.
+    /// No flows yet. Each gets `quantum` bytes in a round.
     pub fn new(isolation: Isolation, quantum: i64, salt: u64) -> Self {
         let flow = Flow {
             cobalt: CobaltState::default(),
@@ -174,7 +174,7 @@ impl Flows {
         &mut self.flows[place]
     }
 
-    /// The queue of the flow that is hashed to `hash`, between these hosts (0: not known).
+    /// The queue of the flow with `hash` between these hosts (0: not known).
     #[inline]
     pub fn place(&mut self, hash: u32, hosts: [u16; 2]) -> usize {
         let direct = hash as usize % QUEUES;
@@ -201,7 +201,7 @@ impl Flows {
         place
     }
 
-    /// The hosts' places, for those sides that count.
+    /// The hosts' places, for the sides that count.
     fn lodge(&mut self, hosts: [u16; 2]) -> [Option<u16>; 2] {
         let sides = self.isolation.sides();
         std::array::from_fn(|side| {
@@ -219,7 +219,7 @@ impl Flows {
         })
     }
 
-    /// The flow at `place` becomes a bulk flow of its hosts, or is one no more.
+    /// The flow at `place` becomes a bulk flow of its hosts, or ceases to be one.
     fn count_bulk(&mut self, place: usize, joins: bool) {
         let hosts = self.flows[place].hosts;
         for (side, host) in hosts.into_iter().enumerate() {
@@ -270,7 +270,7 @@ impl Flows {
         self.count_bulk(place, true);
     }
 
-    /// The flow to serve: a decaying one only when `decaying` is looked for, which is once a packet.
+    /// The flow to serve. Decaying flows only if `decaying` is true, which is once for each packet.
     #[inline]
     pub fn head(&self, decaying: bool) -> Option<usize> {
         let order = if decaying { [DECAYING, NEW, OLD] } else { [NEW, OLD, DECAYING] };
@@ -278,7 +278,8 @@ impl Flows {
         heads.into_iter().find(|head| *head != NOWHERE).map(|head| head as usize)
     }
 
-    /// The flow at `place`, a head, has used up its round: it goes behind the old ones.
+    /// The flow at `place`, the head of a list, has used its round. It moves to the end of the old
+    /// ones.
     #[inline]
     pub fn end_round(&mut self, place: usize, holds_packets: bool, rng: &mut Rng) {
         let set = self.flows[place].set;
@@ -296,7 +297,8 @@ impl Flows {
         self.link(OLD, place);
     }
 
-    /// The flow at `place`, a head, was found empty: it is forgotten, unless COBALT remembers something.
+    /// The flow at `place`, the head of a list, was found empty. It is removed unless COBALT has
+    /// state for it.
     pub fn found_empty(&mut self, place: usize, remembers: bool) {
         let set = self.flows[place].set;
         self.unlink(list_of(set), place);
@@ -342,7 +344,7 @@ impl Flows {
     }
 }
 
-/// The list that a flow of `set` is on.
+/// The list of flows in state `set`.
 #[inline]
 fn list_of(set: Set) -> usize {
     match set {

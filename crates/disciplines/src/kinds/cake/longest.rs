@@ -1,26 +1,27 @@
-//! The queue that holds most bytes, found without a look at all of them.
+//! Finds the queue with the most bytes without looking at all of them.
 
-/// Queues in a heap by their bytes; built at an overflow, and kept up while overflows are recent.
+/// Queues in a heap, by their bytes. It is built at an overflow, and maintained while overflows are
+/// recent.
 pub struct Longest {
     heap: Vec<u32>,
-    /// Where each queue is in the heap.
+    /// The place of each queue in the heap.
     places: Vec<u32>,
-    /// How many queues there are; before the first overflow, neither of these.
+    /// Number of queues. Before the first overflow the heap is empty.
     queues: usize,
-    /// Packets to send without an overflow until it is given up; 0: it is not kept up.
+    /// Packets to send without an overflow until the heap is given up. 0: it is not maintained.
     patience: u32,
 }
 
-/// Packets after an overflow for which the heap is kept up.
+/// Packets after an overflow for which the heap is maintained.
 const PATIENCE: u32 = 65_535;
 
 impl Longest {
-    /// Of `queues` queues.
+    /// For `queues` queues.
     pub fn new(queues: usize) -> Self {
         Longest { heap: Vec::new(), places: Vec::new(), queues, patience: 0 }
     }
 
-    /// The longest queue; `bytes` tells how long each is.
+    /// The longest queue. `bytes` says how long each one is.
     pub fn get(&mut self, bytes: impl Fn(usize) -> u64) -> usize {
         if self.heap.is_empty() {
             self.heap = (0..self.queues as u32).collect();

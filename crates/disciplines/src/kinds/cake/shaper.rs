@@ -1,4 +1,4 @@
-//! CAKE's shaper: when the next packet may leave, by the length that the bottleneck gives it.
+//! CAKE's shaper: when the next packet may leave, by its length on the bottleneck's wire.
 
 use forebay_core::{Duration, Rate, Time};
 use schemars::JsonSchema;
@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Framing {
-    /// As they are.
+    /// No framing.
     None,
-    /// In ATM cells: 53 bytes for each 48 begun.
+    /// ATM cells: 53 bytes for each 48 bytes or part of them.
     Atm,
-    /// PTM (VDSL2): a byte more for each 64 begun.
+    /// PTM (VDSL2): one more byte for each 64 bytes or part of them.
     Ptm,
 }
 
-/// What a packet's length is on the wire.
+/// How long a packet is on the wire.
 #[derive(Debug, Clone, Copy)]
 pub struct Wire {
     /// Bytes added to every IP packet.
     pub overhead: i64,
-    /// The least length (mpu).
+    /// The minimum length (mpu).
     pub least: i64,
     /// The link's framing.
     pub framing: Framing,
@@ -45,13 +45,13 @@ impl Wire {
 pub struct Shaper {
     rate: Rate,
     next: Time,
-    /// The same, half as fast again and without what was dropped: a shaper that is charged for drops
-    /// cannot be held for ever.
+    /// The same, half as fast again, and without dropped packets. So a shaper that counts drops
+    /// cannot be blocked for ever.
     failsafe: Time,
 }
 
 impl Shaper {
-    /// A shaper to `rate`, idle.
+    /// An idle shaper for `rate`.
     pub fn new(rate: Rate) -> Self {
         Shaper { rate, next: Time::ZERO, failsafe: Time::ZERO }
     }
@@ -62,7 +62,7 @@ impl Shaper {
         self.next.min(self.failsafe)
     }
 
-    /// A packet arrives at a queue that is empty: time that was not used is gone.
+    /// A packet arrives at an empty queue: unused time is lost.
     #[inline]
     pub fn begin(&mut self, now: Time) {
         if self.next < now {

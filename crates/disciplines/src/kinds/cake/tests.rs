@@ -1,4 +1,4 @@
-//! CAKE by numbers from `sch_cake.c` and `tc-cake(8)`.
+//! CAKE, tested with numbers from `sch_cake.c` and `tc-cake(8)`.
 
 use crate::fixture::{Rig, ms};
 use forebay_core::{Time, Wake};
@@ -9,7 +9,8 @@ fn cake(mut params: Value) -> Rig {
     Rig::new(params)
 }
 
-/// Takes what leaves until `end`, at the instants that it is ready for, and tells each one's id.
+/// Takes packets until `end`, at the times at which they are ready. Returns these times and the
+/// ids.
 fn drain(rig: &mut Rig, end: Time) -> Vec<(Time, u32)> {
     let mut now = Time::ZERO;
     let mut sent = Vec::new();
@@ -82,7 +83,7 @@ fn codepoints_choose_tins() {
     assert_eq!(tins(BestEffort, &[ef, le]), [0; 2]);
 }
 
-/// Bytes of each DSCP that leave in `end`, while all of them always have packets.
+/// Bytes of each DSCP that leave before `end`, while packets of all of them always wait.
 fn shares(mut rig: Rig, dscps: &[u8], end: Time) -> Vec<f64> {
     let mut of = Vec::new();
     for (flow, dscp) in dscps.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Diffserv as CAKE sees it: which tin a codepoint joins, and what each tin may have.
+//! CAKE's view of Diffserv: the tin of each codepoint, and the share of each tin.
 
 use forebay_core::Rate;
 use schemars::JsonSchema;
@@ -20,23 +20,23 @@ pub enum Diffserv {
     Diffserv8,
 }
 
-/// What a tin may have: a share of the bandwidth above which it has no priority, and its weight.
+/// A tin's share: the part of the bandwidth above which it has no priority, and its weight.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
     /// The tin's threshold as a share of the bandwidth.
     pub rate: f64,
-    /// Bytes in a round among tins without a shaper.
+    /// Bytes that the tin sends in a round if there is no shaper.
     pub quantum: i64,
 }
 
-/// 1, 7/8, (7/8)^2 and so on, with weights that are cut to whole bytes.
+/// 1, 7/8, (7/8)^2 and so on, with weights rounded down to whole bytes.
 fn sevenths() -> Vec<Share> {
     let next =
         |share: &Share| Some(Share { rate: share.rate * 0.875, quantum: share.quantum * 7 / 8 });
     std::iter::successors(Some(Share { rate: 1.0, quantum: 256 }), next).take(8).collect()
 }
 
-/// Shares of the bandwidth whose weights are in proportion.
+/// Shares of the bandwidth, with weights in proportion.
 fn shares(rates: &[f64]) -> Vec<Share> {
     rates.iter().map(|rate| Share { rate: *rate, quantum: (1024.0 * rate) as i64 }).collect()
 }
@@ -84,7 +84,7 @@ impl Diffserv {
     }
 }
 
-/// A share of a rate, at least 64 bytes a second, so that a tin always goes on.
+/// A share of a rate, at least 64 bytes a second, so that no tin stops.
 pub fn part(rate: Rate, share: f64) -> Rate {
     Rate::from_bps(((rate.bps() as f64 * share) as u64).max(512))
 }

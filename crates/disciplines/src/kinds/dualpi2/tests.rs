@@ -1,4 +1,4 @@
-//! DualPI2 against a plain model of RFC 9332's pseudo-code, and by numbers.
+//! DualPI2 beside a direct transcription of RFC 9332's pseudo-code, and with numbers.
 
 use crate::Disciplines;
 use crate::fixture::{Rig, SETTING, ms, us};
@@ -6,7 +6,7 @@ use forebay_core::{Duration, Ecn, Rng, Time, Verdict};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
-/// What became of a packet.
+/// What happened to a packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fate {
     Sent,
@@ -14,9 +14,9 @@ enum Fate {
     Dropped,
 }
 
-/// The pseudo-code of RFC 9332, figures 2 to 8, line by line, with Linux's credit as scheduler() and its
-/// least backlog of two packets. Line 5a of figure 7 is read by the text beside it: native marks are
-/// suppressed "if the queue is only 1 packet", the one that leaves.
+/// The pseudo-code of RFC 9332, figures 2 to 8, line by line, with Linux's credit as scheduler()
+/// and its least backlog of two packets. Line 5a of figure 7 is read by the text beside it: native
+/// marks are suppressed "if the queue is only 1 packet", which is the departing one.
 #[derive(Default)]
 struct Model {
     base: f64,
@@ -118,7 +118,7 @@ impl Model {
     }
 }
 
-/// The RFC's parameters, where Linux has others.
+/// The RFC's parameters, where they differ from Linux's.
 fn rfc() -> Value {
     json!({
         "kind": "dualpi2", "derandomize": true, "step_threshold": "800us", "step_range": "400us",
@@ -126,7 +126,7 @@ fn rfc() -> Value {
     })
 }
 
-/// What became of the packets of `load` times what the link carries, by the kind and by the model.
+/// What happened to packets of `load` times the link's capacity, in the kind and in the model.
 fn both(load: f64, seed: u64) -> [Vec<(u32, Fate)>; 2] {
     let mut rng = Rng::named(seed, "arrivals");
     let mut rig = Rig::new(rfc());

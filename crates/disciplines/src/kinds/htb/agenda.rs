@@ -1,8 +1,8 @@
-//! Whose state changes when: a heap by time, out of which anyone can be taken.
+//! The times at which the state of classes changes: a heap from which any class can be removed.
 
-/// Classes by the instant at which each is to be looked at; equal instants in the order of entry.
+/// Classes by the time at which each must be looked at. Equal times are in the order of entry.
 pub struct Agenda {
-    /// Instant, order of entry, class.
+    /// Time, order of entry, class.
     heap: Vec<(i64, u32, u32)>,
     entries: u32,
 }
@@ -16,20 +16,20 @@ impl Agenda {
         Agenda { heap: Vec::with_capacity(classes), entries: 0 }
     }
 
-    /// The first instant and class.
+    /// The first time and its class.
     #[inline]
     pub fn first(&self) -> Option<(i64, u32)> {
         self.heap.first().map(|(at, _, class)| (*at, *class))
     }
 
-    /// Enters `class`; `places` holds where each class is, [`NOWHERE`] for those that are not here.
+    /// Adds `class`. `places` has the place of each class; [`NOWHERE`] for those that are not here.
     pub fn enter(&mut self, class: u32, at: i64, places: &mut [u32]) {
         self.entries = self.entries.wrapping_add(1);
         self.heap.push((at, self.entries, class));
         self.rise(self.heap.len() - 1, places);
     }
 
-    /// Takes `class` out.
+    /// Removes `class`.
     pub fn strike(&mut self, class: u32, places: &mut [u32]) {
         let at = std::mem::replace(&mut places[class as usize], NOWHERE) as usize;
         self.heap.swap_remove(at);

@@ -1,8 +1,8 @@
-//! A class's two buckets: tokens in nanoseconds at `rate`, and at `ceil`.
+//! A class's two buckets, one for `rate` and one for `ceil`. Tokens are in nanoseconds.
 
 use forebay_core::Rate;
 
-/// How long a byte takes, as a product and a shift: what the kernel computes with.
+/// The time of a byte as a product and a shift, with which the kernel computes.
 #[derive(Debug, Clone, Copy)]
 pub struct PerByte {
     factor: u32,
@@ -10,7 +10,7 @@ pub struct PerByte {
 }
 
 impl PerByte {
-    /// At `rate`, in whole bytes a second, at least one.
+    /// At `rate`, rounded to whole bytes a second, at least one.
     pub fn at(rate: Rate) -> Self {
         let bytes = (rate.bps() / 8).max(1);
         // As many bits as fit: the factor's are 32, and the dividend's 64.
@@ -21,7 +21,7 @@ impl PerByte {
         PerByte { factor: ((1_000_000_000_u64 << shift) / bytes) as u32, shift }
     }
 
-    /// Nanoseconds of `bytes`.
+    /// Time of `bytes` in nanoseconds.
     #[inline]
     pub fn nanos(self, bytes: u32) -> i64 {
         ((u64::from(bytes) * u64::from(self.factor)) >> self.shift) as i64
@@ -31,11 +31,11 @@ impl PerByte {
 /// What a class may send now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// It is above its `ceil`: nothing.
+    /// Above its `ceil`: nothing.
     Cannot,
-    /// It is above its `rate`: what it borrows.
+    /// Above its `rate`: what it borrows.
     Borrows,
-    /// It is below its `rate`.
+    /// Below its `rate`: anything.
     Sends,
 }
 
@@ -47,7 +47,7 @@ pub struct Bucket {
     tokens: i64,
 }
 
-/// No bucket is deeper in debt, and no pause counts for more (ns).
+/// Largest debt of a bucket, and longest pause that counts (ns).
 const LONGEST: i64 = 60_000_000_000;
 
 impl Bucket {
@@ -67,25 +67,25 @@ impl Bucket {
     }
 }
 
-/// The buckets of a class: one cache line.
+/// The buckets of a class, in one cache line.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 pub struct Buckets {
-    /// Of `rate`.
+    /// For `rate`.
     pub rate: Bucket,
-    /// Of `ceil`.
+    /// For `ceil`.
     pub ceil: Bucket,
-    /// Until when they have been filled, ns.
+    /// The time up to which they have been filled, in ns.
     filled: i64,
 }
 
 impl Buckets {
-    /// Full ones.
+    /// Full buckets.
     pub fn new(rate: Bucket, ceil: Bucket) -> Self {
         Buckets { rate, ceil, filled: 0 }
     }
 
-    /// What the class may do at `now`, and in how many nanoseconds that may change.
+    /// What the class may do at `now`, and in how many nanoseconds this may change.
     #[inline]
     pub fn mode(&self, now: i64) -> (Mode, i64) {
         let span = (now - self.filled).min(LONGEST);
@@ -97,7 +97,8 @@ impl Buckets {
         if rate >= 0 { (Mode::Sends, 0) } else { (Mode::Borrows, -rate) }
     }
 
-    /// The class sends `len` bytes at `now`, of its own or, `borrowed`, of an ancestor's.
+    /// The class sends `len` bytes at `now`, from its own rate or, if `borrowed`, from an
+    /// ancestor's.
     #[inline]
     pub fn charge(&mut self, len: u32, borrowed: bool, now: i64) {
         let span = (now - self.filled).min(LONGEST);

@@ -1,6 +1,6 @@
-//! Who takes turns: a set of numbers kept in order, and a place in it.
+//! Turns: an ordered set of numbers, and a position in it.
 
-/// Numbers below a bound, as bits in words, and words over words until one word covers all.
+/// Numbers below a bound, as bits in words, with words above them that tell which are not empty.
 struct Numbers {
     /// A bit for each number, then a bit for each word that is not empty, and so on.
     levels: Vec<Box<[u64]>>,
@@ -46,7 +46,7 @@ impl Numbers {
         }
     }
 
-    /// The least number from `number` on.
+    /// The smallest number from `number` on.
     fn from(&self, number: u32) -> Option<u32> {
         let mut at = number as usize;
         for (level, words) in self.levels.iter().enumerate() {
@@ -64,41 +64,42 @@ impl Numbers {
     }
 }
 
-/// The classes that take turns at one place, by numbers, and whose turn it is.
+/// The classes that take turns at one place, and whose turn it is.
 pub struct Feed {
     members: Numbers,
-    /// The member whose turn it is, or, if that has left, those that follow it; [`END`] at the end.
+    /// The member whose turn it is. If it has left, those that follow it; [`END`] after the last
+    /// one.
     turn: u32,
 }
 
-/// Behind the last member.
+/// After the last member.
 const END: u32 = u32::MAX;
 
 impl Feed {
-    /// For numbers below `bound`; nobody is in it.
+    /// An empty feed for numbers below `bound`.
     pub fn new(bound: usize) -> Self {
         Feed { members: Numbers::new(bound), turn: END }
     }
 
-    /// Whether nobody is in it.
+    /// Whether it is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// Takes `member` in.
+    /// Adds `member`.
     #[inline]
     pub fn insert(&mut self, member: u32) {
         self.members.insert(member);
     }
 
-    /// `member` leaves. If it is its turn, that is remembered: it has it again if it comes back in time.
+    /// Removes `member`. If it is its turn, it gets the turn again if it comes back in time.
     #[inline]
     pub fn remove(&mut self, member: u32) {
         self.members.remove(member);
     }
 
-    /// `member` leaves, and its turn goes to the next one at once.
+    /// Removes `member`. Its turn goes to the next one at once.
     #[inline]
     pub fn remove_and_pass(&mut self, member: u32) {
         if self.turn == member {
@@ -107,7 +108,7 @@ impl Feed {
         self.members.remove(member);
     }
 
-    /// Whose turn it is; None behind the last one.
+    /// Whose turn it is. None after the last one.
     #[inline]
     pub fn turn(&mut self) -> Option<u32> {
         let found = self.members.from(self.turn);
@@ -115,13 +116,13 @@ impl Feed {
         found
     }
 
-    /// The first one has the turn.
+    /// Gives the turn to the first one.
     #[inline]
     pub fn rewind(&mut self) {
         self.turn = self.members.from(0).unwrap_or(END);
     }
 
-    /// The next one has the turn, or the end is reached.
+    /// Gives the turn to the next one, or reaches the end.
     #[inline]
     pub fn advance(&mut self) {
         let next = self.turn.checked_add(1).and_then(|next| self.members.from(next));

@@ -1,8 +1,8 @@
-//! The leaves and what waits in them.
+//! The leaves of a tree, and the packets that wait in them.
 //!
-//! Plain FIFOs lie in one bank, so that a packet of theirs touches a word or two of memory where a
-//! discipline of its own has an object, tables and packets in as many places: with thousands of leaves
-//! that is most of what a packet costs.
+//! Plain FIFOs are in one bank. So one of their packets touches only a word or two of memory, where
+//! a separate discipline has an object, tables and packets in different places. With thousands of
+//! leaves, memory is most of the cost of a packet.
 
 use super::plan;
 use forebay_core::{Backlog, Bank, Context, Discipline, Limit, Packet, Rate, Time, Verdict, Wake};
@@ -10,11 +10,11 @@ use forebay_core::{Backlog, Bank, Context, Discipline, Limit, Packet, Rate, Time
 /// The leaves of a tree, by number.
 pub struct Leaves {
     leaves: Vec<Leaf>,
-    /// The packets of those that are plain FIFOs.
+    /// The packets of leaves that are plain FIFOs.
     bank: Bank,
-    /// The disciplines of the others, and what these are told of the link at most: their `ceil`.
+    /// The disciplines of the others, and the highest rate of which they are told: their `ceil`.
     queues: Vec<(Box<dyn Discipline>, Rate)>,
-    /// What these hold.
+    /// What these disciplines hold.
     held: Backlog,
 }
 
@@ -22,7 +22,7 @@ pub struct Leaves {
 pub struct Leaf {
     /// Its class.
     pub class: u32,
-    /// Bytes that it sends in its turn.
+    /// Bytes that it sends in one turn.
     pub quantum: i32,
     /// Its priority.
     pub priority: u8,
@@ -32,12 +32,12 @@ pub struct Leaf {
 enum Queue {
     /// A FIFO with this limit, in the bank.
     Fifo(Limit),
-    /// The discipline of this number, and what it holds.
+    /// The discipline with this number, and what it holds.
     Other(u32, Backlog),
 }
 
 impl Leaves {
-    /// Those of a plan, empty.
+    /// The leaves of a plan, all empty.
     pub fn new(planned: Vec<plan::Leaf>) -> Self {
         let mut queues = Vec::new();
         let bank = Bank::new(planned.len());
@@ -56,7 +56,7 @@ impl Leaves {
         Leaves { leaves: leaves.collect(), bank, queues, held: Backlog::default() }
     }
 
-    /// One of them.
+    /// One leaf.
     #[inline]
     pub fn at(&self, leaf: usize) -> &Leaf {
         &self.leaves[leaf]
@@ -81,7 +81,7 @@ impl Leaves {
         }
     }
 
-    /// What all of them hold.
+    /// What all leaves hold.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         let own = self.bank.total();
@@ -126,7 +126,7 @@ impl Leaves {
         }
     }
 
-    /// When a leaf, which holds packets, wants to be asked.
+    /// When a leaf that holds packets wants to be asked.
     pub fn wake(&self, leaf: usize, now: Time) -> Time {
         let Queue::Other(number, _) = self.leaves[leaf].queue else { return now };
         match self.queues[number as usize].0.wake(now) {
@@ -143,13 +143,13 @@ impl Leaves {
         }
     }
 
-    /// What one of them did against the contract.
+    /// What one of the disciplines did against the contract.
     pub fn fault(&self) -> Option<String> {
         self.queues.iter().find_map(|(queue, _)| queue.fault())
     }
 }
 
-/// A discipline holds `now` instead of `held`, which is counted in `sum`.
+/// A discipline that held `held` holds `now`. Updates `sum`.
 #[inline]
 fn recount(sum: &mut Backlog, held: &mut Backlog, now: Backlog) {
     let before = std::mem::replace(held, now);

@@ -1,4 +1,4 @@
-//! A tree as it is written: checked, and put in one row.
+//! Checks a tree as it is written, and puts its classes into one list.
 
 use super::bucket::{Bucket, Buckets};
 use super::{HtbClassParams, HtbParams, below};
@@ -9,20 +9,20 @@ use forebay_core::{Bytes, ConfigError, Discipline, Limit, Named, Rate};
 use serde_json::Value;
 use std::collections::VecDeque;
 
-/// Most classes that one is over or under, itself included; Linux's `TC_HTB_MAXDEPTH`.
+/// Largest depth of the tree; Linux's `TC_HTB_MAXDEPTH`.
 pub const DEEPEST: usize = 8;
-/// Priorities; Linux's `TC_HTB_NUMPRIO`.
+/// Number of priorities; Linux's `TC_HTB_NUMPRIO`.
 pub const PRIORITIES: usize = 8;
-/// Most classes, as many as Linux has numbers for.
+/// Most classes of a tree, as in Linux.
 const MOST: usize = 65_534;
 
-/// What is checked and built.
+/// A tree that is checked, with its disciplines built.
 pub struct Plan {
     pub classify: Box<dyn Classify>,
     pub overhead: u32,
-    /// Classes level by level; those in one class follow each other.
+    /// Classes, level by level. The children of one class follow each other.
     pub classes: Vec<Class>,
-    /// The leaves, in the order in which they are written.
+    /// The leaves, in the order of the file.
     pub leaves: Vec<Leaf>,
 }
 
@@ -30,18 +30,18 @@ pub struct Plan {
 pub struct Class {
     pub buckets: Buckets,
     pub parent: Option<usize>,
-    /// Its number among those in its parent.
+    /// Its number among its parent's children.
     pub place: usize,
-    /// 0 for a leaf; else the highest is that of classes without a parent.
+    /// 0 for a leaf. Classes without a parent have the highest level.
     pub level: usize,
     pub below: Below,
 }
 
 /// What is below a class.
 pub enum Below {
-    /// The leaf of this number.
+    /// The leaf with this number.
     Leaf(usize),
-    /// The first of its classes, and how many there are.
+    /// Its first child, and the number of children.
     Classes(usize, usize),
 }
 
@@ -56,13 +56,13 @@ pub struct Leaf {
 
 /// The discipline of a leaf.
 pub enum Queue {
-    /// `fifo` with this limit: the tree holds its packets itself.
+    /// A `fifo` with this limit. The tree holds its packets itself.
     Fifo(Limit),
-    /// Any other.
+    /// Any other discipline.
     Other(Box<dyn Discipline>),
 }
 
-/// A class on its way into the row.
+/// A class that is not in the list yet.
 struct Waiting<'a> {
     params: &'a HtbClassParams,
     path: String,
@@ -73,10 +73,10 @@ struct Waiting<'a> {
     leaf: usize,
 }
 
-/// Checks what is written.
+/// Checks the tables of the tree.
 ///
 /// # Errors
-/// The path of what is wrong, and the remedy.
+/// The path of the error, and the remedy.
 pub fn plan(params: &HtbParams, site: &ClassfulSite) -> Result<Plan, ConfigError> {
     let roots = params.classes.as_deref().unwrap_or_default();
     require(!roots.is_empty(), "classes", || {
@@ -126,7 +126,7 @@ pub fn plan(params: &HtbParams, site: &ClassfulSite) -> Result<Plan, ConfigError
     Ok(plan)
 }
 
-/// Puts classes at the end of those that wait.
+/// Adds classes to those that are not in the list yet.
 fn line_up<'a>(
     waiting: &mut VecDeque<Waiting<'a>>,
     classes: &'a [HtbClassParams],
@@ -154,7 +154,7 @@ fn classifier(params: &HtbParams, site: &ClassfulSite) -> Result<Box<dyn Classif
     Ok(classify)
 }
 
-/// Checks that what only a leaf has is not set.
+/// Checks that fields that only a leaf may have are not set.
 fn no_leaf(class: &HtbClassParams) -> Result<(), ConfigError> {
     let HtbClassParams { priority, quantum, queue, .. } = class;
     for (field, set) in [
@@ -169,7 +169,7 @@ fn no_leaf(class: &HtbClassParams) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Checks that a class has the rates that it promises to the classes in it.
+/// Checks that a class has the rates that its children are promised.
 fn adds_up(class: &HtbClassParams) -> Result<(), ConfigError> {
     let promised =
         class.classes.iter().fold(0_u64, |sum, each| sum.saturating_add(each.rate.bps()));
@@ -200,7 +200,7 @@ fn buckets(class: &HtbClassParams) -> Result<Buckets, ConfigError> {
     ))
 }
 
-/// The limit of a `fifo` that is in order; None for other kinds.
+/// The limit of a valid `fifo`. None for other kinds.
 fn fifo(block: &Value, site: &ClassfulSite) -> Option<Limit> {
     let effective = site.disciplines.effective(block, site.setting).ok()?;
     let is_fifo = effective["kind"] == Fifo::NAME;

@@ -1,4 +1,4 @@
-//! HTB by what its token buckets give, and by `sch_htb.c`.
+//! HTB, tested with the results of token buckets and with `sch_htb.c`.
 
 use crate::Disciplines;
 use crate::fixture::{Rig, SETTING, ms, us};
@@ -16,8 +16,8 @@ fn fill(rig: &mut Rig, class: u8, count: u32) {
     }
 }
 
-/// Takes what leaves before `end` over a link that never blocks: instants and classes by number of
-/// the packet.
+/// Takes packets before `end` over a link that never blocks. Returns times and classes by the
+/// packets' numbers.
 fn drain(rig: &mut Rig, end: Time) -> Vec<(Time, u32)> {
     let (mut now, mut sent) = (Time::ZERO, Vec::new());
     loop {
@@ -38,7 +38,7 @@ fn drain(rig: &mut Rig, end: Time) -> Vec<(Time, u32)> {
     }
 }
 
-/// Packets of each class, whose numbers follow each other `each` at a time.
+/// Packets of each class; each class has `each` consecutive numbers.
 fn shares(sent: &[(Time, u32)], each: u32) -> [usize; 3] {
     let of = |class| sent.iter().filter(|(_, id)| id / each == class).count();
     [0, 1, 2].map(of)

@@ -1,8 +1,9 @@
-//! The tree at work: who is in whose feed, who is served, who is charged.
+//! The tree at work: who takes turns where, who is served, and who is charged.
 //!
-//! A class that sends stands in the row of its level, for each priority of the leaves below it that hold
-//! packets; one that borrows stands in its parent's feed, which then stands further up itself. A packet
-//! is taken from the lowest row, in which the first priority has the turn, down through the feeds.
+//! A class that may send is in the row of its level, for each priority of its leaves that hold
+//! packets. A class that borrows is in its parent's feed, and the parent in turn is in a row or
+//! feed above. The next packet comes from the lowest row that is not empty, from the first priority
+//! there, down through the feeds.
 
 use super::agenda::{Agenda, NOWHERE};
 use super::bucket::{Buckets, Mode};
@@ -12,66 +13,66 @@ use super::plan::{Below, DEEPEST, PRIORITIES, Plan};
 use crate::Classify;
 use forebay_core::{Backlog, Bank, Context, Discipline, Packet, Rate, Time, Verdict, Wake};
 
-/// No class, no feed.
+/// No class, or no feed.
 const NONE: u32 = u32::MAX;
 
-/// A tree of classes over leaves. What is asked of every packet lies close together, apart from what is
-/// asked now and then: with thousands of leaves memory is what a packet waits for.
+/// A tree of classes with leaves. Data that every packet needs is close together, apart from data
+/// that is needed rarely: with thousands of leaves, memory takes most of the time.
 pub struct Tree {
     classify: Box<dyn Classify>,
-    /// What classifiers are shown of queues: nothing.
+    /// A bank for classifiers, which see no queues here.
     nothing: Bank,
     overhead: u32,
     classes: Vec<Class>,
-    /// Of each class.
+    /// For each class.
     buckets: Vec<Buckets>,
-    /// Where each class is on its level's agenda.
+    /// The place of each class on its level's agenda.
     places: Vec<u32>,
     leaves: Leaves,
     /// Bytes left of each leaf's turn, leaf by leaf, for each level that has classes.
     deficits: Vec<i32>,
-    /// Where a level stands among those that have classes.
+    /// The position of a level among those that have classes.
     columns: [usize; DEEPEST],
-    /// How many have.
+    /// Number of levels that have classes.
     width: usize,
     inner: Vec<Inner>,
     feeds: Vec<Feed>,
     levels: [Level; DEEPEST],
-    /// Until when all leaves that may send hold back what they have, as far as is known.
+    /// The time until which all leaves that may send hold their packets back, as far as is known.
     held_back: Time,
 }
 
 struct Class {
     parent: u32,
-    /// Its number among those in its parent.
+    /// Its number among its parent's children.
     place: u32,
-    /// Of the leaf, or of what an inner class has more.
+    /// The index of the leaf, or of the rest of an inner class.
     index: u32,
     mode: Mode,
     level: u8,
-    /// A bit for each priority at which there are packets below.
+    /// A bit for each priority that has packets below.
     active: u8,
 }
 
-/// What a class that has classes has more.
+/// The rest of a class that has children.
 struct Inner {
     first: u32,
-    /// Its feed for each priority; none if no leaf below has it.
+    /// Its feed for each priority. None if no leaf below has this priority.
     feeds: [u32; PRIORITIES],
 }
 
 /// The classes of one level.
 struct Level {
-    /// The row for each priority; none if no leaf below has it.
+    /// The row for each priority. None if no leaf below has this priority.
     rows: [u32; PRIORITIES],
     /// A bit for each priority whose row is not empty.
     active: u8,
     agenda: Agenda,
-    /// When the agenda is to be looked at; no later than its first entry, ns.
+    /// When to look at the agenda, in ns; no later than its first entry.
     next: i64,
 }
 
-/// The priorities of the bits in `mask`, the first one first.
+/// The priorities of the bits in `mask`, from the first on.
 fn priorities(mut mask: u8) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let priority = mask.trailing_zeros() as usize;
@@ -80,7 +81,7 @@ fn priorities(mut mask: u8) -> impl Iterator<Item = usize> {
     })
 }
 
-/// `now` as buckets count, ns.
+/// `now` in ns, as buckets count it.
 #[inline]
 fn nanos(now: Time) -> i64 {
     i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
@@ -160,8 +161,8 @@ impl Tree {
         &mut self.feeds[self.inner[inner].feeds[priority] as usize]
     }
 
-    /// The class at `at`, if it stands anywhere with the priorities in `mask`: if there are any, and it may
-    /// send or borrow.
+    /// The class at `at`, if it is in a row or a feed for the priorities in `mask`: there are such
+    /// priorities, and it may send or borrow.
     #[inline]
     fn standing(&self, at: u32, mask: u8) -> Option<&Class> {
         let class = &self.classes[at as usize];
@@ -173,7 +174,7 @@ impl Tree {
         (may && mask != 0).then_some(class)
     }
 
-    /// Puts a class, which has packets below and may send or borrow, where it will be found.
+    /// Puts a class, which has packets below and may send or borrow, into its row or feed.
     fn join(&mut self, mut at: u32) {
         let mut mask = self.classes[at as usize].active;
         loop {
@@ -201,7 +202,7 @@ impl Tree {
         }
     }
 
-    /// Takes a class out of where [`Tree::join`] put it; its mode is still the one of then.
+    /// Undoes [`Tree::join`] for a class whose mode has not changed since then.
     fn leave(&mut self, mut at: u32) {
         let mut mask = self.classes[at as usize].active;
         loop {
@@ -233,7 +234,7 @@ impl Tree {
         }
     }
 
-    /// A leaf holds packets.
+    /// A leaf now holds packets.
     #[inline]
     fn activate(&mut self, leaf: usize) {
         let &Leaf { class, priority, .. } = self.leaves.at(leaf);
@@ -244,7 +245,7 @@ impl Tree {
         }
     }
 
-    /// A leaf is empty.
+    /// A leaf is now empty.
     fn deactivate(&mut self, leaf: usize) {
         let class = self.leaves.at(leaf).class;
         if self.classes[class as usize].active != 0 {
@@ -253,7 +254,8 @@ impl Tree {
         }
     }
 
-    /// Gives a class the mode that its buckets ask for, and says in how many nanoseconds that may change.
+    /// Sets the mode of a class by its buckets, and returns in how many nanoseconds this may
+    /// change.
     #[inline]
     fn review(&mut self, at: u32, now: i64) -> i64 {
         let (mode, rest) = self.buckets[at as usize].mode(now);
@@ -270,7 +272,7 @@ impl Tree {
         rest
     }
 
-    /// `len` bytes of a leaf go out by what the class of `level` over it has.
+    /// `len` bytes of a leaf are sent, from the rate of its ancestor at `level`.
     fn charge(&mut self, leaf: usize, level: usize, len: u32, now: i64) {
         let mut at = self.leaves.at(leaf).class;
         while at != NONE {
@@ -291,14 +293,14 @@ impl Tree {
         }
     }
 
-    /// Enters a class of `level` into the agenda.
+    /// Adds a class of `level` to the agenda.
     fn appoint(&mut self, at: u32, level: usize, rest: i64, now: i64) {
         let (level, due) = (&mut self.levels[level], now.saturating_add(rest.max(1)));
         level.agenda.enter(at, due, &mut self.places);
         level.next = level.next.min(due);
     }
 
-    /// Looks at the classes of a level whose time has come.
+    /// Updates the classes of a level whose time has come.
     fn attend(&mut self, level: usize, now: i64) {
         loop {
             match self.levels[level].agenda.first() {
@@ -356,7 +358,7 @@ impl Tree {
         self.feed_of(parent, priority)
     }
 
-    /// A packet of `priority` that goes by what classes of `level` have.
+    /// The next packet of `priority` that can be sent from the rates of classes of `level`.
     fn take(&mut self, priority: usize, level: usize, cx: &mut Context) -> Option<Packet> {
         let row = self.levels[level].rows[priority];
         let mut first = None;

@@ -1,9 +1,9 @@
-//! AF_XDP between two existing interfaces: frames are received into the pool, which is shared with
+//! AF_XDP between two existing interfaces. Frames are received into the pool, which is shared with
 //! the kernel, and sent from it.
 //!
-//! In copy mode, which every driver can do; the program runs in the driver if it can (native), and
-//! in the kernel otherwise (generic). Frames of one receive queue: an interface with more must be
-//! told to use one.
+//! It uses copy mode, which every driver supports. The program runs in the driver if it can
+//! (native), and in the kernel otherwise (generic). It sees the frames of one receive queue: an
+//! interface with more must be set to one.
 #![expect(unsafe_code, reason = "rings shared with the kernel, and bpf")]
 
 mod program;
@@ -27,13 +27,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
-/// Buffers that may lie in the rings of both sides, to be received into or just sent.
+/// Buffers that may be in the rings of both sides, for frames to receive or frames just sent.
 pub const IN_RINGS: u32 = 4 * SIZE;
 
-/// Socket option (since Linux 6.17): frames that one call sends, else 32.
+/// Socket option (since Linux 6.17): the number of frames that one call sends, otherwise 32.
 const MAX_TX_SKB_BUDGET: i32 = 9;
 
-/// Largest buffer that the kernel allows: a page.
+/// Largest buffer that the kernel allows: one page.
 const LARGEST: usize = 4_096;
 
 /// Sockets on two interfaces.
@@ -80,7 +80,7 @@ pub fn stays() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, what)
 }
 
-/// Why the kernel does not take `bytes` of buffers.
+/// Why the kernel does not accept `bytes` of buffers.
 fn not_shared(bytes: u64, error: Errno) -> io::Error {
     let limit = getrlimit(Resource::Memlock).current.filter(|limit| *limit < bytes);
     let (Errno::NOBUFS, Some(limit)) = (error, limit) else {
@@ -94,7 +94,8 @@ fn not_shared(bytes: u64, error: Errno) -> io::Error {
     io::Error::new(io::ErrorKind::OutOfMemory, what)
 }
 
-/// Binds a socket; the kernel gives a queue free some time after the program that had it ended.
+/// Binds a socket. The kernel frees a queue only some time after the program that used it has
+/// ended.
 fn once_free(bind: impl Fn() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
     for _ in 0..100 {
         match bind() {
@@ -172,7 +173,7 @@ impl Port {
         Ok(port)
     }
 
-    /// Lays free buffers out to be received into.
+    /// Offers free buffers for receiving.
     fn stock(&mut self, pool: &mut Pool) {
         let mut any = false;
         for _ in 0..self.fill.room() {
@@ -185,7 +186,7 @@ impl Port {
         }
     }
 
-    /// Gives the buffers of what was sent back.
+    /// Frees the buffers of sent frames.
     fn reap(&mut self, pool: &mut Pool) {
         let mut any = false;
         while let Some(address) = self.completed.take() {
@@ -197,7 +198,7 @@ impl Port {
         }
     }
 
-    /// Has the kernel send what it was shown.
+    /// Makes the kernel send the frames that it was shown.
     fn kick(&mut self) -> io::Result<()> {
         // Each call sends a few frames.
         while self.send.pending() > 0 && self.send.needs_wakeup() {

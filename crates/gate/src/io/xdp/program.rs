@@ -1,4 +1,4 @@
-//! The program that takes frames from an interface: five instructions, no compiler needed.
+//! The program that takes frames from an interface: five instructions, without a compiler.
 
 use super::super::{because, system::checked};
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -20,7 +20,7 @@ const PASS: u32 = 2;
 #[repr(C, align(8))]
 struct Attributes([u32; 32]);
 
-/// Two words that hold an address.
+/// Two words that contain an address.
 fn address<T: ?Sized>(of: *const T) -> [u32; 2] {
     let bits = of.cast::<u8>() as u64;
     [bits as u32, (bits >> 32) as u32]
@@ -40,20 +40,20 @@ fn new(command: libc::c_long, attributes: &[u32]) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A program on an interface that hands the frames of queue 0 to a socket. It goes with the value,
-/// and with the process, however that ends.
+/// A program on an interface that passes the frames of queue 0 to a socket. It is removed with the
+/// value, and with the process, however that ends.
 pub struct Program {
     _link: OwnedFd,
     _map: OwnedFd,
-    /// Whether the driver runs it; else the kernel does, later and slower.
+    /// Whether the driver runs it. Otherwise the kernel does, later and more slowly.
     pub native: bool,
 }
 
 impl Program {
-    /// Attaches it to the interface of index `interface`, for `socket`.
+    /// Attaches it to the interface with the index `interface`, for `socket`.
     ///
     /// # Errors
-    /// A kernel that refuses.
+    /// The kernel refuses.
     pub fn attach(interface: u32, socket: BorrowedFd) -> io::Result<Self> {
         // Keys and values of four bytes, one entry.
         let map = new(MAP_CREATE, &[MAP_TYPE_XSKMAP, 4, 4, 1])

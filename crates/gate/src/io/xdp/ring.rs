@@ -14,12 +14,12 @@ pub const SIZE: u32 = 2_048;
 /// NEED_WAKEUP of the flags word.
 const NEED_WAKEUP: u32 = 1;
 
-/// A ring of `T`, of which the gate is the one side.
+/// A ring of `T`. The gate is one of its two sides.
 pub struct Ring<T> {
     map: NonNull<u8>,
     length: usize,
     offset: XdpRingOffset,
-    /// Our own index, which no one else writes.
+    /// The gate's own index, which only the gate writes.
     mine: u32,
     kind: std::marker::PhantomData<T>,
 }
@@ -56,30 +56,30 @@ impl<T: Copy> Ring<T> {
         self.offset.flags.is_none_or(|at| self.word(at).load(Ordering::Relaxed) & NEED_WAKEUP != 0)
     }
 
-    /// As the producer: how many entries there is room for.
+    /// As the producer: number of entries for which there is room.
     pub fn room(&self) -> u32 {
         let theirs = self.word(self.offset.consumer).load(Ordering::Acquire);
         SIZE - self.mine.wrapping_sub(theirs)
     }
 
-    /// As the producer: entries that the kernel has not taken yet.
+    /// As the producer: number of entries that the kernel has not taken yet.
     pub fn pending(&self) -> u32 {
         SIZE - self.room()
     }
 
-    /// As the producer: adds `entry`, for which there is room; [`Ring::publish`] shows it.
+    /// As the producer: adds `entry`, for which there must be room. [`Ring::publish`] shows it.
     pub fn put(&mut self, entry: T) {
         // SAFETY: there is room, so that the kernel does not read this place now.
         unsafe { self.entry(self.mine).write(entry) };
         self.mine = self.mine.wrapping_add(1);
     }
 
-    /// As the producer: shows the kernel what was put.
+    /// As the producer: shows the kernel the added entries.
     pub fn publish(&self) {
         self.word(self.offset.producer).store(self.mine, Ordering::Release);
     }
 
-    /// As the consumer: takes the next entry, if there is one; [`Ring::release`] gives places back.
+    /// As the consumer: takes the next entry, if there is one. [`Ring::release`] frees the places.
     pub fn take(&mut self) -> Option<T> {
         if self.word(self.offset.producer).load(Ordering::Acquire) == self.mine {
             return None;
@@ -90,7 +90,7 @@ impl<T: Copy> Ring<T> {
         Some(entry)
     }
 
-    /// As the consumer: gives back the places of what was taken.
+    /// As the consumer: frees the places of the taken entries.
     pub fn release(&self) {
         self.word(self.offset.consumer).store(self.mine, Ordering::Release);
     }

@@ -1,9 +1,9 @@
 //! Lanes: packets on their way, in order of arrival, with one pending event for all of them.
 
+use super::ring::Ring;
 use crate::engine::event::Key;
 use crate::engine::later::{Later, Timed};
 use forebay_core::{Duration, Rate, Time, fetch};
-use std::collections::VecDeque;
 
 /// Packets that travel the same stretch of constant delay: a ring with one agenda entry, never one
 /// a packet. It has their handles.
@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 /// on parallel access links) is moved forward to its place.
 #[derive(Debug)]
 pub struct Lane {
-    packets: VecDeque<(Key, u32)>,
+    packets: Ring<(Key, u32)>,
     /// The latest arrival of any that was in the ring.
-    last: Key,
+    last: Time,
     /// Packets that had to wait for their access link while many others were on theirs: all that
     /// enter soon overtake them, so that they are kept here until those have entered.
     late: Later<Late, LATE_BITS>,
@@ -39,8 +39,8 @@ const LATE_BITS: u32 = 12;
 impl Lane {
     /// An empty lane.
     pub fn new(wire: Option<Wire>, is_beyond: bool) -> Self {
-        let packets = VecDeque::new();
-        let (last, late) = (Key::at(Time::ZERO), Later::default());
+        let packets = Ring::default();
+        let (last, late) = (Time::ZERO, Later::default());
         Lane { packets, last, late, number: 0, is_beyond, is_simple: !is_beyond, wire, link: None }
     }
 
@@ -56,10 +56,10 @@ impl Lane {
     pub fn append(&mut self, key: Key, id: u32) -> bool {
         let first = self.packets.is_empty();
         self.packets.push_back((key, id));
-        if key.precedes(self.last) {
-            return self.settle(key, id);
+        if key.time <= self.last {
+            return self.settle(key);
         }
-        self.last = key;
+        self.last = key.time;
         first
     }
 
@@ -75,16 +75,15 @@ impl Lane {
         self.append(key, id) && (self.late.is_empty() || self.first() == Some(key))
     }
 
-    /// Moves the last packet of the ring, `id`, which arrives at `key`, before all that arrive later; whether it
+    /// Moves the last packet of the ring, which arrives at `key`, before all that arrive later; whether it
     /// is the first then.
     #[cold]
-    fn settle(&mut self, key: Key, id: u32) -> bool {
+    fn settle(&mut self, key: Key) -> bool {
         let mut at = self.packets.len() - 1;
-        while at > 0 && key.precedes(self.packets[at - 1].0) {
-            self.packets[at] = self.packets[at - 1];
+        while at > 0 && self.packets.get(at - 1).is_some_and(|before| before.0 > key) {
+            self.packets.swap(at - 1, at);
             at -= 1;
         }
-        self.packets[at] = (key, id);
         at == 0
     }
 
@@ -96,8 +95,8 @@ impl Lane {
             && let Some(Late { key, id, .. }) = self.late.pop()
         {
             self.packets.push_back((key, id));
-            self.settle(key, id);
-            self.last = self.last.max(key);
+            self.settle(key);
+            self.last = self.last.max(key.time);
         }
         self.is_simple = !self.is_beyond && self.late.is_empty();
     }
@@ -106,8 +105,8 @@ impl Lane {
     /// that many lie in the ring within such a span before the time without it.
     #[inline]
     fn is_late(&self, time: Time, wait: Duration) -> bool {
-        let len = self.packets.len();
-        len > FEW && time.since(self.packets[len - 1 - FEW].0.time) < wait.saturating_mul(2)
+        let before = self.packets.len().checked_sub(1 + FEW).and_then(|at| self.packets.get(at));
+        before.is_some_and(|(key, _)| time.since(key.time) < wait.saturating_mul(2))
     }
 
     #[cold]
@@ -118,15 +117,20 @@ impl Lane {
         self.first() == Some(key)
     }
 
-    /// Takes the first packet, if the agenda entry at `key` is its, and not stale. [`Lane::first`] is the
-    /// key of the entry that the lane needs next.
+    /// Takes the first packet, if the agenda entry at `key` is its, and not stale, and tells the key of
+    /// the entry that the lane needs next.
     #[inline(always)]
-    pub fn take_due(&mut self, key: Key) -> Option<u32> {
+    pub fn take_due(&mut self, key: Key) -> Option<(u32, Option<Key>)> {
         if !self.late.is_empty() {
             self.bring_forward(key);
         }
-        let is_due = self.packets.front().is_some_and(|(first, _)| *first == key);
-        if is_due { self.take() } else { None }
+        let &(first, id) = self.packets.front()?;
+        if first != key {
+            return None;
+        }
+        self.packets.pop_front();
+        let next = self.packets.front().map(|(key, _)| *key);
+        Some((id, if self.late.is_empty() { next } else { self.first() }))
     }
 
     /// A late packet that arrives at `key` goes on into the ring.
@@ -138,15 +142,9 @@ impl Lane {
             && let Some(Late { key, id, .. }) = self.late.pop()
         {
             self.packets.push_front((key, id));
-            self.last = self.last.max(key);
+            self.last = self.last.max(key.time);
             self.is_simple = !self.is_beyond && self.late.is_empty();
         }
-    }
-
-    /// Takes the first packet of the ring.
-    #[inline(always)]
-    fn take(&mut self) -> Option<u32> {
-        self.packets.pop_front().map(|(_, id)| id)
     }
 
     /// Takes the first packet, if it arrives before `limit`, and tells when.
@@ -157,8 +155,12 @@ impl Lane {
         {
             self.bring_forward(key);
         }
-        let &(Key { time, .. }, _) = self.packets.front()?;
-        if time >= limit { None } else { self.take().map(|id| (time, id)) }
+        let &(Key { time, .. }, id) = self.packets.front()?;
+        if time >= limit {
+            return None;
+        }
+        self.packets.pop_front();
+        Some((time, id))
     }
 
     /// The same, without its place among those of one instant; the end of time, if there is none.
@@ -266,6 +268,7 @@ impl Wire {
 mod tests {
     use super::*;
     use crate::engine::event::{Event, Sequence};
+    use crate::engine::fabric::Target;
 
     #[test]
     fn a_packet_that_overtakes_arrives_first_and_the_old_entry_is_stale() {
@@ -275,9 +278,14 @@ mod tests {
         let early = sequence.key(Time::from_nanos(5), Event::Arrival(0), 0);
         assert!(lane.push(late, 1, Duration::ZERO));
         assert!(lane.push(early, 2, Duration::ZERO));
-        assert_eq!((lane.take_due(early), lane.first()), (Some(2), Some(late)));
+        assert_eq!(lane.take_due(early), Some((2, Some(late))));
         assert_eq!(lane.take_due(early), None);
-        assert_eq!((lane.take_due(late), lane.first()), (Some(1), None));
+        assert_eq!(lane.take_due(late), Some((1, None)));
+    }
+
+    #[test]
+    fn a_lane_and_where_it_leads_are_two_cache_lines() {
+        assert_eq!(size_of::<(Lane, Target)>(), 128);
     }
 
     #[test]
@@ -305,8 +313,9 @@ mod tests {
     fn check_first(lane: &mut Lane, keys: &mut Vec<(Key, u32)>) {
         keys.sort();
         let (first, id) = keys.remove(0);
-        assert_eq!(lane.take_due(first), Some(id));
-        assert_eq!(lane.first(), keys.first().map(|(key, _)| *key));
+        let next = keys.first().map(|(key, _)| *key);
+        assert_eq!(lane.take_due(first), Some((id, next)));
+        assert_eq!(lane.first(), next);
     }
 
     #[test]

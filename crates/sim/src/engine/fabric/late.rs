@@ -25,7 +25,7 @@ const FEW_LANES: usize = 4;
 #[derive(Debug)]
 pub(super) struct Late {
     /// The lanes into it; none, if there is an event for each packet.
-    lanes: Vec<u32>,
+    lanes: Inbound,
     /// How much later than the first of what happens it is looked at.
     slack: Duration,
     /// When it will be by the agenda's entry that counts; others are stale. The end of time: never.
@@ -34,7 +34,33 @@ pub(super) struct Late {
 
 impl Default for Late {
     fn default() -> Self {
-        Late { lanes: Vec::new(), slack: Duration::ZERO, due: Time::MAX }
+        Late { lanes: Inbound::default(), slack: Duration::ZERO, due: Time::MAX }
+    }
+}
+
+/// Lanes into a link.
+#[derive(Debug, Clone, Copy, Default)]
+struct Inbound {
+    lanes: [u32; FEW_LANES],
+    count: usize,
+}
+
+impl Inbound {
+    fn new(lanes: &[u32]) -> Inbound {
+        let mut inbound = Inbound { count: lanes.len(), ..Inbound::default() };
+        inbound.lanes[..lanes.len()].copy_from_slice(lanes);
+        inbound
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// All of them.
+    #[inline]
+    fn all(&self) -> &[u32] {
+        &self.lanes[..self.count]
     }
 }
 
@@ -52,13 +78,10 @@ impl Ways {
     }
 
     /// Over which of `lanes` the next packet comes.
-    #[inline(always)]
-    fn first_of(&self, lanes: &[u32]) -> u32 {
-        if let [lane] = *lanes {
-            return lane;
-        }
+    #[inline(never)]
+    fn first_of(&self, lanes: &Inbound) -> u32 {
         let first = |lane: &&u32| self.lanes[**lane as usize].0.first().unwrap_or(Key::NEVER);
-        *lanes.iter().min_by_key(first).expect("a link that is looked at late has lanes")
+        *lanes.all().iter().min_by_key(first).expect("a link that is looked at late has lanes")
     }
 
     /// Whether lane `lane` leads into another part of the network.
@@ -107,11 +130,14 @@ impl Fabric {
         users: &mut [UserMeter],
         tally: &mut Tally,
     ) -> Time {
-        let lanes = std::mem::take(&mut self.ways.late[index as usize].lanes);
+        let lanes = self.ways.late[index as usize].lanes;
+        let (mut lane, several) = (lanes.lanes[0], lanes.count > 1);
         let mut at = self.at(index, users, true);
         let next = loop {
             let free = at.link.armed().time;
-            let lane = at.ways.first_of(&lanes);
+            if several {
+                lane = at.ways.first_of(&lanes);
+            }
             let from = &mut at.ways.lanes[lane as usize].0;
             if let Some((arrival, id)) = from.take_before(free.min(until)) {
                 if at.many {
@@ -128,7 +154,6 @@ impl Fabric {
                 break free.min(from.first_time());
             }
         };
-        self.ways.late[index as usize].lanes = lanes;
         if next < Time::MAX {
             self.ways.expect(index, next);
         }
@@ -158,6 +183,7 @@ impl Fabric {
                 for &lane in &lanes {
                     self.ways.lanes[lane as usize].0.link = Some(index as u32);
                 }
+                let lanes = Inbound::new(&lanes);
                 self.ways.late[index] = Late { lanes, slack, due: Time::MAX };
             }
         }
@@ -193,7 +219,7 @@ impl Fabric {
                 link.arm(key);
                 moving.push(key, event);
             }
-            for lane in into {
+            for &lane in into.all() {
                 let event = Event::Arrival(lane);
                 let lane = &mut lanes[lane as usize].0;
                 lane.link = None;

@@ -4,6 +4,7 @@ use super::Ways;
 use super::capture::Capture;
 use super::cargo::{Cargo, Hold};
 use super::losses::{Losses, Lost};
+use super::ring::Ring;
 use crate::engine::event::Key;
 use crate::measure::{QueueMeter, UserMeter};
 use crate::pcap_out::WINDOW_SCALE;
@@ -115,7 +116,7 @@ pub struct Link {
     pub(super) port: Port,
     /// What waits, if the discipline is the built-in FIFO, which then holds nothing itself: a packet's
     /// handle and when it came are all that is needed of it.
-    line: VecDeque<(u32, Time)>,
+    line: Ring<(u32, Time)>,
     rng: Rng,
     pub(super) delay: Course<Duration>,
     loss: Course<f64>,
@@ -212,7 +213,7 @@ impl Link {
             sent: (0, 0),
             wire_lost: 0,
             port: Port::new(spec.discipline, spec.capacity, spec.overhead),
-            line: VecDeque::new(),
+            line: Ring::default(),
             rng,
             delay: spec.delay,
             loss: spec.loss,
@@ -465,7 +466,7 @@ impl Link {
 
     /// The discipline holds itself what waits, as it will no more be known as a FIFO.
     fn fill_queue(&mut self, hold: &mut Hold) {
-        for (id, queued) in self.line.drain(..) {
+        while let Some((id, queued)) = self.line.pop_front() {
             let mut packet = hold.hand_out(id);
             packet.queued = queued;
             self.port.put_back(packet);

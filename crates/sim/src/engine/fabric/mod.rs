@@ -9,6 +9,7 @@ mod lane;
 mod late;
 mod link;
 mod losses;
+mod ring;
 mod turn;
 
 pub use border::{Border, Crossing};
@@ -137,21 +138,18 @@ impl Ways {
     fn launch(&mut self, id: u32, len: u32, stop: u32, at: Time, held: Duration) {
         let Stop { lane: index, ref mut free_at } = self.stops[stop as usize];
         let lane = &mut self.lanes[index as usize].0;
-        let free = *free_at;
-        let arrival = match &lane.wire {
+        let (arrival, wait) = match &lane.wire {
             // What overtakes it finds the host's link free.
-            Some(wire) if held > Duration::ZERO => wire.carry(&mut { at }, at, len),
-            Some(wire) => wire.carry(free_at, at, len),
-            None => at,
+            Some(wire) if held > Duration::ZERO => (wire.carry(&mut { at }, at, len), held),
+            Some(wire) => {
+                let wait = free_at.since(at);
+                (wire.carry(free_at, at, len), wait)
+            }
+            None => (at, held),
         };
         // The lane keeps those of one instant in the order in which they were sent.
         let key = Key::of(arrival, Event::Arrival(index), stop);
-        let waits = held > Duration::ZERO || (lane.wire.is_some() && free > at);
-        if !lane.is_plain(waits) {
-            let wait = match lane.wire {
-                Some(_) if held == Duration::ZERO => free.since(at),
-                _ => held,
-            };
+        if !lane.is_plain(wait > Duration::ZERO) {
             return self.put_specially(index, key, id, wait);
         }
         if lane.append(key, id) {
@@ -319,12 +317,12 @@ impl Fabric {
     pub fn arrive(&mut self, key: Key, index: u32) -> Option<(u32, Target)> {
         let Ways { moving, lanes, .. } = &mut self.ways;
         let (lane, target) = &mut lanes[index as usize];
-        let id = lane.take_due(key);
-        match lane.first() {
-            Some(next) if id.is_some() => moving.replace_first(next, Event::Arrival(index)),
+        let due = lane.take_due(key);
+        match due {
+            Some((_, Some(next))) => moving.replace_first(next, Event::Arrival(index)),
             _ => moving.pop(),
         }
-        Some((id?, *target))
+        due.map(|(id, _)| (id, *target))
     }
 
     /// The number of link `index`, if the entry at `key`, which is the first, wakes it; it is used up.

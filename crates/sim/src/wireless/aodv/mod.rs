@@ -1,16 +1,16 @@
 //! Ad hoc on-demand distance vector routing (RFC 3561).
 //!
-//! A router without a route floods a request in growing rings; whoever knows a fresh enough route
-//! answers along the way that the request came. Destination sequence numbers tell fresh from stale:
-//! along a route they never fall, and where they are equal the distance falls, so that routes do not
-//! turn in circles.
+//! A router without a route floods a request in growing rings. A router that knows a fresh enough
+//! route answers along the path of the request. Destination sequence numbers distinguish fresh
+//! routes from stale ones. Along a route they never fall, and where they are equal the distance
+//! falls, so routes have no loops.
 //!
-//! [`Router`] does no I/O: it is handed the time, messages and news of the link layer, and answers
-//! with [`Output`]s.
+//! [`Router`] does no I/O: it gets the time, messages and events of the link layer, and returns
+//! [`Output`]s.
 //!
 //! Deviations
-//! - D1: broken links are told by the link layer (section 6.10 allows it), so that there are no
-//!   hello messages.
+//! - D1: the link layer reports broken links (section 6.10 allows it), so there are no hello
+//!   messages.
 //! - D2: all links have the same range both ways: no blacklist and no RREP-ACK (section 6.8).
 //! - D3: reverse routes too are updated by the rules of section 6.2 alone, and a route that an error
 //!   message ends gets a sequence number above its own: the looser reading of sections 6.5 and 6.11
@@ -27,18 +27,18 @@ pub use table::Route;
 use super::medium::Station;
 use forebay_core::Duration;
 
-/// What routers tell each other (section 5); broadcast messages carry their time to live.
+/// Messages between routers (section 5). Broadcast messages contain their time to live.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// RREQ: who has a route?
+    /// RREQ: which router has a route?
     Request(Request),
-    /// RREP: there is one through me.
+    /// RREP: there is one through this router.
     Reply(Reply),
-    /// RERR: these are out of reach through me.
+    /// RERR: these are no longer reachable through this router.
     Error {
         /// Destinations with the sequence numbers of their routes.
         unreachable: Vec<(Station, u32)>,
-        /// A repaired route has only become longer: keep it (the N flag).
+        /// A repaired route has only become longer, so keep it (the N flag).
         keep: bool,
     },
 }
@@ -48,15 +48,15 @@ pub enum Message {
 pub struct Request {
     /// Hops that it has travelled.
     pub hops: u8,
-    /// Hops that it may yet travel.
+    /// Hops that it may still travel.
     pub ttl: u8,
     /// Its number among those of its originator.
     pub id: u32,
-    /// Whose route is asked for.
+    /// The destination.
     pub destination: Station,
-    /// Least fresh sequence number that will do; None: any.
+    /// Lowest sequence number that is fresh enough. None: any.
     pub destination_seq: Option<u32>,
-    /// Who asks.
+    /// The originator.
     pub origin: Station,
     /// The originator's own sequence number.
     pub origin_seq: u32,
@@ -69,11 +69,11 @@ pub struct Reply {
     pub hops: u8,
     /// Where the route leads.
     pub destination: Station,
-    /// How fresh it is.
+    /// The sequence number of the route.
     pub destination_seq: u32,
-    /// Who asked.
+    /// The originator of the request.
     pub origin: Station,
-    /// How long it holds.
+    /// How long it is valid.
     pub lifetime: Duration,
 }
 
@@ -96,9 +96,9 @@ impl Message {
 mod constants {
     use forebay_core::Duration;
 
-    /// A route in use lives that long.
+    /// How long an active route is valid.
     pub const ACTIVE_ROUTE_TIMEOUT: Duration = Duration::from_millis(3000);
-    /// What a destination grants the routes to itself.
+    /// How long routes that a destination announces to itself are valid.
     pub const MY_ROUTE_TIMEOUT: Duration = Duration::from_millis(6000);
     /// Most hops between two routers.
     pub const NET_DIAMETER: u8 = 35;
@@ -110,9 +110,9 @@ mod constants {
     pub const PATH_DISCOVERY_TIME: Duration = Duration::from_millis(5600);
     /// Retries with the largest ring.
     pub const RREQ_RETRIES: u32 = 2;
-    /// Requests a router may originate in a second; errors likewise.
+    /// Requests that a router may originate in a second. The same limit holds for errors.
     pub const RATELIMIT: usize = 10;
-    /// First ring, what each next one has more, and the largest before the whole network.
+    /// The first ring, the increase of the next ones, and the largest before the whole network.
     pub const TTL_START: u8 = 1;
     pub const TTL_INCREMENT: u8 = 2;
     pub const TTL_THRESHOLD: u8 = 7;
@@ -122,8 +122,8 @@ mod constants {
     pub const LOCAL_ADD_TTL: u8 = 2;
     /// 0.3 NET_DIAMETER: farther destinations are not repaired locally.
     pub const MAX_REPAIR_TTL: u8 = 10;
-    /// 5 ACTIVE_ROUTE_TIMEOUT: how long a route that no longer holds is remembered (section 10: K
-    /// is 5 without hello messages).
+    /// 5 ACTIVE_ROUTE_TIMEOUT: how long an invalid route is remembered (section 10: K is 5 without
+    /// hello messages).
     pub const DELETE_PERIOD: Duration = Duration::from_millis(15_000);
 }
 

@@ -1,4 +1,4 @@
-//! One router: what it knows, asks and answers.
+//! One router: its routes, requests and replies.
 
 use super::super::medium::Station;
 use super::constants::*;
@@ -7,14 +7,14 @@ use super::{Message, Reply, Request};
 use forebay_core::{Duration, Time};
 use std::collections::VecDeque;
 
-/// What a router wants done.
+/// What a router asks its station to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// Send a message to a neighbour, or to all of them.
     Send(Message, Option<Station>),
-    /// There is a route: send what waits for it.
+    /// There is a route: send the packets that wait for it.
     Found(Station),
-    /// There is none: drop what waits for it.
+    /// There is none: drop the packets that wait for it.
     Failed(Station),
 }
 
@@ -26,9 +26,9 @@ struct Discovery {
     /// Requests with the largest ring so far.
     tries: u32,
     deadline: Time,
-    /// The rate limit holds the next request back.
+    /// The rate limit delays the next request.
     held: bool,
-    /// Hops of the route that is repaired; None: this router is the source.
+    /// Hops of the route that is being repaired. None: this router is the source.
     repairs: Option<u8>,
 }
 
@@ -39,7 +39,7 @@ pub struct Router {
     seq: u32,
     request_id: u32,
     table: Table,
-    /// Requests seen of late: (until when, originator, number).
+    /// Recent requests: (until when, originator, number).
     seen: VecDeque<(Time, Station, u32)>,
     discoveries: Vec<Discovery>,
     recent_requests: VecDeque<Time>,
@@ -63,7 +63,7 @@ impl Router {
         }
     }
 
-    /// What is to be done next.
+    /// What to do next.
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
@@ -73,18 +73,18 @@ impl Router {
         self.discoveries.iter().map(|discovery| discovery.deadline).min()
     }
 
-    /// The next hop of the route to `destination` that holds.
+    /// The next hop of the valid route to `destination`.
     pub fn next_hop(&mut self, now: Time, destination: Station) -> Option<Station> {
         self.table.valid(now, destination).map(|route| route.next)
     }
 
-    /// The route to `destination` that holds.
+    /// The valid route to `destination`.
     pub fn route(&mut self, now: Time, destination: Station) -> Option<&Route> {
         self.table.valid(now, destination).map(|route| &*route)
     }
 
-    /// Keeps the routes alive that a packet from `source` to `destination` uses, which came from
-    /// the neighbour `previous` unless it begins here (section 6.2).
+    /// Extends the routes that a packet from `source` to `destination` uses. It came from the
+    /// neighbour `previous`, unless it starts here (section 6.2).
     pub fn used(
         &mut self,
         now: Time,
@@ -100,7 +100,7 @@ impl Router {
         }
     }
 
-    /// Looks for a route to `destination`, unless that is under way (section 6.3).
+    /// Looks for a route to `destination`, unless a search is in progress (section 6.3).
     pub fn request(&mut self, now: Time, destination: Station) {
         if self.is_looking_for(destination) {
             return;
@@ -123,7 +123,7 @@ impl Router {
         self.ask(now, self.discoveries.len() - 1);
     }
 
-    /// Sends the request of a discovery, or holds it back.
+    /// Sends the request of a discovery, or delays it.
     fn ask(&mut self, now: Time, index: usize) {
         if let Some(free) = limited(&mut self.recent_requests, now) {
             let discovery = &mut self.discoveries[index];
@@ -190,7 +190,7 @@ impl Router {
         }
     }
 
-    /// There is a neighbour `from` (section 6.5, first sentence).
+    /// `from` is a neighbour (section 6.5, first sentence).
     fn hear(&mut self, now: Time, from: Station) {
         let until = now + ACTIVE_ROUTE_TIMEOUT;
         let place = self.table.entry(now, from);
@@ -216,7 +216,7 @@ impl Router {
         }
     }
 
-    /// Takes a route into the table if it is fresh or short enough; true if it was.
+    /// Adds a route to the table if it is fresh or short enough. Returns true if it was added.
     fn learn(
         &mut self,
         now: Time,
@@ -369,11 +369,12 @@ impl Router {
         self.report(now, &lost, keep);
     }
 
-    /// The link layer could not reach the neighbour `next` with a packet for `destination`; true if
-    /// the route is being repaired from here, so that the packet may wait (sections 6.11, case i,
-    /// and 6.12).
+    /// The link layer could not reach the neighbour `next` with a packet for `destination`. Returns
+    /// true if the route is being repaired here, so that the packet may wait (sections 6.11, case
+    /// i, and 6.12).
     ///
-    /// `packet` tells its source and destination; the source itself does not repair, it asks anew.
+    /// `packet` has the packet's source and destination. The source itself does not repair; it
+    /// sends a new request.
     pub fn on_broken_link(
         &mut self,
         now: Time,
@@ -402,7 +403,8 @@ impl Router {
         packet.is_some_and(|(_, to)| self.is_looking_for(to))
     }
 
-    /// A packet came for `destination`, to which no route holds (section 6.11, case ii).
+    /// A packet arrived for `destination`, to which there is no valid route (section 6.11, case
+    /// ii).
     pub fn on_no_route(&mut self, now: Time, destination: Station, from: Option<Station>) {
         let place = self.table.entry(now, destination);
         if let Some(route) = place {
@@ -445,12 +447,12 @@ impl Router {
     }
 }
 
-/// A ring of `ttl` hops, or the whole network beyond the threshold (section 6.4).
+/// A ring of `ttl` hops, or the whole network above the threshold (section 6.4).
 fn ring(ttl: u8) -> u8 {
     if ttl > TTL_THRESHOLD { NET_DIAMETER } else { ttl }
 }
 
-/// Counts an event against the limit of so many a second; when the next is allowed, if not now.
+/// Counts an event against a limit per second. Returns when the next is allowed, if not now.
 fn limited(recent: &mut VecDeque<Time>, now: Time) -> Option<Time> {
     let second = Duration::from_secs(1);
     while recent.front().is_some_and(|first| *first + second <= now) {

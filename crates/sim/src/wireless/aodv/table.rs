@@ -7,28 +7,28 @@ use forebay_core::Time;
 /// A route to one destination.
 #[derive(Debug, Clone)]
 pub struct Route {
-    /// Sequence number of the destination; None: not known.
+    /// Sequence number of the destination. None if it is not known.
     pub seq: Option<u32>,
     /// Hops to it.
     pub hops: u8,
-    /// First of them.
+    /// The first hop.
     pub next: Station,
-    /// When it ceases to hold, or, if it no longer does, to be remembered.
+    /// When it becomes invalid, or, if it is invalid, when it is forgotten.
     pub expires: Time,
-    /// Whether it holds.
+    /// Whether it is valid.
     pub valid: bool,
     /// Neighbours that use it.
     pub precursors: Vec<Station>,
 }
 
-/// Whether sequence number `a` is fresher than `b`: numbers roll over (section 6.1).
+/// Whether sequence number `a` is fresher than `b`. Numbers wrap around (section 6.1).
 pub fn fresher(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) as i32 > 0
 }
 
 impl Route {
-    /// Whether news of a route with `seq` and `hops` replace this one (section 6.2; 6.7 for a route
-    /// that no longer holds).
+    /// Whether a new route with `seq` and `hops` replaces this one (section 6.2; 6.7 if this one is
+    /// invalid).
     pub fn yields_to(&self, seq: u32, hops: u8) -> bool {
         match self.seq {
             None => true,
@@ -37,7 +37,7 @@ impl Route {
         }
     }
 
-    /// Ends the route; it is remembered for a while, as less fresh than any new one (section 6.11).
+    /// Ends the route. It is remembered for a while, as less fresh than any new one (section 6.11).
     pub fn invalidate(&mut self, now: Time, told: Option<u32>) {
         self.valid = false;
         self.expires = now + DELETE_PERIOD;
@@ -61,7 +61,7 @@ impl Route {
 pub struct Table(Vec<Option<Route>>);
 
 impl Table {
-    /// What is known of the way to `destination`, brought up to date: routes end by themselves.
+    /// The entry for `destination`, updated: routes expire.
     pub fn entry(&mut self, now: Time, destination: Station) -> &mut Option<Route> {
         let index = usize::from(destination);
         if index >= self.0.len() {
@@ -82,12 +82,12 @@ impl Table {
         place
     }
 
-    /// The route that holds.
+    /// The valid route.
     pub fn valid(&mut self, now: Time, destination: Station) -> Option<&mut Route> {
         self.entry(now, destination).as_mut().filter(|route| route.valid)
     }
 
-    /// Destinations of the routes that hold and lead over `next`.
+    /// Destinations of the valid routes through `next`.
     pub fn over(&mut self, now: Time, next: Station) -> Vec<Station> {
         let all = 0..self.0.len() as Station;
         let mut leads = |to: &Station| self.valid(now, *to).is_some_and(|route| route.next == next);

@@ -1,5 +1,5 @@
-//! BBR's model and state machine as Linux 6.1 has them (`tcp_bbr.c`), in its integers: segments,
-//! microseconds, ticks. It knows no connection: who has one tells it of each acknowledgment.
+//! BBR's model and state machine as in Linux 6.1 (`tcp_bbr.c`), in its integers: segments,
+//! microseconds, ticks. It does not know connections: its caller reports each acknowledgment.
 //!
 //! | `tcp_bbr.c` | here |
 //! |---|---|
@@ -19,34 +19,34 @@ use forebay_core::Time;
 
 pub(crate) use super::delivered::Totals;
 
-/// One, of gains (`BBR_UNIT`).
+/// The value 1 of a gain (`BBR_UNIT`).
 const ONE: u64 = 256;
-/// 2/ln 2, of Startup.
+/// 2/ln 2: the gain in Startup.
 const HIGH_GAIN: u64 = ONE * 2885 / 1000 + 1;
-/// Its inverse, of Drain.
+/// The inverse: the gain in Drain.
 const DRAIN_GAIN: u64 = ONE * 1000 / 2885;
-/// Of the window in `ProbeBw`.
+/// Gain of the window in `ProbeBw`.
 const CWND_GAIN: u64 = 2 * ONE;
-/// Of the rate in the eight phases of `ProbeBw`.
+/// Gains of the rate in the eight phases of `ProbeBw`.
 const CYCLE: [u64; 8] = [ONE * 5 / 4, ONE * 3 / 4, ONE, ONE, ONE, ONE, ONE, ONE];
 /// Rounds for which a sample of the bandwidth counts.
 const BW_ROUNDS: u32 = CYCLE.len() as u32 + 2;
-/// Segments that are always allowed (`bbr_cwnd_min_target`).
+/// Number of segments that are always allowed (`bbr_cwnd_min_target`).
 const LEAST_CWND: u32 = 4;
 const INITIAL_CWND: u32 = 10;
-/// Ticks: as long as the least round trip counts, and as long as `ProbeRtt` lasts.
+/// In ticks: how long the smallest round-trip time counts, and how long `ProbeRtt` lasts.
 const MIN_RTT_TICKS: u64 = 10 * TICKS_PER_SECOND;
 const PROBE_RTT_TICKS: u64 = TICKS_PER_SECOND / 5;
 const TICKS_PER_SECOND: u64 = 250;
-/// Rounds for which aggregation counts, and the most of it, us.
+/// Rounds for which aggregation counts, and its limit in microseconds.
 const EXTRA_ROUNDS: u32 = 5;
 const EXTRA_MOST_US: u64 = 100_000;
-/// An epoch of aggregation ends when so much was acknowledged.
+/// An epoch of aggregation ends after this many acknowledged segments.
 const EXTRA_RESET: u64 = 1 << 20;
-/// Segments that no path has.
+/// More segments than any path holds.
 const MOST: u128 = 1 << 30;
 
-/// The state of its machine.
+/// The state of the state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Startup,
@@ -69,11 +69,11 @@ pub(crate) enum Repair {
 pub(crate) struct Sample {
     pub(crate) now: Time,
     pub(crate) totals: Totals,
-    /// Segments delivered since the one that was acknowledged was sent, if it tells; and in how many
-    /// us, if that tells a rate.
+    /// Segments delivered since the acknowledged segment was sent, if known, and the number of
+    /// microseconds, if that gives a rate.
     pub(crate) delivered: Option<u32>,
     pub(crate) interval_us: Option<u64>,
-    /// Delivered before that was sent.
+    /// Segments delivered before that segment was sent.
     pub(crate) prior_delivered: u32,
     pub(crate) app_limited: bool,
     /// Segments delivered and lost with this acknowledgment.
@@ -82,7 +82,7 @@ pub(crate) struct Sample {
     /// Segments in flight before it and after it.
     pub(crate) prior_in_flight: u32,
     pub(crate) in_flight: u32,
-    /// Of the segment sent last of those it acknowledges.
+    /// Round-trip time of the acknowledged segment that was sent last.
     pub(crate) rtt_us: Option<u64>,
     pub(crate) srtt_us: Option<u64>,
     pub(crate) repair: Repair,
@@ -116,24 +116,24 @@ pub(crate) struct Law {
     full_bw: u64,
     has_rtt: bool,
     prior_cwnd: u32,
-    /// Bytes a second.
+    /// In bytes per second.
     pacing_rate: u64,
     epoch_us: u64,
     epoch_acked: u64,
     extra: [u32; 2],
     extra_at: usize,
     extra_rounds: u32,
-    /// The threshold of slow start, once Drain has set it.
+    /// The slow start threshold, once Drain has set it.
     pub(crate) ssthresh: Option<u32>,
 }
 
-/// `bbr_rate_bytes_per_sec`: a hundredth less than the bandwidth.
+/// `bbr_rate_bytes_per_sec`: one percent less than the bandwidth.
 fn bytes_a_second(bw: u64, mss: u64, gain: u64) -> u64 {
     let scaled = (product(bw, mss) * u128::from(gain)) >> 8;
     ((scaled * (1_000_000 / 100 * 99)) >> 24) as u64
 }
 
-/// Of a bandwidth and a time or a size, which may have more than 64 bits.
+/// The product of a bandwidth and a time or a size, which may need more than 64 bits.
 fn product(bw: u64, other: u64) -> u128 {
     u128::from(bw) * u128::from(other)
 }
@@ -147,8 +147,8 @@ fn ticks(at: Time) -> u64 {
 }
 
 impl Law {
-    /// The state of a connection that has just been opened, with segments of `mss` bytes and what its
-    /// handshake told (`bbr_init`).
+    /// The state of a connection that has just been opened, with segments of `mss` bytes and the
+    /// handshake's measurements (`bbr_init`).
     pub(crate) fn new(
         mss: u64,
         now: Time,
@@ -197,13 +197,13 @@ impl Law {
         self.mode
     }
 
-    /// Bytes of payload a second.
+    /// Payload bytes per second.
     pub(crate) fn pacing_rate(&self) -> u64 {
         self.pacing_rate
     }
 
-    /// Takes an acknowledgment, and sets the window. True if what is sent now tells nothing of the
-    /// path's bandwidth, because little is sent on purpose.
+    /// Reads an acknowledgment, and sets the window. Returns true if segments sent now cannot
+    /// measure the path's bandwidth, because little is sent on purpose.
     pub(crate) fn on_ack(&mut self, sample: &Sample, cwnd: &mut u32) -> bool {
         self.update_bw(sample);
         self.update_aggregation(sample, *cwnd);
@@ -219,7 +219,7 @@ impl Law {
         understates
     }
 
-    /// Segments a microsecond, in parts of 2^24 (`bbr_bw`).
+    /// Segments per microsecond, in units of 2^-24 (`bbr_bw`).
     fn bandwidth(&self) -> u64 {
         self.policed.rate().unwrap_or(self.bw.get())
     }
@@ -271,7 +271,7 @@ impl Law {
         self.budget(self.bdp(bw, gain))
     }
 
-    /// In the network when the next segment may leave (`bbr_packets_in_net_at_edt`).
+    /// Segments in the network when the next segment may leave (`bbr_packets_in_net_at_edt`).
     fn in_network(&self, sample: &Sample, in_flight: u32) -> u32 {
         let wait_us = sample.next_send.since(sample.now).as_nanos() / 1000;
         let leaving = (product(self.bandwidth(), wait_us) >> 24).min(MOST) as u32;
@@ -314,7 +314,7 @@ impl Law {
         }
     }
 
-    /// Of a bandwidth, 4 kbit/s more or less are the same (`bbr_lt_bw_diff`).
+    /// Bandwidths that differ by at most 4 kbit/s count as equal (`bbr_lt_bw_diff`).
     fn rate_unit(&self) -> impl Fn(u64) -> bool + use<> {
         let mss = self.mss;
         move |bw| bytes_a_second(bw, mss, ONE) <= 4000 / 8
@@ -378,7 +378,7 @@ impl Law {
         self.cycle_at_us = micros(totals.delivered_at);
     }
 
-    /// `bbr_reset_probe_bw_mode`: any phase but that which drains comes first.
+    /// `bbr_reset_probe_bw_mode`: starts with any phase except the draining one.
     fn begin_probe_bw(&mut self, totals: &Totals) {
         self.mode = Mode::ProbeBw;
         let drawn = drawn(totals.delivered_at, u64::from(totals.delivered)) * 7.0;
@@ -411,7 +411,7 @@ impl Law {
         }
     }
 
-    /// `bbr_update_min_rtt`; true in `ProbeRtt`.
+    /// `bbr_update_min_rtt`. Returns true in `ProbeRtt`.
     fn update_min_rtt(&mut self, sample: &Sample, cwnd: &mut u32) -> bool {
         let tick = ticks(sample.now);
         let expired = tick > self.min_rtt_tick + MIN_RTT_TICKS;
@@ -484,7 +484,8 @@ impl Law {
         }
     }
 
-    /// `bbr_set_cwnd_to_recover_or_restore`; true while a segment leaves for each that arrives.
+    /// `bbr_set_cwnd_to_recover_or_restore`. Returns true while one segment leaves for each that
+    /// arrives.
     fn repairs(&mut self, sample: &Sample, cwnd: &mut u32) -> bool {
         if sample.losses > 0 {
             *cwnd = cwnd.saturating_sub(sample.losses).max(1);
@@ -505,13 +506,13 @@ impl Law {
         self.conserves
     }
 
-    /// The window is about to be cut: what it was comes back after that.
+    /// The window is about to be reduced. Its value is saved, and restored later.
     pub(crate) fn save(&mut self, cwnd: u32) {
         let good = self.before < Repair::Recovery && self.mode != Mode::ProbeRtt;
         self.prior_cwnd = if good { cwnd } else { self.prior_cwnd.max(cwnd) };
     }
 
-    /// The retransmission timer expired: a round is over.
+    /// The retransmission timer expired, so a round is over.
     pub(crate) fn on_timeout(&mut self, totals: &Totals) {
         self.before = Repair::Loss;
         self.full_bw = 0;
@@ -519,13 +520,13 @@ impl Law {
         self.sample_policer(1, false, totals);
     }
 
-    /// A reduction was not needed.
+    /// A reduction was unnecessary.
     pub(crate) fn on_undo(&mut self, totals: &Totals) {
         (self.full_bw, self.full_rounds) = (0, 0);
         self.policed.reset(totals);
     }
 
-    /// The application sends again after silence.
+    /// The application sends again after an idle time.
     pub(crate) fn on_restart(&mut self, now: Time, cwnd: &mut u32, totals: &Totals) {
         self.idle_restart = true;
         (self.epoch_us, self.epoch_acked) = (micros(now), 0);

@@ -1,20 +1,20 @@
-//! Whether a token bucket polices the path, and at what rate: the long-term estimate of
-//! `tcp_bbr.c` (`lt_bw`).
+//! Whether a token bucket polices the path, and at what rate: the long-term estimate of `tcp_bbr.c`
+//! (`lt_bw`).
 
 use super::delivered::{Totals, bandwidth};
 
-/// Rounds that an interval has at least, and four times that at most.
+/// Fewest rounds of an interval. It has at most four times as many.
 const ROUNDS: u32 = 4;
-/// Of 256: from 50 lost a delivered 256 on an interval is lossy.
+/// An interval is lossy if at least 50 of 256 delivered segments were lost.
 const LOSS: u64 = 50;
 /// Rounds for which a rate is used.
 const USED_ROUNDS: u32 = 48;
 
-/// What an acknowledgment told.
+/// What an acknowledgment showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum News {
     Nothing,
-    /// Two intervals with one rate.
+    /// Two intervals had one rate.
     Found,
     /// The rate was used long enough.
     Over,
@@ -26,7 +26,7 @@ pub(super) struct Policed {
     samples: bool,
     used: bool,
     rounds: u32,
-    /// Of the last interval, in the law's unit.
+    /// Bandwidth of the last interval, in the unit of `law`.
     bw: Option<u64>,
     delivered: u32,
     lost: u32,
@@ -57,20 +57,20 @@ impl Policed {
         self.bw.filter(|_| self.used)
     }
 
-    /// An interval begins.
+    /// Begins an interval.
     fn begin(&mut self, totals: &Totals) {
         (self.delivered, self.lost, self.at_ms) = (totals.delivered, totals.lost, millis(totals));
         self.rounds = 0;
     }
 
-    /// Begins anew, without an estimate.
+    /// Starts again, without an estimate.
     pub(super) fn reset(&mut self, totals: &Totals) {
         (self.samples, self.used, self.bw) = (false, false, None);
         self.begin(totals);
     }
 
-    /// `bbr_lt_bw_sampling`: an acknowledgment with `losses`; `small` says whether a difference of
-    /// two rates is none.
+    /// `bbr_lt_bw_sampling`: an acknowledgment that reports `losses`. `small` says whether a
+    /// difference between two rates counts as none.
     pub(super) fn sample(
         &mut self,
         round_start: bool,

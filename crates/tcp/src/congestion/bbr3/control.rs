@@ -12,9 +12,9 @@ const DRAIN_PACING_GAIN: f64 = 0.5;
 const CWND_GAIN: f64 = 2.0;
 /// BBR.ProbeRTTCwndGain.
 const PROBE_RTT_CWND_GAIN: f64 = 0.5;
-/// One less a hundredth (BBR.PacingMarginPercent).
+/// 99 percent (BBR.PacingMarginPercent).
 const MARGIN: f64 = 0.99;
-/// Bytes that no path holds.
+/// More bytes than any path holds.
 const MOST: u64 = 1 << 50;
 /// Most bytes that leave together.
 const LARGEST_QUANTUM: u64 = 65_536;
@@ -54,7 +54,7 @@ impl Bbr3 {
         }
     }
 
-    /// BDPMultiple, of a bandwidth.
+    /// BDPMultiple for a bandwidth.
     pub(super) fn bdp_of(&self, bw: f64, gain: f64) -> u64 {
         match self.min_rtt {
             Some(min_rtt) => ((gain * bw * min_rtt.as_secs_f64()) as u64).min(MOST),

@@ -1,4 +1,4 @@
-//! What BBR believes of the path ("Updating Network Path Model Parameters").
+//! BBR's model of the path ("Updating Network Path Model Parameters").
 
 use super::states::State;
 use super::{Bbr3, INFINITE};
@@ -9,7 +9,7 @@ use forebay_core::Duration;
 pub(super) const LOSS_THRESH: f64 = 0.02;
 /// What remains of a bound after a round with losses (BBR.Beta).
 pub(super) const BETA: f64 = 0.7;
-/// Time for which the least round trip counts (BBR.MinRTTFilterLen).
+/// How long the smallest round-trip time counts (BBR.MinRTTFilterLen).
 const MIN_RTT_FILTER: Duration = Duration::from_secs(10);
 /// Time between two states ProbeRTT (BBR.ProbeRTTInterval).
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
@@ -57,7 +57,7 @@ impl Bbr3 {
         }
     }
 
-    /// At the end of a round: what it lost is forgotten, once Startup has looked at it.
+    /// At the end of a round: clears the losses of the round, after Startup has looked at them.
     pub(super) fn end_loss_round(&mut self) {
         if self.loss_round_start {
             self.is_loss_in_round = false;
@@ -155,7 +155,7 @@ impl Bbr3 {
         }
     }
 
-    /// IsInflightTooHigh, of `lost` bytes of `in_flight`.
+    /// IsInflightTooHigh, with `lost` bytes of `in_flight`.
     pub(super) fn is_inflight_too_high(&self, lost: u64, in_flight: u64) -> bool {
         lost as f64 > in_flight as f64 * LOSS_THRESH || (lost > 0 && !self.selective)
     }
@@ -227,7 +227,7 @@ impl Bbr3 {
     }
 }
 
-/// What was in flight when the losses passed the threshold, somewhere in the lost segment
+/// What was in flight when the losses passed the threshold, which was somewhere in the lost segment
 /// (InflightAtLoss).
 pub(super) fn inflight_at_loss(lost: &Lost) -> u64 {
     let before = lost.tx_in_flight.saturating_sub(lost.bytes) as f64;

@@ -1,11 +1,11 @@
-//! BBR's variables by the draft's names, for traces.
+//! BBR's variables, with the draft's names, for traces.
 
 use super::states::State;
 use super::{Bbr3, INFINITE};
 
 impl Bbr3 {
-    /// Tells of everything that the draft's test cases ask for ("BBR Example Test Cases"). `state`
-    /// counts the states in the order in which they are declared.
+    /// Reports every variable that the draft's test cases need ("BBR Example Test Cases"). `state`
+    /// numbers the states in the order of their declaration.
     pub(super) fn report(&self, out: &mut dyn FnMut(&'static str, f64)) {
         let bytes = |bytes: u64| if bytes == INFINITE { f64::INFINITY } else { bytes as f64 };
         let flag = |flag: bool| f64::from(u8::from(flag));

@@ -6,9 +6,9 @@ use forebay_core::{Duration, Time};
 
 /// Least time in ProbeRTT (BBR.ProbeRTTDuration).
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
-/// What is left to others of what is known to fit in flight (BBR.Headroom).
+/// The share of the data known to fit in flight that is left to others (BBR.Headroom).
 const HEADROOM: f64 = 0.15;
-/// Ranges that are lost in the round that ends Startup, at least (BBRStartupFullLossCnt).
+/// Least number of lost ranges in the round that ends Startup (BBRStartupFullLossCnt).
 const STARTUP_LOSS_RANGES: u32 = 6;
 
 /// BBR.state.
@@ -23,7 +23,7 @@ pub(super) enum State {
     ProbeRtt,
 }
 
-/// BBR.ack_phase: what acknowledgments tell of a probe.
+/// BBR.ack_phase: what acknowledgments say about a probe.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
     #[default]
@@ -34,17 +34,17 @@ pub(super) enum AckPhase {
     Stopping,
 }
 
-/// Of the probes for bandwidth ("ProbeBW State").
+/// State of the probes for bandwidth ("ProbeBW State").
 #[derive(Debug, Default)]
 pub(super) struct Probing {
     pub(super) ack_phase: AckPhase,
-    /// Samples are those of a probe (is_bw_probe_sample).
+    /// Samples belong to a probe (is_bw_probe_sample).
     pub(super) is_sample: bool,
-    /// The last probe went too high; the last stopped early.
+    /// The last probe exceeded the path's capacity; the last one was stopped early.
     pub(super) prev_too_high: bool,
     pub(super) prev_precautionary: bool,
     pub(super) up_acked: u64,
-    /// None for infinity (probe_up_acked_per_inc).
+    /// None means infinity (probe_up_acked_per_inc).
     pub(super) acked_per_increase: Option<u64>,
     pub(super) up_rounds: u32,
     pub(super) rounds_since_up: u32,
@@ -216,7 +216,7 @@ impl Bbr3 {
         self.full_bw_now
     }
 
-    /// Begins a probe if it is time.
+    /// Begins a probe if it is time for one.
     fn is_time_to_probe_bw(&mut self) -> bool {
         let waited = self.now > self.probing.cycle_stamp + self.probing.wait;
         let time = waited || self.is_reno_coexistence_probe_time();
@@ -264,7 +264,7 @@ impl Bbr3 {
         }
     }
 
-    /// AdaptLongTermModel; true if it has chosen the next state.
+    /// AdaptLongTermModel. Returns true if it has chosen the next state.
     fn adapt_long_term_model(&mut self) -> bool {
         if self.round_start && self.probing.ack_phase == AckPhase::Starting {
             self.probing.ack_phase = AckPhase::Feedback;

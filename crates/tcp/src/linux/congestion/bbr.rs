@@ -1,14 +1,14 @@
-//! BBR in Linux's own sender (`tcp_bbr.c`): the law that [`crate::congestion::law`] has, told of what
-//! `tcp_rate.c` samples.
+//! BBR in Linux's own sender (`tcp_bbr.c`): the algorithm of [`crate::congestion::law`] with the
+//! samples of `tcp_rate.c`.
 
 use super::Cwnd;
 use crate::congestion::law::{Law, Sample, Totals};
 use forebay_core::Time;
 
-/// Of one connection.
+/// State of one connection.
 #[derive(Debug, Default)]
 pub(in crate::linux) struct Bbr {
-    /// Once the connection is open.
+    /// Set when the connection is open.
     open: Option<(Law, Totals)>,
 }
 
@@ -18,12 +18,13 @@ impl Bbr {
         self.open = Some((law, totals));
     }
 
-    /// Bytes of payload a second; 0 before it is open.
+    /// Payload bytes per second; 0 before the connection is open.
     pub(in crate::linux) fn pacing_rate(&self) -> u64 {
         self.open.as_ref().map_or(0, |(law, _)| law.pacing_rate())
     }
 
-    /// An acknowledgment (`bbr_main`); true if what is sent now tells nothing of the bandwidth.
+    /// Reads an acknowledgment (`bbr_main`). Returns true if segments sent now cannot measure the
+    /// bandwidth.
     pub(in crate::linux) fn on_ack(&mut self, window: &mut Cwnd, sample: &Sample) -> bool {
         let Some((law, totals)) = &mut self.open else { return false };
         *totals = sample.totals;
@@ -33,14 +34,14 @@ impl Bbr {
         understates
     }
 
-    /// The application sends again after silence.
+    /// The application sends again after an idle time.
     pub(in crate::linux) fn on_restart(&mut self, window: &mut Cwnd, now: Time) {
         if let Some((law, totals)) = &mut self.open {
             law.on_restart(now, &mut window.cwnd, totals);
         }
     }
 
-    /// `bbr_ssthresh`: the threshold stays.
+    /// `bbr_ssthresh`: the threshold does not change.
     pub(super) fn ssthresh(&mut self, window: &Cwnd) -> u32 {
         if let Some((law, _)) = &mut self.open {
             law.save(window.cwnd);

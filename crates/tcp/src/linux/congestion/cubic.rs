@@ -1,7 +1,7 @@
 //! CUBIC (`tcp_cubic.c`).
 //!
-//! CUBIC's times are in units of 1/1024 s, of which a cube over 2^40 times 410 (0.4 of a segment)
-//! gives segments. What differs between versions, beside what the functions say:
+//! CUBIC's times are in units of 1/1024 s. Their cube, over 2^40 and times 410 (0.4 of a segment),
+//! gives segments. The versions differ, beside what the functions say:
 //!
 //! - 2.6.18 keeps 819/1024 of the window, 2.6.26 and 6.1 717/1024 (`beta`), and begins with a
 //!   threshold of 100 segments (`initial_ssthresh`). Its curve is 13 times as flat as its K expects
@@ -15,17 +15,17 @@ use crate::linux::cube_root::cube_root;
 use crate::linux::{Clock, Version};
 use forebay_core::{Duration, Time};
 
-/// State of CUBIC; windows in segments, times in ticks unless said.
+/// State of CUBIC. Windows are in segments, times in ticks unless noted.
 #[derive(Debug)]
 pub(in crate::linux) struct Cubic {
     pub(super) version: Version,
     pub(super) clock: Clock,
-    /// Acknowledgments or segments for another segment of the window (`cnt`).
+    /// Number of acknowledgments or segments for one more segment of the window (`cnt`).
     pub(super) every: u32,
     pub(super) last_max: u32,
     /// Whether there has been a loss (`loss_cwnd`).
     lost: bool,
-    /// The window that `every` was found for, and when.
+    /// The window for which `every` was computed, and when.
     found: (u32, u64),
     origin: u32,
     /// In 1/1024 s.
@@ -40,7 +40,8 @@ pub(in crate::linux) struct Cubic {
     hystart: Option<HyStart>,
 }
 
-/// `cwnd` times `factor` over `scale`; the kernel's 32 bits do for windows of up to 6 million segments.
+/// `cwnd` times `factor` over `scale`. The kernel's 32 bits are enough for windows of up to 6
+/// million segments.
 fn scaled(cwnd: u32, factor: u32, scale: u32) -> u32 {
     (u64::from(cwnd) * u64::from(factor) / u64::from(scale)) as u32
 }
@@ -48,13 +49,13 @@ fn scaled(cwnd: u32, factor: u32, scale: u32) -> u32 {
 impl Cubic {
     const SCALE: u32 = 1024;
     const UNIT: u64 = 1024;
-    /// 0.4 of a segment, and what a cube of 1/1024 s is divided by.
+    /// 0.4 of a segment, and the divisor for a cube of 1/1024 s.
     const C: u64 = 410;
     const SHIFT: u32 = 40;
     const RATIO_SHIFT: u32 = 4;
     /// Smax of BIC, segments in 100 ms.
     const MOST_INCREMENT: u64 = 16;
-    /// Threshold that 2.6.18 begins with.
+    /// The threshold with which 2.6.18 begins.
     pub(in crate::linux) const INITIAL_SSTHRESH: u32 = 100;
 
     pub(in crate::linux) fn new(version: Version, clock: Clock, hystart: bool) -> Self {
@@ -100,7 +101,7 @@ impl Cubic {
         scaled(cwnd, self.beta(), Self::SCALE).max(2)
     }
 
-    /// Segments for the next one (`bictcp_update`).
+    /// Number of segments for the next one (`bictcp_update`).
     pub(super) fn update(&mut self, now: Time, cwnd: u32, acked: u32) {
         let modern = !self.version.is_2_6();
         let ticks = self.clock.ticks(now);
@@ -127,7 +128,7 @@ impl Cubic {
         self.every = self.friendly(cwnd);
     }
 
-    /// By the curve alone, `since` ticks after the epoch began.
+    /// By the cubic function alone, `since` ticks after the epoch began.
     fn on_curve(&self, since: u64, cwnd: u32) -> u32 {
         let min_rtt = self.min_rtt.unwrap_or(Duration::ZERO);
         let delay = match self.version {
@@ -168,7 +169,7 @@ impl Cubic {
         every
     }
 
-    /// No slower than Reno with the same share kept.
+    /// At least as fast as Reno with the same share kept.
     fn friendly(&mut self, cwnd: u32) -> u32 {
         let scale = 8 * (Self::SCALE + self.beta()) / 3 / (Self::SCALE - self.beta());
         let per_segment = cwnd * scale / 8;

@@ -1,21 +1,21 @@
-//! DCTCP as Linux 6.1 has it (`tcp_dctcp.c`): in integers, of which 1024 are one, and with segments
-//! counted as they are delivered, not as they are acknowledged.
+//! DCTCP as in Linux 6.1 (`tcp_dctcp.c`): with integers in which 1024 means 1, and with segments
+//! counted when they are delivered, not when they are acknowledged.
 
 use super::{Cwnd, Delivered};
 use crate::Config;
 
-/// One (`DCTCP_MAX_ALPHA`).
+/// The value 1 (`DCTCP_MAX_ALPHA`).
 const ONE: u32 = 1024;
 
 /// State of DCTCP.
 #[derive(Debug)]
 pub(in crate::linux) struct Dctcp {
-    /// g is two to the power of minus this (`dctcp_shift_g`).
+    /// g is 2 to the power of minus this (`dctcp_shift_g`).
     shift: u32,
     alpha: u32,
-    /// The round ends when this is acknowledged (`next_seq`).
+    /// The round ends when this offset is acknowledged (`next_seq`).
     round: u64,
-    /// What was delivered when it began, and how much with an echo.
+    /// Segments delivered when the round began, and those of them with an echo.
     delivered: u32,
     marked: u32,
     /// The window before the last reduction (`loss_cwnd`).

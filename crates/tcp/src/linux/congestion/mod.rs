@@ -1,5 +1,5 @@
-//! Growth and reduction of the window in whole segments: Reno and the other controls that Linux has of
-//! its own (`struct tcp_congestion_ops`), as each version counts them.
+//! Growth and reduction of the window in whole segments: Reno and the other controls of Linux
+//! (`struct tcp_congestion_ops`), as each version counts.
 //!
 //! Before 4.0 growth is counted in acknowledgments, and the segments that each covers are averaged
 //! (`delayed_ack`).
@@ -22,7 +22,7 @@ use dctcp::Dctcp;
 pub(in crate::linux) struct Cwnd {
     pub(in crate::linux) cwnd: u32,
     pub(in crate::linux) ssthresh: u32,
-    /// Acknowledgments or segments towards the next one (`snd_cwnd_cnt`).
+    /// Acknowledgments or segments counted towards the next one (`snd_cwnd_cnt`).
     pub(in crate::linux) count: u32,
     pub(in crate::linux) most: u32,
 }
@@ -30,7 +30,7 @@ pub(in crate::linux) struct Cwnd {
 impl Cwnd {
     pub(in crate::linux) const INFINITE: u32 = 0x7fff_ffff;
 
-    /// Slow start includes the threshold itself before 4.2.
+    /// Before 4.2 slow start includes the threshold itself.
     pub(in crate::linux) fn in_slow_start(&self, version: Version) -> bool {
         self.cwnd < self.ssthresh || (version.is_2_6() && self.cwnd == self.ssthresh)
     }
@@ -39,7 +39,7 @@ impl Cwnd {
         self.cwnd = (self.cwnd + segments).min(self.most);
     }
 
-    /// `tcp_slow_start`; answers the segments that are left to count in congestion avoidance.
+    /// `tcp_slow_start`. Returns the segments that are left to count in congestion avoidance.
     fn slow_start(&mut self, version: Version, acked: u32) -> u32 {
         match version {
             Version::Linux2_6_18 => self.grow(1),
@@ -60,7 +60,7 @@ impl Cwnd {
         0
     }
 
-    /// One more after `every` acknowledgments and the one after them (before 4.0), or for `every`
+    /// Adds one segment after `every` acknowledgments plus one (before 4.0), or for `every`
     /// segments (`tcp_cong_avoid_ai`).
     fn avoid(&mut self, version: Version, every: u32, acked: u32) {
         if version.is_2_6() {
@@ -85,29 +85,29 @@ impl Cwnd {
     }
 }
 
-/// What an acknowledgment tells of the round trip.
+/// What an acknowledgment says about the round trip.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::linux) struct Measured {
     pub(in crate::linux) now: Time,
     /// Segments newly acknowledged cumulatively.
     pub(in crate::linux) acked: u32,
-    /// Of the last segment acknowledged, if it is unambiguous.
+    /// Round-trip time of the last acknowledged segment, if it is unambiguous.
     pub(in crate::linux) rtt: Option<Duration>,
     /// Whether the state is Open.
     pub(in crate::linux) open: bool,
     pub(in crate::linux) una: u64,
     pub(in crate::linux) next: u64,
-    /// What pacing would send at, in bytes a second (`sk_pacing_rate`).
+    /// The pacing rate, in bytes per second (`sk_pacing_rate`).
     pub(in crate::linux) pacing_rate: f64,
     pub(in crate::linux) paced: bool,
 }
 
-/// What is known of deliveries (`tp->delivered`, `tp->delivered_ce`), and of the sequence.
+/// What is known of deliveries (`tp->delivered`, `tp->delivered_ce`), and the sequence numbers.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::linux) struct Delivered {
     pub(in crate::linux) una: u64,
     pub(in crate::linux) next: u64,
-    /// Segments delivered, and how many of them with an echo.
+    /// Segments delivered, and those of them with an echo.
     pub(in crate::linux) all: u32,
     pub(in crate::linux) marked: u32,
 }
@@ -122,7 +122,7 @@ pub(in crate::linux) enum Congestion {
 }
 
 impl Congestion {
-    /// That of `config`, if this version has it.
+    /// The control that `config` names, if this version has it.
     pub(in crate::linux) fn of(version: Version, config: &Config) -> Option<Self> {
         let control = &config.congestion;
         Some(match (control.facts().linux?, version) {
@@ -137,14 +137,14 @@ impl Congestion {
         })
     }
 
-    /// The connection is open, with ECN or without (`init`).
+    /// The connection is open, with or without ECN (`init`).
     pub(in crate::linux) fn open(&mut self, ecn: bool) {
         if !ecn && matches!(self, Congestion::Dctcp(_)) {
             *self = Congestion::Reno;
         }
     }
 
-    /// Bytes of heap.
+    /// Bytes of heap memory.
     pub(in crate::linux) fn heap(&self) -> usize {
         match self {
             Congestion::Reno => 0,
@@ -164,7 +164,7 @@ impl Congestion {
         }
     }
 
-    /// What rate halving does not go below (`tcp_cwnd_min`).
+    /// The window below which rate halving does not go (`tcp_cwnd_min`).
     pub(in crate::linux) fn floor(&self, ssthresh: u32) -> u32 {
         match self {
             Congestion::Reno => ssthresh / 2,
@@ -172,7 +172,7 @@ impl Congestion {
         }
     }
 
-    /// The window after a reduction is taken back (`undo_cwnd`).
+    /// The window after a reduction is undone (`undo_cwnd`).
     pub(in crate::linux) fn undone(&mut self, version: Version, window: &Cwnd, prior: u32) -> u32 {
         let before = match self {
             Congestion::Dctcp(dctcp) => dctcp.before(),
@@ -187,7 +187,7 @@ impl Congestion {
         window.cwnd.max(before)
     }
 
-    /// The connection is open with everything up to `next` sent, or the state is Loss now.
+    /// The connection is open with everything up to `next` sent, or it is now in the state Loss.
     pub(in crate::linux) fn on_loss_state(&mut self, now: Time, next: u64) {
         match self {
             Congestion::Cubic(cubic) => cubic.forget(now, next),
@@ -220,7 +220,7 @@ impl Congestion {
         }
     }
 
-    /// Data were acknowledged and the window is what holds the sender back.
+    /// Data were acknowledged, and the window limits the sender.
     pub(in crate::linux) fn avoid(
         &mut self,
         version: Version,

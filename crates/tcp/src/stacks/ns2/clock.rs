@@ -8,14 +8,14 @@ const TICK: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
 pub(super) struct Clock {
-    /// Nanoseconds.
+    /// In nanoseconds.
     tick: u64,
     /// Eight times the smoothed round-trip time, and four times its mean deviation, in ticks.
     srtt: i64,
     variation: i64,
     /// `t_rtxcur_`
     timeout: Duration,
-    /// What the timeout is multiplied by.
+    /// The factor of the timeout.
     pub(super) backoff: u32,
     minimum: Duration,
     maximum: Duration,
@@ -38,7 +38,7 @@ impl Clock {
         }
     }
 
-    /// `output` of what was never sent: one segment at a time is timed.
+    /// `output` of new data: one segment at a time is timed.
     pub(super) fn on_new_data(&mut self, now: Time, end: u64) {
         self.timed.get_or_insert((end, now));
     }
@@ -48,7 +48,7 @@ impl Clock {
         self.timed = None;
     }
 
-    /// `newack`; `echoed` is the round trip that a timestamp tells. `hold` keeps the backoff.
+    /// `newack`. `echoed` is the round-trip time that a timestamp shows. `hold` keeps the backoff.
     pub(super) fn on_new_ack(
         &mut self,
         now: Time,
