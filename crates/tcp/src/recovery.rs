@@ -115,7 +115,7 @@ pub(crate) struct Recovery {
     frto: bool,
     /// While probing: two segments of new data were allowed.
     released: bool,
-    /// Recovery lasts until this is acknowledged: the highest offset sent when it began.
+    /// Recovery lasts until this offset is acknowledged: the highest one sent when it began.
     recover: u64,
     pub(crate) board: Scoreboard,
     // What follows is rarely asked for.

@@ -73,11 +73,11 @@ pub struct UserMeter {
     pub offered: u64,
     /// Bytes of those sent, IP headers included.
     pub offered_bytes: u64,
-    /// Data packets sent ever, the warm-up's included: they are numbered by it.
+    /// Data packets sent in total, including the warm-up. Packets are numbered with it.
     sent: u64,
     /// Data packets dropped on the way.
     pub dropped: u64,
-    /// How losses follow each other; made at the first loss.
+    /// How losses follow each other. Allocated at the first loss.
     pattern: Option<Box<LossPattern>>,
     /// Data packets marked congestion-experienced on the way.
     pub marked: u64,

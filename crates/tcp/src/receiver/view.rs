@@ -45,7 +45,7 @@ impl Receiver {
         self.next > self.fin
     }
 
-    /// Bytes of heap held now, beside the value itself.
+    /// Bytes of heap memory, without the value itself.
     pub fn heap(&self) -> usize {
         let accurate = self.accurate.as_ref().map_or(0, |_| size_of::<DataReceiver>());
         self.early.heap() + self.linux.as_ref().map_or(0, |linux| linux.heap()) + accurate
