@@ -7,10 +7,10 @@
 #![expect(clippy::disallowed_methods, reason = "clients have so much time")]
 
 use crate::config::Config;
-use crate::gate::{Command, Handle};
+use crate::gate::{Command, Handle, SILENT};
 use crate::listen::Listeners;
 use crate::plugins::Parts;
-use crate::server::{ANSWER, Job, PATIENCE, SILENT, Server};
+use crate::server::{ANSWER, Job, PATIENCE, Server};
 use crate::text::say;
 use forebay_core::ConfigError;
 use serde_json::Value;

@@ -66,6 +66,9 @@ pub enum Turn {
     Ended(End),
 }
 
+/// What is said where the loop does not answer in time.
+pub const SILENT: &str = "the gate does not answer: it is ending, or a plug-in makes it wait";
+
 /// The connection of other threads to the loop.
 #[derive(Clone)]
 pub struct Handle {

@@ -8,10 +8,9 @@
 //! changes. If the running one ends early, the next one continues at once.
 
 use crate::config::Config;
-use crate::gate::{Command, Handle};
+use crate::gate::{Command, Handle, SILENT};
 use crate::neighbour::{LONGEST, Predecessor, Successor, invalid, read_line, set_blocking};
 use crate::notify;
-use crate::server::SILENT;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,

@@ -8,7 +8,7 @@
 #![expect(clippy::disallowed_methods, reason = "clients have so much time")]
 
 use crate::config::Config;
-use crate::gate::{Command, Handle};
+use crate::gate::{Command, Handle, SILENT};
 use crate::handover;
 use crate::listen::Listeners;
 use crate::metrics;
@@ -35,8 +35,6 @@ const MOST: usize = 64;
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the loop may take to answer.
 pub const ANSWER: Duration = Duration::from_secs(2);
-/// What clients are told if it takes longer.
-pub const SILENT: &str = "the gate does not answer: it is ending, or a plug-in makes it wait";
 /// Longest request.
 const LONGEST: usize = 8_192;
 /// Clients accepted between two checks of the others.
