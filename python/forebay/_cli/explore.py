@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import errno
-import webbrowser
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -54,7 +53,7 @@ def command(
     """
     with friendly():
         # The server needs libraries that help and completion do without.
-        from forebay.explore import stories
+        from forebay.explore import browser, stories
         from forebay.explore.server import run
         from forebay.explore.stage import Stage
 
@@ -67,19 +66,21 @@ def command(
         else:
             stage = Stage(load_with(scenario, set_), names(disciplines), link, plays=True)
 
-        def ready(address: str) -> None:
-            say(f"{address}\nCtrl-C ends it.")
-            if not no_browser:
-                webbrowser.open(address)
+        with ExitStack() as until_end:
 
-        try:
-            # Ctrl-C is how it ends.
-            with suppress(KeyboardInterrupt):
-                run(stage, port, ready=ready, story=story)
-        except OSError as error:
-            reason = "another program uses it"
-            if error.errno != errno.EADDRINUSE:
-                reason = str(error.strerror)
-            raise ScenarioError(
-                f"--port: {port} cannot be used: {reason}; choose another one, or leave it out"
-            ) from None
+            def ready(address: str) -> None:
+                say(f"{address}\nCtrl-C ends it.")
+                if not no_browser:
+                    until_end.enter_context(browser.shown(address))
+
+            try:
+                # Ctrl-C is how it ends.
+                with suppress(KeyboardInterrupt):
+                    run(stage, port, ready=ready, story=story)
+            except OSError as error:
+                reason = "another program uses it"
+                if error.errno != errno.EADDRINUSE:
+                    reason = str(error.strerror)
+                raise ScenarioError(
+                    f"--port: {port} cannot be used: {reason}; choose another one, or leave it out"
+                ) from None

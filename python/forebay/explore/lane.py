@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from forebay import _engine
@@ -14,10 +15,21 @@ Entry = dict[str, Any]
 """What changes, as `[[change]]` has it, without its instant."""
 
 
+class Ended(Exception):  # noqa: N818 - nothing is wrong
+    """The stage ends; what takes long is left."""
+
+
 class Lane:
     """A discipline on the watched link."""
 
-    def __init__(self, label: str, scenario: Scenario, link: str | None, grain_ns: int) -> None:
+    def __init__(
+        self,
+        label: str,
+        scenario: Scenario,
+        link: str | None,
+        grain_ns: int,
+        ends: threading.Event | None = None,
+    ) -> None:
         """The run of `scenario` at its beginning.
 
         Args:
@@ -25,6 +37,7 @@ class Lane:
             scenario: what is run, with its changes.
             link: the link whose queue is watched; None: there is none.
             grain_ns: time between two points of the series.
+            ends: when it is set, what takes long ends with `Ended`.
 
         Raises:
             ScenarioError: anything in it that could not run.
@@ -33,13 +46,12 @@ class Lane:
         self.scenario = scenario
         self._link = link
         self._grain_ns = grain_ns
-        self.epoch = 0
-        """Counts how often what has been became something else."""
-        self._run = self._open(scenario)
+        self._ends = ends or threading.Event()
+        self._run = self._open()
 
-    def _open(self, scenario: Scenario) -> _engine.Session:
-        with named(scenario):
-            run = _engine.open(scenario.text, scenario.base)
+    def _open(self) -> _engine.Session:
+        with named(self.scenario):
+            run = _engine.open(self.scenario.text, self.scenario.base)
             run.watch(self._link, self._grain_ns)
         return run
 
@@ -50,31 +62,29 @@ class Lane:
 
     def advance(self, until_ns: int) -> None:
         """Go on to an instant."""
-        with named(self.scenario):
-            while not self._run.advance(until_ns):
-                pass
+        self._go(lambda: self._run.advance(until_ns))
 
     def advance_to_packet(self) -> None:
         """Go on to the next instant at which a packet joins or leaves the watched queue."""
+        self._go(self._run.advance_to_packet)
+
+    def _go(self, slice_: Callable[[], bool]) -> None:
+        """Go on by slices of some milliseconds, until one is the last."""
         with named(self.scenario):
-            while not self._run.advance_to_packet():
-                pass
+            while not slice_():
+                if self._ends.is_set():
+                    raise Ended
 
     def seek(self, at_ns: int) -> None:
         """Be at an instant: from the beginning if it is over."""
         if at_ns < self.times[0]:
-            self._run = self._open(self.scenario)
-        self.advance(at_ns)
+            self.restart(at_ns)
+        else:
+            self.advance(at_ns)
 
-    def become(self, scenario: Scenario, at_ns: int) -> None:
-        """Run another scenario from the beginning to an instant.
-
-        Raises:
-            ScenarioError: it cannot run; then nothing has changed.
-        """
-        run = self._open(scenario)
-        self._run, self.scenario = run, scenario
-        self.epoch += 1
+    def restart(self, at_ns: int) -> None:
+        """Run the scenario from the beginning to an instant."""
+        self._run = self._open()
         self.advance(at_ns)
 
     def fingerprint(self) -> str | None:

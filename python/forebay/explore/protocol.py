@@ -15,9 +15,14 @@ rates are bit/s. Numbers of flows and classes are places in the lists of `stage`
 
 from __future__ import annotations
 
+import json
+import math
+from functools import cache
 from typing import Annotated, Any, Literal, TypedDict
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from forebay import _engine
 
 # What the server sends.
 
@@ -379,6 +384,55 @@ class Reported(TypedDict):
 # What the page sends.
 
 
+@cache
+def files() -> frozenset[str]:
+    """Names of the fields of a scenario that name files, as its schema marks them."""
+    found: set[str] = set()
+
+    def look(schema: Any, name: str) -> None:
+        if isinstance(schema, dict):
+            if schema.get("format") == "path":
+                found.add(name)
+            for key, value in schema.items():
+                within = key in ("items", "anyOf", "oneOf")
+                look(value, name if within else key)
+        elif isinstance(schema, list):
+            for each in schema:
+                look(each, name)
+
+    look(json.loads(_engine.schema()), "")
+    return frozenset(found)
+
+
+def _harmless(value: Any) -> Any:
+    """What names no file that the engine would open, and nothing that a simulation has not."""
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, dict):
+            for name in sorted(files() & each.keys()):
+                raise ValueError(f"{name}: the page cannot name files; write it in the scenario")
+            if each.get("kind") == "kernel":
+                raise ValueError("kind: the page cannot run Linux' own; choose one of forebay's")
+            pending += each.values()
+        elif isinstance(each, list):
+            pending += each
+        elif isinstance(each, float) and not math.isfinite(each):
+            raise ValueError(f"must be a finite number, got {each}")
+    return value
+
+
+def _queue(value: Any) -> Any:
+    _harmless({"kind": value.partition(":")[0]} if isinstance(value, str) else value)
+    return value
+
+
+Queue = Annotated[str | dict[str, Any], AfterValidator(_queue)]
+"""A kind, or a table of a queue, which may have a `label`."""
+Number = Annotated[int, Field(ge=0, lt=2**63)]
+"""A number of something, or nanoseconds."""
+
+
 class _Command(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -413,7 +467,7 @@ class Seek(_Command):
     """Jump to an instant; whether it plays stays as it is."""
 
     type: Literal["seek"]
-    at_ns: int = Field(ge=0)
+    at_ns: Number
 
 
 class Reset(_Command):
@@ -429,8 +483,7 @@ class Lanes(_Command):
     """
 
     type: Literal["lanes"]
-    queues: list[str | dict[str, Any]] = Field(min_length=1, max_length=6)
-    """Kinds, or tables of queues, which may have a `label`."""
+    queues: list[Queue] = Field(min_length=1, max_length=6)
 
 
 class Watch(_Command):
@@ -445,9 +498,10 @@ class SetField(_Command):
 
     type: Literal["change"]
     path: str
-    value: Any
+    """That of one of the fields in `stage`."""
+    value: Annotated[Any, AfterValidator(_harmless)]
     """As a scenario writes it: "5Mbit". Tables and lists as JSON."""
-    lane: int | None = None
+    lane: Number | None = None
     """For this lane alone; null: for all."""
 
 
@@ -455,15 +509,15 @@ class SetQueue(_Command):
     """Put another discipline on the watched link of a lane from now on, as a recorded change."""
 
     type: Literal["queue"]
-    queue: str | dict[str, Any]
-    lane: int
+    queue: Queue
+    lane: Number
 
 
 class Join(_Command):
     """A traffic entry takes part from now on."""
 
     type: Literal["join"]
-    traffic: dict[str, Any]
+    traffic: Annotated[dict[str, Any], AfterValidator(_harmless)]
     """As [[traffic]]; a name that is missing or taken is made."""
 
 
@@ -471,7 +525,7 @@ class Leave(_Command):
     """A traffic entry sends no more from now on."""
 
     type: Literal["leave"]
-    traffic: int
+    traffic: Number
     """Its place in `stage.traffic`."""
 
 
@@ -482,7 +536,7 @@ class Burst(_Command):
     packets: int = Field(default=100, ge=1, le=100_000)
     size: int = Field(default=1500, ge=64, le=65535)
     """Bytes of each."""
-    like: int | None = None
+    like: Number | None = None
     """Traffic entry whose way and marks they have; null: the first one whose way crosses the
     watched link."""
 
@@ -491,7 +545,7 @@ class Forget(_Command):
     """Take a recorded change back; the run goes through again to this instant."""
 
     type: Literal["forget"]
-    change: int
+    change: Number
     """Its `id` in `stage.changes`."""
 
 
@@ -499,8 +553,8 @@ class Ask(_Command):
     """Ask for a packet's story."""
 
     type: Literal["ask"]
-    lane: int
-    id: int
+    lane: Number
+    id: Number
 
 
 class Save(_Command):
@@ -534,14 +588,14 @@ class Story(_Command):
 
     type: Literal["story"]
     name: str
-    step: int = Field(ge=0)
+    step: Number
 
 
 class Ack(_Command):
     """A frame has been drawn."""
 
     type: Literal["ack"]
-    number: int
+    number: Number
 
 
 _Control = Play | Pause | StepOn | Speed | Seek | Reset | Lanes | Watch | Story
@@ -563,4 +617,4 @@ def command(text: str) -> Command:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "message"
-        raise ValueError(f"{place}: {first['msg']}") from None
+        raise ValueError(f"{place}: {first['msg'].removeprefix('Value error, ')}") from None

@@ -7,13 +7,14 @@ import os
 import re
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forebay._engine import ScenarioError
 from forebay.explore import protocol
 from forebay.explore.protocol import ComparedRow
-from forebay.explore.stage import Stage, attempt
+from forebay.explore.stage import Client, Stage, attempt
 from forebay.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -37,17 +38,18 @@ class Results:
         self.page: str | None = None
         """The report, once there is one."""
 
-    def takes(self, command: protocol.Command, tell: Tell) -> bool:
-        """Whether it answers the command, through `tell`, when what came before is done."""
+    def takes(self, client: Client, command: protocol.Command, done: Callable[[], None]) -> bool:
+        """Whether it answers the command to the tab, when what came before is `done`."""
         match command:
             case protocol.Save():
-                self._stage.call(lambda: self._save(tell), tell)
+                act = partial(self._save, client.tell)
             case protocol.Compare(runs=runs):
-                self._stage.call(lambda: self._beside(self._compare, runs, tell), tell)
+                act = partial(self._beside, self._compare, runs, client.tell)
             case protocol.Report():
-                self._stage.call(lambda: self._beside(self._report, RUNS, tell), tell)
+                act = partial(self._beside, self._report, RUNS, client.tell)
             case _:
                 return False
+        self._stage.call(client, act, done)
         return True
 
     def _beside(self, act: Callable[[Lanes, int, Tell], None], runs: int, tell: Tell) -> None:

@@ -11,6 +11,7 @@ import contextlib
 import secrets
 import socket
 from collections.abc import Callable
+from functools import partial
 from importlib import resources
 from pathlib import Path
 
@@ -31,6 +32,10 @@ from forebay.explore.stage import Client, Stage, said
 HOST = "127.0.0.1"
 LARGEST_MESSAGE = 1 << 18
 """Bytes of a message of the page."""
+MOST_ASKED = 32
+"""Messages of a tab that may wait to be obeyed; it cannot send more until one of them is."""
+MOST_UNREAD = 50
+"""Messages that a tab may leave unread before nothing more is taken from it."""
 MOST_WAITING = 500
 """Messages that a tab may leave unread before it counts as gone."""
 PAGE = Path(str(resources.files("forebay.explore"))) / "page"
@@ -120,41 +125,55 @@ def application(stage: Stage, token: str, port: int) -> ASGIApp:
 async def _serve(socket_: WebSocket, stage: Stage, results: Results) -> None:
     """A tab, until it goes."""
     loop = asyncio.get_running_loop()
-    outbox: asyncio.Queue[str | None] = asyncio.Queue()
+    outbox: asyncio.Queue[str] = asyncio.Queue()
+    has_sent = asyncio.Event()
+    room = asyncio.Semaphore(MOST_ASKED)
 
-    def put(text: str) -> None:
-        outbox.put_nowait(text if outbox.qsize() < MOST_WAITING else None)
-
-    def tell(text: str) -> None:
+    def soon(act: Callable[..., object], *words: str) -> None:
         # The stage may still speak when the server has ended.
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(put, text)
+            loop.call_soon_threadsafe(act, *words)
+
+    def put(text: str) -> None:
+        if outbox.qsize() < MOST_WAITING:
+            outbox.put_nowait(text)
+        else:
+            sender.cancel()
 
     async def send() -> None:
-        while (text := await outbox.get()) is not None:
-            await socket_.send_text(text)
-        await socket_.close()
-
-    client = Client(tell)
-    stage.connect(client)
-    sender = asyncio.create_task(send())
-    try:
         while True:
+            await socket_.send_text(await outbox.get())
+            has_sent.set()
+
+    async def receive() -> None:
+        while True:
+            text = await socket_.receive_text()
+            while outbox.qsize() >= MOST_UNREAD:
+                has_sent.clear()
+                await has_sent.wait()
             try:
-                command = protocol.command(await socket_.receive_text())
+                command = protocol.command(text)
             except ValueError as error:
-                tell(said("error", str(error)))
+                put(said("error", str(error)))
                 continue
-            if not results.takes(command, tell):
-                stage.post(client, command)
-    except (WebSocketDisconnect, RuntimeError, KeyError):
-        # Gone, or it sent no text.
-        pass
+            await room.acquire()
+            done = partial(soon, room.release)
+            if not results.takes(client, command, done):
+                stage.post(client, command, done)
+
+    client = Client(partial(soon, put))
+    sender, receiver = asyncio.create_task(send()), asyncio.create_task(receive())
+    stage.connect(client)
+    try:
+        await asyncio.wait((sender, receiver), return_when=asyncio.FIRST_COMPLETED)
     finally:
         stage.disconnect(client)
-        sender.cancel()
-        with contextlib.suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError):
-            await sender
+        for task in (sender, receiver):
+            task.cancel()
+        # It has gone, sent no text, or does not read what it is sent.
+        await asyncio.gather(sender, receiver, return_exceptions=True)
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError, asyncio.TimeoutError):
+            await asyncio.wait_for(socket_.close(), 1)
 
 
 def server(stage: Stage, token: str, port: int) -> uvicorn.Server:

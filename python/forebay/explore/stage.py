@@ -1,26 +1,27 @@
 """The stage: disciplines side by side in simulated time, one for a process, seen by all its tabs.
 
 A thread of its own advances the runs; the engine does so without the interpreter's lock. Commands
-reach it by a queue, and it is the only one that touches the runs.
+reach it by an inbox, and it is the only one that touches the runs.
 """
 
 from __future__ import annotations
 
 import json
-import queue
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from itertools import cycle
 from typing import Any
 
 from forebay._engine import ScenarioError
-from forebay.explore import describe, fields, protocol, stories
-from forebay.explore.lane import Entry, Lane, in_words, recorded_at
+from forebay.explore import describe, fields, joining, protocol, stories
+from forebay.explore.inbox import Asked, Inbox
+from forebay.explore.lane import Ended, Entry, Lane, in_words, recorded_at
 from forebay.explore.pace import Pace
 from forebay.explore.protocol import Change, StoryPlace
-from forebay.scenario import Queue, Scenario, instant, labelled, nanoseconds
+from forebay.scenario import Queue, Scenario, labelled, nanoseconds
 
 POINTS = 3000
 """Points of the series that a run has, at most."""
@@ -37,16 +38,22 @@ class Client:
         """
         self.tell = tell
         self.waits_for: int | None = None
-        """The frame whose acknowledgment is missing."""
+        """The frame that it has to draw before it is sent the next one."""
         self.version = -1
-        self.known: list[tuple[int, int]] = []
-        """Of each lane: its epoch, and the points of its series that the tab has."""
+        self.known: list[int] = []
+        """Of each lane: the points of its series that the tab has."""
+
+
+def nothing() -> None:
+    """Nothing is to be done when something has been."""
 
 
 def attempt(act: Callable[[], None], tell: Callable[[str], None], field: str | None = None) -> None:
     """Do something; what is wrong is told, beside `field` if it is one's."""
     try:
         act()
+    except Ended:
+        raise
     except (ScenarioError, ValueError, OSError) as error:
         tell(said("error", str(error), field))
     except Exception as error:
@@ -78,7 +85,8 @@ class Stage:
             ScenarioError: anything in it that could not run.
         """
         self._begins = plays
-        self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._inbox = Inbox()
+        self._ends = threading.Event()
         self._clients: list[Client] = []
         self._playing = False
         self._speed: float | None = 1.0
@@ -86,35 +94,47 @@ class Stage:
         self._version = 0
         self._frames = 0
         self._pace = Pace()
-        self._changes: list[_Recorded] = []
         self._next_change = 0
+        self._changeable: set[str] = set()
+        """Paths of the fields that the tabs have been shown."""
         self._story: StoryPlace | None = None
-        self._begin(self._taken_over(scenario), queues, link)
+        self._begin(*self._taken_over(scenario), queues, link, 0)
         self._thread = threading.Thread(target=self._work, name="stage", daemon=True)
 
-    def _begin(self, scenario: Scenario, queues: Sequence[Queue] | None, link: str | None) -> None:
+    def _begin(
+        self,
+        scenario: Scenario,
+        changes: list[_Recorded],
+        queues: Sequence[Queue] | None,
+        link: str | None,
+        at_ns: int,
+    ) -> None:
+        """Put other lanes side by side, at an instant. If it fails, nothing has changed."""
         watched = _watched(scenario, link)
         chosen = queues if queues is not None else _usual(scenario, watched)
         grain = _grain(scenario.resolved()["duration_s"])
-        bases = _bases(scenario, chosen, watched)
-        changes = [each for each in self._changes if each.lane is None]
-        lanes = [
-            Lane(label, recorded_at(base, _entries(changes, None)), watched, grain)
-            for label, base in bases
-        ]
+        lanes = []
+        for number, (label, base) in enumerate(_bases(scenario, chosen, watched)):
+            own = [each for each in changes if each.lane in (None, number)]
+            label = next((each.label for each in reversed(own) if each.label), label)
+            recorded = recorded_at(base, [(each.at_ns, each.entry) for each in own])
+            lanes.append(Lane(label, recorded, watched, grain, self._ends))
+        _each(lanes, lambda lane: lane.advance(at_ns))
         self._scenario, self._queues, self._watched = scenario, chosen, watched
         self._grain_ns, self._lanes, self._changes = grain, lanes, changes
-        self._bases = [base for _, base in bases]
+        # What the tabs know is of other lanes.
+        for client in self._clients:
+            client.known = []
 
-    def _taken_over(self, scenario: Scenario) -> Scenario:
-        """The scenario without its changes, which are the stage's from now on."""
-        self._changes = []
+    def _taken_over(self, scenario: Scenario) -> tuple[Scenario, list[_Recorded]]:
+        """The scenario without its changes, and these, which are the stage's from now on."""
+        changes = []
         for each in scenario.document.get("change", []):
             entry = dict(each)
             at_ns = nanoseconds(entry.pop("at"))
-            self._changes.append(_Recorded(self._next_change, None, at_ns, entry))
+            changes.append(_Recorded(self._next_change, None, at_ns, entry))
             self._next_change += 1
-        return scenario.without("change")
+        return scenario.without("change"), changes
 
     # From other threads.
 
@@ -123,8 +143,9 @@ class Stage:
         self._thread.start()
 
     def stop(self) -> None:
-        """End, when what is asked for before is done."""
-        self._inbox.put(None)
+        """End, whatever is being done or has been asked for."""
+        self._ends.set()
+        self._inbox.wake()
         self._thread.join(timeout=10)
 
     def connect(self, client: Client) -> None:
@@ -137,22 +158,46 @@ class Stage:
                 self._begins = False
                 self._play()
 
-        self.call(act, client.tell)
+        self.call(client, act)
 
     def disconnect(self, client: Client) -> None:
         """A tab has gone; without any, it does not play on."""
-        self.call(lambda: self._clients.remove(client), client.tell)
+        self.call(client, lambda: self._clients.remove(client))
 
-    def post(self, client: Client, command: protocol.Command) -> None:
-        """A tab asks for something; what is wrong with it is told to it."""
+    def post(
+        self, client: Client, command: protocol.Command, done: Callable[[], None] = nothing
+    ) -> None:
+        """A tab asks for something; what is wrong with it is told to it.
+
+        Args:
+            client: who asks.
+            command: what for.
+            done: called, from any thread, when it has been done or a later command makes up for it.
+        """
+        if isinstance(command, protocol.Ack):
+            if client.waits_for == command.number:
+                client.waits_for = None
+                self._inbox.wake()
+            done()
+            return
         field = command.path if isinstance(command, protocol.SetField) else None
-        self.call(lambda: self._obey(client, command), client.tell, field)
+        kind = command.type if isinstance(command, protocol.Seek | protocol.Speed) else None
+        self.call(client, lambda: self._obey(client, command), done, field, kind)
 
     def call(
-        self, act: Callable[[], None], tell: Callable[[str], None], field: str | None = None
+        self,
+        client: Client,
+        act: Callable[[], None],
+        done: Callable[[], None] = nothing,
+        field: str | None = None,
+        kind: str | None = None,
     ) -> None:
-        """Do something when all that was asked for before is done; what is wrong is told."""
-        self._inbox.put(lambda: attempt(act, tell, field))
+        """Do something when all that the tab asked for before is done.
+
+        What is wrong is told to the tab. Of several of a kind in a row, the last one alone is done.
+        """
+        asked = Asked(lambda: attempt(act, client.tell, field), done, kind)
+        self._inbox.put(client, asked)
 
     def lanes(self) -> list[tuple[str, Scenario]]:
         """Label and recorded scenario of each lane."""
@@ -175,20 +220,21 @@ class Stage:
     # In its own thread.
 
     def _work(self) -> None:
-        while True:
-            wait = self._pace.until_next() if self._plays() else None
-            try:
-                act = self._inbox.get(timeout=wait)
-            except queue.Empty:
-                self._tick()
-                self._show()
-                continue
-            if act is None:
-                return
-            act()
-            if not self._plays():
-                self._pace.rest()
-            self._show()
+        with suppress(Ended):
+            while not self._ends.is_set():
+                wait = self._pace.until_next() if self._plays() else None
+                asked = self._inbox.take(wait)
+                if asked is not None:
+                    try:
+                        asked.act()
+                    finally:
+                        asked.done()
+                # However much is asked for, it plays on.
+                if not self._plays():
+                    self._pace.rest()
+                elif self._pace.until_next() <= 0:
+                    attempt(self._tick, self.tell_all)
+                attempt(self._show, self.tell_all)
 
     def _plays(self) -> bool:
         return self._playing and bool(self._clients)
@@ -198,13 +244,9 @@ class Stage:
         goal = now + self._pace.span(self._speed)
         stop = end if self._pause_at is None else min(end, self._pause_at)
         goal = min(goal, stop)
-        try:
+        with self._or_back():
             for lane in self._lanes:
                 lane.advance(goal)
-        except (ScenarioError, ValueError) as error:
-            self._halt()
-            self.tell_all(said("error", str(error)))
-            return
         self._pace.went(goal - now)
         self._version += 1
         if goal >= stop:
@@ -228,21 +270,20 @@ class Stage:
         for client in self._clients:
             if client.waits_for is not None or client.version == self._version:
                 continue
-            lanes = [lane.picture() for lane in self._lanes] if lanes is None else lanes
             client.version = self._version
+            lanes = [lane.picture() for lane in self._lanes] if lanes is None else lanes
             self._frames += 1
             client.waits_for = self._frames
             client.tell(self._frame(client, lanes))
 
     def _frame(self, client: Client, pictures: Sequence[str]) -> str:
         """A frame, with the points of the series that the tab has not got."""
-        client.known += [(-1, 0)] * (len(self._lanes) - len(client.known))
-        lanes = []
+        known = client.known or [0] * len(self._lanes)
+        client.known, lanes = [], []
         for number, (lane, picture) in enumerate(zip(self._lanes, pictures, strict=True)):
-            epoch, count = client.known[number]
-            first = count if epoch == lane.epoch else 0
+            first = known[number]
             there, points = lane.points(first)
-            client.known[number] = (lane.epoch, there)
+            client.known.append(there)
             lanes.append(f'{{"id":{number},{picture},"first":{first},"points":{points}}}')
         now, end = self._lanes[0].times
         head = {
@@ -259,6 +300,8 @@ class Stage:
     def _description(self) -> str:
         changes: list[Change] = [each.shown() for each in self._changes]
         whole = describe.stage(self._lanes, self._watched, self._grain_ns, changes, self._story)
+        shown = [whole["fields"], *(lane["fields"] for lane in whole["lanes"])]
+        self._changeable = {field["path"] for group in shown for field in group}
         return json.dumps(whole)
 
     def _describe(self) -> None:
@@ -268,9 +311,6 @@ class Stage:
 
     def _obey(self, client: Client, command: protocol.Command) -> None:
         match command:
-            case protocol.Ack(number=number):
-                if client.waits_for == number:
-                    client.waits_for = None
             case protocol.Play():
                 self._pause_at = None
                 self._play()
@@ -285,23 +325,23 @@ class Stage:
             case protocol.Seek(at_ns=at_ns):
                 self._seek(at_ns)
             case protocol.Reset():
-                self._changes = []
                 self._halt()
-                self._again(0)
+                self._again([], 0)
             case protocol.Lanes(queues=queues):
                 self._with_lanes(queues, self._watched)
             case protocol.Watch(link=link):
                 self._with_lanes(self._queues, link)
             case protocol.SetField(path=path, value=value, lane=lane):
-                self._record({"set": {path: value}}, lane)
+                self._set(path, value, lane)
             case protocol.SetQueue(queue=queue_, lane=lane):
                 self._exchange(queue_, lane)
             case protocol.Join(traffic=traffic):
-                self._record({"join": self._named(traffic)}, None)
+                self._record({"join": joining.named(self._lanes[0], traffic)}, None)
             case protocol.Leave(traffic=place):
-                self._record({"leave": self._entry(place)["name"]}, None)
+                self._record({"leave": joining.entry(self._lanes[0], place)["name"]}, None)
             case protocol.Burst():
-                self._record({"join": self._burst(command)}, None)
+                burst = joining.burst(self._lanes[0], command, self._watched)
+                self._record({"join": burst}, None)
             case protocol.Forget(change=change):
                 self._forget(change)
             case protocol.Ask(lane=lane, id=number):
@@ -322,73 +362,82 @@ class Stage:
     def _step(self) -> None:
         self._halt()
         first, *others = self._lanes
-        first.advance_to_packet()
-        for lane in others:
-            lane.advance(first.times[0])
+        with self._or_back():
+            first.advance_to_packet()
+            for lane in others:
+                lane.advance(first.times[0])
 
     def _seek(self, at_ns: int) -> None:
-        is_back = at_ns < self._lanes[0].times[0]
-        self._each(lambda lane: lane.seek(at_ns))
+        now, end = self._lanes[0].times
+        is_back = at_ns < now
+        with self._or_back():
+            _each(self._lanes, lambda lane: lane.seek(min(at_ns, end)))
         # What the tabs know beyond may come to be something else.
         for client in self._clients:
-            for number, (epoch, count) in enumerate(client.known):
-                there, _ = self._lanes[number].points(count)
-                client.known[number] = (epoch, min(count, there))
+            known = zip(client.known, self._lanes, strict=False)
+            client.known = [min(count, lane.points(count)[0]) for count, lane in known]
         self._pace.rest()
         self._version += 1
         # What has been changed since then is to come again.
         if is_back or self._changes:
             self._describe()
 
-    def _again(self, at_ns: int) -> None:
-        """Go through it again to an instant, with the changes as they now are."""
-        made = {
-            lane: recorded_at(base, _entries(self._changes, number))
-            for number, (lane, base) in enumerate(zip(self._lanes, self._bases, strict=True))
-        }
-        self._each(lambda lane: lane.become(made[lane], at_ns))
+    @contextmanager
+    def _or_back(self) -> Iterator[None]:
+        """Do something with all lanes; if a run cannot go on, all are where they were."""
+        before = self._lanes[0].times[0]
+        try:
+            yield
+        except (ScenarioError, ValueError):
+            self._halt()
+            _each(self._lanes, lambda lane: lane.restart(before))
+            raise
+
+    def _again(self, changes: list[_Recorded], at_ns: int) -> None:
+        """Go through it again to an instant, with other changes."""
+        self._begin(self._scenario, changes, self._queues, self._watched, at_ns)
         self._pace.rest()
         self._describe()
 
-    def _at(self, at_ns: int, epoch: int) -> None:
-        """Bring new lanes, which are something else than what the tabs know, to an instant."""
-        for lane in self._lanes:
-            lane.epoch = epoch
-        self._each(lambda lane: lane.advance(at_ns))
-
-    def _each(self, act: Callable[[Lane], None]) -> None:
-        """Do what takes long with all lanes at a time."""
-        with ThreadPoolExecutor(len(self._lanes)) as pool:
-            list(pool.map(act, self._lanes))
-
     def _with_lanes(self, queues: Sequence[Queue], link: str | None) -> None:
-        now = self._lanes[0].times[0]
-        epoch = max(lane.epoch for lane in self._lanes) + 1
-        self._begin(self._scenario, queues, link)
-        self._at(now, epoch)
+        shared = [each for each in self._changes if each.lane is None]
+        self._begin(self._scenario, shared, queues, link, self._lanes[0].times[0])
         self._story = None
         self._pace.rest()
         self._describe()
 
-    def _record(self, entry: Entry, number: int | None) -> None:
+    def _set(self, path: str, value: Any, lane: int | None) -> None:
+        # Whatever else a path might lead to is not the page's to change.
+        if path not in self._changeable:
+            raise ValueError(f'"{path}" cannot be changed here; the fields that are shown can')
+        self._record({"set": {path: value}}, lane)
+
+    def _record(self, entry: Entry, number: int | None, label: str | None = None) -> None:
         """Change something now, in a lane or in all of them."""
         lanes = self._lanes if number is None else [self._lane(number)]
-        at_ns = max(lane.instant() for lane in self._lanes)
-        before = [lane.scenario for lane in lanes]
-        for place, lane in enumerate(lanes):
-            try:
+        with self._or_back():
+            at_ns = max(lane.instant() for lane in self._lanes)
+            for lane in self._lanes:
                 lane.advance(at_ns)
+        before = [(lane, lane.scenario) for lane in lanes]
+        try:
+            for lane in lanes:
                 lane.change(at_ns, entry)
-            except ScenarioError:
-                # Those that have changed go back.
-                for changed, scenario in list(zip(lanes, before, strict=True))[:place]:
-                    changed.become(scenario, at_ns)
-                raise
-        for lane in self._lanes:
-            lane.advance(at_ns)
-        self._changes.append(_Recorded(self._next_change, number, at_ns, entry))
+            # What happens at this instant happens now, so that another change has its own instant.
+            for lane in self._lanes:
+                lane.advance(at_ns)
+        except (ScenarioError, ValueError):
+            # Those that have changed go back.
+            for lane, scenario in before:
+                if lane.scenario is not scenario:
+                    lane.scenario = scenario
+                    lane.restart(at_ns)
+            raise
+        self._changes.append(_Recorded(self._next_change, number, at_ns, entry, label))
         self._changes.sort(key=lambda each: each.at_ns)
         self._next_change += 1
+        for lane in lanes:
+            lane.label = label or lane.label
         self._describe()
 
     def _exchange(self, chosen: str | dict[str, Any], number: int) -> None:
@@ -398,66 +447,18 @@ class Stage:
             raise ScenarioError(f"{label}: has a box from the beginning; choose new lanes")
         for link in lane.now.resolved()["links"]:
             if link["name"] == self._watched:
-                self._record({"set": {link["queue_path"]: table}}, number)
-                lane.label = label
-                self._describe()
+                self._record({"set": {link["queue_path"]: table}}, number, label)
 
     def _forget(self, change: int) -> None:
         left = [each for each in self._changes if each.id != change]
         if len(left) == len(self._changes):
             raise ValueError(f"there is no change {change}")
-        before, self._changes = self._changes, left
-        try:
-            self._again(self._lanes[0].times[0])
-        except ScenarioError:
-            self._changes = before
-            raise
+        self._again(left, self._lanes[0].times[0])
 
     def _lane(self, number: int) -> Lane:
         if not 0 <= number < len(self._lanes):
             raise ValueError(f"there is no lane {number}")
         return self._lanes[number]
-
-    def _entry(self, place: int) -> dict[str, Any]:
-        entries: list[dict[str, Any]] = self._lanes[0].now.resolved()["traffic"]
-        if not 0 <= place < len(entries):
-            raise ValueError(f"there is no traffic entry {place}")
-        return entries[place]
-
-    def _named(self, traffic: dict[str, Any]) -> dict[str, Any]:
-        """The entry with a name that nobody has."""
-        taken = {entry["name"] for entry in self._lanes[0].scenario_at_end().resolved()["traffic"]}
-        wanted = name = str(traffic.get("name") or traffic.get("kind") or "traffic")
-        number = 1
-        while name in taken:
-            number += 1
-            name = f"{wanted}-{number}"
-        return {**traffic, "name": name}
-
-    def _burst(self, burst: protocol.Burst) -> dict[str, Any]:
-        """Datagrams at the rate of the hosts' own links, or a hundred times the watched link's."""
-        document = self._lanes[0].now.document
-        place = burst.like if burst.like is not None else self._crossing()
-        entry = document["traffic"][place] if self._entry(place) else {}
-        kept = ("from", "to", "direction", "hop", "q", "precedence", "drop_precedence", "dscp")
-        rate = 10**9
-        span = burst.packets * burst.size * 8 / rate
-        at_ns = self._lanes[0].times[0]
-        table = {key: entry[key] for key in kept if key in entry} | {
-            "name": "burst",
-            "kind": "cbr",
-            "rate": "1Gbit",
-            "size": f"{burst.size}B",
-            "stop": instant(at_ns + round(span * 1e9)),
-        }
-        return self._named(table)
-
-    def _crossing(self) -> int:
-        entries = self._lanes[0].now.resolved()["traffic"]
-        for place, entry in enumerate(entries):
-            if self._watched in entry["links"]:
-                return place
-        return 0
 
     def _tell_story(self, client: Client, number: int, packet: int) -> None:
         found = self._lane(number).story(packet)
@@ -471,9 +472,8 @@ class Stage:
         if number >= len(story.step):
             raise ValueError(f'story "{name}" has {len(story.step)} steps')
         step = story.step[number]
-        epoch = max(lane.epoch for lane in self._lanes) + 1
-        self._begin(self._taken_over(story.run), story.lanes_of(number + 1), story.link)
-        self._at(step.at_ns, epoch)
+        scenario, changes = self._taken_over(story.run)
+        self._begin(scenario, changes, story.lanes_of(number + 1), story.link, step.at_ns)
         self._story = {"name": name, "step": number}
         self._speed, self._pause_at = step.speed, step.until_ns
         self._describe()
@@ -483,11 +483,15 @@ class Stage:
 class _Recorded:
     """A change, and whom it concerns."""
 
-    def __init__(self, number: int, lane: int | None, at_ns: int, entry: Entry) -> None:
+    def __init__(
+        self, number: int, lane: int | None, at_ns: int, entry: Entry, label: str | None = None
+    ) -> None:
         self.id = number
         self.lane = lane
         self.at_ns = at_ns
         self.entry = entry
+        self.label = label
+        """What its lane is called from then on, if it is called otherwise."""
 
     def shown(self) -> Change:
         text = in_words(self.entry)
@@ -509,9 +513,10 @@ def _grain(duration_s: float) -> int:
     return grain
 
 
-def _entries(changes: Sequence[_Recorded], lane: int | None) -> list[tuple[int, Entry]]:
-    """Those that concern a lane."""
-    return [(each.at_ns, each.entry) for each in changes if each.lane in (None, lane)]
+def _each(lanes: Sequence[Lane], act: Callable[[Lane], None]) -> None:
+    """Do what takes long with all lanes at a time."""
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        list(pool.map(act, lanes))
 
 
 def _watched(scenario: Scenario, link: str | None) -> str | None:

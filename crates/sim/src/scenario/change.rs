@@ -15,20 +15,8 @@ use std::sync::Arc;
 const LINK_TABLES: [&str; 3] = ["dumbbell", "parking_lot", "link"];
 /// Fields of a link's table that may change.
 const CHANGEABLE: [&str; 4] = ["rate", "delay", "loss", "queue"];
-/// Fields of a scenario that are compared one by one, or have no effect on a run.
-const APART: [&str; 11] = [
-    "dumbbell",
-    "parking_lot",
-    "link",
-    "traffic",
-    "change",
-    "plugins",
-    "title",
-    "compare",
-    "tune",
-    "positions",
-    "agent",
-];
+/// Fields of a scenario that are compared one by one.
+const APART: [&str; 5] = ["dumbbell", "parking_lot", "link", "traffic", "change"];
 
 /// Most changes in a scenario.
 const MOST: usize = 2000;

@@ -36,6 +36,7 @@ pub struct ScenarioTable {
     /// Shared libraries with disciplines that the queues below may name; a relative name starts
     /// from the scenario's directory.
     #[serde(default)]
+    #[schemars(extend("items" = { "type": "string", "format": "path" }))]
     pub plugins: Vec<String>,
     /// Defaults for all TCP traffic. Without it, senders use New Reno with SACK; most hosts of
     /// today use `congestion = "cubic"`.
@@ -44,6 +45,7 @@ pub struct ScenarioTable {
     /// CSV file, relative to the scenario's folder, for a table of everything that TCP senders send
     /// and receive, with a line for each segment.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "path"))]
     pub tcp_trace: Option<String>,
     /// Short form for one congested link between two routers. Every flow has its own hosts.
     pub dumbbell: Option<Map<String, Value>>,
@@ -108,6 +110,7 @@ link_table! {
             /// In place of `rate`, a file of recorded delivery opportunities, one time in ms a line
             /// (the format of mahimahi); it repeats.
             #[serde(skip_serializing_if = "Option::is_none")]
+            #[schemars(extend("format" = "path"))]
             pub trace: Option<String>,
             /// Bytes that leave at each opportunity of `trace`; above 0, at most 1GB.
             #[serde(default = "mahimahi_quantum")]
@@ -152,6 +155,7 @@ link_table! {
             pub guard: Option<Value>,
             /// File in which to record what the link sends, for Wireshark.
             #[serde(skip_serializing_if = "Option::is_none")]
+            #[schemars(extend("format" = "path"))]
             pub pcap: Option<String>,
             /// What differs in the reverse direction. Rate, delay and overhead are those of the
             /// link unless given; a queue or a box is not inherited. So without a queue here,

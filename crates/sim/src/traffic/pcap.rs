@@ -34,6 +34,7 @@ pub struct Pcap {
 #[serde(default, deny_unknown_fields)]
 pub struct PcapParams {
     /// Capture file, pcap or pcapng; a relative name starts from the scenario's directory.
+    #[schemars(extend("format" = "path"))]
     pub file: String,
     /// Replays only packets that come from these addresses, such as "10.1.0.0/16"; all if unset. It
     /// is needed if the capture has both directions of a link.
