@@ -39,7 +39,7 @@ def main() -> None:
         for name, queue in kinds.items():
             run = forebay.run(scenario, discipline=queue)
             sent = run.summary["links"]["bottleneck"]["sent_packets"]
-            speeds[name].append(sent / run.summary["cpu_seconds"])
+            speeds[name].append(sent / run.summary["cost"]["cpu_seconds"])
             prints[name] = run.fingerprint
     assert prints["fifo"] == prints["short"], "they differ in what they do"
     assert prints["codel"] == prints["codel-in-python"], "they differ in what they do"

@@ -31,7 +31,7 @@ def measure(document: str, progress: Callable[[float], None] | None = None) -> d
         "loss": queue["loss"],
         "once": segments / sent if sent else 0.0,
         "segments": round(segments),
-        "run_cpu": summary["cpu_seconds"],
+        "run_cpu": summary["cost"]["cpu_seconds"],
     }
 
 

@@ -40,10 +40,6 @@ class Output:
     def summary(self) -> str:
         """The summary as JSON; the keys are documented in `docs/summary.md`."""
 
-    @property
-    def threads(self) -> int:
-        """How many threads the run took."""
-
     def tables(self) -> list[tuple[str, dict[str, str], dict[str, bytes]]]:
         """Every table of the run.
 
@@ -374,6 +370,15 @@ def identity(scenario: str, base: str) -> str:
         ScenarioError: anything in it that could not run.
     """
 
+def footprint(scenario: str, base: str) -> int:
+    """Approximate memory in bytes that a run needs at its start or by its length.
+
+    Packets in transit and in queues come beside it.
+
+    Raises:
+        ScenarioError: anything in the scenario that could not run.
+    """
+
 def field(document: str, path: str) -> str | None:
     """What stands at a path such as `link[0].queue.target` of a document (JSON), as JSON.
 
@@ -508,6 +513,7 @@ def episodes(agent: str, count: int, threads: int) -> Episodes:
 
     Raises:
         ScenarioError: anything in the agent that is not understood.
+        MemoryError: there is no memory for so many.
     """
 
 def open(scenario: str, base: str) -> Session:  # noqa: A001 - forebay._engine.open

@@ -146,7 +146,7 @@ def busiest(summary: dict[str, Any]) -> list[str]:
     return sorted(names, key=load, reverse=True)[:MOST_LINKS]
 
 
-def print_run(console: Console, summary: dict[str, Any], threads: int = 1) -> None:
+def print_run(console: Console, summary: dict[str, Any]) -> None:
     """Print the summary of one run."""
     queues = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for head in ("link", "queue"):
@@ -183,9 +183,10 @@ def print_run(console: Console, summary: dict[str, Any], threads: int = 1) -> No
         )
     console.print(classes)
     simulated = f"{summary['duration_s']:g} s"
-    if "cpu_seconds" in summary:  # A run on real packets has none of these.
+    if "cost" in summary:  # A run on real packets has none of these.
+        threads = summary["cost"]["threads"]
         simulated += (
-            f" simulated in {summary['cpu_seconds']:.2f} s of CPU time"
+            f" simulated in {summary['cost']['cpu_seconds']:.2f} s of CPU time"
             f"{f' on {threads} threads' if threads > 1 else ''}, "
             f"{summary['events']:,} events, {summary['packets']:,} packets"
         )

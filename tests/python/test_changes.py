@@ -77,7 +77,7 @@ def test_a_session_and_its_record_are_one_run(kind: str, entries: list[dict[str,
     again = forebay.run(forebay.Scenario.of(recorded.document))
     plain = forebay.run(scenario(), discipline=kind, link="a")
     assert again.fingerprint == live.fingerprint != plain.fingerprint
-    drop = {"cpu_seconds"}
+    drop = {"cost"}
     assert {key: each for key, each in again.summary.items() if key not in drop} == {
         key: each for key, each in live.summary.items() if key not in drop
     }
@@ -117,10 +117,7 @@ def test_watching_changes_nothing() -> None:
             pass
     assert run.points(0)[0] == 8000 // 7
     watched = _engine.run(here.text, ".")
-    assert (
-        run.finish().summary.split('"cpu_seconds"')[0]
-        == (watched.summary.split('"cpu_seconds"')[0])
-    )
+    assert run.finish().summary.split('"cost"')[0] == (watched.summary.split('"cost"')[0])
 
 
 def test_who_joins_sends_and_who_leaves_does_not() -> None:

@@ -5,7 +5,7 @@ use forebay_core::ConfigError;
 use forebay_sim::agent::{Agent, Episode};
 use forebay_sim::{Registry, RunError, Scenario};
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use std::path::Path;
@@ -26,15 +26,17 @@ impl Episodes {
     /// Places for `count` runs with the agent (JSON), stepped by `threads` threads.
     ///
     /// # Errors
-    /// The agent is wrong.
+    /// The agent is wrong, or there is no memory for so many.
     pub fn new(own: &Arc<Registry>, agent: &str, count: usize, threads: usize) -> PyResult<Self> {
         let agent = Agent::read(&json(agent, "agent")?);
         let agent = agent.map_err(|error| refused(error.within("agent")))?;
         let pool =
             (threads > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(threads).build());
         let pool = pool.transpose().map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let runs = Mutex::new((0..count).map(|_| None).collect());
-        Ok(Episodes { own: Arc::clone(own), agent: Arc::new(agent), runs, pool })
+        let mut runs = Vec::new();
+        runs.try_reserve_exact(count).map_err(|error| PyMemoryError::new_err(error.to_string()))?;
+        runs.resize_with(count, || None);
+        Ok(Episodes { own: Arc::clone(own), agent: Arc::new(agent), runs: Mutex::new(runs), pool })
     }
 
     /// The result of `act` for the run in place `number`.
@@ -91,6 +93,10 @@ impl Episodes {
         mut ended: PyReadwriteArray1<bool>,
     ) -> PyResult<()> {
         let (actions, observations) = (actions.as_slice()?, observations.as_slice_mut()?);
+        if let Some(place) = actions.iter().position(|action| action.is_nan()) {
+            let what = "is nan; an action is a number from -1 to 1 for each parameter";
+            return Err(PyValueError::new_err(format!("action {place} {what}")));
+        }
         let (rewards, ended) = (rewards.as_slice_mut()?, ended.as_slice_mut()?);
         py.detach(|| {
             let mut runs = self.runs.lock().expect("nothing panics while it is held");
@@ -154,6 +160,6 @@ impl Episodes {
         let mut runs = self.runs.lock().expect("nothing panics while it is held");
         let mut run = runs[number].take().expect("it was there");
         let (scenario, world) = run.ended();
-        Ok(output(scenario, world, || Duration::ZERO))
+        Ok(output(scenario, world, 1, || Duration::ZERO))
     }
 }

@@ -74,7 +74,6 @@ impl Cancel {
 struct Output {
     summary: String,
     tables: Vec<Table>,
-    threads: usize,
 }
 
 type Columns<'py> = HashMap<String, Bound<'py, PyBytes>>;
@@ -85,12 +84,6 @@ impl Output {
     #[getter]
     fn summary(&self) -> &str {
         &self.summary
-    }
-
-    /// Number of threads that the run used.
-    #[getter]
-    fn threads(&self) -> usize {
-        self.threads
     }
 
     /// Every table: its name, its labels, and its columns as little-endian 64-bit floats.
@@ -270,6 +263,11 @@ impl Engine {
         self.with(py, scenario, base, |scenario| scenario.identity().map_err(refused))
     }
 
+    /// Approximate memory in bytes that a run of the scenario needs at its start or by its length.
+    fn footprint(&self, py: Python, scenario: &str, base: &str) -> PyResult<u64> {
+        self.with(py, scenario, base, |scenario| Ok(scenario.footprint().0))
+    }
+
     /// Sources and meters of the scenario, for real packets.
     fn live(&self, py: Python, scenario: &str, base: &str) -> PyResult<Live> {
         self.with(py, scenario, base, |scenario| Live::of(scenario).map_err(refused))
@@ -324,8 +322,7 @@ fn run(
     complete(&mut run, in_python(scenario), flag, progress)?;
     let (threads, beside) = (run.parts(), run.spent_beside());
     let mut world = run.whole().map_err(broken)?;
-    let output = output(scenario, &mut world, || start.elapsed() + beside);
-    Ok(Output { threads, ..output })
+    Ok(output(scenario, &mut world, threads, || start.elapsed() + beside))
 }
 
 /// Whether parts of `scenario` are written in Python.
@@ -333,15 +330,21 @@ fn in_python(scenario: &Scenario) -> bool {
     scenario.table().plugins.iter().any(|path| python::is_one(path))
 }
 
-/// What the finished run of `scenario` measured. `cost` is the processor time up to then.
-fn output(scenario: &Scenario, world: &mut World, cost: impl FnOnce() -> Duration) -> Output {
+/// What the finished run of `scenario` measured. `spent` is the processor time up to then.
+fn output(
+    scenario: &Scenario,
+    world: &mut World,
+    threads: usize,
+    spent: impl FnOnce() -> Duration,
+) -> Output {
     let summary = serde_json::to_string(&summary(scenario, scenario.table().seed, world));
     let mut summary = summary.expect("keys are strings");
     let tables = tables(scenario, world);
     // The last key tells what all before it cost.
     summary.truncate(summary.len() - 1);
-    summary += &format!(",\"cpu_seconds\":{}}}", cost().as_secs_f64());
-    Output { summary, tables, threads: 1 }
+    let seconds = spent().as_secs_f64();
+    summary += &format!(",\"cost\":{{\"cpu_seconds\":{seconds},\"threads\":{threads}}}}}");
+    Output { summary, tables }
 }
 
 /// Advances by `slice` events, at most to `until`, as [`going_on`].
@@ -412,10 +415,11 @@ fn refused(error: ConfigError) -> PyErr {
 }
 
 /// The functions of the module that are methods of the engine.
-const METHODS: [&str; 13] = [
+const METHODS: [&str; 14] = [
     "compared_link",
     "effective",
     "episodes",
+    "footprint",
     "identity",
     "kinds",
     "live",

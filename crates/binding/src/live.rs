@@ -109,6 +109,6 @@ impl Live {
         let live = self.0.lock().expect("nothing panics while it is held").take();
         let live = live.ok_or_else(|| PyValueError::new_err("it is finished"))?;
         let (summary, tables) = live.finish();
-        Ok(Output { summary: summary.to_string(), tables, threads: 1 })
+        Ok(Output { summary: summary.to_string(), tables })
     }
 }

@@ -207,7 +207,7 @@ impl Session {
     fn finish(&self, py: Python) -> PyResult<Output> {
         let found = self.with(py, |run| {
             let cost = run.cost;
-            Ok(output(&run.scenario, &mut run.world, || cost))
+            Ok(output(&run.scenario, &mut run.world, 1, || cost))
         })?;
         self.run.lock().expect("nothing panics while it is held").take();
         Ok(found)

@@ -70,8 +70,12 @@ def command(
 
             def ready(address: str) -> None:
                 say(f"{address}\nCtrl-C ends it.")
-                if not no_browser:
+                if no_browser:
+                    return
+                try:
                     until_end.enter_context(browser.shown(address))
+                except OSError as error:
+                    say(f"The browser cannot be opened: {error}; open the address.", err=True)
 
             try:
                 # Ctrl-C is how it ends.

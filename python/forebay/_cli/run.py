@@ -79,4 +79,4 @@ def command(
         if as_json:
             print(json.dumps(result.summary, indent=2, ensure_ascii=False))
         else:
-            _terminal.print_run(Terminal(), result.summary, result.threads)
+            _terminal.print_run(Terminal(), result.summary)

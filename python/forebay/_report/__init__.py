@@ -48,7 +48,9 @@ def render(comparison: Comparison) -> str:
             for variant in comparison.variants
         ],
         # Runs on real packets do not tell.
-        cpu_seconds=sum(run.result.summary.get("cpu_seconds", 0) for run in comparison.runs),
+        cpu_seconds=sum(
+            run.result.summary.get("cost", {}).get("cpu_seconds", 0) for run in comparison.runs
+        ),
         packets=sum(run.result.summary["packets"] for run in comparison.runs),
         style=Markup(resource("report.css")),
         network=links,

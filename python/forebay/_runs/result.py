@@ -85,13 +85,18 @@ class Result:
     """Totals of the run; the keys are documented in `docs/summary.md`."""
     tables: Mapping[str, pl.DataFrame]
     """Every table of the engine by its name."""
-    threads: int = 1
-    """Threads that the run took."""
 
     @classmethod
     def of(cls, output: Output | Finished) -> Result:
         """The result in the engine's output."""
-        return cls(json.loads(output.summary), _frames(output), output.threads)
+        return cls(json.loads(output.summary), _frames(output))
+
+    @property
+    def threads(self) -> int:
+        """Threads that the run took."""
+        # A run on real packets has no cost.
+        taken: int = self.summary.get("cost", {}).get("threads", 1)
+        return taken
 
     @cached_property
     def queue(self) -> pl.DataFrame:

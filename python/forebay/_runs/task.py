@@ -26,7 +26,7 @@ NOT_MEASURES = (
     "version",
     "fingerprint",
     "flows",
-    "cpu_seconds",
+    "cost",
 )
 """Keys of a run's summary that are no measures."""
 

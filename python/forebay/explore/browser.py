@@ -8,7 +8,6 @@ leads to the page.
 from __future__ import annotations
 
 import html
-import os
 import tempfile
 import threading
 import webbrowser
@@ -38,8 +37,8 @@ def shown(address: str) -> Iterator[None]:
     """
     with tempfile.TemporaryDirectory(prefix="forebay-", ignore_cleanup_errors=True) as folder:
         file = Path(folder, "explore.html")
-        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
-            out.write(LEADS_TO.format(address=html.escape(address)))
+        file.touch(0o600, exist_ok=False)
+        file.write_text(LEADS_TO.format(address=html.escape(address)), "utf-8")
         threading.Thread(target=_open, args=(file.as_uri(),), name="browser", daemon=True).start()
         yield
 

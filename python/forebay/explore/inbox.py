@@ -1,4 +1,4 @@
-"""What is asked of the stage: taken from each tab in turn, so that nobody waits for one tab's many."""
+"""What is asked of the stage: from each tab in turn, so that none waits for another's many."""
 
 from __future__ import annotations
 

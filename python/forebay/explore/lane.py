@@ -15,7 +15,7 @@ Entry = dict[str, Any]
 """What changes, as `[[change]]` has it, without its instant."""
 
 
-class Ended(Exception):  # noqa: N818 - nothing is wrong
+class Ended(Exception):
     """The stage ends; what takes long is left."""
 
 

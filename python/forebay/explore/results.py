@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
 import re
@@ -67,17 +69,26 @@ class Results:
         threading.Thread(target=work, name="compare", daemon=True).start()
 
     def _save(self, tell: Tell) -> None:
+        """Save all lanes, or none."""
         files: list[protocol.SavedFile] = []
         fingerprints = self._stage.fingerprints()
-        for number, (label, scenario) in enumerate(self._stage.lanes()):
-            files.append(
-                {
-                    "lane": number,
-                    "path": str(save(label, scenario)),
-                    "text": scenario.to_toml(),
-                    "fingerprint": fingerprints[number],
-                }
-            )
+        try:
+            for number, (label, scenario) in enumerate(self._stage.lanes()):
+                files.append(
+                    {
+                        "lane": number,
+                        "path": str(save(label, scenario)),
+                        "text": scenario.to_toml(),
+                        "fingerprint": fingerprints[number],
+                    }
+                )
+        except OSError as error:
+            for file in files:
+                Path(file["path"]).unlink(missing_ok=True)
+            raise ScenarioError(
+                f"{error.filename}: nothing was saved: {error.strerror}; make room there, or start "
+                "forebay in another folder with a copy of the scenario"
+            ) from None
         tell(json.dumps({"type": "saved", "files": files}))
 
     def _compare(self, lanes: Lanes, runs: int, tell: Tell) -> None:
@@ -132,17 +143,31 @@ def save(label: str, scenario: Scenario) -> Path:
     folder = Path.cwd() if base.is_relative_to(package) else base
     stem = scenario.name.removesuffix(".toml").removesuffix(".json")
     name = re.sub(r"[^A-Za-z0-9]+", "-", f"{stem} {label}").strip("-").lower()
-    number = 1
-    while True:
+    content = scenario.to_toml().encode()
+    for number in itertools.count(1):
         path = folder / (f"{name}.toml" if number == 1 else f"{name}-{number}.toml")
-        try:
-            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        except FileExistsError:
-            number += 1
-            continue
-        with os.fdopen(file, "w", encoding="utf-8") as out:
-            out.write(scenario.to_toml())
-        return path
+        with contextlib.suppress(FileExistsError):
+            create_whole(path, content)
+            break
+    return path
+
+
+def create_whole(path: Path, content: bytes) -> None:
+    """Write a new file, whole or not at all.
+
+    Raises:
+        FileExistsError: there is one.
+        OSError: it cannot be written; nothing is left of it.
+    """
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with os.fdopen(file, "wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(file)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def _queue(scenario: Scenario, watched: str) -> dict[str, object]:

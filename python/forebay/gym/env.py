@@ -10,18 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forebay._runs import Result
-from forebay.gym.setup import set_up, single
+from forebay.gym.setup import Remade, read, set_up, single
 from forebay.scenario import Scenario
 
 Array = NDArray[np.float32]
 
 
-class Env(gymnasium.Env[Array, Array]):
+class Env(Remade, gymnasium.Env[Array, Array]):
     """A scenario with one agent, at a link's queue or at a sender.
 
     An action is a number from -1 to 1 for each parameter that is set; what is beyond counts as the
     end. An observation is a number for each thing that is seen. An episode is truncated at the
     scenario's end, and never terminated. Equal seeds give equal episodes.
+
+    An environment can be copied and pickled. A copy has the scenario, the settings and the random
+    numbers to come, but no episode: `reset` begins one.
 
     Example:
         >>> env = forebay.gym.Env("examples/branch-uplink.toml", step="20ms")
@@ -30,6 +33,7 @@ class Env(gymnasium.Env[Array, Array]):
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium's own form
+    _copied = ("spec", "action_space", "_np_random", "_np_random_seed")
 
     def __init__(
         self, scenario: Scenario | str | Path, render_mode: None = None, **agent: Any
@@ -45,6 +49,8 @@ class Env(gymnasium.Env[Array, Array]):
             ScenarioError: anything in it that is not understood or could not run.
         """
         self.render_mode = render_mode
+        scenario = read(scenario)
+        self._arguments = {"scenario": scenario, "render_mode": render_mode, **agent}
         self._setup = single(set_up(scenario, agent), "forebay.gym.Env")
         self._run = self._setup.episodes(1, 1)
         self.action_space = self._setup.action_space
@@ -91,7 +97,8 @@ class Env(gymnasium.Env[Array, Array]):
             What is seen, the reward, False, whether the scenario has ended, and nothing else.
 
         Raises:
-            ValueError: there is no episode.
+            ValueError: there is no episode, or the action has not the form of `action_space`, or
+                holds nan.
         """
         self._run.step(_flat(action), self._observation, self._reward, self._ended)
         return self._observation.copy(), float(self._reward[0]), False, bool(self._ended[0]), {}

@@ -12,17 +12,17 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
 from forebay._runs import Result
-from forebay.gym.setup import set_up
+from forebay.gym.setup import Remade, read, set_up
 from forebay.scenario import Scenario
 
 Array = NDArray[np.float32]
 
 
-class ParallelEnv(pettingzoo.ParallelEnv[str, Array, Array]):  # type: ignore[misc]
+class ParallelEnv(Remade, pettingzoo.ParallelEnv[str, Array, Array]):  # type: ignore[misc]
     """A scenario with an agent at each flow of a traffic entry; all act at once.
 
     Agents are called after the entry and the number of the flow, such as `web/0`. Actions,
-    observations and episodes are as those of `Env`.
+    observations, episodes and copies are as those of `Env`.
 
     Example:
         >>> env = forebay.gym.ParallelEnv("examples/branch-uplink.toml", traffic="web")
@@ -32,6 +32,7 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Array, Array]):  # type: ignore[mi
     """
 
     metadata: ClassVar[dict[str, Any]] = {"name": "forebay", "render_modes": []}
+    _copied = ("action_spaces", "_random")
 
     def __init__(
         self, scenario: Scenario | str | Path, render_mode: None = None, **agent: Any
@@ -47,6 +48,8 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Array, Array]):  # type: ignore[mi
             ScenarioError: anything in it that is not understood or could not run.
         """
         self.render_mode = render_mode
+        scenario = read(scenario)
+        self._arguments = {"scenario": scenario, "render_mode": render_mode, **agent}
         self._setup = set_up(scenario, agent)
         self.possible_agents = list(self._setup.agents)
         self.agents: list[str] = []
@@ -98,7 +101,7 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Array, Array]):  # type: ignore[mi
             actions: by agent; who is not named acts as in the step before.
 
         Raises:
-            ValueError: there is no episode.
+            ValueError: there is no episode, or an action is nan.
         """
         for number, agent in enumerate(self.possible_agents):
             if agent in actions:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +45,9 @@ _AT_SENDER: dict[str, Any] = {
     ],
     "reward": {"log_throughput": 1.0, "srtt_ms": -0.01},
 }
+
+_BYTES_EACH = 20_000
+"""Memory of an environment beside what its scenario needs."""
 
 _OWN_AT_LINK = {"drop_probability", "mark_probability"}
 _OWN_AT_SENDER = {"window", "rate"}
@@ -102,13 +107,21 @@ class Setup:
         return {"seed": seed, "drawn": drawn}
 
 
-def set_up(scenario: Scenario | str | Path, given: Mapping[str, Any]) -> Setup:
+def read(scenario: Scenario | str | Path) -> Scenario:
+    """A scenario that may be given by its file.
+
+    Raises:
+        ScenarioError: the file cannot be read or is not TOML.
+    """
+    return scenario if isinstance(scenario, Scenario) else load(scenario)
+
+
+def set_up(base: Scenario, given: Mapping[str, Any]) -> Setup:
     """The scenario with its `[agent]` table, whose fields those that are given replace.
 
     Raises:
         ScenarioError: anything in it that is not understood or could not run.
     """
-    base = scenario if isinstance(scenario, Scenario) else load(scenario)
     table = {**base.document.get("agent", {}), **given}
     whole = Scenario.of({**base.document, "agent": table}, base.name, base.base)
     checked = whole.effective()
@@ -143,7 +156,7 @@ def set_up(scenario: Scenario | str | Path, given: Mapping[str, Any]) -> Setup:
     whole = whole.bare()
     for draw in draws:
         _try(whole, draw)
-    return Setup(
+    made = Setup(
         whole,
         json.dumps(agent),
         tuple(draws),
@@ -151,6 +164,50 @@ def set_up(scenario: Scenario | str | Path, given: Mapping[str, Any]) -> Setup:
         tuple(each.path for each in ranges),
         tuple(table["observations"]),
     )
+    # Whether the agent can set its parameters there shows at the beginning of an episode.
+    with named(whole):
+        made.episodes(1, 1).reset(0, whole.text, whole.base)
+    return made
+
+
+def check_memory(made: Setup, num_envs: int) -> None:
+    """Check that this machine has the memory for many environments.
+
+    Raises:
+        ValueError: it has not.
+    """
+    with named(made.scenario):
+        each = _BYTES_EACH + _engine.footprint(made.scenario.text, made.scenario.base)
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if num_envs * each > there:
+        raise ValueError(
+            f"num_envs: {num_envs} environments need about {num_envs * each / 1e9:.3g} GB, and "
+            f"this machine has {there / 1e9:.3g} GB; give at most {there // each}"
+        )
+
+
+class Remade:
+    """An environment whose copies are made of what it was made of.
+
+    A copy, by `copy` or `pickle`, has the scenario, the settings and the random numbers to come.
+    It has no episode: `reset` begins one, the one that `reset` would have begun in the original.
+    """
+
+    _arguments: dict[str, Any]
+    """What it was made with."""
+    _copied: tuple[str, ...]
+    """Attributes that a copy gets copies of."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy is made of."""
+        return {"made": self._arguments} | {name: getattr(self, name) for name in self._copied}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Become a copy."""
+        made = state.pop("made")
+        self.__init__(**made)  # type: ignore[misc]
+        for name, value in state.items():
+            setattr(self, name, copy.deepcopy(value))
 
 
 def single(made: Setup, name: str) -> Setup:

@@ -13,17 +13,19 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from forebay.gym.setup import set_up, single
+from forebay.gym.setup import Remade, check_memory, read, set_up, single
 from forebay.scenario import Scenario
 
 Rows = NDArray[np.float32]
 
 
-class VectorEnv(gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
+class VectorEnv(Remade, gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
     """Many episodes of a scenario at once, each as `Env` has it.
 
     One call steps all of them, without Python's lock, and with several threads if these are asked
     for. Actions, observations and rewards are arrays that the engine reads and writes itself.
+
+    They can be copied and pickled together, as `Env`.
 
     Example:
         >>> envs = forebay.gym.VectorEnv("examples/branch-uplink.toml", num_envs=64)
@@ -32,6 +34,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
         ...     envs.action_space.sample()
         ... )
     """
+
+    _copied = ("action_space", "_random")
 
     def __init__(
         self,
@@ -57,14 +61,25 @@ class VectorEnv(gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
 
         Raises:
             ScenarioError: anything in it that is not understood or could not run.
-            ValueError: a number below 1, or another mode.
+            ValueError: a number below 1, more environments than this machine has memory for, or
+                another mode.
         """
         if num_envs < 1 or threads < 1:
             raise ValueError("num_envs and threads must be 1 or more")
         self._mode = AutoresetMode(autoreset_mode)
         self.metadata = {"render_modes": [], "autoreset_mode": self._mode}
+        scenario = read(scenario)
         self._setup = single(set_up(scenario, agent), "forebay.gym.VectorEnv")
-        self._run = self._setup.episodes(num_envs, threads)
+        check_memory(self._setup, num_envs)
+        self._run = self._setup.episodes(num_envs, min(threads, num_envs))
+        self._arguments = {
+            "scenario": scenario,
+            "num_envs": num_envs,
+            "threads": threads,
+            "autoreset_mode": self._mode,
+            "copy": copy,
+            **agent,
+        }
         self.num_envs, self._copy = num_envs, copy
         self.single_action_space = self._setup.action_space
         self.single_observation_space = self._setup.observation_space
@@ -126,7 +141,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
             what is said of episodes that began, as Gymnasium's mode has it.
 
         Raises:
-            ValueError: there are no episodes; or one has ended, and the mode is "Disabled".
+            ValueError: there are no episodes; or one has ended, and the mode is "Disabled"; or an
+                action is nan.
         """
         over = self._ended.copy()
         if self._mode is AutoresetMode.DISABLED and over.any():

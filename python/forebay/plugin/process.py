@@ -40,7 +40,6 @@ class Finished:
 
     summary: str
     _tables: Tables
-    threads: int = 1
 
     def tables(self) -> Tables:
         """Every table of the run."""

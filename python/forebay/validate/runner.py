@@ -93,6 +93,6 @@ def run_checks(
     return Outcome(
         tuple(findings),
         time.perf_counter() - start,
-        sum(float(each["cpu_seconds"]) for those in summaries for each in those),
+        sum(float(each["cost"]["cpu_seconds"]) for those in summaries for each in those),
         sum(int(each["packets"]) for those in summaries for each in those),
     )

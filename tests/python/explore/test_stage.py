@@ -1,0 +1,299 @@
+"""The stage of `forebay explore`: in turn, bounded, and whole whatever fails."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import forebay
+from explore.driven import SCENARIO, Tab, held, looked, staged
+from forebay import _engine
+from forebay._engine import ScenarioError
+from forebay.explore import protocol, results
+from forebay.explore.inbox import Asked, Inbox
+from forebay.explore.lane import Lane
+from forebay.explore.stage import Stage
+
+
+def test_fewer_lanes_can_be_jumped_in() -> None:
+    with staged() as stage:
+        tab, other = Tab(stage), Tab(stage)
+        for count in (3, 1, 2, 1):
+            assert tab.ask("lanes", queues=["fifo", "fq-codel", "codel"][:count]) == []
+            for at_ns in (1_000_000_000, 500_000_000):
+                assert tab.ask("seek", at_ns=at_ns) == []
+                assert tab.ask("pause") == other.said == []
+                assert tab.frame["now_ns"] == at_ns
+                assert tab.points == [at_ns // 1_000_000] * count == other.points
+
+
+FILES: list[dict[str, Any]] = [
+    {"type": "change", "path": "plugins", "value": ["x.py"]},
+    {"type": "change", "path": "plugins[0]", "value": "x.py"},
+    {"type": "change", "path": "dumbbell.pcap", "value": "x.pcap"},
+    {"type": "change", "path": "dumbbell.trace", "value": "x.txt"},
+    {"type": "change", "path": "dumbbell", "value": {"trace": "x.txt"}},
+    {"type": "change", "path": "dumbbell.queue", "value": {"kind": "fifo", "trace": "x.txt"}},
+    {"type": "change", "path": "tcp_trace", "value": "x.csv"},
+    {"type": "change", "path": "traffic", "value": [{"kind": "pcap", "file": "x.pcap"}]},
+    {"type": "change", "path": "traffic.bulk.file", "value": "x.pcap"},
+    {"type": "change", "path": "title", "value": "x"},
+    {"type": "change", "path": "compare", "value": {"disciplines": ["fifo"]}},
+    {"type": "change", "path": "tune", "value": {}},
+    {"type": "change", "path": "agent", "value": {}},
+    {"type": "change", "path": "positions", "value": {"a": [0, 0]}},
+    {"type": "change", "path": "", "value": {"plugins": ["x.py"]}},
+    {"type": "join", "traffic": {"kind": "pcap", "file": "x.pcap"}},
+    {"type": "join", "traffic": {"kind": "bulk", "plugins": ["x.py"]}},
+    {"type": "lanes", "queues": ["fifo", {"kind": "prio", "queues": [{"plugins": ["x.py"]}]}]},
+    {"type": "lanes", "queues": ["kernel:cake"]},
+    {"type": "queue", "lane": 0, "queue": {"kind": "kernel", "qdisc": "cake", "commands": ["x"]}},
+    {"type": "queue", "lane": 0, "queue": {"kind": "fifo", "tcp_trace": "x.csv"}},
+]
+"""Messages that a page never sends, and that must do nothing."""
+
+
+def test_no_message_names_a_file_or_changes_what_is_not_shown(tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    (tmp_path / "x.py").write_text(f"open({str(ran)!r}, 'w')")
+    for name in ("x.pcap", "x.txt"):
+        (tmp_path / name).write_text("CANARY")
+    before = sorted(tmp_path.iterdir())
+    with staged(folder=str(tmp_path)) as stage:
+        tab = Tab(stage)
+        assert tab.ask("seek", at_ns=300_000_000) == []
+        scenarios = stage.lanes()
+        for message in FILES:
+            try:
+                said = tab.ask(message["type"], **{k: message[k] for k in message if k != "type"})
+            except ValueError as refused:
+                said = [str(refused)]
+            assert said and "CANARY" not in said[0], message
+            assert "x." not in said[0], f"{message}: it was looked for"
+        assert tab.ask("pause") == []
+        assert tab.shown["changes"] == [] and stage.lanes() == scenarios
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_every_field_that_names_a_file_is_marked() -> None:
+    """What is said to be a file in the reference, and is a text, is a path in the schema."""
+    unmarked: list[str] = []
+
+    def look(schema: Any, name: str) -> None:
+        if isinstance(schema, dict):
+            about = schema.get("description", "")
+            text = "string" in str(schema.get("type", "")) and not {"enum", "const"} & schema.keys()
+            if text and " file" in f" {about.lower()}" and schema.get("format") != "path":
+                unmarked.append(name)
+            for key, value in schema.items():
+                look(value, f"{name}.{key}")
+        elif isinstance(schema, list):
+            for place, each in enumerate(schema):
+                look(each, f"{name}[{place}]")
+
+    look(json.loads(_engine.schema()), "")
+    assert unmarked == []
+    assert protocol.files() == {"plugins", "trace", "pcap", "tcp_trace", "file"}
+
+
+def test_a_change_in_a_file_may_not_bring_a_plugin() -> None:
+    for path, value in (("plugins", ["x.py"]), ("title", "y"), ("compare", {"disciplines": ["pie"]})):
+        change = [{"at": "1s", "set": {path: value}}]
+        with pytest.raises(ScenarioError, match=f"{path}: cannot change|x.py"):
+            forebay.run(forebay.Scenario.of({**SCENARIO, "change": change}))
+
+
+@pytest.mark.parametrize("number", [-1, 2**63, 2**64, 2**70, 10**40])
+def test_a_number_out_of_range_is_a_clear_error(number: int) -> None:
+    for message in (
+        {"type": "seek", "at_ns": number},
+        {"type": "ask", "lane": 0, "id": number},
+        {"type": "ask", "lane": number, "id": 1},
+        {"type": "leave", "traffic": number},
+        {"type": "forget", "change": number},
+        {"type": "ack", "number": number},
+        {"type": "burst", "like": number},
+        {"type": "story", "name": "wred", "step": number},
+    ):
+        kind, field = message["type"], next(each for each in message if message[each] == number)
+        with pytest.raises(ValueError, match=rf"^{kind}\.{field}: Input should be (less|greater)"):
+            protocol.command(json.dumps(message))
+
+
+def test_a_run_that_cannot_go_on_leaves_the_lanes_as_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(self: Lane, until_ns: int) -> None:
+        if self.label == "codel" and until_ns > 1_000_000_000:
+            raise ScenarioError("there is no memory")
+        whole(self, until_ns)
+
+    whole = Lane.advance
+    with staged() as stage:
+        tab = Tab(stage)
+
+        def lanes() -> list[tuple[str, int]]:
+            return looked(
+                stage, tab, lambda: [(lane.label, lane.times[0]) for lane in stage._lanes]
+            )
+
+        assert tab.ask("seek", at_ns=900_000_000) == []
+        with monkeypatch.context() as broken:
+            broken.setattr(Lane, "advance", fails)
+            assert tab.ask("seek", at_ns=1_500_000_000) == ["there is no memory"]
+            assert lanes() == [("fifo", 900_000_000), ("codel", 900_000_000)]
+        assert tab.ask("lanes", queues=["pie"]) == tab.ask("seek", at_ns=1_200_000_000) == []
+        with monkeypatch.context() as broken:
+            broken.setattr(Lane, "advance", fails)
+            assert tab.ask("lanes", queues=["fifo", "codel"]) == ["there is no memory"]
+            assert lanes() == [("pie", 1_200_000_000)]
+        assert tab.ask("seek", at_ns=1_500_000_000) == tab.ask("reset") == []
+        assert lanes() == [("pie", 0)]
+
+
+def test_of_sixty_jumps_in_a_row_one_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    jumps: list[int] = []
+    whole = Stage._seek
+    monkeypatch.setattr(
+        Stage, "_seek", lambda self, at_ns: (jumps.append(at_ns), whole(self, at_ns))[1]
+    )
+    with staged() as stage:
+        tab = Tab(stage)
+        with held(stage, tab):
+            done = [tab.send("seek", at_ns=10_000_000 * number) for number in range(60)]
+            assert all(each.is_set() for each in done[:-1])
+            change = tab.send("change", path="dumbbell.rate", value="3Mbit")
+            last = [tab.send("seek", at_ns=at_ns) for at_ns in (0, 700_000_000)]
+        assert all(each.wait(60) for each in (change, *last))
+        # What is changed in between is changed at its own instant.
+        assert jumps == [590_000_000, 700_000_000]
+        assert [each["at_s"] for each in tab.shown["changes"]] == [0.59]
+
+
+def test_a_tab_waits_for_one_thing_of_another_and_not_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order: list[str] = []
+    with staged() as stage:
+        flood, other = Tab(stage), Tab(stage)
+        monkeypatch.setattr(
+            Stage,
+            "_tell_story",
+            lambda _self, client, _lane, _id: order.append(
+                "flood" if client is flood.client else "other"
+            ),
+        )
+        with held(stage, flood):
+            done = [flood.send("ask", lane=0, id=number) for number in range(1000)]
+            done += [other.send("ask", lane=0, id=number) for number in range(3)]
+        assert all(each.wait(60) for each in done)
+    assert order[:6].count("other") == 3 and order.count("flood") == 1000
+
+
+def test_it_plays_on_however_much_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks: list[int] = []
+    whole = Stage._tick
+    monkeypatch.setattr(Stage, "_tick", lambda self: (ticks.append(1), whole(self))[1])
+    with staged() as stage:
+        tab = Tab(stage)
+        left = threading.Semaphore(0)
+
+        def again() -> None:
+            # Something is always waiting to be done.
+            if len(ticks) < 20:
+                stage.call(tab.client, again)
+            else:
+                left.release()
+
+        assert tab.ask("speed", factor=0.01) == tab.ask("play") == []
+        stage.call(tab.client, again)
+        assert left.acquire(timeout=60)
+
+
+def test_an_end_does_not_wait_for_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    slices = threading.Semaphore(0)
+    with staged() as stage:
+        tab = Tab(stage)
+        assert tab.ask("pause") == []
+
+        class Endless:
+            def times(self) -> tuple[int, int]:
+                return 0, 2_000_000_000
+
+            def advance(self, _until_ns: int) -> bool:
+                slices.release()
+                return False
+
+        for lane in stage._lanes:
+            monkeypatch.setattr(lane, "_run", Endless())
+        for _ in range(20):
+            tab.send("seek", at_ns=1_000_000_000)
+            tab.send("change", path="dumbbell.rate", value="3Mbit")
+        assert slices.acquire(timeout=60)
+    # `staged` has seen it end.
+
+
+def test_the_inbox_takes_turns_and_keeps_order() -> None:
+    inbox, done = Inbox(), []
+
+    def put(who: str, name: str, kind: str | None = None) -> None:
+        inbox.put(who, Asked(lambda: done.append(name), lambda: done.append(f"({name})"), kind))
+
+    for who, name, kind in (
+        ("a", "a1", None),
+        ("a", "a2", "seek"),
+        ("a", "a3", "seek"),
+        ("b", "b1", "seek"),
+        ("a", "a4", None),
+        ("a", "a5", "seek"),
+    ):
+        put(who, name, kind)
+    assert done == ["(a2)"]
+    done.clear()
+    while (asked := inbox.take(0)) is not None:
+        asked.act()
+    assert done == ["a1", "b1", "a3", "a4", "a5"]
+    inbox.wake()
+    assert inbox.take(None) is None
+    assert inbox.take(0) is None
+
+
+def test_a_save_on_a_full_disk_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Path] = []
+    whole = results.create_whole
+
+    def full_at_the_second(path: Path, content: bytes) -> None:
+        if not written:
+            written.append(path)
+            whole(path, content)
+            return
+        with monkeypatch.context() as broken:
+            broken.setattr("os.fsync", lambda _file: (_ for _ in ()).throw(OSError(28, "No space")))
+            whole(path, content)
+
+    monkeypatch.setattr(results, "create_whole", full_at_the_second)
+    with staged(folder=str(tmp_path)) as stage:
+        kept = results.Results(stage, "")
+        told = Tab(stage)
+        for _ in range(2):
+            written.clear()
+            done = threading.Event()
+            assert kept.takes(told.client, protocol.command('{"type":"save"}'), done.set)
+            assert done.wait(60)
+            assert list(tmp_path.iterdir()) == [] and "No space" in told.said[-1]
+            assert str(tmp_path / "small-codel.toml") in told.said[-1]
+            assert "make room" in told.said[-1]
+        monkeypatch.setattr(results, "create_whole", whole)
+        done = threading.Event()
+        kept.takes(told.client, protocol.command('{"type":"save"}'), done.set)
+        assert done.wait(60)
+    assert sorted(each.name for each in tmp_path.iterdir()) == [
+        "small-codel.toml",
+        "small-fifo.toml",
+    ]
