@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import warnings
 from itertools import pairwise
 from typing import Any
@@ -294,18 +296,16 @@ def test_arrays_are_shared_unless_copies_are_wanted() -> None:
 )
 def test_a_wrong_table_is_refused_with_its_place(agent: dict[str, Any], message: str) -> None:
     with pytest.raises(forebay.ScenarioError, match=message):
-        forebay.gym.Env(scenario(), **agent).reset(seed=1)
+        forebay.gym.Env(scenario(), **agent)
 
 
 def test_kinds_that_cannot_change_say_which_can() -> None:
     message = r'"cake" queue cannot change while packets wait.*codel.*pie'
     with pytest.raises(forebay.ScenarioError, match=message):
-        env = forebay.gym.Env(scenario().with_queue("cake"), actions={"target": "1ms..9ms"})
-        env.reset(seed=1)
+        forebay.gym.Env(scenario().with_queue("cake"), actions={"target": "1ms..9ms"})
     dctcp = scenario(tcp={"ecn": True, "congestion": "dctcp"})
     with pytest.raises(forebay.ScenarioError, match="cannot change while a connection is open"):
-        env = forebay.gym.ParallelEnv(dctcp, traffic="downloads", actions={"gain": "0.01..0.5"})
-        env.reset(seed=1)
+        forebay.gym.ParallelEnv(dctcp, traffic="downloads", actions={"gain": "0.01..0.5"})
 
 
 def test_a_step_needs_an_episode() -> None:
@@ -326,3 +326,50 @@ def test_the_agent_s_table_means_nothing_to_a_run() -> None:
     assert forebay._engine.identity(plain.text, plain.base) == forebay._engine.identity(
         other.text, other.base
     )
+
+
+def test_more_environments_than_there_is_memory_for_are_refused() -> None:
+    for many in (10**9, 10**18):
+        with pytest.raises(ValueError, match=r"num_envs: \d+ environments need about .* at most"):
+            forebay.gym.VectorEnv(scenario(), num_envs=many)
+    with pytest.raises(MemoryError):
+        forebay.gym.VectorEnv(scenario())._setup.episodes(2**62, 1)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: forebay.gym.Env(scenario(), draws=DRAWS),
+        lambda: forebay.gym.VectorEnv(scenario(), num_envs=2, draws=DRAWS),
+        lambda: forebay.gym.ParallelEnv(scenario(), traffic="downloads"),
+        lambda: gymnasium.make("forebay/Scenario-v0", scenario=scenario()).unwrapped,
+    ],
+)
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))]
+)
+def test_a_copy_begins_the_episode_that_would_have_begun(make: Any, copied: Any) -> None:
+    env = make()
+    env.reset(seed=3)
+    again = copied(env)
+    parallel = isinstance(env, forebay.gym.ParallelEnv)
+    with pytest.raises(ValueError, match="do not have the size of the episodes"):
+        again.step({} if parallel else env.action_space.sample())
+    first, second = (each.reset() for each in (env, again))
+    assert str(first) == str(second)
+    # They go on, each for itself.
+    assert str(env.reset()) == str(again.reset()) != str(first)
+
+
+def test_nan_is_no_action() -> None:
+    for env, action in (
+        (forebay.gym.Env(scenario()), np.array([np.nan])),
+        (forebay.gym.VectorEnv(scenario(), num_envs=2), np.array([[0], [np.nan]])),
+        (
+            forebay.gym.ParallelEnv(scenario(), traffic="downloads"),
+            {"downloads/1": np.array([np.nan])},
+        ),
+    ):
+        env.reset(seed=1)
+        with pytest.raises(ValueError, match=r"action \d is nan; an action is a number from -1"):
+            env.step(action)  # type: ignore[arg-type]

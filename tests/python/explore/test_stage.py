@@ -101,9 +101,13 @@ def test_every_field_that_names_a_file_is_marked() -> None:
 
 
 def test_a_change_in_a_file_may_not_bring_a_plugin() -> None:
-    for path, value in (("plugins", ["x.py"]), ("title", "y"), ("compare", {"disciplines": ["pie"]})):
+    for path, value in (
+        ("plugins", ["x.py"]),
+        ("title", "y"),
+        ("compare", {"disciplines": ["pie"]}),
+    ):
         change = [{"at": "1s", "set": {path: value}}]
-        with pytest.raises(ScenarioError, match=f"{path}: cannot change|x.py"):
+        with pytest.raises(ScenarioError, match=f"{path}: cannot change"):
             forebay.run(forebay.Scenario.of({**SCENARIO, "change": change}))
 
 
@@ -158,9 +162,12 @@ def test_a_run_that_cannot_go_on_leaves_the_lanes_as_they_were(
 def test_of_sixty_jumps_in_a_row_one_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     jumps: list[int] = []
     whole = Stage._seek
-    monkeypatch.setattr(
-        Stage, "_seek", lambda self, at_ns: (jumps.append(at_ns), whole(self, at_ns))[1]
-    )
+
+    def counted(self: Stage, at_ns: int) -> None:
+        jumps.append(at_ns)
+        whole(self, at_ns)
+
+    monkeypatch.setattr(Stage, "_seek", counted)
     with staged() as stage:
         tab = Tab(stage)
         with held(stage, tab):
@@ -197,7 +204,12 @@ def test_a_tab_waits_for_one_thing_of_another_and_not_for_all(
 def test_it_plays_on_however_much_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks: list[int] = []
     whole = Stage._tick
-    monkeypatch.setattr(Stage, "_tick", lambda self: (ticks.append(1), whole(self))[1])
+
+    def counted(self: Stage) -> None:
+        ticks.append(1)
+        whole(self)
+
+    monkeypatch.setattr(Stage, "_tick", counted)
     with staged() as stage:
         tab = Tab(stage)
         left = threading.Semaphore(0)
