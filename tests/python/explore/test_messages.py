@@ -1,0 +1,100 @@
+"""Whatever a page sends, the stage stays whole: it answers, and `reset` brings all back.
+
+With FOREBAY_FUZZ_SECONDS other messages are tried each time, for so long (`make fuzz`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from explore.driven import SCENARIO, Tab, looked, staged
+from explore.messages import CANARY, messages, texts
+from forebay.explore import protocol, results
+from forebay.explore.stage import Stage
+
+SECONDS = float(os.environ.get("FOREBAY_FUZZ_SECONDS", "0"))
+SHORT = {**SCENARIO, "duration": "200ms"}
+
+
+def tried(test: Callable[[], None], examples: int) -> None:
+    """Try many inputs: always the same, or others for as long as was asked for."""
+    end = time.monotonic() + SECONDS / 2
+    check = settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=not SECONDS,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )(test)
+    check()
+    while time.monotonic() < end:
+        check()
+
+
+def test_every_text_is_a_command_or_a_clear_error() -> None:
+    @given(text=texts)
+    def understood(text: str) -> None:
+        try:
+            command = protocol.command(text)
+        except ValueError as error:
+            assert type(error) is ValueError and str(error)
+        else:
+            assert json.loads(text)["type"] == command.type
+
+    tried(understood, 300)
+
+
+def state(stage: Stage) -> tuple[set[int], int]:
+    """The instants of all lanes, and how many there are."""
+    return {lane.times[0] for lane in stage._lanes}, len(stage._lanes)
+
+
+def test_no_message_breaks_the_stage(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / CANARY).write_text("CANARY")
+
+    def sent(stage: Stage, tab: Tab, message: dict[str, Any]) -> None:
+        try:
+            command = protocol.command(json.dumps(message))
+        except ValueError:
+            return
+        if isinstance(command, protocol.Save):
+            results.Results(stage, "").takes(tab.client, command, lambda: None)
+        else:
+            tab.said.clear()
+            tab.ask(**{"type_" if key == "type" else key: message[key] for key in message})
+        instants, lanes = looked(stage, tab, lambda: state(stage))
+        # While it plays, lanes are advanced one after the other, but not between two things.
+        assert len(instants) == 1
+        assert not any("this failed" in said or "CANARY" in said for said in tab.said), tab.said
+        assert len(tab.shown["lanes"]) == lanes
+
+    @given(several=st.lists(messages, min_size=1, max_size=8))
+    def whole(several: list[dict[str, Any]]) -> None:
+        with staged(SHORT, str(tmp_path)) as stage:
+            tab, other = Tab(stage), Tab(stage)
+            for message in several:
+                sent(stage, tab, message)
+            assert tab.ask("reset") == []
+            assert looked(stage, tab, lambda: state(stage))[0] == {0}
+            assert tab.shown["changes"] == other.shown["changes"] == []
+            assert tab.ask("seek", at_ns=150_000_000) == []
+        for file in tmp_path.iterdir():
+            assert file.name == CANARY or file.suffix == ".toml", file
+            if file.name != CANARY:
+                file.unlink()
+        assert capfd.readouterr().err == ""
+
+    # Scenarios of stories are saved where the command runs.
+    monkeypatch.chdir(tmp_path)
+    tried(whole, 60)
