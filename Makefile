@@ -12,7 +12,8 @@
 #   make site     build the documentation site, target/site/index.html; fails at a broken link
 #
 #   make bench    run the benchmarks of the disciplines and of whole runs
-#   make fuzz     run each fuzzer for FUZZ_SECONDS, 60 by default
+#   make fuzz     run each fuzzer for FUZZ_SECONDS, 60 by default; make fuzz-page that of
+#                 forebay explore alone
 #   make fuzz-corpus  pack the fewest inputs that reach everything that the fuzzers have found
 #   make abuse    run the gate under abuse for ABUSE_SECONDS, ten minutes by default (Linux, root)
 #   make soak     run the gate at overload for SOAK_SECONDS, an hour by default (Linux, root)
@@ -44,7 +45,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help engine dist test-dist audit licences release demo library package hosted gate abuse soak test fuzz fuzz-corpus bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: help engine dist test-dist audit licences release demo library package hosted gate abuse soak test fuzz fuzz-page fuzz-corpus bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := help
 
 # Prints the head of this file.
@@ -53,7 +54,7 @@ help:
 
 # Unless there is an engine of `make build`, one without link-time optimisation is built, which takes
 # half the time. It is about as fast.
-demo test python-test: PROFILE := $(if $(wildcard target/release/lib_engine.so),release,quick)
+demo test python-test fuzz-page: PROFILE := $(if $(wildcard target/release/lib_engine.so),release,quick)
 demo: build
 	$(BIN)/forebay compare examples/branch-uplink.toml
 	@$(if $(filter quick,$(PROFILE)),echo "This engine was built without link-time optimisation; make build builds a faster one.")
@@ -127,7 +128,12 @@ FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := $(patsubst fuzz/fuzz_targets/%.rs,%,$(wildcard fuzz/fuzz_targets/*.rs))
 CARGO_FUZZ := target/tools/bin/cargo-fuzz
 
-fuzz: $(CARGO_FUZZ)
+# What the page of forebay explore may send.
+fuzz-page: build dev
+	@echo "== fuzzing the page's messages for $(FUZZ_SECONDS) s"
+	@FOREBAY_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest --quiet tests/python/explore/test_messages.py
+
+fuzz: fuzz-page $(CARGO_FUZZ)
 	@echo "== building the fuzzers"
 	@$(CARGO_FUZZ) build --sanitizer none
 	@for target in $(FUZZ_TARGETS); do \

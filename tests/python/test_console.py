@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -28,19 +28,48 @@ def test_a_reader_that_leaves_ends_the_command_quietly(words: list[str]) -> None
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_an_interrupt_during_start_up_leaves_no_traceback(scenario_file: Path) -> None:
-    command = [*PROGRAM, "run", str(scenario_file), "--set", "duration=100000s"]
-    for moment in range(6):
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-        # Before that, Python itself is starting.
-        maps = Path(f"/proc/{process.pid}/maps")
-        while process.poll() is None and "_engine" not in maps.read_text(encoding="utf-8"):
-            time.sleep(0.001)
-        time.sleep(0.02 * 2**moment)
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
-        assert b"Traceback" not in stderr
-        assert process.returncode in (130, -signal.SIGINT), (moment, stderr)
+INTERRUPTS = """
+import os, sys
+at, count = int(os.environ["INTERRUPT_AT"]), 0
+
+def hook(event, arguments):
+    # Before the command line's own modules are imported, Python itself is starting.
+    global count
+    if event == "import" and (count or arguments[0] == "forebay._cli"):
+        count += 1
+        if count == at:
+            import _signal
+            _signal.raise_signal(_signal.SIGINT)
+
+sys.addaudithook(hook)
+if at == 0:
+    import atexit
+    atexit.register(lambda: print(f"imports: {count}", file=sys.stderr))
+"""
+"""Ctrl-C at an import, counted from the first one of the command line; at the end, their number."""
+
+
+@pytest.mark.parametrize("words", [["kinds"], ["run"], ["explore", "--story", "nowhere"]])
+def test_an_interrupt_at_any_import_leaves_no_traceback(
+    scenario_file: Path, tmp_path: Path, words: list[str]
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTS, "utf-8")
+    if words[0] == "run":
+        words = ["run", str(scenario_file), "--set", "duration=6s"]
+
+    def interrupted(at: int) -> tuple[int, str]:
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path), "INTERRUPT_AT": str(at)}
+        command = [*PROGRAM, *words]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+        return done.returncode, done.stderr
+
+    imports = int(interrupted(0)[1].rpartition("imports: ")[2])
+    assert imports > 100
+    places = [1, 2, 3, *(imports * part // 8 for part in range(1, 8)), imports - 1]
+    for at in places:
+        code, said = interrupted(at)
+        assert not re.search("Traceback|Exception|Error", said), (at, said)
+        assert code in (130, -signal.SIGINT), (at, said)
 
 
 def test_names_cannot_send_sequences_to_the_terminal(

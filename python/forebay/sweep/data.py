@@ -33,7 +33,8 @@ class StudyData:
     layout: Layout
     """What the folder's files hold."""
     runs: pl.DataFrame
-    """A row a run: `point` (hash of the scenario), the axes' columns, `discipline`, `replication`,
+    """A row a run: `point` (hash of the scenario), the axes' columns (numbers, or text such as
+    "2Mbit", whose number `axes` has), `discipline`, `replication`,
     `seed`, `version`, `fingerprint`, then the measures, in the unit that their names end with."""
 
     @property
