@@ -247,3 +247,8 @@ flows = 20
     )
     assert "on 2 threads" in " ".join(ran.stdout.split())
     assert one.summary["fingerprint"] in ran.stdout
+    for threads in ("1", "2"):
+        command = [COMMAND, "run", str(path), "--threads", threads, "--json"]
+        ran = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert json.loads(ran.stdout)["cost"]["threads"] == int(threads)
+        assert json.loads(ran.stdout) | {"cost": None} == without_cost[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import socket
@@ -24,9 +25,9 @@ from websockets.typing import Origin
 
 import forebay
 from forebay.explore.lane import Lane
-from forebay.explore.server import HOST
+from forebay.explore.server import HOST, MOST_ASKED, MOST_UNREAD
 from forebay.explore.server import server as serve
-from forebay.explore.stage import Stage
+from forebay.explore.stage import Client, Stage
 from forebay.scenario import load
 
 TOKEN = "not-to-be-guessed"
@@ -122,6 +123,20 @@ class Server:
         address = f"ws://127.0.0.1:{self.port}/{token}/live"
         origin_ = None if origin is None else Origin(origin)
         return connect(address, origin=origin_, max_size=1 << 24, compression=None, proxy=None)
+
+    def deaf(self) -> socket.socket:
+        """The connection of a tab that never reads."""
+        tab = socket.create_connection((HOST, self.port))
+        lines = (
+            f"GET /{TOKEN}/live HTTP/1.1",
+            f"Host: {HOST}:{self.port}",
+            "Upgrade: websocket",
+            "Connection: Upgrade",
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+            "Sec-WebSocket-Version: 13",
+        )
+        tab.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode())
+        return tab
 
 
 @pytest.fixture
@@ -326,6 +341,45 @@ def test_a_second_tab_sees_the_same_and_a_slow_one_holds_nobody_up(server: Serve
     with server.live() as again:
         reloaded = Page(again).begin()
         assert reloaded.now == page.now and reloaded.points == page.points
+
+
+def test_a_tab_that_floods_and_does_not_read_is_held_back_and_nobody_else(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered: list[int] = []
+
+    def answers(_stage: Stage, client: Client, lane: int, number: int) -> None:
+        answered.append(number)
+        text = "x" * (1 << 18) if lane == 1 else "x"
+        client.tell(json.dumps({"type": "story_of", "lane": lane, "id": number, "text": text}))
+
+    monkeypatch.setattr(Stage, "_tell_story", answers)
+    with server.deaf() as flood, server.live() as other:
+        sent: list[int] = []
+
+        def floods() -> None:
+            with contextlib.suppress(OSError):
+                for number in range(200_000):
+                    text = json.dumps({"type": "ask", "lane": 1, "id": number}).encode()
+                    # A text in one frame, with a mask of zeros.
+                    flood.sendall(bytes([0x81, 0x80 | len(text), 0, 0, 0, 0]) + text)
+                    sent.append(number)
+
+        sender = threading.Thread(target=floods)
+        sender.start()
+        try:
+            page = Page(other).begin()
+            for number in range(100):
+                page.send("ask", lane=0, id=10**6 + number)
+                assert page.said('"story_of"')["id"] == 10**6 + number
+            own = [number for number in answered if number < 10**6]
+            # What waits to be read, what waits to be obeyed, and what the sockets hold.
+            assert len(own) < MOST_UNREAD + MOST_ASKED + 64
+            assert own == list(range(len(own)))
+        finally:
+            flood.shutdown(socket.SHUT_RDWR)
+            sender.join(20)
+        assert not sender.is_alive() and len(sent) < 200_000
 
 
 def test_lanes_links_and_stories_are_chosen(page: Page) -> None:
