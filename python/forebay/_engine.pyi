@@ -4,6 +4,7 @@ An extension module of somebody's own may stand here, which knows more (docs/ext
 """
 
 from collections.abc import Callable
+from os import PathLike
 
 from numpy import bool_, float32, float64
 from numpy.typing import NDArray
@@ -308,6 +309,17 @@ def load(path: str) -> str:
     Raises:
         ScenarioError: the file cannot be read or is not TOML.
     """
+
+def read_file(path: str | PathLike[str], most: int) -> bytes:
+    """What a regular file of at most `most` bytes holds.
+
+    Raises:
+        ScenarioError: it is no regular file (such as a FIFO, a device or a folder), or larger, or
+            it cannot be read.
+    """
+
+def error_words(number: int) -> str:
+    """What an error of the system (errno) is in words, and what to do about it."""
 
 def effective(scenario: str, base: str) -> str:
     """The scenario (JSON) with every default filled in.

@@ -8,7 +8,9 @@ from typing import Literal
 
 import polars as pl
 
+from forebay import _disk
 from forebay._engine import ScenarioError
+from forebay._runs.folder import parquet, read_parquet
 
 
 def export(folder: Path, out: Path, form: Literal["csv", "parquet"]) -> list[Path]:
@@ -28,14 +30,12 @@ def export(folder: Path, out: Path, form: Literal["csv", "parquet"]) -> list[Pat
     """
     written = []
     for name, table in _tables(folder):
-        out.mkdir(parents=True, exist_ok=True)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _disk.refused(error, out) from None
         path = out / f"{name}.{form}"
-        part = path.with_name(f".{path.name}.part")
-        if form == "csv":
-            table.write_csv(part)
-        else:
-            table.write_parquet(part)
-        part.replace(path)
+        _disk.write(path, table.write_csv() if form == "csv" else parquet(table))
         written.append(path)
     if not written:
         raise ScenarioError(
@@ -47,7 +47,7 @@ def export(folder: Path, out: Path, form: Literal["csv", "parquet"]) -> list[Pat
 def _tables(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
     if not (folder / "study.json").exists():
         for path in sorted(folder.glob("*.parquet")):
-            yield path.stem, pl.read_parquet(path)
+            yield path.stem, read_parquet(path)
         return
     from forebay import sweep
 
@@ -57,6 +57,6 @@ def _tables(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
         run, _, name = path.stem.partition(".")
         point, _, replication = run.rpartition("-")
         columns = (pl.lit(point).alias("point"), pl.lit(int(replication)).alias("replication"))
-        kept.setdefault(name, []).append(pl.read_parquet(path).select(*columns, pl.all()))
+        kept.setdefault(name, []).append(read_parquet(path).select(*columns, pl.all()))
     for name, parts in kept.items():
         yield name, pl.concat(parts, how="diagonal")

@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from forebay import _disk
 from forebay._runs import Result
 from forebay._runs.folder import Content, write_folder
-from forebay._runs.journal import write_whole
 from forebay._runs.result import ON_REQUEST
 from forebay.advice import advise
 from forebay.comparison import Comparison, Variant
@@ -69,7 +69,7 @@ def write_report(comparison: Comparison, path: str | Path) -> Path:
     from forebay._report import render
 
     path = Path(path)
-    write_whole(path, render(comparison).encode())
+    _disk.write(path, render(comparison))
     return path
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from forebay import _disk
 from forebay._engine import ScenarioError
 
 if sys.version_info >= (3, 11):
@@ -36,10 +37,9 @@ def load(path: Path) -> Any:
     """The document in a TOML or JSON file.
 
     Raises:
-        ScenarioError: it is neither.
-        OSError: it cannot be read.
+        ScenarioError: it is neither, or cannot be read.
     """
-    text = path.read_text(encoding="utf-8")
+    text = _disk.read_text(path)
     try:
         return json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (ValueError, RecursionError) as error:

@@ -16,9 +16,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -120,6 +120,20 @@ fn load(path: &str) -> PyResult<String> {
         scenario::parse(&text).map_err(|error| refuse(error.to_string()))?
     };
     Ok(tree.to_string())
+}
+
+/// What a regular file of at most `most` bytes holds.
+#[pyfunction]
+fn read_file<'py>(py: Python<'py>, path: PathBuf, most: u64) -> PyResult<Bound<'py, PyBytes>> {
+    let content = py.detach(|| file::read(&path, most));
+    let refuse = |error| ScenarioError::new_err(format!("{}: {error}", path.display()));
+    Ok(PyBytes::new(py, &content.map_err(refuse)?))
+}
+
+/// What an error of the system is in words, and what to do about it.
+#[pyfunction]
+fn error_words(number: i32) -> String {
+    file::words(&io::Error::from_raw_os_error(number))
 }
 
 /// The value at a path of a document, as JSON.
@@ -468,6 +482,8 @@ pub fn engine(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> 
     module.add_class::<python::Ack>()?;
     module.add_class::<python::Congestion>()?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(read_file, module)?)?;
+    module.add_function(wrap_pyfunction!(error_words, module)?)?;
     module.add_function(wrap_pyfunction!(field, module)?)?;
     module.add_function(wrap_pyfunction!(with_fields, module)?)?;
     module.add_function(wrap_pyfunction!(quantity, module)?)?;

@@ -1,6 +1,8 @@
-//! Reading files that others provide: only regular files, and only up to a given size.
+//! Files of users: reading only regular ones up to a given size, writing only to regular ones, and
+//! errors in words with their remedy.
 //!
-//! Opening a FIFO could block for ever, and a device has no end.
+//! Opening a FIFO could block for ever, a device has no end, and a symbolic link may lead to another
+//! file.
 
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{self, Read};
@@ -13,14 +15,33 @@ use std::path::Path;
 /// cannot be opened.
 pub fn open(path: &Path) -> io::Result<File> {
     // Before it is opened, which some devices notice.
-    regular(path.metadata().map_err(plain)?.file_type())?;
+    regular(path.metadata().map_err(described)?.file_type())?;
     let mut options = OpenOptions::new();
     options.read(true);
     // It may have become a FIFO since.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
-    let file = options.open(path).map_err(plain)?;
+    let file = options.open(path).map_err(described)?;
     regular(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
+/// Opens the file at `path` for writing: a new one, or the regular file that is there, emptied.
+///
+/// # Errors
+/// A symbolic link or something else than a regular file is there, or it cannot be written.
+pub fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    // It is emptied when it is known to be a regular file.
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
+    }
+    let file = options.open(path).map_err(described)?;
+    regular(file.metadata()?.file_type())?;
+    file.set_len(0).map_err(described)?;
     Ok(file)
 }
 
@@ -40,7 +61,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     }
     // It may grow meanwhile.
     let mut bytes = Vec::with_capacity(size as usize + 1);
-    file.take(most + 1).read_to_end(&mut bytes)?;
+    file.take(most + 1).read_to_end(&mut bytes).map_err(described)?;
     if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
 }
 
@@ -55,14 +76,60 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     })
 }
 
-/// The error in words, without the system's error number.
-fn plain(error: io::Error) -> io::Error {
-    let message = match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file",
-        io::ErrorKind::PermissionDenied => "permission to read it is denied",
-        _ => return error,
+/// What the system refused, in words, and what to do about it; without the system's error number.
+pub fn words(error: &io::Error) -> String {
+    let known = match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file or folder",
+        io::ErrorKind::PermissionDenied => {
+            "permission is denied; change the permissions, or choose another place"
+        }
+        io::ErrorKind::StorageFull => {
+            "no space is left on the device; make room, or choose another place"
+        }
+        io::ErrorKind::QuotaExceeded => {
+            "the disk quota is used up; make room, or choose another place"
+        }
+        io::ErrorKind::FileTooLarge => {
+            "the file would be larger than is allowed; raise the limit (ulimit -f), or choose \
+             another place"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "the file system can only be read; choose another place"
+        }
+        io::ErrorKind::IsADirectory => "is a folder, not a file; give the name of a file",
+        io::ErrorKind::NotADirectory => "a part of the path is a file; choose another place",
+        io::ErrorKind::AlreadyExists => "exists already; choose another name",
+        io::ErrorKind::InvalidFilename => "the name is too long; choose a shorter one",
+        io::ErrorKind::Interrupted => "the system was interrupted; run the command again",
+        _ => "",
     };
-    io::Error::new(error.kind(), message)
+    if !known.is_empty() {
+        return known.to_owned();
+    }
+    #[cfg(unix)]
+    match error.raw_os_error() {
+        Some(libc::ELOOP) => {
+            return "is a symbolic link that is not followed, or leads to itself; remove it, or \
+                    choose another place"
+                .to_owned();
+        }
+        Some(libc::EIO) => {
+            return "the device failed (input/output error); check it, or choose another place"
+                .to_owned();
+        }
+        Some(libc::EMFILE | libc::ENFILE) => {
+            return "too many files are open; raise the limit (ulimit -n), or run less at a time"
+                .to_owned();
+        }
+        _ => {}
+    }
+    let text = error.to_string();
+    text.rfind(" (os error ").map_or(text.clone(), |end| text[..end].to_owned())
+}
+
+/// The error with its words.
+fn described(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), words(&error))
 }
 
 fn regular(kind: FileType) -> io::Result<()> {
@@ -116,8 +183,34 @@ mod tests {
         }
         let absent = read(&folder.join("none"), 9).unwrap_err();
         assert_eq!(absent.kind(), io::ErrorKind::NotFound);
-        assert_eq!(absent.to_string(), "there is no such file");
+        assert_eq!(absent.to_string(), "there is no such file or folder");
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn only_regular_files_are_written() {
+        let folder = folder("created");
+        let (file, link, fifo) = (folder.join("file"), folder.join("link"), folder.join("fifo"));
+        std::fs::write(&file, "kept").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        let said = create(&link).unwrap_err().to_string();
+        assert!(said.starts_with("is a symbolic link"), "{said}");
+        assert_eq!(std::fs::read(&file).unwrap(), b"kept");
+        for other in [fifo.as_path(), folder.as_path(), Path::new("/dev/full")] {
+            create(other).unwrap_err();
+        }
+        create(&file).unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn words_have_no_numbers() {
+        let said = |number| words(&io::Error::from_raw_os_error(number));
+        assert!(said(libc::ENOSPC).starts_with("no space is left"));
+        assert!(said(libc::ELOOP).starts_with("is a symbolic link"));
+        assert_eq!(said(libc::ENOTTY), "Inappropriate ioctl for device");
     }
 
     /// Many files in /proc claim to be empty and are not.

@@ -7,11 +7,10 @@ use crate::lane::{Account, Lane, MOST_LAG};
 use crate::neighbour::{Predecessor, Successor};
 use crate::rules::Rules;
 use crate::status::{Direction, RuleStatus, Status};
-use forebay_core::{ConfigError, Duration, Time};
+use forebay_core::{ConfigError, Duration, Time, file};
 use forebay_shaper::{Recorder, Shaper};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::fs::File;
 use std::hint::black_box;
 use std::io;
 use std::num::NonZero;
@@ -141,7 +140,7 @@ impl Gate {
             std::fs::create_dir_all(folder)?;
             for (lane, name) in lanes.iter_mut().zip(["forward.rec", "reverse.rec"]) {
                 if let Some(plan) = lane.shaper().map(|shaper| shaper.plan().clone()) {
-                    let file = Box::new(File::create(folder.join(name))?);
+                    let file = Box::new(file::create(&folder.join(name))?);
                     lane.record(Recorder::new(file, &plan, config.seed, MOST_RECORDED)?);
                 }
             }

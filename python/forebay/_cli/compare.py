@@ -181,7 +181,7 @@ def _fixed(
 
 def _gate(console: Terminal, comparison: Comparison, advice: Advice, file: Path | None) -> None:
     """Print the lines for a gate with the pick, and write them if they are wanted."""
-    from forebay._runs.journal import write_whole
+    from forebay import _disk
     from forebay.advice import gate
 
     labels = comparison.labels
@@ -199,7 +199,7 @@ def _gate(console: Terminal, comparison: Comparison, advice: Advice, file: Path 
     console.print(f"\n[bold]{escape(pick)} in a gate[/bold]")
     console.print(escape(gate.excerpt(text)), soft_wrap=True, highlight=False)
     if file is not None:
-        write_whole(file, text.encode())
+        _disk.write(file, text)
         console.print(f"Gate: {escape(str(file))}; check it with forebay-gate check")
     else:
         console.print("--gate FILE writes the whole configuration.", style="dim")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from forebay import _disk
 from forebay._cli.console import command_line, friendly, say
 from forebay._cli.options import argument, option, out_option
 from forebay._engine import ScenarioError
@@ -90,7 +91,8 @@ def command(
         )
         scenario = topology.scenario_of(read, choices, notes)
         head = [f"Written by: {command_line()}", *notes]
-        target.write_text("".join(f"# {line}\n" for line in head) + "\n" + scenario.to_toml())
+        text = "".join(f"# {line}\n" for line in head) + "\n" + scenario.to_toml()
+        _disk.write(target, text, replace=False)
         for note in notes:
             say(f"note: {network.name}: {note}", err=True)
         document = scenario.document

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from forebay import _disk
 from forebay._cli.console import friendly, say
 from forebay._cli.help import Command, Group
 from forebay._cli.options import argument, option, out_option
@@ -57,7 +57,7 @@ def scenario(
                 raise ScenarioError(f"{path}: exists already; choose another name with --out")
         for path, source in wanted.items():
             if not path.exists():
-                shutil.copyfile(source, path)
+                _disk.write(path, source.read_bytes(), replace=False)
             say(f"Wrote {path}")
         say(f"Try it: forebay compare {target}")
 

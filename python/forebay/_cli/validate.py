@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from forebay import _disk
 from forebay._cli.console import Bar, Terminal, command_line, friendly
 from forebay._cli.options import AsJson, Jobs, flag, option, out_option
 
@@ -44,7 +45,7 @@ def command(
                 quick=quick, only=only, jobs=jobs, line=command_line(), progress=bar.set
             )
         if out is not None:
-            out.write_text(json.dumps(record.section, indent=1, ensure_ascii=False) + "\n", "utf-8")
+            _disk.write(out, json.dumps(record.section, indent=1, ensure_ascii=False) + "\n")
         if as_json:
             print(json.dumps(record.section, indent=2, ensure_ascii=False))
         else:

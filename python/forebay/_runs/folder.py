@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from forebay import _disk
 from forebay._engine import ScenarioError
-from forebay._runs.journal import write_whole
 
 _OURS = frozenset(
     ("runs.parquet", "links.parquet", "flows.parquet", "series.parquet", "delays.parquet",
@@ -55,10 +55,10 @@ def check_folder(folder: Path) -> None:
         )
     try:
         parent.mkdir(parents=True, exist_ok=True)
+        if not os.access(parent, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
-        raise _unwritable(parent, error) from None
-    if not os.access(parent, os.W_OK | os.X_OK):
-        raise PermissionError(f"{parent}: cannot be written to; choose another folder with --out")
+        raise _disk.refused(error, parent) from None
 
 
 def claim(folder: Path, mark: str, wanted: Mapping[str, Any], words: Callable[[Any], str]) -> None:
@@ -75,10 +75,14 @@ def claim(folder: Path, mark: str, wanted: Mapping[str, Any], words: Callable[[A
         OSError: it cannot be made.
     """
     path = folder / mark
-    if path.exists():
-        held = json.loads(path.read_text("utf-8"))
+    if (content := _disk.read_if_any(path)) is not None:
+        try:
+            held = json.loads(content)
+            said = words(held)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise ScenarioError(f"{path}: is damaged; choose another folder with --out") from None
         if held != wanted:
-            raise ScenarioError(f"{folder}: holds {words(held)}; choose another folder with --out")
+            raise ScenarioError(f"{folder}: holds {said}; choose another folder with --out")
         return
     if folder.exists() and not folder.is_dir():
         raise ScenarioError(f"{folder}: is a file; choose another folder with --out")
@@ -87,41 +91,50 @@ def claim(folder: Path, mark: str, wanted: Mapping[str, Any], words: Callable[[A
             f"{folder}: holds {names[0]}, which is not of this command; choose another folder with "
             "--out"
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    write_whole(path, (json.dumps(wanted) + "\n").encode())
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _disk.refused(error, folder) from None
+    _disk.write(path, json.dumps(wanted) + "\n")
 
 
 def write_folder(folder: Path, files: Mapping[str, Content]) -> Path:
     """Write `files` to `folder`, in place of an earlier result.
 
-    Everything is written to a hidden folder beside it, which is then renamed: what stands under
-    the name is always whole.
+    What stands under the name is always whole.
 
     Raises:
         FileExistsError: something stands there that is not an earlier result.
+        OSError: it cannot be written; an earlier result stays.
     """
     check_folder(folder)
-    parent = _parent(folder)
-    prefix = f".{_target(folder).name}."
-    try:
-        fresh = Path(tempfile.mkdtemp(prefix=prefix, suffix=".partial", dir=parent))
-    except OSError as error:
-        raise _unwritable(parent, error) from None
-    try:
-        fresh.chmod(0o755)
+
+    def fill(fresh: Path) -> None:
         for name, content in files.items():
-            _write(fresh / name, content)
-        _exchange(fresh, _target(folder))
-    except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise
+            _disk.write(fresh / name, _bytes(content))
+
+    _disk.write_folder(_target(folder), fill)
     return folder
 
 
-def _unwritable(folder: Path, error: OSError) -> OSError:
-    """The error with what to do about it."""
-    why = f"cannot be written to ({error.strerror}); choose another folder with --out"
-    return type(error)(f"{folder}: {why}")
+def parquet(table: pl.DataFrame) -> bytes:
+    """A table as a file of Parquet."""
+    buffer = io.BytesIO()
+    table.write_parquet(buffer, statistics=False)
+    return buffer.getvalue()
+
+
+def read_parquet(path: Path) -> pl.DataFrame:
+    """A table from a file of Parquet.
+
+    Raises:
+        ScenarioError: it cannot be read, or is damaged.
+    """
+    content = _disk.read(path, _disk.OWN_LARGEST)
+    try:
+        return pl.read_parquet(io.BytesIO(content))
+    except pl.exceptions.PolarsError as error:
+        raise ScenarioError(f"{path}: is damaged ({error}); write it again") from None
 
 
 def _target(folder: Path) -> Path:
@@ -135,30 +148,15 @@ def _parent(folder: Path) -> Path:
 
 def _is_result(summary: Path) -> bool:
     try:
-        return "forebay" in json.loads(summary.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        content = _disk.read_if_any(summary)
+        return content is not None and "forebay" in json.loads(content)
+    except (ValueError, TypeError):
         return False
 
 
-def _write(path: Path, content: Content) -> None:
+def _bytes(content: Content) -> bytes | str:
     if isinstance(content, pl.DataFrame):
-        content.write_parquet(path, statistics=False)
-    elif isinstance(content, str):
-        path.write_text(content, encoding="utf-8")
-    else:
-        path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def _exchange(fresh: Path, folder: Path) -> None:
-    """Put `fresh` in the place of `folder`."""
-    if not folder.exists():
-        fresh.rename(folder)
-        return
-    old = fresh.with_suffix(".old")
-    folder.rename(old)
-    try:
-        fresh.rename(folder)
-    except BaseException:
-        old.rename(folder)
-        raise
-    shutil.rmtree(old)
+        return parquet(content)
+    if isinstance(content, str):
+        return content
+    return json.dumps(content, indent=2, allow_nan=False) + "\n"

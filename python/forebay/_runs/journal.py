@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import io
 import json
 import os
 import socket
@@ -12,15 +11,17 @@ import time
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
+from io import FileIO
 from pathlib import Path
+from typing import Any
 
+from forebay import _disk
 from forebay._engine import ScenarioError
 from forebay._runs.task import Record
 
 SYNC_EVERY_S = 1.0
 """Longest time between a run's end and its safety from a power cut, in seconds."""
 _NAME = "journal"
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 
 
 class Journal:
@@ -38,13 +39,17 @@ class Journal:
             OSError: it cannot be opened.
         """
         self._folder = folder
-        for stale in folder.glob("**/.*.partial"):
-            stale.unlink()
         self.records, whole = read_journal(folder)
         """Runs since it was cleared."""
-        self._file = io.FileIO(os.open(folder / _NAME, _FLAGS, 0o666), "r+")
-        self._file.truncate(whole)
-        self._file.seek(whole)
+        self._file = _disk.open_own(folder / _NAME)
+        try:
+            for stale in folder.glob(f"**/.*{_disk.PARTIAL}"):
+                stale.unlink()
+            self._file.truncate(whole)
+            self._file.seek(whole)
+        except OSError as error:
+            self._file.close()
+            raise _disk.refused(error, folder / _NAME) from None
         self._synced = time.monotonic()
 
     def append(self, records: Sequence[Record]) -> None:
@@ -53,33 +58,48 @@ class Journal:
         Raises:
             OSError: they could not be written, such as on a full disk; what had been kept stays.
         """
-        for record in records:
-            _write_tables(self._folder, record)
-        start = self._file.tell()
         lines = memoryview(b"".join(map(line_of, records)))
+        start = self._file.tell()
         try:
+            for record in records:
+                _write_tables(self._folder, record)
             while lines:
                 lines = lines[self._file.write(lines) :]
             if time.monotonic() - self._synced > SYNC_EVERY_S:
                 self._sync()
         except OSError as error:
-            self._file.truncate(start)
-            self._file.seek(start)
-            raise _named(error, self._folder) from None
+            # What is left of a line is cut off when the journal is opened again.
+            with contextlib.suppress(OSError):
+                self._file.truncate(start)
+                self._file.seek(start)
+            raise going_on(error, self._folder) from None
         self.records += [replace(record, tables={}) for record in records]
 
     def clear(self) -> None:
-        """Forget all runs, which are kept elsewhere now."""
-        self._file.truncate(0)
-        self._file.seek(0)
+        """Forget all runs, which are kept elsewhere now.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        try:
+            self._file.truncate(0)
+            self._file.seek(0)
+        except OSError as error:
+            raise going_on(error, self._folder) from None
         self.records.clear()
 
     def close(self) -> None:
-        """Make what was kept safe from a power cut, and let go of the file."""
+        """Make what was kept safe from a power cut, and let go of the file.
+
+        Raises:
+            OSError: it may not be safe.
+        """
         if not self._file.closed:
-            with contextlib.suppress(OSError):
-                self._sync()
-            self._file.close()
+            try:
+                with self._file:
+                    self._sync()
+            except OSError as error:
+                raise going_on(error, self._folder) from None
 
     def _sync(self) -> None:
         os.fsync(self._file.fileno())
@@ -94,10 +114,13 @@ def line_of(record: Record) -> bytes:
 
 
 def read_journal(folder: Path) -> tuple[list[Record], int]:
-    """The whole lines of a folder's journal and where they end."""
-    try:
-        raw = (folder / _NAME).read_bytes()
-    except FileNotFoundError:
+    """The whole lines of a folder's journal and where they end.
+
+    Raises:
+        ScenarioError: it cannot be read, or a line is not one of this version's.
+    """
+    raw = _disk.read_if_any(folder / _NAME)
+    if raw is None:
         return [], 0
     records: list[Record] = []
     at = 0
@@ -105,9 +128,26 @@ def read_journal(folder: Path) -> tuple[list[Record], int]:
         check, _, text = raw[at:end].partition(b" ")
         if check != b"%08x" % zlib.crc32(text):
             break
-        records.append(Record(*json.loads(text)))
+        records.append(_record(text, folder / _NAME, len(records) + 1))
         at = end + 1
     return records, at
+
+
+def _record(text: bytes, path: Path, number: int) -> Record:
+    """The run of a line whose check sum is right."""
+    try:
+        fields: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        fields = None
+    match fields:
+        case [str(id_), int(replication), str(fingerprint), dict(measures)] if all(
+            value is None or isinstance(value, int | float | str) for value in measures.values()
+        ):
+            return Record(id_, replication, fingerprint, measures)
+    raise ScenarioError(
+        f"{path}: line {number}: is not a run as forebay writes it; move the file away, and the "
+        "same command repeats its runs, or choose another folder with --out"
+    )
 
 
 def table_file(folder: Path, id_: str, replication: int, table: str) -> Path:
@@ -115,22 +155,26 @@ def table_file(folder: Path, id_: str, replication: int, table: str) -> Path:
     return folder / "tables" / f"{id_}-{replication}.{table}.parquet"
 
 
-def locked(folder: Path) -> io.FileIO:
+def locked(folder: Path) -> FileIO:
     """The folder's lock file, held until it is closed or the process ends.
 
     Raises:
         ScenarioError: another process holds it.
+        OSError: it cannot be opened or locked.
     """
-    lock = io.FileIO(os.open(folder / "lock", _FLAGS, 0o666), "r+")
+    lock = _disk.open_own(folder / "lock")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         owner = lock.readall().decode(errors="replace").strip()
         lock.close()
         raise ScenarioError(
             f"{folder}: another command is writing there ({owner or 'unknown process'}); "
             "wait for it, stop it, or choose another folder with --out"
         ) from None
+    except OSError as error:
+        lock.close()
+        raise _disk.refused(error, folder / "lock") from None
     with contextlib.suppress(OSError):
         # Only for the message above; a full disk must not hide what is wrong.
         lock.truncate(0)
@@ -138,46 +182,16 @@ def locked(folder: Path) -> io.FileIO:
     return lock
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that is whole or absent, even after a power cut.
-
-    Raises:
-        OSError: it could not be written; an earlier one stays.
-    """
-    fresh = path.with_name(f".{path.name}.partial")
-    try:
-        with fresh.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.rename(path)
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        fresh.unlink(missing_ok=True)
-        raise _named(error, path.parent) from None
-
-
 def _write_tables(folder: Path, record: Record) -> None:
     for name, content in record.tables.items():
         path = table_file(folder, record.id, record.replication, name)
-        fresh = path.with_name(f".{path.name}.partial")
-        try:
-            path.parent.mkdir(exist_ok=True)
-            fresh.write_bytes(content)
-            fresh.rename(path)
-        except OSError as error:
-            fresh.unlink(missing_ok=True)
-            raise _named(error, folder) from None
+        _disk.make_folder(path.parent)
+        _disk.write(path, content, synchronised=False)
 
 
-def _named(error: OSError, folder: Path) -> OSError:
-    """The error with the folder's name, which those of a write lack, and the remedy."""
-    if folder.exists():
-        kept = "the runs that had ended are kept, and the same command goes on"
-    else:
+def going_on(error: OSError, folder: Path) -> OSError:
+    """The error of a folder to which runs come, with what is kept there."""
+    kept = "the runs that had ended are kept, and the same command goes on"
+    if not folder.exists():
         kept = "the folder has been removed, and with it the runs that had ended"
-    return OSError(error.errno, f"{error.strerror}; {kept}", str(folder))
+    return _disk.refused(error, Path(error.filename or folder / _NAME), kept)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 import re
 import threading
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forebay import _disk
 from forebay._engine import ScenarioError
 from forebay.explore import protocol
 from forebay.explore.protocol import ComparedRow
@@ -147,27 +147,9 @@ def save(label: str, scenario: Scenario) -> Path:
     for number in itertools.count(1):
         path = folder / (f"{name}.toml" if number == 1 else f"{name}-{number}.toml")
         with contextlib.suppress(FileExistsError):
-            create_whole(path, content)
+            _disk.write(path, content, replace=False)
             break
     return path
-
-
-def create_whole(path: Path, content: bytes) -> None:
-    """Write a new file, whole or not at all.
-
-    Raises:
-        FileExistsError: there is one.
-        OSError: it cannot be written; nothing is left of it.
-    """
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        with os.fdopen(file, "wb") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(file)
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def _queue(scenario: Scenario, watched: str) -> dict[str, object]:

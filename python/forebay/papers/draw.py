@@ -6,6 +6,7 @@ dashes do so in grey. Steps of one parameter take cividis from dark to light ins
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Mapping, Sequence
 from itertools import cycle
@@ -18,6 +19,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 from matplotlib.ticker import LogFormatter
+
+from forebay import _disk
 
 COLOURS = (
     "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999",
@@ -80,7 +83,9 @@ def save(panels: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Write a figure; the same panels give the same bytes as SVG."""
     with mpl.rc_context(STYLE):
         metadata = {"Date": None} if path.suffix == ".svg" else None
-        figure(panels).savefig(path, dpi=150, metadata=metadata)
+        drawn = io.BytesIO()
+        figure(panels).savefig(drawn, format=path.suffix[1:], dpi=150, metadata=metadata)
+    _disk.write(path, drawn.getvalue())
 
 
 def _panel(axes: Axes, panel: Mapping[str, Any], looks: dict[str, dict[str, Any]]) -> None:

@@ -13,7 +13,7 @@ from importlib.util import module_from_spec
 from pathlib import Path
 from typing import Any
 
-from forebay import _written, scenario, sweep
+from forebay import _disk, _written, scenario, sweep
 from forebay._engine import ScenarioError
 from forebay.papers.declare import Paper, StudyFile
 from forebay.scenario import Scenario
@@ -67,10 +67,8 @@ def load(key: str) -> Paper:
 
 def kept(key: str) -> dict[str, Any] | None:
     """The results that are kept with a paper; none if it has not been run in full."""
-    try:
-        found: dict[str, Any] = json.loads((folder_of(key) / RESULTS).read_text("utf-8"))
-    except FileNotFoundError:
-        return None
+    content = _disk.read_if_any(folder_of(key) / RESULTS)
+    found: dict[str, Any] | None = None if content is None else json.loads(content)
     return found
 
 

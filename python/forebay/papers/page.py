@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from forebay._runs.journal import write_whole
+from forebay import _disk
 from forebay.papers import draw, record
 
 IMAGES = "images"
@@ -18,13 +18,13 @@ def write(found: Mapping[str, Any], folder: Path) -> Path:
     """Write the page and its images to `folder`; returns the page."""
     draw_all(found, folder)
     path = folder / f"{found['paper']}.md"
-    write_whole(path, text(found).encode())
+    _disk.write(path, text(found))
     return path
 
 
 def draw_all(found: Mapping[str, Any], folder: Path) -> None:
     """Draw the figures of a record."""
-    (folder / IMAGES).mkdir(parents=True, exist_ok=True)
+    _disk.make_folder(folder / IMAGES)
     for figure in found["figures"]:
         draw.save(figure["panels"], folder / image(found, figure))
 

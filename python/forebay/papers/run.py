@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from forebay import _disk
 from forebay._engine import ScenarioError
 from forebay._runs.folder import claim
-from forebay._runs.journal import write_whole
 from forebay.papers import library, page, record
 from forebay.papers.data import Data
 from forebay.sweep import Study, several
@@ -118,7 +118,7 @@ def docs_folder() -> Path:
 
 def write(path: Path, found: Mapping[str, Any]) -> None:
     """Write a record, whole or not at all."""
-    write_whole(path, (json.dumps(found, ensure_ascii=False) + "\n").encode())
+    _disk.write(path, (json.dumps(found, ensure_ascii=False) + "\n"))
 
 
 def _words(held: Mapping[str, Any]) -> str:

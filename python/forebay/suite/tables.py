@@ -10,9 +10,8 @@ from typing import Any, Protocol, TypeVar
 
 from markupsafe import Markup
 
-from forebay import _engine
+from forebay import _disk, _engine
 from forebay._report import drawn, template
-from forebay._runs.journal import write_whole
 from forebay.papers import Panel, Series, draw
 from forebay.stats import Interval
 from forebay.suite.catalogue import Check, Score, Suite, Test
@@ -70,7 +69,7 @@ def write(
     Returns:
         The report.
     """
-    (folder / IMAGES).mkdir(exist_ok=True)
+    _disk.make_folder(folder / IMAGES)
     images = {each.anchor: f"{IMAGES}/{suite.name}-{each.anchor}.svg" for each in outcomes}
     for outcome in outcomes:
         figure = [dataclasses.asdict(each) for each in panels(outcome)]
@@ -90,9 +89,9 @@ def write(
         f"{said['cpu_seconds']:.0f} s of processor time."
     )
     results = json.dumps(plain, indent=1, ensure_ascii=False)
-    write_whole(folder / "results.json", (results + "\n").encode())
+    _disk.write(folder / "results.json", (results + "\n"))
     text = "\n\n".join([told, *summary(whole, images)])
-    write_whole(folder / "summary.md", (text + "\n").encode())
+    _disk.write(folder / "summary.md", (text + "\n"))
     html = template(page).render(
         **whole,
         **{each.__name__: each for each in words},
@@ -100,7 +99,7 @@ def write(
         drawn={name: drawn(folder / path) for name, path in images.items()},
     )
     path = folder / "report.html"
-    write_whole(path, html.encode())
+    _disk.write(path, html)
     return path
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from forebay import _engine
+from forebay import _disk, _engine
 from forebay._engine import ScenarioError
 from forebay._runs.journal import read_journal
 from forebay._runs.task import Record
@@ -54,9 +54,11 @@ class Layout:
             ScenarioError: the folder is not a study's, or its format is another.
         """
         try:
-            found = json.loads((folder / "study.json").read_text(encoding="utf-8"))
+            found = json.loads(_disk.read_if_any(folder / "study.json") or "")
             version = found["forebay study"]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, ScenarioError):
+                raise
             raise ScenarioError(f"{folder}: is not the folder of a study") from None
         if version != FORMAT:
             raise ScenarioError(
@@ -87,6 +89,12 @@ class Layout:
     def frame(self, records: Sequence[Record]) -> pl.DataFrame:
         """Finished runs as a table, with their provenance."""
         points = {point["id"]: point for point in self.manifest["points"]}
+        for record in records:
+            if record.id not in points:
+                raise ScenarioError(
+                    f"journal: holds a run of a point that the study lacks, {record.id}; move "
+                    "the file away, and the same command repeats its runs"
+                )
         axes, types = self.axes, self.axis_schema
         keys = sorted({key for record in records for key in record.measures})
         columns: dict[str, list[Any]] = {

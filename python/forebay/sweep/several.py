@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from forebay._runs.journal import write_whole
+from forebay import _disk
 from forebay._runs.service import Progress
 from forebay.sweep import control
 from forebay.sweep.study import Study
@@ -56,7 +56,7 @@ def run(
         finally:
             times = _times(folder)
             times[name] = times.get(name, 0.0) + time.process_time() - begun
-            write_whole(folder / _SPENT, (json.dumps(times) + "\n").encode())
+            _disk.write(folder / _SPENT, (json.dumps(times) + "\n"))
         done += weights[name] / whole
 
 
@@ -81,8 +81,6 @@ def _weight(study: Study) -> float:
 
 
 def _times(folder: Path) -> dict[str, float]:
-    try:
-        found: dict[str, float] = json.loads((folder / _SPENT).read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
+    content = _disk.read_if_any(folder / _SPENT)
+    found: dict[str, float] = {} if content is None else json.loads(content)
     return found

@@ -16,16 +16,16 @@ one of two that have the same key.
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
 
-from forebay import _engine
+from forebay import _disk, _engine
 from forebay._engine import ScenarioError
-from forebay._runs.journal import Journal, locked, write_whole
+from forebay._runs.folder import parquet
+from forebay._runs.journal import Journal, going_on, locked
 from forebay._runs.task import Record
 from forebay.sweep.layout import COMPLETE, Layout, differing, part_schema, parts, read_part
 from forebay.sweep.study import Study
@@ -49,7 +49,11 @@ class Store:
         self.folder = folder
         self._layout = Layout.of(study)
         check_folder(folder)
-        (folder / "runs").mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _disk.refused(error, folder) from None
+        _disk.make_folder(folder / "runs")
         self._lock = locked(folder)
         try:
             self._claim()
@@ -89,14 +93,17 @@ class Store:
         Raises:
             OSError: it could not be written; what had been kept stays.
         """
-        self._roll()
-        names = parts(self.folder)
-        heights = [pl.scan_parquet(name).select(pl.len()).collect().item() for name in names]
-        if len(names) > 1 and sum(heights) <= COMPACT_UP_TO:
-            self._write(self._layout.arranged([read_part(name) for name in names]))
-            for name in names:
-                name.unlink()
-        write_whole(self.folder / COMPLETE, b"")
+        try:
+            self._roll()
+            names = parts(self.folder)
+            heights = [pl.scan_parquet(name).select(pl.len()).collect().item() for name in names]
+            if len(names) > 1 and sum(heights) <= COMPACT_UP_TO:
+                self._write(self._layout.arranged([read_part(name) for name in names]))
+                for name in names:
+                    name.unlink()
+            _disk.write(self.folder / COMPLETE, b"")
+        except OSError as error:
+            raise going_on(error, self.folder) from None
 
     def repair(self) -> None:
         """Set damaged parts aside, in the folder `damaged`; their runs count as not run.
@@ -111,14 +118,18 @@ class Store:
                 read_part(path)
             except ScenarioError:
                 aside = self.folder / "damaged"
-                aside.mkdir(exist_ok=True)
+                _disk.make_folder(aside)
                 path.rename(aside / path.name)
                 (self.folder / COMPLETE).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let go of the folder; what was kept is safe from a power cut."""
-        self._journal.close()
-        self._lock.close()
+        """Let go of the folder; what was kept is safe from a power cut.
+
+        Raises:
+            OSError: it may not be safe.
+        """
+        with self._lock:
+            self._journal.close()
 
     def __enter__(self) -> Store:
         """Nothing to prepare."""
@@ -131,9 +142,9 @@ class Store:
     def _claim(self) -> None:
         """Write the manifest, or check that the folder's is this study's."""
         path = self.folder / "study.json"
-        if not path.exists():
+        if _disk.read_if_any(path) is None:
             text = json.dumps(self._layout.manifest, indent=1, ensure_ascii=False)
-            write_whole(path, f"{text}\n".encode())
+            _disk.write(path, f"{text}\n")
             return
         found = Layout.read(self.folder)
         if found.manifest["version"] != _engine.version:
@@ -162,11 +173,9 @@ class Store:
 
     def _write(self, frame: pl.DataFrame) -> None:
         """Add a part."""
-        buffer = io.BytesIO()
-        frame.write_parquet(buffer, statistics=False)
         names = parts(self.folder)
         number = int(names[-1].stem.rpartition("-")[2]) + 1 if names else 1
-        write_whole(self.folder / "runs" / f"part-{number:06d}.parquet", buffer.getvalue())
+        _disk.write(self.folder / "runs" / f"part-{number:06d}.parquet", parquet(frame))
 
 
 def check_folder(folder: Path) -> None:
@@ -181,8 +190,9 @@ def check_folder(folder: Path) -> None:
         raise ScenarioError(f"{folder}: is a file; choose another folder with --out")
     names = sorted(entry.name for entry in folder.iterdir())
     # A sweep that was killed as it began leaves all but the manifest.
-    ours = {"study.json", "lock", "runs", ".study.json.partial"}
-    if "study.json" not in names and (foreign := [name for name in names if name not in ours]):
+    ours = {"study.json", "lock", "runs"}
+    foreign = [each for each in names if each not in ours and not each.endswith(_disk.PARTIAL)]
+    if "study.json" not in names and foreign:
         raise ScenarioError(
             f"{folder}: holds {foreign[0]}, which is not of a study; "
             "choose another folder with --out"

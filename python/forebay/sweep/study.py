@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from forebay import _engine, _written, scenario
+from forebay import _disk, _engine, _written, scenario
 from forebay._engine import ScenarioError
 from forebay._runs.task import Change, Keep, Task
 from forebay.scenario import Scenario, labelled, named, plugins, with_plugins
@@ -133,7 +133,7 @@ class Study:
                     changed = self.change(steps, discipline).of(self.base)
                     read = changed.resolved()["files"]
                 for file in read:
-                    content = (Path(self.base.base) / file["file"]).read_bytes()
+                    content = _disk.read(Path(self.base.base) / file["file"], _disk.OWN_LARGEST)
                     files[file["file"]] = hashlib.sha256(content).hexdigest()
         return self.asked | {"files": files}
 

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from forebay import _disk
 from forebay._engine import ScenarioError
 from forebay.topology.network import Link, Network, Node, Notes
 from forebay.topology.values import degrees, positive
@@ -164,10 +165,7 @@ def _add_circuits(network: Network, parents: Mapping[str, str], path: Path, note
 
 def _rows(path: Path) -> Iterator[_Row]:
     needed = ("Circuit ID", "Parent Node", "Download Max Mbps", "Upload Max Mbps")
-    try:
-        lines = path.read_text("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise ScenarioError(f"{path}: is not text in UTF-8: {error}") from None
+    lines = _disk.read_text(path).splitlines()
     table = [(number, line) for number, line in enumerate(lines, 1) if not line.startswith("#")]
     reader = csv.reader(line for _, line in table)
     header = [column.strip() for column in next(reader, [])]

@@ -50,9 +50,13 @@ class Runs:
         self.close()
 
     def close(self) -> None:
-        """Let go of the folder; what was kept is safe from a power cut."""
-        self._journal.close()
-        self._lock.close()
+        """Let go of the folder; what was kept is safe from a power cut.
+
+        Raises:
+            OSError: it may not be safe.
+        """
+        with self._lock:
+            self._journal.close()
 
     def check(self, change: Change) -> None:
         """Check that the changed scenario can run.

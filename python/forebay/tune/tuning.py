@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from forebay import _disk
 from forebay._engine import ScenarioError
 from forebay._runs import Progress
-from forebay._runs.journal import write_whole
 from forebay.scenario import Scenario, labelled
 from forebay.tune import show
 from forebay.tune.goal import read_goal
@@ -110,7 +110,7 @@ def tune(
     with Runs(base, Path(folder), jobs) as runs:
         outcome = search(plan, runs, progress)
         text = json.dumps(show.plain(outcome, command), indent=1, ensure_ascii=False)
-        write_whole(runs.folder / "results.json", f"{text}\n".encode())
+        _disk.write(runs.folder / "results.json", f"{text}\n")
         show.draw(outcome, runs.folder / "pareto.png")
     return outcome
 

@@ -23,8 +23,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from forebay import _disk
 from forebay._engine import version
-from forebay._runs.journal import write_whole
 from forebay.validate import beside, opening, replications
 from forebay.validate.check import Finding, Statistical, Within
 from forebay.validate.replications import Efficiency
@@ -172,7 +172,7 @@ def cell(value: Any) -> str:
 
 def write(folder: Path, page: Path) -> None:
     """Assemble the sections in `folder` into `page`."""
-    write_whole(page, assemble(read(folder)).encode())
+    _disk.write(page, assemble(read(folder)))
 
 
 def read(folder: Path) -> dict[str, dict[str, Any]]:

@@ -11,7 +11,7 @@ import pytest
 
 import forebay
 from explore.driven import SCENARIO, Tab, held, looked, staged
-from forebay import _engine
+from forebay import _disk, _engine
 from forebay._engine import ScenarioError
 from forebay.explore import protocol, results
 from forebay.explore.inbox import Asked, Inbox
@@ -278,18 +278,18 @@ def test_a_save_on_a_full_disk_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[Path] = []
-    whole = results.create_whole
+    whole = _disk.write
 
-    def full_at_the_second(path: Path, content: bytes) -> None:
+    def full_at_the_second(path: Path, content: bytes, **options: bool) -> None:
         if not written:
             written.append(path)
-            whole(path, content)
+            whole(path, content, **options)
             return
         with monkeypatch.context() as broken:
             broken.setattr("os.fsync", lambda _file: (_ for _ in ()).throw(OSError(28, "No space")))
-            whole(path, content)
+            whole(path, content, **options)
 
-    monkeypatch.setattr(results, "create_whole", full_at_the_second)
+    monkeypatch.setattr(_disk, "write", full_at_the_second)
     with staged(folder=str(tmp_path)) as stage:
         kept = results.Results(stage, "")
         told = Tab(stage)
@@ -301,7 +301,7 @@ def test_a_save_on_a_full_disk_leaves_nothing(
             assert list(tmp_path.iterdir()) == [] and "No space" in told.said[-1]
             assert str(tmp_path / "small-codel.toml") in told.said[-1]
             assert "make room" in told.said[-1]
-        monkeypatch.setattr(results, "create_whole", whole)
+        monkeypatch.setattr(_disk, "write", whole)
         done = threading.Event()
         kept.takes(told.client, protocol.command('{"type":"save"}'), done.set)
         assert done.wait(60)

@@ -1,5 +1,6 @@
 //! Files that a run writes as it goes.
 
+use forebay_core::file;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Unfinished {
     path: PathBuf,
     part: PathBuf,
+    file: File,
     complete: bool,
 }
 
@@ -17,18 +19,27 @@ impl Unfinished {
     pub(super) fn create(path: &Path) -> Result<(BufWriter<File>, Self), String> {
         let part = PathBuf::from(format!("{}.part", path.display()));
         let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-        let file = folder
-            .and_then(|()| File::create(&part))
-            .map_err(|error| format!("cannot write {}: {error}", part.display()))?;
-        Ok((BufWriter::new(file), Unfinished { path: path.to_owned(), part, complete: false }))
+        let begun = folder.and_then(|()| {
+            let file = file::create(&part)?;
+            Ok((BufWriter::new(file.try_clone()?), file))
+        });
+        let (out, file) = begun.map_err(|error| unwritten(path, &error))?;
+        Ok((out, Unfinished { path: path.to_owned(), part, file, complete: false }))
     }
 
     /// Gives the file its name, if nothing has failed.
     pub(super) fn finish(mut self, written: io::Result<()>) -> Result<(), String> {
-        let ended = written.and_then(|()| std::fs::rename(&self.part, &self.path));
+        let ended = written
+            .and_then(|()| self.file.sync_all())
+            .and_then(|()| std::fs::rename(&self.part, &self.path));
         self.complete = ended.is_ok();
-        ended.map_err(|error| format!("cannot write {}: {error}", self.path.display()))
+        ended.map_err(|error| unwritten(&self.path, &error))
     }
+}
+
+/// The error of a file that cannot be written.
+pub(super) fn unwritten(path: &Path, error: &io::Error) -> String {
+    format!("cannot write {}: {}", path.display(), file::words(error))
 }
 
 /// Takes away what an interrupted run leaves.

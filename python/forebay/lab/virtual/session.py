@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from forebay import _engine
+from forebay import _disk, _engine
 from forebay._runs import Result, Task
 from forebay.lab import qdiscs, topology
 from forebay.lab.errors import LabError
@@ -233,7 +232,7 @@ def _run(
         if captures is not None:
             captures.mkdir(parents=True, exist_ok=True)
             for each in folder.glob("*.pcap"):
-                shutil.move(each, captures / each.name)
+                _disk.write(captures / each.name, each.read_bytes())
         seen = json.loads((folder / guest.SEEN).read_text("utf-8"))
         for what, *values in seen["told"]:
             getattr(live, what)(*values)

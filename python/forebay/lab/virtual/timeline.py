@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from forebay import _engine
+from forebay import _disk, _engine
 from forebay._runs import Result
 from forebay.lab.topology import Topology
 from forebay.lab.virtual.links import host_capture, link_capture
@@ -79,7 +79,7 @@ def write(plan: Topology, result: Result, folder: Path) -> None:
         events.append(_named("process_name", f"host {node}", number))
         events += _sent(folder / host_capture(node), plan.address(node), number)
     whole = {"displayTimeUnit": "ns", "traceEvents": events}
-    (folder / FILE).write_text(json.dumps(whole, separators=(",", ":")), "utf-8")
+    _disk.write(folder / FILE, json.dumps(whole, separators=(",", ":")))
 
 
 def _sent(path: Path, address: str, process: int) -> Iterator[dict[str, Any]]:

@@ -11,9 +11,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from forebay import _engine
+from forebay import _disk, _engine
 from forebay._report import drawn, template
-from forebay._runs.journal import write_whole
 from forebay.papers import Panel, Series, draw
 from forebay.papers.page import markdown
 from forebay.suite.behaviour.case import Case
@@ -36,7 +35,7 @@ def write(suite: Mapping[str, Any], found: Found, folder: Path, command: str) ->
     Returns:
         The report.
     """
-    (folder / IMAGE).mkdir(exist_ok=True)
+    _disk.make_folder(folder / IMAGE)
     image = f"{IMAGE}/{suite['name']}-courses.svg"
     draw.save([dataclasses.asdict(panel) for panel in _panels(found)], folder / image)
     spent = sum(each["cpu_seconds"] for _, each in found)
@@ -50,12 +49,12 @@ def write(suite: Mapping[str, Any], found: Found, folder: Path, command: str) ->
         "command": command,
         "cpu_seconds": spent,
     }
-    write_whole(folder / "results.json", _plain(suite, found).encode())
-    write_whole(folder / "summary.md", _summary(said, image).encode())
+    _disk.write(folder / "results.json", _plain(suite, found))
+    _disk.write(folder / "summary.md", _summary(said, image))
     html = template("suite/behaviour").render(
         **said, style=Markup(style()), drawn=drawn(folder / image)
     )
-    write_whole(folder / "report.html", html.encode())
+    _disk.write(folder / "report.html", html)
     return folder / "report.html"
 
 

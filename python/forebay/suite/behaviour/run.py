@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from forebay import _engine
+from forebay import _disk, _engine
 from forebay._engine import ScenarioError
 from forebay._runs.folder import claim
-from forebay._runs.journal import write_whole
 from forebay.suite import candidates
 from forebay.suite.behaviour import report
 from forebay.suite.behaviour.case import Case, Outcome
@@ -62,7 +61,7 @@ def run(
         raise ScenarioError(f"{name} tests one congestion control at a time; name one")
     [control] = chosen
     claim(folder, "suite.json", {"suite": name, "quick": quick, "control": control}, _words)
-    (folder / KEPT).mkdir(exist_ok=True)
+    _disk.make_folder(folder / KEPT)
     found = []
     for number, case in enumerate(CASES):
         tell(f"{case.number} {case.title}", number / len(CASES))
@@ -80,15 +79,15 @@ def _case(case: Case, control: str, path: Path, quick: bool) -> dict[str, Any]:
     rigs = case.rigs[:1] if quick else case.rigs
     asked = json.dumps([_engine.version, control, case.number, [list(rig) for rig in rigs]])
     key = hashlib.sha256(asked.encode()).hexdigest()[:16]
-    if path.exists():
-        kept: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    if (content := _disk.read_if_any(path)) is not None:
+        kept: dict[str, Any] = json.loads(content)
         if kept["key"] == key:
             return kept
     begun = time.process_time()
     outcomes = [_outcome(case, Rig(control, *rig)).plain() for rig in rigs]
     spent = time.process_time() - begun
     done = {"key": key, "outcomes": outcomes, "cpu_seconds": round(spent, 2)}
-    write_whole(path, json.dumps(done).encode())
+    _disk.write(path, json.dumps(done))
     return done
 
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from forebay import _engine
+from forebay import _disk, _engine
 from forebay._report import embedded, plotly_source, template
-from forebay._runs.journal import write_whole
 from forebay.suite.report import summary
 from forebay.suite.results import QUANTILES
 from forebay.sweep.report import plotting, style
@@ -58,7 +57,7 @@ def write(
     )
     summary.write(said, folder)
     path = folder / "report.html"
-    write_whole(path, html.encode())
+    _disk.write(path, html)
     return path
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forebay._runs.journal import write_whole
+from forebay import _disk
 from forebay.papers import Panel, Region, Series, draw
 from forebay.papers.page import markdown
 
@@ -31,11 +31,11 @@ def write(said: Mapping[str, Any], folder: Path) -> None:
         said: what the report says, as its template takes it.
         folder: where to write.
     """
-    (folder / IMAGES).mkdir(exist_ok=True)
+    _disk.make_folder(folder / IMAGES)
     parts = [_head(said), "## At a glance", _glance(said)]
     for outcome in said["outcomes"]:
         parts += _test(outcome, said, folder)
-    write_whole(folder / "summary.md", ("\n\n".join(parts) + "\n").encode())
+    _disk.write(folder / "summary.md", ("\n\n".join(parts) + "\n"))
 
 
 def _head(said: Mapping[str, Any]) -> str:

@@ -14,11 +14,10 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-from forebay import stats
+from forebay import _disk, stats
 from forebay._engine import ScenarioError
 from forebay._relative import EFFICIENCY
 from forebay._report import embedded, plotly_source, resource, template
-from forebay._runs.journal import write_whole
 from forebay.measures import GOODPUT, MEASURES
 from forebay.sweep.data import StudyData
 
@@ -60,7 +59,7 @@ def write(data: StudyData, path: str | Path | None = None) -> Path:
         ScenarioError: there is no finished run yet.
     """
     path = data.folder / "report.html" if path is None else Path(path)
-    write_whole(path, render(data).encode())
+    _disk.write(path, render(data))
     return path
 
 

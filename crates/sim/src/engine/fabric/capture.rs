@@ -1,7 +1,7 @@
 //! A link's capture file.
 
 use super::cargo::{Cargo, DATAGRAM};
-use crate::engine::unfinished::Unfinished;
+use crate::engine::unfinished::{Unfinished, unwritten};
 use crate::pcap_out::{PcapWriter, TcpFields, Transport, WrittenPacket};
 use forebay_core::{ConfigError, Packet, Time};
 use forebay_tcp::Segment;
@@ -24,8 +24,7 @@ impl Capture {
     pub fn create(path: &Path) -> Result<Self, ConfigError> {
         let failed = |error: String| ConfigError::new("", error);
         let (out, file) = Unfinished::create(path).map_err(failed)?;
-        let writer = PcapWriter::new(out)
-            .map_err(|error| failed(format!("cannot write {}: {error}", path.display())))?;
+        let writer = PcapWriter::new(out).map_err(|error| failed(unwritten(path, &error)))?;
         Ok(Capture { writer, file, failed: None })
     }
 
