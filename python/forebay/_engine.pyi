@@ -310,8 +310,8 @@ def load(path: str) -> str:
         ScenarioError: the file cannot be read or is not TOML.
     """
 
-def read_file(path: str | PathLike[str], most: int) -> bytes:
-    """What a regular file of at most `most` bytes holds.
+def read_file(path: str | PathLike[str], most: int) -> bytes | None:
+    """What a regular file of at most `most` bytes holds, or None if there is none.
 
     Raises:
         ScenarioError: it is no regular file (such as a FIFO, a device or a folder), or larger, or

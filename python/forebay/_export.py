@@ -30,10 +30,7 @@ def export(folder: Path, out: Path, form: Literal["csv", "parquet"]) -> list[Pat
     """
     written = []
     for name, table in _tables(folder):
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise _disk.refused(error, out) from None
+        _disk.make_folder(out, follow=True)
         path = out / f"{name}.{form}"
         _disk.write(path, table.write_csv() if form == "csv" else parquet(table))
         written.append(path)

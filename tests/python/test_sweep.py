@@ -294,7 +294,10 @@ def test_a_full_disk_stops_the_sweep_and_keeps_what_had_ended(
     )
     full = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert full.returncode == 7, full.stderr
-    assert "File too large; the runs that had ended are kept" in full.stdout
+    assert (
+        "is allowed; raise the limit (ulimit -f), or choose another place; the runs that had"
+        in full.stdout
+    )
     kept = sweep.results(tmp_path / "out")
     assert 0 < kept.runs.height < 120
     assert not kept.complete

@@ -122,12 +122,18 @@ fn load(path: &str) -> PyResult<String> {
     Ok(tree.to_string())
 }
 
-/// What a regular file of at most `most` bytes holds.
+/// What a regular file of at most `most` bytes holds, if there is one.
 #[pyfunction]
-fn read_file<'py>(py: Python<'py>, path: PathBuf, most: u64) -> PyResult<Bound<'py, PyBytes>> {
-    let content = py.detach(|| file::read(&path, most));
-    let refuse = |error| ScenarioError::new_err(format!("{}: {error}", path.display()));
-    Ok(PyBytes::new(py, &content.map_err(refuse)?))
+fn read_file<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    most: u64,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    match py.detach(|| file::read(&path, most)) {
+        Ok(content) => Ok(Some(PyBytes::new(py, &content))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(ScenarioError::new_err(format!("{}: {error}", path.display()))),
+    }
 }
 
 /// What an error of the system is in words, and what to do about it.

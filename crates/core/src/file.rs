@@ -124,7 +124,10 @@ pub fn words(error: &io::Error) -> String {
         _ => {}
     }
     let text = error.to_string();
-    text.rfind(" (os error ").map_or(text.clone(), |end| text[..end].to_owned())
+    match text.rfind(" (os error ") {
+        Some(end) => format!("{}; check the path, or choose another place", &text[..end]),
+        None => text,
+    }
 }
 
 /// The error with its words.
@@ -210,7 +213,7 @@ mod tests {
         let said = |number| words(&io::Error::from_raw_os_error(number));
         assert!(said(libc::ENOSPC).starts_with("no space is left"));
         assert!(said(libc::ELOOP).starts_with("is a symbolic link"));
-        assert_eq!(said(libc::ENOTTY), "Inappropriate ioctl for device");
+        assert!(said(libc::ENOTTY).starts_with("Inappropriate ioctl for device; check"));
     }
 
     /// Many files in /proc claim to be empty and are not.

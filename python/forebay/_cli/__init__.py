@@ -30,6 +30,7 @@ from forebay._cli import (
     validate,
     watch,
 )
+from forebay._cli.console import check_arguments, friendly
 from forebay._cli.help import Group, add
 from forebay.scenario import plugins
 
@@ -100,4 +101,6 @@ def _options(
         typer.Option(metavar="FILE", help="Load a plug-in: a shared library, or a Python file."),
     ] = [],  # noqa: B006 - read only
 ) -> None:
+    with friendly():
+        check_arguments()
     plugins[:] = [str(path.resolve()) for path in plugin]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import select
 import shlex
@@ -18,6 +17,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.segment import Segment
 
+from forebay import _disk
 from forebay._engine import ScenarioError
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells count it."""
 READER_GONE = 141
 """Exit code if nobody reads the output to its end, as of a program that SIGPIPE ends."""
+_SHORT = (
+    "memory or threads ran out; raise the limit (ulimit -v, ulimit -u), or run less at a time "
+    "(--jobs 1, or a shorter scenario)"
+)
 OPTIONAL = {"distributed", "optuna"}
 """Packages that only some commands need."""
 
@@ -92,8 +96,25 @@ class Terminal(Console):
 
 
 def printable(text: str) -> str:
-    """The text without control characters but for the end of a line."""
-    return "".join(each for each in text if each in "\n\t" or unicodedata.category(each) != "Cc")
+    """The text without control characters but for the end of a line.
+
+    Bytes of names that are not UTF-8 come out as the replacement character.
+    """
+    kept = (each for each in text if each in "\n\t" or unicodedata.category(each) != "Cc")
+    return "".join("\ufffd" if unicodedata.category(each) == "Cs" else each for each in kept)
+
+
+def check_arguments() -> None:
+    """Refuse arguments that are not UTF-8: scenarios, results and reports could not hold them.
+
+    Raises:
+        ScenarioError: one is not.
+    """
+    for given in sys.argv[1:]:
+        try:
+            given.encode()
+        except UnicodeEncodeError:
+            raise ScenarioError(f"{given}: is not UTF-8; rename the file or folder") from None
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -122,6 +143,11 @@ def friendly() -> Iterator[None]:
     except RecursionError:
         say("error: what was given is nested too deeply", err=True)
         raise typer.Exit(BAD_INPUT) from None
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "start new thread" not in str(error):
+            raise
+        say(f"error: {_SHORT}", err=True)
+        raise typer.Exit(BAD_INPUT) from None
     except KeyboardInterrupt:
         stopped("Nothing had been written.")
 
@@ -133,6 +159,10 @@ def flushed(code: int | str | None) -> int | str | None:
     except BrokenPipeError:
         _let_go()
         return READER_GONE
+    except OSError as error:
+        _let_go()
+        say(f"error: standard output: {_disk.words(error)}", err=True)
+        return BAD_INPUT
     return code
 
 
@@ -149,10 +179,10 @@ def _let_go() -> None:
 
 
 def _message(error: ScenarioError | OSError) -> str:
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        said = {errno.ENOENT: "there is no such file or folder"}
-        return f"{error.filename}: {said.get(error.errno or 0, error.strerror)}"
-    return str(error)
+    if not isinstance(error, OSError):
+        return str(error)
+    place = "" if error.filename is None else f"{error.filename}: "
+    return f"{place}{_disk.words(error)}"
 
 
 def command_line() -> str:

@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 from forebay import _disk
-from forebay._cli.console import command_line, friendly, say
+from forebay._cli.console import Bar, command_line, friendly, printable, say
 from forebay._cli.options import argument, option, out_option
 from forebay._engine import ScenarioError
+
+MOST_BYTES = 16 << 20
+"""Most bytes of a scenario file that the engine reads."""
 
 
 def command(
@@ -78,7 +81,6 @@ def command(
         if target.exists():
             raise ScenarioError(f"{target}: exists already; choose another name with --out")
         notes = topology.Notes()
-        read = topology.read(network, notes, devices)
         choices = topology.Choices(
             rate=rate,
             delay=delay,
@@ -89,10 +91,19 @@ def command(
             load=load,
             demands=demands,
         )
-        scenario = topology.scenario_of(read, choices, notes)
-        head = [f"Written by: {command_line()}", *notes]
-        text = "".join(f"# {line}\n" for line in head) + "\n" + scenario.to_toml()
-        _disk.write(target, text, replace=False)
+        with Bar() as bar:
+            bar.say("reading", 0.0)
+            read = topology.read(network, notes, devices)
+            size = f"{len(read.nodes)} nodes, {len(read.links)} links"
+            bar.say(f"computing routes: {size}", 0.2)
+            scenario = topology.scenario_of(read, choices, notes)
+            bar.say(f"writing: {size}", 0.7)
+            head = "".join(
+                f"# {_line(each)}\n" for each in (f"Written by: {command_line()}", *notes)
+            )
+            text = f"{head}\n{scenario.to_toml()}"
+            _check_size(network, text)
+            _disk.write(target, text, replace=False)
         for note in notes:
             say(f"note: {network.name}: {note}", err=True)
         document = scenario.document
@@ -101,4 +112,22 @@ def command(
         say(
             f"Wrote {target}: {len(read.nodes)} nodes, {len(document['link'])} links, "
             f"{flows_made} flows of {len(entries)} entries\nTry it: forebay compare {target}"
+        )
+
+
+def _line(text: str) -> str:
+    """A text as one line, as a comment must be."""
+    return printable(" ".join(text.splitlines()))
+
+
+def _check_size(network: Path, text: str) -> None:
+    """Refuse a scenario that would be too large to read.
+
+    Raises:
+        ScenarioError: it is.
+    """
+    if len(text.encode()) > MOST_BYTES:
+        raise ScenarioError(
+            f"{network}: the scenario would have more than {MOST_BYTES >> 20} MiB, the most that "
+            "is read; take a part of the network out, or shorten its names"
         )

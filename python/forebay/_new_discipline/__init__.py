@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from string import Template
 
+from forebay import _disk
 from forebay._engine import ScenarioError
 
 CARGO = Template("""\
@@ -207,16 +208,20 @@ def write(name: str, folder: Path, source: Path) -> Path:
         "type": "".join(word.capitalize() for word in name.split("-")),
         "tree": Path(os.path.relpath(source.resolve(), crate.resolve())).as_posix(),
     }
-    (crate / "src").mkdir(parents=True)
-    for path, text in (
-        ("Cargo.toml", CARGO),
-        ("src/lib.rs", RUST),
-        ("scenario.toml", SCENARIO),
-    ):
-        (crate / path).write_text(text.substitute(words), encoding="utf-8")
-    (crate / ".gitignore").write_text("target\n", encoding="utf-8")
-    lock = source / "Cargo.lock"
-    if lock.is_file():
-        # The versions that forebay is tested with.
-        (crate / "Cargo.lock").write_text(lock.read_text(encoding="utf-8"), encoding="utf-8")
+    templates = {"Cargo.toml": CARGO, "src/lib.rs": RUST, "scenario.toml": SCENARIO}
+    files: dict[str, str | bytes] = {
+        path: text.substitute(words) for path, text in templates.items()
+    }
+    files[".gitignore"] = "target\n"
+    # The versions that forebay is tested with.
+    if (lock := _disk.read_if_any(source / "Cargo.lock")) is not None:
+        files["Cargo.lock"] = lock
+
+    def fill(fresh: Path) -> None:
+        _disk.make_folder(fresh / "src")
+        for path, content in files.items():
+            _disk.write(fresh / path, content)
+
+    _disk.make_folder(folder, follow=True)
+    _disk.write_folder(crate, fill)
     return crate

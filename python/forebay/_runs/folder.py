@@ -53,12 +53,9 @@ def check_folder(folder: Path) -> None:
             f"{folder}: is the folder in which the command runs, which cannot be replaced; choose "
             "another folder with --out"
         )
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-        if not os.access(parent, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except OSError as error:
-        raise _disk.refused(error, parent) from None
+    _disk.make_folder(parent, follow=True)
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise _disk.refused(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), parent)
 
 
 def claim(folder: Path, mark: str, wanted: Mapping[str, Any], words: Callable[[Any], str]) -> None:
@@ -91,10 +88,7 @@ def claim(folder: Path, mark: str, wanted: Mapping[str, Any], words: Callable[[A
             f"{folder}: holds {names[0]}, which is not of this command; choose another folder with "
             "--out"
         )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _disk.refused(error, folder) from None
+    _disk.make_folder(folder, follow=True)
     _disk.write(path, json.dumps(wanted) + "\n")
 
 

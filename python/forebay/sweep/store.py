@@ -49,10 +49,7 @@ class Store:
         self.folder = folder
         self._layout = Layout.of(study)
         check_folder(folder)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise _disk.refused(error, folder) from None
+        _disk.make_folder(folder, follow=True)
         _disk.make_folder(folder / "runs")
         self._lock = locked(folder)
         try:

@@ -7,16 +7,14 @@ way back `uploadBandwidthMbps`.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from forebay import _disk
 from forebay._engine import ScenarioError
-from forebay.topology.network import Link, Network, Node, Notes
-from forebay.topology.values import degrees, positive
+from forebay.topology.network import MOST_LINKS, Link, Network, Node, Notes, check_size
+from forebay.topology.values import degrees, positive, table
 
 ROOT = "internet"
 """The node above the tree's first ones."""
@@ -87,6 +85,7 @@ class _Tree:
                 "once, so rename one"
             )
         self._at[name] = at
+        check_size(self._path, len(self._at), 0)
         self.unknown |= node.keys() - FIELDS
         if node.get("virtual") is True:
             self.virtual.append(name)
@@ -137,6 +136,7 @@ def _add_circuits(network: Network, parents: Mapping[str, str], path: Path, note
             more.append(name)
             continue
         known.add(name)
+        check_size(path, len(network.nodes), len(network.links) + 1)
         if parent not in parents:
             near = get_close_matches(parent, parents, 1)
             meant = (
@@ -165,20 +165,18 @@ def _add_circuits(network: Network, parents: Mapping[str, str], path: Path, note
 
 def _rows(path: Path) -> Iterator[_Row]:
     needed = ("Circuit ID", "Parent Node", "Download Max Mbps", "Upload Max Mbps")
-    lines = _disk.read_text(path).splitlines()
-    table = [(number, line) for number, line in enumerate(lines, 1) if not line.startswith("#")]
-    reader = csv.reader(line for _, line in table)
-    header = [column.strip() for column in next(reader, [])]
+    rows = table(path, MOST_LINKS, comment="#")
+    _, header = next(rows, (0, []))
+    header = [column.strip() for column in header]
     for column in needed:
         if column not in header:
             raise ScenarioError(
                 f'{path}: has no column "{column}"; expected LibreQoS\' ShapedDevices.csv'
             )
-    for cells in reader:
-        number, _ = table[reader.line_num - 1]
+    for line, cells in rows:
         if any(cells):
             padded = [*(cell.strip() for cell in cells), *[""] * len(header)]
-            yield _Row(number, dict(zip(header, padded, strict=False)))
+            yield _Row(line, dict(zip(header, padded, strict=False)))
 
 
 def _queues(text: str, where: str) -> tuple[str | None, str | None]:

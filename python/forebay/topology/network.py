@@ -8,6 +8,13 @@ from dataclasses import dataclass, field
 
 import networkx as nx
 
+from forebay._engine import ScenarioError
+
+MOST_NODES = 50_000
+"""Most nodes of a network."""
+MOST_LINKS = 50_000
+"""Most links of a network; a scenario file has room for about 90 000."""
+
 EARTH_KM = 6371.0
 """Mean radius of the earth."""
 
@@ -82,6 +89,25 @@ class Network:
         """Great circle between its ends; None where a place is not known."""
         start, end = self.nodes[link.start].place, self.nodes[link.end].place
         return None if start is None or end is None else great_circle_km(start, end)
+
+
+def check_size(where: object, nodes: int, links: int) -> None:
+    """Check that a network is not too large to become a scenario.
+
+    Args:
+        where: what messages call it: its file.
+        nodes: their number, as far as it is known.
+        links: their number, as far as it is known.
+
+    Raises:
+        ScenarioError: it is too large.
+    """
+    for count, most, what in ((nodes, MOST_NODES, "nodes"), (links, MOST_LINKS, "links")):
+        if count > most:
+            raise ScenarioError(
+                f"{where}: has more than {most} {what}, the most that is imported; "
+                "take a part of the network out"
+            )
 
 
 def great_circle_km(one: tuple[float, float], other: tuple[float, float]) -> float:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+from forebay import _disk
 from forebay._engine import ScenarioError
 from forebay.topology import libreqos, zoo
 from forebay.topology.network import Network, Notes
-
-LARGEST = 64 << 20
-"""Largest file in bytes."""
 
 
 def read(path: str | Path, notes: Notes, devices: str | Path | None = None) -> Network:
@@ -23,13 +22,17 @@ def read(path: str | Path, notes: Notes, devices: str | Path | None = None) -> N
         devices: LibreQoS' ShapedDevices.csv, whose circuits become subscribers.
 
     Raises:
-        ScenarioError: the file is of another form, or what it says makes no network.
-        OSError: a file cannot be read.
+        ScenarioError: a file cannot be read or is of another form, or what it says makes no
+            network.
     """
     path = Path(path)
-    size = path.stat().st_size
-    if size > LARGEST:
-        raise ScenarioError(f"{path}: has {size} bytes, and at most {LARGEST} are read")
+    try:
+        return _read(path, notes, devices)
+    except RecursionError:
+        raise ScenarioError(f"{path}: is nested too deeply") from None
+
+
+def _read(path: Path, notes: Notes, devices: str | Path | None) -> Network:
     if path.suffix.lower() in (".graphml", ".xml"):
         network = zoo.from_graphml(path, notes)
     elif path.suffix.lower() == ".json":
@@ -50,6 +53,10 @@ def read(path: str | Path, notes: Notes, devices: str | Path | None = None) -> N
     return network
 
 
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""Half of a character of UTF-16, which may lack the other half."""
+
+
 def _json(path: Path) -> dict[str, Any]:
     """A JSON object in which no key occurs twice."""
 
@@ -61,9 +68,14 @@ def _json(path: Path) -> dict[str, Any]:
             raise ScenarioError(f'{path}: "{twice}" occurs twice in one object; rename one')
         return table
 
+    text = _disk.read_text(path)
     try:
-        document = json.loads(path.read_bytes(), object_pairs_hook=once)
-    except (ValueError, RecursionError) as error:
+        document = json.loads(text, object_pairs_hook=once)
+        if _SURROGATE.search(text):
+            json.dumps(document, ensure_ascii=False).encode()
+    except ScenarioError:
+        raise
+    except ValueError as error:
         raise ScenarioError(f"{path}: is not JSON: {error}") from None
     if not isinstance(document, dict):
         raise ScenarioError(f"{path}: expected a JSON object, got {type(document).__name__}")

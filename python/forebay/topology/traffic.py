@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from itertools import product
@@ -14,10 +13,13 @@ import numpy as np
 from forebay._engine import ScenarioError
 from forebay.scenario import value_of
 from forebay.topology.network import Network, Notes
-from forebay.topology.values import measured
+from forebay.topology.values import measured, table
 
 MOST_PAIRS = 20_000
 """Most pairs of nodes that a scenario's traffic names."""
+
+MOST_DEMANDS = 50_000
+"""Most lines of a table of demands."""
 
 MOST_NODES = 1000
 """Most nodes between all of which there is gravity traffic."""
@@ -127,18 +129,17 @@ def of_table(
         ScenarioError: a column or a node is not there, or a value makes no sense.
         OSError: the file cannot be read.
     """
-    try:
-        reader = csv.DictReader(path.read_text("utf-8-sig").splitlines())
-        rows = [(reader.line_num, row) for row in reader]
-    except UnicodeDecodeError as error:
-        raise ScenarioError(f"{path}: is not text in UTF-8: {error}") from None
-    columns = reader.fieldnames or []
+    lines = table(path, MOST_DEMANDS)
+    _, columns = next(lines, (0, []))
     for column in ("from", "to"):
         if column not in columns:
             raise ScenarioError(f'{path}: has no column "{column}"; the first line names columns')
+    rows = list(lines)
     if not rows:
         raise ScenarioError(f"{path}: has no demands")
-    entries = [_of_row(row, f"{path}: line {line}", network, scale) for line, row in rows]
+    entries = [
+        _of_row(columns, cells, f"{path}: line {line}", network, scale) for line, cells in rows
+    ]
     part = network.parts()
     for (line, _), entry in zip(rows, entries, strict=True):
         if part[entry["from"]] != part[entry["to"]]:
@@ -152,10 +153,13 @@ def of_table(
     return list(zip((line for line, _ in rows), _named_apart(entries), strict=True))
 
 
-def _of_row(row: dict[str, Any], where: str, network: Network, scale: float) -> dict[str, Any]:
-    if None in row:
+def _of_row(
+    columns: Sequence[str], cells: Sequence[str], where: str, network: Network, scale: float
+) -> dict[str, Any]:
+    if len(cells) > len(columns):
         raise ScenarioError(f"{where}: has more cells than the first line has columns")
-    given = {field: text.strip() for field, text in row.items() if text and text.strip()}
+    row = zip(columns, cells, strict=False)
+    given = {field: text.strip() for field, text in row if text.strip()}
     for end in ("from", "to"):
         node = given.get(end, "")
         if node not in network.nodes:

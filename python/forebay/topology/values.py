@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+from forebay import _disk
 from forebay._engine import ScenarioError
 from forebay.scenario import quantity
 
@@ -54,5 +58,35 @@ def degrees(value: Any, most: float, where: str) -> float:
 def _number(value: Any) -> float:
     try:
         return float("nan") if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return float("nan")
+
+
+def table(path: Path, most: int, comment: str | None = None) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a file of comma-separated values that are not empty, numbered from 1.
+
+    Args:
+        path: the file.
+        most: lines; a longer file is refused.
+        comment: what lines start with that are left out.
+
+    Raises:
+        ScenarioError: the file cannot be read, or is longer.
+    """
+    lines = _disk.read_text(path).splitlines()
+    if len(lines) > most:
+        raise ScenarioError(
+            f"{path}: has more than {most} lines, the most that are read; take a part out"
+        )
+    kept = [
+        (number, line)
+        for number, line in enumerate(lines, 1)
+        if comment is None or not line.startswith(comment)
+    ]
+    reader = csv.reader(line for _, line in kept)
+    try:
+        for cells in reader:
+            if cells:
+                yield kept[reader.line_num - 1][0], cells
+    except csv.Error as error:
+        raise ScenarioError(f"{path}: line {kept[reader.line_num - 1][0]}: {error}") from None

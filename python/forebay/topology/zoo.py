@@ -18,8 +18,9 @@ from xml.etree.ElementTree import ParseError
 
 import networkx as nx
 
+from forebay import _disk
 from forebay._engine import ScenarioError
-from forebay.topology.network import Link, Network, Node, Notes
+from forebay.topology.network import Link, Network, Node, Notes, check_size
 from forebay.topology.values import degrees, measured, positive
 
 NODE_FIELDS = {"id", "label", "name", "Longitude", "Latitude", "hyperedge"}
@@ -41,6 +42,8 @@ LINES = {
     "GIGE": 1e9,
 }
 """Rates of lines by LinkType (ITU-T G.702; IEEE 802.3)."""
+
+_NODE, _EDGE = (re.compile(rb"<(?:\w+:)?" + name + rb"[\s/>]") for name in (b"node", b"edge"))
 
 HIERARCHIES = {"OC": 51.84e6, "STM": 155.52e6}
 """Rates of SONET and SDH (ITU-T G.707), times the number behind the hyphen."""
@@ -67,8 +70,10 @@ def from_graphml(path: Path, notes: Notes) -> Network:
     Raises:
         ScenarioError: it is not GraphML, or a value makes no sense.
     """
+    content = _disk.read(path)
+    check_size(path, *(len(each.findall(content)) for each in (_NODE, _EDGE)))
     try:
-        graph = nx.read_graphml(path, force_multigraph=True)
+        graph = nx.parse_graphml(content, force_multigraph=True)
     except (nx.NetworkXError, ParseError, ValueError, KeyError, IndexError) as error:
         raise ScenarioError(f"{path}: is not GraphML: {error}") from None
     return _network(graph, path, notes)
@@ -85,6 +90,7 @@ def from_node_link(document: Mapping[str, Any], path: Path, notes: Notes) -> Net
     for field, entries in (("nodes", nodes), (edges, links)):
         if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
             raise ScenarioError(f"{path}: {field}: expected a list of objects")
+    check_size(path, len(nodes), len(links))
     if not any("id" in node for node in nodes):
         nodes = [node | {"id": number} for number, node in enumerate(nodes)]
     known: set[Any] = set()
@@ -101,7 +107,10 @@ def from_node_link(document: Mapping[str, Any], path: Path, notes: Notes) -> Net
                 raise ScenarioError(
                     f"{path}: {edges}[{number}].{end}: no node has the id {link.get(end)!r}"
                 )
-    plain = {**document, "nodes": nodes, "multigraph": True, "graph": document.get("graph") or {}}
+    fields = document.get("graph") or {}
+    if not isinstance(fields, dict):
+        raise ScenarioError(f"{path}: graph: expected an object, got {type(fields).__name__}")
+    plain = {**document, "nodes": nodes, "multigraph": True, "graph": fields}
     for link in links:
         link.pop("key", None)
     return _network(nx.node_link_graph(plain, edges=edges), path, notes)

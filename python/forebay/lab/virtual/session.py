@@ -230,7 +230,7 @@ def _run(
                 raise LabError(faults[0]) from None
             raise
         if captures is not None:
-            captures.mkdir(parents=True, exist_ok=True)
+            _disk.make_folder(captures, follow=True)
             for each in folder.glob("*.pcap"):
                 _disk.write(captures / each.name, each.read_bytes())
         seen = json.loads((folder / guest.SEEN).read_text("utf-8"))
