@@ -12,10 +12,12 @@
 #   make site     build the documentation site, target/site/index.html; fails at a broken link
 #
 #   make bench    run the benchmarks of the disciplines and of whole runs
-#   make fuzz     run each fuzzer for FUZZ_SECONDS, 60 by default; make fuzz-page that of
-#                 forebay explore alone
+#   make fuzz     run each fuzzer for FUZZ_SECONDS, 60 by default
+#   make fuzz-python  only those in Python: importers, the journal, messages of explore
 #   make fuzz-corpus  pack the fewest inputs that reach everything that the fuzzers have found
-#   make abuse    run the gate under abuse for ABUSE_SECONDS, ten minutes by default (Linux, root)
+#   make abuse    run the gate under abuse for ABUSE_SECONDS, ten minutes by default (Linux, root);
+#                 then make every call of the system on a command's files fail
+#   make faults   only the latter: a quarter of an hour
 #   make soak     run the gate at overload for SOAK_SECONDS, an hour by default (Linux, root)
 #   make suites   run the suites rfc9743, l4s and bbr, and write the pages of their results: ten
 #                 minutes
@@ -45,7 +47,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help engine dist test-dist audit licences release demo library package hosted gate abuse soak test fuzz fuzz-page fuzz-corpus bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: help engine dist test-dist audit licences release demo library package hosted gate abuse soak test fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := help
 
 # Prints the head of this file.
@@ -54,7 +56,7 @@ help:
 
 # Unless there is an engine of `make build`, one without link-time optimisation is built, which takes
 # half the time. It is about as fast.
-demo test python-test fuzz-page: PROFILE := $(if $(wildcard target/release/lib_engine.so),release,quick)
+demo test python-test fuzz-python faults: PROFILE := $(if $(wildcard target/release/lib_engine.so),release,quick)
 demo: build
 	$(BIN)/forebay compare examples/branch-uplink.toml
 	@$(if $(filter quick,$(PROFILE)),echo "This engine was built without link-time optimisation; make build builds a faster one.")
@@ -125,15 +127,11 @@ release: $(VENV)/installed-dev
 # Inputs that fail are kept in fuzz/artifacts; the corpus, inputs that reach new code, and logs in
 # fuzz/found.
 FUZZ_SECONDS ?= 60
+PYTHON_FUZZERS := $(wildcard tests/python/test_fuzz_*.py tests/python/*/test_fuzz_*.py)
 FUZZ_TARGETS := $(patsubst fuzz/fuzz_targets/%.rs,%,$(wildcard fuzz/fuzz_targets/*.rs))
 CARGO_FUZZ := target/tools/bin/cargo-fuzz
 
-# What the page of forebay explore may send.
-fuzz-page: build dev
-	@echo "== fuzzing the page's messages for $(FUZZ_SECONDS) s"
-	@FOREBAY_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest --quiet tests/python/explore/test_messages.py
-
-fuzz: fuzz-page $(CARGO_FUZZ)
+fuzz: $(CARGO_FUZZ)
 	@echo "== building the fuzzers"
 	@$(CARGO_FUZZ) build --sanitizer none
 	@for target in $(FUZZ_TARGETS); do \
@@ -146,6 +144,11 @@ fuzz: fuzz-page $(CARGO_FUZZ)
 	    $$(test -e $$dict && echo -dict=$$dict) > $$found.log 2>&1 || { tail -n 60 $$found.log; exit 1; }; \
 	  grep DONE $$found.log; \
 	done
+	@$(MAKE) --no-print-directory fuzz-python
+
+# Those in Python: what reads files of others, the journal, and messages of the page of explore.
+fuzz-python: build dev
+	FOREBAY_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest --numprocesses auto $(PYTHON_FUZZERS)
 
 # Few inputs that reach what all in fuzz/found do become the corpora.
 fuzz-corpus: $(CARGO_FUZZ)
@@ -185,6 +188,11 @@ abuse:
 	FOREBAY_CI=1 $(CARGO) test --locked -p forebay-gate --test live
 	FOREBAY_CI=1 FOREBAY_ABUSE_SECONDS=$(ABUSE_SECONDS) $(CARGO) test --locked -p forebay-gate --test live \
 	  it_holds_under_abuse -- --nocapture
+	@$(MAKE) --no-print-directory faults
+
+# Every call of the system that commands make on files fails, in every way.
+faults: build dev
+	FOREBAY_FAULTS=1 $(BIN)/pytest --numprocesses auto tests/python/test_faults.py
 
 validate: build
 	$(BIN)/forebay validate --out docs/validation/closed-forms.json

@@ -85,8 +85,7 @@ def write(
             else:
                 _rename(fresh, path, _NOREPLACE)
         except BaseException:
-            with suppress(OSError):
-                fresh.unlink(missing_ok=True)
+            _remove(fresh)
             raise
         if synchronised:
             _synchronise(path.parent)
@@ -115,7 +114,7 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
             else:
                 fresh.rename(folder)
         finally:
-            shutil.rmtree(fresh, ignore_errors=True)
+            _remove(fresh)
         _synchronise(folder.parent)
     except OSError as error:
         raise refused(error, folder) from None
@@ -186,6 +185,16 @@ def words(error: OSError) -> str:
 def _beside(path: Path) -> Path:
     """A hidden name that is free, in the same folder."""
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
+
+
+def _remove(path: Path) -> None:
+    """Take a file or a folder away; what fails once may succeed again."""
+    for _ in range(2):
+        with suppress(OSError):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
 
 def _check_replaceable(path: Path) -> None:

@@ -321,7 +321,10 @@ def quantity(value: Any) -> Quantity | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     if not isinstance(value, str):
-        return Quantity(float(value), "", float(value), "")
+        try:
+            return Quantity(float(value), "", float(value), "")
+        except OverflowError:
+            return None
     try:
         found = json.loads(_engine.quantity(value, None))
     except ScenarioError:

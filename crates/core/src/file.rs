@@ -41,7 +41,9 @@ pub fn create(path: &Path) -> io::Result<File> {
     }
     let file = options.open(path).map_err(described)?;
     regular(file.metadata()?.file_type())?;
-    file.set_len(0).map_err(described)?;
+    if file.metadata()?.len() > 0 {
+        file.set_len(0).map_err(described)?;
+    }
     Ok(file)
 }
 

@@ -167,19 +167,25 @@ def locked(folder: Path) -> FileIO:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         owner = lock.readall().decode(errors="replace").strip()
-        lock.close()
+        unlock(lock)
         raise ScenarioError(
             f"{folder}: another command is writing there ({owner or 'unknown process'}); "
             "wait for it, stop it, or choose another folder with --out"
         ) from None
     except OSError as error:
-        lock.close()
+        unlock(lock)
         raise _disk.refused(error, folder / "lock") from None
     with contextlib.suppress(OSError):
         # Only for the message above; a full disk must not hide what is wrong.
         lock.truncate(0)
         lock.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
     return lock
+
+
+def unlock(lock: FileIO) -> None:
+    """Let go of a folder's lock."""
+    with contextlib.suppress(OSError):
+        lock.close()  # It is let go of whatever the system says.
 
 
 def _write_tables(folder: Path, record: Record) -> None:

@@ -25,7 +25,7 @@ import polars as pl
 from forebay import _disk, _engine
 from forebay._engine import ScenarioError
 from forebay._runs.folder import parquet
-from forebay._runs.journal import Journal, going_on, locked
+from forebay._runs.journal import Journal, going_on, locked, unlock
 from forebay._runs.task import Record
 from forebay.sweep.layout import COMPLETE, Layout, differing, part_schema, parts, read_part
 from forebay.sweep.study import Study
@@ -56,7 +56,7 @@ class Store:
             self._claim()
             self._journal = Journal(folder)
         except BaseException:
-            self._lock.close()
+            unlock(self._lock)
             raise
 
     def finished(self, key: str | None = None) -> Iterator[tuple[str, int, float | None]]:
@@ -125,8 +125,10 @@ class Store:
         Raises:
             OSError: it may not be safe.
         """
-        with self._lock:
+        try:
             self._journal.close()
+        finally:
+            unlock(self._lock)
 
     def __enter__(self) -> Store:
         """Nothing to prepare."""

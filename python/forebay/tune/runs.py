@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from forebay._runs.folder import claim
-from forebay._runs.journal import Journal, locked
+from forebay._runs.journal import Journal, locked, unlock
 from forebay._runs.service import run_all
 from forebay._runs.task import Change, Record, Task, record_of
 from forebay.scenario import Scenario
@@ -37,7 +37,7 @@ class Runs:
         try:
             self._journal = Journal(folder)
         except BaseException:
-            self._lock.close()
+            unlock(self._lock)
             raise
         self._known = {(each.id, each.replication): each for each in self._journal.records}
 
@@ -55,8 +55,10 @@ class Runs:
         Raises:
             OSError: it may not be safe.
         """
-        with self._lock:
+        try:
             self._journal.close()
+        finally:
+            unlock(self._lock)
 
     def check(self, change: Change) -> None:
         """Check that the changed scenario can run.

@@ -1,47 +1,24 @@
-"""Whatever a page sends, the stage stays whole: it answers, and `reset` brings all back.
-
-With FOREBAY_FUZZ_SECONDS other messages are tried each time, for so long (`make fuzz`).
-"""
+"""Whatever a page sends, the stage stays whole: it answers, and `reset` brings all back."""
 
 from __future__ import annotations
 
 import json
-import os
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from explore.driven import SCENARIO, Tab, looked, staged
 from explore.messages import CANARY, messages, texts
 from forebay.explore import protocol, results
 from forebay.explore.stage import Stage
+from fuzzing import fuzz
 
-SECONDS = float(os.environ.get("FOREBAY_FUZZ_SECONDS", "0"))
 SHORT = {**SCENARIO, "duration": "200ms"}
 
 
-def tried(test: Callable[[], None], examples: int) -> None:
-    """Try many inputs: always the same, or others for as long as was asked for."""
-    end = time.monotonic() + SECONDS / 2
-    check = settings(
-        max_examples=examples,
-        deadline=None,
-        derandomize=not SECONDS,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )(test)
-    check()
-    while time.monotonic() < end:
-        check()
-
-
 def test_every_text_is_a_command_or_a_clear_error() -> None:
-    @given(text=texts)
     def understood(text: str) -> None:
         try:
             command = protocol.command(text)
@@ -50,7 +27,7 @@ def test_every_text_is_a_command_or_a_clear_error() -> None:
         else:
             assert json.loads(text)["type"] == command.type
 
-    tried(understood, 300)
+    fuzz(understood, texts)
 
 
 def state(stage: Stage) -> tuple[set[int], int]:
@@ -79,7 +56,6 @@ def test_no_message_breaks_the_stage(
         assert not any("this failed" in said or "CANARY" in said for said in tab.said), tab.said
         assert len(tab.shown["lanes"]) == lanes
 
-    @given(several=st.lists(messages, min_size=1, max_size=8))
     def whole(several: list[dict[str, Any]]) -> None:
         with staged(SHORT, str(tmp_path)) as stage:
             tab, other = Tab(stage), Tab(stage)
@@ -97,4 +73,4 @@ def test_no_message_breaks_the_stage(
 
     # Scenarios of stories are saved where the command runs.
     monkeypatch.chdir(tmp_path)
-    tried(whole, 60)
+    fuzz(whole, st.lists(messages, min_size=1, max_size=8))

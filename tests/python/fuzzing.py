@@ -1,0 +1,40 @@
+"""How the fuzzers in Python run: some hundred examples, or for as long as `make fuzz` says."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import HypothesisWarning
+from hypothesis.strategies import SearchStrategy
+
+SECONDS = float(os.environ.get("FOREBAY_FUZZ_SECONDS", 0))
+"""Time for each fuzzer; without it examples are few and always the same."""
+EXAMPLES = 40
+
+
+def fuzz(check: Callable[[Any], None], inputs: SearchStrategy[Any]) -> None:
+    """Call `check` with inputs; one that fails is made small and shown.
+
+    Args:
+        check: raises if what it is given breaks a promise.
+        inputs: what it is given.
+    """
+    checked = settings(
+        max_examples=5000 if SECONDS else EXAMPLES,
+        derandomize=not SECONDS,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )(given(inputs)(check))
+    end = time.monotonic() + SECONDS
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HypothesisWarning)  # about how long inputs are when shown
+        checked()
+        while time.monotonic() < end:
+            checked()

@@ -1,0 +1,209 @@
+"""Files that users name: what is read and written, and what is refused."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from forebay import _disk, sweep, topology
+from forebay._cli import app
+from forebay._engine import ScenarioError
+from forebay._runs.journal import read_journal
+from forebay.topology import network
+from small_study import BASE, RATE, study
+
+FOREBAY = [sys.executable, "-m", "forebay"]
+STUDY = json.dumps({"scenario": "base.toml", "disciplines": ["fifo"], "axis": [RATE]})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a scenario, a study, and a file that nothing may change."""
+    (tmp_path / "base.toml").write_text(BASE.replace('"4s"', '"400ms"'))
+    (tmp_path / "study.json").write_text(STUDY[:-1] + ', "replications": 2}')
+    (tmp_path / "precious").write_text("precious")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["journal", "lock"])
+def test_a_link_in_a_folder_of_results_is_refused(folder: Path, name: str) -> None:
+    out = folder / "out"
+    sweep.run(sweep.load(folder / "study.json"), out)
+    (out / name).unlink()
+    (out / name).symlink_to(folder / "precious")
+    (out / "complete").unlink()
+    done = CliRunner().invoke(app, ["sweep", str(folder / "study.json"), "-o", str(out)])
+    assert done.exit_code == 2 and (folder / "precious").read_text() == "precious"
+    assert done.stderr.startswith(f"error: {out / name}: ")
+
+
+@pytest.mark.parametrize("name", ["runs", "tables", "images"])
+def test_a_folder_that_is_a_link_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="is a symbolic link") as refused:
+        _disk.make_folder(tmp_path / name)
+    assert refused.value.errno == errno.ELOOP
+    _disk.make_folder(tmp_path / name, follow=True)
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+@pytest.mark.parametrize("made", [fifo, device, loop, Path.mkdir])
+def test_only_regular_files_are_read(folder: Path, made: Callable[[Path], None]) -> None:
+    for form in ("json", "graphml", "toml", "csv"):
+        made(folder / f"given.{form}")
+    commands = [
+        ["import", "given.json"],
+        ["import", "given.graphml"],
+        ["import", "net.json", "--demands", "given.csv"],
+        ["import", "tree.json", "--devices", "given.csv"],
+        ["run", "given.toml"],
+        ["sweep", "given.json"],
+    ]
+    (folder / "net.json").write_text('{"nodes": [{}, {}], "links": [{"source": 0, "target": 1}]}')
+    (folder / "tree.json").write_text("{}")
+    for words in commands:
+        placed = [str(folder / each) if "." in each else each for each in words]
+        done = CliRunner().invoke(app, placed)
+        assert done.exit_code == 2, words
+        assert str(folder / "given.") in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("target", ["link", "fifo", "folder", "/dev/null"])
+def test_only_regular_files_are_replaced(folder: Path, target: str) -> None:
+    (folder / "link").symlink_to(folder / "precious")
+    os.mkfifo(folder / "fifo")
+    (folder / "folder").mkdir()
+    path = folder / target
+    before = path.lstat()
+    with pytest.raises(OSError, match=r"link|regular|folder"):
+        _disk.write(path, "new")
+    assert path.lstat() == before and (folder / "precious").read_text() == "precious"
+    assert not list(folder.glob("**/*.partial"))
+
+
+def test_a_file_is_replaced_or_kept(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    _disk.write(path, "one")
+    _disk.write(path, b"two")
+    assert path.read_bytes() == b"two" and path.stat().st_mode & 0o777 == 0o666 & ~umask()
+    with pytest.raises(FileExistsError, match="exists already; choose another name"):
+        _disk.write(path, "three", replace=False)
+    assert path.read_bytes() == b"two" and [each.name for each in tmp_path.iterdir()] == ["file"]
+    with pytest.raises(FileNotFoundError, match="its folder is missing; make it"):
+        _disk.write(tmp_path / "no" / "file", "four")
+
+
+def umask() -> int:
+    old = os.umask(0)
+    os.umask(old)
+    return old
+
+
+def test_the_size_that_is_read_counts(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"123456")
+    assert _disk.read(tmp_path / "file", 6) == b"123456"
+    with pytest.raises(ScenarioError, match="is larger than"):
+        _disk.read(tmp_path / "file", 5)
+    with pytest.raises(ScenarioError, match="is larger than"):
+        _disk.read("/proc/self/status", 5)
+
+
+def line(fields: object) -> bytes:
+    text = json.dumps(fields).encode()
+    return b"%08x %b\n" % (zlib.crc32(text), text)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [[1, 1, "f", {}], ["p", "1", "f", {}], ["p", 1, "f", []], ["p", 1, "f", {"a": [1]}], {}, 7, []],
+)
+def test_a_line_of_the_journal_with_wrong_fields_is_named(folder: Path, fields: object) -> None:
+    (folder / "journal").write_bytes(line(["p", 1, "f", {"a": 1.0}]) + line(fields))
+    with pytest.raises(ScenarioError, match="journal: line 2: is not a run"):
+        read_journal(folder)
+
+
+def test_a_run_of_no_point_is_named(tmp_path: Path) -> None:
+    plan = study(tmp_path)
+    sweep.run(plan, tmp_path / "out")
+    (tmp_path / "out" / "journal").write_bytes(line(["nowhere", 1, "f", {}]))
+    with pytest.raises(ScenarioError, match="a run of a point that the study lacks, nowhere"):
+        sweep.results(tmp_path / "out")
+
+
+@pytest.mark.parametrize("form", ["json", "graphml"])
+def test_networks_that_are_too_large_are_refused_at_once(tmp_path: Path, form: str) -> None:
+    count = network.MOST_NODES + 1
+    path = tmp_path / f"net.{form}"
+    if form == "json":
+        nodes = [{"id": each} for each in range(count)]
+        path.write_text(json.dumps({"nodes": nodes, "links": []}))
+    else:
+        path.write_text("<graphml>" + "<node id='1'/>" * count + "</graphml>")
+    with pytest.raises(ScenarioError, match=f"has more than {network.MOST_NODES} nodes"):
+        topology.read(path, topology.Notes())
+
+
+def test_what_is_not_utf_8_is_said(folder: Path) -> None:
+    (folder / "latin.toml").write_bytes(b'title = "\xe9"')
+    for words in (
+        ["run", os.fsencode(folder / "none") + b"\xff.toml"],
+        ["run", "base.toml", "--out", b"out\xff"],
+        ["run", "latin.toml"],
+        ["sweep", "latin.toml"],
+    ):
+        done = subprocess.run([*FOREBAY, *words], cwd=folder, capture_output=True)
+        assert done.returncode == 2, done.stderr
+        assert b"UTF-8" in done.stderr and b"Traceback" not in done.stderr
+    assert not [each for each in folder.iterdir() if each.name.startswith("out")]
+
+
+def test_a_full_standard_output_is_said(folder: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*FOREBAY, "run", "base.toml"], cwd=folder, stdout=full, stderr=-1, text=True
+        )
+    assert done.returncode == 2, done.stderr
+    assert "no space is left on the device" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_table_that_is_damaged_is_named(folder: Path) -> None:
+    (folder / "out").mkdir()
+    (folder / "out" / "runs.parquet").write_bytes(b"PAR1 and no more")
+    words = ["export", str(folder / "out"), "--csv", "-o", str(folder / "csv")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 2 and f"{folder / 'out' / 'runs.parquet'}: is dam" in done.stderr
+
+
+def test_a_name_with_a_line_end_stays_in_its_comment(folder: Path) -> None:
+    nodes = [{"id": 0, "label": 'a\nduration = "1s"'}, {"id": 1}]
+    (folder / "net.json").write_text(
+        json.dumps({"nodes": nodes, "links": [{"source": 0, "target": 1}]})
+    )
+    out = folder / "net.toml"
+    done = CliRunner().invoke(app, ["import", str(folder / "net.json"), "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    head, _, _ = out.read_text().partition("\n\n")
+    assert all(each.startswith("#") for each in io.StringIO(head))
