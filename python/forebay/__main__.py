@@ -9,6 +9,12 @@ if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
 
 import signal
 
+from forebay._limits import too_little_memory
+
+if (_refusal := too_little_memory()) is not None:
+    print(f"error: {_refusal}", file=sys.stderr)
+    sys.exit(2)
+
 from forebay._cli import app
 from forebay._cli.console import INTERRUPTED, READER_GONE, flushed
 

@@ -25,7 +25,7 @@ def fuzz(check: Callable[[Any], None], inputs: SearchStrategy[Any]) -> None:
         inputs: what it is given.
     """
     checked = settings(
-        max_examples=5000 if SECONDS else EXAMPLES,
+        max_examples=500 if SECONDS else EXAMPLES,
         derandomize=not SECONDS,
         database=None,
         deadline=None,

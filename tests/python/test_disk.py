@@ -207,3 +207,11 @@ def test_a_name_with_a_line_end_stays_in_its_comment(folder: Path) -> None:
     assert done.exit_code == 0, done.output
     head, _, _ = out.read_text().partition("\n\n")
     assert all(each.startswith("#") for each in io.StringIO(head))
+
+
+def test_too_little_memory_is_said(folder: Path) -> None:
+    limited = ["sh", "-c", 'ulimit -v 1000000; exec "$@"', "sh", *FOREBAY, "run", "base.toml"]
+    done = subprocess.run([*limited, "-o", "out"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 2 and not (folder / "out").exists()
+    assert done.stderr.startswith("error: the limit on memory is 1.0 GB of addresses, and forebay")
+    assert len(done.stderr.splitlines()) == 1

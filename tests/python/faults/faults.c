@@ -1,8 +1,5 @@
-/* Makes the n-th call of the system on files under a prefix fail. Loaded with LD_PRELOAD.
- *
- * A process of one's own arms it with faults_arm(); others are told by FAULTS_PREFIX, FAULTS_AT,
- * FAULTS_ERROR (an errno, or 0 for a short write) and FAULTS_STAY (every later call fails, too).
- * FAULTS_LOG is a file to which each counted call is added.
+/* Makes the n-th call of the system on files under a prefix fail. Loaded with LD_PRELOAD; the process
+ * arms it with faults_arm().
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -16,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -26,7 +22,7 @@ enum { OPEN = 1, MAKE = 2, READ = 4, WRITE = 8, SYNC = 16, CLOSE = 32, NAME = 64
 static char prefix[PATH_MAX], last[PATH_MAX + 64];
 static size_t prefix_len;
 static atomic_int calls, failed;
-static int at, error_number, stay, log_fd = -1;
+static int at, error_number, stay;
 static atomic_uchar ours[FDS];
 
 /* Calls that can fail in this way. */
@@ -53,14 +49,6 @@ int faults_calls(void) { return atomic_load(&calls); }
 int faults_failed(void) { return atomic_load(&failed); }
 const char *faults_last(void) { return last; }
 
-__attribute__((constructor)) static void begin(void) {
-  const char *under = getenv("FAULTS_PREFIX"), *log = getenv("FAULTS_LOG");
-  if (!under) return;
-  const char *number = getenv("FAULTS_AT"), *error = getenv("FAULTS_ERROR");
-  faults_arm(under, number ? atoi(number) : 0, error ? atoi(error) : EIO, getenv("FAULTS_STAY") != NULL);
-  if (log) log_fd = syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-}
-
 static int under(const char *path) {
   return prefix_len && path && !strncmp(path, prefix, prefix_len);
 }
@@ -79,9 +67,8 @@ static int fails(int sort, const char *name, const char *path) {
   int number = atomic_fetch_add(&calls, 1) + 1;
   int now = at && (number == at || (stay && number > at));
   char line[PATH_MAX + 64];
-  int size = snprintf(line, sizeof line, "%d %s %s%s\n", number, name, path, now ? " FAILS" : "");
-  if (log_fd >= 0) (void)!syscall(SYS_write, log_fd, line, size);
   if (!now) return 0;
+  snprintf(line, sizeof line, "%d %s %s", number, name, path);
   if (atomic_fetch_add(&failed, 1) == 0) memcpy(last, line, sizeof last);
   errno = error_number;
   return 1;
