@@ -195,7 +195,7 @@ def test_a_failed_write_leaves_the_earlier_result(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match="no space is left"):
         forebay.write(comparison, folder)
     assert (folder / "summary.json").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["out"]
