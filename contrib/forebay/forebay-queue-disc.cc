@@ -13,13 +13,6 @@ NS_LOG_COMPONENT_DEFINE("ForebayQueueDisc");
 NS_OBJECT_ENSURE_REGISTERED(ForebayStore);
 NS_OBJECT_ENSURE_REGISTERED(ForebayQueueDisc);
 
-namespace
-{
-// By the numbers of forebay.h.
-const char* const REASONS[] = {"Overflow", "AQM", "Preempted", "Policed", "Pushed out"};
-const char* const MARKED = "Marked";
-} // namespace
-
 TypeId
 ForebayStore::GetTypeId()
 {
@@ -50,16 +43,6 @@ ForebayStore::Take(uint32_t id)
     const ConstIterator place = found->second;
     m_places.erase(found);
     return DoDequeue(place);
-}
-
-void
-ForebayStore::Discard(uint32_t id)
-{
-    const auto found = m_places.find(id);
-    NS_ABORT_MSG_IF(found == m_places.end(), "forebay: packet " << id << " is not held");
-    const ConstIterator place = found->second;
-    m_places.erase(found);
-    DoRemove(place);
 }
 
 Ptr<QueueDiscItem>
@@ -165,7 +148,10 @@ ForebayQueueDisc::InitializeParams()
 {
     m_kind = forebay_discipline(m_kindName.c_str());
     NS_ABORT_MSG_IF(m_kind == nullptr, "forebay has no discipline \"" << m_kindName << "\"");
-    const ForebaySetting setting = {m_bandwidth.GetBitRate(), m_overhead, m_mtu};
+    ForebaySetting setting{};
+    setting.rate = m_bandwidth.GetBitRate();
+    setting.overhead = m_overhead;
+    setting.mtu = m_mtu;
     char error[512] = "";
     m_queue = m_kind->create(m_kind, m_parameters.c_str(), &setting, error, sizeof error);
     NS_ABORT_MSG_IF(m_queue == nullptr, "forebay, " << m_kindName << ": " << error);
@@ -174,8 +160,13 @@ ForebayQueueDisc::InitializeParams()
 ForebayContext
 ForebayQueueDisc::Context()
 {
-    const auto now = static_cast<uint64_t>(Simulator::Now().GetNanoSeconds());
-    return {now, this, Drop, MarkPacket, Random};
+    ForebayContext cx{};
+    cx.now = static_cast<uint64_t>(Simulator::Now().GetNanoSeconds());
+    cx.host = this;
+    cx.drop = Drop;
+    cx.mark = MarkPacket;
+    cx.random = Random;
+    return cx;
 }
 
 void
@@ -191,11 +182,11 @@ ForebayQueueDisc::Drop(ForebayContext* cx, const ForebayPacket* packet, uint32_t
     self->m_free.push_back(packet->id);
     if (self->m_arriving && packet->id == self->m_arrivingId)
     {
-        self->DropBeforeEnqueue(self->m_arriving, REASONS[reason]);
+        self->DropBeforeEnqueue(self->m_arriving, forebay_reason(reason));
         self->m_arriving = nullptr;
         return;
     }
-    self->m_store->Discard(packet->id);
+    self->DropAfterDequeue(self->m_store->Take(packet->id), forebay_reason(reason));
 }
 
 bool
@@ -204,7 +195,7 @@ ForebayQueueDisc::MarkPacket(ForebayContext* cx, ForebayPacket* packet)
     auto* self = static_cast<ForebayQueueDisc*>(cx->host);
     const bool arrives = self->m_arriving && packet->id == self->m_arrivingId;
     // What leaves is marked before it is taken out of the store.
-    if (!self->Mark(arrives ? self->m_arriving : self->m_store->At(packet->id), MARKED))
+    if (!self->Mark(arrives ? self->m_arriving : self->m_store->At(packet->id), "Marked"))
     {
         return false;
     }
@@ -239,8 +230,13 @@ ForebayQueueDisc::DoEnqueue(Ptr<QueueDiscItem> item)
         m_free.pop_back();
     }
     ForebayContext cx = Context();
-    const ForebayPacket packet =
-        {id, item->GetSize(), item->Hash(), priority, priority, 0, tos, 0, cx.now};
+    ForebayPacket packet{};
+    packet.id = id;
+    packet.len = item->GetSize();
+    packet.flow = item->Hash();
+    packet.qos_class = priority;
+    packet.precedence = priority;
+    packet.tos = tos;
     m_arriving = item;
     m_arrivingId = id;
     if (m_kind->enqueue(m_queue, &packet, &cx) == FOREBAY_FAILED)

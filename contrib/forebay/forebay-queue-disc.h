@@ -6,8 +6,13 @@
 //                           "LinkBandwidth", DataRateValue(DataRate("10Mbps")));
 //
 // A packet's flow is its hash, its QoS class and precedence are those of its socket's priority, its
-// codepoint and ECN field those of its header. Compile forebay-queue-disc.cc with your program and
-// link target/release/libforebay.a (make library).
+// codepoint and ECN field those of its header. The reasons of drops in its statistics are forebay's
+// (forebay_reason).
+//
+//   make library
+//   g++ -std=c++17 -I crates/abi/include -I contrib/forebay mine.cc
+//       contrib/forebay/forebay-queue-disc.cc target/release/libforebay.a -o mine
+//       -lns3-point-to-point -lns3-internet -lns3-traffic-control -lns3-network -lns3-core
 
 #ifndef FOREBAY_QUEUE_DISC_H
 #define FOREBAY_QUEUE_DISC_H
@@ -34,7 +39,6 @@ class ForebayStore : public Queue<QueueDiscItem>
     ForebayStore();
     void Put(uint32_t id, Ptr<QueueDiscItem> item);
     Ptr<QueueDiscItem> Take(uint32_t id);
-    void Discard(uint32_t id);
     Ptr<QueueDiscItem> At(uint32_t id) const;
 
     bool Enqueue(Ptr<QueueDiscItem> item) override;

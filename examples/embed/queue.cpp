@@ -1,8 +1,9 @@
 // Uses any of forebay's disciplines in a C++ program. The command line names the discipline and its
 // parameters. A burst of 200 packets is enqueued, and then sent at the link's rate.
 //
-// make library && c++ -std=c++17 -I crates/abi/include examples/embed/queue.cpp \
-//     target/release/libforebay.a -o queue && ./queue codel '{"target": "2ms", "interval": "20ms"}'
+//   make library
+//   c++ -std=c++17 -I crates/abi/include examples/embed/queue.cpp target/release/libforebay.a -o queue
+//   ./queue codel '{"target": "2ms", "interval": "20ms"}'
 #include "forebay.h"
 #include <cstdio>
 
@@ -20,13 +21,22 @@ static uint64_t draw(ForebayContext *) { return state = state * 6364136223846793
 int main(int count, char **words) {
     const ForebayDiscipline *kind = forebay_discipline(count > 1 ? words[1] : "fifo");
     if (kind == nullptr) return std::fprintf(stderr, "there is no such discipline\n"), 2;
-    ForebaySetting link = {10'000'000, 0, 1500};
+    ForebaySetting link = {};
+    link.rate = 10'000'000;
+    link.mtu = 1500;
     char error[256];
     void *queue = kind->create(kind, count > 2 ? words[2] : "{}", &link, error, sizeof error);
     if (queue == nullptr) return std::fprintf(stderr, "%s\n", error), 2;
-    ForebayContext cx = {0, nullptr, drop, mark, draw};
+    ForebayContext cx = {};
+    cx.drop = drop;
+    cx.mark = mark;
+    cx.random = draw;
     for (uint32_t id = 0; id < 200; id++) {
-        ForebayPacket packet = {id, 1500, id % 4, 0, 0, 0, 2, 0, cx.now};
+        ForebayPacket packet = {};
+        packet.id = id;
+        packet.len = 1500;
+        packet.flow = id % 4;
+        packet.tos = 2; // ECT(0): it may be marked.
         kind->enqueue(queue, &packet, &cx);
     }
     uint32_t sent = 0;

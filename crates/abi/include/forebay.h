@@ -1,19 +1,22 @@
 /* The C interface of forebay's queue disciplines, made by cbindgen from crates/abi.
  * Guide: docs/extending.md. */
 
-#ifndef FOREBAY_H
-#define FOREBAY_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /**
- * Version of this interface; both sides must have the same. 2 added `shapes`, 3 a reason of drops.
+ * Version of this interface; both sides must have the same. 2 added `shapes`, 3 a reason of drops,
+ * 4 `forebay_reason`, `forebay_bool` and `forebay_text`; in 4, too, `forebay_number` is NaN where
+ * it was 0.
  */
-#define FOREBAY_VERSION 3
+#define FOREBAY_VERSION 4
 
 /**
  * `enqueue`: the packet joined a queue.
@@ -95,6 +98,10 @@ typedef struct ForebaySetting {
 
 /**
  * A packet as a queue sees it: 32 bytes without padding, no payload.
+ *
+ * The host fills it in, with 0 for what it does not know. A discipline gives it back as it came,
+ * apart from `tos`, which `mark` changes. `queued` is set by forebay: as a host, before a plug-in
+ * gets the packet; as a library, when its own disciplines get one, whatever it was before.
  */
 typedef struct ForebayPacket {
   /**
@@ -138,7 +145,7 @@ typedef struct ForebayPacket {
    */
   uint16_t destination;
   /**
-   * When it joined the queue, in ns.
+   * When it joined the queue, in ns: the context's `now` in that call of `enqueue`.
    */
   uint64_t queued;
 } ForebayPacket;
@@ -209,8 +216,9 @@ typedef struct ForebayDiscipline {
    */
   const char *source;
   /**
-   * JSON Schema of the parameters. Without `effective`, the host fills in its defaults, refuses
-   * unknown fields and checks `type`, `minimum`, `exclusiveMinimum` and `maximum`; for an integer it
+   * JSON Schema of the parameters. Without `effective`, each property needs a `type`, which is
+   * number, integer, boolean or string. The host fills in the defaults, refuses unknown fields,
+   * and checks `type`, `enum`, `minimum`, `exclusiveMinimum` and `maximum`; for an integer it
    * takes packets ("50p") too.
    */
   const char *schema;
@@ -303,30 +311,112 @@ const struct ForebayDiscipline *forebay_discipline(const char *name);
  */
 const struct ForebayDiscipline *forebay_discipline_at(uint32_t index);
 
+/**
+ * Name of a reason of drops, for statistics: "overflow", "aqm", "preempted", "policed", "pushed_out"
+ * or "redundant_ack"; NULL if there is no reason of that number.
+ */
+const char *forebay_reason(uint32_t reason);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
-
-#endif  /* FOREBAY_H */
 
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* The symbol that a plug-in exports: its disciplines by index, NULL after the last. */
+/**
+ * The symbol that a plug-in exports: its disciplines by index, NULL after the last.
+ */
 const ForebayDiscipline *forebay_plugin(uint32_t index);
 #ifdef __cplusplus
 }
 #endif
 
-/* A number in the parameters that the host hands to `create`, 0 if there is none of that name. The
- * host has filled in the schema's defaults and checked its bounds; the JSON is compact. */
+/* Where the value of a parameter begins; NULL if there is none of that name. */
+static inline const char *forebay_member(const char *params, const char *name) {
+    size_t length = strlen(name), depth = 0;
+    for (const char *at = params; *at != '\0'; at++) {
+        if (*at == '{' || *at == '[') depth += 1;
+        if (*at == '}' || *at == ']') depth -= 1;
+        if (*at != '"') continue;
+        const char *begin = ++at;
+        for (; *at != '"'; at++) {
+            if (*at == '\\') at++;
+            if (*at == '\0') return NULL;
+        }
+        const char *next = at + 1 + strspn(at + 1, " \t\r\n");
+        if (depth == 1 && *next == ':' && (size_t)(at - begin) == length &&
+            memcmp(begin, name, length) == 0)
+            return next + 1 + strspn(next + 1, " \t\r\n");
+    }
+    return NULL;
+}
+
+/**
+ * The parameter `name`, a number or an integer, in `params` as `create` gets them; NaN if there is
+ * no number of that name. The locale does not matter.
+ */
 static inline double forebay_number(const char *params, const char *name) {
-    size_t length = strlen(name);
-    for (const char *at = params; (at = strchr(at, '"')) != NULL; at++) {
-        if (strncmp(at + 1, name, length) == 0 && strncmp(at + 1 + length, "\":", 2) == 0) {
-            return strtod(at + length + 3, NULL);
+    const char *at = forebay_member(params, name);
+    if (at == NULL || *at == '\0' || strchr("-0123456789", *at) == NULL) return NAN;
+    /* Without its point, whose sign is the locale's, and with another exponent instead. */
+    char digits[64];
+    size_t length = 0;
+    long exponent = 0;
+    bool fraction = false;
+    for (; *at != '\0' && strchr("-.0123456789", *at) != NULL; at++) {
+        if (*at == '.') {
+            fraction = true;
+        } else if (length < 40) {
+            digits[length++] = *at;
+            exponent -= fraction;
+        } else {
+            exponent += !fraction;
         }
     }
-    return 0;
+    if (*at == 'e' || *at == 'E') exponent += strtol(at + 1, NULL, 10);
+    snprintf(digits + length, sizeof digits - length, "e%ld", exponent);
+    return strtod(digits, NULL);
+}
+
+/**
+ * The parameter `name`, a boolean; false if there is none of that name.
+ */
+static inline bool forebay_bool(const char *params, const char *name) {
+    const char *at = forebay_member(params, name);
+    return at != NULL && strncmp(at, "true", 4) == 0;
+}
+
+/**
+ * Writes the parameter `name`, a string, as UTF-8 with a zero byte, into the `size` bytes at `text`.
+ * What is too long is cut off. Returns the whole length without the zero byte, or -1 if there is no
+ * string of that name.
+ */
+static inline intptr_t forebay_text(const char *params, const char *name, char *text, size_t size) {
+    const char *at = forebay_member(params, name);
+    if (at == NULL || *at != '"') return -1;
+    intptr_t length = 0;
+    for (at++; *at != '"'; at++, length++) {
+        char letter = *at;
+        if (letter == '\\') {
+            /* A host escapes quotes, backslashes and control characters, these as \n or \u001b. */
+            letter = *++at;
+            const char *known = strchr("b\bf\fn\nr\rt\t", letter);
+            if (letter == 'u') {
+                char digits[5] = "";
+                strncat(digits, at + 1, 4);
+                unsigned long code = strtoul(digits, NULL, 16);
+                if (strlen(digits) < 4 || code > 0x7f) return -1;
+                letter = (char)code;
+                at += 4;
+            } else if (known != NULL && letter != '\0') {
+                letter = known[1];
+            }
+        }
+        if (letter == '\0' && *at == '\0') return -1;
+        if ((size_t)length + 1 < size) text[length] = letter;
+    }
+    if (size > 0) text[(size_t)length < size ? (size_t)length : size - 1] = '\0';
+    return length;
 }

@@ -1,6 +1,6 @@
 //! Converts packets, reasons and messages between the two sides of the interface.
 
-use crate::interface::ForebayPacket;
+use crate::interface::*;
 use forebay_core::{ConfigError, DropReason, Packet, PacketKind};
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -171,6 +171,27 @@ pub unsafe fn take(known: &ForebayPacket) -> Packet {
     unsafe { ptr::from_ref(known).cast::<Packet>().read() }
 }
 
+/// The number of `reason` in the interface.
+pub const fn number(reason: DropReason) -> u32 {
+    match reason {
+        DropReason::Overflow => FOREBAY_OVERFLOW,
+        DropReason::Aqm => FOREBAY_AQM,
+        DropReason::Preempted => FOREBAY_PREEMPTED,
+        DropReason::Policed => FOREBAY_POLICED,
+        DropReason::PushedOut => FOREBAY_PUSHED_OUT,
+        DropReason::RedundantAck => FOREBAY_REDUNDANT_ACK,
+    }
+}
+
+const _: () = {
+    let mut place = 0;
+    while place < DropReason::ALL.len() {
+        assert!(number(DropReason::ALL[place]) as usize == place);
+        place += 1;
+    }
+};
+
+/// The reason with that number. An unknown one counts as a rule's.
 pub fn reason(number: u32) -> DropReason {
     *DropReason::ALL.get(number as usize).unwrap_or(&DropReason::Aqm)
 }

@@ -1,7 +1,7 @@
 //! Shows disciplines that are written in Rust through the C interface. A panic ends the queue, not
 //! the host.
 
-use crate::convert::{c_string, from_c, give, text, to_c, write};
+use crate::convert::{c_string, from_c, give, number, text, to_c, write};
 use crate::interface::*;
 use forebay_core::{ConfigError, Registry};
 use forebay_core::{
@@ -176,7 +176,7 @@ struct Host(*mut ForebayContext);
 impl Sink for Host {
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
         // SAFETY: the context is valid during the call that it was handed to.
-        unsafe { ((*self.0).drop)(self.0, to_c(&packet), reason as u32) };
+        unsafe { ((*self.0).drop)(self.0, to_c(&packet), number(reason)) };
         packet.retire();
     }
 
@@ -223,9 +223,14 @@ unsafe extern "C" fn enqueue(
 ) -> i32 {
     // SAFETY: the pointers are the caller's.
     unsafe {
-        with(state, cx, move |discipline, cx| match discipline.enqueue(from_c(&*packet), cx) {
-            Verdict::Queued => FOREBAY_QUEUED,
-            Verdict::Dropped => FOREBAY_DROPPED,
+        with(state, cx, move |discipline, cx| {
+            // As `Port::offer` does for hosts in Rust.
+            let mut packet = from_c(&*packet);
+            packet.queued = cx.now;
+            match discipline.enqueue(packet, cx) {
+                Verdict::Queued => FOREBAY_QUEUED,
+                Verdict::Dropped => FOREBAY_DROPPED,
+            }
         })
     }
 }

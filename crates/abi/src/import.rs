@@ -60,6 +60,9 @@ pub unsafe fn import(
         _ => Err("it is not a JSON object".into()),
     });
     let schema = schema.map_err(|error| format!("discipline \"{name}\": its schema: {error}"))?;
+    if kind.effective.is_none() {
+        legible(&schema).map_err(|error| format!("discipline \"{name}\": its schema: {error}"))?;
+    }
     let who = format!("plug-in {from}, discipline \"{name}\"").into();
     let ForebayDiscipline { keeps_order, shapes, .. } = *kind;
     let facts = Conduct { keeps_order, shapes, ..Conduct::USUAL };
@@ -142,6 +145,26 @@ impl Recipe<dyn Discipline> for Import {
     }
 }
 
+/// Types of parameters that `forebay.h` reads.
+const LEGIBLE: [&str; 4] = ["number", "integer", "boolean", "string"];
+
+/// Checks that `forebay.h` can read every property of `schema`.
+fn legible(schema: &Map<String, Value>) -> Result<(), String> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, form) in properties.into_iter().flatten() {
+        if !form["type"].as_str().is_some_and(|kind| LEGIBLE.contains(&kind)) {
+            return Err(format!(
+                "property \"{name}\" needs a type that forebay.h reads: {}; or write `effective`",
+                LEGIBLE.join(", ")
+            ));
+        }
+        if name.contains(['"', '\\']) || name.contains(char::is_control) {
+            return Err(format!("property {name:?} has a name that forebay.h cannot read"));
+        }
+    }
+    Ok(())
+}
+
 /// `block` with the schema's defaults, checked against its types and bounds.
 fn fill_in(schema: &Map<String, Value>, block: &Value) -> Result<Value, ConfigError> {
     let empty = Map::new();
@@ -173,16 +196,19 @@ fn counted(form: &Value, value: &Value) -> Value {
 }
 
 fn check(form: &Value, value: &Value) -> Result<(), String> {
-    let kind = form["type"].as_str().unwrap_or("any");
+    let kind = form["type"].as_str().unwrap_or_default();
     let fits = match kind {
-        "number" => value.is_number(),
         "integer" => value.is_i64() || value.is_u64(),
         "boolean" => value.is_boolean(),
         "string" => value.is_string(),
-        _ => true,
+        _ => value.is_number(),
     };
     if !fits {
         return Err(format!("expected a value of type {kind}, got {value}"));
+    }
+    if let Some(known) = form["enum"].as_array().filter(|known| !known.contains(value)) {
+        let known: Vec<_> = known.iter().map(Value::to_string).collect();
+        return Err(format!("must be one of {}, got {value}", known.join(", ")));
     }
     let Some(number) = value.as_f64() else { return Ok(()) };
     let bound = |name: &str| form[name].as_f64();

@@ -2,8 +2,10 @@
 
 use std::ffi::{c_char, c_void};
 
-/// Version of this interface; both sides must have the same. 2 added `shapes`, 3 a reason of drops.
-pub const FOREBAY_VERSION: u32 = 3;
+/// Version of this interface; both sides must have the same. 2 added `shapes`, 3 a reason of drops,
+/// 4 `forebay_reason`, `forebay_bool` and `forebay_text`; in 4, too, `forebay_number` is NaN where
+/// it was 0.
+pub const FOREBAY_VERSION: u32 = 4;
 
 /// `enqueue`: the packet joined a queue.
 pub const FOREBAY_QUEUED: i32 = 0;
@@ -32,6 +34,10 @@ pub const FOREBAY_PUSHED_OUT: u32 = 4;
 pub const FOREBAY_REDUNDANT_ACK: u32 = 5;
 
 /// A packet as a queue sees it: 32 bytes without padding, no payload.
+///
+/// The host fills it in, with 0 for what it does not know. A discipline gives it back as it came,
+/// apart from `tos`, which `mark` changes. `queued` is set by forebay: as a host, before a plug-in
+/// gets the packet; as a library, when its own disciplines get one, whatever it was before.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ForebayPacket {
@@ -55,7 +61,7 @@ pub struct ForebayPacket {
     pub source: u16,
     /// Number of the host that it goes to; 0 if that is not known.
     pub destination: u16,
-    /// When it joined the queue, in ns.
+    /// When it joined the queue, in ns: the context's `now` in that call of `enqueue`.
     pub queued: u64,
 }
 
@@ -113,8 +119,9 @@ pub struct ForebayDiscipline {
     pub summary: *const c_char,
     /// Paper, section or RFC that it follows.
     pub source: *const c_char,
-    /// JSON Schema of the parameters. Without `effective`, the host fills in its defaults, refuses
-    /// unknown fields and checks `type`, `minimum`, `exclusiveMinimum` and `maximum`; for an integer it
+    /// JSON Schema of the parameters. Without `effective`, each property needs a `type`, which is
+    /// number, integer, boolean or string. The host fills in the defaults, refuses unknown fields,
+    /// and checks `type`, `enum`, `minimum`, `exclusiveMinimum` and `maximum`; for an integer it
     /// takes packets ("50p") too.
     pub schema: *const c_char,
     /// Whether packets of one flow and class leave in the order in which they arrived.

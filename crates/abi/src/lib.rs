@@ -5,6 +5,8 @@
 //! `include/forebay.h` is the interface in C, and `docs/extending.md` the guide.
 
 mod convert;
+#[cfg(feature = "load")]
+mod exit;
 mod export;
 mod foreign;
 mod import;
@@ -24,7 +26,7 @@ pub use foreign::{Call, Foreign, Outside};
 pub use import::import;
 pub use interface::*;
 #[cfg(feature = "library")]
-pub use library::{forebay_discipline, forebay_discipline_at};
+pub use library::{forebay_discipline, forebay_discipline_at, forebay_reason};
 #[cfg(feature = "load")]
 pub use load::{Plugin, load};
 pub use watch::{Calls, Function, Watch};

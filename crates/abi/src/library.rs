@@ -1,13 +1,13 @@
 //! Forebay's own disciplines, for programs in C and C++.
 
-use crate::convert::text;
+use crate::convert::{c_string, text};
 use crate::export::Exports;
 use crate::interface::ForebayDiscipline;
-use forebay_core::{Conduct, ConfigError, Discipline, Entry, Recipe, Setting};
+use forebay_core::{Conduct, ConfigError, Discipline, DropReason, Entry, Recipe, Setting};
 use forebay_disciplines::Disciplines;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
-use std::ffi::c_char;
+use std::ffi::{CString, c_char};
 use std::sync::OnceLock;
 
 /// A combination of any classifier, admission rule and scheduler.
@@ -60,4 +60,13 @@ pub unsafe extern "C" fn forebay_discipline(name: *const c_char) -> *const Foreb
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_discipline_at(index: u32) -> *const ForebayDiscipline {
     exports().get(index)
+}
+
+/// Name of a reason of drops, for statistics: "overflow", "aqm", "preempted", "policed", "pushed_out"
+/// or "redundant_ack"; NULL if there is no reason of that number.
+#[unsafe(no_mangle)]
+pub extern "C" fn forebay_reason(reason: u32) -> *const c_char {
+    static NAMES: OnceLock<Vec<CString>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| DropReason::ALL.map(|each| c_string(each.name())).into());
+    names.get(reason as usize).map_or(std::ptr::null(), |name| name.as_ptr())
 }

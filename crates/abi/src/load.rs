@@ -1,7 +1,9 @@
 //! Shared libraries, which are loaded once and stay loaded.
 
+use crate::exit;
 use crate::import::import;
 use crate::interface::{ForebayDiscipline, ForebayPlugin};
+use crate::watch::{Calls, Function};
 use forebay_core::{Discipline, Entry};
 use libloading::Library;
 use sha2::{Digest, Sha256};
@@ -50,7 +52,10 @@ pub fn load(path: &Path) -> Result<Plugin, String> {
         Some(_) => return Err(refuse("it has changed since it was loaded; start again".into())),
         None => {}
     }
-    let kinds = open(&whole, &path.display().to_string()).map_err(refuse)?;
+    exit::guard();
+    let calls = Calls::of(&format!("plug-in {}", path.display()).into());
+    let kinds = calls.during(Function::Load, || open(&whole, &path.display().to_string()));
+    let kinds = kinds.map_err(refuse)?;
     let content = std::fs::read(&whole).map_err(|error| refuse(error.to_string()))?;
     let sha256 = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
     let plugin = Plugin { kinds, sha256 };

@@ -1,9 +1,11 @@
 //! Finds calls into plug-ins that do not return, from another thread.
 //!
 //! A call does not read a clock. Two stores record when it begins and when it ends. The other
-//! thread checks from time to time whether the same call is still in progress.
+//! thread checks from time to time whether the same call is still in progress. Its own thread knows
+//! which call it is in, for the case that the plug-in ends the process.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -25,10 +27,11 @@ pub enum Function {
     OnRestart,
     PacingRate,
     Next,
+    Load,
 }
 
 /// Names of the functions, by their numbers.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "",
     "create",
     "effective",
@@ -43,6 +46,7 @@ const NAMES: [&str; 14] = [
     "on_restart",
     "pacing_rate",
     "next",
+    "forebay_plugin",
 ];
 /// The part of [`Calls::state`] that is the function.
 const FUNCTION: u64 = 0xf;
@@ -85,10 +89,19 @@ impl Calls {
     #[inline]
     pub fn during<T>(&self, function: Function, act: impl FnOnce() -> T) -> T {
         let number = self.state.load(Relaxed) + FUNCTION + 1;
-        self.state.store(number | function as u64, Relaxed);
-        let answer = act();
-        self.state.store(number, Relaxed);
-        answer
+        UNDER_WAY.with(|under_way| {
+            self.state.store(number | function as u64, Relaxed);
+            let before = under_way.replace(self);
+            let answer = act();
+            under_way.set(before);
+            self.state.store(number, Relaxed);
+            answer
+        })
+    }
+
+    /// The function in progress as `state` says; empty between calls.
+    fn function(state: u64) -> &'static str {
+        NAMES[(state & FUNCTION) as usize]
     }
 
     /// The function that has been in progress for exactly `looks` checks, if there is one.
@@ -96,13 +109,23 @@ impl Calls {
         let state = self.state.load(Relaxed);
         let mut seen = self.seen.lock().expect("nothing panics while it is held");
         *seen = if seen.0 == state { (state, seen.1.saturating_add(1)) } else { (state, 0) };
-        let function = NAMES[(state & FUNCTION) as usize];
+        let function = Self::function(state);
         (seen.1 == looks && !function.is_empty()).then_some(function)
     }
 }
 
 thread_local! {
     static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
+    /// The calls of which this thread is in one; NULL if it is in none.
+    static UNDER_WAY: Cell<*const Calls> = const { Cell::new(ptr::null()) };
+}
+
+/// The call that this thread is in, if it is in one.
+#[cfg(feature = "load")]
+pub fn under_way() -> Option<String> {
+    // SAFETY: the calls are borrowed as long as one of them is in progress.
+    let calls = unsafe { UNDER_WAY.get().as_ref() }?;
+    Some(format!("{}: its {}", calls.who, Calls::function(calls.state.load(Relaxed))))
 }
 
 /// The queues of plug-ins that one thread makes, watched from another thread.

@@ -1,30 +1,71 @@
 //! `include/forebay.h` says what the interface says.
 
 use cbindgen::{Builder, Language, Style};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-/// What follows the declarations: one more, and a help for plug-ins in C.
-const TRAILER: &str = r##"
-#ifdef __cplusplus
-extern "C" {
-#endif
-/* The symbol that a plug-in exports: its disciplines by index, NULL after the last. */
-const ForebayDiscipline *forebay_plugin(uint32_t index);
-#ifdef __cplusplus
+/// What follows the declarations: one more, and what reads parameters in C.
+const TRAILER: &str = include_str!("../src/trailer.h");
+
+/// Builds `source` with `cc`, as the language that `options` say, and with every warning an error.
+fn compiled(cc: &str, options: &[&str], source: &str) -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let name: String = options.concat().chars().filter(|sign| sign.is_alphanumeric()).collect();
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{source}.out"));
+    let done = Command::new(cc)
+        .args(options)
+        .args(["-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-I"])
+        .arg(here.join("include"))
+        .arg(here.join("tests/c").join(source))
+        .arg("-o")
+        .arg(&program)
+        .status();
+    assert!(done.expect("a compiler is there").success(), "{cc} {options:?} {source}");
+    program
 }
-#endif
 
-/* A number in the parameters that the host hands to `create`, 0 if there is none of that name. The
- * host has filled in the schema's defaults and checked its bounds; the JSON is compact. */
-static inline double forebay_number(const char *params, const char *name) {
-    size_t length = strlen(name);
-    for (const char *at = params; (at = strchr(at, '"')) != NULL; at++) {
-        if (strncmp(at + 1, name, length) == 0 && strncmp(at + 1 + length, "\":", 2) == 0) {
-            return strtod(at + length + 3, NULL);
+/// A locale of its own whose decimal point is a comma, in `folder`; false if it cannot be made.
+fn comma_locale(folder: &Path) -> bool {
+    let source = folder.join("comma.src");
+    let text =
+        "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \".\"\ngrouping 3;3\nEND LC_NUMERIC\n";
+    std::fs::create_dir_all(folder).unwrap();
+    std::fs::write(&source, text).unwrap();
+    // It says that other categories are missing, and makes the locale all the same.
+    let made = Command::new("localedef")
+        .args(["-c", "--no-archive", "-f", "ANSI_X3.4-1968", "-i"])
+        .args([&source, &folder.join("comma")])
+        .output();
+    made.is_ok() && folder.join("comma/LC_NUMERIC").exists()
+}
+
+#[test]
+fn parameters_are_read_in_c_and_in_cpp_and_in_any_locale() {
+    let locales = Path::new(env!("CARGO_TARGET_TMPDIR")).join("locales");
+    let mut known = vec!["C"];
+    if comma_locale(&locales) {
+        known.push("comma");
+    } else {
+        eprintln!("not tested with a comma as decimal point: localedef makes no such locale");
+    }
+    for (cc, options) in [
+        ("cc", ["-std=c99"].as_slice()),
+        ("cc", &["-std=c17"]),
+        ("c++", &["-std=c++11", "-x", "c++"]),
+        ("c++", &["-std=c++20", "-x", "c++"]),
+    ] {
+        let program = compiled(cc, options, "parameters.c");
+        for locale in &known {
+            let run = Command::new(&program)
+                .env("LOCPATH", &locales)
+                .env("LC_ALL", locale)
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&run.stdout);
+            assert!(run.status.success() && said == format!("{locale}\n"), "{options:?}: {said}");
         }
     }
-    return 0;
-}"##;
+}
 
 #[test]
 fn the_header_is_current() {
@@ -36,17 +77,19 @@ fn the_header_is_current() {
         .with_language(Language::C)
         .with_style(Style::Both)
         .with_cpp_compat(true)
-        .with_include_guard("FOREBAY_H")
+        .with_pragma_once(true)
         .with_header(
             "/* The C interface of forebay's queue disciplines, made by cbindgen from crates/abi.\n * \
              Guide: docs/extending.md. */",
         )
+        .with_sys_include("math.h")
+        .with_sys_include("stdio.h")
         .with_sys_include("string.h")
-        .with_trailer(TRAILER)
+        .with_trailer(TRAILER.trim_end())
         .generate()
         .expect("the interface is plain")
         .write(&mut bytes);
-    let header = include_str!("../include/forebay.h");
+    let header = std::fs::read_to_string(here.join("include/forebay.h")).unwrap();
     let made = String::from_utf8(bytes).unwrap();
     if made != header {
         // Not by its own name, by which the tests that compile would find it.
@@ -71,9 +114,9 @@ fn declarations(header: &str) -> String {
 
 #[test]
 fn what_is_declared_changes_with_the_version_alone() {
-    let name = format!("interface-{}.txt", forebay::FOREBAY_VERSION);
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name);
-    let declared = declarations(include_str!("../include/forebay.h"));
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let kept = here.join(format!("tests/interface-{}.txt", forebay::FOREBAY_VERSION));
+    let declared = declarations(&std::fs::read_to_string(here.join("include/forebay.h")).unwrap());
     let known = std::fs::read_to_string(&kept).unwrap_or_default();
     if declared != known {
         let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interface.txt");

@@ -1,12 +1,11 @@
 //! The example in C++ against the functions that programs in C find our disciplines with.
 
-#![cfg(feature = "library")]
-
 use forebay::*;
 use forebay_conformance::SETTING;
 use forebay_core::{Context, DropReason, Packet, Rng, Sink, Time, Wake};
 use serde_json::json;
-use std::ffi::{CStr, CString};
+use std::collections::VecDeque;
+use std::ffi::{CStr, CString, c_void};
 
 /// What the example counts: sent, dropped, marked.
 #[derive(Debug, Default, PartialEq)]
@@ -43,8 +42,8 @@ unsafe extern "C" fn draw(_: *mut ForebayContext) -> u64 {
     7
 }
 
-/// A burst of 200 packets into `kind`, through the interface.
-fn through_c(kind: &str, params: &str) -> Result<Counts, String> {
+/// The kind called `kind`, and a queue of it.
+fn made(kind: &str, params: &str) -> Result<(&'static ForebayDiscipline, *mut c_void), String> {
     let (kind, params) = (CString::new(kind).unwrap(), CString::new(params).unwrap());
     // SAFETY: the interface's contracts are kept below.
     unsafe {
@@ -56,6 +55,15 @@ fn through_c(kind: &str, params: &str) -> Result<Counts, String> {
         if queue.is_null() {
             return Err(CStr::from_ptr(error.as_ptr()).to_str().unwrap().to_owned());
         }
+        Ok((kind, queue))
+    }
+}
+
+/// A burst of 200 packets into `kind`, through the interface.
+fn through_c(kind: &str, params: &str) -> Result<Counts, String> {
+    let (kind, queue) = made(kind, params)?;
+    // SAFETY: as above.
+    unsafe {
         let mut counts = Counts::default();
         let host = (&raw mut counts).cast();
         let mut cx = ForebayContext { now: 0, host, drop: dropped, mark, random: draw };
@@ -118,6 +126,51 @@ fn c_sees_what_rust_sees() {
     let refused = through_c("codel", r#"{"target": "0ms"}"#).unwrap_err();
     assert!(refused.starts_with("target: "), "{refused}");
     assert!(through_c("codel", "{").unwrap_err().contains("not JSON"));
+}
+
+/// A queue of 30 packets stands for 36 ms in each packet's way, below the target. Whatever the host
+/// wrote into `queued`, the time of arrival counts.
+#[test]
+fn the_time_of_arrival_is_set_by_the_library() {
+    for queued in [0, 7, u64::MAX] {
+        let (kind, queue) = made("codel", r#"{"target": "50ms"}"#).unwrap();
+        let mut counts = Counts::default();
+        let host = (&raw mut counts).cast();
+        // A second after the start.
+        let now = 1_000_000_000;
+        let mut cx = ForebayContext { now, host, drop: dropped, mark, random: draw };
+        let mut came = VecDeque::new();
+        let mut next = 0;
+        for turn in 0..500 {
+            for _ in 0..if turn == 0 { 30 } else { 1 } {
+                let packet = ForebayPacket { id: next, len: 1500, queued, ..Default::default() };
+                came.push_back((next, cx.now));
+                next += 1;
+                // SAFETY: the interface's contracts are kept.
+                unsafe { kind.enqueue.unwrap()(queue, &packet, &mut cx) };
+            }
+            cx.now += 1_200_000;
+            let mut packet = ForebayPacket::default();
+            // SAFETY: as above.
+            let answer = unsafe { kind.dequeue.unwrap()(queue, &mut packet, &mut cx) };
+            assert_eq!(answer, FOREBAY_SENT);
+            assert_eq!(came.pop_front(), Some((packet.id, packet.queued)));
+        }
+        // SAFETY: as above.
+        unsafe { kind.destroy.unwrap()(queue) };
+        assert_eq!(counts, Counts::default(), "queued = {queued}");
+    }
+}
+
+#[test]
+fn reasons_have_the_names_of_summaries() {
+    for reason in DropReason::ALL {
+        // SAFETY: the text is the library's, or NULL.
+        let name = unsafe { CStr::from_ptr(forebay_reason(reason as u32)) };
+        assert_eq!(name.to_str(), Ok(reason.name()));
+    }
+    assert!(forebay_reason(DropReason::ALL.len() as u32).is_null());
+    assert!(forebay_reason(u32::MAX).is_null());
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! Plug-ins: what comes back over the interface is what went in; examples; faults by name.
 
-#![cfg(feature = "load")]
-
 use forebay::{Disciplines, Exports, import};
 use forebay_conformance::{Arrival, Fate, Manner, SETTING, adversarial, check, run};
 use forebay_core::{Backlog, Conduct, ConfigError, Context, Discipline, DropReason, Ecn, Entry};
@@ -54,6 +52,11 @@ fn compiled(source: &Path, name: &str) -> PathBuf {
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins").join(name)
+}
+
+/// A plug-in that is written for these tests.
+fn own(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name)
 }
 
 /// A discipline with the random stream that it has behind the interface: one of its own, begun with
@@ -380,11 +383,27 @@ fn a_fault_is_named_and_its_packets_are_dropped() {
     }
 }
 
+/// A plug-in in C says what it reads of its parameters.
+#[test]
+fn parameters_of_every_type_arrive_in_c() {
+    let kinds = forebay::load(&compiled(&own("says.c"), "libsays.so")).unwrap().kinds;
+    let said = |block: Value| kinds[0].build(&block, &SETTING).err().unwrap().to_string();
+    assert_eq!(said(json!({})), "said: 0.25, 10, 1, \"slow\"");
+    let whole = json!({ "share": 1e-3, "limit": "20p", "gentle": false, "mode": "fast" });
+    assert_eq!(said(whole), "said: 0.001, 20, 0, \"fast\"");
+    assert_eq!(said(json!({ "gentle": 1 })), "gentle: expected a value of type boolean, got 1");
+    assert_eq!(
+        said(json!({ "mode": "medium" })),
+        "mode: must be one of \"slow\", \"fast\", got \"medium\""
+    );
+}
+
 #[test]
 fn what_is_no_plugin_is_refused_with_the_reason() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let refused = |path: &Path| forebay::load(path).err().unwrap();
     assert!(refused(Path::new("no/such.so")).contains("No such file"));
+    let says = std::fs::read_to_string(own("says.c")).unwrap();
     for (name, text, expected) in [
         ("empty", "int nothing;", "it has no function `forebay_plugin`"),
         (
@@ -392,13 +411,13 @@ fn what_is_no_plugin_is_refused_with_the_reason() {
             "old",
             "#include \"forebay.h\"\nstatic const ForebayDiscipline old = { .version = 1, .name = \"old\" };\n\
              const ForebayDiscipline *forebay_plugin(uint32_t i) { return i ? NULL : &old; }",
-            "it speaks version 1 of the interface, this program version 3; build it again with",
+            "it speaks version 1 of the interface, this program version 4; build it again with",
         ),
         (
             "new",
             "#include \"forebay.h\"\nstatic const ForebayDiscipline later = { .version = 77 };\n\
              const ForebayDiscipline *forebay_plugin(uint32_t i) { return i ? NULL : &later; }",
-            "it speaks version 77 of the interface, this program version 3",
+            "it speaks version 77 of the interface, this program version 4",
         ),
         (
             "half",
@@ -406,6 +425,22 @@ fn what_is_no_plugin_is_refused_with_the_reason() {
              .summary = \"s\", .source = \"s\" };\n\
              const ForebayDiscipline *forebay_plugin(uint32_t i) { return i ? NULL : &half; }",
             "discipline \"half\" has no function `destroy`",
+        ),
+        (
+            "list",
+            &says.replace(r#"\"type\": \"number\""#, r#"\"type\": \"array\""#),
+            "discipline \"says\": its schema: property \"share\" needs a type that forebay.h reads: \
+             number, integer, boolean, string; or write `effective`",
+        ),
+        (
+            "typeless",
+            &says.replace(r#"\"type\": \"boolean\", "#, ""),
+            "its schema: property \"gentle\" needs a type that forebay.h reads",
+        ),
+        (
+            "quoted",
+            &says.replace(r#"\"share\": {"#, r#"\"a\\\"b\": {"#),
+            r#"property "a\"b" has a name that forebay.h cannot read"#,
         ),
         (
             "none",

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// What a packet carries, as far as disciplines distinguish it. NCQ, for example, does not favour
 /// ACKs.
 ///
-/// It has 16 bits, so that a [`Packet`] has no padding.
+/// It has 32 bits, so that a [`Packet`] has no padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u32)]
 pub enum PacketKind {
@@ -67,7 +67,7 @@ pub struct Packet {
     pub source: u16,
     /// The host to which it goes, likewise. 0 if it is not known.
     pub destination: u16,
-    /// When the packet joined its queue. [`crate::Port::offer`] sets it.
+    /// When the packet joined its queue. [`crate::Port::offer`] sets it, and so does the C interface.
     pub queued: Time,
 }
 

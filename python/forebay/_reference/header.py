@@ -12,7 +12,7 @@ _COMMENT = r"^ */\*\*\n(?P<comment>(?: *\*(?: [^\n]*)?\n)+?) *\*/\n"
 _CONSTANT = re.compile(_COMMENT + r"#define (?P<name>FOREBAY_\w+) (?P<value>.+)", re.M)
 _STRUCT = re.compile(_COMMENT + r"typedef struct (?P<name>\w+) \{\n(?P<body>.*?)^\} ", re.S | re.M)
 _MEMBER = re.compile(_COMMENT + r"(?P<code>[^;]+;)", re.M)
-_FUNCTION = re.compile(_COMMENT + r"(?P<code>const struct [^;{]+;)", re.M)
+_FUNCTION = re.compile(_COMMENT + r"(?P<code>[\w *]+? \*?forebay_\w+\([^)]*\))( \{|;)", re.M)
 
 
 def c_page(tree: Path) -> str:
@@ -33,12 +33,12 @@ def c_page(tree: Path) -> str:
         "[Extending forebay](../extending.md#a-plug-in-in-c) shows both.",
         "",
         "## Functions",
+        "",
+        "`static inline` functions are in the header itself. They are for plug-ins, which read "
+        "their parameters with them.",
     ]
     for each in _FUNCTION.finditer(text):
-        lines += ["", "```c", each["code"].strip(), "```", "", _told(each["comment"])]
-    lines += ["", "A plug-in exports this one:", "", "```c"]
-    lines += ["const ForebayDiscipline *forebay_plugin(uint32_t index);", "```", ""]
-    lines += ["It returns the plug-in's disciplines by index, and NULL after the last."]
+        lines += ["", "```c", f"{each['code']};", "```", "", _told(each["comment"])]
     lines += ["", "## Structs"]
     for each in _STRUCT.finditer(text):
         lines += ["", f"### `{each['name']}`", "", _told(each["comment"]), ""]
