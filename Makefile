@@ -15,6 +15,7 @@
 #   make fuzz     run each fuzzer for FUZZ_SECONDS, 60 by default
 #   make fuzz-python  only those in Python: importers, the journal, messages of explore
 #   make fuzz-corpus  pack the fewest inputs that reach everything that the fuzzers have found
+#   make miri     run what Miri can of the C interface's tests (a nightly Rust with miri and rust-src)
 #   make abuse    run the gate under abuse for ABUSE_SECONDS, ten minutes by default (Linux, root);
 #                 then make every call of the system on a command's files fail
 #   make faults   only the latter: a quarter of an hour
@@ -47,7 +48,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help engine dist test-dist audit licences release demo library package hosted gate abuse soak test fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: help engine dist test-dist audit licences release demo library package hosted gate abuse soak miri test fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := help
 
 # Prints the head of this file.
@@ -160,6 +161,18 @@ fuzz-corpus: $(CARGO_FUZZ)
 	    -cf fuzz/corpus/$$target.tar -C $$found.kept . || exit 1; \
 	  echo "$$target: $$(ls $$found.kept | wc -l) inputs"; \
 	done
+
+# What loads or compiles C is beyond Miri.
+miri:
+	MIRIFLAGS=-Zmiri-disable-isolation CARGO_TARGET_DIR=target/miri \
+	  $(CARGO) +nightly miri test --locked -p forebay-abi --lib --test library
+
+# With the target named, what runs while it builds is not under it. Plug-ins stay loaded: no leak.
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+sanitize-abi:
+	RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 \
+	  CARGO_TARGET_DIR=target/sanitize \
+	  $(CARGO) +nightly test --locked --target $(HOST) -p forebay-abi --lib --tests
 
 target/tools/bin/%:
 	@echo "== installing $* into target/tools"

@@ -29,7 +29,8 @@ BLUE = ROOT / "examples" / "plugins" / "blue.c"
 def compiled(source: Path, to: Path) -> Path:
     """The shared library of a plug-in in C."""
     include = ROOT / "crates" / "abi" / "include"
-    options = ["-std=c11", "-shared", "-fPIC", "-O2", "-I", str(include)]
+    strict = ["-Wall", "-Wextra", "-Werror"]
+    options = ["-std=c11", *strict, "-shared", "-fPIC", "-O2", "-I", str(include)]
     words = ["cc", *options, "-o", str(to), str(source)]
     subprocess.run(words, check=True)
     return to
@@ -163,6 +164,32 @@ def test_a_call_that_does_not_return_is_named(tmp_path: Path) -> None:
         _, said = each.communicate(timeout=60)
         complaint = f'plug-in {library}, discipline "blue": its enqueue does not return; given up'
         assert each.returncode == 2 and complaint in said
+
+
+@pytest.mark.parametrize("function", ["exit", "quick_exit"])
+def test_a_plugin_that_ends_the_process_is_named(function: str, tmp_path: Path) -> None:
+    whole = "blue->bytes += packet.len;"
+    source = tmp_path / "ends.c"
+    ends = f"if (blue->count == 9) {function}(0); "
+    source.write_text(BLUE.read_text().replace(whole, ends + whole))
+    library = compiled(source, tmp_path / "libends.so")
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps(document(plugins=[str(library)])))
+    words = (["run", scenario], ["compare", scenario, "-r", "2", "--out", tmp_path / "out"])
+    for each in words:
+        found = command(*each)
+        complaint = f'error: plug-in {library}, discipline "blue": its enqueue ended the process'
+        assert found.returncode == 2 and complaint in found.stderr, found.stderr
+
+
+def test_a_plugin_that_ends_the_process_when_it_is_loaded_is_named(tmp_path: Path) -> None:
+    source = tmp_path / "early.c"
+    ends = "__attribute__((constructor)) static void ends(void) { exit(0); }\n"
+    source.write_text(BLUE.read_text() + ends)
+    library = compiled(source, tmp_path / "libearly.so")
+    found = command("kinds", "--check", library)
+    complaint = f"error: plug-in {library}: its loading ended the process"
+    assert found.returncode == 2 and complaint in found.stderr, found.stderr
 
 
 @pytest.fixture

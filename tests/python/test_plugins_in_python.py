@@ -240,6 +240,7 @@ def test_faults_in_other_processes_are_told(monkeypatch: pytest.MonkeyPatch) -> 
     ("place", "fault", "said"),
     [
         ("enqueue", "1 / 0", r"{file}:14, in enqueue: ZeroDivisionError: division by zero"),
+        ("enqueue", "raise SystemExit(0)", r"{file}:14, in enqueue: SystemExit: 0"),
         ("enqueue", "return", r"{file}:12, in enqueue: packet \d+ is neither kept nor sent nor"),
         ("enqueue", "return 7", r"{file}:12, in enqueue: it returned 7; it must return nothing"),
         ("enqueue", "self.drop(packet)", r"packet \d+ has already left: it was sent or dropped"),

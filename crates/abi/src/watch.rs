@@ -46,7 +46,7 @@ const NAMES: [&str; 15] = [
     "on_restart",
     "pacing_rate",
     "next",
-    "forebay_plugin",
+    "loading",
 ];
 /// The part of [`Calls::state`] that is the function.
 const FUNCTION: u64 = 0xf;

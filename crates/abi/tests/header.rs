@@ -50,7 +50,7 @@ fn parameters_are_read_in_c_and_in_cpp_and_in_any_locale() {
     }
     for (cc, options) in [
         ("cc", ["-std=c99"].as_slice()),
-        ("cc", &["-std=c17"]),
+        ("cc", &["-std=c17", "-fsanitize=address,undefined", "-fno-sanitize-recover"]),
         ("c++", &["-std=c++11", "-x", "c++"]),
         ("c++", &["-std=c++20", "-x", "c++"]),
     ] {
