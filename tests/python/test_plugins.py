@@ -170,13 +170,13 @@ def test_a_call_that_does_not_return_is_named(tmp_path: Path) -> None:
 def test_a_plugin_that_ends_the_process_is_named(function: str, tmp_path: Path) -> None:
     whole = "blue->bytes += packet.len;"
     source = tmp_path / "ends.c"
-    ends = f"if (blue->count == 9) {function}(0); "
+    ends = f"if (blue->count == 9) {{ {function}(0); }} "
     source.write_text(BLUE.read_text().replace(whole, ends + whole))
     library = compiled(source, tmp_path / "libends.so")
     scenario = tmp_path / "scenario.json"
     scenario.write_text(json.dumps(document(plugins=[str(library)])))
-    words = (["run", scenario], ["compare", scenario, "-r", "2", "--out", tmp_path / "out"])
-    for each in words:
+    compare = ["compare", scenario, "--disciplines", "fifo,blue", "-r", "1"]
+    for each in (["run", scenario], [*compare, "--out", tmp_path / "out"]):
         found = command(*each)
         complaint = f'error: plug-in {library}, discipline "blue": its enqueue ended the process'
         assert found.returncode == 2 and complaint in found.stderr, found.stderr
