@@ -364,7 +364,9 @@ mod tests {
         let mut rng = Rng::named(1, "ledger");
         let mut below = |count: u64| rng.next_u64() % count;
         let (mut found, mut clean) = (0, 0);
-        for _ in 0..2000 {
+        // Miri is some hundred times slower.
+        let rounds = if cfg!(miri) { 40 } else { 2000 };
+        for _ in 0..rounds {
             let mut ledger = Ledger::new(true);
             // Shown packets that are held, and those of arrivals that were sent, by arrival.
             let (mut held, mut sent) = (Vec::new(), Vec::new());
@@ -403,7 +405,7 @@ mod tests {
             let expected: Vec<_> = held.iter().map(|(arrival, _)| 7000 + arrival).collect();
             assert_eq!(left, expected);
         }
-        assert!(found > 200 && clean > 200, "{found} {clean}");
+        assert!(found > rounds / 10 && clean > rounds / 10, "{found} {clean}");
     }
 
     fn came(id: u32) -> ForebayPacket {
