@@ -175,8 +175,9 @@ def test_a_plugin_that_ends_the_process_is_named(function: str, tmp_path: Path) 
     library = compiled(source, tmp_path / "libends.so")
     scenario = tmp_path / "scenario.json"
     scenario.write_text(json.dumps(document(plugins=[str(library)])))
-    compare = ["compare", scenario, "--disciplines", "fifo,blue", "-r", "1"]
-    for each in (["run", scenario], [*compare, "--out", tmp_path / "out"]):
+    base: list[str | Path] = ["compare", scenario, "--disciplines", "fifo,blue", "-r", "1"]
+    ways: list[list[str | Path]] = [["run", scenario], [*base, "--out", tmp_path / "out"]]
+    for each in ways:
         found = command(*each)
         complaint = f'error: plug-in {library}, discipline "blue": its enqueue ended the process'
         assert found.returncode == 2 and complaint in found.stderr, found.stderr
