@@ -15,7 +15,7 @@
 #   make fuzz     run each fuzzer for FUZZ_SECONDS, 60 by default
 #   make fuzz-python  only those in Python: importers, the journal, messages of explore
 #   make fuzz-corpus  pack the fewest inputs that reach everything that the fuzzers have found
-#   make miri     run what Miri can of the C interface's tests (a nightly Rust with miri and rust-src)
+#   make miri     run the account of plug-ins' packets under Miri (a nightly Rust with miri and rust-src)
 #   make abuse    run the gate under abuse for ABUSE_SECONDS, ten minutes by default (Linux, root);
 #                 then make every call of the system on a command's files fail
 #   make faults   only the latter: a quarter of an hour
@@ -162,17 +162,10 @@ fuzz-corpus: $(CARGO_FUZZ)
 	  echo "$$target: $$(ls $$found.kept | wc -l) inputs"; \
 	done
 
-# What loads or compiles C is beyond Miri.
+# What loads or compiles C is beyond Miri, and whole queues take too long.
 miri:
 	MIRIFLAGS=-Zmiri-disable-isolation CARGO_TARGET_DIR=target/miri \
-	  $(CARGO) +nightly miri test --locked -p forebay-abi --lib --test library
-
-# With the target named, what runs while it builds is not under it. Plug-ins stay loaded: no leak.
-HOST = $(shell rustc -vV | sed -n 's/^host: //p')
-sanitize-abi:
-	RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 \
-	  CARGO_TARGET_DIR=target/sanitize \
-	  $(CARGO) +nightly test --locked --target $(HOST) -p forebay-abi --lib --tests
+	  $(CARGO) +nightly miri test --locked -p forebay-abi --lib
 
 target/tools/bin/%:
 	@echo "== installing $* into target/tools"
