@@ -125,9 +125,8 @@ EXPERIMENTS = [
         "CUBIC of 2008, beta 0.8",
         {
             "congestion": "cubic-2008",
-            "stack": "standard",
-            "legacy": {"cubic_beta": 0.8},
-            "growth_per_ack": 1,
+            "stack": {"kind": "standard", "growth_per_ack": 1},
+            "cubic-2008": {"beta": 0.8},
         },
         *CUBIC_APART,
     ),

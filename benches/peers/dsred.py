@@ -35,7 +35,7 @@ ABOUT = (
 )
 RATES = (0.0, 2.0, 4.0, 6.0, 8.0)
 """In-profile rates in Mbit/s, of 10."""
-HOLES_FIRST = {"stack": "standard", "legacy": {"repair_order": "holes-first"}}
+HOLES_FIRST = {"stack": {"kind": "standard", "repair_order": "holes-first"}}
 """What makes our SACK repair in the order of ns-2's."""
 MEASURES = {
     "share_in": ("share in profile", "%", 100.0),

@@ -224,7 +224,7 @@ def scenario(settings: Mapping[str, Any], tcp: Mapping[str, Any], seed: int) -> 
     }
     if delayed > 0:
         # Both peers grow by acknowledgments, forebay by bytes unless told.
-        conventions["growth_per_ack"] = 1
+        conventions["stack"] = {"kind": "standard", "growth_per_ack": 1}
     queue = {"kind": settings["queue"], "limit": f"{settings['buffer']}p"}
     if settings["queue"] == "red":
         queue |= {"min_th": "5p", "max_th": "15p", "max_p": 0.1, "weight": 0.002}

@@ -260,6 +260,7 @@ GROUPS = {
     "schedulers": "Schedulers (which packet is sent next)",
     "boxes": "Boxes (in front of a link's queue; they see both directions)",
     "sources": "Traffic sources",
+    "stacks": "Stacks of TCP (tcp.stack)",
     "controls": "Congestion controls (tcp.congestion)",
     "profiles": "Traffic profiles (how a sender's packets get their drop precedence)",
 }
@@ -271,6 +272,7 @@ PARTS = {
     "schedulers": "Also a scheduler, in combinations",
     "boxes": "Also a box",
     "sources": "Also a traffic source",
+    "stacks": "Also a stack of TCP",
     "controls": "Also a congestion control",
     "profiles": "Also a traffic profile",
 }

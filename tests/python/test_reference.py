@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from forebay import Scenario, ScenarioError, _written, sweep
 from forebay._cli import app
 from forebay._cli.page import cli_page
-from forebay._reference.controls import controls_page
+from forebay._reference.controls import controls_page, stacks_page
 from forebay._reference.fields import Schema
 from forebay._reference.files import File, open_schema
 from forebay._reference.header import FILE, c_page
@@ -38,6 +38,11 @@ def test_the_page_of_kinds_is_current() -> None:
 def test_the_page_of_congestion_controls_is_current_and_names_deviations() -> None:
     kept = (ROOT / "docs/reference/congestion.md").read_text(encoding="utf-8")
     assert kept == controls_page(ROOT), "run make docs"
+
+
+def test_the_page_of_stacks_is_current() -> None:
+    kept = (ROOT / "docs/reference/stacks.md").read_text(encoding="utf-8")
+    assert kept == stacks_page(ROOT), "run make docs"
     assert kept.count("### Deviations") > 5 and "[`" not in kept
 
 

@@ -35,16 +35,19 @@
 //! ```
 
 pub mod admit;
+mod builtin;
 pub mod classify;
 mod compose;
 #[cfg(test)]
 mod fixture;
 pub mod kinds;
 mod one_or_each;
+mod questions;
 mod registry;
 mod retune;
 pub mod schedule;
 
-pub use compose::{Admit, Alone, Classify, Composed, Schedule};
+pub use compose::Composed;
 pub use one_or_each::OneOrEach;
+pub use questions::{Admit, Alone, Classify, Schedule};
 pub use registry::{Classful, ClassfulSite, Disciplines, Part};

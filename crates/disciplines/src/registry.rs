@@ -1,6 +1,6 @@
 //! Every discipline, and every part of a discipline, by name.
 
-use crate::{Admit, Classify, Composed, Schedule, admit, classify, kinds, schedule};
+use crate::{Admit, Classify, Composed, Schedule};
 use forebay_core::{
     Conduct, ConfigError, Discipline, Entry, Family, Named, Recipe, Registry, Setting,
 };
@@ -143,52 +143,6 @@ impl Recipe<dyn Discipline> for OneQueue {
 }
 
 impl Disciplines {
-    /// The disciplines of this crate, one line for each.
-    pub fn builtin() -> Self {
-        Disciplines::default()
-            .with::<admit::Agent>()
-            .with::<admit::Cobalt>()
-            .with::<admit::Codel>()
-            .with::<admit::CpAqm>()
-            .with::<admit::CqAqm>()
-            .with::<admit::Gsp>()
-            .with::<admit::Pi2>()
-            .with::<admit::Pie>()
-            .with::<admit::Red>()
-            .with::<admit::Rio>()
-            .with::<admit::SharedTailDrop>()
-            .with::<admit::Step>()
-            .with::<admit::TailDrop>()
-            .with::<admit::Wred>()
-            .with::<admit::Wrt>()
-            .with::<classify::Class>()
-            .with::<classify::Dscp>()
-            .with::<classify::FlowHash>()
-            .with::<classify::LowLatency>()
-            .with::<classify::Ncq>()
-            .with::<classify::One>()
-            .with::<classify::Precedence>()
-            .with::<schedule::ClassicProtection>()
-            .with::<schedule::Drr>()
-            .with::<schedule::Fair>()
-            .with::<schedule::Fifo>()
-            .with::<schedule::StrictPriority>()
-            .with::<schedule::Wfq>()
-            .with::<schedule::Wrr>()
-            .with::<kinds::Cake>()
-            .with::<kinds::CqAqm>()
-            .with::<kinds::Drr>()
-            .with::<kinds::DualPi2>()
-            .with::<kinds::Fifo>()
-            .with::<kinds::FqCodel>()
-            .with::<kinds::FqPie>()
-            .with::<kinds::Htb>()
-            .with::<kinds::Ncq>()
-            .with::<kinds::Nqb>()
-            .with::<kinds::Prio>()
-            .with::<kinds::Wrr>()
-    }
-
     /// Adds `N`: a discipline, a classifier, an admission rule (which also becomes a kind with one
     /// queue) or a scheduler.
     ///

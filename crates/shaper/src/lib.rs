@@ -31,12 +31,14 @@
 
 mod flow;
 pub mod link;
+mod plan;
 mod record;
 mod replay;
 pub mod schema;
 mod shaper;
 
 pub use flow::{FlowHash, host_number};
+pub use plan::Plan;
 pub use record::{Operation, Recorder, Recording};
 pub use replay::{Replay, replay};
-pub use shaper::{Plan, Shaper};
+pub use shaper::Shaper;

@@ -1,45 +1,16 @@
 //! A port whose discipline can be replaced while packets wait in it.
 
+use crate::plan::Plan;
 use crate::record::{Operation, Recorder};
 use forebay_core::config::require;
 use forebay_core::tcp::Tcp;
 use forebay_core::{
-    Backlog, Capacity, ConfigError, Context, DropReason, Packet, Poll, Port, Rate, Rng, Setting,
-    Sink, Time, Verdict,
+    Backlog, ConfigError, Context, DropReason, Packet, Poll, Port, Rng, Sink, Time, Verdict,
 };
 use forebay_disciplines::Disciplines;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-
-/// What a shaper is built from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
-    /// The link's rate, above 0.
-    pub rate: Rate,
-    /// Bytes that the link adds to every IP packet.
-    pub overhead: u32,
-    /// Largest IP packet in bytes.
-    pub mtu: u32,
-    /// The queue discipline, as a scenario writes it.
-    pub queue: Value,
-}
-
-impl Plan {
-    /// What the discipline is told of the link.
-    pub fn setting(&self) -> Setting {
-        Setting { rate: self.rate, overhead: self.overhead, mtu: self.mtu, queues: 1 }
-    }
-
-    fn port(&self, disciplines: &Disciplines) -> Result<Port, ConfigError> {
-        require(self.rate.bps() > 0, "rate", || "must be greater than 0".into())?;
-        let discipline = disciplines.build(&self.queue, &self.setting());
-        let discipline = discipline.map_err(|error| error.within("queue"))?;
-        Ok(Port::new(discipline, Capacity::constant(self.rate), self.overhead))
-    }
-}
 
 /// A port, and the earlier ports in which packets still wait.
 ///
@@ -229,7 +200,8 @@ impl Sink for Tee<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use forebay_core::Rate;
+    use serde_json::{Value, json};
 
     struct Count(u32);
 

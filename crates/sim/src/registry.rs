@@ -5,11 +5,13 @@ use forebay_core::{ConfigError, Discipline, Entry, Family, Named, Registry as Pa
 use forebay_disciplines::{Admit, Classify, Disciplines, Part, Schedule};
 use forebay_middlebox::Middlebox;
 use forebay_middlebox::marker::{self, Marker};
+use forebay_tcp::Stack;
 use forebay_tcp::congestion::{self, CongestionController};
+use forebay_tcp::stacks;
 use std::collections::BTreeMap;
 
-/// The parts that scenarios can name: disciplines and their parts, sources of traffic, congestion
-/// controls, markers and boxes.
+/// The parts that scenarios can name: disciplines and their parts, sources of traffic, stacks and
+/// congestion controls of TCP, markers and boxes.
 #[derive(Clone, Default)]
 pub struct Registry {
     /// Queue disciplines and their parts.
@@ -18,6 +20,8 @@ pub struct Registry {
     pub sources: Parts<Generator>,
     /// Congestion controls of TCP.
     pub controls: Parts<dyn CongestionController>,
+    /// Stacks of TCP.
+    pub stacks: Parts<Stack>,
     /// Markers, by the names that profiles use.
     pub markers: Parts<dyn Marker>,
     /// Boxes in front of links.
@@ -60,6 +64,12 @@ impl Nameable for dyn CongestionController {
     }
 }
 
+impl Nameable for Stack {
+    fn join(registry: &mut Registry, entry: Entry<Self>) -> Result<(), ConfigError> {
+        registry.stacks.join(entry)
+    }
+}
+
 impl Nameable for dyn Marker {
     fn join(registry: &mut Registry, entry: Entry<Self>) -> Result<(), ConfigError> {
         registry.markers.join(entry)
@@ -79,6 +89,7 @@ impl Registry {
             disciplines: Disciplines::builtin(),
             sources: traffic::builtin(),
             controls: congestion::builtin(),
+            stacks: stacks::builtin(),
             markers: marker::builtin(),
             boxes: forebay_middlebox::builtin(),
             plugins: BTreeMap::new(),

@@ -4,7 +4,7 @@ mod common;
 
 use forebay_core::{ConfigError, Duration, Named, Rate};
 use forebay_sim::{Registry, Scenario, scenario, summary};
-use forebay_tcp::Config;
+use forebay_tcp::ConnectionParams;
 use forebay_tcp::congestion::{
     AckSample, Attention, Conduct, CongestionController, CongestionEvent, Delivery, Lost, Needs,
     Start, Window,
@@ -58,7 +58,7 @@ impl Named for Steady {
         forebay_core::config::require(params.products > 0.0, "products", || "above 0".into())?;
         let params = *params;
         let seen = SEEN.lock().unwrap().clone().unwrap_or_default();
-        Ok(Arc::new(move |_: &Config| {
+        Ok(Arc::new(move |_: &ConnectionParams| {
             let (least, seen) = (Duration::MAX, Arc::clone(&seen));
             Box::new(Steady { params, rates: [0.0; 10], least, seen })
         }))

@@ -52,6 +52,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let segments = arguments.next().map_or(10_000_000, |text| text.parse().expect("a number"));
     let loss = arguments.next().map_or(0.0, |text| text.parse().expect("a probability"));
-    let config = Config { max_window: Some(100), delayed_ack_count: 1, ..Config::default() };
+    let mut config = Config::default();
+    (config.connection.max_window, config.connection.delayed_ack_count) = (Some(100), 1);
     println!("{} bytes delivered", run(&config, segments, loss));
 }

@@ -114,19 +114,6 @@ impl RangeSet {
         self.ranges.clear();
     }
 
-    /// Removes `start..end`. Returns the number of bytes removed.
-    pub(crate) fn remove(&mut self, start: u64, end: u64) -> u64 {
-        let removed = self.covered(start, end);
-        if removed > 0 {
-            let first = self.ranges.partition_point(|range| range.1 <= start);
-            let last = self.ranges.partition_point(|range| range.0 < end);
-            let (low, high) = (self.ranges[first].0, self.ranges[last - 1].1);
-            let left = [(low, start), (end, high)].into_iter().filter(|range| range.0 < range.1);
-            self.ranges.splice(first..last, left);
-        }
-        removed
-    }
-
     /// Bytes of the set within `start..end`.
     pub(crate) fn covered(&self, start: u64, end: u64) -> u64 {
         let above = self.ranges.iter().rev().skip_while(|range| range.0 >= end);
@@ -174,7 +161,7 @@ mod tests {
     proptest! {
         #[test]
         fn behaves_like_a_set_of_bytes(
-            ops in proptest::collection::vec((0..100_u64, 1..20_u64, 0..3_u8), 1..60),
+            ops in proptest::collection::vec((0..100_u64, 1..20_u64, 0..2_u8), 1..60),
         ) {
             let mut set = RangeSet::default();
             let mut model = [false; 128];
@@ -190,10 +177,6 @@ mod tests {
                     prop_assert_eq!(new as usize, fresh);
                     prop_assert!(whole.0 <= at && at + len <= whole.1);
                     model[part.clone()].fill(true);
-                } else if op == 1 {
-                    let had = model[part.clone()].iter().filter(|held| **held).count();
-                    prop_assert_eq!(set.remove(at, at + len) as usize, had);
-                    model[part.clone()].fill(false);
                 } else {
                     let had = model[..at as usize].iter().filter(|held| **held).count();
                     prop_assert_eq!(set.remove_below(at) as usize, had);

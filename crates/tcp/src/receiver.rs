@@ -1,18 +1,15 @@
 //! The receiving side.
 
-mod adaptive;
 mod linux_6_1;
 mod marks;
 mod report;
 mod view;
 
 use crate::accecn::DataReceiver;
-use crate::linux::{self, Acknowledging, Version};
 use crate::ranges::RangeSet;
-use crate::segment::put;
-use crate::sender::micros;
+use crate::segment::{micros, millis, put};
+use crate::stacks::Acknowledging;
 use crate::{Config, Flags, LossRecovery, Segment};
-use adaptive::Adaptive;
 use forebay_core::{Duration, Ecn, Time};
 use marks::Tells;
 
@@ -53,8 +50,8 @@ pub struct Receiver {
     /// Segments not yet acknowledged, and how many at most.
     pending: u8,
     count: u8,
-    /// Whether the rules are the standards', without quick acknowledgments, reports of every mark,
-    /// accurate ECN or a delay that adapts. Then none of these need be checked for each segment.
+    /// Whether the rules are the standards', without quick acknowledgments, reports of every mark or
+    /// accurate ECN. Then none of these need be checked for each segment.
     plain: bool,
     /// Set if the rules are those of Linux 6.1, with its receive buffer.
     is_6_1: bool,
@@ -73,11 +70,6 @@ pub struct Receiver {
     // What follows is rare, or for receivers that are not plain.
     /// RCV.NXT when the last acknowledgment was sent, if there are timestamps or Linux's rules.
     last_ack: u64,
-    /// When data last arrived.
-    arrived: Time,
-    /// The idle time that counts as a start, and how many segments are acknowledged at once then.
-    quick_after: Duration,
-    quick_acks: u32,
     /// The most accurate way in which it can report marks.
     tells: Tells,
     /// The next data must be acknowledged without delay (Linux 6.1), if ECN-capable packets have been
@@ -89,9 +81,7 @@ pub struct Receiver {
     duplicate_bytes: u64,
     /// Bytes that have become contiguous since the last acknowledgment, if Linux's rules apply.
     unread: u64,
-    /// State of a delay that adapts.
-    adaptive: Option<Box<Adaptive>>,
-    /// Set if Linux's rules decide when to acknowledge.
+    /// Linux's rules, if these decide when to acknowledge.
     linux: Option<Box<Acknowledging>>,
     /// Set in AccECN mode.
     accurate: Option<Box<DataReceiver>>,
@@ -103,45 +93,36 @@ const NO_FIN: u64 = u64::MAX;
 impl Receiver {
     /// A receiver that waits for its first segment. `config` must be valid.
     pub fn new(config: &Config) -> Self {
-        let next = u64::from(!config.handshake);
-        let linux =
-            Version::of(config).map(|version| Box::new(Acknowledging::new(version, config)));
-        let every_mark = config.congestion.counts_marks();
-        let special = linux.is_some()
-            || config.accurate_ecn
-            || config.adaptive_delayed_ack
-            || config.quick_acks > 0
-            || every_mark;
-        let largest = config.receive_window.largest();
+        let Config { connection, congestion, stack } = config;
+        let next = u64::from(!connection.handshake);
+        let linux = stack.acknowledging(connection).map(Box::new);
+        let every_mark = congestion.counts_marks();
+        let special =
+            linux.is_some() || connection.accurate_ecn || connection.quick_acks > 0 || every_mark;
+        let largest = connection.receive_window.largest();
         let buffer = linux.as_ref().map_or(largest, |linux| linux.window());
         Receiver {
             next,
             read: 1,
             advertised: 1 + buffer,
             buffer,
-            mss: config.mss() as u32,
+            mss: connection.mss() as u32,
             deadline: Time::MAX,
-            delay: config.delayed_ack_timeout,
+            delay: connection.delayed_ack_timeout,
             pending: 0,
-            count: config.delayed_ack_count,
-            quick: config.quick_acks,
-            quick_acks: config.quick_acks,
-            quick_after: config.quick_acks_after.unwrap_or(Duration::MAX),
-            adaptive: config
-                .adaptive_delayed_ack
-                .then(|| Box::new(Adaptive::new(config.delayed_ack_timeout))),
-            is_6_1: Version::of(config) == Some(Version::Linux6_1),
+            count: connection.delayed_ack_count,
+            quick: connection.quick_acks,
+            is_6_1: linux.as_ref().is_some_and(|linux| linux.room().is_some()),
             linux,
             plain: !special,
-            arrived: Time::MAX,
             reading: true,
-            sack: config.recovery == LossRecovery::Sack,
-            ecn: config.ecn && (config.handshake || !config.accurate_ecn),
-            timestamps: config.timestamps,
+            sack: connection.recovery == LossRecovery::Sack,
+            ecn: connection.ecn && (connection.handshake || !connection.accurate_ecn),
+            timestamps: connection.timestamps,
             echo: false,
-            tells: Tells::by(config),
-            ect: if config.ecn { config.congestion.always_ect() } else { Flags::NONE },
-            accurate: (config.accurate_ecn && !config.handshake)
+            tells: Tells::by(connection),
+            ect: if connection.ecn { congestion.always_ect() } else { Flags::NONE },
+            accurate: (connection.accurate_ecn && !connection.handshake)
                 .then(|| Box::new(DataReceiver::new())),
             every_mark,
             at_once: false,
@@ -227,19 +208,6 @@ impl Receiver {
             {
                 buffer.measure_echo(now, u64::from(segment.len), segment.tsecr);
             }
-        } else if !self.plain && segment.len > 0 {
-            if now.since(self.arrived) > self.quick_after {
-                self.quick = self.quick_acks;
-            }
-            if let Some(adaptive) = &mut self.adaptive {
-                if self.arrived == Time::MAX && segment.has_timestamp {
-                    // What the first segment echoes is the handshake's.
-                    let ago = micros(now).wrapping_sub(segment.tsecr);
-                    adaptive.round_trip = Duration::from_micros(u64::from(ago));
-                }
-                self.delay = adaptive.on_data(now.since(self.arrived));
-            }
-            self.arrived = now;
         }
         let of_6_1 = !self.plain && self.is_6_1;
         let edge = if of_6_1 { self.advertised } else { self.read + self.buffer };
@@ -292,11 +260,6 @@ impl Receiver {
         }
         if now < self.deadline {
             return None;
-        }
-        if !self.plain
-            && let Some(adaptive) = &mut self.adaptive
-        {
-            self.delay = adaptive.on_expiry();
         }
         Some(self.acknowledge(now))
     }
@@ -521,7 +484,7 @@ impl Receiver {
         if !self.plain
             && let Some(linux) = &mut self.linux
         {
-            tsval = if self.timestamps { linux::stamp(linux.stamped_at(now)) } else { 0 };
+            tsval = if self.timestamps { millis(linux.stamped_at(now)) } else { 0 };
             duplicate = linux.on_sent(self.pending > 0);
         }
         if !self.plain

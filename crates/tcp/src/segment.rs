@@ -1,7 +1,11 @@
 //! The segment: everything that one end sends to the other.
 
-use crate::accecn::{AccEcnOption, OptionTail};
-use forebay_core::Ecn;
+mod option;
+
+use forebay_core::{Duration, Ecn, Time};
+
+pub(crate) use option::DIVOPT;
+pub use option::{AccEcnOption, OptionTail};
 
 /// Control bits of a segment, and the ECN codepoint of the IP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -196,6 +200,14 @@ impl Segment {
             .saturating_add(u64::from(self.flags.has(Flags::FIN)))
     }
 
+    /// The delay of the data that it acknowledges, by the timestamp clocks of both ends, which count
+    /// in `unit`.
+    #[inline]
+    pub(crate) fn one_way_delay(&self, unit: Duration) -> Option<Duration> {
+        let ticks = self.tsval.wrapping_sub(self.tsecr);
+        self.has_timestamp.then(|| unit * u64::from(ticks))
+    }
+
     /// The SACK blocks as offsets `(start, end)` into the stream, in the segment's order.
     #[inline]
     pub fn sack_blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
@@ -210,6 +222,17 @@ impl Segment {
 #[inline]
 pub(crate) fn put(sent: Option<Segment>, place: &mut Segment) -> bool {
     sent.map(|sent| *place = sent).is_some()
+}
+
+/// The timestamp clock of the standards' stack: microseconds, wrapping.
+#[inline]
+pub(crate) fn micros(now: Time) -> u32 {
+    (now.as_nanos() / 1000) as u32
+}
+
+/// The timestamp clock of Linux: milliseconds (`TCP_TS_HZ`; 2.6 with 1000 ticks a second).
+pub(crate) fn millis(now: Time) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! Whole connections over a network that loses, delays, reorders, duplicates and marks.
 
-use forebay_core::{Bytes, Duration, Ecn, Rng, Time};
+use forebay_core::{Duration, Ecn, Rng, Time};
 use forebay_tcp::{
-    AccEcnOption, Config, CongestionControl, Flags, Legacy, LossDetection, LossRecovery,
-    LostRetransmissions, Preset, Receiver, Reduction, SackBlock, Segment, Sender, SlowStartEnd,
-    State, TimeoutRecovery, congestion,
+    AccEcnOption, Config, Flags, Receiver, SackBlock, Segment, Sender, State, congestion,
 };
 use proptest::prelude::*;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Probabilities for each packet.
@@ -112,86 +111,122 @@ fn transfer(config: &Config, network: &Network, bytes: u64) -> (Sender, Receiver
     panic!("not done after two million events: {sender:?} {receiver:?}");
 }
 
-fn legacy(on: &[bool]) -> Legacy {
-    let mut legacy = Legacy::default();
-    if on[0] {
-        legacy.lost_retransmissions = LostRetransmissions::Sack;
-    }
-    if on[1] {
-        legacy.slow_start = SlowStartEnd::AboveThreshold;
-    }
-    if on[2] {
-        legacy.timeout_recovery = TimeoutRecovery::FRto;
-    }
-    legacy
+fn read(given: &Value) -> Config {
+    let config = Config::read(given).unwrap_or_else(|error| panic!("{given}: {error}"));
+    config.validate().unwrap_or_else(|error| panic!("{given}: {error}"));
+    config
 }
 
-fn configs() -> impl Strategy<Value = Config> {
-    let kinds = (
-        proptest::sample::select(
-            congestion::builtin().iter().map(|entry| entry.name.to_string()).collect::<Vec<_>>(),
-        ),
-        prop_oneof![
-            Just(LossRecovery::Reno),
-            Just(LossRecovery::NewReno),
-            Just(LossRecovery::Sack)
-        ],
-        prop_oneof![Just(1500_u64), Just(540), Just(9000)],
-        prop_oneof![Just(10_000_u64), Just(65_535), Just(6_000_000)],
-        proptest::option::of(1..20_u32),
+/// Parameters that every stack has.
+fn common() -> impl Strategy<Value = Value> {
+    let sizes = (
+        prop_oneof![Just("1500B"), Just("540B"), Just("9000B")],
+        prop_oneof![Just("10KB"), Just("65535B"), Just("6MB")],
     );
-    (kinds, 1..3_u8, proptest::collection::vec(any::<bool>(), 16)).prop_map(
-        |((congestion, recovery, mtu, window, max_window), delayed_ack_count, on)| Config {
-            timestamps: on[0] || congestion == "ledbat",
-            ecn: on[1] || on[15] || congestion == "dctcp" || congestion == "prague",
-            accurate_ecn: on[15] || congestion == "prague",
-            congestion: congestion.parse().unwrap(),
-            recovery,
-            mtu: Bytes(mtu),
-            receive_window: Bytes(window).into(),
-            max_window,
-            delayed_ack_count,
-            limited_transmit: on[2],
-            loss_detection: if on[10] { LossDetection::Fack } else { LossDetection::Rfc6675 },
-            reduction: match (on[3], on[9]) {
-                (true, _) => Reduction::Proportional,
-                (false, true) => Reduction::RateHalving,
-                (false, false) => Reduction::AtOnce,
-            },
-            legacy: legacy(&on[11..14]),
-            adaptive_delayed_ack: on[14],
-            hystart: on[4],
-            pacing: on[5],
-            slow_start_after_idle: on[6],
-            handshake: on[7],
-            quick_acks: if on[8] { 16 } else { 0 },
-            ..Config::default()
+    (sizes, 1..3_u8, any::<bool>()).prop_map(|((mtu, window), delayed_ack_count, handshake)| {
+        json!({
+            "mtu": mtu,
+            "receive_window": window,
+            "delayed_ack_count": delayed_ack_count,
+            "handshake": handshake,
+        })
+    })
+}
+
+/// `table` with the fields of `more`.
+fn with(mut table: Value, more: Value) -> Value {
+    let Value::Object(more) = more else { unreachable!("a table") };
+    table.as_object_mut().expect("a table").extend(more);
+    table
+}
+
+fn controls() -> impl Strategy<Value = String> {
+    let known = congestion::builtin();
+    let names: Vec<_> = known.iter().map(|entry| entry.name.to_string()).collect();
+    proptest::sample::select(names)
+}
+
+fn recoveries() -> impl Strategy<Value = &'static str> {
+    prop_oneof![Just("reno"), Just("new-reno"), Just("sack")]
+}
+
+fn windows() -> impl Strategy<Value = Value> {
+    proptest::option::of(1..20_u32)
+        .prop_map(|most| most.map_or(json!({}), |most| json!({ "max_window": most })))
+}
+
+/// The standards' stack.
+fn configs() -> impl Strategy<Value = Config> {
+    let on = proptest::collection::vec(any::<bool>(), 10);
+    (common(), controls(), recoveries(), windows(), on).prop_map(
+        |(common, congestion, recovery, windows, on)| {
+            let prague = congestion == "prague";
+            let given = json!({
+                "timestamps": on[0] || congestion == "ledbat",
+                "ecn": on[1] || on[9] || congestion == "dctcp" || prague,
+                "accurate_ecn": on[9] || prague,
+                "congestion": congestion,
+                "recovery": recovery,
+                "hystart": on[4],
+                "pacing": on[5],
+                "slow_start_after_idle": on[6],
+                "quick_acks": if on[8] { 16 } else { 0 },
+                "stack": {
+                    "limited_transmit": on[2],
+                    "reduction": if on[3] { "proportional" } else { "at-once" },
+                    "timeout_recovery": if on[7] { "f-rto" } else { "resend" },
+                },
+            });
+            read(&with(with(common, windows), given))
         },
     )
 }
 
-/// A sender of the past, with what it has no rules for left out.
-fn stacks() -> impl Strategy<Value = Config> {
-    let old = prop_oneof![Just(Preset::Ns2), Just(Preset::Ns318)];
-    (old, configs()).prop_map(|(preset, config)| {
-        let base = Config::preset(preset);
-        let old = preset == Preset::Ns318;
-        Config {
-            congestion: CongestionControl::of::<congestion::NewReno>(),
-            recovery: if old { LossRecovery::NewReno } else { config.recovery },
-            timestamps: config.timestamps && !old,
-            ecn: config.ecn && !old,
-            accurate_ecn: false,
-            loss_detection: base.loss_detection,
-            reduction: base.reduction,
-            max_window: if old { None } else { config.max_window },
-            slow_start_after_idle: config.slow_start_after_idle && !old,
-            pacing: false,
-            hystart: false,
-            legacy: base.legacy,
-            ..config
-        }
-    })
+/// Historical senders.
+fn historical() -> impl Strategy<Value = Config> {
+    let ns2 = (common(), recoveries(), windows(), any::<[bool; 4]>()).prop_map(
+        |(common, recovery, windows, on)| {
+            let given = json!({
+                "preset": "ns-2",
+                "recovery": recovery,
+                "timestamps": on[0],
+                "ecn": on[1],
+                "slow_start_after_idle": on[2],
+                "stack": { "limited_transmit": on[3] },
+            });
+            read(&with(with(common, windows), given))
+        },
+    );
+    let ns318 = (common(), any::<bool>()).prop_map(|(common, limited)| {
+        let given = json!({ "preset": "ns-3.18", "stack": { "limited_transmit": limited } });
+        read(&with(common, given))
+    });
+    prop_oneof![ns2, ns318]
+}
+
+/// Linux, 6.1 with controls that it does not have, too.
+fn linux() -> impl Strategy<Value = Config> {
+    let new = controls().prop_filter("it has no accurate ECN", |name| name != "prague");
+    let new = (new, Just("linux-6.1"));
+    let old = (
+        prop_oneof![Just("cubic".to_owned()), Just("new-reno".to_owned())],
+        prop_oneof![Just("linux-2.6.18"), Just("linux-2.6.26")],
+    );
+    let on = any::<[bool; 4]>();
+    (common(), prop_oneof![2 => new, 1 => old], windows(), on).prop_map(
+        |(common, (congestion, preset), windows, on)| {
+            let new = preset == "linux-6.1";
+            let given = json!({
+                "preset": preset,
+                "timestamps": on[0] || congestion == "ledbat",
+                "ecn": on[1] || congestion == "dctcp",
+                "hystart": new && on[2],
+                "pacing": new && on[3],
+                "congestion": congestion,
+            });
+            read(&with(with(common, windows), given))
+        },
+    )
 }
 
 fn networks() -> impl Strategy<Value = Network> {
@@ -259,7 +294,7 @@ proptest! {
 
     #[test]
     fn every_byte_arrives_once(
-        config in prop_oneof![2 => configs(), 1 => stacks()],
+        config in prop_oneof![2 => configs(), 1 => historical(), 2 => linux()],
         network in networks(),
         bytes in 1..150_000_u64,
     ) {
@@ -277,7 +312,7 @@ proptest! {
 
     #[test]
     fn arbitrary_segments_do_no_harm(
-        config in prop_oneof![2 => configs(), 1 => stacks()],
+        config in prop_oneof![2 => configs(), 1 => historical()],
         steps in proptest::collection::vec((segments(), 0..2000_u64, any::<bool>()), 1..80),
     ) {
         let mut now = Time::ZERO;
@@ -298,7 +333,7 @@ proptest! {
                 receiver.on_deadline(now),
                 receiver.set_reading(now, reading),
             ].into_iter().flatten() {
-                prop_assert!(u64::from(ack.window) <= config.receive_window.largest());
+                prop_assert!(u64::from(ack.window) <= config.connection.receive_window.largest());
             }
         }
     }
@@ -308,8 +343,8 @@ proptest! {
 fn a_loss_free_transfer_takes_its_segments_and_no_more() {
     let network =
         Network { loss: 0.0, reorder: 0.0, duplicate: 0.0, mark: 0.0, stop_reading: 0.0, seed: 1 };
-    for preset in [Preset::Linux, Preset::Rfc, Preset::Ns2, Preset::Ns3] {
-        let config = Config::preset(preset);
+    for preset in ["linux", "rfc", "ns-2", "ns-3"] {
+        let config = Config::preset(preset).unwrap();
         let (sender, _) = transfer(&config, &network, 100 * config.mss());
         // SYN, the handshake's ACK with or without data, 100 segments, a FIN with the last.
         assert!((101..=103).contains(&sender.segments_sent()), "{:?}", sender.stats());
@@ -323,7 +358,7 @@ fn an_endpoint_is_small() {
     // A hundred segments in flight, one in twenty lost: the heap stays within the budget of 2 kB.
     let network =
         Network { loss: 0.05, reorder: 0.0, duplicate: 0.0, mark: 0.0, stop_reading: 0.0, seed: 1 };
-    let config = Config { max_window: Some(100), initial_window: 100, ..Config::default() };
+    let config = read(&json!({ "max_window": 100, "initial_window": 100 }));
     let (sender, receiver) = transfer(&config, &network, 2_000_000);
     let heap = sender.heap() + receiver.heap();
     assert!(size_of::<Sender>() + size_of::<Receiver>() + heap < 2048, "{heap}");

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from forebay._reference.controls import controls_page
+from forebay._reference.controls import controls_page, stacks_page
 from forebay._reference.files import Template
 from forebay._reference.header import c_page
 from forebay._reference.kinds import kinds_page
@@ -19,6 +19,7 @@ if __name__ == "__main__":
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "kinds.md").write_text(kinds_page(), encoding="utf-8")
     (folder / "congestion.md").write_text(controls_page(folder.parents[1]), encoding="utf-8")
+    (folder / "stacks.md").write_text(stacks_page(folder.parents[1]), encoding="utf-8")
     (folder / "c.md").write_text(c_page(folder.parents[1]), encoding="utf-8")
     for file in PAGED:
         (folder / f"{file.value}.md").write_text(page(file), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The reference page of disciplines, parts, sources, congestion controls and profiles."""
+"""The reference page of disciplines, parts, sources, stacks, congestion controls and profiles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def kinds_page() -> str:
     """Everything that a scenario can name, with its parameters, as a page of Markdown."""
     catalogue: dict[str, Any] = json.loads(_engine.kinds())
     lines = [
-        "# Disciplines, parts, sources, congestion controls and profiles",
+        "# Disciplines, parts, sources, stacks, congestion controls and profiles",
         "",
         "This page lists everything that a scenario can name, with its parameters. `forebay kinds "
         "NAME` prints the same on the command line. (`make docs` generates this page from the "

@@ -4,7 +4,7 @@ use super::fault::accuse;
 use super::{Class, stopped, words};
 use forebay::{Calls, Function};
 use forebay_core::{Duration, Rate};
-use forebay_tcp::Config;
+use forebay_tcp::ConnectionParams;
 use forebay_tcp::congestion::{
     AckSample, CongestionController, CongestionEvent, CongestionKind, Window,
 };
@@ -164,9 +164,9 @@ impl fmt::Debug for Control {
 }
 
 impl Control {
-    /// An instance of `class` with these parameters (JSON), for a connection with `config`.
-    pub fn start(class: &Arc<Class>, params: &str, config: &Config) -> Self {
-        let window = Window::new(config);
+    /// An instance of `class` with these parameters (JSON), for a connection with these parameters.
+    pub fn start(class: &Arc<Class>, params: &str, connection: &ConnectionParams) -> Self {
+        let window = Window::new(connection, None);
         let under_way = Calls::of(&class.who);
         let make = |py: Python<'_>| {
             let made = class.make(py, params, &[("mss", window.mss)])?;

@@ -389,9 +389,10 @@ impl Traffic {
         })?;
         let mut tcp = defaults.clone();
         tcp.extend(table.tcp.clone());
-        let tcp = TcpConfig::read_with(&Value::Object(tcp), &registry.controls);
-        let tcp = tcp.map_err(|error| error.within("tcp"))?;
-        tcp.validate().map_err(|error| error.within("tcp"))?;
+        let tcp = Value::Object(tcp);
+        let tcp = TcpConfig::read_with(&tcp, &registry.controls, &registry.stacks)
+            .and_then(|tcp| tcp.validate_with(&registry.stacks).map(|()| tcp))
+            .map_err(|error| error.within("tcp"))?;
         Ok(Traffic { table, source, params, tcp })
     }
 

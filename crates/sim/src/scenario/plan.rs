@@ -53,12 +53,12 @@ impl Scenario {
             let ecn = entry.table.ecn.unwrap_or_default();
             plan["tos"] = (entry.table.dscp.value() << 2 | ecn as u8).into();
             if let Some(Value::Object(tcp)) = plan.get_mut("tcp") {
-                let min_rto = entry.tcp.min_rto.as_nanos() / 1_000_000;
+                let min_rto = entry.tcp.connection.min_rto.as_nanos() / 1_000_000;
                 tcp.insert("min_rto_ms".into(), min_rto.into());
                 tcp.insert("linux".into(), json!(entry.tcp.congestion.facts().linux));
                 tcp.insert(
                     "receive_window_bytes".into(),
-                    entry.tcp.receive_window.largest().into(),
+                    entry.tcp.connection.receive_window.largest().into(),
                 );
             }
             (plan["from"], plan["to"]) = (from.into(), to.into());

@@ -7,6 +7,7 @@ use forebay_core::{Entry, Family, Registry as Parts};
 use forebay_disciplines::Disciplines;
 use forebay_middlebox::marker::Marker;
 use forebay_shaper::schema::{classifier, one_of, queue, with_kind};
+use forebay_tcp::Config as TcpConfig;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
@@ -17,7 +18,7 @@ pub fn schema(registry: &Registry) -> Value {
     let link = LinkTable::json_schema(&mut generator).to_value();
     let link = with_queue(link);
     let dumbbell = dumbbell(&link, &mut generator);
-    let tcp = tcp(registry, &mut generator);
+    let tcp = TcpConfig::schema(&mut generator, &registry.controls, &registry.stacks);
     let traffic = traffic(&registry.sources, &mut generator, &tcp);
     let properties = &mut root["properties"];
     let tables = ["tcp", "dumbbell", "parking_lot", "link", "traffic"];
@@ -49,30 +50,6 @@ pub fn schema(registry: &Registry) -> Value {
     root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     root["title"] = json!("forebay scenario");
     root
-}
-
-/// The table of TCP. It has every congestion control by name, and a table for those with
-/// parameters.
-fn tcp(registry: &Registry, generator: &mut SchemaGenerator) -> Value {
-    let mut tcp = forebay_tcp::Config::json_schema(generator).to_value();
-    let properties = &mut tcp["properties"];
-    let one = |entry: &Entry<_>| {
-        let about = format!("{} ({}).", entry.summary, entry.source);
-        json!({ "const": entry.name, "description": about })
-    };
-    let names: Vec<_> = registry.controls.iter().map(one).collect();
-    let about = properties["congestion"]["description"].take();
-    let default = properties["congestion"]["default"].take();
-    properties["congestion"] = json!({ "oneOf": names, "description": about, "default": default });
-    for entry in &registry.controls {
-        let mut table = entry.schema(generator).to_value();
-        if table["properties"].as_object().is_some_and(|fields| !fields.is_empty()) {
-            table["description"] =
-                json!(format!("Parameters of `congestion = \"{}\"`.", entry.name));
-            properties[&*entry.name] = table;
-        }
-    }
-    tcp
 }
 
 /// A link's `queue`, `box` and `reverse` are tables with a known form.
@@ -167,9 +144,10 @@ fn profiles(markers: &Parts<dyn Marker>, generator: &mut SchemaGenerator) -> Vec
     markers.iter().map(with_per).collect()
 }
 
-/// Everything in `registry` that a scenario can name: kinds, parts, boxes, sources, congestion
+/// Everything in `registry` that a scenario can name: kinds, parts, boxes, sources, stacks, congestion
 /// controls and profiles. Each has its summary, source and parameters (name, type, default,
 /// description). `needs` names the fields of `tcp` that must be true for a control.
+/// `recovery`, `congestion` and `lacks` say what a stack is able to do.
 pub fn catalogue(registry: &Registry) -> Value {
     let mut generator = SchemaGenerator::default();
     let Disciplines { classifiers, admissions, schedulers, .. } = &registry.disciplines;
@@ -177,6 +155,13 @@ pub fn catalogue(registry: &Registry) -> Value {
     for (found, entry) in sources.iter_mut().zip(&registry.sources) {
         found["transport"] = json!(entry.facts.transport);
         found["judged_by"] = json!(entry.facts.judged_by);
+    }
+    let mut stacks = describe_all(&registry.stacks, &mut generator);
+    for (found, entry) in stacks.iter_mut().zip(&registry.stacks) {
+        let recovery: Vec<_> = entry.facts.recovery.iter().map(|kind| kind.name()).collect();
+        found["recovery"] = json!(recovery);
+        found["congestion"] = json!(entry.facts.congestion);
+        found["lacks"] = json!(entry.facts.lacks);
     }
     let mut controls = describe_all(&registry.controls, &mut generator);
     for (found, entry) in controls.iter_mut().zip(&registry.controls) {
@@ -190,6 +175,7 @@ pub fn catalogue(registry: &Registry) -> Value {
         "schedulers": describe_all(schedulers, &mut generator),
         "boxes": describe_all(&registry.boxes, &mut generator),
         "sources": sources,
+        "stacks": stacks,
         "controls": controls,
         "profiles": describe_all(&registry.markers, &mut generator),
     })

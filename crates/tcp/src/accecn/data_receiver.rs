@@ -1,7 +1,8 @@
 //! The end that receives data: what it counts, and when it reports it.
 
-use super::{AccEcnOption, DIVOPT, FIRST_BYTES, FIRST_CEP, handshake_ace};
+use super::{FIRST_BYTES, FIRST_CEP, handshake_ace};
 use super::{is_valid_transition, told_in_handshake};
+use crate::segment::{AccEcnOption, DIVOPT};
 use crate::{Flags, Segment};
 use forebay_core::Ecn;
 

@@ -1,7 +1,8 @@
 //! The end that sends data: what it requests, and how it uses what is reported.
 
-use super::{AccEcnOption, DIVACE, DIVOPT, FIRST_CEP, Feedback};
+use super::{DIVACE, FIRST_CEP, Feedback};
 use super::{handshake_ace, is_valid_transition, told_in_handshake};
+use crate::segment::{AccEcnOption, DIVOPT};
 use crate::{Flags, Segment};
 use forebay_core::Ecn;
 

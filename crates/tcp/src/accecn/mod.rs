@@ -9,7 +9,7 @@
 //! |---|---|
 //! | r.cep, r.ceb, r.e0b, r.e1b | [`DataReceiver`] |
 //! | s.cep, s.ceb | [`DataSender`] |
-//! | ECEB, EE0B, EE1B | [`AccEcnOption`] |
+//! | ECEB, EE0B, EE1B | [`crate::AccEcnOption`] |
 //! | feedback mode | [`Feedback`] |
 //!
 //! # Deviations
@@ -30,11 +30,9 @@
 
 mod data_receiver;
 mod data_sender;
-mod option;
 
 pub(crate) use data_receiver::{Asked, DataReceiver};
 pub(crate) use data_sender::{DataSender, News};
-pub use option::{AccEcnOption, OptionTail};
 
 use forebay_core::Ecn;
 
@@ -51,8 +49,6 @@ pub enum Feedback {
 
 /// DIVACE: the ACE field counts modulo eight.
 const DIVACE: u64 = 8;
-/// DIVOPT: the option's fields count modulo 2^24.
-const DIVOPT: u32 = 1 << 24;
 /// Initial values of the packet counter, and of the byte counters of ECT(0) and ECT(1) (section
 /// 3.2.1).
 const FIRST_CEP: u64 = 5;

@@ -106,12 +106,12 @@ impl CongestionController for Agent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Config;
+    use crate::ConnectionParams;
 
     #[test]
     fn the_window_and_the_rate_are_those_that_are_set() {
-        let config = Config::default();
-        let mut window = Window::new(&config);
+        let connection = ConnectionParams::default();
+        let mut window = Window::new(&connection, None);
         let mut agent = Agent(AgentParams { window: 20.0, rate: None });
         agent.on_delivery(&mut window, &Delivery::default());
         assert_eq!(window.cwnd, 20 * window.mss);

@@ -25,7 +25,7 @@ use super::{
     AckSample, Attention, Conduct, CongestionController, CongestionEvent, CongestionKind, Delivery,
     Lost, NoParams, Start, Window,
 };
-use crate::Config;
+use crate::ConnectionParams;
 use forebay_core::{ConfigError, Duration, Named, Rate, Time};
 use law::{Law, Repair, Sample, Totals};
 use std::sync::Arc;
@@ -47,10 +47,10 @@ pub struct Bbr {
 
 impl Bbr {
     /// The state of a new connection.
-    pub fn new(config: &Config) -> Self {
+    pub fn new(connection: &ConnectionParams) -> Self {
         Bbr {
             law: None,
-            headers: config.mtu.0 - config.mss(),
+            headers: connection.mtu.0 - connection.mss(),
             delivered: 0,
             delivered_at: Time::ZERO,
             lost: 0,
@@ -86,7 +86,7 @@ impl Named for Bbr {
     type Params = NoParams;
 
     fn build(_: &NoParams, _: &()) -> Result<Start, ConfigError> {
-        Ok(Arc::new(|config| Box::new(Bbr::new(config))))
+        Ok(Arc::new(|connection| Box::new(Bbr::new(connection))))
     }
 }
 

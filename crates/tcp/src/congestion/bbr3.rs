@@ -44,7 +44,7 @@ use super::{
     AckSample, Attention, CongestionController, CongestionEvent, CongestionKind, Delivery, Lost,
     NoParams, RateSample, Start, Window,
 };
-use crate::{Config, LossRecovery};
+use crate::{ConnectionParams, LossRecovery};
 use forebay_core::{ConfigError, Duration, Named, Rate, Time};
 use states::{Probing, State};
 use std::sync::Arc;
@@ -123,15 +123,15 @@ pub struct Bbr3 {
 
 impl Bbr3 {
     /// The state of a new connection (`OnInit`).
-    pub fn new(config: &Config) -> Self {
-        let mss = config.mss();
-        let initial_cwnd = Window::new(config).cwnd;
+    pub fn new(connection: &ConnectionParams) -> Self {
+        let mss = connection.mss();
+        let initial_cwnd = Window::new(connection, None).cwnd;
         Bbr3 {
             mss,
             initial_cwnd,
             cwnd: initial_cwnd,
-            headers: config.mtu.0 - mss,
-            selective: config.recovery == LossRecovery::Sack,
+            headers: connection.mtu.0 - mss,
+            selective: connection.recovery == LossRecovery::Sack,
             begun: false,
             now: Time::ZERO,
             in_flight: 0,
@@ -216,7 +216,7 @@ impl Named for Bbr3 {
     type Params = NoParams;
 
     fn build(_: &NoParams, _: &()) -> Result<Start, ConfigError> {
-        Ok(Arc::new(|config| Box::new(Bbr3::new(config))))
+        Ok(Arc::new(|connection| Box::new(Bbr3::new(connection))))
     }
 }
 

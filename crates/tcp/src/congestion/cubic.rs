@@ -18,7 +18,7 @@ use super::{
     AckSample, Conduct, CongestionController, CongestionEvent, CongestionKind, NoParams, SlowStart,
     Start, Window, real,
 };
-use crate::Config;
+use crate::ConnectionParams;
 use forebay_core::{ConfigError, Named};
 use forebay_core::{Duration, Time};
 use std::sync::Arc;
@@ -65,9 +65,9 @@ fn seconds(span: Duration) -> f64 {
 
 impl Cubic {
     /// The state of a new connection.
-    pub fn new(config: &Config) -> Self {
+    pub fn new(connection: &ConnectionParams) -> Self {
         Cubic {
-            slow_start: SlowStart::new(config),
+            slow_start: SlowStart::new(connection),
             epoch: None,
             last: Time::ZERO,
             w_max: 0.0,
@@ -104,7 +104,7 @@ impl Named for Cubic {
     type Params = NoParams;
 
     fn build(_params: &NoParams, _: &()) -> Result<Start, ConfigError> {
-        Ok(Arc::new(|config| Box::new(Cubic::new(config))))
+        Ok(Arc::new(|connection| Box::new(Cubic::new(connection))))
     }
 }
 
@@ -200,10 +200,10 @@ mod tests {
     }
 
     fn window(segments: u64) -> (Cubic, Window) {
-        let config = Config::default();
-        let mut window = Window::new(&config);
+        let connection = ConnectionParams::default();
+        let mut window = Window::new(&connection, None);
         window.cwnd = segments * window.mss;
-        (Cubic::new(&config), window)
+        (Cubic::new(&connection), window)
     }
 
     /// Acknowledges whole windows of single segments at `rtt`, from `from` until `until` seconds.

@@ -19,12 +19,13 @@
 
 use super::cubic::{time_to_w_max, w_cubic};
 use super::{
-    AckSample, CongestionController, CongestionEvent, CongestionKind, NoParams, SlowStart, Start,
-    Window,
+    AckSample, CongestionController, CongestionEvent, CongestionKind, SlowStart, Start, Window,
 };
-use crate::Config;
-use forebay_core::{ConfigError, Named};
-use forebay_core::{Duration, Time};
+use crate::ConnectionParams;
+use forebay_core::config::require;
+use forebay_core::{ConfigError, Duration, Named, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 const BETA: u64 = 717;
@@ -65,12 +66,26 @@ struct Epoch {
     w_tcp: u64,
 }
 
+/// Parameters of `cubic-2008`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cubic2008Params {
+    /// Share of the window that stays after a loss, from 0.5 to below 1. Default 717/1024; Linux
+    /// before 2.6.25 had 819/1024.
+    pub beta: f64,
+}
+
+impl Default for Cubic2008Params {
+    fn default() -> Self {
+        Cubic2008Params { beta: BETA as f64 / SCALE as f64 }
+    }
+}
+
 impl Cubic2008 {
     /// The state of a new connection.
-    pub fn new(config: &Config) -> Self {
-        let beta =
-            config.legacy.cubic_beta.map_or(BETA, |beta| (beta * SCALE as f64).round() as u64);
-        Cubic2008 { slow_start: SlowStart::new(config), beta, ..Cubic2008::reset() }
+    pub fn new(connection: &ConnectionParams, params: Cubic2008Params) -> Self {
+        let beta = (params.beta * SCALE as f64).round() as u64;
+        Cubic2008 { slow_start: SlowStart::new(connection), beta, ..Cubic2008::reset() }
     }
 
     /// Resets everything, as Linux does at a timeout.
@@ -125,10 +140,14 @@ impl Named for Cubic2008 {
         "CUBIC of 2008, as in Linux 2.6.26: growth counted in acknowledgments";
     const SOURCE: &'static str =
         "S. Ha, I. Rhee, L. Xu, CUBIC, 2008, algorithm 1; Linux 2.6.26, tcp_cubic.c";
-    type Params = NoParams;
+    type Params = Cubic2008Params;
 
-    fn build(_params: &NoParams, _: &()) -> Result<Start, ConfigError> {
-        Ok(Arc::new(|config| Box::new(Cubic2008::new(config))))
+    fn build(params: &Cubic2008Params, _: &()) -> Result<Start, ConfigError> {
+        let params = *params;
+        require((0.5..1.0).contains(&params.beta), "beta", || {
+            format!("must be from 0.5 to below 1, got {}", params.beta)
+        })?;
+        Ok(Arc::new(move |connection| Box::new(Cubic2008::new(connection, params))))
     }
 }
 
@@ -183,10 +202,10 @@ mod tests {
     use super::*;
 
     fn begin(segments: u64) -> (Cubic2008, Window) {
-        let config = Config { growth_per_ack: Some(1), ..Config::default() };
-        let mut window = Window::new(&config);
+        let connection = ConnectionParams::default();
+        let mut window = Window::new(&connection, Some(1));
         window.cwnd = segments * window.mss;
-        (Cubic2008::new(&config), window)
+        (Cubic2008::new(&connection, Cubic2008Params::default()), window)
     }
 
     fn loss(cubic: &mut Cubic2008, window: &mut Window, kind: CongestionKind) {

@@ -22,7 +22,7 @@ use super::{
     AckSample, Attention, Conduct, CongestionController, CongestionEvent, CongestionKind, Delivery,
     Needs, NewReno, Start, Window,
 };
-use crate::Config;
+use crate::ConnectionParams;
 use forebay_core::config::require;
 use forebay_core::{ConfigError, Named};
 use schemars::JsonSchema;
@@ -77,9 +77,9 @@ pub struct Dctcp {
 
 impl Dctcp {
     /// The state of a new connection.
-    pub fn new(config: &Config, params: DctcpParams) -> Self {
+    pub fn new(connection: &ConnectionParams, params: DctcpParams) -> Self {
         let DctcpParams { gain, initial_alpha } = params;
-        Dctcp { reno: NewReno::new(config), gain, alpha: initial_alpha, acked: 0, marked: 0 }
+        Dctcp { reno: NewReno::new(connection), gain, alpha: initial_alpha, acked: 0, marked: 0 }
     }
 }
 
@@ -94,7 +94,7 @@ impl Named for Dctcp {
     fn build(params: &DctcpParams, _: &()) -> Result<Start, ConfigError> {
         params.validate()?;
         let params = *params;
-        Ok(Arc::new(move |config| Box::new(Dctcp::new(config, params))))
+        Ok(Arc::new(move |connection| Box::new(Dctcp::new(connection, params))))
     }
 }
 
@@ -129,10 +129,6 @@ impl CongestionController for Dctcp {
         }
     }
 
-    fn floor(&self, window: &Window) -> u64 {
-        self.reno.floor(window)
-    }
-
     fn heap(&self) -> usize {
         size_of::<Self>() - size_of::<NewReno>() + self.reno.heap()
     }
@@ -144,11 +140,11 @@ mod tests {
     use forebay_core::Time;
 
     fn begin(initial_alpha: f64) -> (Dctcp, Window) {
-        let config = Config::default();
-        let mut window = Window::new(&config);
+        let connection = ConnectionParams::default();
+        let mut window = Window::new(&connection, None);
         window.cwnd = 100 * window.mss;
         let params = DctcpParams { initial_alpha, ..DctcpParams::default() };
-        (Dctcp::new(&config, params), window)
+        (Dctcp::new(&connection, params), window)
     }
 
     /// A round trip of 100 segments, of which the last `marked` were marked.

@@ -95,7 +95,7 @@ impl HyStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Config;
+    use crate::ConnectionParams;
     use forebay_core::Time;
 
     /// One round of `rtt` milliseconds in which every segment of the window is acknowledged.
@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn begin() -> (HyStart, Window, u64) {
-        (HyStart::new(false), Window::new(&Config::default()), 1)
+        (HyStart::new(false), Window::new(&ConnectionParams::default(), None), 1)
     }
 
     #[test]

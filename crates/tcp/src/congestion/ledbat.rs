@@ -9,7 +9,7 @@
 //! | TARGET, GAIN | [`LedbatParams`] |
 //! | BASE_HISTORY, CURRENT_FILTER | `BASE_HISTORY`, `CURRENT_FILTER` |
 //! | ALLOWED_INCREASE, MIN_CWND | `ALLOWED_INCREASE`, `MIN_CWND` |
-//! | INIT_CWND | `initial_window` of the [`crate::Config`]; section 2.5 asks for 2 |
+//! | INIT_CWND | `initial_window` of the connection; section 2.5 asks for 2 |
 //!
 //! The one-way delay is the receiver's timestamp minus the echoed one (RFC 7323): from the first
 //! transmission of the oldest segment that an acknowledgment covers until the acknowledgment
@@ -187,14 +187,14 @@ impl CongestionController for Ledbat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Config;
+    use crate::ConnectionParams;
     use crate::congestion::CongestionKind;
 
     const RTT: Duration = Duration::from_millis(100);
 
     fn ledbat(segments: u64, gain: f64) -> (Ledbat, Window) {
         let target = Duration::from_millis(100);
-        let mut window = Window::new(&Config::default());
+        let mut window = Window::new(&ConnectionParams::default(), None);
         window.cwnd = segments * window.mss;
         (Ledbat::new(LedbatParams { target, gain }), window)
     }

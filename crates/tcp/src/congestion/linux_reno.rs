@@ -4,7 +4,7 @@
 //! others.
 
 use super::{AckSample, CongestionController, CongestionEvent, NoParams, SlowStart, Start, Window};
-use crate::Config;
+use crate::ConnectionParams;
 use forebay_core::{ConfigError, Named};
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ pub struct LinuxReno {
 
 impl LinuxReno {
     /// The state of a new connection.
-    pub fn new(config: &Config) -> Self {
-        LinuxReno { slow_start: SlowStart::new(config), acks: 0 }
+    pub fn new(connection: &ConnectionParams) -> Self {
+        LinuxReno { slow_start: SlowStart::new(connection), acks: 0 }
     }
 }
 
@@ -31,7 +31,7 @@ impl Named for LinuxReno {
     type Params = NoParams;
 
     fn build(_params: &NoParams, _: &()) -> Result<Start, ConfigError> {
-        Ok(Arc::new(|config| Box::new(LinuxReno::new(config))))
+        Ok(Arc::new(|connection| Box::new(LinuxReno::new(connection))))
     }
 }
 
@@ -57,11 +57,6 @@ impl CongestionController for LinuxReno {
         self.slow_start.on_congestion();
     }
 
-    fn floor(&self, window: &Window) -> u64 {
-        // Half of the threshold, as in Linux: a quarter of the window before the loss.
-        window.ssthresh / 2
-    }
-
     fn heap(&self) -> usize {
         size_of::<Self>() + self.slow_start.heap()
     }
@@ -75,9 +70,9 @@ mod tests {
 
     #[test]
     fn windows_are_whole_segments() {
-        let config = Config { growth_per_ack: Some(1), ..Config::default() };
-        let mut reno = LinuxReno::new(&config);
-        let mut window = Window::new(&config);
+        let connection = ConnectionParams::default();
+        let mut reno = LinuxReno::new(&connection);
+        let mut window = Window::new(&connection, Some(1));
         let mss = window.mss;
         for (before, after) in [(11, 5), (5, 2), (3, 2), (2, 2)] {
             window.cwnd = before * mss;

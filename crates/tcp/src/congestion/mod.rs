@@ -6,11 +6,13 @@
 //! also told of every acknowledgment and every loss, with samples of the delivery rate, and sets
 //! the rate and the size of bursts.
 //!
-//! The registry has all of them by name, and [`CongestionControl`] is one that has been chosen.
+//! [`builtin`] has all of them by name, and [`CongestionControl`] is one that has been chosen.
 
 mod agent;
 mod bbr;
 mod bbr3;
+mod builtin;
+mod choice;
 mod cubic;
 mod cubic_2008;
 mod dctcp;
@@ -21,11 +23,10 @@ mod linux_reno;
 mod max_filter;
 mod new_reno;
 mod prague;
-mod registry;
 mod rfc2581;
 mod slow_start;
 
-use crate::Config;
+use crate::ConnectionParams;
 use forebay_core::{Duration, Rate, Time};
 use std::any::Any;
 use std::fmt;
@@ -35,15 +36,16 @@ pub use agent::{Agent, AgentParams};
 pub use bbr::Bbr;
 pub(crate) use bbr::law;
 pub use bbr3::Bbr3;
+pub use builtin::builtin;
+pub use choice::{Conduct, CongestionControl, Needs, NoParams, Start};
 pub use cubic::Cubic;
-pub use cubic_2008::Cubic2008;
+pub use cubic_2008::{Cubic2008, Cubic2008Params};
 pub use dctcp::{Dctcp, DctcpParams};
 pub use hystart::HyStart;
 pub use ledbat::{Ledbat, LedbatParams};
 pub use linux_reno::LinuxReno;
 pub use new_reno::NewReno;
 pub use prague::{Prague, PragueParams};
-pub use registry::{Conduct, CongestionControl, Needs, NoParams, Start, builtin};
 pub use rfc2581::Rfc2581;
 pub use slow_start::SlowStart;
 
@@ -56,34 +58,32 @@ pub struct Window {
     pub ssthresh: u64,
     /// Sender maximum segment size in bytes.
     pub mss: u64,
-    /// Initial window in bytes.
-    pub initial: u64,
     /// Largest congestion window in bytes.
     pub maximum: u64,
     /// Most bytes that one acknowledgment counts for.
     pub per_ack: u64,
-    /// 1 if slow start continues at `ssthresh` itself, otherwise 0.
-    at_ssthresh: u64,
+    /// Initial window in bytes.
+    pub initial: u64,
 }
 
 impl Window {
-    /// The window of a new connection.
-    pub fn new(config: &Config) -> Self {
-        let mss = config.mss();
-        let maximum = config.max_window.map_or(u64::MAX >> 1, |segments| u64::from(segments) * mss);
-        let initial = (u64::from(config.initial_window) * mss).min(maximum);
+    /// The window of a new connection. An acknowledgment counts for `per_ack` segments at most, for
+    /// all that it acknowledges if that is None.
+    pub fn new(connection: &ConnectionParams, per_ack: Option<u32>) -> Self {
+        let mss = connection.mss();
+        let maximum =
+            connection.max_window.map_or(u64::MAX >> 1, |segments| u64::from(segments) * mss);
+        let initial = (u64::from(connection.initial_window) * mss).min(maximum);
         // RFC 5681, section 3.1: the initial ssthresh should be arbitrarily high.
-        let ssthresh = config.initial_ssthresh.map_or(u64::MAX, |n| u64::from(n) * mss);
-        let per_ack = config.growth_per_ack.map_or(u64::MAX, |n| u64::from(n) * mss);
-        let at_ssthresh =
-            u64::from(config.legacy.slow_start == crate::SlowStartEnd::AboveThreshold);
-        Window { cwnd: initial, ssthresh, mss, initial, maximum, per_ack, at_ssthresh }
+        let ssthresh = connection.initial_ssthresh.map_or(u64::MAX, |n| u64::from(n) * mss);
+        let per_ack = per_ack.map_or(u64::MAX, |n| u64::from(n) * mss);
+        Window { cwnd: initial, ssthresh, mss, maximum, per_ack, initial }
     }
 
     /// Whether slow start applies (RFC 5681, section 3.1).
     #[inline]
     pub fn in_slow_start(&self) -> bool {
-        self.cwnd - self.at_ssthresh < self.ssthresh
+        self.cwnd < self.ssthresh
     }
 
     /// Adds `bytes` to the congestion window, up to its limit.
@@ -289,11 +289,6 @@ pub trait CongestionController: Any + fmt::Debug + Fetch + Send {
     /// purpose. Samples of them are marked as limited by the application.
     fn understates(&self) -> bool {
         false
-    }
-
-    /// The window below which rate halving does not go. `ssthresh` has been set.
-    fn floor(&self, window: &Window) -> u64 {
-        window.ssthresh
     }
 
     /// Whether it sets a pacing rate. Asked once.

@@ -3,7 +3,7 @@
 use super::{
     AckSample, Conduct, CongestionController, CongestionEvent, NoParams, SlowStart, Start, Window,
 };
-use crate::Config;
+use crate::ConnectionParams;
 use forebay_core::{ConfigError, Named};
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ pub struct NewReno {
 
 impl NewReno {
     /// The state of a new connection.
-    pub fn new(config: &Config) -> Self {
-        NewReno { slow_start: SlowStart::new(config), acked: 0 }
+    pub fn new(connection: &ConnectionParams) -> Self {
+        NewReno { slow_start: SlowStart::new(connection), acked: 0 }
     }
 }
 
@@ -32,7 +32,7 @@ impl Named for NewReno {
     type Params = NoParams;
 
     fn build(_params: &NoParams, _: &()) -> Result<Start, ConfigError> {
-        Ok(Arc::new(|config| Box::new(NewReno::new(config))))
+        Ok(Arc::new(|connection| Box::new(NewReno::new(connection))))
     }
 }
 
@@ -58,11 +58,6 @@ impl CongestionController for NewReno {
         window.ssthresh = (event.flight / 2).max(2 * window.mss);
         self.acked = 0;
         self.slow_start.on_congestion();
-    }
-
-    fn floor(&self, window: &Window) -> u64 {
-        // Half of the threshold, as in Linux: a quarter of the window before the loss.
-        window.ssthresh / 2
     }
 
     fn heap(&self) -> usize {

@@ -39,7 +39,7 @@ use super::{
     AckSample, Attention, Conduct, CongestionController, CongestionEvent, CongestionKind, Delivery,
     Feedback, Needs, NewReno, Start, Window, dctcp::next_alpha,
 };
-use crate::Config;
+use crate::ConnectionParams;
 use forebay_core::config::require;
 use forebay_core::{ConfigError, Duration, Named, Rate, Time};
 use schemars::JsonSchema;
@@ -113,9 +113,9 @@ pub struct Prague {
 
 impl Prague {
     /// The state of a new connection.
-    pub fn new(config: &Config, params: PragueParams) -> Self {
+    pub fn new(connection: &ConnectionParams, params: PragueParams) -> Self {
         Prague {
-            reno: NewReno::new(config),
+            reno: NewReno::new(connection),
             params,
             accurate: false,
             alpha: 1.0,
@@ -127,7 +127,7 @@ impl Prague {
             rounds: 0,
             credit: 0.0,
             srtt: None,
-            overhead: config.mtu.0 as f64 / config.mss() as f64,
+            overhead: connection.mtu.0 as f64 / connection.mss() as f64,
         }
     }
 
@@ -199,7 +199,7 @@ impl Named for Prague {
     fn build(params: &PragueParams, _: &()) -> Result<Start, ConfigError> {
         params.validate()?;
         let params = *params;
-        Ok(Arc::new(move |config| Box::new(Prague::new(config, params))))
+        Ok(Arc::new(move |connection| Box::new(Prague::new(connection, params))))
     }
 }
 
@@ -274,10 +274,6 @@ impl CongestionController for Prague {
         ((burst / self.overhead) as u64).max(window.mss)
     }
 
-    fn floor(&self, window: &Window) -> u64 {
-        self.reno.floor(window)
-    }
-
     fn heap(&self) -> usize {
         size_of::<Self>() - size_of::<NewReno>() + self.reno.heap()
     }
@@ -291,10 +287,11 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn begin(segments: u64, params: PragueParams) -> (Prague, Window) {
-        let config = Config { mtu: forebay_core::Bytes(MSS + 40), ..Config::default() };
-        let mut window = Window::new(&config);
+        let connection =
+            ConnectionParams { mtu: forebay_core::Bytes(MSS + 40), ..ConnectionParams::default() };
+        let mut window = Window::new(&connection, None);
         window.cwnd = segments * MSS;
-        let mut prague = Prague::new(&config, params);
+        let mut prague = Prague::new(&connection, params);
         prague.on_feedback(Feedback::Accurate);
         (prague, window)
     }

@@ -3,7 +3,7 @@
 //! growth. Every timeout sets the slow start threshold, not only the first one of a segment.
 
 use super::{AckSample, CongestionController, CongestionEvent, HyStart, NoParams, Start, Window};
-use crate::Config;
+use crate::ConnectionParams;
 use forebay_core::{ConfigError, Named};
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ pub struct Rfc2581 {
 
 impl Rfc2581 {
     /// The state of a new connection.
-    pub fn new(config: &Config) -> Self {
-        Rfc2581 { hystart: config.hystart.then(|| HyStart::new(config.pacing)) }
+    pub fn new(connection: &ConnectionParams) -> Self {
+        Rfc2581 { hystart: connection.hystart.then(|| HyStart::new(connection.pacing)) }
     }
 }
 
@@ -29,7 +29,7 @@ impl Named for Rfc2581 {
     type Params = NoParams;
 
     fn build(_params: &NoParams, _: &()) -> Result<Start, ConfigError> {
-        Ok(Arc::new(|config| Box::new(Rfc2581::new(config))))
+        Ok(Arc::new(|connection| Box::new(Rfc2581::new(connection))))
     }
 }
 
@@ -60,11 +60,6 @@ impl CongestionController for Rfc2581 {
     fn on_repeated_timeout(&mut self, window: &mut Window) {
         // Equation 3 again: one segment has been sent since the last timeout.
         window.ssthresh = 2 * window.mss;
-    }
-
-    fn floor(&self, window: &Window) -> u64 {
-        // Half of the threshold, as in Linux: a quarter of the window before the loss.
-        window.ssthresh / 2
     }
 
     fn heap(&self) -> usize {

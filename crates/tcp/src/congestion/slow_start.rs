@@ -1,7 +1,7 @@
 //! Slow start, as most controllers use it.
 
 use super::{AckSample, HyStart, Window};
-use crate::Config;
+use crate::ConnectionParams;
 
 /// Slow start: RFC 5681 with appropriate byte counting, or HyStart++ before the first congestion.
 #[derive(Debug, Default)]
@@ -12,8 +12,8 @@ pub struct SlowStart {
 
 impl SlowStart {
     /// The state of a new connection.
-    pub fn new(config: &Config) -> Self {
-        SlowStart { hystart: config.hystart.then(|| Box::new(HyStart::new(config.pacing))) }
+    pub fn new(connection: &ConnectionParams) -> Self {
+        SlowStart { hystart: connection.hystart.then(|| Box::new(HyStart::new(connection.pacing))) }
     }
 
     /// New data were acknowledged in slow start.

@@ -2,7 +2,7 @@
 //! segment, influences when the segment is acknowledged (`tcp_recvmsg`, `tcp_cleanup_rbuf`).
 
 use super::Receiver;
-use crate::linux::{Acknowledging, ReceiveBuffer};
+use crate::stacks::{Acknowledging, ReceiveBuffer};
 use crate::{Flags, Segment};
 use forebay_core::Time;
 

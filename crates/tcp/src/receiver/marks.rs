@@ -3,7 +3,7 @@
 
 use super::Receiver;
 use crate::accecn::{Asked, DataReceiver};
-use crate::{Config, Flags, Segment};
+use crate::{ConnectionParams, Flags, Segment};
 use forebay_core::{Ecn, Time};
 
 /// The most accurate report of which it is capable.
@@ -18,8 +18,8 @@ pub(super) enum Tells {
 }
 
 impl Tells {
-    pub(super) fn by(config: &Config) -> Self {
-        if config.accurate_ecn { Tells::Counts } else { Tells::Echoes }
+    pub(super) fn by(connection: &ConnectionParams) -> Self {
+        if connection.accurate_ecn { Tells::Counts } else { Tells::Echoes }
     }
 }
 

@@ -1,149 +1,280 @@
-//! Historical senders, rule by rule as in their sources, so that they can be compared with the
-//! programs themselves. The comment of each rule names the function of the source.
+//! Stacks: whose rules a connection follows.
 //!
-//! [`crate::Sender`] handles the connection (handshake, flow control, window probes, FIN) and the
-//! octets on the wire. A stack says which offset is sent next, and when the timer expires.
+//! A stack is a [`Stack`] of a [`Registry`], with parameters of its own. It makes the law of each
+//! sender, and says when its receivers acknowledge. `standard` and `linux` have laws of their own
+//! form. Every other stack is a set of [`Rules`], which says which offset is sent next and when the
+//! timer expires; [`crate::Sender`] handles its connection (handshake, flow control, window probes,
+//! FIN) and the octets on the wire.
 
+mod builtin;
+mod choice;
+mod linux;
 mod ns2;
 mod ns318;
+mod own;
+mod ruled;
+mod rules;
+mod standard;
+mod watch;
 
-use crate::{Config, SenderStats};
+use crate::congestion::CongestionControl;
+use crate::connection::{Connection, Habits, Offered, Opened};
+use crate::{ConnectionParams, Segment};
 use forebay_core::{Duration, Time};
-use ns2::Ns2;
-use ns318::Ns318;
+use linux::Linux;
+use ruled::Ruled;
+use standard::Standard;
 
-/// What a stack is shown of its connection.
+pub use builtin::builtin;
+pub use choice::{Abilities, Host, Stack};
+pub use linux::Version;
+pub(crate) use linux::{Acknowledging, ReceiveBuffer};
+pub use ns2::Ns2Params;
+pub use ns318::Ns318Params;
+pub use own::LinuxParams;
+pub use rules::{Ack, Flow, Rules};
+pub use standard::{Reduction, RepairOrder, StandardParams, TimeoutRecovery};
+
+/// What is known where a connection begins.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Flow {
+pub(crate) struct Site<'a> {
+    pub(crate) connection: &'a ConnectionParams,
+    pub(crate) congestion: &'a CongestionControl,
     pub(crate) now: Time,
-    /// The first offset not acknowledged.
-    pub(crate) una: u64,
-    /// The first offset never sent.
-    pub(crate) next: u64,
-    /// Payload of the next segment of new data. None if there are no data, or no room for them.
-    pub(crate) new: Option<u64>,
-    /// Room that the receiver offers, from `una` on.
-    pub(crate) room: u64,
-    pub(crate) mss: u64,
 }
 
-impl Flow {
-    /// Payload of a segment that begins at `start`.
-    fn len(&self, start: u64) -> Option<u64> {
-        if start < self.next { Some(self.mss.min(self.next - start)) } else { self.new }
-    }
-}
-
-/// An acknowledgment that is not old.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ack<'a> {
-    pub(crate) segment: &'a crate::Segment,
-    /// Whether it asks for a reduction (RFC 3168).
-    pub(crate) echo: bool,
-    /// The round-trip time that its timestamp shows.
-    pub(crate) rtt: Option<Duration>,
-}
-
-/// A historical sender.
+/// The rules of one sender: what it sends when, and what its window and its timer are.
+// The tag is the first word, beside the connection's last one.
 #[derive(Debug)]
-pub(crate) enum Stack {
-    Ns2(Ns2),
-    Ns318(Ns318),
+#[repr(u8)]
+pub(crate) enum Law {
+    Standard(Standard),
+    Linux(Box<Linux>),
+    Ruled(Box<Ruled>),
 }
 
-/// Calls the same method of either stack.
+/// Calls the same method of each law.
 macro_rules! each {
-    ($stack:expr, $one:ident => $call:expr) => {
-        match $stack {
-            Stack::Ns2($one) => $call,
-            Stack::Ns318($one) => $call,
+    ($law:expr, $one:ident => $call:expr) => {
+        match $law {
+            Law::Standard($one) => $call,
+            Law::Linux($one) => $call,
+            Law::Ruled($one) => $call,
         }
     };
 }
 
-impl Stack {
-    /// The stack of `config`. None if it is this crate's own.
-    pub(crate) fn new(config: &Config) -> Option<Box<Self>> {
-        match config.stack {
-            crate::Stack::Ns2 => Some(Box::new(Stack::Ns2(Ns2::new(config)))),
-            crate::Stack::Ns318 => Some(Box::new(Stack::Ns318(Ns318::new(config)))),
-            _ => None,
-        }
+impl Law {
+    /// The law of a new connection, and the connection.
+    pub(crate) fn new(stack: &Stack, site: &Site<'_>) -> (Self, Connection) {
+        let law = match stack.host() {
+            Host::Standard(params) => Law::Standard(Standard::new(params, site)),
+            Host::Linux(version, tick) => Law::Linux(Box::new(Linux::new(*version, *tick, site))),
+            Host::Rules(make) => Law::Ruled(Box::new(Ruled::new(make(site.connection), site))),
+        };
+        let habits = match stack.host() {
+            Host::Linux(version, _) => version.habits(),
+            _ => Habits::default(),
+        };
+        let first = stack.first_window(site.connection);
+        let mut connection =
+            Connection::new(site.connection, site.congestion, first, habits, site.now);
+        connection.plain = matches!(&law, Law::Standard(standard) if standard.is_plain())
+            && connection.accurate.is_none();
+        (law, connection)
     }
 
-    /// The handshake is over. `rtt` is its duration, unless its SYN was lost.
-    pub(crate) fn on_established(&mut self, now: Time, rtt: Option<Duration>) {
+    /// Takes over the parameters of `control`. Returns false, and changes nothing, if it cannot.
+    pub(crate) fn retune(
+        &mut self,
+        control: &CongestionControl,
+        connection: &ConnectionParams,
+    ) -> bool {
         match self {
-            Stack::Ns2(stack) => stack.on_established(now, rtt),
-            Stack::Ns318(_) => {}
+            Law::Standard(standard) => standard.retune(control, connection),
+            Law::Linux(_) | Law::Ruled(_) => false,
         }
     }
 
-    /// Reads an acknowledgment. Returns the time of the timer, if it must be set again.
+    /// The application writes, with `unsent` bytes waiting.
+    pub(crate) fn on_write(&mut self, unsent: u64) {
+        if let Law::Linux(linux) = self {
+            linux.on_write(unsent);
+        }
+    }
+
+    /// The handshake is over.
+    pub(crate) fn open(&mut self, connection: &mut Connection, opened: &Opened) {
+        each!(self, law => law.open(connection, opened));
+    }
+
+    /// Reads an acknowledgment that [`Connection::admit`] let through.
+    #[inline]
     pub(crate) fn on_ack(
         &mut self,
-        flow: &Flow,
-        ack: &Ack<'_>,
-        stats: &mut SenderStats,
-    ) -> Option<Duration> {
-        each!(self, stack => stack.on_ack(flow, ack, stats))
+        connection: &mut Connection,
+        now: Time,
+        segment: &Segment,
+        offered: Offered,
+    ) {
+        each!(self, law => law.on_ack(connection, now, segment, offered));
     }
 
-    /// The retransmission timer expired. Returns its next time.
-    pub(crate) fn on_timeout(&mut self, flow: &Flow) -> Duration {
-        each!(self, stack => stack.on_timeout(flow))
+    /// Writes the next segment to send now into `segment`. Returns false if there is none.
+    #[inline]
+    pub(crate) fn poll(
+        &mut self,
+        connection: &mut Connection,
+        now: Time,
+        segment: &mut Segment,
+    ) -> bool {
+        each!(self, law => law.poll(connection, now, segment))
     }
 
-    /// Where the next segment to send now begins. Call [`Stack::sent`] afterwards.
-    pub(crate) fn poll(&mut self, flow: &Flow) -> Option<u64> {
-        each!(self, stack => stack.poll(flow))
-    }
-
-    /// The segment from `start` to `end` is sent, as [`Stack::poll`] asked. `flow` is as it was
-    /// before.
-    pub(crate) fn sent(&mut self, flow: &Flow, start: u64, end: u64) {
+    /// A segment that the law did not ask for has been sent: a window probe, or the end of the
+    /// handshake.
+    pub(crate) fn on_sent(&mut self, connection: &Connection, now: Time, segment: &Segment) {
         match self {
-            Stack::Ns2(stack) => stack.sent(flow, end),
-            Stack::Ns318(stack) => stack.sent(flow, start, end),
+            Law::Standard(standard) => standard.on_sent(connection, now, segment),
+            Law::Linux(linux) => linux.on_sent(now, segment),
+            Law::Ruled(_) => {}
         }
     }
 
-    /// Whether the window was reduced since the last call (RFC 3168, CWR).
-    pub(crate) fn take_reduced(&mut self) -> bool {
+    /// The timer of the SYN expired.
+    pub(crate) fn on_syn_timeout(&mut self) {
         match self {
-            Stack::Ns2(stack) => std::mem::take(&mut stack.reduced),
-            Stack::Ns318(_) => false,
+            Law::Standard(standard) => standard.on_syn_timeout(),
+            Law::Linux(linux) => linux.on_syn_timeout(),
+            Law::Ruled(_) => {}
         }
     }
 
-    /// Whether the window is below one segment, so only a timeout allows one (ns-2's `newtimer`,
-    /// `timeout`).
-    pub(crate) fn shut(&self) -> bool {
-        matches!(self, Stack::Ns2(_)) && self.cwnd() == 0
+    /// When the SYN that is sent now is sent again, if it was sent `times` before.
+    pub(crate) fn syn_deadline(&self, now: Time, times: u8) -> Time {
+        match self {
+            Law::Linux(linux) => linux.syn_deadline(now, times),
+            law => now + law.backed_off(times),
+        }
+    }
+
+    /// The deadline that it set has come.
+    pub(crate) fn on_deadline(&mut self, connection: &mut Connection, now: Time) {
+        if let Law::Linux(linux) = self {
+            return linux.on_deadline(connection, now);
+        }
+        if connection.try_again() {
+            match self {
+                Law::Standard(standard) => standard.on_timeout(connection, now),
+                Law::Ruled(ruled) => ruled.on_timeout(connection, now),
+                Law::Linux(_) => {}
+            }
+        }
+    }
+
+    /// A segment that waited for the pace may leave.
+    pub(crate) fn on_pace(&mut self) {
+        if let Law::Linux(linux) = self {
+            linux.on_pace();
+        }
+    }
+
+    /// When a segment that waits for the pace may leave.
+    pub(crate) fn pace_deadline(&self) -> Time {
+        match self {
+            Law::Standard(standard) => standard.pace().deadline(),
+            Law::Linux(linux) => linux.pace().deadline(),
+            Law::Ruled(_) => Time::MAX,
+        }
+    }
+
+    /// No segment waits for the pace any more.
+    pub(crate) fn release(&mut self) {
+        match self {
+            Law::Standard(standard) => standard.release(),
+            Law::Linux(linux) => linux.release(),
+            Law::Ruled(_) => {}
+        }
+    }
+
+    /// The timeout for window probes after `times` expiries.
+    pub(crate) fn backed_off(&self, times: u8) -> Duration {
+        each!(self, law => law.backed_off(times))
+    }
+
+    /// Bytes that are probably in the network.
+    pub(crate) fn in_flight(&self, connection: &Connection) -> u64 {
+        each!(self, law => law.in_flight(connection))
+    }
+
+    /// The phase of loss recovery, in the words of the stack. Empty if it has none.
+    pub(crate) fn phase(&self) -> &'static str {
+        each!(self, law => law.phase())
     }
 
     /// Congestion window in bytes.
+    #[inline]
     pub(crate) fn cwnd(&self) -> u64 {
-        each!(self, stack => stack.cwnd())
+        match self {
+            Law::Standard(standard) => standard.window().cwnd,
+            Law::Linux(linux) => linux.cwnd(),
+            Law::Ruled(ruled) => ruled.cwnd(),
+        }
     }
 
     /// Slow start threshold in bytes.
+    #[inline]
     pub(crate) fn ssthresh(&self) -> u64 {
-        each!(self, stack => stack.ssthresh())
+        match self {
+            Law::Standard(standard) => standard.window().ssthresh,
+            Law::Linux(linux) => linux.ssthresh(),
+            Law::Ruled(ruled) => ruled.ssthresh(),
+        }
     }
 
     /// Smoothed round-trip time, once measured.
+    #[inline]
     pub(crate) fn srtt(&self) -> Option<Duration> {
-        each!(self, stack => stack.srtt())
+        each!(self, law => law.srtt())
     }
 
-    /// Retransmission timeout, backoff included.
+    /// Retransmission timeout, including backoff.
+    #[inline]
     pub(crate) fn rto(&self) -> Duration {
-        each!(self, stack => stack.rto())
+        each!(self, law => law.rto())
     }
 
-    /// Bytes of heap memory.
+    /// Reports the congestion control's own variables.
+    pub(crate) fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        match self {
+            Law::Standard(standard) => standard.probe(out),
+            Law::Linux(linux) => linux.probe(out),
+            Law::Ruled(_) => {}
+        }
+    }
+
+    /// Fetches what every acknowledgment touches, before its use.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        if let Law::Standard(standard) = self {
+            standard.fetch();
+        }
+    }
+
+    /// Fetches what that points to.
+    #[inline]
+    pub(crate) fn fetch_further(&self) {
+        if let Law::Standard(standard) = self {
+            standard.fetch_further();
+        }
+    }
+
+    /// Bytes of heap memory, without the value itself.
     pub(crate) fn heap(&self) -> usize {
-        size_of::<Self>() + each!(self, stack => stack.heap())
+        match self {
+            Law::Standard(standard) => standard.heap(),
+            Law::Linux(linux) => size_of::<Linux>() + linux.heap(),
+            Law::Ruled(ruled) => size_of::<Ruled>() + ruled.heap(),
+        }
     }
 }

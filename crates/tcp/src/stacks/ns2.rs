@@ -7,11 +7,15 @@
 
 mod clock;
 
-use super::{Ack, Flow};
+use super::{Abilities, Ack, Flow, Host, Rules, Stack};
 use crate::ranges::RangeSet;
-use crate::{Config, LossRecovery, SenderStats};
+use crate::{ConnectionParams, LossRecovery, SenderStats};
 use clock::Clock;
-use forebay_core::{Duration, Time};
+use forebay_core::config::require;
+use forebay_core::{ConfigError, Duration, Named, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// `numdupacks_`.
 const DUP_ACKS: u32 = 3;
@@ -55,8 +59,49 @@ enum Sending {
     Next,
 }
 
+/// Parameters of `ns-2`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ns2Params {
+    /// Tick of its clock (`tcpTick_`), from 1us to 1s.
+    pub tick: Duration,
+    /// New data on the first two duplicate acknowledgments (`singledup_`; RFC 3042).
+    pub limited_transmit: bool,
+}
+
+impl Default for Ns2Params {
+    /// Those of its `ns-default.tcl`.
+    fn default() -> Self {
+        Ns2Params { tick: Duration::from_millis(10), limited_transmit: true }
+    }
+}
+
+impl Named for Ns2 {
+    type Family = Stack;
+    const NAME: &'static str = "ns-2";
+    const SUMMARY: &'static str =
+        "the sender of ns-2: Agent/TCP/Reno, Newreno or Sack1, by `recovery`";
+    const SOURCE: &'static str = "ns-2.35, tcp/tcp.cc, tcp-reno.cc, tcp-newreno.cc, tcp-sack1.cc";
+    const FACTS: Abilities = Abilities {
+        congestion: Some(&["new-reno"]),
+        lacks: &["accurate_ecn", "hystart", "pacing"],
+        ..Abilities::ALL
+    };
+    type Params = Ns2Params;
+
+    fn build(params: &Ns2Params, _: &()) -> Result<Host, ConfigError> {
+        let params = *params;
+        let ticks = Duration::from_micros(1)..=Duration::from_secs(1);
+        require(ticks.contains(&params.tick), "tick", || {
+            format!("must be from 1us to 1s, got \"{}\"", params.tick)
+        })?;
+        Ok(Host::Rules(Arc::new(move |connection| Box::new(Ns2::new(connection, &params)))))
+    }
+}
+
+/// State of one sender.
 #[derive(Debug)]
-pub(crate) struct Ns2 {
+pub struct Ns2 {
     kind: LossRecovery,
     /// `singledup_`
     limited_transmit: bool,
@@ -82,7 +127,7 @@ pub(crate) struct Ns2 {
     partial_seen: bool,
     /// `ecn_backoff_`
     ecn_backoff: bool,
-    pub(super) reduced: bool,
+    reduced: bool,
     forced: Forced,
     sending: Sending,
     /// Number of segments that `send_much` may still send.
@@ -104,22 +149,22 @@ pub(crate) struct Ns2 {
 }
 
 impl Ns2 {
-    pub(super) fn new(config: &Config) -> Self {
-        let mss = config.mss();
-        let largest = f64::from(config.max_window.unwrap_or(u32::MAX))
-            .min((config.receive_window.largest() / mss) as f64);
+    fn new(connection: &ConnectionParams, params: &Ns2Params) -> Self {
+        let mss = connection.mss();
+        let largest = f64::from(connection.max_window.unwrap_or(u32::MAX))
+            .min((connection.receive_window.largest() / mss) as f64);
         Ns2 {
-            kind: config.recovery,
-            limited_transmit: config.limited_transmit,
-            restart: config.slow_start_after_idle,
-            ecn: config.ecn,
+            kind: connection.recovery,
+            limited_transmit: params.limited_transmit,
+            restart: connection.slow_start_after_idle,
+            ecn: connection.ecn,
             mss,
             // set_initial_window: syn_ and delay_growth_.
-            cwnd: if config.handshake { 1.0 } else { f64::from(config.initial_window) },
+            cwnd: if connection.handshake { 1.0 } else { f64::from(connection.initial_window) },
             // reset
-            ssthresh: config.initial_ssthresh.map_or(largest, f64::from),
+            ssthresh: connection.initial_ssthresh.map_or(largest, f64::from),
             largest,
-            initial: f64::from(config.initial_window),
+            initial: f64::from(connection.initial_window),
             point: 1,
             acked: 1,
             recover: 0,
@@ -132,7 +177,7 @@ impl Ns2 {
             forced: Forced::Nothing,
             sending: Sending::Next,
             burst: u32::MAX,
-            clock: Clock::new(config),
+            clock: Clock::new(connection, params.tick),
             idle_until: Time::MAX,
             fast: false,
             timed_out: false,
@@ -140,36 +185,6 @@ impl Ns2 {
             sacked: RangeSet::default(),
             high_rxt: 0,
             board_from: 0,
-        }
-    }
-
-    /// `newack` of the SYN. A lost SYN costs more (`timeout`).
-    pub(super) fn on_established(&mut self, now: Time, rtt: Option<Duration>) {
-        match rtt {
-            Some(rtt) => self.clock.measure(now, rtt),
-            None => {
-                self.initial = 1.0;
-                self.ssthresh = 2.0;
-            }
-        }
-        self.cwnd = self.initial;
-    }
-
-    pub(super) fn on_ack(
-        &mut self,
-        flow: &Flow,
-        ack: &Ack<'_>,
-        stats: &mut SenderStats,
-    ) -> Option<Duration> {
-        let echo = self.ecn && ack.echo;
-        if echo {
-            self.on_echo(flow, ack.segment.ack, stats);
-        }
-        self.burst = 0;
-        match self.kind {
-            LossRecovery::Sack if self.fast => self.sack_recovery(flow, ack),
-            LossRecovery::Sack => self.sack_open(flow, ack, echo, stats),
-            LossRecovery::Reno | LossRecovery::NewReno => self.reno(flow, ack, echo, stats),
         }
     }
 
@@ -376,64 +391,6 @@ impl Ns2 {
         self.reduced = true;
     }
 
-    /// `timeout`, and what `RenoTcpAgent::timeout` and `Sack1TcpAgent::timeout` do before it.
-    pub(super) fn on_timeout(&mut self, flow: &Flow) -> Duration {
-        if flow.una == flow.next {
-            // Reductions by echoes left less than a segment, and nothing is outstanding.
-            self.slowdown(Cut::One, false);
-            self.burst = u32::MAX;
-            return self.clock.rto();
-        }
-        self.inflation = 0;
-        self.duplicates = 0;
-        self.fast = false;
-        self.timed_out = true;
-        self.acked = flow.una;
-        self.clear_board();
-        self.cwnd = self.cwnd.max(1.0);
-        self.recover = flow.next;
-        // At every timeout, however often the same segment is sent.
-        self.slowdown(Cut::One, self.action != Action::Ecn);
-        self.action = Action::Timeout;
-        // reset_rtx_timer(0, 1)
-        self.clock.back_off();
-        self.clock.stop_timing();
-        self.point = flow.una;
-        self.forced = Forced::Nothing;
-        self.burst = u32::MAX;
-        self.clock.rto()
-    }
-
-    pub(super) fn poll(&mut self, flow: &Flow) -> Option<u64> {
-        if flow.una == flow.next && flow.now >= self.idle_until && flow.new.is_some() {
-            // `timeout` with nothing outstanding and restart_bugfix_.
-            self.idle_until = Time::MAX;
-            if self.restart {
-                self.slowdown(Cut::One, false);
-            }
-        }
-        self.sending = Sending::Next;
-        match std::mem::replace(&mut self.forced, Forced::Nothing) {
-            Forced::Head => {
-                // output(last_ack_ + 1)
-                self.sending = Sending::Head;
-                return flow.len(self.acked).map(|_| self.acked);
-            }
-            Forced::Next => return flow.len(self.point).map(|_| self.point),
-            Forced::Nothing => {}
-        }
-        let start = match self.kind {
-            // What is written while nothing is outstanding is sent whatever came before (`sendmsg`).
-            _ if flow.una == flow.next => self.next_within_window(flow)?,
-            _ if self.burst == 0 => return None,
-            LossRecovery::Sack => self.poll_sack(flow)?,
-            LossRecovery::Reno | LossRecovery::NewReno => self.next_within_window(flow)?,
-        };
-        flow.len(start)?;
-        self.burst = self.burst.saturating_sub(1);
-        Some(start)
-    }
-
     /// Number of segments from the first unacknowledged one up to `point`; none if `point` is
     /// before it, because SACK's partial acknowledgments do not raise it.
     fn ahead(&self, flow: &Flow) -> u64 {
@@ -466,19 +423,6 @@ impl Ns2 {
                 let most = if self.fast { self.largest as u64 } else { self.window() };
                 (ahead < most).then_some(self.point)
             }
-        }
-    }
-
-    pub(super) fn sent(&mut self, flow: &Flow, end: u64) {
-        if self.sending == Sending::Hole {
-            self.mark(end);
-        }
-        if self.sending != Sending::Head {
-            self.pipe += 1;
-            self.point = self.point.max(end);
-        }
-        if end > flow.next {
-            self.clock.on_new_data(flow.now, end);
         }
     }
 
@@ -525,25 +469,132 @@ impl Ns2 {
     fn segments(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.mss)
     }
+}
 
-    /// In bytes; 0 if it is below a segment.
-    pub(super) fn cwnd(&self) -> u64 {
-        if self.window() == 0 { 0 } else { (self.cwnd * self.mss as f64) as u64 }
+impl Rules for Ns2 {
+    /// `newack` of the SYN. A lost SYN costs more (`timeout`).
+    fn on_established(&mut self, now: Time, rtt: Option<Duration>) {
+        match rtt {
+            Some(rtt) => self.clock.measure(now, rtt),
+            None => {
+                self.initial = 1.0;
+                self.ssthresh = 2.0;
+            }
+        }
+        self.cwnd = self.initial;
     }
 
-    pub(super) fn ssthresh(&self) -> u64 {
-        (self.ssthresh * self.mss as f64) as u64
+    fn on_ack(&mut self, flow: &Flow, ack: &Ack<'_>, stats: &mut SenderStats) -> Option<Duration> {
+        let echo = self.ecn && ack.echo;
+        if echo {
+            self.on_echo(flow, ack.segment.ack, stats);
+        }
+        self.burst = 0;
+        match self.kind {
+            LossRecovery::Sack if self.fast => self.sack_recovery(flow, ack),
+            LossRecovery::Sack => self.sack_open(flow, ack, echo, stats),
+            LossRecovery::Reno | LossRecovery::NewReno => self.reno(flow, ack, echo, stats),
+        }
     }
 
-    pub(super) fn srtt(&self) -> Option<Duration> {
-        self.clock.srtt()
-    }
-
-    pub(super) fn rto(&self) -> Duration {
+    /// `timeout`, and what `RenoTcpAgent::timeout` and `Sack1TcpAgent::timeout` do before it.
+    fn on_timeout(&mut self, flow: &Flow) -> Duration {
+        if flow.una == flow.next {
+            // Reductions by echoes left less than a segment, and nothing is outstanding.
+            self.slowdown(Cut::One, false);
+            self.burst = u32::MAX;
+            return self.clock.rto();
+        }
+        self.inflation = 0;
+        self.duplicates = 0;
+        self.fast = false;
+        self.timed_out = true;
+        self.acked = flow.una;
+        self.clear_board();
+        self.cwnd = self.cwnd.max(1.0);
+        self.recover = flow.next;
+        // At every timeout, however often the same segment is sent.
+        self.slowdown(Cut::One, self.action != Action::Ecn);
+        self.action = Action::Timeout;
+        // reset_rtx_timer(0, 1)
+        self.clock.back_off();
+        self.clock.stop_timing();
+        self.point = flow.una;
+        self.forced = Forced::Nothing;
+        self.burst = u32::MAX;
         self.clock.rto()
     }
 
-    pub(super) fn heap(&self) -> usize {
-        self.sacked.heap()
+    fn poll(&mut self, flow: &Flow) -> Option<u64> {
+        if flow.una == flow.next && flow.now >= self.idle_until && flow.new.is_some() {
+            // `timeout` with nothing outstanding and restart_bugfix_.
+            self.idle_until = Time::MAX;
+            if self.restart {
+                self.slowdown(Cut::One, false);
+            }
+        }
+        self.sending = Sending::Next;
+        match std::mem::replace(&mut self.forced, Forced::Nothing) {
+            Forced::Head => {
+                // output(last_ack_ + 1)
+                self.sending = Sending::Head;
+                return flow.len(self.acked).map(|_| self.acked);
+            }
+            Forced::Next => return flow.len(self.point).map(|_| self.point),
+            Forced::Nothing => {}
+        }
+        let start = match self.kind {
+            // What is written while nothing is outstanding is sent whatever came before (`sendmsg`).
+            _ if flow.una == flow.next => self.next_within_window(flow)?,
+            _ if self.burst == 0 => return None,
+            LossRecovery::Sack => self.poll_sack(flow)?,
+            LossRecovery::Reno | LossRecovery::NewReno => self.next_within_window(flow)?,
+        };
+        flow.len(start)?;
+        self.burst = self.burst.saturating_sub(1);
+        Some(start)
+    }
+
+    fn sent(&mut self, flow: &Flow, _start: u64, end: u64) {
+        if self.sending == Sending::Hole {
+            self.mark(end);
+        }
+        if self.sending != Sending::Head {
+            self.pipe += 1;
+            self.point = self.point.max(end);
+        }
+        if end > flow.next {
+            self.clock.on_new_data(flow.now, end);
+        }
+    }
+
+    fn take_reduced(&mut self) -> bool {
+        std::mem::take(&mut self.reduced)
+    }
+
+    /// Below one segment (`newtimer`, `timeout`).
+    fn shut(&self) -> bool {
+        self.cwnd() == 0
+    }
+
+    /// In bytes; 0 if it is below a segment.
+    fn cwnd(&self) -> u64 {
+        if self.window() == 0 { 0 } else { (self.cwnd * self.mss as f64) as u64 }
+    }
+
+    fn ssthresh(&self) -> u64 {
+        (self.ssthresh * self.mss as f64) as u64
+    }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.clock.srtt()
+    }
+
+    fn rto(&self) -> Duration {
+        self.clock.rto()
+    }
+
+    fn heap(&self) -> usize {
+        size_of::<Self>() + self.sacked.heap()
     }
 }

@@ -4,10 +4,13 @@
 //! `m_nextTxSequence` is [`Ns318::point`], `m_highTxMark` the connection's SND.NXT, the head of
 //! `m_txBuffer` its SND.UNA.
 
-use super::{Ack, Flow};
-use crate::{Config, SenderStats};
-use forebay_core::{Duration, Time};
+use super::{Abilities, Ack, Flow, Host, Rules, Stack};
+use crate::{ConnectionParams, LossRecovery, SenderStats};
+use forebay_core::{ConfigError, Duration, Named, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// `MaxMultiplier` of `RttEstimator`.
 const MOST_BACKOFF: u64 = 64;
@@ -27,8 +30,44 @@ struct Sent {
     again: bool,
 }
 
+/// Parameters of `ns-3.18`.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ns318Params {
+    /// New data on the first two duplicate acknowledgments (`LimitedTransmit`; RFC 3042). Default
+    /// false.
+    pub limited_transmit: bool,
+}
+
+impl Named for Ns318 {
+    type Family = Stack;
+    const NAME: &'static str = "ns-3.18";
+    const SUMMARY: &'static str = "the sender of ns-3.18: TcpNewReno";
+    const SOURCE: &'static str = "ns-3.18, src/internet/model/tcp-newreno.cc, tcp-socket-base.cc";
+    const FACTS: Abilities = Abilities {
+        recovery: &[LossRecovery::NewReno],
+        congestion: Some(&["new-reno"]),
+        lacks: &[
+            "accurate_ecn",
+            "ecn",
+            "hystart",
+            "max_window",
+            "pacing",
+            "slow_start_after_idle",
+            "timestamps",
+        ],
+    };
+    type Params = Ns318Params;
+
+    fn build(params: &Ns318Params, _: &()) -> Result<Host, ConfigError> {
+        let params = *params;
+        Ok(Host::Rules(Arc::new(move |connection| Box::new(Ns318::new(connection, params)))))
+    }
+}
+
+/// State of one sender.
 #[derive(Debug)]
-pub(crate) struct Ns318 {
+pub struct Ns318 {
     mss: u32,
     /// Octets, modulo 2^32.
     cwnd: u32,
@@ -54,13 +93,15 @@ pub(crate) struct Ns318 {
 }
 
 impl Ns318 {
-    pub(super) fn new(config: &Config) -> Self {
-        let mss = config.mss() as u32;
+    fn new(connection: &ConnectionParams, params: Ns318Params) -> Self {
+        let mss = connection.mss() as u32;
         Ns318 {
             mss,
-            cwnd: mss.saturating_mul(config.initial_window),
-            ssthresh: config.initial_ssthresh.map_or(FIRST_THRESHOLD, |n| n.saturating_mul(mss)),
-            limited_transmit: config.limited_transmit,
+            cwnd: mss.saturating_mul(connection.initial_window),
+            ssthresh: connection
+                .initial_ssthresh
+                .map_or(FIRST_THRESHOLD, |n| n.saturating_mul(mss)),
+            limited_transmit: params.limited_transmit,
             point: 1,
             duplicates: 0,
             fast: false,
@@ -73,37 +114,8 @@ impl Ns318 {
             variance: 0.0,
             measured: false,
             multiplier: 1,
-            minimum: config.min_rto,
+            minimum: connection.min_rto,
         }
-    }
-
-    /// `ReceivedAck`
-    pub(super) fn on_ack(
-        &mut self,
-        flow: &Flow,
-        ack: &Ack<'_>,
-        stats: &mut SenderStats,
-    ) -> Option<Duration> {
-        let number = ack.segment.ack;
-        self.estimate(flow.now, number);
-        self.pending = false;
-        if number == flow.una {
-            // Whether or not it was a timeout that sent everything again.
-            if number < self.point && ack.segment.len == 0 {
-                self.duplicates += 1;
-                self.on_duplicate(flow, stats);
-            } else if flow.una == flow.next {
-                // A window update. The source does nothing until the application's next `Send`,
-                // which calls SendPendingData; here that is now.
-                self.pending = true;
-            }
-            return None;
-        }
-        self.on_new_ack(flow, number);
-        self.duplicates = 0;
-        self.point = self.point.max(number);
-        self.pending = true;
-        Some(self.rto())
     }
 
     /// `DupAck`. Nothing asks whether these are duplicates of what was sent twice (RFC 6582, step
@@ -145,38 +157,9 @@ impl Ns318 {
         self.cwnd = self.cwnd.wrapping_add(more);
     }
 
-    /// `Retransmit`. The duplicates are not forgotten; ssthresh is half of all that was sent and
-    /// not acknowledged, at a repeated timeout too.
-    pub(super) fn on_timeout(&mut self, flow: &Flow) -> Duration {
-        self.fast = false;
-        self.ssthresh = self.half_flight(flow);
-        self.cwnd = self.mss;
-        self.point = flow.una;
-        self.multiplier = (2 * self.multiplier).min(MOST_BACKOFF);
-        self.resend = true;
-        self.pending = false;
-        self.one = false;
-        self.rto()
-    }
-
     /// `BytesInFlight`
     fn half_flight(&self, flow: &Flow) -> u32 {
         (2 * self.mss).max((flow.next - flow.una) as u32 / 2)
-    }
-
-    pub(super) fn poll(&mut self, flow: &Flow) -> Option<u64> {
-        // `NewAck` sends what the window allows before it sends the head again.
-        if self.pending && self.room_for_one(flow) {
-            return Some(self.point);
-        }
-        if std::mem::take(&mut self.resend) {
-            // DoRetransmit
-            return (flow.una < flow.next).then_some(flow.una);
-        }
-        if std::mem::take(&mut self.one) && flow.len(self.point).is_some() {
-            return Some(self.point);
-        }
-        None
     }
 
     /// `SendPendingData`
@@ -186,19 +169,6 @@ impl Ns318 {
         };
         let window = u64::from(self.cwnd).min(flow.room);
         self.point - flow.una + len <= window
-    }
-
-    pub(super) fn sent(&mut self, flow: &Flow, start: u64, end: u64) {
-        self.point = self.point.max(end);
-        // RttEstimator::SentSeq
-        if start >= flow.next {
-            self.history.push_back(Sent { start, end, at: flow.now, again: false });
-        } else {
-            let at = self.history.partition_point(|sent| sent.end <= start);
-            if let Some(sent) = self.history.get_mut(at).filter(|sent| sent.start <= start) {
-                sent.again = true;
-            }
-        }
     }
 
     /// `RttEstimator::AckSeq`: the oldest segment alone is measured, if it was sent once.
@@ -220,27 +190,95 @@ impl Ns318 {
             self.history.pop_front();
         }
     }
+}
+
+impl Rules for Ns318 {
+    /// `ReceivedAck`
+    fn on_ack(&mut self, flow: &Flow, ack: &Ack<'_>, stats: &mut SenderStats) -> Option<Duration> {
+        let number = ack.segment.ack;
+        self.estimate(flow.now, number);
+        self.pending = false;
+        if number == flow.una {
+            // Whether or not it was a timeout that sent everything again.
+            if number < self.point && ack.segment.len == 0 {
+                self.duplicates += 1;
+                self.on_duplicate(flow, stats);
+            } else if flow.una == flow.next {
+                // A window update. The source does nothing until the application's next `Send`,
+                // which calls SendPendingData; here that is now.
+                self.pending = true;
+            }
+            return None;
+        }
+        self.on_new_ack(flow, number);
+        self.duplicates = 0;
+        self.point = self.point.max(number);
+        self.pending = true;
+        Some(self.rto())
+    }
+
+    /// `Retransmit`. The duplicates are not forgotten; ssthresh is half of all that was sent and
+    /// not acknowledged, at a repeated timeout too.
+    fn on_timeout(&mut self, flow: &Flow) -> Duration {
+        self.fast = false;
+        self.ssthresh = self.half_flight(flow);
+        self.cwnd = self.mss;
+        self.point = flow.una;
+        self.multiplier = (2 * self.multiplier).min(MOST_BACKOFF);
+        self.resend = true;
+        self.pending = false;
+        self.one = false;
+        self.rto()
+    }
+
+    fn poll(&mut self, flow: &Flow) -> Option<u64> {
+        // `NewAck` sends what the window allows before it sends the head again.
+        if self.pending && self.room_for_one(flow) {
+            return Some(self.point);
+        }
+        if std::mem::take(&mut self.resend) {
+            // DoRetransmit
+            return (flow.una < flow.next).then_some(flow.una);
+        }
+        if std::mem::take(&mut self.one) && flow.len(self.point).is_some() {
+            return Some(self.point);
+        }
+        None
+    }
+
+    fn sent(&mut self, flow: &Flow, start: u64, end: u64) {
+        self.point = self.point.max(end);
+        // RttEstimator::SentSeq
+        if start >= flow.next {
+            self.history.push_back(Sent { start, end, at: flow.now, again: false });
+        } else {
+            let at = self.history.partition_point(|sent| sent.end <= start);
+            if let Some(sent) = self.history.get_mut(at).filter(|sent| sent.start <= start) {
+                sent.again = true;
+            }
+        }
+    }
+
+    fn cwnd(&self) -> u64 {
+        self.cwnd.into()
+    }
+
+    fn ssthresh(&self) -> u64 {
+        self.ssthresh.into()
+    }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.measured.then(|| Duration::from_nanos(self.estimate as u64))
+    }
 
     /// `RttMeanDeviation::RetransmitTimeout`, in whole milliseconds.
-    pub(super) fn rto(&self) -> Duration {
+    fn rto(&self) -> Duration {
         let whole = |nanos: f64| (nanos / 1e6) as u64;
         let sum = Duration::from_millis(whole(self.estimate) + 4 * whole(self.variance));
         sum.max(self.minimum).saturating_mul(self.multiplier)
     }
 
-    pub(super) fn cwnd(&self) -> u64 {
-        self.cwnd.into()
-    }
-
-    pub(super) fn ssthresh(&self) -> u64 {
-        self.ssthresh.into()
-    }
-
-    pub(super) fn srtt(&self) -> Option<Duration> {
-        self.measured.then(|| Duration::from_nanos(self.estimate as u64))
-    }
-
-    pub(super) fn heap(&self) -> usize {
-        self.history.capacity() * size_of::<Sent>()
+    fn heap(&self) -> usize {
+        size_of::<Self>() + self.history.capacity() * size_of::<Sent>()
     }
 }

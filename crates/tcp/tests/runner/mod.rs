@@ -104,7 +104,7 @@ impl Script {
             "receiver" => Side::Receiver(Box::new(Receiver::new(&config))),
             other => return Err(format!("neither sender nor receiver: {other}")),
         };
-        let window = config.receive_window.largest() as u32;
+        let window = config.connection.receive_window.largest() as u32;
         let mut script = Script {
             side,
             now: Time::ZERO,

@@ -257,7 +257,7 @@ def spurious_timeout(rig: Rig) -> Outcome:
         [seconds(at), seconds(base + 1.0)],
         [seconds(at + 0.05), seconds(base)],
     ]
-    trace = rig.run(at + 4, tcp={"legacy": {"timeout_recovery": "f-rto"}}, delays=delays)
+    trace = rig.run(at + 4, tcp={"stack": {"timeout_recovery": "f-rto"}}, delays=delays)
     lost = trace.summary["queues"]["bottleneck"]["dropped"]
     out.check("packets lost", lost == 0, f"{lost}", "0")
     return _undone(out, trace, ("Timeout", "Probing"), rig)

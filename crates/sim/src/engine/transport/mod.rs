@@ -112,7 +112,7 @@ impl User {
     /// Receive buffer of the user's connections in bytes; 0 for datagrams.
     pub fn receive_window(&self) -> u64 {
         match &self.entry {
-            Entry::Transfers { tcp, .. } => tcp.receive_window.largest(),
+            Entry::Transfers { tcp, .. } => tcp.connection.receive_window.largest(),
             Entry::Datagrams { .. } | Entry::Elsewhere => 0,
         }
     }

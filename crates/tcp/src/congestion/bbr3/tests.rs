@@ -22,8 +22,9 @@ impl Path {
     fn new() -> Self {
         let mtu = "1040B".parse().unwrap();
         let recovery = LossRecovery::Sack;
-        let config = Config { mtu, recovery, initial_window: 10, ..Config::default() };
-        let (bbr, window) = (Bbr3::new(&config), Window::new(&config));
+        let connection =
+            ConnectionParams { mtu, recovery, initial_window: 10, ..ConnectionParams::default() };
+        let (bbr, window) = (Bbr3::new(&connection), Window::new(&connection, None));
         Path { bbr, window, now: Time::ZERO, delivered: 0 }
     }
 

@@ -1,10 +1,7 @@
 //! ns-2's round-trip times and timeouts, in whole ticks of its clock.
 
-use crate::Config;
+use crate::ConnectionParams;
 use forebay_core::{Duration, Time};
-
-/// `tcpTick_` by default.
-const TICK: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
 pub(super) struct Clock {
@@ -25,15 +22,15 @@ pub(super) struct Clock {
 
 impl Clock {
     /// `rtt_init`, without its rttvar_init_ of 12 s, which the first measurement replaces.
-    pub(super) fn new(config: &Config) -> Self {
+    pub(super) fn new(connection: &ConnectionParams, tick: Duration) -> Self {
         Clock {
-            tick: config.clock_granularity.unwrap_or(TICK).as_nanos(),
+            tick: tick.as_nanos(),
             srtt: 0,
             variation: 0,
-            timeout: config.initial_rto,
+            timeout: connection.initial_rto,
             backoff: 1,
-            minimum: config.min_rto,
-            maximum: config.max_rto,
+            minimum: connection.min_rto,
+            maximum: connection.max_rto,
             timed: None,
         }
     }

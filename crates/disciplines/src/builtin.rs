@@ -1,0 +1,51 @@
+//! The disciplines and parts of this crate.
+
+use crate::{Disciplines, admit, classify, kinds, schedule};
+
+impl Disciplines {
+    /// The disciplines of this crate, one line for each.
+    pub fn builtin() -> Self {
+        Disciplines::default()
+            .with::<admit::Agent>()
+            .with::<admit::Cobalt>()
+            .with::<admit::Codel>()
+            .with::<admit::CpAqm>()
+            .with::<admit::CqAqm>()
+            .with::<admit::Gsp>()
+            .with::<admit::Pi2>()
+            .with::<admit::Pie>()
+            .with::<admit::Red>()
+            .with::<admit::Rio>()
+            .with::<admit::SharedTailDrop>()
+            .with::<admit::Step>()
+            .with::<admit::TailDrop>()
+            .with::<admit::Wred>()
+            .with::<admit::Wrt>()
+            .with::<classify::Class>()
+            .with::<classify::Dscp>()
+            .with::<classify::FlowHash>()
+            .with::<classify::LowLatency>()
+            .with::<classify::Ncq>()
+            .with::<classify::One>()
+            .with::<classify::Precedence>()
+            .with::<schedule::ClassicProtection>()
+            .with::<schedule::Drr>()
+            .with::<schedule::Fair>()
+            .with::<schedule::Fifo>()
+            .with::<schedule::StrictPriority>()
+            .with::<schedule::Wfq>()
+            .with::<schedule::Wrr>()
+            .with::<kinds::Cake>()
+            .with::<kinds::CqAqm>()
+            .with::<kinds::Drr>()
+            .with::<kinds::DualPi2>()
+            .with::<kinds::Fifo>()
+            .with::<kinds::FqCodel>()
+            .with::<kinds::FqPie>()
+            .with::<kinds::Htb>()
+            .with::<kinds::Ncq>()
+            .with::<kinds::Nqb>()
+            .with::<kinds::Prio>()
+            .with::<kinds::Wrr>()
+    }
+}

@@ -1,0 +1,35 @@
+//! What a shaper is built from.
+
+use forebay_core::config::require;
+use forebay_core::{Capacity, ConfigError, Port, Rate, Setting};
+use forebay_disciplines::Disciplines;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The link and the discipline of a shaper.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The link's rate, above 0.
+    pub rate: Rate,
+    /// Bytes that the link adds to every IP packet.
+    pub overhead: u32,
+    /// Largest IP packet in bytes.
+    pub mtu: u32,
+    /// The queue discipline, as a scenario writes it.
+    pub queue: Value,
+}
+
+impl Plan {
+    /// What the discipline is told of the link.
+    pub fn setting(&self) -> Setting {
+        Setting { rate: self.rate, overhead: self.overhead, mtu: self.mtu, queues: 1 }
+    }
+
+    /// The port that it describes, without packets.
+    pub(crate) fn port(&self, disciplines: &Disciplines) -> Result<Port, ConfigError> {
+        require(self.rate.bps() > 0, "rate", || "must be greater than 0".into())?;
+        let discipline = disciplines.build(&self.queue, &self.setting());
+        let discipline = discipline.map_err(|error| error.within("queue"))?;
+        Ok(Port::new(discipline, Capacity::constant(self.rate), self.overhead))
+    }
+}

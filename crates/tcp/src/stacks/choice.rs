@@ -1,0 +1,179 @@
+//! A stack that was chosen from a registry.
+
+use super::linux::{self, Acknowledging, Version};
+use super::{Rules, StandardParams};
+use crate::congestion::CongestionControl;
+use crate::{ConnectionParams, LossRecovery};
+use forebay_core::config::require;
+use forebay_core::{ConfigError, Duration, Entry, Family, Registry};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+/// What a stack is able to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Abilities {
+    /// Ways of loss recovery.
+    pub recovery: &'static [LossRecovery],
+    /// Names of the congestion controls that it has. None: any.
+    pub congestion: Option<&'static [&'static str]>,
+    /// Options of [`ConnectionParams`] that it lacks: `accurate_ecn`, `ecn`, `hystart`, `max_window`,
+    /// `pacing`, `quick_acks`, `slow_start_after_idle` or `timestamps`.
+    pub lacks: &'static [&'static str],
+}
+
+impl Abilities {
+    /// Everything.
+    pub const ALL: Abilities = Abilities {
+        recovery: &[LossRecovery::Reno, LossRecovery::NewReno, LossRecovery::Sack],
+        congestion: None,
+        lacks: &[],
+    };
+
+    fn has_control(&self, control: &CongestionControl) -> bool {
+        self.congestion.is_none_or(|names| names.contains(&control.name()))
+    }
+}
+
+/// What a stack is built into: the rules of its senders and receivers.
+#[derive(Clone)]
+pub enum Host {
+    /// The standards' rules.
+    Standard(StandardParams),
+    /// Those of a version of Linux with this tick of its clock.
+    Linux(Version, Duration),
+    /// The sender's are made by this; the receiver's are the standards'.
+    Rules(Arc<dyn Fn(&ConnectionParams) -> Box<dyn Rules> + Send + Sync>),
+}
+
+/// A stack with its parameters.
+#[derive(Clone)]
+pub struct Stack {
+    name: Cow<'static, str>,
+    abilities: Abilities,
+    /// Its parameters, with all defaults filled in.
+    params: Map<String, Value>,
+    host: Host,
+}
+
+impl Family for Stack {
+    const WHAT: &'static str = "stack";
+    type Facts = Abilities;
+    const USUAL: Abilities = Abilities::ALL;
+    type Site<'a> = ();
+    type Built = Host;
+}
+
+impl Stack {
+    /// The stack called `name` in `registry`, with `given` parameters over its defaults.
+    ///
+    /// # Errors
+    /// There is none, or a parameter is unknown or out of range (all at `stack`).
+    pub fn choose(
+        registry: &Registry<Stack>,
+        name: &str,
+        given: &Map<String, Value>,
+    ) -> Result<Self, ConfigError> {
+        let made = registry.find(name).and_then(|entry| Self::from_entry(entry, given));
+        made.map_err(|error| error.within("stack"))
+    }
+
+    pub(super) fn from_entry(
+        entry: &Entry<Stack>,
+        given: &Map<String, Value>,
+    ) -> Result<Self, ConfigError> {
+        let params = entry.effective(&Value::Object(given.clone()), &())?;
+        let host = entry.build(&params, &())?;
+        let Value::Object(params) = params else { unreachable!("parameters are a table") };
+        Ok(Stack { name: entry.name.clone(), abilities: entry.facts, params, host })
+    }
+
+    /// Its name in a configuration.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is able to do.
+    pub fn abilities(&self) -> &Abilities {
+        &self.abilities
+    }
+
+    /// The rules.
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The table that a configuration has for it.
+    pub(crate) fn table(&self) -> Value {
+        let mut table = Map::from_iter([("kind".to_owned(), json!(self.name))]);
+        table.extend(self.params.clone());
+        Value::Object(table)
+    }
+
+    /// The first window that its receivers offer, in bytes.
+    pub(crate) fn first_window(&self, connection: &ConnectionParams) -> u64 {
+        match self.host {
+            Host::Linux(Version::Linux6_1, _) => linux::first_window(connection),
+            _ => connection.receive_window.largest(),
+        }
+    }
+
+    /// When its receivers acknowledge, if not by the standards' rules.
+    pub(crate) fn acknowledging(&self, connection: &ConnectionParams) -> Option<Acknowledging> {
+        match self.host {
+            Host::Linux(version, tick) => Some(Acknowledging::new(version, tick, connection)),
+            _ => None,
+        }
+    }
+
+    /// Checks that it has what a connection asks for. `others` are those of which the message names
+    /// the ones that have it.
+    ///
+    /// # Errors
+    /// The first field that asks for what it lacks.
+    pub(crate) fn check(
+        &self,
+        connection: &ConnectionParams,
+        control: &CongestionControl,
+        others: &Registry<Stack>,
+    ) -> Result<(), ConfigError> {
+        let lacks = |what: String, has: &dyn Fn(&Abilities) -> bool| {
+            let able = others.iter().filter(|entry| has(&entry.facts));
+            let able: Vec<_> = able.map(|entry| format!("\"{}\"", entry.name)).collect();
+            format!(
+                "the stack \"{}\" has no {what}; of the stacks, {} have it",
+                self.name,
+                able.join(", ")
+            )
+        };
+        let recovery = connection.recovery;
+        require(self.abilities.recovery.contains(&recovery), "recovery", || {
+            lacks(format!("recovery \"{}\"", recovery.name()), &|facts| {
+                facts.recovery.contains(&recovery)
+            })
+        })?;
+        require(self.abilities.has_control(control), "congestion", || {
+            lacks(format!("control \"{}\"", control.name()), &|facts| facts.has_control(control))
+        })?;
+        for &field in self.abilities.lacks {
+            require(!connection.uses(field), field, || {
+                lacks(format!("`{field}`"), &|facts| !facts.lacks.contains(&field))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Two are equal if their names and parameters are.
+impl PartialEq for Stack {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.params == other.params
+    }
+}
+
+impl fmt::Debug for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{:?}", self.name, self.params)
+    }
+}

@@ -1,0 +1,256 @@
+//! A congestion control that Linux 6.1 does not have, in its sender.
+//!
+//! It gets what a module of the kernel gets, in the terms of [`CongestionController`]: growth
+//! (`cong_avoid`), a threshold at a reduction (`ssthresh`), the end of an idle time
+//! (`CA_EVENT_TX_START`), and with attention each acknowledgment with its sample of the delivery rate
+//! (`cong_control`). One that governs its window is, like BBR, not subject to proportional rate
+//! reduction. Its window is in bytes; the sender's is the whole segments of it.
+
+use super::Cwnd;
+use crate::Segment;
+use crate::accecn::Feedback;
+use crate::congestion::{
+    AckSample, CongestionController, CongestionEvent, CongestionKind, Delivery, RateSample, Window,
+};
+use crate::stacks::Site;
+use crate::stacks::watch::Watch;
+use forebay_core::{Duration, Rate, Time};
+
+/// State of one connection.
+#[derive(Debug)]
+pub(crate) struct Foreign {
+    controller: Box<dyn CongestionController>,
+    window: Window,
+    governs: bool,
+    /// For a controller with attention.
+    watch: Option<Box<Watch>>,
+    /// What the next reduction is for.
+    event: CongestionEvent,
+    /// Bytes in flight before the present acknowledgment.
+    before: u64,
+}
+
+/// What the sender knows at the end of an acknowledgment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Known<'a> {
+    pub(crate) now: Time,
+    pub(crate) segment: &'a Segment,
+    /// SND.UNA before it, and SND.NXT.
+    pub(crate) una: u64,
+    pub(crate) next: u64,
+    /// Segments newly delivered.
+    pub(crate) delivered: u32,
+    pub(crate) echo: bool,
+    pub(crate) rtt: Option<Duration>,
+    pub(crate) srtt: Option<Duration>,
+    /// Segments in flight.
+    pub(crate) in_flight: u32,
+    /// Whether the window limits the sender.
+    pub(crate) limited: bool,
+    /// Whether losses are being repaired, and whether after a timeout.
+    pub(crate) repairing: bool,
+    /// Whether the window is coming down to its threshold.
+    pub(crate) reducing: bool,
+    pub(crate) after_timeout: bool,
+    /// When pacing allows the next segment.
+    pub(crate) next_send: Time,
+}
+
+impl Foreign {
+    pub(super) fn new(site: &Site<'_>) -> Self {
+        let mut controller = site.congestion.start(site.connection);
+        if !site.connection.handshake {
+            let ecn = site.connection.ecn;
+            controller.on_feedback(if ecn { Feedback::Classic } else { Feedback::None });
+        }
+        Foreign {
+            window: Window::new(site.connection, None),
+            governs: controller.governs(),
+            watch: Watch::new(controller.attention()),
+            event: CongestionEvent { now: site.now, kind: CongestionKind::Loss, flight: 0 },
+            before: 0,
+            controller,
+        }
+    }
+
+    pub(crate) fn governs(&self) -> bool {
+        self.governs
+    }
+
+    pub(crate) fn paces(&self) -> bool {
+        self.controller.paces()
+    }
+
+    pub(crate) fn quantum(&self) -> u64 {
+        self.controller.send_quantum(&self.window)
+    }
+
+    pub(crate) fn rate(&self, srtt: Option<Duration>) -> Option<Rate> {
+        self.controller.pacing_rate(&self.window, srtt)
+    }
+
+    pub(super) fn open(&mut self, ecn: bool) {
+        self.controller.on_feedback(if ecn { Feedback::Classic } else { Feedback::None });
+    }
+
+    /// An acknowledgment or an expiry of the timer comes, with `in_flight` segments in flight and
+    /// `out` not acknowledged.
+    pub(crate) fn begin(&mut self, now: Time, in_flight: u32, out: u32) {
+        self.before = u64::from(in_flight) * self.window.mss;
+        let flight = u64::from(out) * self.window.mss;
+        self.event = CongestionEvent { now, kind: CongestionKind::Loss, flight };
+    }
+
+    pub(crate) fn because(&mut self, kind: CongestionKind) {
+        self.event.kind = kind;
+    }
+
+    /// Lets the controller change `cwnd`.
+    fn with(
+        &mut self,
+        cwnd: &mut Cwnd,
+        act: impl FnOnce(&mut dyn CongestionController, &mut Window),
+    ) {
+        let mss = self.window.mss;
+        let bytes = |segments: u32| u64::from(segments) * mss;
+        // Fractions of a segment stay with the controller.
+        if self.window.cwnd / mss != u64::from(cwnd.cwnd) {
+            self.window.cwnd = bytes(cwnd.cwnd);
+        }
+        if self.window.ssthresh / mss != u64::from(cwnd.ssthresh) {
+            let unknown = cwnd.ssthresh == Cwnd::INFINITE;
+            self.window.ssthresh = if unknown { u64::MAX } else { bytes(cwnd.ssthresh) };
+        }
+        act(&mut *self.controller, &mut self.window);
+        cwnd.cwnd = (self.window.cwnd / mss).clamp(1, u64::from(cwnd.most)) as u32;
+        let threshold = (self.window.ssthresh / mss).max(1);
+        cwnd.ssthresh = threshold.min(u64::from(Cwnd::INFINITE)) as u32;
+    }
+
+    /// The threshold after a reduction begins.
+    pub(super) fn ssthresh(&mut self, cwnd: &Cwnd) -> u32 {
+        let mut copy = *cwnd;
+        let (event, governs) = (self.event, self.governs);
+        self.with(&mut copy, |controller, window| {
+            let before = window.cwnd;
+            let flight = event.flight.min(before);
+            controller.on_congestion(window, &CongestionEvent { flight, ..event });
+            if !(governs && event.kind == CongestionKind::Timeout) {
+                window.cwnd = before;
+            }
+        });
+        copy.ssthresh
+    }
+
+    /// The timer expired again for the same segment.
+    pub(super) fn on_repeated_timeout(&mut self, cwnd: &mut Cwnd) {
+        self.with(cwnd, |controller, window| controller.on_repeated_timeout(window));
+    }
+
+    /// The window of one that governs it, after a timeout.
+    pub(crate) fn segments(&self) -> u32 {
+        (self.window.cwnd / self.window.mss).max(1) as u32
+    }
+
+    /// The last timeout was spurious.
+    pub(super) fn on_spurious(&mut self, cwnd: &mut Cwnd) {
+        self.with(cwnd, |controller, window| controller.on_spurious(window));
+    }
+
+    pub(super) fn on_restart(&mut self, cwnd: &mut Cwnd, now: Time) {
+        self.with(cwnd, |controller, window| controller.on_restart(window, now));
+    }
+
+    /// `start..end` is sent, with `in_flight` segments in flight before it.
+    pub(crate) fn on_sent(&mut self, now: Time, start: u64, end: u64, in_flight: u32) {
+        let in_flight = u64::from(in_flight) * self.window.mss;
+        self.watch.iter_mut().for_each(|watch| watch.on_sent(now, start, end, in_flight));
+    }
+
+    /// The application has no more data, and the window has room.
+    pub(crate) fn on_idle(&mut self, in_flight: u32) {
+        let in_flight = u64::from(in_flight) * self.window.mss;
+        self.watch.iter_mut().for_each(|watch| watch.on_idle(in_flight));
+    }
+
+    /// `start..end` was found lost.
+    pub(crate) fn on_lost(&mut self, start: u64, end: u64) {
+        let Foreign { watch, controller, window, event, .. } = self;
+        if let Some(watch) = watch {
+            watch.range_lost(event.now, start, end, |lost| controller.on_lost(window, lost));
+        }
+    }
+
+    /// An acknowledgment has been read.
+    pub(crate) fn on_ack(&mut self, cwnd: &mut Cwnd, known: &Known<'_>) {
+        let acked = known.segment.ack - known.una;
+        if let Some(mut watch) = self.watch.take() {
+            let rate = watch.on_ack(known.now, known.segment, known.next);
+            self.tell(cwnd, known, acked, &mut watch, rate);
+            self.watch = Some(watch);
+        }
+        if acked == 0 || known.echo || known.reducing {
+            return;
+        }
+        let sample = AckSample {
+            now: known.now,
+            acked,
+            ack: known.segment.ack,
+            sent: known.next,
+            rtt: known.rtt,
+            srtt: known.srtt,
+            one_way: known.segment.one_way_delay(Duration::from_millis(1)),
+            limited: known.limited,
+            after_timeout: known.after_timeout,
+        };
+        let governs = self.governs;
+        self.with(cwnd, |controller, window| {
+            let before = window.cwnd;
+            controller.on_ack(window, &sample);
+            if governs {
+                window.cwnd = before;
+            }
+        });
+    }
+
+    fn tell(
+        &mut self,
+        cwnd: &mut Cwnd,
+        known: &Known<'_>,
+        acked: u64,
+        watch: &mut Watch,
+        rate: Option<RateSample>,
+    ) {
+        let in_flight = u64::from(known.in_flight) * self.window.mss;
+        let delivery = Delivery {
+            now: known.now,
+            acked,
+            delivered: u64::from(known.delivered) * self.window.mss,
+            marked: if known.echo { acked } else { 0 },
+            echo: known.echo,
+            prior_in_flight: self.before,
+            in_flight,
+            round_end: watch.round_end(known.segment.ack, known.next),
+            rtt: known.rtt,
+            srtt: known.srtt,
+            limited: known.limited,
+            repairing: known.repairing,
+            next_send: known.next_send,
+            rate,
+        };
+        self.with(cwnd, |controller, window| controller.on_delivery(window, &delivery));
+        if self.controller.understates() {
+            watch.on_idle(in_flight);
+        }
+    }
+
+    pub(crate) fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        self.controller.probe(out);
+    }
+
+    /// Bytes of heap memory, including the value itself.
+    pub(super) fn heap(&self) -> usize {
+        let watch = self.watch.as_ref().map_or(0, |watch| watch.heap());
+        size_of::<Self>() + self.controller.heap() + watch
+    }
+}

@@ -1,0 +1,631 @@
+//! Linux's TCP sender and receiver of three versions, by their own rules (`net/ipv4`). They count
+//! segments, not bytes. Each segment has marks, and a machine with five states reads
+//! acknowledgments.
+//!
+//! | here | there |
+//! |---|---|
+//! | [`Machine`] | `struct tcp_sock`, `struct inet_connection_sock` |
+//! | `queue` | the retransmission queue: `tcp_skb_cb.sacked`, `packets_out`, `sacked_out`, `lost_out`, `retrans_out` |
+//! | `sacks` | `tcp_sacktag_write_queue` |
+//! | `old` | `tcp_ack` and `tcp_fastretrans_alert` of 2.6: rate halving, forward acknowledgment |
+//! | `frto` | F-RTO of 2.6.26 |
+//! | `modern` | the same of 6.1: proportional rate reduction |
+//! | `idle` | `tcp_cwnd_restart`, `tcp_cwnd_application_limited` |
+//! | `rate` | `tcp_rate.c`: samples of the delivery rate, for BBR |
+//! | `rack` | `tcp_recovery.c`, tail loss probes |
+//! | `rtt`, `congestion`, `cube_root` | `tcp_rtt_estimator`; `tcp_cong.c`, `tcp_cubic.c`, `tcp_dctcp.c`, `tcp_bbr.c` |
+//! | `receiver` | delayed and immediate acknowledgments |
+//! | `reported` | SACK blocks: `tcp_sack_new_ofo_skb` |
+//! | `sender` | `tcp_write_xmit`, as the connection asks for it |
+//! | `send_buffer` | where 6.1 sets PSH: `tcp_sendmsg_locked`, `tcp_check_space` |
+//! | `receive_buffer` | the window of 6.1: `tcp_grow_window`, `tcp_rcv_space_adjust` |
+//!
+//! Left out: memory, segmentation offload, MTU probing, urgent data, Fast Open, and connections
+//! without SACK. The smallest round-trip time of the last five minutes is that of the whole
+//! connection.
+
+mod ack;
+mod clock;
+mod congestion;
+mod cube_root;
+mod frto;
+mod idle;
+mod modern;
+mod old;
+mod queue;
+mod rack;
+mod rate;
+mod receive_buffer;
+mod receiver;
+mod reported;
+mod rtt;
+mod sacks;
+mod send_buffer;
+mod sender;
+mod version;
+
+use super::Site;
+use crate::Segment;
+use crate::segment::millis;
+use ack::Ack;
+use clock::Clock;
+use congestion::{Congestion, Cubic, Cwnd, Foreign};
+use forebay_core::{Duration, Time};
+use queue::{EVER, FIN, LOST, Queue, RETRANS, SACKED, Sent};
+use rack::Rack;
+use rate::Rates;
+pub(crate) use receive_buffer::ReceiveBuffer;
+pub(super) use receive_buffer::first_window;
+pub(crate) use receiver::Acknowledging;
+use rtt::Estimator;
+use send_buffer::SendBuffer;
+pub(super) use sender::Linux;
+pub use version::Version;
+
+/// `icsk_ca_state`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum State {
+    Open,
+    Disorder,
+    Cwr,
+    Recovery,
+    Loss,
+}
+
+/// The purpose of the timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pending {
+    Nothing,
+    Timeout,
+    /// A tail loss probe.
+    Probe,
+    /// Segments that may have been reordered count as lost then (RACK).
+    Reordering,
+}
+
+/// What must be sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Resend {
+    Nothing,
+    /// This segment, whatever the window allows.
+    Forced(usize),
+    /// The same, but it does not count as in flight again (a tail loss probe).
+    Probe(usize),
+    /// Lost segments, as far as the window allows.
+    Lost,
+    /// New data, and lost segments only if there are none (F-RTO of 6.1).
+    NewFirst,
+}
+
+/// A segment to send again: its offset, its payload, and whether the FIN is part of it.
+pub(crate) type Resent = (u64, u32, bool);
+
+/// The sender's half. All offsets are those of the stream.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    version: Version,
+    clock: Clock,
+    una: u64,
+    next: u64,
+    mss: u64,
+    window: Cwnd,
+    initial: u32,
+    state: State,
+    queue: Queue,
+    congestion: Congestion,
+    estimator: Estimator,
+    /// The state lasts until this offset is acknowledged.
+    high_seq: u64,
+    /// Threshold and window before the last reduction; 0 if it must not be undone.
+    prior_ssthresh: u32,
+    prior_cwnd: u32,
+    reduced: bool,
+    /// Where the reduction began; 0 if it cannot be undone.
+    undo_marker: u64,
+    /// Retransmissions since then that no D-SACK has answered.
+    undo_retrans: i32,
+    /// The timestamp of the first retransmission.
+    retrans_stamp: Option<u32>,
+    retransmits: u32,
+    total_retrans: u32,
+    /// Number of reordered segments that does not yet mean loss.
+    reordering: u32,
+    reordering_seen: bool,
+    /// Forward acknowledgment is used until reordering is seen.
+    forward: bool,
+    /// The end of the highest SACKed segment, and the number of segments up to there.
+    fack: u64,
+    fack_count: u32,
+    blocks: [(u64, u64); 3],
+    /// Where 2.6.18's walk over the queue stopped.
+    hint: Option<u64>,
+    resend: Resend,
+    /// A timer has expired, and new data wait for the next acknowledgment.
+    holds_new: bool,
+    pending: Pending,
+    deadline: Time,
+    /// When the kernel's timer fires. It stays queued even if it is no longer needed.
+    queued: Time,
+    /// When the window was last full, and how much of it was used since then.
+    used_at: Time,
+    used: u32,
+    last_sent: Time,
+    // F-RTO of 2.6.26: ACKs since the timeout, and what was sent before it.
+    frto_counter: u8,
+    frto_highmark: u64,
+    // 6.1.
+    frto: bool,
+    prr_delivered: u32,
+    prr_out: u32,
+    /// Losses found in total, and at the last check.
+    lost: u32,
+    duplicates: u32,
+    delivered: u32,
+    /// Segments of these with an echo (`delivered_ce`).
+    delivered_marked: u32,
+    rack: Rack,
+    /// The last offset sent when a tail loss probe was sent; 0 if there is none.
+    probe_seq: u64,
+    probe_retrans: bool,
+    limited: bool,
+    most_out: u32,
+    usage_seq: u64,
+    sent_now: u32,
+    buffer: Option<SendBuffer>,
+    /// State for BBR.
+    rates: Option<Box<Rates>>,
+    paced: bool,
+    slow_start_after_idle: bool,
+    /// When pacing allows the next segment (`tcp_wstamp_ns`).
+    next_send: Time,
+}
+
+impl Machine {
+    pub(super) fn new(version: Version, tick: Duration, site: &Site<'_>) -> Self {
+        let (connection, now) = (site.connection, site.now);
+        let clock = Clock { tick };
+        let congestion = Congestion::new(version, clock, site);
+        let cubic = matches!(congestion, Congestion::Cubic(_));
+        let rates = matches!(congestion, Congestion::Bbr(_)).then(|| Box::new(Rates::new(now)));
+        let most = connection.max_window.unwrap_or(u32::MAX >> 1);
+        let first = match connection.initial_ssthresh {
+            Some(segments) => segments,
+            None if cubic && version == Version::Linux2_6_18 => Cubic::INITIAL_SSTHRESH,
+            None => Cwnd::INFINITE,
+        };
+        let unit = if version.is_2_6() { clock.tick } else { Duration::from_micros(1) };
+        let start = u64::from(!connection.handshake);
+        let mut machine = Machine {
+            version,
+            clock,
+            una: start,
+            next: start,
+            mss: connection.mss(),
+            window: Cwnd {
+                cwnd: connection.initial_window.min(most),
+                ssthresh: first,
+                count: 0,
+                most,
+            },
+            initial: connection.initial_window,
+            state: State::Open,
+            queue: Queue::default(),
+            congestion,
+            estimator: Estimator::new(connection, clock, unit),
+            high_seq: 0,
+            prior_ssthresh: 0,
+            prior_cwnd: 0,
+            reduced: false,
+            undo_marker: 0,
+            undo_retrans: 0,
+            retrans_stamp: None,
+            retransmits: 0,
+            total_retrans: 0,
+            reordering: 3,
+            reordering_seen: false,
+            forward: true,
+            fack: start,
+            fack_count: 0,
+            blocks: [(0, 0); 3],
+            hint: None,
+            resend: Resend::Nothing,
+            holds_new: false,
+            pending: Pending::Nothing,
+            deadline: Time::MAX,
+            queued: Time::ZERO,
+            used_at: now,
+            used: 0,
+            last_sent: now,
+            frto_counter: 0,
+            frto_highmark: 0,
+            frto: false,
+            prr_delivered: 0,
+            prr_out: 0,
+            lost: 0,
+            duplicates: 0,
+            delivered: 0,
+            delivered_marked: 0,
+            rack: Rack::default(),
+            probe_seq: 0,
+            probe_retrans: false,
+            limited: false,
+            most_out: 0,
+            usage_seq: 0,
+            sent_now: 0,
+            buffer: (!version.is_2_6()).then(|| SendBuffer::new(site)),
+            paced: connection.pacing,
+            slow_start_after_idle: connection.slow_start_after_idle && rates.is_none(),
+            rates,
+            next_send: now,
+        };
+        if !connection.handshake {
+            machine.begin_rates(now, None);
+        }
+        machine
+    }
+
+    /// The handshake is over. Its arguments: the round-trip time by the timestamps, if they tell
+    /// it, when the SYN was last sent, how often it timed out, and whether both ends have ECN.
+    pub(crate) fn open(
+        &mut self,
+        now: Time,
+        rtt: Option<Duration>,
+        sent: Time,
+        timeouts: u64,
+        ecn: bool,
+    ) {
+        self.congestion.open(ecn);
+        // Since 3.15 what was sent once is timed itself.
+        let timed = !self.version.is_2_6() && timeouts == 0;
+        let rtt = if timed { Some(now.since(sent)) } else { rtt };
+        (self.una, self.next, self.fack) = (1, 1, 1);
+        if let Some(rtt) = rtt {
+            self.estimator.sample(rtt, 1, 1);
+            self.rack.least(rtt);
+        }
+        // tcp_init_transfer; in the Cradle's 2.6 tcp_init_cwnd, which without a loss is not called.
+        match (self.version, timeouts) {
+            (_, 0) | (Version::Linux6_1, 1) => {}
+            (Version::Linux6_1, _) => self.window.cwnd = 1,
+            _ => self.window.cwnd = 3.min(self.window.most),
+        }
+        self.used_at = now;
+        self.congestion.on_loss_state(now, self.next);
+        self.begin_rates(now, rtt);
+    }
+
+    /// A time on its clock.
+    pub(crate) fn instant(&self, now: Time) -> Time {
+        self.version.instant(now)
+    }
+
+    /// When a timer fires that is set at `now` to expire after `span`.
+    pub(crate) fn expiry(&self, now: Time, span: Duration) -> Time {
+        self.clock.expiry(self.version, now, span, Time::ZERO)
+    }
+
+    pub(crate) fn cwnd(&self) -> u64 {
+        u64::from(self.window.cwnd) * self.mss
+    }
+
+    pub(crate) fn ssthresh(&self) -> u64 {
+        match self.window.ssthresh {
+            Cwnd::INFINITE => u64::MAX,
+            segments => u64::from(segments) * self.mss,
+        }
+    }
+
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        self.estimator.srtt()
+    }
+
+    pub(crate) fn rto(&self) -> Duration {
+        self.estimator.rto()
+    }
+
+    /// The timeout for window probes after `times` expiries.
+    pub(crate) fn backed_off(&self, times: u8) -> Duration {
+        self.estimator.backed_off(times)
+    }
+
+    pub(crate) fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    /// Whether the running timer is the retransmission timer, whose expiries count.
+    pub(crate) fn awaits_timeout(&self) -> bool {
+        self.pending == Pending::Timeout
+    }
+
+    /// The name of the state in `ss` and in the kernel's own traces.
+    pub(crate) fn state(&self) -> &'static str {
+        match self.state {
+            State::Open => "Open",
+            State::Disorder => "Disorder",
+            State::Cwr => "CWR",
+            State::Recovery => "Recovery",
+            State::Loss => "Loss",
+        }
+    }
+
+    /// Bytes that are probably in the network.
+    pub(crate) fn in_flight(&self) -> u64 {
+        u64::from(self.queue.in_flight()) * self.mss
+    }
+
+    /// Bytes of heap memory.
+    pub(crate) fn heap(&self) -> usize {
+        let buffer = self.buffer.as_ref().map_or(0, SendBuffer::heap);
+        let rates = self.rates.as_ref().map_or(0, |rates| rates.heap());
+        self.queue.heap() + self.congestion.heap() + buffer + rates
+    }
+
+    /// An acknowledgment of `segment.ack`, which is not below the last one. `window` says that the
+    /// receiver's window changed, `echo` that it is a congestion echo, and `more` that there are
+    /// new data for which the receiver has room.
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        window: bool,
+        echo: bool,
+        more: bool,
+    ) -> Reduced {
+        self.holds_new = false;
+        self.begin(now);
+        if let Some(buffer) = &mut self.buffer {
+            buffer.on_window(u64::from(segment.window));
+        }
+        let before = self.state;
+        let mut ack = Ack {
+            advanced: segment.ack > self.una,
+            window,
+            echo,
+            frto_highmark_passed: self.frto_highmark == 0 || segment.ack > self.frto_highmark,
+            ..Ack::default()
+        };
+        // The octet of a window probe may be among it.
+        self.next = self.next.max(segment.ack);
+        if self.version.is_2_6() {
+            self.on_ack_2_6(now, segment, &mut ack, more);
+        } else {
+            self.on_ack_6_1(now, segment, &mut ack, more);
+        }
+        Reduced {
+            recovery: self.state == State::Recovery && before != State::Recovery,
+            echo: self.state == State::Cwr && self.reduced && echo,
+        }
+    }
+
+    /// An acknowledgment or an expiry of the timer comes.
+    fn begin(&mut self, now: Time) {
+        let (in_flight, out) = (self.queue.in_flight(), self.queue.len());
+        if let Congestion::Foreign(foreign) = &mut self.congestion {
+            foreign.begin(now, in_flight, out);
+        }
+    }
+
+    /// The control, if it is not one of Linux's own.
+    fn foreign(&self) -> Option<&Foreign> {
+        match &self.congestion {
+            Congestion::Foreign(foreign) => Some(foreign),
+            _ => None,
+        }
+    }
+
+    fn foreign_mut(&mut self) -> Option<&mut Foreign> {
+        match &mut self.congestion {
+            Congestion::Foreign(foreign) => Some(foreign),
+            _ => None,
+        }
+    }
+
+    /// A segment is sent, for the first time or again.
+    fn tell_sent(&mut self, now: Time, start: u64, len: u32) {
+        let in_flight = self.queue.in_flight();
+        if let Some(foreign) = self.foreign_mut() {
+            foreign.on_sent(now, start, start + u64::from(len), in_flight);
+        }
+    }
+
+    /// Whether there was a reduction since the last call, of which the receiver must be told
+    /// (`tcp_ecn_queue_cwr`).
+    pub(crate) fn take_reduced(&mut self) -> bool {
+        std::mem::take(&mut self.reduced)
+    }
+
+    /// The deadline has passed; `more` as in [`Machine::on_ack`].
+    pub(crate) fn on_deadline(&mut self, now: Time, more: bool) -> Expired {
+        self.begin(now);
+        match std::mem::replace(&mut self.pending, Pending::Nothing) {
+            Pending::Nothing => Expired::Nothing,
+            Pending::Timeout => {
+                self.holds_new = true;
+                if self.version.is_2_6() {
+                    self.on_timeout_2_6(now)
+                } else {
+                    self.on_timeout_6_1(now)
+                }
+                Expired::Timeout
+            }
+            Pending::Probe => self.send_probe(now, more),
+            Pending::Reordering => {
+                self.holds_new = true;
+                self.on_reordering_timeout(now);
+                Expired::Nothing
+            }
+        }
+    }
+
+    /// The next segment to send again now. `more` is as in [`Machine::on_ack`]; `held` says that
+    /// pacing holds back everything that is not forced.
+    pub(crate) fn next_resend(&mut self, now: Time, more: bool, held: bool) -> Option<Resent> {
+        match self.resend {
+            Resend::Nothing => None,
+            Resend::Lost if held => None,
+            // Acknowledged before it could go.
+            Resend::Forced(at) | Resend::Probe(at) if at as u32 >= self.queue.len() => {
+                self.resend = Resend::Nothing;
+                None
+            }
+            Resend::Forced(at) => {
+                self.resend = Resend::Nothing;
+                Some(self.send_again(now, at))
+            }
+            Resend::Probe(at) => {
+                self.resend = Resend::Nothing;
+                let again = *self.queue.get(at);
+                self.tell_sent(now, again.seq, u32::from(again.len));
+                let sent = self.queue.resend(at, now, self.next, 0);
+                self.rate_resent(at);
+                self.total_retrans += 1;
+                self.last_sent = now;
+                Some((sent.seq, u32::from(sent.len), sent.has(FIN)))
+            }
+            Resend::Lost if self.version.is_2_6() => self.resend_2_6(now, more),
+            Resend::Lost => self.resend_6_1(now),
+            Resend::NewFirst => None,
+        }
+    }
+
+    /// Whether the window allows a new segment.
+    pub(crate) fn lets_new(&self) -> bool {
+        !self.holds_new && self.queue.in_flight() < self.window.cwnd
+    }
+
+    /// A segment of new data was sent: `len` bytes from `next` on, and the FIN.
+    pub(crate) fn on_new(&mut self, now: Time, len: u32, fin: bool) {
+        let first = self.queue.is_empty();
+        if first {
+            self.on_restart(now);
+        }
+        self.tell_sent(now, self.next, len);
+        let marks = if fin { FIN } else { 0 };
+        let sent = Sent { seq: self.next, at: now, ahead: 0, len: len as u16, marks };
+        self.rate_sent(now);
+        self.queue.push(sent);
+        self.next = sent.end();
+        self.sent_now += 1;
+        self.last_sent = now;
+        if first || self.pending == Pending::Probe {
+            self.rearm(now);
+        }
+        self.check_space();
+    }
+
+    /// Nothing more is sent until the next event. `more` is as in [`Machine::on_ack`]. Returns true
+    /// if something may be sent now after all.
+    pub(crate) fn settled(&mut self, now: Time, more: bool) -> bool {
+        if self.resend == Resend::NewFirst {
+            if self.next > self.high_seq {
+                self.resend = Resend::Nothing;
+            } else {
+                self.frto = false;
+                self.resend = Resend::Lost;
+                return true;
+            }
+        }
+        self.check_space();
+        let sent = std::mem::take(&mut self.sent_now);
+        if self.version.is_2_6() {
+            if sent > 0 {
+                self.validate_2_6(now, more);
+            }
+            return false;
+        }
+        let limited = !self.holds_new && self.queue.in_flight() >= self.window.cwnd;
+        let in_flight = self.queue.in_flight();
+        if let Some(foreign) = self.foreign_mut()
+            && !(more || limited)
+        {
+            foreign.on_idle(in_flight);
+        }
+        if sent > 0 || (limited && more) {
+            self.validate_6_1(now, limited, more);
+        }
+        if sent > 0 {
+            if self.in_reduction() {
+                self.prr_out += sent;
+            }
+            self.schedule_probe(now, false);
+        }
+        false
+    }
+
+    /// Whether the window is being reduced to its threshold.
+    fn in_reduction(&self) -> bool {
+        matches!(self.state, State::Cwr | State::Recovery)
+    }
+
+    fn set_timer(&mut self, now: Time, pending: Pending, after: Duration) {
+        self.pending = pending;
+        self.queued = self.clock.expiry(self.version, now, after, self.queued);
+        self.deadline = self.queued;
+    }
+
+    fn stop_timer(&mut self) {
+        self.pending = Pending::Nothing;
+        self.deadline = Time::MAX;
+    }
+
+    /// Restarts the retransmission timer (`tcp_rearm_rto`). In 6.1 it counts from when the first
+    /// segment was sent, if another timer ran in its place.
+    fn rearm(&mut self, now: Time) {
+        let Some(head) = self.queue.front() else { return self.stop_timer() };
+        let rto = self.estimator.rto();
+        let after = match self.pending {
+            Pending::Probe | Pending::Reordering => {
+                (head.at + rto).since(now).max(Duration::from_micros(1))
+            }
+            _ => rto,
+        };
+        self.set_timer(now, Pending::Timeout, after);
+    }
+
+    /// `tcp_retransmit_skb`.
+    fn send_again(&mut self, now: Time, at: usize) -> Resent {
+        let again = *self.queue.get(at);
+        self.tell_sent(now, again.seq, u32::from(again.len));
+        let sent = self.queue.resend(at, now, self.next, RETRANS);
+        self.rate_resent(at);
+        self.total_retrans += 1;
+        self.retrans_stamp.get_or_insert(millis(now));
+        self.undo_retrans = self.undo_retrans.max(0) + 1;
+        self.last_sent = now;
+        (sent.seq, u32::from(sent.len), sent.has(FIN))
+    }
+
+    /// Whether retransmissions were unnecessary: all of them were answered by D-SACKs, or the
+    /// acknowledged data were sent before the first of them (`tcp_may_undo`).
+    fn may_undo(&self, segment: &Segment) -> bool {
+        self.undo_marker > 0 && (self.undo_retrans == 0 || self.is_delayed(segment))
+    }
+
+    /// `tcp_packet_delayed`.
+    fn is_delayed(&self, segment: &Segment) -> bool {
+        let before = |first: u32| {
+            segment.has_timestamp
+                && segment.tsecr != 0
+                && (segment.tsecr.wrapping_sub(first) as i32) < 0
+        };
+        self.retrans_stamp.is_none_or(before)
+    }
+}
+
+/// The reductions that an acknowledgment caused.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reduced {
+    /// Recovery began.
+    pub(crate) recovery: bool,
+    /// It was caused by an echo.
+    pub(crate) echo: bool,
+}
+
+/// What the deadline was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expired {
+    Nothing,
+    Timeout,
+    /// One new segment must be sent, whatever the window allows.
+    ProbeNew,
+}

@@ -1,0 +1,33 @@
+//! The versions of Linux.
+
+use crate::connection::Habits;
+use forebay_core::Time;
+
+/// A version of Linux.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Version {
+    Linux2_6_18,
+    Linux2_6_26,
+    Linux6_1,
+}
+
+impl Version {
+    /// A time on the connection's clock. 6.1 counts whole microseconds (`tcp_mstamp`), so two round
+    /// trips of equal length may differ by one.
+    pub(super) fn instant(self, now: Time) -> Time {
+        if self.is_2_6() {
+            return now;
+        }
+        Time::from_nanos(now.as_nanos() / 1000 * 1000)
+    }
+
+    pub(super) fn is_2_6(self) -> bool {
+        self != Version::Linux6_1
+    }
+
+    /// How its handshake and its clock differ from the standards'.
+    pub(crate) fn habits(self) -> Habits {
+        Habits { millis: true, separate_ack: true, plain_syn_again: !self.is_2_6() }
+    }
+}

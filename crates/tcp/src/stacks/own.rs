@@ -1,0 +1,98 @@
+//! The stacks with laws of their own form: the standards', and three versions of Linux.
+
+use super::linux::Version;
+use super::standard::{Standard, StandardParams};
+use super::{Abilities, Host, Stack};
+use crate::LossRecovery;
+use forebay_core::config::require;
+use forebay_core::{ConfigError, Duration, Entry, Named};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+impl Named for Standard {
+    type Family = Stack;
+    const NAME: &'static str = "standard";
+    const SUMMARY: &'static str = "the rules of the RFCs, for every congestion control";
+    const SOURCE: &'static str = "RFC 5681, 6298, 6582, 6675, 9293";
+    const FACTS: Abilities = Abilities::ALL;
+    type Params = StandardParams;
+
+    fn build(params: &StandardParams, _: &()) -> Result<Host, ConfigError> {
+        let growth = params.growth_per_ack.unwrap_or(1);
+        require(growth >= 1, "growth_per_ack", || format!("must be at least 1, got {growth}"))?;
+        Ok(Host::Standard(params.clone()))
+    }
+}
+
+impl Stack {
+    /// The standards' stack with its default parameters.
+    pub(crate) fn standard() -> Self {
+        let made = Stack::from_entry(&Entry::of::<Standard>(), &serde_json::Map::new());
+        made.unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+/// Parameters of Linux's stacks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LinuxParams {
+    /// Tick of the host's clock (1/HZ), from 1ms to 10ms. Timers expire only at ticks.
+    pub tick: Duration,
+}
+
+impl Default for LinuxParams {
+    fn default() -> Self {
+        LinuxParams { tick: Duration::from_millis(1) }
+    }
+}
+
+/// A version as a part of the registry.
+macro_rules! version {
+    ($version:ident, $name:literal, $summary:literal, $congestion:expr, $lacks:expr) => {
+        #[doc = $summary]
+        #[derive(Debug)]
+        pub struct $version;
+
+        impl Named for $version {
+            type Family = Stack;
+            const NAME: &'static str = concat!("linux-", $name);
+            const SUMMARY: &'static str = $summary;
+            const SOURCE: &'static str = concat!("Linux ", $name, ", net/ipv4");
+            const FACTS: Abilities = Abilities {
+                recovery: &[LossRecovery::Sack],
+                congestion: $congestion,
+                lacks: $lacks,
+            };
+            type Params = LinuxParams;
+
+            fn build(params: &LinuxParams, _: &()) -> Result<Host, ConfigError> {
+                let ticks = Duration::from_millis(1)..=Duration::from_millis(10);
+                require(ticks.contains(&params.tick), "tick", || {
+                    format!("must be from 1ms to 10ms, got \"{}\"", params.tick)
+                })?;
+                Ok(Host::Linux(Version::$version, params.tick))
+            }
+        }
+    };
+}
+
+/// The controls that 2.6 has.
+const OLD: Option<&[&str]> = Some(&["cubic", "new-reno"]);
+/// What 2.6 lacks.
+const OLD_LACKS: &[&str] = &["accurate_ecn", "hystart", "pacing", "quick_acks"];
+
+version!(
+    Linux2_6_18,
+    "2.6.18",
+    "Linux 2.6.18 (2006): forward acknowledgment, rate halving",
+    OLD,
+    OLD_LACKS
+);
+version!(Linux2_6_26, "2.6.26", "Linux 2.6.26 (2008): as 2.6.18, with F-RTO", OLD, OLD_LACKS);
+version!(
+    Linux6_1,
+    "6.1",
+    "Linux 6.1 (2022): RACK, tail loss probes, proportional rate reduction",
+    None,
+    &["accurate_ecn", "quick_acks"]
+);

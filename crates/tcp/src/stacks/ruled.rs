@@ -1,0 +1,147 @@
+//! A sender by [`Rules`].
+
+use super::{Ack, Flow, Rules, Site};
+use crate::connection::{Connection, Offered, Opened, Timer};
+use crate::{Flags, Segment};
+use forebay_core::{Duration, Time};
+
+/// G of RFC 6298.
+const GRANULARITY: Duration = Duration::from_micros(1);
+
+/// The rules, and the timeout of what they do not know: the SYN and window probes.
+#[derive(Debug)]
+pub(crate) struct Ruled {
+    rules: Box<dyn Rules>,
+    rto: Duration,
+    min_rto: Duration,
+    max_rto: Duration,
+}
+
+impl Ruled {
+    pub(super) fn new(rules: Box<dyn Rules>, site: &Site<'_>) -> Self {
+        let params = site.connection;
+        let (rto, min_rto, max_rto) = (params.initial_rto, params.min_rto, params.max_rto);
+        Ruled { rules, rto, min_rto, max_rto }
+    }
+
+    /// What the rules are shown of their connection.
+    fn flow(connection: &Connection, now: Time) -> Flow {
+        let (una, next, mss) = (connection.una, connection.next, connection.mss());
+        let room = connection.edge.saturating_sub(una);
+        Flow { now, una, next, new: connection.new_len(connection.probe_due), room, mss }
+    }
+
+    pub(super) fn open(&mut self, _connection: &mut Connection, opened: &Opened) {
+        // RFC 6298, sections 2.2 and 5.7.
+        let rto = opened.rtt.map_or(Duration::from_secs(3), |rtt| rtt + (rtt * 2).max(GRANULARITY));
+        self.rto = rto.max(self.min_rto).min(self.max_rto);
+        self.rules.on_established(opened.now, opened.rtt);
+    }
+
+    #[cold]
+    pub(super) fn on_ack(
+        &mut self,
+        connection: &mut Connection,
+        now: Time,
+        segment: &Segment,
+        _offered: Offered,
+    ) {
+        let rtt = if connection.timestamps { connection.echoed(now, segment) } else { None };
+        let echo = connection.ecn && segment.flags.has(Flags::ECE);
+        let ack = Ack { segment, echo, rtt };
+        let flow = Self::flow(connection, now);
+        let timeout = self.rules.on_ack(&flow, &ack, &mut connection.stats);
+        connection.cwr_due |= connection.ecn && self.rules.take_reduced();
+        let shut = self.rules.shut();
+        let waits = shut && connection.timer == Timer::Off;
+        let timeout = timeout.or_else(|| waits.then(|| self.rto()));
+        if segment.ack > connection.una {
+            connection.advance(segment.ack);
+        }
+        if connection.una == connection.next && !shut {
+            connection.set_timer(Timer::Off, Time::MAX);
+        } else if let Some(timeout) = timeout {
+            connection.set_timer(Timer::Retransmission, now + timeout);
+        }
+    }
+
+    #[cold]
+    pub(super) fn poll(
+        &mut self,
+        connection: &mut Connection,
+        now: Time,
+        segment: &mut Segment,
+    ) -> bool {
+        let flow = Self::flow(connection, now);
+        let Some(start) = self.rules.poll(&flow) else { return false };
+        let new = start >= connection.next;
+        let limit = match (new, flow.new) {
+            (true, None) => return false,
+            (true, Some(len)) => start + len,
+            (false, _) => (start + flow.mss).min(connection.next),
+        };
+        let end = limit.min(connection.end);
+        let fin = connection.closed && (limit > connection.end || (new && end == connection.end));
+        let after = end + u64::from(fin);
+        self.rules.sent(&flow, start, after);
+        if connection.timer != Timer::Retransmission {
+            connection.set_timer(Timer::Retransmission, now + self.rto());
+        }
+        if new {
+            connection.probe_due = false;
+            connection.probed = false;
+            connection.next = after;
+        } else {
+            connection.stats.retransmissions += 1;
+        }
+        let cwr = std::mem::take(&mut connection.cwr_due);
+        let flags =
+            Flags::ACK.with_if(fin, Flags::FIN).with_if(cwr, Flags::CWR).with(connection.ect);
+        connection.emit(now, start, (end - start) as u32, flags, segment);
+        true
+    }
+
+    pub(super) fn on_timeout(&mut self, connection: &mut Connection, now: Time) {
+        connection.stats.timeouts += 1;
+        let timeout = self.rules.on_timeout(&Self::flow(connection, now));
+        connection.cwr_due |= connection.ecn && self.rules.take_reduced();
+        if connection.una == connection.next {
+            connection.set_timer(Timer::Off, Time::MAX);
+        } else {
+            connection.set_timer(Timer::Retransmission, now + timeout);
+        }
+    }
+
+    /// The timeout of the SYN and of window probes after `times` expiries.
+    pub(super) fn backed_off(&self, times: u8) -> Duration {
+        self.rto.saturating_mul(1 << times.min(32)).min(self.max_rto)
+    }
+
+    pub(super) fn in_flight(&self, connection: &Connection) -> u64 {
+        connection.outstanding()
+    }
+
+    pub(super) fn phase(&self) -> &'static str {
+        ""
+    }
+
+    pub(super) fn cwnd(&self) -> u64 {
+        self.rules.cwnd()
+    }
+
+    pub(super) fn ssthresh(&self) -> u64 {
+        self.rules.ssthresh()
+    }
+
+    pub(super) fn srtt(&self) -> Option<Duration> {
+        self.rules.srtt()
+    }
+
+    pub(super) fn rto(&self) -> Duration {
+        self.rules.rto()
+    }
+
+    pub(super) fn heap(&self) -> usize {
+        self.rules.heap()
+    }
+}

@@ -1,0 +1,684 @@
+//! The rules of the standards, with options for some that differ from them.
+//!
+//! Source: RFC 5681, 6582, 6675, 3042, 6937 and 5682 for losses, RFC 6298 for the timer, RFC 3168 and
+//! 9768 for marks.
+//!
+//! | part | rules |
+//! |---|---|
+//! | `recovery` | what `cwnd` is while losses are repaired, and what is sent again |
+//! | `scoreboard` | which data have arrived, are lost or were sent again (RFC 6675) |
+//! | `rtt` | round-trip time and timeout (RFC 6298) |
+//!
+//! Any congestion control runs in it.
+
+mod recovery;
+mod rtt;
+mod scoreboard;
+
+use super::Site;
+use super::watch::Watch;
+use crate::accecn::{Feedback, News};
+use crate::congestion::{
+    AckSample, CongestionControl, CongestionController, CongestionEvent, CongestionKind, Delivery,
+    Window, real,
+};
+use crate::connection::{Connection, Offered, Opened, Timer};
+use crate::pace::{Pace, Source};
+use crate::{ConnectionParams, Flags, LossRecovery, Segment};
+use forebay_core::{Duration, Time, fetch};
+use recovery::{Phase, Progress, Recovery, Repair};
+use rtt::{RttEstimator, TimedSegments};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the window comes down to its threshold during recovery with SACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduction {
+    /// At once (RFC 6675).
+    AtOnce,
+    /// Proportional rate reduction (RFC 6937).
+    Proportional,
+}
+
+/// What is sent again first, with SACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RepairOrder {
+    /// What is deemed lost, then new data, then other holes (RFC 6675, NextSeg).
+    LostFirst,
+    /// Whatever is missing below the highest SACKed segment, before new data (NextSeg with rule 3
+    /// before rule 2; ns-2's `Sack1`).
+    HolesFirst,
+}
+
+/// What a timeout makes of the data outstanding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeoutRecovery {
+    /// They are lost (RFC 5681, section 3.1).
+    Resend,
+    /// Only the first segment is sent again, and then two new ones: the others are lost if it is
+    /// these that arrive (RFC 5682, section 3).
+    #[serde(rename = "f-rto")]
+    FRto,
+}
+
+/// Parameters of `standard`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StandardParams {
+    /// New data on the first two duplicate acknowledgments (RFC 3042).
+    pub limited_transmit: bool,
+    /// How the window comes down during recovery with SACK: `"at-once"` (RFC 6675) or
+    /// `"proportional"` (RFC 6937).
+    pub reduction: Reduction,
+    /// Most segments that one acknowledgment counts for when the window grows, at least 1; as many
+    /// as it acknowledges if absent (RFC 3465). 1 is RFC 5681, section 3.1, and Linux before 4.0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub growth_per_ack: Option<u32>,
+    /// Clock granularity (G of RFC 6298, section 2.3): the timeout is at least this far above the
+    /// smoothed round-trip time; 1us if absent (Linux: its `tcp_rto_min` of 200ms).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_granularity: Option<Duration>,
+    /// What is sent again first, with SACK: `"lost-first"` (RFC 6675), or `"holes-first"` (ns-2's
+    /// `Sack1`).
+    pub repair_order: RepairOrder,
+    /// What a timeout makes of the data outstanding, with SACK: `"resend"` (RFC 5681), or `"f-rto"`
+    /// (RFC 5682; Linux from 2.6.24).
+    pub timeout_recovery: TimeoutRecovery,
+}
+
+impl Default for StandardParams {
+    fn default() -> Self {
+        StandardParams {
+            limited_transmit: true,
+            reduction: Reduction::AtOnce,
+            growth_per_ack: None,
+            clock_granularity: None,
+            repair_order: RepairOrder::LostFirst,
+            timeout_recovery: TimeoutRecovery::Resend,
+        }
+    }
+}
+
+/// A sender by the standards' rules.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Standard {
+    // The rest of a cache line that ends the connection.
+    window: Window,
+    // The next line.
+    rtt: RttEstimator,
+    /// The controller sets `cwnd`, also in recovery.
+    governed: bool,
+    slow_start_after_idle: bool,
+    // The next one; what it has beyond that is rarely needed.
+    timed: TimedSegments,
+    // The rest of what every acknowledgment touches are two more.
+    controller: Box<dyn CongestionController>,
+    recovery: Recovery,
+    /// For a controller with attention.
+    watch: Option<Box<Watch>>,
+    /// No reduction for ECN until this offset is passed: once per window (RFC 3168, section 6.1.2).
+    reduced_at: u64,
+    pace: Pace,
+}
+
+impl Standard {
+    pub(super) fn new(params: &StandardParams, site: &Site<'_>) -> Self {
+        let connection = site.connection;
+        let mut controller = site.congestion.start(connection);
+        if !connection.handshake {
+            controller.on_feedback(match connection {
+                ConnectionParams { accurate_ecn: true, .. } => Feedback::Accurate,
+                ConnectionParams { ecn: true, .. } => Feedback::Classic,
+                _ => Feedback::None,
+            });
+        }
+        let source = match (controller.paces(), connection.pacing) {
+            (true, _) => Source::Controller,
+            (false, true) => Source::Window,
+            (false, false) => Source::None,
+        };
+        Standard {
+            window: Window::new(connection, params.growth_per_ack),
+            rtt: RttEstimator::new(connection, params.clock_granularity),
+            timed: TimedSegments::default(),
+            governed: controller.governs(),
+            slow_start_after_idle: connection.slow_start_after_idle,
+            watch: Watch::new(controller.attention()),
+            pace: Pace::new(source, site.now),
+            recovery: Recovery::new(connection.recovery, params),
+            controller,
+            reduced_at: 0,
+        }
+    }
+
+    /// Whether it is neither paced nor watched.
+    pub(super) fn is_plain(&self) -> bool {
+        self.watch.is_none() && !self.pace.paces()
+    }
+
+    /// Takes over the parameters of `control`, and keeps its state. Returns false, and changes
+    /// nothing, if it cannot.
+    pub(super) fn retune(
+        &mut self,
+        control: &CongestionControl,
+        connection: &ConnectionParams,
+    ) -> bool {
+        self.controller.retune(&mut self.window, &mut *control.start(connection))
+    }
+
+    /// The handshake is over.
+    pub(super) fn open(&mut self, connection: &mut Connection, opened: &Opened) {
+        self.controller.on_feedback(opened.feedback);
+        if opened.timeouts > 0 {
+            // RFC 5681, section 3.1: a lost SYN means an initial window of one segment.
+            self.window.cwnd = self.window.mss;
+            self.rtt.after_lost_syn();
+            self.timed.restart(u64::MAX);
+        }
+        if let Some(rtt) = opened.rtt {
+            self.rtt.sample(rtt, 1.0);
+        }
+        if opened.syn_marked {
+            self.on_echo(connection, opened.now, self.window.cwnd);
+        }
+    }
+
+    /// Reads an acknowledgment.
+    #[inline]
+    pub(super) fn on_ack(
+        &mut self,
+        connection: &mut Connection,
+        now: Time,
+        segment: &Segment,
+        offered: Offered,
+    ) {
+        let una = connection.una;
+        let before = if connection.plain { None } else { self.watched_in_flight(connection) };
+        let progress =
+            self.recovery.read(segment, una, connection.next, self.window.mss, offered.repeated);
+        let rtt =
+            if progress.acked > 0 { self.on_progress(connection, now, segment) } else { None };
+        let news = self.read_marks(connection, segment, &progress);
+        if let Some(before) = before {
+            self.tell(connection, now, segment, &progress, &news, rtt, before);
+        }
+        let cwnd = self.window.cwnd;
+        self.react(connection, now, segment, &progress, news.marks, rtt);
+        self.govern(cwnd);
+    }
+
+    /// What is in flight, if there is a watch.
+    // Not inlined: compilers look at what is cheap to be looked at even before they know whether the
+    // sender is plain, and then wait for a cache line that is not needed.
+    #[inline(never)]
+    fn watched_in_flight(&self, connection: &Connection) -> Option<u64> {
+        self.watch.is_some().then(|| self.in_flight(connection))
+    }
+
+    /// What `segment` reports about marks.
+    #[inline]
+    fn read_marks(
+        &mut self,
+        connection: &mut Connection,
+        segment: &Segment,
+        progress: &Progress,
+    ) -> News {
+        let accurate = if connection.plain { None } else { connection.accurate.as_mut() };
+        let Some(accurate) = accurate else {
+            let marks = connection.ecn && segment.flags.has(Flags::ECE);
+            return News { marks, marked: if marks { progress.acked } else { 0 }, mangled: false };
+        };
+        let news = accurate.read(segment, progress.delivered, self.window.mss);
+        if news.mangled {
+            (connection.ect, connection.always_ect) = (Flags::NONE, Flags::NONE);
+        }
+        news
+    }
+
+    /// `segment` advances SND.UNA. Returns the round-trip time that it shows.
+    #[inline]
+    fn on_progress(
+        &mut self,
+        connection: &mut Connection,
+        now: Time,
+        segment: &Segment,
+    ) -> Option<Duration> {
+        let outstanding = connection.outstanding();
+        let timestamps = connection.timestamps;
+        let rtt = match timestamps {
+            true => connection.echoed(now, segment),
+            false => self.timed.acknowledged(now, segment.ack),
+        };
+        if let Some(rtt) = rtt {
+            // One acknowledgment for two segments is what delayed ACKs give (RFC 7323, app. G);
+            // without timestamps at most eight segments a window are timed.
+            let per_round = real(outstanding) / real(2 * self.window.mss);
+            self.rtt.sample(rtt, if timestamps { per_round } else { per_round.min(8.0) });
+        }
+        connection.advance(segment.ack);
+        rtt
+    }
+
+    /// Tells a controller with attention of an acknowledgment. `before` is what was in flight
+    /// before it.
+    #[cold]
+    #[expect(clippy::too_many_arguments, reason = "all that is known of an acknowledgment")]
+    fn tell(
+        &mut self,
+        connection: &Connection,
+        now: Time,
+        segment: &Segment,
+        progress: &Progress,
+        news: &News,
+        rtt: Option<Duration>,
+        before: u64,
+    ) {
+        let Some(mut watch) = self.watch.take() else { return };
+        let (controller, window) = (&mut self.controller, &mut self.window);
+        watch.all_lost_below(now, self.recovery.board.lost_below(), |lost| {
+            controller.on_lost(window, lost)
+        });
+        let rate = watch.on_ack(now, segment, connection.next);
+        let delivery = Delivery {
+            now,
+            acked: progress.acked,
+            delivered: progress.delivered,
+            marked: news.marked,
+            echo: news.marks,
+            prior_in_flight: before,
+            in_flight: self.in_flight(connection),
+            round_end: watch.round_end(connection.una, connection.next),
+            rtt,
+            srtt: self.rtt.srtt(),
+            limited: connection.limited,
+            repairing: self.recovery.phase != Phase::Open,
+            next_send: self.pace.next_send(),
+            rate,
+        };
+        self.controller.on_delivery(&mut self.window, &delivery);
+        if self.controller.understates() {
+            watch.on_idle(delivery.in_flight);
+        }
+        self.watch = Some(watch);
+    }
+
+    /// Restores `cwnd`, if only the controller sets it.
+    #[inline]
+    fn govern(&mut self, cwnd: u64) {
+        if self.governed {
+            self.window.cwnd = cwnd;
+        }
+    }
+
+    #[inline(always)]
+    fn watch_sent(&mut self, connection: &Connection, now: Time, start: u64, end: u64) {
+        if !connection.plain {
+            self.tell_sent(connection, now, start, end);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_sent(&mut self, connection: &Connection, now: Time, start: u64, end: u64) {
+        if self.watch.is_some() {
+            let in_flight = self.in_flight(connection);
+            self.watch.iter_mut().for_each(|watch| watch.on_sent(now, start, end, in_flight));
+        }
+    }
+
+    /// The application has no more data, and the window has room.
+    #[inline]
+    fn watch_idle(&mut self, connection: &Connection) {
+        if !connection.plain
+            && connection.next >= connection.end
+            && let Some(in_flight) = self.watched_in_flight(connection)
+            && in_flight < self.window.cwnd
+        {
+            self.watch.iter_mut().for_each(|watch| watch.on_idle(in_flight));
+        }
+    }
+
+    /// Reacts to an acknowledgment: recovery, growth of the window, the timer.
+    fn react(
+        &mut self,
+        connection: &mut Connection,
+        now: Time,
+        segment: &Segment,
+        progress: &Progress,
+        echo: bool,
+        rtt: Option<Duration>,
+    ) {
+        let (una, next) = (connection.una, connection.next);
+        let mut restart = progress.acked > 0;
+        match self.recovery.phase {
+            Phase::Fast => {
+                restart &= self.recovery.on_fast(&mut self.window, progress, una, next);
+                if self.recovery.phase == Phase::Open {
+                    self.timed.restart(next);
+                }
+            }
+            Phase::Probing => {
+                let new_data = connection.has_more();
+                self.recovery.on_probing(&mut self.window, progress, una, next, new_data);
+                if self.recovery.phase == Phase::Open {
+                    self.controller.on_spurious(&mut self.window);
+                }
+            }
+            phase => {
+                if phase == Phase::Timeout && restart {
+                    self.recovery.on_timeout_ack(una);
+                }
+                if echo && una > self.reduced_at {
+                    self.on_echo(connection, now, progress.acked);
+                } else if restart && !echo {
+                    let sample = AckSample {
+                        now,
+                        acked: progress.acked,
+                        ack: una,
+                        sent: next,
+                        rtt,
+                        srtt: self.rtt.srtt(),
+                        one_way: segment.one_way_delay(Duration::from_micros(1)),
+                        limited: connection.limited,
+                        after_timeout: phase == Phase::Timeout,
+                    };
+                    self.controller.on_ack(&mut self.window, &sample);
+                }
+                if self.recovery.phase == Phase::Open && self.recovery.finds_loss(progress, una) {
+                    self.on_loss(connection, now, progress.delivered);
+                }
+            }
+        }
+        if restart {
+            // RFC 6298, sections 5.2 and 5.3.
+            if una == next {
+                connection.set_timer(Timer::Off, Time::MAX);
+            } else {
+                connection.set_timer(Timer::Retransmission, now + self.rtt.rto());
+            }
+        }
+    }
+
+    fn reduce(
+        &mut self,
+        connection: &mut Connection,
+        now: Time,
+        kind: CongestionKind,
+        outstanding: u64,
+    ) {
+        // FlightSize without what limited transmit added (RFC 5681, section 3.2, step 2).
+        let flight = outstanding.min(self.window.cwnd);
+        let event = CongestionEvent { now, kind, flight };
+        self.controller.on_congestion(&mut self.window, &event);
+        // RFC 3168, section 6.1.2: CWR tells of a reduction for whatever reason.
+        connection.cwr_due = connection.ecn;
+        if connection.ecn || !connection.plain {
+            self.reduced_at = connection.next;
+        }
+    }
+
+    fn on_loss(&mut self, connection: &mut Connection, now: Time, delivered: u64) {
+        connection.stats.fast_recoveries += 1;
+        self.reduce(connection, now, CongestionKind::Loss, connection.outstanding());
+        if !connection.plain
+            && let Some(watch) = &mut self.watch
+        {
+            let (controller, window) = (&mut self.controller, &mut self.window);
+            watch.head_lost(now, |lost| controller.on_lost(window, lost));
+        }
+        self.recovery.begin_fast(&mut self.window, connection.una, connection.next, delivered);
+        self.timed.restart(u64::MAX);
+        // As BSD, Linux and ns-2 do; RFC 6298 is silent. A timer that still counts from the last
+        // new acknowledgment would often expire before the one for the retransmission comes.
+        connection.set_timer(Timer::Retransmission, now + self.rtt.rto());
+    }
+
+    fn on_echo(&mut self, connection: &mut Connection, now: Time, acked: u64) {
+        connection.stats.ecn_reductions += 1;
+        self.reduce(connection, now, CongestionKind::Ecn, connection.outstanding() + acked);
+        self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+    }
+
+    /// The timer of the SYN expired.
+    pub(super) fn on_syn_timeout(&mut self) {
+        self.rtt.back_off();
+        self.pace.excuse(self.window.mss);
+    }
+
+    /// The retransmission timer expired.
+    pub(super) fn on_timeout(&mut self, connection: &mut Connection, now: Time) {
+        connection.stats.timeouts += 1;
+        if !connection.plain {
+            self.pace.excuse(self.window.mss);
+        }
+        self.rtt.back_off();
+        // RFC 5681, section 3.1: once for a segment, however often it is sent again.
+        if connection.retries == 1 {
+            self.reduce(connection, now, CongestionKind::Timeout, connection.outstanding());
+        } else {
+            self.controller.on_repeated_timeout(&mut self.window);
+        }
+        let cwnd = self.window.cwnd;
+        self.recovery.begin_timeout(&mut self.window, connection.una, connection.next);
+        self.govern(cwnd);
+        if !connection.plain
+            && let Some(watch) = &mut self.watch
+        {
+            let (controller, window) = (&mut self.controller, &mut self.window);
+            watch.all_lost(now, |lost| controller.on_lost(window, lost));
+        }
+        self.timed.restart(connection.next);
+        // RFC 6298, section 5.6.
+        connection.set_timer(Timer::Retransmission, now + self.rtt.rto());
+    }
+
+    /// Writes the next segment to send now into `segment`. Returns false if there is none.
+    #[inline]
+    pub(super) fn poll(
+        &mut self,
+        connection: &mut Connection,
+        now: Time,
+        segment: &mut Segment,
+    ) -> bool {
+        match self.recovery.phase {
+            Phase::Open => self.poll_new(connection, now, segment),
+            _ => self.poll_repair(connection, now, segment),
+        }
+    }
+
+    #[cold]
+    fn poll_repair(
+        &mut self,
+        connection: &mut Connection,
+        now: Time,
+        segment: &mut Segment,
+    ) -> bool {
+        if !connection.plain && self.is_held(now) {
+            return false;
+        }
+        let new_data = connection.has_more();
+        let (una, next) = (connection.una, connection.next);
+        let (start, end) =
+            match self.recovery.next_retransmission(&self.window, una, next, new_data) {
+                Repair::Send(start, end) => (start, end),
+                Repair::Held => {
+                    connection.limited = true;
+                    return false;
+                }
+                Repair::Nothing => return self.poll_new(connection, now, segment),
+            };
+        connection.stats.retransmissions += 1;
+        let fin = connection.closed && end > connection.end;
+        let len = end.min(connection.end).saturating_sub(start);
+        let flags = Flags::ACK.with_if(fin, Flags::FIN);
+        if start == una && self.recovery.uses_sack() {
+            // RFC 6675, section 6, for what the cumulative acknowledgment waits for, as Linux does:
+            // a hole found late in a recovery would otherwise time out before its repair.
+            connection.set_timer(Timer::Retransmission, now + self.rtt.rto());
+        } else {
+            self.arm(connection, now);
+        }
+        self.watch_sent(connection, now, start, start + len);
+        connection.emit(now, start, len as u32, flags, segment);
+        self.on_sent(connection, now, segment);
+        true
+    }
+
+    #[inline]
+    fn poll_new(&mut self, connection: &mut Connection, now: Time, segment: &mut Segment) -> bool {
+        let outstanding = connection.outstanding();
+        let Some(len) = connection.new_len(connection.probe_due) else {
+            connection.limited = false;
+            self.watch_idle(connection);
+            return false;
+        };
+        if outstanding == 0 && connection.next > 1 {
+            self.restart(connection, now);
+        }
+        let in_flight = self.in_flight(connection);
+        if in_flight + len > self.window.cwnd {
+            connection.limited = true;
+            return false;
+        }
+        if !connection.plain && self.is_held(now) {
+            // A window of its own does not hold a controller back that paces.
+            connection.limited &= !self.governed;
+            return false;
+        }
+        self.watch_sent(connection, now, connection.next, connection.next + len);
+        connection.send_new(now, len, segment);
+        self.on_sent(connection, now, segment);
+        if !connection.timestamps {
+            self.timed.sent(now, connection.next, self.window.cwnd);
+        }
+        self.arm(connection, now);
+        true
+    }
+
+    /// A segment has been sent.
+    #[inline(always)]
+    pub(super) fn on_sent(&mut self, connection: &Connection, now: Time, segment: &Segment) {
+        self.recovery.sent(u64::from(segment.len));
+        if !connection.plain && segment.len > 0 && self.pace.paces() {
+            let (window, srtt) = (&self.window, self.rtt.srtt());
+            let rate = match self.pace.source() {
+                Source::Controller => self.controller.pacing_rate(window, srtt),
+                _ => Pace::of_window(window.cwnd, window.ssthresh, srtt),
+            };
+            self.pace.sent(now, segment, rate);
+        }
+    }
+
+    /// Something is sent after everything was acknowledged.
+    fn restart(&mut self, connection: &Connection, now: Time) {
+        self.controller.on_restart(&mut self.window, now);
+        if self.slow_start_after_idle && now.since(connection.last_sent) > self.rtt.rto() {
+            // RFC 5681, section 4.1.
+            self.window.cwnd = self.window.cwnd.min(self.window.initial);
+        }
+    }
+
+    /// RFC 6298, section 5.1.
+    #[inline]
+    fn arm(&self, connection: &mut Connection, now: Time) {
+        if connection.timer != Timer::Retransmission {
+            connection.set_timer(Timer::Retransmission, now + self.rtt.rto());
+        }
+    }
+
+    /// Whether the pace holds back what could be sent now.
+    fn is_held(&mut self, now: Time) -> bool {
+        self.pace.held(now, || self.controller.send_quantum(&self.window), self.window.mss)
+    }
+
+    /// The pace of its segments.
+    #[inline]
+    pub(super) fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// No segment waits for the pace any more.
+    pub(super) fn release(&mut self) {
+        self.pace.release();
+    }
+
+    /// Bytes that count against the congestion window.
+    #[inline]
+    pub(super) fn in_flight(&self, connection: &Connection) -> u64 {
+        self.recovery.in_flight(connection.outstanding(), self.window.mss)
+    }
+
+    /// The phase of loss recovery.
+    pub(super) fn phase(&self) -> &'static str {
+        match self.recovery.phase {
+            Phase::Open => "Open",
+            Phase::Fast => "Fast",
+            Phase::Timeout => "Timeout",
+            Phase::Probing => "Probing",
+        }
+    }
+
+    #[inline]
+    pub(super) fn window(&self) -> &Window {
+        &self.window
+    }
+
+    #[inline]
+    pub(super) fn srtt(&self) -> Option<Duration> {
+        self.rtt.srtt()
+    }
+
+    #[inline]
+    pub(super) fn rto(&self) -> Duration {
+        self.rtt.rto()
+    }
+
+    /// The timeout for window probes after `times` expiries.
+    pub(super) fn backed_off(&self, times: u8) -> Duration {
+        self.rtt.backed_off(times)
+    }
+
+    /// Reports the controller's own variables.
+    pub(super) fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        self.controller.probe(out);
+    }
+
+    /// Fetches the fields that every acknowledgment needs, before their use.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        // Of each of its cache lines a field.
+        fetch(&self.window);
+        fetch(&self.rtt);
+        fetch(&self.timed);
+        fetch(&self.controller);
+        self.recovery.board.fetch_counts();
+    }
+
+    /// Fetches what these point to.
+    #[inline]
+    pub(super) fn fetch_further(&self) {
+        self.recovery.board.fetch_ranges();
+        self.timed.fetch_further();
+        if self.recovery.phase != Phase::Open {
+            self.recovery.fetch_repair();
+        }
+        // In fast recovery it is not asked.
+        if self.recovery.phase != Phase::Fast {
+            self.controller.fetch();
+        }
+    }
+
+    /// Bytes of heap memory, without the value itself.
+    pub(super) fn heap(&self) -> usize {
+        let watch = self.watch.as_ref().map_or(0, |watch| watch.heap());
+        self.recovery.board.heap() + self.controller.heap() + watch
+    }
+}
+
+/// What recovery is by the parameters: with SACK alone F-RTO applies.
+fn probes_after_timeout(recovery: LossRecovery, params: &StandardParams) -> bool {
+    params.timeout_recovery == TimeoutRecovery::FRto && recovery == LossRecovery::Sack
+}
