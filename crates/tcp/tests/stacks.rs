@@ -131,7 +131,8 @@ fn transfer(config: &Config, bytes: u64, lost: u64) -> (Sender, Time) {
         }
         let due = [sender.deadline(), receiver.deadline()].into_iter().flatten();
         now = due.chain(acks.front().map(|(at, _)| *at)).min().expect("something is awaited");
-        if let Some((_, ack)) = acks.pop_front_if(|(at, _)| *at == now) {
+        if acks.front().is_some_and(|(at, _)| *at == now) {
+            let (_, ack) = acks.pop_front().expect("it was seen");
             sender.on_segment(now, &ack, ack.ecn());
         } else {
             acks.extend(receiver.on_deadline(now).map(|ack| (now + delay, ack)));

@@ -57,10 +57,10 @@ def stacks_page(tree: Path) -> str:
     for entry in entries:
         controls = entry["congestion"]
         cells = (entry["recovery"], controls, entry["lacks"])
-        told = [
+        able = [
             "any" if cell is None else ", ".join(f"`{each}`" for each in cell) for cell in cells
         ]
-        lines.append(f"| `{entry['name']}` | {' | '.join(told)} |")
+        lines.append(f"| `{entry['name']}` | {' | '.join(able)} |")
     told_of = None
     for entry in entries:
         file = _file(tree, entry["name"])

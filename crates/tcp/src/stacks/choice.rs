@@ -36,6 +36,9 @@ impl Abilities {
     }
 }
 
+/// Makes the rules of a new sender.
+pub type Make = Arc<dyn Fn(&ConnectionParams) -> Box<dyn Rules> + Send + Sync>;
+
 /// What a stack is built into: the rules of its senders and receivers.
 #[derive(Clone)]
 pub enum Host {
@@ -44,7 +47,7 @@ pub enum Host {
     /// Those of a version of Linux with this tick of its clock.
     Linux(Version, Duration),
     /// The sender's are made by this; the receiver's are the standards'.
-    Rules(Arc<dyn Fn(&ConnectionParams) -> Box<dyn Rules> + Send + Sync>),
+    Rules(Make),
 }
 
 /// A stack with its parameters.

@@ -26,7 +26,7 @@ use ruled::Ruled;
 use standard::Standard;
 
 pub use builtin::builtin;
-pub use choice::{Abilities, Host, Stack};
+pub use choice::{Abilities, Host, Make, Stack};
 pub use linux::Version;
 pub(crate) use linux::{Acknowledging, ReceiveBuffer};
 pub use ns2::Ns2Params;
@@ -47,6 +47,7 @@ pub(crate) struct Site<'a> {
 // The tag is the first word, beside the connection's last one.
 #[derive(Debug)]
 #[repr(u8)]
+#[expect(clippy::large_enum_variant, reason = "the usual law is in the sender itself, for speed")]
 pub(crate) enum Law {
     Standard(Standard),
     Linux(Box<Linux>),

@@ -14,6 +14,7 @@
 //! | `rate` | `tcp_rate.c`: samples of the delivery rate, for BBR |
 //! | `rack` | `tcp_recovery.c`, tail loss probes |
 //! | `rtt`, `congestion`, `cube_root` | `tcp_rtt_estimator`; `tcp_cong.c`, `tcp_cubic.c`, `tcp_dctcp.c`, `tcp_bbr.c` |
+//! | `congestion/foreign` | a module with another control |
 //! | `receiver` | delayed and immediate acknowledgments |
 //! | `reported` | SACK blocks: `tcp_sack_new_ofo_skb` |
 //! | `sender` | `tcp_write_xmit`, as the connection asks for it |
