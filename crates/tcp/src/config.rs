@@ -78,7 +78,7 @@ impl Config {
         };
         let params = tables.remove(&name).unwrap_or_default();
         let congestion = CongestionControl::choose(controls, &name, &params)?;
-        let connection = read_connection(whole, controls, stacks)?;
+        let connection = read_connection(whole, controls, stacks, &stack)?;
         Ok(Config { connection, congestion, stack })
     }
 
@@ -195,6 +195,7 @@ fn read_connection(
     given: Map<String, Value>,
     controls: &Registry<dyn CongestionController>,
     stacks: &Registry<Stack>,
+    chosen: &Stack,
 ) -> Result<ConnectionParams, ConfigError> {
     let schema = ConnectionParams::json_schema(&mut SchemaGenerator::default()).to_value();
     let fields = schema["properties"].as_object().expect("it is a table");
@@ -202,13 +203,13 @@ fn read_connection(
         return read(&Value::Object(given));
     };
     let owners = stacks.iter().filter(|entry| entry.fields().contains(name));
-    let owners: Vec<_> = owners.map(|entry| format!("\"{}\"", entry.name)).collect();
+    let owners: Vec<_> = owners.map(|entry| &*entry.name).collect();
+    let own = owners.iter().find(|owner| **owner == chosen.name());
     let message = if let Some((_, now)) = MOVED.iter().find(|(old, _)| old == name) {
         (*now).to_owned()
-    } else if let Some(first) = owners.first() {
+    } else if let Some(owner) = own.or(owners.first()) {
         format!(
-            "is a parameter of the stack ({}); write stack = {{ kind = {first}, {name} = {value} }}",
-            owners.join(", ")
+            "is a parameter of stacks; write stack = {{ kind = \"{owner}\", {name} = {value} }}"
         )
     } else {
         let others = ["congestion", "preset", "stack"];
@@ -363,7 +364,7 @@ mod tests {
             (
                 json!({"preset": "linux", "ecn": true, "accurate_ecn": true, "congestion": "prague"}),
                 "accurate_ecn",
-                "\"standard\" have it",
+                ": \"standard\"",
             ),
             (json!({"preset": "linux-2.6.26", "congestion": "bbr"}), "congestion", "\"linux-6.1\""),
             (json!({"preset": "linux-2.6.18", "pacing": true}), "pacing", "\"linux-6.1\""),
@@ -382,7 +383,12 @@ mod tests {
     fn what_has_moved_says_where_it_is() {
         for (value, path, now) in [
             (json!({"preset": "linux-2.6"}), "preset", "linux-2.6.26"),
-            (json!({"limited_transmit": false}), "limited_transmit", "limited_transmit = false"),
+            (
+                json!({"limited_transmit": false}),
+                "limited_transmit",
+                "kind = \"standard\", limited",
+            ),
+            (json!({"preset": "ns-2", "limited_transmit": true}), "limited_transmit", "\"ns-2\""),
             (json!({"tick": "1ms"}), "tick", "kind = \"linux-2.6.18\", tick = \"1ms\""),
             (json!({"legacy": {"cubic_beta": 0.8}}), "legacy", "cubic-2008"),
             (json!({"loss_detection": "fack"}), "loss_detection", "RFC 6675"),

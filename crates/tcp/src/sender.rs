@@ -3,8 +3,8 @@
 mod view;
 
 use crate::accecn::Feedback;
-use crate::connection::{Connection, Timer};
-use crate::stacks::{Law, Site};
+use crate::connection::{Connection, Site, Timer};
+use crate::stacks::{AnyLaw, Law};
 use crate::{Config, Flags, Segment, State};
 use forebay_core::{Ecn, Time};
 
@@ -17,7 +17,7 @@ use forebay_core::{Ecn, Time};
 #[repr(C)]
 pub struct Sender {
     connection: Connection,
-    law: Law,
+    law: AnyLaw,
 }
 
 impl Sender {
@@ -25,7 +25,7 @@ impl Sender {
     /// be valid ([`Config::validate`]).
     pub fn new(config: &Config, now: Time) -> Self {
         let Config { connection, congestion, stack } = config;
-        let (law, connection) = Law::new(stack, &Site { connection, congestion, now });
+        let (law, connection) = AnyLaw::new(stack, &Site { connection, congestion, now });
         Sender { connection, law }
     }
 
@@ -33,7 +33,10 @@ impl Sender {
     /// keeps its state. Returns false, and changes nothing, if it cannot. Call [`Sender::poll`]
     /// afterwards.
     pub fn retune(&mut self, config: &Config) -> bool {
-        self.law.retune(&config.congestion, &config.connection)
+        match &mut self.law {
+            AnyLaw::Standard(law) => law.retune(&config.congestion, &config.connection),
+            AnyLaw::Other(_) => false,
+        }
     }
 
     /// Adds `bytes` to the stream.
@@ -41,13 +44,13 @@ impl Sender {
     /// # Panics
     /// In debug builds, after [`Sender::close`].
     pub fn write(&mut self, bytes: u64) {
-        self.law.on_write(self.connection.end.saturating_sub(self.connection.next));
+        self.law.get_mut().on_write(self.connection.end.saturating_sub(self.connection.next));
         self.connection.write(bytes);
     }
 
     /// Makes the stream endless.
     pub fn write_forever(&mut self) {
-        self.law.on_write(self.connection.end.saturating_sub(self.connection.next));
+        self.law.get_mut().on_write(self.connection.end.saturating_sub(self.connection.next));
         self.connection.write_forever();
     }
 
@@ -74,14 +77,17 @@ impl Sender {
             State::Done | State::Aborted => return,
             State::SynSent => {
                 if let Some(opened) = connection.on_syn_ack(now, segment, ecn) {
-                    law.open(connection, &opened);
+                    law.get_mut().open(connection, &opened);
                 }
                 return;
             }
             State::Established | State::Closing => {}
         }
         let Some(offered) = connection.admit(segment, ecn) else { return };
-        law.on_ack(connection, now, segment, offered);
+        match law {
+            AnyLaw::Standard(law) => law.on_ack(connection, now, segment, offered),
+            AnyLaw::Other(law) => law.on_ack(connection, now, segment, offered),
+        }
         if connection.closed && connection.una > connection.end {
             connection.finish(State::Done);
         }
@@ -109,23 +115,27 @@ impl Sender {
         }
         let Sender { connection, law } = self;
         if !connection.plain {
-            law.release();
+            law.get_mut().release();
         }
-        if law.poll(connection, now, segment) {
+        let sent = match law {
+            AnyLaw::Standard(law) => law.poll(connection, now, segment),
+            AnyLaw::Other(law) => law.poll(connection, now, segment),
+        };
+        if sent {
             return true;
         }
         if connection.probe_due || connection.handshake_due {
             connection.send_bare(now, segment);
-            law.on_sent(connection, now, segment);
+            law.get_mut().on_sent(connection, now, segment);
             return true;
         }
         if connection.timer == Timer::Off
             && connection.una == connection.next
             && connection.next < connection.end
-            && (connection.plain || law.pace_deadline() == Time::MAX)
+            && (connection.plain || law.get().pace_deadline() == Time::MAX)
         {
             // Nothing in flight, data waiting, and the receiver has no room for it.
-            connection.set_timer(Timer::Persist, now + law.rto());
+            connection.set_timer(Timer::Persist, now + law.get().rto());
         }
         false
     }
@@ -135,11 +145,11 @@ impl Sender {
     fn poll_handshake(&mut self, now: Time, segment: &mut Segment) -> bool {
         let Sender { connection, law } = self;
         if connection.state == State::SynSent {
-            let deadline = law.syn_deadline(now, connection.retries.min(32) as u8);
+            let deadline = law.get().syn_deadline(now, connection.retries.min(32) as u8);
             connection.send_syn(now, deadline, segment);
             return true;
         }
-        law.release();
+        law.get_mut().release();
         let first = connection.acknowledges_first();
         if first {
             connection.emit(now, connection.next, 0, Flags::ACK, segment);
@@ -152,7 +162,7 @@ impl Sender {
     pub fn deadline(&self) -> Option<Time> {
         let mut deadline = self.connection.deadline;
         if !self.connection.plain && !self.is_over() {
-            deadline = deadline.min(self.law.pace_deadline());
+            deadline = deadline.min(self.law.get().pace_deadline());
         }
         (deadline != Time::MAX).then_some(deadline)
     }
@@ -165,10 +175,10 @@ impl Sender {
     pub fn on_deadline(&mut self, now: Time) {
         let Sender { connection, law } = self;
         if now < connection.deadline {
-            return law.on_pace();
+            return law.get_mut().on_pace();
         }
         if connection.timer == Timer::Retransmission && connection.state != State::SynSent {
-            return law.on_deadline(connection, now);
+            return law.get_mut().on_deadline(connection, now);
         }
         if !connection.try_again() {
             return;
@@ -178,14 +188,14 @@ impl Sender {
             Timer::Persist => {
                 connection.probe_due = true;
                 connection.persist_backoff = connection.persist_backoff.saturating_add(1);
-                let after = law.backed_off(connection.persist_backoff);
+                let after = law.get().backed_off(connection.persist_backoff);
                 connection.set_timer(Timer::Persist, now + after);
             }
             Timer::Retransmission => {
                 connection.stats.timeouts += 1;
                 connection.handshake_due = true;
-                law.on_syn_timeout();
-                let deadline = law.syn_deadline(now, connection.retries.min(32) as u8);
+                law.get_mut().on_syn_timeout();
+                let deadline = law.get().syn_deadline(now, connection.retries.min(32) as u8);
                 connection.set_timer(Timer::Retransmission, deadline);
             }
         }

@@ -27,7 +27,7 @@ impl Connection {
         self.handshake_due = false;
         if self.next == 1 {
             self.stats.retransmissions += 1;
-            if self.plain_syn_again {
+            if self.habits.plain_syn_again {
                 (self.ecn, self.ect, self.always_ect) = (false, Flags::NONE, Flags::NONE);
             }
         }
@@ -48,7 +48,8 @@ impl Connection {
     /// in Linux (tcp_rcv_synsent_state_process), and if it reports how the SYN-ACK arrived (RFC
     /// 9768, section 3.2.2.1).
     pub(crate) fn acknowledges_first(&self) -> bool {
-        self.separate_ack || self.accurate.as_ref().is_some_and(|accurate| accurate.owes_syn_ack())
+        self.habits.separate_ack
+            || self.accurate.as_ref().is_some_and(|accurate| accurate.owes_syn_ack())
     }
 
     /// The SYN-ACK again: the acknowledgment of it was lost (RFC 9293, section 3.10.7.4).

@@ -71,10 +71,6 @@ pub(crate) struct Connection {
     /// CWR is set on the next new data (RFC 3168, section 6.1.2).
     pub(crate) cwr_due: bool,
     pub(crate) persist_backoff: u8,
-    /// The timestamp clock counts milliseconds, as in Linux.
-    millis: bool,
-    /// An ACK of its own ends the handshake, as in Linux.
-    separate_ack: bool,
     // The third.
     pub(crate) segments_sent: u64,
     pub(crate) last_sent: Time,
@@ -83,8 +79,7 @@ pub(crate) struct Connection {
     pub(crate) accurate: Option<Box<DataSender>>,
     // The first word of the fourth, whose rest is the window.
     retries_allowed: u32,
-    /// A SYN that is sent again requests no ECN (`tcp_ecn_clear_syn` of Linux 6.1).
-    plain_syn_again: bool,
+    habits: Habits,
 }
 
 /// How Linux's senders differ in the handshake and its clock.
@@ -94,23 +89,24 @@ pub(crate) struct Habits {
     pub(crate) millis: bool,
     /// An ACK of its own ends the handshake.
     pub(crate) separate_ack: bool,
-    /// A SYN that is sent again requests no ECN.
+    /// A SYN that is sent again requests no ECN (`tcp_ecn_clear_syn`).
     pub(crate) plain_syn_again: bool,
 }
 
+/// What is known where a connection begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Site<'a> {
+    pub(crate) connection: &'a ConnectionParams,
+    pub(crate) congestion: &'a CongestionControl,
+    pub(crate) now: Time,
+}
+
 impl Connection {
-    /// A connection that is opened at `now`. `first_window` is the receiver's if there is no
-    /// handshake.
-    pub(crate) fn new(
-        params: &ConnectionParams,
-        congestion: &CongestionControl,
-        first_window: u64,
-        habits: Habits,
-        now: Time,
-    ) -> Self {
+    /// A connection that is opened now. `first_window` is the receiver's if there is no handshake.
+    pub(crate) fn new(site: &Site<'_>, first_window: u64, habits: Habits) -> Self {
+        let Site { connection: params, congestion, now } = *site;
         let always = if params.ecn { congestion.always_ect() } else { Flags::NONE };
         let accurate = params.accurate_ecn.then(|| Box::new(DataSender::new()));
-        let Habits { millis, separate_ack, plain_syn_again } = habits;
         Connection {
             una: u64::from(!params.handshake),
             next: u64::from(!params.handshake),
@@ -133,9 +129,7 @@ impl Connection {
             probed: false,
             cwr_due: false,
             persist_backoff: 0,
-            millis,
-            separate_ack,
-            plain_syn_again,
+            habits,
             retries: 0,
             retries_allowed: params.max_retransmissions.unwrap_or(u32::MAX),
             last_sent: now,
@@ -271,7 +265,7 @@ impl Connection {
     pub(crate) fn echoed(&self, now: Time, segment: &Segment) -> Option<Duration> {
         // RFC 7323, section 4.1; the echo is exact even of retransmissions.
         let ago = u64::from(self.clock(now).wrapping_sub(segment.tsecr));
-        let unit = Duration::from_micros(if !self.plain && self.millis { 1000 } else { 1 });
+        let unit = Duration::from_micros(if !self.plain && self.habits.millis { 1000 } else { 1 });
         segment.has_timestamp.then(|| unit * ago)
     }
 
@@ -334,7 +328,7 @@ impl Connection {
     /// The timestamp clock.
     #[inline]
     fn clock(&self, now: Time) -> u32 {
-        if !self.plain && self.millis { millis(now) } else { micros(now) }
+        if !self.plain && self.habits.millis { millis(now) } else { micros(now) }
     }
 
     /// A segment that is sent now.
@@ -384,4 +378,18 @@ pub(crate) struct Offered {
     pub(crate) repeated: bool,
     /// It is wider than that of the one before.
     pub(crate) widened: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn what_every_acknowledgment_touches_is_on_whole_cache_lines() {
+        // The first word is the end of a line.
+        assert_eq!(offset_of!(Connection, una), 8);
+        assert_eq!(offset_of!(Connection, segments_sent), 8 + 64);
+        assert_eq!(size_of::<Connection>(), 8 + 64 + 64 + 8);
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::{Feedback, Sender};
 use crate::accecn::DataSender;
+use crate::stacks::{AnyLaw, Law};
 use crate::{SenderStats, State};
 use forebay_core::{Duration, fetch};
 
@@ -12,7 +13,9 @@ impl Sender {
         // Of each of the connection's cache lines a field.
         fetch(&self.connection.una);
         fetch(&self.connection.segments_sent);
-        self.law.fetch();
+        if let AnyLaw::Standard(law) = &self.law {
+            law.fetch();
+        }
     }
 
     /// Fetches what the timer touches first.
@@ -30,7 +33,9 @@ impl Sender {
     /// Fetches what these point to.
     #[inline]
     pub fn fetch_further(&self) {
-        self.law.fetch_further();
+        if let AnyLaw::Standard(law) = &self.law {
+            law.fetch_further();
+        }
     }
 
     /// The state of the connection.
@@ -72,36 +77,36 @@ impl Sender {
     /// Bytes that count against the congestion window: those that are probably in the network (RFC
     /// 6675, pipe).
     pub fn in_flight(&self) -> u64 {
-        self.law.in_flight(&self.connection)
+        self.law.get().in_flight(&self.connection)
     }
 
     /// The phase of loss recovery, in the words of the stack. Empty if it has none.
     pub fn phase(&self) -> &'static str {
-        self.law.phase()
+        self.law.get().phase()
     }
 
     /// Congestion window in bytes.
     #[inline]
     pub fn cwnd(&self) -> u64 {
-        self.law.cwnd()
+        self.law.get().cwnd()
     }
 
     /// Slow start threshold in bytes; `u64::MAX` until first set.
     #[inline]
     pub fn ssthresh(&self) -> u64 {
-        self.law.ssthresh()
+        self.law.get().ssthresh()
     }
 
     /// Smoothed round-trip time, once measured.
     #[inline]
     pub fn srtt(&self) -> Option<Duration> {
-        self.law.srtt()
+        self.law.get().srtt()
     }
 
     /// The current retransmission timeout, including backoff.
     #[inline]
     pub fn rto(&self) -> Duration {
-        self.law.rto()
+        self.law.get().rto()
     }
 
     /// How the receiver reports marks. Before the handshake is over: how it is asked to.
@@ -115,7 +120,7 @@ impl Sender {
 
     /// The congestion control's own variables (see [`crate::congestion::CongestionController::probe`]).
     pub fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        self.law.probe(out);
+        self.law.get().probe(out);
     }
 
     /// Packets and bytes that the receiver has counted as marked (RFC 9768), as far as it is known.
@@ -126,6 +131,10 @@ impl Sender {
     /// Bytes of heap memory, without the value itself.
     pub fn heap(&self) -> usize {
         let accurate = self.connection.accurate.as_ref().map_or(0, |_| size_of::<DataSender>());
-        self.law.heap() + accurate
+        let own = match &self.law {
+            AnyLaw::Standard(law) => law.heap(),
+            AnyLaw::Other(law) => size_of_val(&**law) + law.heap(),
+        };
+        own + accurate
     }
 }

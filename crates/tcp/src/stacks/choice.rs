@@ -144,11 +144,7 @@ impl Stack {
         let lacks = |what: String, has: &dyn Fn(&Abilities) -> bool| {
             let able = others.iter().filter(|entry| has(&entry.facts));
             let able: Vec<_> = able.map(|entry| format!("\"{}\"", entry.name)).collect();
-            format!(
-                "the stack \"{}\" has no {what}; of the stacks, {} have it",
-                self.name,
-                able.join(", ")
-            )
+            format!("the stack \"{}\" has no {what}; these have it: {}", self.name, able.join(", "))
         };
         let recovery = connection.recovery;
         require(self.abilities.recovery.contains(&recovery), "recovery", || {

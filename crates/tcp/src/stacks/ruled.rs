@@ -1,7 +1,7 @@
 //! A sender by [`Rules`].
 
-use super::{Ack, Flow, Rules, Site};
-use crate::connection::{Connection, Offered, Opened, Timer};
+use super::{Ack, Flow, Law, Rules};
+use crate::connection::{Connection, Offered, Opened, Site, Timer};
 use crate::{Flags, Segment};
 use forebay_core::{Duration, Time};
 
@@ -30,8 +30,10 @@ impl Ruled {
         let room = connection.edge.saturating_sub(una);
         Flow { now, una, next, new: connection.new_len(connection.probe_due), room, mss }
     }
+}
 
-    pub(super) fn open(&mut self, _connection: &mut Connection, opened: &Opened) {
+impl Law for Ruled {
+    fn open(&mut self, _connection: &mut Connection, opened: &Opened) {
         // RFC 6298, sections 2.2 and 5.7.
         let rto = opened.rtt.map_or(Duration::from_secs(3), |rtt| rtt + (rtt * 2).max(GRANULARITY));
         self.rto = rto.max(self.min_rto).min(self.max_rto);
@@ -39,7 +41,7 @@ impl Ruled {
     }
 
     #[cold]
-    pub(super) fn on_ack(
+    fn on_ack(
         &mut self,
         connection: &mut Connection,
         now: Time,
@@ -66,12 +68,7 @@ impl Ruled {
     }
 
     #[cold]
-    pub(super) fn poll(
-        &mut self,
-        connection: &mut Connection,
-        now: Time,
-        segment: &mut Segment,
-    ) -> bool {
+    fn poll(&mut self, connection: &mut Connection, now: Time, segment: &mut Segment) -> bool {
         let flow = Self::flow(connection, now);
         let Some(start) = self.rules.poll(&flow) else { return false };
         let new = start >= connection.next;
@@ -101,7 +98,10 @@ impl Ruled {
         true
     }
 
-    pub(super) fn on_timeout(&mut self, connection: &mut Connection, now: Time) {
+    fn on_deadline(&mut self, connection: &mut Connection, now: Time) {
+        if !connection.try_again() {
+            return;
+        }
         connection.stats.timeouts += 1;
         let timeout = self.rules.on_timeout(&Self::flow(connection, now));
         connection.cwr_due |= connection.ecn && self.rules.take_reduced();
@@ -112,36 +112,27 @@ impl Ruled {
         }
     }
 
-    /// The timeout of the SYN and of window probes after `times` expiries.
-    pub(super) fn backed_off(&self, times: u8) -> Duration {
+    fn backed_off(&self, times: u8) -> Duration {
         self.rto.saturating_mul(1 << times.min(32)).min(self.max_rto)
     }
 
-    pub(super) fn in_flight(&self, connection: &Connection) -> u64 {
-        connection.outstanding()
-    }
-
-    pub(super) fn phase(&self) -> &'static str {
-        ""
-    }
-
-    pub(super) fn cwnd(&self) -> u64 {
+    fn cwnd(&self) -> u64 {
         self.rules.cwnd()
     }
 
-    pub(super) fn ssthresh(&self) -> u64 {
+    fn ssthresh(&self) -> u64 {
         self.rules.ssthresh()
     }
 
-    pub(super) fn srtt(&self) -> Option<Duration> {
+    fn srtt(&self) -> Option<Duration> {
         self.rules.srtt()
     }
 
-    pub(super) fn rto(&self) -> Duration {
+    fn rto(&self) -> Duration {
         self.rules.rto()
     }
 
-    pub(super) fn heap(&self) -> usize {
+    fn heap(&self) -> usize {
         self.rules.heap()
     }
 }

@@ -292,6 +292,6 @@ mod tests {
         assert_eq!(offset_of!(Connection, user) % 64, 0);
         // Of the sender one word belongs to what stands before it.
         assert_eq!((offset_of!(Connection, sender) + 8) % 64, 0);
-        assert_eq!(size_of::<Connection>(), 1024);
+        assert_eq!(size_of::<Connection>(), 960);
     }
 }

@@ -45,8 +45,8 @@ mod send_buffer;
 mod sender;
 mod version;
 
-use super::Site;
 use crate::Segment;
+use crate::connection::Site;
 use crate::segment::millis;
 use ack::Ack;
 use clock::Clock;

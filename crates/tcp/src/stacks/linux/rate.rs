@@ -225,7 +225,7 @@ mod tests {
     use super::super::Version;
     use super::*;
     use crate::congestion::{self, CongestionControl};
-    use crate::stacks::Site;
+    use crate::connection::Site;
     use crate::{ConnectionParams, Flags, SackBlock, Segment};
 
     fn at(millis: u64) -> Time {

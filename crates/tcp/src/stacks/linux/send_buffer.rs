@@ -7,7 +7,7 @@
 
 use super::{Machine, first_window};
 use crate::congestion::Conduct;
-use crate::stacks::Site;
+use crate::connection::Site;
 use std::collections::VecDeque;
 
 /// Memory of a segment beside its payload: `SKB_TRUESIZE(MAX_TCP_HEADER)`.

@@ -1,9 +1,9 @@
 //! The sender by Linux's rules: sends what [`Machine`] decides.
 
 use super::{Expired, Machine, Version};
-use crate::connection::{Connection, Offered, Opened, Timer};
+use crate::connection::{Connection, Offered, Opened, Site, Timer};
 use crate::pace::{Pace, Source};
-use crate::stacks::Site;
+use crate::stacks::Law;
 use crate::{Flags, Segment};
 use forebay_core::{Duration, Time};
 
@@ -31,25 +31,37 @@ impl Linux {
         Linux { machine, pace: Pace::new(source, site.now), loss_probe_due: false }
     }
 
-    pub(crate) fn on_write(&mut self, unsent: u64) {
+    /// Copies the machine's timer, and that it reduced the window.
+    fn follow(&mut self, connection: &mut Connection) {
+        connection.cwr_due |= connection.ecn && self.machine.take_reduced();
+        let deadline = self.machine.deadline();
+        if deadline != Time::MAX {
+            connection.set_timer(Timer::Retransmission, deadline);
+        } else if connection.timer == Timer::Retransmission {
+            connection.set_timer(Timer::Off, Time::MAX);
+        }
+    }
+}
+
+impl Law for Linux {
+    fn on_write(&mut self, unsent: u64) {
         self.machine.on_write(unsent);
     }
 
-    /// When a SYN that is sent now is sent again, if it was sent `times` before.
-    pub(crate) fn syn_deadline(&self, now: Time, times: u8) -> Time {
+    fn syn_deadline(&self, now: Time, times: u8) -> Time {
         self.machine.expiry(now, self.machine.backed_off(times))
     }
 
-    pub(crate) fn on_syn_timeout(&mut self) {
+    fn on_syn_timeout(&mut self) {
         self.pace.excuse(self.machine.mss);
     }
 
-    pub(crate) fn open(&mut self, connection: &mut Connection, opened: &Opened) {
+    fn open(&mut self, connection: &mut Connection, opened: &Opened) {
         let (now, sent) = (self.machine.instant(opened.now), self.machine.instant(opened.sent));
         self.machine.open(now, opened.rtt, sent, opened.timeouts, connection.ecn);
     }
 
-    pub(crate) fn on_ack(
+    fn on_ack(
         &mut self,
         connection: &mut Connection,
         now: Time,
@@ -72,8 +84,7 @@ impl Linux {
         self.follow(connection);
     }
 
-    /// The machine's timer has expired.
-    pub(crate) fn on_deadline(&mut self, connection: &mut Connection, now: Time) {
+    fn on_deadline(&mut self, connection: &mut Connection, now: Time) {
         if self.machine.awaits_timeout() && !connection.try_again() {
             return;
         }
@@ -91,12 +102,7 @@ impl Linux {
         self.follow(connection);
     }
 
-    pub(crate) fn poll(
-        &mut self,
-        connection: &mut Connection,
-        now: Time,
-        segment: &mut Segment,
-    ) -> bool {
+    fn poll(&mut self, connection: &mut Connection, now: Time, segment: &mut Segment) -> bool {
         let at = self.machine.instant(now);
         let quantum = || self.machine.foreign().map_or(0, |foreign| foreign.quantum());
         let held = self.pace.held(now, quantum, self.machine.mss);
@@ -116,7 +122,7 @@ impl Linux {
                 self.follow(connection);
                 let flags = Flags::ACK.with_if(fin, Flags::FIN).with_if(pushed, Flags::PSH);
                 connection.emit(now, seq, len, flags, segment);
-                self.on_sent(now, segment);
+                self.on_sent(connection, now, segment);
                 return true;
             }
             let probe = std::mem::take(&mut self.loss_probe_due);
@@ -125,7 +131,7 @@ impl Linux {
                 && let Some(len) = connection.new_len(connection.probe_due)
             {
                 connection.send_new(now, len, segment);
-                self.on_sent(now, segment);
+                self.on_sent(connection, now, segment);
                 let pushed = self.machine.pushes(segment.seq, segment.len);
                 segment.flags = segment.flags.with_if(pushed, Flags::PSH);
                 let fin = segment.flags.has(Flags::FIN);
@@ -143,8 +149,7 @@ impl Linux {
         }
     }
 
-    /// A segment has been sent.
-    pub(crate) fn on_sent(&mut self, now: Time, segment: &Segment) {
+    fn on_sent(&mut self, _connection: &Connection, now: Time, segment: &Segment) {
         if segment.len == 0 {
             return;
         }
@@ -161,67 +166,53 @@ impl Linux {
         self.pace.sent(now, segment, rate);
     }
 
-    /// Copies the machine's timer, and that it reduced the window.
-    fn follow(&mut self, connection: &mut Connection) {
-        connection.cwr_due |= connection.ecn && self.machine.take_reduced();
-        let deadline = self.machine.deadline();
-        if deadline != Time::MAX {
-            connection.set_timer(Timer::Retransmission, deadline);
-        } else if connection.timer == Timer::Retransmission {
-            connection.set_timer(Timer::Off, Time::MAX);
-        }
-    }
-
-    pub(crate) fn on_pace(&mut self) {
+    fn on_pace(&mut self) {
         self.machine.on_pace();
     }
 
-    pub(crate) fn pace(&self) -> &Pace {
-        &self.pace
+    fn pace_deadline(&self) -> Time {
+        self.pace.deadline()
     }
 
-    /// No segment waits for the pace any more.
-    pub(crate) fn release(&mut self) {
+    fn release(&mut self) {
         self.pace.release();
     }
 
-    pub(crate) fn backed_off(&self, times: u8) -> Duration {
+    fn backed_off(&self, times: u8) -> Duration {
         self.machine.backed_off(times)
     }
 
-    pub(crate) fn in_flight(&self, _connection: &Connection) -> u64 {
+    fn in_flight(&self, _connection: &Connection) -> u64 {
         self.machine.in_flight()
     }
 
-    pub(crate) fn phase(&self) -> &'static str {
+    fn phase(&self) -> &'static str {
         self.machine.state()
     }
 
-    pub(crate) fn cwnd(&self) -> u64 {
+    fn cwnd(&self) -> u64 {
         self.machine.cwnd()
     }
 
-    pub(crate) fn ssthresh(&self) -> u64 {
+    fn ssthresh(&self) -> u64 {
         self.machine.ssthresh()
     }
 
-    pub(crate) fn srtt(&self) -> Option<Duration> {
+    fn srtt(&self) -> Option<Duration> {
         self.machine.srtt()
     }
 
-    pub(crate) fn rto(&self) -> Duration {
+    fn rto(&self) -> Duration {
         self.machine.rto()
     }
 
-    /// Reports the variables of a control that Linux does not have.
-    pub(crate) fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
+    fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
         if let Some(foreign) = self.machine.foreign() {
             foreign.probe(out);
         }
     }
 
-    /// Bytes of heap memory, without the value itself.
-    pub(crate) fn heap(&self) -> usize {
+    fn heap(&self) -> usize {
         self.machine.heap()
     }
 }

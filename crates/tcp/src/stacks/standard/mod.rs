@@ -15,14 +15,14 @@ mod recovery;
 mod rtt;
 mod scoreboard;
 
-use super::Site;
+use super::Law;
 use super::watch::Watch;
 use crate::accecn::{Feedback, News};
 use crate::congestion::{
     AckSample, CongestionControl, CongestionController, CongestionEvent, CongestionKind, Delivery,
     Window, real,
 };
-use crate::connection::{Connection, Offered, Opened, Timer};
+use crate::connection::{Connection, Offered, Opened, Site, Timer};
 use crate::pace::{Pace, Source};
 use crate::{ConnectionParams, Flags, LossRecovery, Segment};
 use forebay_core::{Duration, Time, fetch};
@@ -162,53 +162,12 @@ impl Standard {
 
     /// Takes over the parameters of `control`, and keeps its state. Returns false, and changes
     /// nothing, if it cannot.
-    pub(super) fn retune(
+    pub(crate) fn retune(
         &mut self,
         control: &CongestionControl,
         connection: &ConnectionParams,
     ) -> bool {
         self.controller.retune(&mut self.window, &mut *control.start(connection))
-    }
-
-    /// The handshake is over.
-    pub(super) fn open(&mut self, connection: &mut Connection, opened: &Opened) {
-        self.controller.on_feedback(opened.feedback);
-        if opened.timeouts > 0 {
-            // RFC 5681, section 3.1: a lost SYN means an initial window of one segment.
-            self.window.cwnd = self.window.mss;
-            self.rtt.after_lost_syn();
-            self.timed.restart(u64::MAX);
-        }
-        if let Some(rtt) = opened.rtt {
-            self.rtt.sample(rtt, 1.0);
-        }
-        if opened.syn_marked {
-            self.on_echo(connection, opened.now, self.window.cwnd);
-        }
-    }
-
-    /// Reads an acknowledgment.
-    #[inline]
-    pub(super) fn on_ack(
-        &mut self,
-        connection: &mut Connection,
-        now: Time,
-        segment: &Segment,
-        offered: Offered,
-    ) {
-        let una = connection.una;
-        let before = if connection.plain { None } else { self.watched_in_flight(connection) };
-        let progress =
-            self.recovery.read(segment, una, connection.next, self.window.mss, offered.repeated);
-        let rtt =
-            if progress.acked > 0 { self.on_progress(connection, now, segment) } else { None };
-        let news = self.read_marks(connection, segment, &progress);
-        if let Some(before) = before {
-            self.tell(connection, now, segment, &progress, &news, rtt, before);
-        }
-        let cwnd = self.window.cwnd;
-        self.react(connection, now, segment, &progress, news.marks, rtt);
-        self.govern(cwnd);
     }
 
     /// What is in flight, if there is a watch.
@@ -442,53 +401,6 @@ impl Standard {
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
     }
 
-    /// The timer of the SYN expired.
-    pub(super) fn on_syn_timeout(&mut self) {
-        self.rtt.back_off();
-        self.pace.excuse(self.window.mss);
-    }
-
-    /// The retransmission timer expired.
-    pub(super) fn on_timeout(&mut self, connection: &mut Connection, now: Time) {
-        connection.stats.timeouts += 1;
-        if !connection.plain {
-            self.pace.excuse(self.window.mss);
-        }
-        self.rtt.back_off();
-        // RFC 5681, section 3.1: once for a segment, however often it is sent again.
-        if connection.retries == 1 {
-            self.reduce(connection, now, CongestionKind::Timeout, connection.outstanding());
-        } else {
-            self.controller.on_repeated_timeout(&mut self.window);
-        }
-        let cwnd = self.window.cwnd;
-        self.recovery.begin_timeout(&mut self.window, connection.una, connection.next);
-        self.govern(cwnd);
-        if !connection.plain
-            && let Some(watch) = &mut self.watch
-        {
-            let (controller, window) = (&mut self.controller, &mut self.window);
-            watch.all_lost(now, |lost| controller.on_lost(window, lost));
-        }
-        self.timed.restart(connection.next);
-        // RFC 6298, section 5.6.
-        connection.set_timer(Timer::Retransmission, now + self.rtt.rto());
-    }
-
-    /// Writes the next segment to send now into `segment`. Returns false if there is none.
-    #[inline]
-    pub(super) fn poll(
-        &mut self,
-        connection: &mut Connection,
-        now: Time,
-        segment: &mut Segment,
-    ) -> bool {
-        match self.recovery.phase {
-            Phase::Open => self.poll_new(connection, now, segment),
-            _ => self.poll_repair(connection, now, segment),
-        }
-    }
-
     #[cold]
     fn poll_repair(
         &mut self,
@@ -558,20 +470,6 @@ impl Standard {
         true
     }
 
-    /// A segment has been sent.
-    #[inline(always)]
-    pub(super) fn on_sent(&mut self, connection: &Connection, now: Time, segment: &Segment) {
-        self.recovery.sent(u64::from(segment.len));
-        if !connection.plain && segment.len > 0 && self.pace.paces() {
-            let (window, srtt) = (&self.window, self.rtt.srtt());
-            let rate = match self.pace.source() {
-                Source::Controller => self.controller.pacing_rate(window, srtt),
-                _ => Pace::of_window(window.cwnd, window.ssthresh, srtt),
-            };
-            self.pace.sent(now, segment, rate);
-        }
-    }
-
     /// Something is sent after everything was acknowledged.
     fn restart(&mut self, connection: &Connection, now: Time) {
         self.controller.on_restart(&mut self.window, now);
@@ -594,61 +492,9 @@ impl Standard {
         self.pace.held(now, || self.controller.send_quantum(&self.window), self.window.mss)
     }
 
-    /// The pace of its segments.
-    #[inline]
-    pub(super) fn pace(&self) -> &Pace {
-        &self.pace
-    }
-
-    /// No segment waits for the pace any more.
-    pub(super) fn release(&mut self) {
-        self.pace.release();
-    }
-
-    /// Bytes that count against the congestion window.
-    #[inline]
-    pub(super) fn in_flight(&self, connection: &Connection) -> u64 {
-        self.recovery.in_flight(connection.outstanding(), self.window.mss)
-    }
-
-    /// The phase of loss recovery.
-    pub(super) fn phase(&self) -> &'static str {
-        match self.recovery.phase {
-            Phase::Open => "Open",
-            Phase::Fast => "Fast",
-            Phase::Timeout => "Timeout",
-            Phase::Probing => "Probing",
-        }
-    }
-
-    #[inline]
-    pub(super) fn window(&self) -> &Window {
-        &self.window
-    }
-
-    #[inline]
-    pub(super) fn srtt(&self) -> Option<Duration> {
-        self.rtt.srtt()
-    }
-
-    #[inline]
-    pub(super) fn rto(&self) -> Duration {
-        self.rtt.rto()
-    }
-
-    /// The timeout for window probes after `times` expiries.
-    pub(super) fn backed_off(&self, times: u8) -> Duration {
-        self.rtt.backed_off(times)
-    }
-
-    /// Reports the controller's own variables.
-    pub(super) fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        self.controller.probe(out);
-    }
-
     /// Fetches the fields that every acknowledgment needs, before their use.
     #[inline]
-    pub(super) fn fetch(&self) {
+    pub(crate) fn fetch(&self) {
         // Of each of its cache lines a field.
         fetch(&self.window);
         fetch(&self.rtt);
@@ -659,7 +505,7 @@ impl Standard {
 
     /// Fetches what these point to.
     #[inline]
-    pub(super) fn fetch_further(&self) {
+    pub(crate) fn fetch_further(&self) {
         self.recovery.board.fetch_ranges();
         self.timed.fetch_further();
         if self.recovery.phase != Phase::Open {
@@ -670,9 +516,152 @@ impl Standard {
             self.controller.fetch();
         }
     }
+}
 
-    /// Bytes of heap memory, without the value itself.
-    pub(super) fn heap(&self) -> usize {
+impl Law for Standard {
+    fn open(&mut self, connection: &mut Connection, opened: &Opened) {
+        self.controller.on_feedback(opened.feedback);
+        if opened.timeouts > 0 {
+            // RFC 5681, section 3.1: a lost SYN means an initial window of one segment.
+            self.window.cwnd = self.window.mss;
+            self.rtt.after_lost_syn();
+            self.timed.restart(u64::MAX);
+        }
+        if let Some(rtt) = opened.rtt {
+            self.rtt.sample(rtt, 1.0);
+        }
+        if opened.syn_marked {
+            self.on_echo(connection, opened.now, self.window.cwnd);
+        }
+    }
+
+    #[inline]
+    fn on_ack(
+        &mut self,
+        connection: &mut Connection,
+        now: Time,
+        segment: &Segment,
+        offered: Offered,
+    ) {
+        let una = connection.una;
+        let before = if connection.plain { None } else { self.watched_in_flight(connection) };
+        let progress =
+            self.recovery.read(segment, una, connection.next, self.window.mss, offered.repeated);
+        let rtt =
+            if progress.acked > 0 { self.on_progress(connection, now, segment) } else { None };
+        let news = self.read_marks(connection, segment, &progress);
+        if let Some(before) = before {
+            self.tell(connection, now, segment, &progress, &news, rtt, before);
+        }
+        let cwnd = self.window.cwnd;
+        self.react(connection, now, segment, &progress, news.marks, rtt);
+        self.govern(cwnd);
+    }
+
+    fn on_syn_timeout(&mut self) {
+        self.rtt.back_off();
+        self.pace.excuse(self.window.mss);
+    }
+
+    fn on_deadline(&mut self, connection: &mut Connection, now: Time) {
+        if !connection.try_again() {
+            return;
+        }
+        connection.stats.timeouts += 1;
+        if !connection.plain {
+            self.pace.excuse(self.window.mss);
+        }
+        self.rtt.back_off();
+        // RFC 5681, section 3.1: once for a segment, however often it is sent again.
+        if connection.retries == 1 {
+            self.reduce(connection, now, CongestionKind::Timeout, connection.outstanding());
+        } else {
+            self.controller.on_repeated_timeout(&mut self.window);
+        }
+        let cwnd = self.window.cwnd;
+        self.recovery.begin_timeout(&mut self.window, connection.una, connection.next);
+        self.govern(cwnd);
+        if !connection.plain
+            && let Some(watch) = &mut self.watch
+        {
+            let (controller, window) = (&mut self.controller, &mut self.window);
+            watch.all_lost(now, |lost| controller.on_lost(window, lost));
+        }
+        self.timed.restart(connection.next);
+        // RFC 6298, section 5.6.
+        connection.set_timer(Timer::Retransmission, now + self.rtt.rto());
+    }
+
+    #[inline]
+    fn poll(&mut self, connection: &mut Connection, now: Time, segment: &mut Segment) -> bool {
+        match self.recovery.phase {
+            Phase::Open => self.poll_new(connection, now, segment),
+            _ => self.poll_repair(connection, now, segment),
+        }
+    }
+
+    #[inline(always)]
+    fn on_sent(&mut self, connection: &Connection, now: Time, segment: &Segment) {
+        self.recovery.sent(u64::from(segment.len));
+        if !connection.plain && segment.len > 0 && self.pace.paces() {
+            let (window, srtt) = (&self.window, self.rtt.srtt());
+            let rate = match self.pace.source() {
+                Source::Controller => self.controller.pacing_rate(window, srtt),
+                _ => Pace::of_window(window.cwnd, window.ssthresh, srtt),
+            };
+            self.pace.sent(now, segment, rate);
+        }
+    }
+
+    fn release(&mut self) {
+        self.pace.release();
+    }
+
+    fn pace_deadline(&self) -> Time {
+        self.pace.deadline()
+    }
+
+    #[inline]
+    fn in_flight(&self, connection: &Connection) -> u64 {
+        self.recovery.in_flight(connection.outstanding(), self.window.mss)
+    }
+
+    fn phase(&self) -> &'static str {
+        match self.recovery.phase {
+            Phase::Open => "Open",
+            Phase::Fast => "Fast",
+            Phase::Timeout => "Timeout",
+            Phase::Probing => "Probing",
+        }
+    }
+
+    fn cwnd(&self) -> u64 {
+        self.window.cwnd
+    }
+
+    fn ssthresh(&self) -> u64 {
+        self.window.ssthresh
+    }
+
+    #[inline]
+    fn srtt(&self) -> Option<Duration> {
+        self.rtt.srtt()
+    }
+
+    #[inline]
+    fn rto(&self) -> Duration {
+        self.rtt.rto()
+    }
+
+    fn backed_off(&self, times: u8) -> Duration {
+        self.rtt.backed_off(times)
+    }
+
+    fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        self.controller.probe(out);
+    }
+
+    fn heap(&self) -> usize {
         let watch = self.watch.as_ref().map_or(0, |watch| watch.heap());
         self.recovery.board.heap() + self.controller.heap() + watch
     }

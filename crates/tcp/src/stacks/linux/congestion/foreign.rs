@@ -12,7 +12,7 @@ use crate::accecn::Feedback;
 use crate::congestion::{
     AckSample, CongestionController, CongestionEvent, CongestionKind, Delivery, RateSample, Window,
 };
-use crate::stacks::Site;
+use crate::connection::Site;
 use crate::stacks::watch::Watch;
 use forebay_core::{Duration, Rate, Time};
 

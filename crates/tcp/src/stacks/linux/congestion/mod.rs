@@ -12,7 +12,7 @@ mod hystart;
 
 use super::{Clock, Version};
 use crate::congestion::CongestionKind;
-use crate::stacks::Site;
+use crate::connection::Site;
 use forebay_core::{Duration, Time};
 
 pub(super) use bbr::Bbr;
