@@ -3,6 +3,7 @@
 use super::event::{Event, Key};
 use super::fabric::cargo::DATAGRAM;
 use super::fabric::{Fabric, Target};
+use super::measures::LinkSeries;
 use super::transport::Transport;
 use crate::measure::UserMeter;
 use crate::pcap_out::port;
@@ -100,6 +101,14 @@ impl Boxes {
     /// Boxes, by index.
     pub fn guards(&self) -> &[Guard] {
         &self.guards
+    }
+
+    /// Adds the boxes' variables to the last point of their links' series.
+    pub fn sample(&self, series: &mut [LinkSeries]) {
+        for guard in &self.guards {
+            let series = &mut series[guard.link as usize];
+            guard.controller.probe(&mut |name, value| series.variable(name, value));
+        }
     }
 
     /// A packet comes to the box `index` in front of a link.

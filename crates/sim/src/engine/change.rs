@@ -2,11 +2,8 @@
 
 use super::fabric::{LinkChange, Stop, Target, Wire};
 use super::transport::{Conditioner, User};
-use super::world::World;
 use crate::measure::UserMeter;
 use crate::wireless::medium::Station;
-use forebay_core::Time;
-use std::collections::VecDeque;
 
 /// What changes at one instant.
 #[derive(Default)]
@@ -34,60 +31,4 @@ pub struct Join {
     pub stops: Vec<Stop>,
     /// Ways through the wireless network.
     pub crossings: Vec<(Station, Station)>,
-}
-
-impl World {
-    /// Makes each of these changes hold from its instant on, when every event of that instant has been
-    /// handled; they are in order of time. Those planned before are forgotten.
-    pub fn plan_anew(&mut self, changes: VecDeque<(Time, Change)>) {
-        self.planned = changes;
-    }
-
-    /// Planned changes that have not been made.
-    pub fn planned_changes(&self) -> usize {
-        self.planned.len()
-    }
-
-    /// When the next planned change is due.
-    pub(super) fn next_change(&self) -> Time {
-        self.planned.front().map_or(Time::MAX, |(at, _)| *at)
-    }
-
-    /// Makes the planned changes that are due; false if there are none.
-    pub fn change_as_planned(&mut self) -> bool {
-        let before = self.planned.len();
-        while self.next_change() <= self.now
-            && let Some((_, change)) = self.planned.pop_front()
-        {
-            self.change(change);
-        }
-        self.planned.len() < before
-    }
-
-    fn change(&mut self, change: Change) {
-        let now = self.now;
-        self.fabric.look_at_once();
-        for (link, change) in change.links {
-            let change = match &self.watch {
-                Some(watch) => watch.change(link as u32, change),
-                None => change,
-            };
-            self.fabric.change_link(now, link, change);
-        }
-        for user in change.leave {
-            self.transport.leave(now, user, &mut self.fabric, &mut self.measures);
-        }
-        if let Some(join) = change.join {
-            self.join(join);
-        }
-        self.look_late();
-    }
-
-    fn join(&mut self, join: Join) {
-        let (users, meters): (Vec<_>, Vec<_>) = join.users.into_iter().unzip();
-        self.fabric.extend(join.lanes, join.stops, join.crossings);
-        self.measures.join(meters, join.classes);
-        self.transport.join(self.now, users, join.conditioners, &mut self.fabric);
-        self.cast();
-    }
 }

@@ -16,7 +16,6 @@ mod change;
 mod event;
 mod fabric;
 mod foresight;
-mod instant;
 mod later;
 mod measures;
 mod parallel;

@@ -314,7 +314,7 @@ fn measures_count_by_user_and_class_and_begin_anew() {
     let mut measures = measures();
     measures.arrived(0, MS * 20, MS * 5, 100);
     measures.arrived(0, MS * 30, MS * 15, 200);
-    measures.sample(at(100), &mut [], &[], [(0, 3000), (0, 5000)].into_iter());
+    measures.sample(at(100), &mut [], [(0, 3000), (0, 5000)].into_iter());
     let point = measures.series().classes[0][0];
     assert_eq!((point.bytes, point.cwnd()), (300, 4000.0));
     assert_eq!(measures.users[0].delivered, 2);

@@ -6,7 +6,7 @@
 //! smoothed exponentially, the highest rate below a share of it is chosen, and the client waits
 //! while the buffer is full. Each segment has a connection of its own.
 
-use super::registry::{BuildSite, Facts, Generator, JudgedBy};
+use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Transfer, Transfers};
 use forebay_core::{ConfigError, Duration, Named, Rate, Rng, Time, config::require};
 use schemars::JsonSchema;

@@ -1,6 +1,6 @@
 //! Endless data over TCP: one connection that always has more to send.
 
-use super::registry::{BuildSite, Facts, Generator, JudgedBy};
+use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Transfer, Transfers};
 use forebay_core::{ConfigError, Named, Rng, Time};
 use schemars::JsonSchema;

@@ -7,8 +7,8 @@
 //! about 20. Its coefficient of variation of 4.0 holds for exponential intervals within each state
 //! (3.85) and not for constant ones (2.6).
 
+use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::law::require_length;
-use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Datagram, Datagrams, Law, Variate};
 use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require};
 use schemars::JsonSchema;

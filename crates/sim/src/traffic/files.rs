@@ -4,7 +4,7 @@
 //! arrived), `fixed` and `poisson` (open loop: files begin regardless of the earlier ones, so an
 //! overloaded link carries more and more of them at once).
 
-use super::registry::{BuildSite, Facts, Generator, JudgedBy};
+use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Law, Transfer, Transfers, Variate};
 use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require};
 use schemars::JsonSchema;

@@ -8,13 +8,13 @@ mod adaptive_video;
 mod bulk;
 mod bursty;
 mod cbr;
+mod family;
 mod files;
 mod law;
 mod on_off;
 mod pages;
 mod pcap;
 mod poisson;
-mod registry;
 mod rules;
 mod sensing;
 mod voice;
@@ -25,20 +25,38 @@ pub use adaptive_video::{AdaptiveVideo, AdaptiveVideoParams};
 pub use bulk::{Bulk, BulkParams};
 pub use bursty::{Bursty, BurstyParams};
 pub use cbr::{Cbr, CbrParams};
+pub use family::{BuildSite, Facts, Generator, JudgedBy, Transport};
 pub use files::{Arrivals, Files, FilesParams};
 pub use law::{Law, Variate};
 pub use on_off::{OnOff, OnOffParams};
 pub use pages::{Pages, PagesParams};
 pub use pcap::{Pcap, PcapParams};
 pub use poisson::{Poisson, PoissonParams};
-pub use registry::{BuildSite, Facts, Generator, JudgedBy, Transport, builtin};
 pub use rules::{Prefix, Protocol, Rule};
 pub use sensing::{Sensing, SensingParams};
 pub use voice::{Codec, Voice, VoiceParams};
 pub use web::{Web, WebParams};
 pub use writes::{Writes, WritesParams};
 
-use forebay_core::{Ecn, Packet, Rng, Time};
+use forebay_core::{Ecn, Packet, Registry, Rng, Time};
+
+/// The sources of this crate, one line for each.
+pub fn builtin() -> Registry<Generator> {
+    Registry::default()
+        .with::<AdaptiveVideo>()
+        .with::<Bulk>()
+        .with::<Bursty>()
+        .with::<Cbr>()
+        .with::<Files>()
+        .with::<OnOff>()
+        .with::<Pages>()
+        .with::<Pcap>()
+        .with::<Poisson>()
+        .with::<Sensing>()
+        .with::<Voice>()
+        .with::<Web>()
+        .with::<Writes>()
+}
 
 /// One datagram that a source sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,6 +158,10 @@ pub trait Transfers: Send {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::wireless::Track;
+    use schemars::SchemaGenerator;
+    use serde_json::{Value, json};
+    use std::path::Path;
 
     /// Means over many datagrams of one source.
     pub(crate) struct Sample {
@@ -174,5 +196,50 @@ pub(crate) mod tests {
             mean_interval,
             cv: variance.sqrt() / mean_interval,
         }
+    }
+
+    fn site() -> BuildSite<'static> {
+        BuildSite { base_dir: Path::new("."), marks: Marks::default(), place: None }
+    }
+
+    #[test]
+    fn every_source_explains_itself() {
+        for entry in &builtin() {
+            assert!(!entry.summary.is_empty() && !entry.source.is_empty(), "{}", entry.name);
+            let schema = entry.schema(&mut SchemaGenerator::default());
+            let properties = schema.get("properties").and_then(Value::as_object);
+            for (field, form) in properties.into_iter().flatten() {
+                let described = form.get("description").is_some_and(|text| !text.is_null());
+                assert!(described, "{}.{field} has no doc comment", entry.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_effective_builds_the_same() {
+        let place = Track::fixed(Default::default());
+        let site = BuildSite { place: Some(&place), ..site() };
+        for entry in builtin().iter().filter(|entry| entry.name != "pcap") {
+            let whole = entry.effective(&json!({}), &site).unwrap();
+            assert_eq!(entry.effective(&whole, &site).unwrap(), whole, "{}", entry.name);
+            let transport = match entry.build(&whole, &site).unwrap() {
+                Generator::Datagrams(_) => Transport::Datagrams,
+                Generator::Transfers(_) => Transport::Tcp,
+            };
+            assert_eq!(entry.facts.transport, transport, "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn wrong_blocks_are_refused_with_path_and_remedy() {
+        let sources = builtin();
+        assert!(
+            sources.find("vioce").err().unwrap().message.contains("one of adaptive-video, bulk")
+        );
+        let cbr = sources.find("cbr").unwrap();
+        let refuse = |block: Value| cbr.build(&block, &site()).err().expect("refused").to_string();
+        assert!(refuse(json!({"rat": "1Mbit"})).contains("rat"));
+        let zero = refuse(json!({"rate": "0bit"}));
+        assert!(zero.starts_with("rate: must be above 0"), "{zero}");
     }
 }

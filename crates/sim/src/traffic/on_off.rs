@@ -5,8 +5,8 @@
 //! off at random, in this proportion.
 
 use super::cbr::Clock;
+use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::law::require_length;
-use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Datagram, Datagrams, Law, Variate};
 use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time, config::require};
 use schemars::JsonSchema;

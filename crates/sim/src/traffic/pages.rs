@@ -5,7 +5,7 @@
 //! its share without a pause between objects. The next page begins when the last connection has
 //! ended. The completion time is that of the whole page (section 2.1).
 
-use super::registry::{BuildSite, Facts, Generator, JudgedBy};
+use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Transfer, Transfers};
 use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require};
 use schemars::JsonSchema;

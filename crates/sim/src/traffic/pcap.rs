@@ -9,7 +9,7 @@
 //! capture (with `source`) stay in step: both count from its first packet, and repeat with its
 //! whole length.
 
-use super::registry::{BuildSite, Facts, Generator, JudgedBy};
+use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::rules::{Prefix, Rule, marks};
 use super::{Datagram, Datagrams, Marks};
 use crate::pcap_in::{self, Capture, FiveTuple, read_capture};

@@ -1,7 +1,7 @@
 //! Datagrams at exponential intervals.
 
+use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::law::{require_length, require_rate};
-use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Datagram, Datagrams, Law, Variate};
 use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time};
 use schemars::JsonSchema;

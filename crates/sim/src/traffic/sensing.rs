@@ -4,8 +4,8 @@
 //! Each station samples the pulses with a phase of its own, so stations that sense the same pulse
 //! do not send at the same time.
 
+use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::law::require_length;
-use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Datagram, Datagrams};
 use crate::wireless::Track;
 use crate::wireless::place::TrackTable;

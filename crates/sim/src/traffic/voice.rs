@@ -5,9 +5,9 @@
 //! frames are sent in them.
 
 use super::cbr::Clock;
+use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::law::require_length;
 use super::on_off::Spurts;
-use super::registry::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Datagram, Datagrams, Law};
 use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time, config::require};
 use schemars::JsonSchema;

@@ -13,7 +13,7 @@
 //! | parsing | exponential | mean 0.13 s |
 //! | reading | exponential | mean 30 s |
 
-use super::registry::{BuildSite, Facts, Generator, JudgedBy};
+use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Transfer, Transfers};
 use forebay_core::{ConfigError, Duration, Named, Rng, Time, config::require};
 use schemars::JsonSchema;

@@ -4,7 +4,7 @@
 //! A connection whose application has nothing to send is application-limited: its window and rate
 //! say less about the path (RFC 7661; draft-ietf-ccwg-bbr, section 4.1).
 
-use super::registry::{BuildSite, Facts, Generator, JudgedBy};
+use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Transfer, Transfers};
 use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require};
 use schemars::JsonSchema;

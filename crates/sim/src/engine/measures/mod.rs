@@ -8,7 +8,6 @@ mod series;
 pub use segments::SegmentTrace;
 pub use series::{ClassPoint, LinkSeries, Series};
 
-use super::boxes::Guard;
 use super::event::Tally;
 use super::fabric::Link;
 use super::table::{Table, table};
@@ -108,17 +107,12 @@ impl Measures {
         &mut self,
         now: Time,
         links: &mut [Link],
-        guards: &[Guard],
         open: impl Iterator<Item = (u32, u64)>,
     ) {
         self.series.time.push(now.as_secs_f64());
         for (link, series) in links.iter_mut().zip(&mut self.series.links) {
             series.points.push(link.meter.sample(now));
             link.port().probe(now, &mut |name, value| series.variable(name, value));
-        }
-        for guard in guards {
-            let series = &mut self.series.links[guard.link as usize];
-            guard.controller.probe(&mut |name, value| series.variable(name, value));
         }
         let mut windows = vec![(0_u64, 0_u32); self.classes.len()];
         for (class, cwnd) in open {
@@ -153,7 +147,7 @@ impl Measures {
         }
     }
 
-    /// Series of links, to be moved.
+    /// Series of links, to be moved or added to.
     pub fn links_mut(&mut self) -> &mut Vec<LinkSeries> {
         &mut self.series.links
     }

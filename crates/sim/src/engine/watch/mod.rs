@@ -9,11 +9,12 @@ mod observed;
 mod picture;
 mod point;
 
-pub use ledger::Ledger;
-pub use observed::Observed;
+use ledger::Ledger;
+use observed::Observed;
 
-use super::fabric::{LinkChange, Target};
-use super::world::{Progress, RunError, World};
+use super::fabric::{Fabric, LinkChange, Target};
+use super::measures::Measures;
+use super::transport::Transport;
 use forebay_core::{Discipline, Duration, Time};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -28,7 +29,28 @@ pub struct Watch {
     ledger: Arc<Mutex<Ledger>>,
 }
 
+/// A world at an instant, as far as pictures and points show it.
+pub struct Scene<'a> {
+    /// The instant.
+    pub now: Time,
+    /// Links, and packets under way.
+    pub fabric: &'a Fabric,
+    /// Who sends.
+    pub transport: &'a Transport,
+}
+
 impl Watch {
+    /// Watches every queue of `fabric` from time zero on, that of `link` closely, with a point of the
+    /// series every `grain`, which is above 0.
+    pub fn new(link: Option<u32>, grain: Duration, fabric: &mut Fabric) -> Watch {
+        let ledger = Arc::new(Mutex::new(Ledger::default()));
+        let watch = Watch { link, grain, next_point: Time::ZERO + grain, ledger };
+        for (index, link) in fabric.links_mut().iter_mut().enumerate() {
+            link.wrap(|inner| watch.observed(index as u32, inner));
+        }
+        watch
+    }
+
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().expect("nothing panics while it is held")
     }
@@ -42,93 +64,41 @@ impl Watch {
         let queue = change.queue.map(|(kind, queue)| (kind, self.observed(link, queue)));
         LinkChange { queue, ..change }
     }
-}
 
-impl World {
-    /// Watches the queue of `link` from now on, with a point of the series every `grain`, which is
-    /// above 0. A world is watched from its beginning or not at all.
-    pub fn watch(&mut self, link: Option<u32>, grain: Duration) {
-        debug_assert!(self.now == Time::ZERO && self.watch.is_none());
-        let ledger = Arc::new(Mutex::new(Ledger::default()));
-        let watch = Watch { link, grain, next_point: Time::ZERO + grain, ledger };
-        for (index, link) in self.fabric.links_mut().iter_mut().enumerate() {
-            link.wrap(|inner| watch.observed(index as u32, inner));
-        }
-        self.watch = Some(Box::new(watch));
-        self.fabric.look_at_once();
-        self.cast();
+    /// Learns who takes part.
+    pub fn cast(&self, measures: &Measures) {
+        self.ledger().cast(&measures.users, measures.classes.len());
     }
 
-    /// Whether it is watched.
-    pub fn is_watched(&self) -> bool {
-        self.watch.is_some()
-    }
-
-    /// Tells the watch who takes part.
-    pub(super) fn cast(&mut self) {
-        if let Some(watch) = &self.watch {
-            watch.ledger().cast(&self.measures.users, self.measures.classes.len());
-        }
-    }
-
-    /// A packet is at the end of a stretch.
-    #[cold]
-    pub(super) fn look_at(&self, id: u32, target: Target) {
-        let Some(watch) = &self.watch else { return };
-        let (mut ledger, cargo) = (watch.ledger(), self.fabric.hold.look(id));
+    /// The packet with handle `id` arrives at `target`.
+    pub fn arrives(&self, now: Time, id: u32, target: Target, fabric: &Fabric) {
+        let (mut ledger, cargo) = (self.ledger(), fabric.hold.look(id));
         ledger.comes(id, cargo);
         match target {
-            Target::Host => ledger.delivered(self.now, id, cargo),
+            Target::Host => ledger.delivered(now, id, cargo),
             Target::Link(link) => ledger.arrives(id, link),
             _ => {}
         }
     }
 
-    /// An event has been handled: what the queues could not see of it.
-    #[cold]
-    pub(super) fn look_back(&self) {
-        let Some(watch) = &self.watch else { return };
-        let mut ledger = watch.ledger();
-        ledger.policed(self.now, watch.link);
+    /// An event has been handled: notes what the queues could not see of it.
+    pub fn handled(&self, now: Time, fabric: &Fabric) {
+        let mut ledger = self.ledger();
+        ledger.policed(now, self.link);
         if let Some(link) = ledger.sender() {
-            let sender = &self.fabric.links()[link as usize];
+            let sender = &fabric.links()[link as usize];
             let (free_at, lost) = (sender.port().free_at(), sender.wire_lost);
-            ledger.transmitted(self.now, link, free_at, lost, watch.link == Some(link));
+            ledger.transmitted(now, link, free_at, lost, self.link == Some(link));
         }
     }
 
     /// When the next point of the series is due.
-    pub(super) fn next_point(&self) -> Time {
-        self.watch.as_ref().map_or(Time::MAX, |watch| watch.next_point)
+    pub fn next_point(&self) -> Time {
+        self.next_point
     }
 
-    /// Takes the point that is due; false if none is.
-    pub(super) fn point_as_due(&mut self) -> bool {
-        let now = self.now;
-        let is_due = self.next_point() <= now;
-        if is_due && let Some(mut watch) = self.watch.take() {
-            self.point(&watch);
-            watch.next_point += watch.grain;
-            self.watch = Some(watch);
-        }
-        is_due
-    }
-
-    /// Goes on to the end of the next instant at which a packet joins or leaves the watched queue, or by
-    /// `budget` instants.
-    ///
-    /// # Errors
-    /// As [`World::advance`].
-    pub fn advance_to_packet(&mut self, budget: u64) -> Result<Progress, RunError> {
-        let moves = |world: &World| world.watch.as_ref().map_or(0, |watch| watch.ledger().moves());
-        let before = moves(self);
-        for _ in 0..budget {
-            let next = self.fabric.next_time();
-            let state = self.advance_to(next.min(self.next_change()), u64::MAX)?;
-            if state.complete || moves(self) != before {
-                return Ok(Progress { arrived: true, ..state });
-            }
-        }
-        Ok(Progress { share: 0.0, arrived: false, complete: false })
+    /// Packets that have joined or left the queue that is watched closely.
+    pub fn moves(&self) -> u64 {
+        self.ledger().moves()
     }
 }

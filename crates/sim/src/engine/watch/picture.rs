@@ -1,8 +1,8 @@
 //! What is to be seen of a watched world, as JSON.
 
-use super::Watch;
 use super::ledger::{Ledger, Row, Serial, Step, What};
-use crate::engine::world::World;
+use super::{Scene, Watch};
+use crate::engine::measures::Measures;
 use forebay_core::{Ecn, Packet, PacketKind, Time};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -27,23 +27,21 @@ struct Inner {
     bytes: u64,
 }
 
-impl World {
+impl Watch {
     /// Who takes part, as the numbers in pictures have them: `classes` by name, and `flows`, each with
     /// its traffic entry, its class and how many flows it stands for.
-    pub fn shown(&self) -> Value {
-        let names = self.measures.classes.iter().map(|class| class.name.clone());
+    pub fn shown(&self, measures: &Measures) -> Value {
+        let names = measures.classes.iter().map(|class| class.name.clone());
         let row =
             |row: &Row| json!({ "traffic": row.traffic, "class": row.class, "flows": row.flows });
-        let flows = self.watch.as_ref().map(|watch| watch.ledger().shown.clone());
-        let flows: Vec<_> = flows.iter().flatten().map(row).collect();
+        let flows: Vec<_> = self.ledger().shown.iter().map(row).collect();
         json!({ "classes": names.collect::<Vec<_>>(), "flows": flows })
     }
 
     /// What waits and what is under way, at most `most` packets of each, and what the watched queue
     /// has dropped since the last picture; the fields of a JSON object.
-    pub fn picture(&mut self, most: usize) -> String {
-        let Some(watch) = &self.watch else { return String::new() };
-        let mut ledger = watch.ledger();
+    pub fn picture(&self, scene: &Scene, most: usize) -> String {
+        let mut ledger = self.ledger();
         let gone: Vec<_> = ledger.gone.drain(..).collect();
         let gone = gone.iter().filter_map(|(serial, reason)| {
             let story = ledger.story(*serial)?;
@@ -51,21 +49,21 @@ impl World {
             Some((*serial, row, class, reason.name()))
         });
         let gone = list(gone);
-        let (queues, total, bytes) = self.queue(watch, &ledger, most);
-        let (moving, moving_total) = self.moving(&ledger, most);
+        let (queues, total, bytes) = self.queue(scene, &ledger, most);
+        let (moving, moving_total) = moving(scene, &ledger, most);
         format!(
             "\"queues\":{},\"total\":{total},\"bytes\":{bytes},\"sending\":{},\"gone\":{gone},\
              \"moving\":{},\"moving_total\":{moving_total}",
             list(queues),
-            self.sending(watch, &ledger),
+            self.sending(scene, &ledger),
             list(moving),
         )
     }
 
-    fn queue(&self, watch: &Watch, ledger: &Ledger, most: usize) -> (Vec<Inner>, usize, u64) {
+    fn queue(&self, scene: &Scene, ledger: &Ledger, most: usize) -> (Vec<Inner>, usize, u64) {
         let mut queues: Vec<Inner> = Vec::new();
-        let Some(link) = watch.link else { return (queues, 0, 0) };
-        let port = self.fabric.links()[link as usize].port();
+        let Some(link) = self.link else { return (queues, 0, 0) };
+        let port = scene.fabric.links()[link as usize].port();
         let mut shown = 0;
         port.waiting(&mut |id, packet: &Packet| {
             if queues.last().is_none_or(|last| last.id != id) {
@@ -76,9 +74,9 @@ impl World {
             inner.bytes += u64::from(packet.len);
             if shown < most {
                 shown += 1;
-                let cargo = self.fabric.hold.look(packet.id);
+                let cargo = scene.fabric.hold.look(packet.id);
                 let (row, class) = ledger.place(cargo.user);
-                let age = self.now.since(packet.queued).as_nanos();
+                let age = scene.now.since(packet.queued).as_nanos();
                 let is_marked = u8::from(packet.ecn() == Ecn::Ce);
                 let serial = ledger.serial(packet.id, cargo);
                 inner.packets.push((serial, row, class, packet.len, age, is_marked));
@@ -88,47 +86,19 @@ impl World {
         (queues, held.packets, held.bytes)
     }
 
-    fn sending(&self, watch: &Watch, ledger: &Ledger) -> Value {
+    fn sending(&self, scene: &Scene, ledger: &Ledger) -> Value {
         let of = |(serial, since): (Serial, Time)| {
-            let until = self.fabric.links()[watch.link? as usize].port().free_at();
-            let story = ledger.story(serial).filter(|_| until > self.now)?;
+            let until = scene.fabric.links()[self.link? as usize].port().free_at();
+            let story = ledger.story(serial).filter(|_| until > scene.now)?;
             let (row, class) = ledger.place(story.user);
-            Some(json!([serial, row, class, story.bytes, share(since, self.now, until)]))
+            Some(json!([serial, row, class, story.bytes, share(since, scene.now, until)]))
         };
         ledger.sending.and_then(of).unwrap_or_default()
     }
 
-    /// Packets on lanes: number, flow, class, bytes, link, and how far they have come.
-    #[expect(clippy::type_complexity)]
-    fn moving(
-        &self,
-        ledger: &Ledger,
-        most: usize,
-    ) -> (Vec<(Serial, u32, u32, u32, i64, f64)>, usize) {
-        let mut moving = Vec::new();
-        for (arrival, id) in self.fabric.under_way() {
-            if moving.len() == most {
-                break;
-            }
-            let cargo = self.fabric.hold.look(id);
-            let serial = ledger.serial(id, cargo);
-            let left = ledger.story(serial).and_then(|story| story.left);
-            let (link, since) = left.map_or((-1, cargo.sent), |(link, at)| (i64::from(link), at));
-            if since > self.now {
-                continue;
-            }
-            let (row, class) = ledger.place(cargo.user);
-            let share = share(since, self.now, arrival);
-            moving.push((serial, row, class, cargo.packet.len, link, share));
-        }
-        let total = self.fabric.count_under_way();
-        (moving, total)
-    }
-
     /// The story of the packet of this number: None if it is not kept, or not known.
-    pub fn story(&self, serial: Serial) -> Option<Value> {
-        let watch = self.watch.as_ref()?;
-        let ledger = watch.ledger();
+    pub fn story(&self, scene: &Scene, serial: Serial) -> Option<Value> {
+        let ledger = self.ledger();
         let story = ledger.story(serial)?;
         let (row, class) = ledger.place(story.user);
         let kind = match story.kind {
@@ -138,7 +108,7 @@ impl World {
         };
         let last = story.steps.last().map(|step| step.what);
         let ended = matches!(last, Some(What::Delivered | What::Lost | What::Dropped(_)));
-        let steps = story.steps.iter().map(|step| self.step_of(step));
+        let steps = story.steps.iter().map(|step| step_of(scene, step));
         Some(json!({
             "id": serial,
             "flow": row,
@@ -149,30 +119,57 @@ impl World {
             "steps": steps.collect::<Vec<_>>(),
         }))
     }
+}
 
-    fn step_of(&self, step: &Step) -> Value {
-        let (what, why) = match step.what {
-            What::Sent => ("sent", ""),
-            What::Queued => ("queued", ""),
-            What::Dropped(reason) => ("dropped", reason.name()),
-            What::Marked => ("marked", ""),
-            What::Transmitted => ("transmitted", ""),
-            What::Lost => ("lost", ""),
-            What::Delivered => ("delivered", ""),
-        };
-        json!({
-            "at_ns": step.at.as_nanos(),
-            "what": what,
-            "where": step.link.map_or("", |link| &self.fabric.links()[link as usize].name),
-            "why": why,
-            "waiting": step.waiting,
-            "variables": json(&step.variables),
-        })
+/// Packets on lanes: number, flow, class, bytes, link, and how far they have come.
+#[expect(clippy::type_complexity)]
+fn moving(
+    scene: &Scene,
+    ledger: &Ledger,
+    most: usize,
+) -> (Vec<(Serial, u32, u32, u32, i64, f64)>, usize) {
+    let mut moving = Vec::new();
+    for (arrival, id) in scene.fabric.under_way() {
+        if moving.len() == most {
+            break;
+        }
+        let cargo = scene.fabric.hold.look(id);
+        let serial = ledger.serial(id, cargo);
+        let left = ledger.story(serial).and_then(|story| story.left);
+        let (link, since) = left.map_or((-1, cargo.sent), |(link, at)| (i64::from(link), at));
+        if since > scene.now {
+            continue;
+        }
+        let (row, class) = ledger.place(cargo.user);
+        let share = share(since, scene.now, arrival);
+        moving.push((serial, row, class, cargo.packet.len, link, share));
     }
+    let total = scene.fabric.count_under_way();
+    (moving, total)
 }
 
 /// How much of the time between two instants is over.
 fn share(since: Time, now: Time, until: Time) -> f64 {
     let (past, whole) = (now.since(since).as_secs_f64(), until.since(since).as_secs_f64());
     if whole > 0.0 { (past / whole * 1e4).round() / 1e4 } else { 1.0 }
+}
+
+fn step_of(scene: &Scene, step: &Step) -> Value {
+    let (what, why) = match step.what {
+        What::Sent => ("sent", ""),
+        What::Queued => ("queued", ""),
+        What::Dropped(reason) => ("dropped", reason.name()),
+        What::Marked => ("marked", ""),
+        What::Transmitted => ("transmitted", ""),
+        What::Lost => ("lost", ""),
+        What::Delivered => ("delivered", ""),
+    };
+    json!({
+        "at_ns": step.at.as_nanos(),
+        "what": what,
+        "where": step.link.map_or("", |link| &scene.fabric.links()[link as usize].name),
+        "why": why,
+        "waiting": step.waiting,
+        "variables": json(&step.variables),
+    })
 }

@@ -1,17 +1,18 @@
 //! A point of the series of a watched world.
 
-use super::Watch;
 use super::picture::{json, list};
-use crate::engine::world::World;
+use super::{Scene, Watch};
 use forebay_core::{Backlog, DropReason};
 use serde_json::{Map, Value};
 
-impl World {
-    /// Adds a point to the series: what has been since the one before, and what is now.
-    pub(super) fn point(&self, watch: &Watch) {
-        let mut ledger = watch.ledger();
+impl Watch {
+    /// Adds the point that is due to the series: what has been since the one before, and what is now.
+    pub fn point(&mut self, scene: &Scene) {
+        self.next_point += self.grain;
+        let (backlog, variables) = self.watched(scene);
+        let mut ledger = self.ledger();
         let mut windows = vec![None; ledger.shown.len()];
-        for (user, sender) in self.transport.connections().open() {
+        for (user, sender) in scene.transport.connections().open() {
             let row = ledger.rows[user as usize];
             *windows[row as usize].get_or_insert(0) += sender.cwnd();
         }
@@ -20,15 +21,14 @@ impl World {
             .delays
             .iter()
             .map(|(count, sum)| (*count > 0).then(|| sum.as_secs_f64() * 1e3 / f64::from(*count)));
-        let span = watch.grain.as_secs_f64();
+        let span = self.grain.as_secs_f64();
         let rates = since.bytes.iter().map(|bytes| (*bytes as f64 * 8.0 / span).round());
         let reasons = DropReason::ALL.iter().zip(since.dropped).filter(|(_, count)| *count > 0);
         let reasons = reasons.map(|(reason, count)| (reason.name().to_owned(), count.into()));
-        let (backlog, variables) = self.watched(watch);
         let point = format!(
             "{{\"t\":{},\"packets\":{},\"bytes\":{},\"delay_ms\":{},\"bps\":{},\"cwnd\":{},\
              \"dropped\":{},\"marked\":{},\"variables\":{}}}",
-            self.now.as_secs_f64(),
+            scene.now.as_secs_f64(),
             backlog.packets,
             backlog.bytes,
             list(delays),
@@ -45,18 +45,17 @@ impl World {
     }
 
     /// What waits in the watched queue, and its discipline's variables.
-    fn watched(&self, watch: &Watch) -> (Backlog, Vec<(&'static str, f64)>) {
-        let Some(link) = watch.link else { return Default::default() };
-        let port = self.fabric.links()[link as usize].port();
+    fn watched(&self, scene: &Scene) -> (Backlog, Vec<(&'static str, f64)>) {
+        let Some(link) = self.link else { return Default::default() };
+        let port = scene.fabric.links()[link as usize].port();
         let mut variables = Vec::new();
-        port.probe(self.now, &mut |name, value| variables.push((name, value)));
+        port.probe(scene.now, &mut |name, value| variables.push((name, value)));
         (port.backlog(), variables)
     }
 
     /// Points of the series so far, and those from `first` on, as a JSON list.
     pub fn points(&self, first: usize) -> (usize, String) {
-        let Some(watch) = &self.watch else { return (0, "[]".into()) };
-        let ledger = watch.ledger();
+        let ledger = self.ledger();
         let points = ledger.points.get(first..).unwrap_or_default();
         (ledger.points.len(), format!("[{}]", points.join(",")))
     }

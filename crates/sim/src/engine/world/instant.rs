@@ -1,7 +1,7 @@
 //! The world at an instant: what an observer sees of it.
 
-use super::fabric::Link;
-use super::world::World;
+use super::World;
+use crate::engine::fabric::Link;
 use forebay_core::{Discipline, Rate, Time};
 use forebay_tcp::{Config as TcpConfig, Sender};
 use serde_json::{Map, Value, json};

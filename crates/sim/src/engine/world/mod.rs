@@ -1,5 +1,9 @@
 //! The world: all state of one run, and the loop that hands events on to its parts.
 
+mod change;
+mod instant;
+mod watched;
+
 use super::boxes::{Boxes, Ends, Guard};
 use super::change::Change;
 use super::event::{Event, Key};
@@ -67,20 +71,20 @@ const MOST_CONNECTIONS: usize = 1_600_000;
 
 /// One run: a value without any state elsewhere.
 pub struct World {
-    pub(super) now: Time,
+    pub(in crate::engine) now: Time,
     end: Time,
     /// Events after this instant have to wait; never after the end.
-    pub(super) stop: Time,
+    pub(in crate::engine) stop: Time,
     /// What is to change, in order of time.
-    pub(super) planned: VecDeque<(Time, Change)>,
+    planned: VecDeque<(Time, Change)>,
     /// What a run that is watched has beside.
-    pub(super) watch: Option<Box<Watch>>,
+    watch: Option<Box<Watch>>,
     warmup_end: Time,
     sample: Option<Duration>,
-    pub(super) fabric: Fabric,
+    pub(in crate::engine) fabric: Fabric,
     boxes: Boxes,
-    pub(super) transport: Transport,
-    pub(super) measures: Measures,
+    pub(in crate::engine) transport: Transport,
+    pub(in crate::engine) measures: Measures,
 }
 
 impl World {
@@ -126,7 +130,7 @@ impl World {
     }
 
     /// Looks at links late where that makes no difference, unless somebody watches.
-    pub(super) fn look_late(&mut self) {
+    pub(in crate::engine) fn look_late(&mut self) {
         if self.watch.is_none() {
             let guards = self.boxes.guards();
             self.fabric.look_late(|link| guards.iter().any(|guard| guard.link == link));
@@ -134,7 +138,7 @@ impl World {
     }
 
     /// Brings links that are looked at late up to now. When the next thing happens to one of them.
-    pub(super) fn settle(&mut self) -> Time {
+    pub(in crate::engine) fn settle(&mut self) -> Time {
         let Measures { users, tally, .. } = &mut self.measures;
         self.fabric.settle(self.now, users, tally)
     }
@@ -174,7 +178,7 @@ impl World {
     }
 
     /// Whether it can go on.
-    pub(super) fn check(&self) -> Result<(), RunError> {
+    pub(in crate::engine) fn check(&self) -> Result<(), RunError> {
         self.check_disciplines()?;
         if self.fabric.hold.count() > MOST_UNDER_WAY {
             return Err(self.overflowed());
@@ -201,7 +205,7 @@ impl World {
 
     /// Handles events until `stop` or until none are `left`; whether it is the former.
     #[inline(always)]
-    pub(super) fn go<const WATCHED: bool>(&mut self, left: &mut u64) -> bool {
+    pub(in crate::engine) fn go<const WATCHED: bool>(&mut self, left: &mut u64) -> bool {
         while *left > 0 {
             if !self.step::<WATCHED>() {
                 return true;
@@ -222,7 +226,7 @@ impl World {
     }
 
     /// Ends what is written while it runs.
-    pub(super) fn finish(&mut self) -> Result<(), RunError> {
+    pub(in crate::engine) fn finish(&mut self) -> Result<(), RunError> {
         for link in self.fabric.links_mut() {
             link.finish().map_err(RunError)?;
         }
@@ -233,12 +237,12 @@ impl World {
     }
 
     /// When the run ends.
-    pub(super) fn end(&self) -> Time {
+    pub(in crate::engine) fn end(&self) -> Time {
         self.end
     }
 
     /// Share of the simulated time that is over.
-    pub(super) fn share(&self) -> f64 {
+    pub(in crate::engine) fn share(&self) -> f64 {
         self.now.as_nanos() as f64 / self.end.as_nanos() as f64
     }
 
@@ -286,14 +290,14 @@ impl World {
                 foresee(&self.fabric, connections, &self.measures.users, lane);
             }
             if WATCHED {
-                self.look_at(id, target);
+                self.show_arrival(id, target);
             }
             self.on_arrival(id, target);
         } else {
             self.on_other(key, event);
         }
         if WATCHED {
-            self.look_back();
+            self.show_handled();
         }
         true
     }
@@ -398,7 +402,7 @@ impl World {
     }
 
     /// The measurement begins.
-    pub(super) fn restart(&mut self) {
+    pub(in crate::engine) fn restart(&mut self) {
         self.settle();
         for link in self.fabric.links_mut() {
             link.restart(self.now);
@@ -411,10 +415,11 @@ impl World {
     }
 
     /// Adds a point to every series.
-    pub(super) fn sample(&mut self) {
+    pub(in crate::engine) fn sample(&mut self) {
         self.settle();
         let open = self.transport.connections().windows();
-        self.measures.sample(self.now, self.fabric.links_mut(), self.boxes.guards(), open);
+        self.measures.sample(self.now, self.fabric.links_mut(), open);
+        self.boxes.sample(self.measures.links_mut());
     }
 
     fn take_sample(&mut self) {
@@ -432,13 +437,13 @@ impl World {
     }
 
     /// Its links with their series, which are elsewhere from now on.
-    pub(super) fn take_links(&mut self) -> Vec<(Link, LinkSeries)> {
+    pub(in crate::engine) fn take_links(&mut self) -> Vec<(Link, LinkSeries)> {
         let series = std::mem::take(self.measures.links_mut());
         self.fabric.exchange_links(Vec::new()).into_iter().zip(series).collect()
     }
 
     /// These are its links.
-    pub(super) fn put_links(&mut self, links: impl Iterator<Item = (Link, LinkSeries)>) {
+    pub(in crate::engine) fn put_links(&mut self, links: impl Iterator<Item = (Link, LinkSeries)>) {
         let (links, series) = links.unzip();
         self.fabric.exchange_links(links);
         *self.measures.links_mut() = series;
